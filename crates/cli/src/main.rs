@@ -1,0 +1,2 @@
+//! grouse
+fn main() {}
