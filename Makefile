@@ -1,0 +1,97 @@
+# grouse: every task of the house; `make help` lists them.
+# Needed on the machine: git, make, a C compiler, rustup's cargo, python3. Everything else is set up here.
+# Build cache: $CARGO_TARGET_DIR if it is set, else ~/.cache/grouse/target, so that a second clone does not start over;
+# the shell lies at target/release/grouse all the same.
+
+SHELL := /bin/sh
+MAKEFLAGS += --no-print-directory
+
+# Where cargo is: on PATH, or where rustup puts it.
+cargo_path := $(or $(shell command -v cargo 2>/dev/null),$(wildcard $(HOME)/.cargo/bin/cargo))
+# With HOME somewhere else rustup's cargo does not find its toolchains: they lie beside the folder that cargo lies in.
+rust_root := $(abspath $(dir $(cargo_path))../..)
+ifeq ($(RUSTUP_HOME)$(wildcard $(HOME)/.rustup),)
+ifneq ($(wildcard $(rust_root)/.rustup),)
+export RUSTUP_HOME := $(rust_root)/.rustup
+ifeq ($(CARGO_HOME)$(wildcard $(HOME)/.cargo),)
+export CARGO_HOME := $(rust_root)/.cargo
+endif
+endif
+endif
+export PATH := $(if $(cargo_path),$(dir $(cargo_path)):)$(PATH)
+
+cache := $(if $(HOME),$(HOME)/.cache/grouse,$(CURDIR)/target/cache)
+export CARGO_TARGET_DIR := $(or $(CARGO_TARGET_DIR),$(cache)/target)
+tools := $(cache)/tools
+cargo_deny := $(or $(shell command -v cargo-deny 2>/dev/null),$(tools)/bin/cargo-deny)
+release := $(CARGO_TARGET_DIR)/release
+python := .venv/bin/python
+demo_rows := 10000000
+
+.PHONY: help setup binary build demo test check bench soak fmt clippy deny doc wheel clean
+.DEFAULT_GOAL := build
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+
+setup: # says in one line what the machine lacks
+	@scripts/setup.sh
+
+# The whole workspace in one call: a single package would ask the host for other features and compile it a second time.
+binary: setup
+	cargo build --release --locked --workspace
+	@mkdir -p target/release
+	@[ "$(release)" -ef target/release ] || { cp -f "$(release)/grouse" target/release/grouse.new && mv -f target/release/grouse.new target/release/grouse; }
+
+build: binary .venv/ready ## target/release/grouse, and the Python package in .venv
+	@$(python) scripts/wheel.py "$(release)" target/wheels
+	@$(python) -m pip install --quiet --no-index --no-deps --force-reinstall target/wheels/grouse-*.whl
+	@echo "built target/release/grouse and the Python package (.venv/bin/python -c 'import grouse')"
+
+.venv/ready: tests/requirements.txt
+	@scripts/venv.sh .venv tests/requirements.txt
+
+data/hits.parquet: | binary
+	@mkdir -p data
+	@echo "generating the demo table: $(demo_rows) rows of web analytics in $@ (once)"
+	"$(release)/grouse-datagen" hits --rows $(demo_rows) --out $@.new
+	@mv $@.new $@
+
+demo: binary data/hits.parquet ## the main job on a table of 10 million rows
+	@python3 scripts/demo.py target/release/grouse bench/demo.sql
+
+test: build ## all tests, Rust and Python
+	cargo test --release --locked --workspace --no-run
+	@$(python) scripts/test.py
+
+check: fmt clippy deny doc test ## the gate: fmt, clippy, cargo-deny, docs, tests
+
+fmt: setup
+	cargo fmt --all --check
+
+clippy: setup
+	cargo clippy --release --locked --workspace --all-targets -- -D warnings
+
+doc: setup
+	RUSTDOCFLAGS="-D warnings" cargo doc --release --locked --workspace --no-deps
+
+deny: setup $(cargo_deny)
+	"$(cargo_deny)" --locked --all-features check licenses bans sources
+	@if timeout 120 "$(cargo_deny)" fetch db >/dev/null 2>&1; then "$(cargo_deny)" --locked --all-features check advisories; \
+	else echo "advisories: SKIPPED, the advisory database cannot be reached from here"; fi
+
+$(tools)/bin/cargo-deny:
+	cargo install --locked --root "$(tools)" cargo-deny
+
+bench: build ## grouse and its peers, answers checked, results under bench/record
+	@$(MAKE) -C bench PYTHON="$(abspath $(python))" BIN="$(abspath $(release))"
+
+soak: build ## the long runs: big fuzz, 10^8 rows; results under tests/record
+	cargo test --release --locked --workspace --no-run
+	@$(python) scripts/test.py --soak
+
+wheel: .venv/ready ## a wheel for other machines, by maturin
+	.venv/bin/maturin build --release --strip --manifest-path crates/python/Cargo.toml --out target/wheels
+
+clean: ## what this clone holds; the build cache stays
+	rm -rf target .venv .bench-venv data

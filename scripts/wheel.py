@@ -1,0 +1,51 @@
+"""Packs the library that cargo has just built and the Python sources into a wheel, without compiling anything.
+
+In: the folder with `lib_native.so`, the folder for the wheel. Out: one `grouse-*.whl` there, older ones removed.
+Why not maturin: it builds the one package, for which the host gets other features than in the workspace, and so compiles
+all of the host a second time. `make wheel` is maturin's, for wheels that leave this machine.
+"""
+
+import base64
+import hashlib
+import re
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "crates" / "python" / "python"
+LIBRARY = "lib_native.dylib" if sys.platform == "darwin" else "lib_native.so"
+TAG = "cp310-abi3-" + re.sub(r"[-.]", "_", sysconfig.get_platform())
+
+
+def main(built: Path, out: Path) -> None:
+    version = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M)[1]
+    files = {
+        path.relative_to(SOURCES).as_posix(): path.read_bytes()
+        for path in sorted(SOURCES.rglob("*"))
+        if path.is_file() and path.suffix in (".py", ".pyi", ".typed") or path.name == "py.typed"
+    }
+    files["grouse/_native.abi3.so"] = (built / LIBRARY).read_bytes()
+    info = f"grouse-{version}.dist-info"
+    files[f"{info}/METADATA"] = (
+        f"Metadata-Version: 2.1\nName: grouse\nVersion: {version}\nSummary: The GROUP BY engine\n"
+        "License: Apache-2.0\nRequires-Python: >=3.10\n"
+    ).encode()
+    files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: grouse\nRoot-Is-Purelib: false\nTag: {TAG}\n".encode()
+    record = "".join(
+        f"{name},sha256={base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()},{len(data)}\n"
+        for name, data in files.items()
+    )
+    files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+
+    out.mkdir(parents=True, exist_ok=True)
+    for old in out.glob("grouse-*.whl"):
+        old.unlink()
+    with zipfile.ZipFile(out / f"grouse-{version}-{TAG}.whl", "w", zipfile.ZIP_STORED) as wheel:
+        for name, data in files.items():
+            wheel.writestr(name, data)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
