@@ -37,7 +37,7 @@ help: ## this list
 setup: # says in one line what the machine lacks
 	@scripts/setup.sh
 
-# The whole workspace in one call: a single package would ask the host for other features and compile it a second time.
+# The whole workspace in one call: the shell, the library of the Python package and the data generator.
 binary: setup
 	cargo build --release --locked --workspace
 	@mkdir -p target/release
@@ -91,6 +91,7 @@ soak: build ## the long runs: big fuzz, 10^8 rows; results under tests/record
 	@$(python) scripts/test.py --soak
 
 wheel: .venv/ready ## a wheel for other machines, by maturin
+	@$(python) -m pip install --quiet maturin
 	.venv/bin/maturin build --release --strip --manifest-path crates/python/Cargo.toml --out target/wheels
 
 clean: ## what this clone holds; the build cache stays

@@ -1,8 +1,8 @@
 """Packs the library that cargo has just built and the Python sources into a wheel, without compiling anything.
 
 In: the folder with `lib_native.so`, the folder for the wheel. Out: one `grouse-*.whl` there, older ones removed.
-Why not maturin: it builds the one package, for which the host gets other features than in the workspace, and so compiles
-all of the host a second time. `make wheel` is maturin's, for wheels that leave this machine.
+Why not maturin: it calls cargo with flags of its own, and so compiles and links the package a second time. `make wheel` is
+maturin's, for wheels that leave this machine.
 """
 
 import base64
