@@ -1,1 +1,29 @@
-//! grouse
+//! The GROUP BY algorithm of grouse on Arrow arrays: no SQL, no host, no async.
+//!
+//! ```text
+//! Batch -> Build (one per worker: key table + states) -> Block (sorted by partition)
+//!       -> Merge (one task per range of partitions)   -> Finished -> batches
+//! ```
+//!
+//! In: batches of key and argument columns. Out: batches of key and result columns.
+//! Invariant: a row's hash is computed once and decides its partition everywhere.
+//! Not here: expression evaluation, scheduling, SQL types beyond Arrow's.
+
+pub mod error;
+pub mod spec;
+pub mod batch;
+pub mod keys;
+pub mod states;
+pub mod policy;
+pub mod build;
+pub mod partition;
+pub mod merge;
+pub mod emit;
+pub mod runtime;
+
+pub use batch::{Arguments, Batch};
+pub use build::{Build, Built};
+pub use emit::Finished;
+pub use error::{Error, Result};
+pub use merge::{Merge, MergeTask};
+pub use spec::{Sizes, Spec, TableKind};

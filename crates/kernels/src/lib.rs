@@ -1,1 +1,9 @@
-//! grouse
+//! Kernels of grouse: loops over plain slices that the group-by runs once per row.
+//!
+//! In: slices. Out: slices.
+//! Invariant: every kernel has a twin in `naive` that is its specification.
+//! Not here: Arrow types, allocation policy.
+
+pub mod hash;
+pub mod scatter;
+pub mod naive;

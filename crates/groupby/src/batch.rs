@@ -1,0 +1,55 @@
+//! One batch of input: key columns and each aggregate's arguments, already evaluated.
+//!
+//! In: Arrow arrays of equal length. Out: the same, with the length checked once.
+//! Invariant: every array of a batch has `rows` rows.
+
+use arrow::array::{Array, ArrayRef, BooleanArray};
+
+/// The inputs of one aggregate for one batch.
+#[derive(Debug, Clone, Default)]
+pub struct Arguments {
+    /// Argument columns; empty for `count(*)`.
+    pub columns: Vec<ArrayRef>,
+    /// FILTER (WHERE ...): rows that are not true are skipped.
+    pub filter: Option<BooleanArray>,
+}
+
+/// One batch of input.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// Number of rows.
+    pub rows: usize,
+    /// Key columns; empty for an aggregate without GROUP BY.
+    pub keys: Vec<ArrayRef>,
+    /// One entry per aggregate.
+    pub arguments: Vec<Arguments>,
+}
+
+impl Batch {
+    /// Checks that all columns have `rows` rows.
+    ///
+    /// # Panics
+    /// If a column has another length: the caller evaluated expressions on different batches.
+    pub fn new(rows: usize, keys: Vec<ArrayRef>, arguments: Vec<Arguments>) -> Self {
+        let columns = keys.iter().chain(arguments.iter().flat_map(|a| &a.columns));
+        for column in columns {
+            assert_eq!(
+                column.len(),
+                rows,
+                "a column of another length than its batch"
+            );
+        }
+        for filter in arguments.iter().filter_map(|a| a.filter.as_ref()) {
+            assert_eq!(
+                filter.len(),
+                rows,
+                "a filter of another length than its batch"
+            );
+        }
+        Self {
+            rows,
+            keys,
+            arguments,
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! What can go wrong inside a group-by, told so that a caller can act on it.
+//!
+//! In: failures of states, budget and Arrow kernels. Out: one enum.
+//! Invariant: bad input is an `Error`, never a panic.
+
+use arrow::error::ArrowError;
+
+/// Result of this crate's fallible calls.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a group-by stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A result does not fit the type that SQL gives it.
+    #[error("{aggregate} does not fit {data_type}: {remedy}")]
+    Overflow {
+        /// The aggregate as the query wrote it.
+        aggregate: String,
+        /// The result's type.
+        data_type: String,
+        /// The way out.
+        remedy: String,
+    },
+    /// The memory budget refused to grow.
+    #[error("{0}")]
+    Memory(Box<dyn std::error::Error + Send + Sync>),
+    /// An Arrow kernel failed.
+    #[error(transparent)]
+    Arrow(#[from] ArrowError),
+    /// An aggregate that the host provides failed.
+    #[error("{0}")]
+    Host(Box<dyn std::error::Error + Send + Sync>),
+    /// One key table or one key is larger than what 32-bit group ids and lengths address.
+    #[error("{0}")]
+    TooLarge(String),
+}

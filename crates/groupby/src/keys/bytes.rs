@@ -1,0 +1,353 @@
+//! Byte-string keys: Arrow views, compared by hash tag, then length and prefix, then bytes.
+//!
+//! In: string or binary columns (or encoded rows) as views. Out: group ids; distinct keys as views
+//! into arenas, which become the result's buffers without a copy.
+//! Invariant: a view of up to 12 bytes holds the whole string and zero padding, so that equal
+//! strings have equal views; bytes are copied once per distinct key, never per row.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryBuilder, BinaryViewArray, FixedSizeBinaryBuilder,
+    GenericByteArray, GenericByteViewArray, LargeBinaryBuilder, LargeStringBuilder, StringBuilder,
+    StringViewArray,
+};
+use arrow::buffer::{Buffer, NullBuffer, ScalarBuffer};
+use arrow::datatypes::{
+    BinaryViewType, ByteArrayType, ByteViewType, DataType, GenericBinaryType, GenericStringType,
+    StringViewType,
+};
+use grouse_kernels::hash;
+
+use super::layout::nulls_of;
+use super::slots::Slots;
+use super::{ByteKeys, DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
+use crate::error::{Error, Result};
+
+const INLINE_BYTES_MAX: usize = 12;
+/// Arena chunks start small, for tables that never grow, and stop doubling here.
+const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=1 << 20;
+
+/// True for the types whose keys are byte strings.
+pub fn is_bytes(data_type: &DataType) -> bool {
+    use DataType::{Binary, BinaryView, FixedSizeBinary, LargeBinary, LargeUtf8, Utf8, Utf8View};
+    matches!(
+        data_type,
+        Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | FixedSizeBinary(_)
+    )
+}
+
+/// The column as views that share its buffers.
+pub fn encode(column: &ArrayRef) -> Result<ByteKeys> {
+    match column.data_type() {
+        DataType::Utf8View => Ok(shared(column.as_byte_view::<StringViewType>())),
+        DataType::BinaryView => Ok(shared(column.as_byte_view::<BinaryViewType>())),
+        DataType::Utf8 => viewed(column.as_bytes::<GenericStringType<i32>>()),
+        DataType::LargeUtf8 => viewed(column.as_bytes::<GenericStringType<i64>>()),
+        DataType::Binary => viewed(column.as_bytes::<GenericBinaryType<i32>>()),
+        DataType::LargeBinary => viewed(column.as_bytes::<GenericBinaryType<i64>>()),
+        DataType::FixedSizeBinary(_) => {
+            let column = column.as_fixed_size_binary();
+            copied((0..column.len()).map(|row| column.value(row)))
+        }
+        other => unreachable!("{other} is no byte-string type"),
+    }
+}
+
+fn shared<T: ByteViewType + ?Sized>(column: &GenericByteViewArray<T>) -> ByteKeys {
+    ByteKeys {
+        views: column.views().to_vec(),
+        buffers: column.data_buffers().to_vec(),
+    }
+}
+
+fn viewed<T: ByteArrayType>(column: &GenericByteArray<T>) -> Result<ByteKeys>
+where
+    T::Offset: Into<i64>,
+{
+    let offsets = column.value_offsets();
+    let bytes = column.values().as_slice();
+    let end: i64 = offsets[column.len()].into();
+    if end > i64::from(u32::MAX) {
+        return copied((0..column.len()).map(|row| column.value(row).as_ref()));
+    }
+    let views = offsets
+        .windows(2)
+        .map(|pair| {
+            let (from, to): (i64, i64) = (pair[0].into(), pair[1].into());
+            view(&bytes[from as usize..to as usize], 0, from as u32)
+        })
+        .collect();
+    Ok(ByteKeys {
+        views,
+        buffers: vec![column.values().clone()],
+    })
+}
+
+fn copied<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<ByteKeys> {
+    let mut arena = Arena::default();
+    let views = values
+        .map(|value| arena.keep(value))
+        .collect::<Result<_>>()?;
+    Ok(ByteKeys {
+        views,
+        buffers: arena.into_buffers(),
+    })
+}
+
+/// The view of `bytes`, which lie at `offset` of buffer `buffer`.
+#[inline(always)]
+pub(super) fn view(bytes: &[u8], buffer: u32, offset: u32) -> u128 {
+    if bytes.len() <= INLINE_BYTES_MAX {
+        return hash::inline_view(bytes);
+    }
+    let prefix = u32::from_le_bytes(bytes[..4].try_into().expect("four bytes"));
+    bytes.len() as u128
+        | u128::from(prefix) << 32
+        | u128::from(buffer) << 64
+        | u128::from(offset) << 96
+}
+
+/// The bytes of a view that is not inline.
+#[inline(always)]
+fn long_bytes(view: u128, buffers: &[impl std::ops::Deref<Target = [u8]>]) -> &[u8] {
+    let (length, buffer, offset) = (
+        view as u32 as usize,
+        (view >> 64) as u32 as usize,
+        (view >> 96) as usize,
+    );
+    &buffers[buffer][offset..offset + length]
+}
+
+/// Calls `f` with the bytes of `view`, inline or not.
+#[inline(always)]
+pub(super) fn with_bytes<R>(view: u128, buffers: &[Buffer], f: impl FnOnce(&[u8]) -> R) -> R {
+    let length = view as u32 as usize;
+    if length <= INLINE_BYTES_MAX {
+        return f(&view.to_le_bytes()[4..4 + length]);
+    }
+    f(long_bytes(view, buffers))
+}
+
+/// Hashes of all keys, appended.
+pub fn hash(keys: &ByteKeys, hashes: &mut Vec<u64>) {
+    hashes.extend(keys.views.iter().map(|&view| {
+        if view as u32 as usize <= INLINE_BYTES_MAX {
+            hash::hash_view(view)
+        } else {
+            hash::hash_bytes(long_bytes(view, &keys.buffers))
+        }
+    }));
+}
+
+/// Distinct keys as a column of `data_type`.
+pub fn decode(keys: KeyRows<'_>, hashes: &[u64], data_type: &DataType) -> Result<ArrayRef> {
+    let KeyRows::Bytes(views, buffers) = keys else {
+        unreachable!("byte-string keys")
+    };
+    let nulls = nulls_of(|row| views[row] == 0, hashes);
+    column(views, buffers, nulls, data_type)
+}
+
+/// Views as a column of `data_type`; view types share the buffers, others copy.
+#[expect(
+    unsafe_code,
+    reason = "the views were valid in the arrays they came from"
+)]
+pub(super) fn column(
+    views: &[u128],
+    buffers: &[Buffer],
+    nulls: Option<NullBuffer>,
+    data_type: &DataType,
+) -> Result<ArrayRef> {
+    macro_rules! build {
+        ($builder:expr, $append:expr) => {{
+            let mut builder = $builder;
+            for (row, &view) in views.iter().enumerate() {
+                if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                    builder.append_null();
+                } else {
+                    with_bytes(view, buffers, |bytes| $append(&mut builder, bytes))?;
+                }
+            }
+            Ok(Arc::new(builder.finish()))
+        }};
+    }
+    // SAFETY: keys of a string type come from columns of that type, which were valid UTF-8.
+    let text = |bytes: &[u8]| unsafe { String::from_utf8_unchecked(bytes.to_vec()) };
+    match data_type {
+        DataType::Utf8View => {
+            let views = ScalarBuffer::from(views.to_vec());
+            // SAFETY: every view is inline or points into `buffers` (`Arena::keep`, `encode`), and
+            // its bytes are a whole value of a string column.
+            Ok(Arc::new(unsafe {
+                StringViewArray::new_unchecked(views, buffers.to_vec(), nulls)
+            }))
+        }
+        DataType::BinaryView => {
+            let views = ScalarBuffer::from(views.to_vec());
+            // SAFETY: as above; binary needs no encoding.
+            Ok(Arc::new(unsafe {
+                BinaryViewArray::new_unchecked(views, buffers.to_vec(), nulls)
+            }))
+        }
+        DataType::Utf8 => build!(StringBuilder::new(), |b: &mut StringBuilder, v: &[u8]| {
+            b.append_value(text(v));
+            Ok::<_, Error>(())
+        }),
+        DataType::LargeUtf8 => build!(
+            LargeStringBuilder::new(),
+            |b: &mut LargeStringBuilder, v: &[u8]| {
+                b.append_value(text(v));
+                Ok::<_, Error>(())
+            }
+        ),
+        DataType::Binary => build!(BinaryBuilder::new(), |b: &mut BinaryBuilder, v: &[u8]| {
+            b.append_value(v);
+            Ok::<_, Error>(())
+        }),
+        DataType::LargeBinary => build!(
+            LargeBinaryBuilder::new(),
+            |b: &mut LargeBinaryBuilder, v: &[u8]| {
+                b.append_value(v);
+                Ok::<_, Error>(())
+            }
+        ),
+        DataType::FixedSizeBinary(width) => {
+            build!(
+                FixedSizeBinaryBuilder::new(*width),
+                |b: &mut FixedSizeBinaryBuilder, v: &[u8]| b.append_value(v)
+            )
+        }
+        other => unreachable!("{other} is no byte-string type"),
+    }
+}
+
+/// Copies of long keys in chunks whose addresses never change.
+#[derive(Debug, Default)]
+pub(super) struct Arena {
+    chunks: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Arena {
+    /// Copies a string longer than an inline view holds (others need no place) and returns its view.
+    pub(super) fn keep(&mut self, bytes: &[u8]) -> Result<u128> {
+        if bytes.len() <= INLINE_BYTES_MAX {
+            return Ok(hash::inline_view(bytes));
+        }
+        if u32::try_from(bytes.len()).is_err() {
+            return Err(Error::TooLarge(format!(
+                "a key of {} bytes; keys end at 4 GiB",
+                bytes.len()
+            )));
+        }
+        let room = self
+            .chunks
+            .last()
+            .map_or(0, |chunk| chunk.capacity() - chunk.len());
+        if room < bytes.len() {
+            let next = self
+                .chunks
+                .last()
+                .map_or(*CHUNK_BYTES.start(), |chunk| chunk.capacity() * 2);
+            let capacity = next
+                .clamp(*CHUNK_BYTES.start(), *CHUNK_BYTES.end())
+                .max(bytes.len());
+            self.chunks.push(Vec::with_capacity(capacity));
+            self.bytes += capacity;
+        }
+        let buffer = self.chunks.len() as u32 - 1;
+        let chunk = self.chunks.last_mut().expect("a chunk with room");
+        let offset = chunk.len() as u32;
+        chunk.extend_from_slice(bytes);
+        Ok(view(bytes, buffer, offset))
+    }
+
+    /// The chunks as Arrow buffers, in the order that views name them.
+    pub(super) fn into_buffers(self) -> Vec<Buffer> {
+        self.chunks.into_iter().map(Buffer::from_vec).collect()
+    }
+}
+
+/// A table of byte strings: tagged slots beside dense views.
+#[derive(Debug, Default)]
+pub struct BytesTable {
+    slots: Slots,
+    views: Vec<u128>,
+    arena: Arena,
+}
+
+impl BytesTable {
+    #[inline(always)]
+    fn is_same(own: u128, own_chunks: &[Vec<u8>], other: u128, other_buffers: &[Buffer]) -> bool {
+        if own as u64 != other as u64 {
+            return false; // length or prefix
+        }
+        if own as u32 as usize <= INLINE_BYTES_MAX {
+            return own == other;
+        }
+        long_bytes(own, own_chunks) == long_bytes(other, other_buffers)
+    }
+}
+
+impl KeyTable for BytesTable {
+    fn assign(
+        &mut self,
+        keys: KeyRows<'_>,
+        hashes: &[u64],
+        groups: &mut Vec<GroupId>,
+    ) -> Result<()> {
+        let KeyRows::Bytes(rows, buffers) = keys else {
+            unreachable!("byte-string keys")
+        };
+        assert_eq!(rows.len(), hashes.len(), "one hash per key");
+        self.slots.reserve(rows.len());
+        groups.reserve(rows.len());
+        let Self {
+            slots,
+            views,
+            arena,
+        } = self;
+        for (&row, &hash) in rows.iter().zip(hashes) {
+            let same = |group: GroupId| {
+                Self::is_same(views[group.0 as usize], &arena.chunks, row, buffers)
+            };
+            let group = match slots.find_or_insert(hash, same) {
+                Some(group) => group,
+                None => {
+                    views.push(if row as u32 as usize <= INLINE_BYTES_MAX {
+                        row
+                    } else {
+                        arena.keep(long_bytes(row, buffers))?
+                    });
+                    GroupId(views.len() as u32 - 1)
+                }
+            };
+            groups.push(group);
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.slots.bytes() + self.views.capacity() * 16 + self.arena.bytes
+    }
+
+    fn probes(&self) -> u64 {
+        self.slots.probes()
+    }
+
+    fn drain(&mut self) -> DistinctKeys {
+        let capacity = self.views.capacity();
+        let views = std::mem::replace(&mut self.views, Vec::with_capacity(capacity));
+        let buffers = std::mem::take(&mut self.arena).into_buffers();
+        DistinctKeys {
+            keys: EncodedKeys::Bytes(ByteKeys { views, buffers }),
+            hashes: self.slots.drain(),
+        }
+    }
+}

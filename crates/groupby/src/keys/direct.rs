@@ -1,0 +1,384 @@
+//! Small integer keys, or products of several: the key addresses an array, no hash, no compare.
+//!
+//! In: columns of integers, dates, times, booleans. Out: group ids, or `Full` when the observed
+//! ranges no longer fit the array.
+//! Invariant: ranges are observed while running and widened; ids of known groups never change.
+//! Not here: hashes; they are computed once per group when the table is drained.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow::datatypes::{DataType, TimeUnit};
+
+use super::GroupId;
+
+/// More columns than this are packed: each costs a pass over the batch.
+const COLUMNS_MAX: usize = 4;
+const EMPTY: u32 = u32::MAX;
+
+/// True if all of these types can address an array.
+pub fn is_supported(types: &[DataType]) -> bool {
+    (1..=COLUMNS_MAX).contains(&types.len()) && types.iter().all(is_integer)
+}
+
+fn is_integer(data_type: &DataType) -> bool {
+    use DataType::{Boolean, Date32, Date64, Time32, Time64, Timestamp};
+    data_type.is_integer()
+        || matches!(
+            data_type,
+            Boolean
+                | Date32
+                | Date64
+                | Time32(_)
+                | Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond)
+                | Timestamp(..)
+        )
+}
+
+/// The ranges do not fit the array: the keys have to be hashed.
+#[derive(Debug)]
+pub struct Full;
+
+/// An array of group ids addressed by key.
+#[derive(Debug)]
+pub struct DirectTable {
+    dimensions: Vec<Dimension>,
+    /// Group of each address; `EMPTY` where no row fell.
+    groups: Vec<u32>,
+    /// Address of each group.
+    addresses: Vec<u32>,
+    slots_max: usize,
+    widened: usize,
+    /// Address of each row of the current batch.
+    scratch: Vec<u32>,
+}
+
+/// One key column's range and its factor in the address.
+#[derive(Debug, Clone)]
+struct Dimension {
+    data_type: DataType,
+    range: Option<RangeInclusive<i64>>,
+    /// Code 0 is NULL once a NULL was seen.
+    null: bool,
+    stride: usize,
+}
+
+impl Dimension {
+    fn codes(&self) -> usize {
+        let values = self
+            .range
+            .as_ref()
+            .map_or(0, |r| r.end().abs_diff(*r.start()).saturating_add(1));
+        usize::try_from(values)
+            .unwrap_or(usize::MAX)
+            .saturating_add(usize::from(self.null))
+    }
+
+    fn value(&self, address: usize, codes: usize) -> Option<i64> {
+        let code = address / self.stride % codes;
+        let start = self.range.as_ref().map_or(0, |r| *r.start());
+        match (self.null, code) {
+            (true, 0) => None,
+            (true, code) => Some(start + code as i64 - 1),
+            (false, code) => Some(start + code as i64),
+        }
+    }
+
+    /// The part of the address that this column gives to a value inside the range.
+    fn address(&self, value: Option<i64>) -> usize {
+        let start = self.range.as_ref().map_or(0, |r| *r.start());
+        let code = value.map_or(0, |value| (value - start) as usize + usize::from(self.null));
+        code * self.stride
+    }
+}
+
+/// What a batch holds in one column.
+struct Observed {
+    range: Option<RangeInclusive<i64>>,
+    null: bool,
+}
+
+impl DirectTable {
+    /// An empty table over columns of these types with at most `slots_max` addresses.
+    pub fn new(types: &[DataType], slots_max: usize) -> Self {
+        let dimension = |data_type: &DataType| Dimension {
+            data_type: data_type.clone(),
+            range: None,
+            null: false,
+            stride: 1,
+        };
+        Self {
+            dimensions: types.iter().map(dimension).collect(),
+            groups: Vec::new(),
+            addresses: Vec::new(),
+            slots_max,
+            widened: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Appends the group of each row to `out`; on `Full` nothing was appended or changed.
+    pub fn assign(&mut self, columns: &[ArrayRef], out: &mut Vec<GroupId>) -> Result<(), Full> {
+        let rows = columns[0].len();
+        if rows == 0 {
+            return Ok(());
+        }
+        let observed = columns
+            .iter()
+            .map(observe)
+            .collect::<Result<Vec<_>, Full>>()?;
+        self.widen(&observed)?;
+        self.scratch.clear();
+        self.scratch.resize(rows, 0);
+        for (dimension, column) in self.dimensions.iter().zip(columns) {
+            add_addresses(dimension, column, &mut self.scratch);
+        }
+        out.reserve(rows);
+        let Self {
+            groups,
+            addresses,
+            scratch,
+            ..
+        } = self;
+        out.extend(scratch.iter().map(|&address| {
+            let group = &mut groups[address as usize];
+            if *group == EMPTY {
+                *group = addresses.len() as u32;
+                addresses.push(address);
+            }
+            GroupId(*group)
+        }));
+        Ok(())
+    }
+
+    /// Makes the ranges hold what was observed, or leaves all as it was.
+    fn widen(&mut self, observed: &[Observed]) -> Result<(), Full> {
+        let mut wider = self.dimensions.clone();
+        let mut changed = false;
+        for (dimension, observed) in wider.iter_mut().zip(observed) {
+            changed |= union(dimension, observed);
+        }
+        if !changed {
+            return Ok(());
+        }
+        let mut slots = 1usize;
+        for dimension in &mut wider {
+            dimension.stride = slots;
+            slots = slots.saturating_mul(dimension.codes());
+        }
+        if slots > self.slots_max {
+            return Err(Full);
+        }
+        let mut groups = vec![EMPTY; slots];
+        for (group, address) in self.addresses.iter_mut().enumerate() {
+            let moved = self.dimensions.iter().zip(&wider);
+            *address = moved
+                .map(|(old, new)| new.address(old.value(*address as usize, old.codes())))
+                .sum::<usize>() as u32;
+            groups[*address as usize] = group as u32;
+        }
+        self.widened += usize::from(!self.groups.is_empty());
+        self.groups = groups;
+        self.dimensions = wider;
+        Ok(())
+    }
+
+    /// Number of groups.
+    pub fn len(&self) -> usize {
+        self.addresses.len()
+    }
+
+    /// True before the first group.
+    pub fn is_empty(&self) -> bool {
+        self.addresses.is_empty()
+    }
+
+    /// How often the ranges grew after the first batch.
+    pub fn widened(&self) -> usize {
+        self.widened
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        (self.groups.capacity() + self.addresses.capacity() + self.scratch.capacity()) * 4
+    }
+
+    /// The key columns in group order; the table is empty afterwards and keeps its ranges.
+    pub fn drain(&mut self) -> Vec<ArrayRef> {
+        let columns = self.dimensions.iter().map(|dimension| {
+            let codes = dimension.codes();
+            let values = self
+                .addresses
+                .iter()
+                .map(|&address| dimension.value(address as usize, codes));
+            column(&dimension.data_type, values.collect())
+        });
+        let columns = columns.collect();
+        self.addresses.clear();
+        self.groups.fill(EMPTY);
+        columns
+    }
+}
+
+/// Adds what was observed to a dimension; a range that moved is rounded up in its direction, so
+/// that slowly growing keys do not rebuild the array every batch. True if anything changed.
+fn union(dimension: &mut Dimension, observed: &Observed) -> bool {
+    let mut changed = observed.null && !dimension.null;
+    dimension.null |= observed.null;
+    let Some(seen) = &observed.range else {
+        return changed;
+    };
+    let Some(known) = &dimension.range else {
+        dimension.range = Some(seen.clone());
+        return true;
+    };
+    let (low, high) = (
+        (*known.start()).min(*seen.start()),
+        (*known.end()).max(*seen.end()),
+    );
+    if (low, high) != (*known.start(), *known.end()) {
+        let slack = (high.abs_diff(low) / 4).min(1 << 12) as i64;
+        let low = if low < *known.start() {
+            low.saturating_sub(slack)
+        } else {
+            low
+        };
+        let high = if high > *known.end() {
+            high.saturating_add(slack)
+        } else {
+            high
+        };
+        dimension.range = Some(low..=high);
+        changed = true;
+    }
+    changed
+}
+
+/// Calls `$body` with the column's values as a slice `$values` of a native integer type.
+macro_rules! with_integers {
+    ($data:expr, $values:ident => $body:expr) => {{
+        let (data, offset, rows) = ($data, $data.offset(), $data.len());
+        macro_rules! typed {
+            ($native:ty) => {{
+                let $values = &data.buffers()[0].typed_data::<$native>()[offset..offset + rows];
+                $body
+            }};
+        }
+        match data.data_type() {
+            DataType::Int8 => typed!(i8),
+            DataType::Int16 => typed!(i16),
+            DataType::UInt8 => typed!(u8),
+            DataType::UInt16 => typed!(u16),
+            DataType::UInt32 => typed!(u32),
+            DataType::UInt64 => typed!(u64),
+            DataType::Int32 | DataType::Date32 | DataType::Time32(_) => typed!(i32),
+            _ => typed!(i64),
+        }
+    }};
+}
+
+fn observe(column: &ArrayRef) -> Result<Observed, Full> {
+    let nulls = column
+        .logical_nulls()
+        .filter(|nulls| nulls.null_count() > 0);
+    let null = nulls.is_some();
+    if column.data_type() == &DataType::Boolean {
+        return Ok(Observed {
+            range: (column.null_count() < column.len()).then_some(0..=1),
+            null,
+        });
+    }
+    let data = column.to_data();
+    let range = with_integers!(&data, values => {
+        let (mut low, mut high) = (i128::MAX, i128::MIN);
+        match &nulls {
+            None => {
+                let mut ends = (values[0], values[0]);
+                for &value in values {
+                    ends = (ends.0.min(value), ends.1.max(value));
+                }
+                (low, high) = (i128::from(ends.0), i128::from(ends.1));
+            }
+            Some(nulls) => {
+                for row in nulls.valid_indices() {
+                    low = low.min(i128::from(values[row]));
+                    high = high.max(i128::from(values[row]));
+                }
+            }
+        }
+        (low, high)
+    });
+    if range.0 > range.1 {
+        return Ok(Observed { range: None, null });
+    }
+    let low = i64::try_from(range.0).map_err(|_| Full)?;
+    let high = i64::try_from(range.1).map_err(|_| Full)?;
+    // Keys at the ends of 64 bits would overflow the range arithmetic.
+    let far = i64::MAX / 4;
+    if low < -far || high > far {
+        return Err(Full);
+    }
+    Ok(Observed {
+        range: Some(low..=high),
+        null,
+    })
+}
+
+fn add_addresses(dimension: &Dimension, column: &ArrayRef, addresses: &mut [u32]) {
+    let start = dimension.range.as_ref().map_or(0, |r| *r.start());
+    let (null, stride) = (i64::from(dimension.null), dimension.stride as u32);
+    let nulls = column
+        .logical_nulls()
+        .filter(|nulls| nulls.null_count() > 0);
+    if let Some(booleans) = column.as_boolean_opt() {
+        for (row, address) in addresses.iter_mut().enumerate() {
+            let value = nulls
+                .as_ref()
+                .is_none_or(|n| n.is_valid(row))
+                .then(|| i64::from(booleans.value(row)));
+            *address += dimension.address(value) as u32;
+        }
+        return;
+    }
+    let data = column.to_data();
+    with_integers!(&data, values => match &nulls {
+        None => {
+            // In 32 bits: the range was checked, so only the low bits of the difference matter.
+            let base = (start - null) as u32;
+            for (address, &value) in addresses.iter_mut().zip(values) {
+                *address += (value as u32).wrapping_sub(base) * stride;
+            }
+        }
+        Some(nulls) => {
+            for (row, (address, &value)) in addresses.iter_mut().zip(values).enumerate() {
+                if nulls.is_valid(row) {
+                    *address += (value as i64 - start + null) as u32 * stride;
+                }
+            }
+        }
+    });
+}
+
+/// Integers as a column of one of the supported types.
+fn column(data_type: &DataType, values: Vec<Option<i64>>) -> ArrayRef {
+    let nulls = NullBuffer::from_iter(values.iter().map(Option::is_some));
+    let nulls = (nulls.null_count() > 0).then_some(nulls);
+    let bits = values.iter().map(|value| value.unwrap_or(0));
+    if *data_type == DataType::Boolean {
+        let values = BooleanBuffer::from_iter(bits.map(|value| value == 1));
+        return Arc::new(BooleanArray::new(values, nulls));
+    }
+    let buffer = match data_type.primitive_width() {
+        Some(1) => Buffer::from_iter(bits.map(|value| value as u8)),
+        Some(2) => Buffer::from_iter(bits.map(|value| value as u16)),
+        Some(4) => Buffer::from_iter(bits.map(|value| value as u32)),
+        _ => Buffer::from_iter(bits),
+    };
+    let data = ArrayData::builder(data_type.clone())
+        .len(values.len())
+        .add_buffer(buffer)
+        .nulls(nulls);
+    make_array(data.build().expect("integers of the column's own width"))
+}

@@ -1,0 +1,244 @@
+//! Which encoding a query's keys have: the narrowest that holds them.
+//!
+//! In: key fields. Out: `KeyLayout`, which encodes key columns (with hashes) and decodes groups.
+//! Invariant: `decode(encode(columns))` gives the columns back, up to NaN and -0.0.
+//! Not here: the tables that number encoded keys.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::datatypes::{DataType, FieldRef};
+use grouse_kernels::hash;
+
+use super::bytes::{self, BytesTable};
+use super::packed::{PackedLayout, PackedTable, fixed_width};
+use super::row::RowLayout;
+use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
+use crate::error::Result;
+use crate::spec::TableKind;
+
+/// The encoding of a query's keys.
+#[derive(Debug)]
+pub struct KeyLayout {
+    types: Vec<DataType>,
+    encoding: Encoding,
+    direct: bool,
+}
+
+#[derive(Debug)]
+enum Encoding {
+    None,
+    Packed(PackedLayout),
+    Bytes,
+    Row(RowLayout),
+}
+
+impl KeyLayout {
+    /// Chooses the encoding; `table` forces a kind where the key types allow it.
+    pub fn new(fields: &[FieldRef], table: TableKind) -> Result<Self> {
+        let types: Vec<_> = fields.iter().map(|f| f.data_type().clone()).collect();
+        let packed = PackedLayout::new(fields).filter(|_| table != TableKind::Row);
+        let encoding = match (types.as_slice(), packed) {
+            ([], _) => Encoding::None,
+            (_, Some(packed)) => Encoding::Packed(packed),
+            ([one], None) if bytes::is_bytes(one) && table != TableKind::Row => Encoding::Bytes,
+            _ => Encoding::Row(RowLayout::new(fields)?),
+        };
+        let direct = matches!(table, TableKind::Auto | TableKind::Direct)
+            && super::direct::is_supported(&types)
+            && matches!(encoding, Encoding::Packed(_));
+        Ok(Self {
+            types,
+            encoding,
+            direct,
+        })
+    }
+
+    /// The key types, in output order.
+    pub fn types(&self) -> &[DataType] {
+        &self.types
+    }
+
+    /// True if a direct table may be tried first.
+    pub fn direct(&self) -> bool {
+        self.direct
+    }
+
+    /// The table kind that rows meet first, for EXPLAIN.
+    pub fn kind(&self) -> &'static str {
+        if self.direct {
+            return "direct";
+        }
+        self.hashed_kind()
+    }
+
+    /// The kind of `table()`.
+    pub fn hashed_kind(&self) -> &'static str {
+        match &self.encoding {
+            Encoding::None => "none",
+            Encoding::Packed(_) => "packed",
+            Encoding::Bytes => "bytes",
+            Encoding::Row(_) => "row",
+        }
+    }
+
+    /// An empty table for this encoding.
+    pub fn table(&self) -> Box<dyn KeyTable> {
+        match &self.encoding {
+            Encoding::None => Box::new(OneGroup::default()),
+            Encoding::Packed(layout) => match layout.words() {
+                1 => Box::new(PackedTable::<1>::default()),
+                2 => Box::new(PackedTable::<2>::default()),
+                _ => Box::new(PackedTable::<4>::default()),
+            },
+            Encoding::Bytes | Encoding::Row(_) => Box::new(BytesTable::default()),
+        }
+    }
+
+    /// Encodes key columns of `rows` rows; `hashes` is overwritten with one hash per row.
+    pub fn encode(
+        &self,
+        columns: &[ArrayRef],
+        rows: usize,
+        hashes: &mut Vec<u64>,
+    ) -> Result<EncodedKeys> {
+        hashes.clear();
+        let mut encoded = match &self.encoding {
+            Encoding::None => EncodedKeys::None(rows),
+            Encoding::Packed(layout) => layout.encode(columns, rows),
+            Encoding::Bytes => EncodedKeys::Bytes(bytes::encode(&columns[0])?),
+            Encoding::Row(layout) => EncodedKeys::Bytes(layout.encode(columns, rows)?),
+        };
+        match &encoded {
+            EncodedKeys::None(rows) => hashes.resize(*rows, 0),
+            EncodedKeys::Packed1(keys) => hash::hash_packed(keys, hashes),
+            EncodedKeys::Packed2(keys) => hash::hash_packed(keys, hashes),
+            EncodedKeys::Packed4(keys) => hash::hash_packed(keys, hashes),
+            EncodedKeys::Bytes(keys) => bytes::hash(keys, hashes),
+        }
+        if !matches!(self.encoding, Encoding::Row(_)) && columns.len() == 1 {
+            mark_nulls(&columns[0], &mut encoded, hashes);
+        }
+        Ok(encoded)
+    }
+
+    /// The key columns of the groups in `range`.
+    pub fn decode(&self, keys: &DistinctKeys, range: Range<usize>) -> Result<Vec<ArrayRef>> {
+        let hashes = &keys.hashes[range.clone()];
+        match &self.encoding {
+            Encoding::None => Ok(Vec::new()),
+            Encoding::Packed(layout) => layout.decode(keys.keys.rows(range), hashes),
+            Encoding::Bytes => Ok(vec![bytes::decode(
+                keys.keys.rows(range),
+                hashes,
+                &self.types[0],
+            )?]),
+            Encoding::Row(layout) => layout.decode(keys.keys.rows(range)),
+        }
+    }
+
+    /// Of the groups in `range`, how many fit one batch: Arrow's 32-bit offsets end at 2 GiB.
+    pub fn fitting(&self, keys: &DistinctKeys, range: Range<usize>) -> usize {
+        const OFFSET_BYTES_MAX: u64 = i32::MAX as u64;
+        let EncodedKeys::Bytes(bytes) = &keys.keys else {
+            return range.len();
+        };
+        let mut total = 0u64;
+        for (row, view) in bytes.views[range.clone()].iter().enumerate() {
+            total += u64::from(*view as u32);
+            if total > OFFSET_BYTES_MAX {
+                return row.max(1);
+            }
+        }
+        range.len()
+    }
+}
+
+/// A key that is one NULL is zero words with a hash that zero words never have.
+fn mark_nulls(column: &ArrayRef, keys: &mut EncodedKeys, hashes: &mut [u64]) {
+    let Some(nulls) = column
+        .logical_nulls()
+        .filter(|nulls| nulls.null_count() > 0)
+    else {
+        return;
+    };
+    for row in nulls
+        .inner()
+        .iter()
+        .enumerate()
+        .filter_map(|(row, valid)| (!valid).then_some(row))
+    {
+        hashes[row] = hash::NULL_HASH;
+        match keys {
+            EncodedKeys::None(_) => {}
+            EncodedKeys::Packed1(keys) => keys[row] = [0; 1],
+            EncodedKeys::Packed2(keys) => keys[row] = [0; 2],
+            EncodedKeys::Packed4(keys) => keys[row] = [0; 4],
+            EncodedKeys::Bytes(keys) => keys.views[row] = 0,
+        }
+    }
+}
+
+/// Which of the single-column keys are the NULL key; `None` if there is none.
+pub(super) fn nulls_of(
+    is_zero: impl Fn(usize) -> bool,
+    hashes: &[u64],
+) -> Option<arrow::buffer::NullBuffer> {
+    let is_null = |row: usize| hashes[row] == hash::NULL_HASH && is_zero(row);
+    if !(0..hashes.len()).any(is_null) {
+        return None;
+    }
+    Some(arrow::buffer::NullBuffer::from_iter(
+        (0..hashes.len()).map(|row| !is_null(row)),
+    ))
+}
+
+/// The table of a query without GROUP BY: all rows are group 0.
+#[derive(Debug, Default)]
+struct OneGroup {
+    seen: bool,
+}
+
+impl KeyTable for OneGroup {
+    fn assign(
+        &mut self,
+        keys: KeyRows<'_>,
+        _hashes: &[u64],
+        groups: &mut Vec<GroupId>,
+    ) -> Result<()> {
+        self.seen |= !keys.is_empty();
+        groups.resize(groups.len() + keys.len(), GroupId(0));
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        usize::from(self.seen)
+    }
+
+    fn bytes(&self) -> usize {
+        0
+    }
+
+    fn probes(&self) -> u64 {
+        0
+    }
+
+    fn drain(&mut self) -> DistinctKeys {
+        let groups = usize::from(std::mem::take(&mut self.seen));
+        DistinctKeys {
+            keys: EncodedKeys::None(groups),
+            hashes: vec![0; groups],
+        }
+    }
+}
+
+/// True if a column of this type has a place in a packed key.
+pub(super) fn is_fixed(data_type: &DataType) -> bool {
+    fixed_width(data_type).is_some()
+}
+
+/// An array reference, for the decoders.
+pub(super) fn array(array: impl Array + 'static) -> ArrayRef {
+    Arc::new(array)
+}

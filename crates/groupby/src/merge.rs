@@ -1,0 +1,253 @@
+//! Phase 2: ranges of partitions, each aggregated once, by any number of workers that never meet.
+//!
+//! In: the blocks of all builds. Out: `Finished` groups, one per task.
+//! Invariant: a task's partitions are in no other task; tasks are handed out largest first by one
+//! counter; an instance of states sees updates or merges of one form only (`states::Bypass`).
+//! Not here: threads; a caller makes one `MergeWorker` per thread.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::batch::Arguments;
+use crate::build::Built;
+use crate::emit::Finished;
+use crate::error::Result;
+use crate::keys::{DistinctKeys, GroupId, KeyTable};
+use crate::partition::{Block, Records, Slice};
+use crate::runtime::counters::Lap;
+use crate::runtime::{Counters, Grant};
+use crate::spec::Spec;
+use crate::states::{GroupStates, Groups};
+
+/// Records looked up at once: ids and slices of this many rows stay in the first-level cache.
+const CHUNK_RECORDS: usize = 4096;
+
+/// A range of partitions to aggregate.
+#[derive(Debug, Clone)]
+pub struct MergeTask {
+    partitions: Range<usize>,
+    records: usize,
+}
+
+impl MergeTask {
+    /// Number of records to aggregate.
+    pub fn records(&self) -> usize {
+        self.records
+    }
+}
+
+/// The merge phase, shared by its workers.
+pub struct Merge {
+    spec: Arc<Spec>,
+    blocks: Vec<Block>,
+    tasks: Vec<MergeTask>,
+    next: AtomicUsize,
+    /// Hold the builds' memory until the merge is dropped.
+    _grants: Vec<Grant>,
+}
+
+impl Merge {
+    /// Cuts the partitions into tasks.
+    pub fn new(spec: Arc<Spec>, built: Vec<Built>) -> Self {
+        let mut blocks = Vec::new();
+        let mut grants = Vec::new();
+        for part in built {
+            blocks.extend(part.blocks);
+            grants.push(part.grant);
+        }
+        let mut tasks = cut(&blocks, spec.sizes.partitions, spec.sizes.task_records);
+        if tasks.is_empty() && spec.keys.types().is_empty() {
+            tasks.push(MergeTask {
+                partitions: 0..spec.sizes.partitions,
+                records: 0,
+            });
+        }
+        tasks.sort_by_key(|task| std::cmp::Reverse(task.records));
+        Self {
+            spec,
+            blocks,
+            tasks,
+            next: AtomicUsize::new(0),
+            _grants: grants,
+        }
+    }
+
+    /// Number of tasks.
+    pub fn tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Number of records of all tasks.
+    pub fn records(&self) -> usize {
+        self.tasks.iter().map(|task| task.records).sum()
+    }
+
+    /// The next task, largest first.
+    pub fn next(&self) -> Option<MergeTask> {
+        // One counter per task, not per row: at most a few thousand increments a query.
+        self.tasks
+            .get(self.next.fetch_add(1, Ordering::Relaxed))
+            .cloned()
+    }
+
+    /// A worker's tables, kept from task to task.
+    pub fn worker(&self, grant: Grant) -> Result<MergeWorker> {
+        Ok(MergeWorker {
+            spec: Arc::clone(&self.spec),
+            table: self.spec.keys.table(),
+            states: self
+                .spec
+                .aggregates
+                .iter()
+                .map(|a| a.states())
+                .collect::<Result<_>>()?,
+            grant,
+            counters: Counters::default(),
+            groups: Vec::new(),
+        })
+    }
+}
+
+/// Neighbouring partitions until each task has at least `records_min` records.
+fn cut(blocks: &[Block], partitions: usize, records_min: usize) -> Vec<MergeTask> {
+    let mut tasks = Vec::new();
+    let mut task = MergeTask {
+        partitions: 0..0,
+        records: 0,
+    };
+    for partition in 0..partitions {
+        let here = partition..partition + 1;
+        task.records += blocks
+            .iter()
+            .map(|block| block.records(&here).len())
+            .sum::<usize>();
+        task.partitions.end = partition + 1;
+        if task.records >= records_min {
+            let next = partition + 1..partition + 1;
+            tasks.push(std::mem::replace(
+                &mut task,
+                MergeTask {
+                    partitions: next,
+                    records: 0,
+                },
+            ));
+        }
+    }
+    if task.records > 0 {
+        tasks.push(task);
+    }
+    tasks
+}
+
+/// One merge worker.
+pub struct MergeWorker {
+    spec: Arc<Spec>,
+    table: Box<dyn KeyTable>,
+    states: Vec<Box<dyn GroupStates>>,
+    grant: Grant,
+    counters: Counters,
+    groups: Vec<GroupId>,
+}
+
+impl MergeWorker {
+    /// What this worker counted so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Aggregates the records of `task`; `None` if `cancelled` said so between two blocks.
+    pub fn run(
+        &mut self,
+        merge: &Merge,
+        task: &MergeTask,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Option<Finished>> {
+        let mut lap = Lap::start();
+        let sources: Vec<(&Block, Range<usize>)> = merge
+            .blocks
+            .iter()
+            .map(|block| (block, block.records(&task.partitions)))
+            .filter(|(_, records)| !records.is_empty())
+            .collect();
+        // Records that are already one per key need no table.
+        let known = match sources.as_slice() {
+            [(block, records)] if block.distinct() && !self.spec.keys.types().is_empty() => {
+                Some((*block, records))
+            }
+            _ => None,
+        };
+        if let Some((block, records)) = known {
+            self.take_over(&block.slice(records.clone()))?;
+        } else {
+            for (block, records) in &sources {
+                if cancelled() {
+                    return Ok(None);
+                }
+                for start in records.clone().step_by(CHUNK_RECORDS) {
+                    let chunk = start..(start + CHUNK_RECORDS).min(records.end);
+                    self.absorb(&block.slice(chunk))?;
+                }
+                self.hold()?;
+            }
+        }
+        let keys = match known {
+            Some((block, records)) => block.slice(records.clone()).distinct_keys(),
+            None => self.table.drain(),
+        };
+        self.counters.probes = self.table.probes();
+        lap.end(&mut self.counters.merge_ns);
+        self.finish(keys, lap).map(Some)
+    }
+
+    /// Looks up and aggregates a chunk of records.
+    fn absorb(&mut self, slice: &Slice<'_>) -> Result<()> {
+        let mut groups = std::mem::take(&mut self.groups);
+        groups.clear();
+        self.table.assign(slice.keys, slice.hashes, &mut groups)?;
+        self.counters.looked_up += slice.hashes.len() as u64;
+        let result = self.aggregate(slice, Groups::Ids(&groups), self.table.len());
+        self.groups = groups;
+        result
+    }
+
+    /// Every record is a group of its own.
+    fn take_over(&mut self, slice: &Slice<'_>) -> Result<()> {
+        let total = slice.hashes.len();
+        let groups: Vec<GroupId> = (0..total as u32).map(GroupId).collect();
+        self.aggregate(slice, Groups::Ids(&groups), total)?;
+        self.hold()
+    }
+
+    fn aggregate(&mut self, slice: &Slice<'_>, groups: Groups<'_>, total: usize) -> Result<()> {
+        for (at, states) in self.states.iter_mut().enumerate() {
+            match slice.aggregate(at) {
+                Records::Rows(Arguments { columns, filter }) => {
+                    states.update(&columns, filter.as_ref(), groups, total)?;
+                }
+                Records::Partial(columns) => states.merge(&columns, groups, total)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn hold(&mut self) -> Result<()> {
+        let bytes = self.table.bytes() + self.states.iter().map(|s| s.bytes()).sum::<usize>();
+        self.counters.holds(bytes);
+        self.grant.hold(bytes)
+    }
+
+    fn finish(&mut self, keys: DistinctKeys, mut lap: Lap) -> Result<Finished> {
+        // Without GROUP BY there is one group, also when no row came.
+        let keyless = self.spec.keys.types().is_empty();
+        let groups = if keyless { 1 } else { keys.keys.len() };
+        let results = self
+            .states
+            .iter_mut()
+            .map(|s| s.drain_final(groups))
+            .collect::<Result<Vec<_>>>()?;
+        self.counters.groups += groups as u64;
+        lap.end(&mut self.counters.emit_ns);
+        Ok(Finished::new(Arc::clone(&self.spec), keys, results, groups))
+    }
+}

@@ -1,0 +1,412 @@
+//! Records in partition order: the one form in which groups and rows wait for the merge.
+//!
+//! In: encoded keys, hashes and per-aggregate columns. Out: `Block`, sorted by the hash's top bits.
+//! Invariant: partition `p` is rows `offsets[p]..offsets[p + 1]` of every column; any range of
+//! partitions is therefore one slice.
+//! Not here: aggregation; files.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow::compute::interleave;
+use arrow::datatypes::DataType;
+use grouse_kernels::scatter::{Destinations, destinations, scatter};
+
+use crate::batch::Arguments;
+use crate::error::Result;
+use crate::keys::{ByteKeys, DistinctKeys, EncodedKeys, KeyRows};
+
+/// What the columns of one aggregate in a block are.
+#[derive(Debug, Clone)]
+pub enum Records {
+    /// Arguments of rows that no table has seen.
+    Rows(Arguments),
+    /// Partial states.
+    Partial(Vec<ArrayRef>),
+}
+
+/// Records of one moment of one worker, not yet sorted.
+#[derive(Debug)]
+pub struct Unsorted {
+    /// Encoded keys.
+    pub keys: EncodedKeys,
+    /// One hash per record.
+    pub hashes: Vec<u64>,
+    /// One entry per aggregate.
+    pub aggregates: Vec<Records>,
+    /// True if no two records have the same key.
+    pub distinct: bool,
+}
+
+/// Records sorted by partition.
+#[derive(Debug)]
+pub struct Block {
+    keys: EncodedKeys,
+    hashes: Vec<u64>,
+    aggregates: Vec<Records>,
+    offsets: Vec<u32>,
+    bytes: usize,
+    distinct: bool,
+}
+
+/// A range of partitions of a block.
+pub struct Slice<'a> {
+    /// Keys of the records.
+    pub keys: KeyRows<'a>,
+    /// Their hashes.
+    pub hashes: &'a [u64],
+    block: &'a Block,
+    range: Range<usize>,
+}
+
+impl Block {
+    /// Sorts records by the `bits` highest bits of their hash. All of `parts` have the same kinds
+    /// of columns.
+    pub fn sort(parts: Vec<Unsorted>, bits: u32) -> Result<Self> {
+        let distinct = parts.len() == 1 && parts[0].distinct;
+        let hashes: Vec<u64> = match parts.as_slice() {
+            [one] => one.hashes.clone(),
+            many => many
+                .iter()
+                .flat_map(|part| part.hashes.iter().copied())
+                .collect(),
+        };
+        let Destinations { rows, offsets } = destinations(&hashes, bits);
+        let mut sorted = vec![0; hashes.len()];
+        scatter(&hashes, &rows, &mut sorted);
+        let sort = Sort::new(&rows, parts.iter().map(|part| part.hashes.len()));
+        let keys = sort.keys(&parts);
+        let aggregates = (0..parts[0].aggregates.len())
+            .map(|at| sort.records(parts.iter().map(|part| &part.aggregates[at]).collect()))
+            .collect::<Result<Vec<_>>>()?;
+        let mut block = Self {
+            keys,
+            hashes: sorted,
+            aggregates,
+            offsets,
+            bytes: 0,
+            distinct,
+        };
+        block.bytes = block.count_bytes();
+        Ok(block)
+    }
+
+    /// Number of records.
+    pub fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// True if there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// True if no two records of the block have the same key.
+    pub fn distinct(&self) -> bool {
+        self.distinct
+    }
+
+    /// Number of partitions.
+    pub fn partitions(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Records of a range of partitions.
+    pub fn records(&self, partitions: &Range<usize>) -> Range<usize> {
+        self.offsets[partitions.start] as usize..self.offsets[partitions.end] as usize
+    }
+
+    /// A range of records.
+    pub fn slice(&self, range: Range<usize>) -> Slice<'_> {
+        Slice {
+            keys: self.keys.rows(range.clone()),
+            hashes: &self.hashes[range.clone()],
+            block: self,
+            range,
+        }
+    }
+
+    /// Buffers are shared between columns and blocks; each is counted once per block.
+    fn count_bytes(&self) -> usize {
+        let mut seen = HashSet::new();
+        let mut bytes = self.hashes.capacity() * 8 + self.offsets.capacity() * 4;
+        let mut count = |buffer: &Buffer| {
+            if seen.insert(buffer.data_ptr()) {
+                bytes += buffer.capacity();
+            }
+        };
+        if let EncodedKeys::Bytes(keys) = &self.keys {
+            keys.buffers.iter().for_each(&mut count);
+        }
+        for records in &self.aggregates {
+            let columns = match records {
+                Records::Rows(arguments) => &arguments.columns,
+                Records::Partial(columns) => columns,
+            };
+            columns
+                .iter()
+                .for_each(|column| count_buffers(&column.to_data(), &mut count));
+        }
+        bytes
+            + match &self.keys {
+                EncodedKeys::Bytes(keys) => keys.views.capacity() * 16,
+                keys => keys.bytes(),
+            }
+    }
+}
+
+fn count_buffers(data: &ArrayData, count: &mut impl FnMut(&Buffer)) {
+    data.buffers().iter().for_each(&mut *count);
+    if let Some(nulls) = data.nulls() {
+        count(nulls.buffer());
+    }
+    data.child_data()
+        .iter()
+        .for_each(|child| count_buffers(child, count));
+}
+
+impl Slice<'_> {
+    /// The keys of a slice of distinct records, as a table would give them.
+    pub fn distinct_keys(&self) -> DistinctKeys {
+        let keys = match self.keys {
+            KeyRows::None(rows) => EncodedKeys::None(rows),
+            KeyRows::Packed1(keys) => EncodedKeys::Packed1(keys.to_vec()),
+            KeyRows::Packed2(keys) => EncodedKeys::Packed2(keys.to_vec()),
+            KeyRows::Packed4(keys) => EncodedKeys::Packed4(keys.to_vec()),
+            KeyRows::Bytes(views, buffers) => EncodedKeys::Bytes(ByteKeys {
+                views: views.to_vec(),
+                buffers: buffers.to_vec(),
+            }),
+        };
+        DistinctKeys {
+            keys,
+            hashes: self.hashes.to_vec(),
+        }
+    }
+
+    /// The columns of one aggregate.
+    pub fn aggregate(&self, at: usize) -> Records {
+        let slice = |column: &ArrayRef| column.slice(self.range.start, self.range.len());
+        match &self.block.aggregates[at] {
+            Records::Rows(arguments) => Records::Rows(Arguments {
+                columns: arguments.columns.iter().map(slice).collect(),
+                filter: arguments
+                    .filter
+                    .as_ref()
+                    .map(|f| f.slice(self.range.start, self.range.len())),
+            }),
+            Records::Partial(columns) => Records::Partial(columns.iter().map(slice).collect()),
+        }
+    }
+}
+
+/// One permutation, applied to column after column.
+struct Sort<'a> {
+    /// Destination of each row of all parts, in order.
+    rows: &'a [u32],
+    /// The rows of each part.
+    parts: Vec<Range<usize>>,
+    /// For types that are gathered: (part, row) of each destination; made at first need.
+    sources: std::cell::OnceCell<Vec<(usize, usize)>>,
+}
+
+impl<'a> Sort<'a> {
+    fn new(rows: &'a [u32], lengths: impl Iterator<Item = usize>) -> Self {
+        let mut start = 0;
+        let parts = lengths
+            .map(|length| {
+                start += length;
+                start - length..start
+            })
+            .collect();
+        Self {
+            rows,
+            parts,
+            sources: std::cell::OnceCell::new(),
+        }
+    }
+
+    fn keys(&self, parts: &[Unsorted]) -> EncodedKeys {
+        macro_rules! packed {
+            ($variant:ident, $zero:expr) => {{
+                let mut out = vec![$zero; self.rows.len()];
+                for (part, range) in parts.iter().zip(&self.parts) {
+                    let EncodedKeys::$variant(keys) = &part.keys else {
+                        unreachable!("one layout")
+                    };
+                    scatter(keys, &self.rows[range.clone()], &mut out);
+                }
+                EncodedKeys::$variant(out)
+            }};
+        }
+        match &parts[0].keys {
+            EncodedKeys::None(_) => EncodedKeys::None(self.rows.len()),
+            EncodedKeys::Packed1(_) => packed!(Packed1, [0; 1]),
+            EncodedKeys::Packed2(_) => packed!(Packed2, [0; 2]),
+            EncodedKeys::Packed4(_) => packed!(Packed4, [0; 4]),
+            EncodedKeys::Bytes(_) => EncodedKeys::Bytes(self.byte_keys(parts)),
+        }
+    }
+
+    /// Views move, the buffers they point into are shared.
+    fn byte_keys(&self, parts: &[Unsorted]) -> ByteKeys {
+        let mut views = vec![0u128; self.rows.len()];
+        let mut buffers: Vec<Buffer> = Vec::new();
+        for (part, range) in parts.iter().zip(&self.parts) {
+            let EncodedKeys::Bytes(keys) = &part.keys else {
+                unreachable!("one layout")
+            };
+            // Batches of one column chunk share buffers: name each once.
+            let same = |a: &Buffer, b: &Buffer| a.as_ptr() == b.as_ptr() && a.len() == b.len();
+            let numbers: Vec<u32> = keys
+                .buffers
+                .iter()
+                .map(
+                    |buffer| match buffers.iter().rposition(|known| same(known, buffer)) {
+                        Some(known) => known as u32,
+                        None => {
+                            buffers.push(buffer.clone());
+                            buffers.len() as u32 - 1
+                        }
+                    },
+                )
+                .collect();
+            for (&view, &row) in keys.views.iter().zip(&self.rows[range.clone()]) {
+                views[row as usize] = if view as u32 <= 12 {
+                    view
+                } else {
+                    let number = numbers[(view >> 64) as u32 as usize];
+                    view & !(0xffff_ffff_u128 << 64) | u128::from(number) << 64
+                };
+            }
+        }
+        ByteKeys { views, buffers }
+    }
+
+    fn records(&self, parts: Vec<&Records>) -> Result<Records> {
+        match parts[0] {
+            Records::Partial(columns) => {
+                let column = |at: usize| {
+                    self.column(parts.iter().map(|part| match part {
+                        Records::Partial(columns) => &columns[at],
+                        Records::Rows(_) => unreachable!("one kind of records per block"),
+                    }))
+                };
+                Ok(Records::Partial(
+                    (0..columns.len()).map(column).collect::<Result<_>>()?,
+                ))
+            }
+            Records::Rows(_) => {
+                let rows: Vec<&Arguments> = parts
+                    .iter()
+                    .map(|part| match part {
+                        Records::Rows(arguments) => arguments,
+                        Records::Partial(_) => unreachable!("one kind of records per block"),
+                    })
+                    .collect();
+                let column =
+                    |at: usize| self.column(rows.iter().map(|arguments| &arguments.columns[at]));
+                let columns = (0..rows[0].columns.len())
+                    .map(column)
+                    .collect::<Result<_>>()?;
+                let filter = rows[0].filter.is_some().then(|| {
+                    let parts = rows
+                        .iter()
+                        .map(|a| a.filter.as_ref().expect("one filter for all batches"));
+                    self.booleans(parts)
+                });
+                Ok(Records::Rows(Arguments { columns, filter }))
+            }
+        }
+    }
+
+    fn column<'b>(&self, parts: impl Iterator<Item = &'b ArrayRef>) -> Result<ArrayRef> {
+        let parts: Vec<&ArrayRef> = parts.collect();
+        match parts[0].data_type() {
+            DataType::Boolean => {
+                let booleans = parts.iter().map(|part| part.as_boolean());
+                Ok(Arc::new(self.booleans(booleans)))
+            }
+            DataType::Decimal256(..) => self.gather(&parts),
+            other => match other.primitive_width() {
+                Some(1) => Ok(self.fixed::<u8>(&parts)),
+                Some(2) => Ok(self.fixed::<u16>(&parts)),
+                Some(4) => Ok(self.fixed::<u32>(&parts)),
+                Some(8) => Ok(self.fixed::<u64>(&parts)),
+                Some(16) => Ok(self.fixed::<i128>(&parts)),
+                _ => self.gather(&parts),
+            },
+        }
+    }
+
+    fn fixed<T: arrow::datatypes::ArrowNativeType + Default>(
+        &self,
+        parts: &[&ArrayRef],
+    ) -> ArrayRef {
+        let mut out = vec![T::default(); self.rows.len()];
+        for (part, range) in parts.iter().zip(&self.parts) {
+            let data = part.to_data();
+            let values = &data.buffers()[0].typed_data::<T>()[data.offset()..][..data.len()];
+            scatter(values, &self.rows[range.clone()], &mut out);
+        }
+        let data = ArrayData::builder(parts[0].data_type().clone())
+            .len(self.rows.len())
+            .add_buffer(Buffer::from_vec(out))
+            .nulls(self.nulls(parts.iter().map(|part| part.nulls())));
+        make_array(data.build().expect("values of the column's own width"))
+    }
+
+    fn booleans<'b>(&self, parts: impl Iterator<Item = &'b BooleanArray>) -> BooleanArray {
+        let parts: Vec<&BooleanArray> = parts.collect();
+        let values = self.bits(parts.iter().map(|part| Some(part.values())));
+        let nulls = self.nulls(parts.iter().map(|part| part.nulls()));
+        BooleanArray::new(values, nulls)
+    }
+
+    fn nulls<'b>(&self, parts: impl Iterator<Item = Option<&'b NullBuffer>>) -> Option<NullBuffer> {
+        let parts: Vec<_> = parts.collect();
+        if parts
+            .iter()
+            .all(|nulls| nulls.is_none_or(|nulls| nulls.null_count() == 0))
+        {
+            return None;
+        }
+        Some(NullBuffer::new(self.bits(
+            parts.into_iter().map(|nulls| nulls.map(NullBuffer::inner)),
+        )))
+    }
+
+    /// Bits in partition order; a missing part is all ones.
+    fn bits<'b>(&self, parts: impl Iterator<Item = Option<&'b BooleanBuffer>>) -> BooleanBuffer {
+        let mut out = vec![true; self.rows.len()];
+        for (part, range) in parts.zip(&self.parts) {
+            let Some(part) = part else { continue };
+            for (bit, &row) in part.iter().zip(&self.rows[range.clone()]) {
+                out[row as usize] = bit;
+            }
+        }
+        BooleanBuffer::from(out)
+    }
+
+    fn gather(&self, parts: &[&ArrayRef]) -> Result<ArrayRef> {
+        let sources = self.sources.get_or_init(|| {
+            let mut sources = vec![(0, 0); self.rows.len()];
+            for (number, range) in self.parts.iter().enumerate() {
+                for (row, &to) in self.rows[range.clone()].iter().enumerate() {
+                    sources[to as usize] = (number, row);
+                }
+            }
+            sources
+        });
+        let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
+        Ok(interleave(&parts, sources)?)
+    }
+}

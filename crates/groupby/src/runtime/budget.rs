@@ -1,0 +1,124 @@
+//! Memory is reserved before it counts: one budget per operator, one grant per worker.
+//!
+//! In: what a worker holds. Out: success, or the budget's own error.
+//! Invariant: a worker asks in steps of at least `GRANT_BYTES`, so that the shared budget is not
+//! touched once per batch; a dropped grant gives everything back.
+//! Not here: what to do when memory is short.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+
+/// Step in which a worker's grant grows.
+const GRANT_BYTES: usize = 1 << 20;
+
+/// Where memory comes from; shared by all workers of an operator.
+pub trait Budget: Send + Sync {
+    /// Takes `bytes` more, or says why not.
+    fn grow(
+        &self,
+        bytes: usize,
+    ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>>;
+    /// Gives `bytes` back.
+    fn shrink(&self, bytes: usize);
+}
+
+/// A budget without limit.
+#[derive(Debug, Default)]
+pub struct Unlimited;
+
+impl Budget for Unlimited {
+    fn grow(
+        &self,
+        _bytes: usize,
+    ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        Ok(())
+    }
+
+    fn shrink(&self, _bytes: usize) {}
+}
+
+/// One worker's share.
+pub struct Grant {
+    budget: Arc<dyn Budget>,
+    bytes: usize,
+}
+
+impl Grant {
+    /// An empty grant.
+    pub fn new(budget: Arc<dyn Budget>) -> Self {
+        Self { budget, bytes: 0 }
+    }
+
+    /// An empty grant from the same budget.
+    pub fn sibling(&self) -> Self {
+        Self::new(Arc::clone(&self.budget))
+    }
+
+    /// Makes the grant cover `bytes`; gives back what exceeds it by more than a step.
+    pub fn hold(&mut self, bytes: usize) -> Result<()> {
+        if bytes > self.bytes {
+            let wanted = bytes.next_multiple_of(GRANT_BYTES);
+            self.budget
+                .grow(wanted - self.bytes)
+                .map_err(Error::Memory)?;
+            self.bytes = wanted;
+        } else if self.bytes - bytes > 2 * GRANT_BYTES {
+            let kept = bytes.next_multiple_of(GRANT_BYTES);
+            self.budget.shrink(self.bytes - kept);
+            self.bytes = kept;
+        }
+        Ok(())
+    }
+
+    /// Bytes granted.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        self.budget.shrink(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Limited(AtomicUsize);
+
+    impl Budget for Limited {
+        fn grow(
+            &self,
+            bytes: usize,
+        ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
+            if self.0.load(Ordering::Relaxed) + bytes > 8 << 20 {
+                return Err("8 MiB is the limit".into());
+            }
+            self.0.fetch_add(bytes, Ordering::Relaxed);
+            Ok(())
+        }
+
+        fn shrink(&self, bytes: usize) {
+            self.0.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_grant_covers_what_is_held_and_gives_everything_back() {
+        let budget = Arc::new(Limited::default());
+        let mut grant = Grant::new(budget.clone());
+        for bytes in [1, 5 << 20, (5 << 20) + 1, 100, 8 << 20] {
+            grant.hold(bytes).expect("within the limit");
+            assert!(grant.bytes() >= bytes && budget.0.load(Ordering::Relaxed) == grant.bytes());
+        }
+        assert!(matches!(grant.hold(9 << 20), Err(Error::Memory(_))));
+        drop(grant);
+        assert_eq!(budget.0.load(Ordering::Relaxed), 0);
+    }
+}

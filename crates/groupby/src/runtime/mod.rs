@@ -1,0 +1,11 @@
+//! What every phase needs around it: memory, counters, the machine's caches.
+//!
+//! In: the host's budget, the topology. Out: grants, counters, sizes.
+//! Not here: threads; the caller owns them.
+
+pub mod budget;
+pub mod counters;
+pub mod topology;
+
+pub use budget::{Budget, Grant};
+pub use counters::Counters;

@@ -1,0 +1,110 @@
+//! What one group-by computes and within which sizes; shared, read-only, by all workers.
+//!
+//! In: key types, aggregates, sizes. Out: `Spec`.
+//! Not here: anything that changes while the query runs.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, FieldRef};
+
+use crate::error::Result;
+use crate::keys::KeyLayout;
+use crate::states::Aggregate;
+
+/// Which key table to use; anything but `Auto` is for tests and measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TableKind {
+    /// The narrowest table that the key types and the observed range allow.
+    #[default]
+    Auto,
+    /// An array addressed by small integers; falls back to packed where the range is too wide.
+    Direct,
+    /// Fixed-width keys of up to 32 bytes.
+    Packed,
+    /// One string or binary key.
+    Bytes,
+    /// Any key types, as one byte string per row.
+    Row,
+}
+
+/// The sizes that steer the operator. Tests shrink them so that small inputs take every path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sizes {
+    /// Bytes a hot table may hold before the policy looks at it: the core's own cache.
+    pub hot_bytes: usize,
+    /// Bytes a table may grow to when everything seen suggests that all groups will fit.
+    pub grown_bytes: usize,
+    /// Number of partitions, a power of two.
+    pub partitions: usize,
+    /// Rows of one block of partitioned rows.
+    pub block_rows: usize,
+    /// Rows that skip the table before it is tried again.
+    pub bypass_rows: usize,
+    /// Records that make a merge task worth handing out.
+    pub task_records: usize,
+    /// Slots of a direct table.
+    pub direct_slots: usize,
+}
+
+impl Sizes {
+    /// The sizes for `workers` workers with `l2_bytes` of private cache each.
+    pub fn for_machine(workers: usize, l2_bytes: usize) -> Self {
+        Self {
+            hot_bytes: l2_bytes.clamp(512 << 10, 4 << 20),
+            grown_bytes: 16 << 20,
+            partitions: (workers * 4).next_power_of_two().clamp(256, 4096),
+            block_rows: 64 << 10,
+            bypass_rows: 1 << 20,
+            task_records: 8 << 10,
+            direct_slots: 128 << 10,
+        }
+    }
+
+    /// Sizes so small that a few hundred rows flush, bypass and split.
+    pub fn tiny() -> Self {
+        Self {
+            hot_bytes: 1 << 10,
+            grown_bytes: 2 << 10,
+            partitions: 8,
+            block_rows: 64,
+            bypass_rows: 128,
+            task_records: 16,
+            direct_slots: 64,
+        }
+    }
+}
+
+/// One group-by: keys, aggregates, sizes.
+pub struct Spec {
+    /// How key rows are encoded.
+    pub keys: KeyLayout,
+    /// The aggregates, in output order.
+    pub aggregates: Vec<Arc<dyn Aggregate>>,
+    /// The sizes that steer the operator.
+    pub sizes: Sizes,
+}
+
+impl Spec {
+    /// Plans the key layout for `key_fields` (as the output announces them).
+    pub fn new(
+        key_fields: &[FieldRef],
+        aggregates: Vec<Arc<dyn Aggregate>>,
+        table: TableKind,
+        sizes: Sizes,
+    ) -> Result<Self> {
+        assert!(
+            sizes.partitions.is_power_of_two(),
+            "partitions is a power of two"
+        );
+        Ok(Self {
+            keys: KeyLayout::new(key_fields, table)?,
+            aggregates,
+            sizes,
+        })
+    }
+
+    /// The result types of the aggregates, in output order.
+    pub fn result_types(&self) -> Vec<DataType> {
+        self.aggregates.iter().map(|a| a.result_type()).collect()
+    }
+}

@@ -1,0 +1,255 @@
+//! avg(x): floats in Float64, decimals and durations from an exact sum.
+//!
+//! In: the column as the host coerced it (integers as Float64). Out: the host's result type, NULL
+//! without values; decimals and durations are cut towards zero, as the host does.
+//! Invariant: sum and count are partial states of their own; they divide once, at the end.
+//! Not here: averages of distinct values.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, PrimitiveArray};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::compute;
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
+
+use super::native::native;
+use super::rows::Rows;
+use super::wide::{Summed, WideSums, Width, limit_of, with_summed};
+use super::{Aggregate, GroupStates, Groups};
+use crate::error::{Error, Result};
+
+/// `avg` of a column of `input_type`; `None` if it is not native.
+pub fn avg(
+    name: &str,
+    input_type: &DataType,
+    result_type: &DataType,
+) -> Option<Arc<dyn Aggregate>> {
+    let factor = factor_of(input_type, result_type)?;
+    macro_rules! wide {
+        ($column:ident) => {{
+            use arrow::datatypes::$column;
+            let (label, data_type) = (name.to_owned(), result_type.clone());
+            let make = move || AvgWide::<$column>::new(label.clone(), data_type.clone(), factor);
+            Some(native(name, result_type, make))
+        }};
+    }
+    with_summed!(input_type, wide, {
+        Some(native(name, result_type, AvgFloat::default))
+    })
+}
+
+/// What sums are multiplied by to get the result's scale; `None` if the types are not native.
+fn factor_of(input: &DataType, result: &DataType) -> Option<i64> {
+    use DataType::{Decimal32, Decimal64, Decimal128, Decimal256, Duration};
+    match (input, result) {
+        (DataType::Float64, DataType::Float64) => Some(1),
+        (Duration(from), Duration(to)) => (from == to).then_some(1),
+        (Decimal32(_, from), Decimal32(_, to))
+        | (Decimal64(_, from), Decimal64(_, to))
+        | (Decimal128(_, from), Decimal128(_, to))
+        | (Decimal256(_, from), Decimal256(_, to)) => {
+            let digits = u32::try_from(i16::from(*to) - i16::from(*from)).ok()?;
+            10i64.checked_pow(digits)
+        }
+        _ => None,
+    }
+}
+
+/// Sum and count side by side: one cache miss per row instead of two.
+#[derive(Debug, Clone, Copy, Default)]
+struct Mean {
+    sum: f64,
+    count: i64,
+}
+
+#[derive(Debug, Default)]
+struct AvgFloat {
+    means: Vec<Mean>,
+}
+
+impl AvgFloat {
+    fn take(&mut self, total: usize) -> Vec<Mean> {
+        self.means.resize(total, Mean::default());
+        std::mem::take(&mut self.means)
+    }
+}
+
+impl GroupStates for AvgFloat {
+    fn update(
+        &mut self,
+        columns: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        groups: Groups<'_>,
+        total: usize,
+    ) -> Result<()> {
+        let rows = Rows::new(columns, filter, groups);
+        self.means
+            .resize(total.max(self.means.len()), Mean::default());
+        let values = columns[0].as_primitive::<Float64Type>().values();
+        let means = self.means.as_mut_slice();
+        if rows.is_one_group() {
+            let live = Float64Array::new(values.clone(), rows.validity());
+            means[0].sum += compute::sum(&live).unwrap_or_default();
+            means[0].count += rows.live() as i64;
+        } else {
+            rows.for_each(values, |group, value| {
+                let mean = &mut means[group];
+                mean.sum += value;
+                mean.count += 1;
+            });
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
+        let rows = Rows::new(&[], None, groups);
+        self.means
+            .resize(total.max(self.means.len()), Mean::default());
+        let sums = partial[0].as_primitive::<Float64Type>().values();
+        let counts = partial[1].as_primitive::<Int64Type>().values();
+        let means = self.means.as_mut_slice();
+        rows.for_each_row(|group, row| {
+            let mean = &mut means[group];
+            mean.sum += sums[row];
+            mean.count += counts[row];
+        });
+        Ok(())
+    }
+
+    fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
+        let means = self.take(total);
+        let sums: Vec<_> = means.iter().map(|mean| mean.sum).collect();
+        let counts: Vec<_> = means.iter().map(|mean| mean.count).collect();
+        Ok(vec![
+            Arc::new(Float64Array::from(sums)),
+            Arc::new(Int64Array::from(counts)),
+        ])
+    }
+
+    fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
+        let means = self.take(total);
+        let values: Vec<_> = means
+            .iter()
+            .map(|mean| mean.sum / mean.count as f64)
+            .collect();
+        let nulls = not_zero(means.iter().map(|mean| mean.count));
+        Ok(Arc::new(Float64Array::new(values.into(), nulls)))
+    }
+
+    fn bytes(&self) -> usize {
+        self.means.capacity() * size_of::<Mean>()
+    }
+}
+
+/// Groups without values are NULL.
+fn not_zero(counts: impl Iterator<Item = i64>) -> Option<NullBuffer> {
+    let nulls = NullBuffer::new(counts.map(|count| count != 0).collect::<BooleanBuffer>());
+    (nulls.null_count() > 0).then_some(nulls)
+}
+
+struct AvgWide<T: Summed> {
+    name: String,
+    result_type: DataType,
+    limit: Option<T::Sum>,
+    factor: i64,
+    sums: WideSums<T::Sum>,
+    counts: Vec<i64>,
+}
+
+impl<T: Summed> AvgWide<T> {
+    fn new(name: String, result_type: DataType, factor: i64) -> Self {
+        let limit = limit_of(&result_type);
+        Self {
+            name,
+            result_type,
+            limit,
+            factor,
+            sums: WideSums::default(),
+            counts: Vec::new(),
+        }
+    }
+
+    fn grow(&mut self, total: usize) {
+        self.sums.grow(total);
+        self.counts.resize(total.max(self.counts.len()), 0);
+    }
+
+    fn overflow(&self) -> Error {
+        let data_type = self.result_type.to_string();
+        let remedy = "cast the argument to DOUBLE".to_owned();
+        Error::Overflow {
+            aggregate: self.name.clone(),
+            data_type,
+            remedy,
+        }
+    }
+}
+
+impl<T: Summed> GroupStates for AvgWide<T> {
+    fn update(
+        &mut self,
+        columns: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        groups: Groups<'_>,
+        total: usize,
+    ) -> Result<()> {
+        let rows = Rows::new(columns, filter, groups);
+        self.grow(total);
+        self.sums
+            .update(&rows, columns[0].as_primitive::<T>().values(), T::widen);
+        let counts = self.counts.as_mut_slice();
+        if rows.is_one_group() {
+            counts[0] += rows.live() as i64;
+        } else {
+            rows.for_each_group(|group| counts[group] += 1);
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
+        let rows = Rows::new(&[], None, groups);
+        self.grow(total);
+        self.sums.merge(&rows, &partial[0], &partial[1]);
+        let counts = self.counts.as_mut_slice();
+        rows.for_each(
+            partial[2].as_primitive::<Int64Type>().values(),
+            |group, count| {
+                counts[group] += count;
+            },
+        );
+        Ok(())
+    }
+
+    fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
+        self.grow(total);
+        let [low, carry] = self.sums.take_partial(total, None);
+        Ok(vec![
+            low,
+            carry,
+            Arc::new(Int64Array::from(std::mem::take(&mut self.counts))),
+        ])
+    }
+
+    fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
+        self.grow(total);
+        let (mut low, carry) = self.sums.take(total);
+        let counts = std::mem::take(&mut self.counts);
+        for (group, (sum, count)) in low.iter_mut().zip(&counts).enumerate() {
+            let carry = carry.get(group).copied().unwrap_or_default();
+            let mean = if *count == 0 {
+                Some(T::Sum::default())
+            } else {
+                sum.mean(carry, self.factor, *count)
+            };
+            let fits = |mean: &T::Sum| self.limit.is_none_or(|limit| mean.is_within(limit));
+            *sum = mean.filter(fits).ok_or_else(|| self.overflow())?;
+        }
+        let nulls = not_zero(counts.into_iter());
+        let array = PrimitiveArray::<T>::new(T::narrow(low), nulls);
+        Ok(Arc::new(array.with_data_type(self.result_type.clone())))
+    }
+
+    fn bytes(&self) -> usize {
+        self.sums.bytes() + self.counts.capacity() * size_of::<i64>()
+    }
+}

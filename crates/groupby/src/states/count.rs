@@ -1,0 +1,70 @@
+//! count(*) and count(x, ...): rows, or rows where no argument is NULL.
+//!
+//! In: any columns; only their validity is read. Out: Int64, never NULL.
+//! Not here: distinct counts.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Int64Array};
+use arrow::datatypes::{DataType, Int64Type};
+
+use super::native::native;
+use super::rows::Rows;
+use super::{Aggregate, GroupStates, Groups};
+use crate::error::Result;
+
+/// `count` of the rows where no argument column is NULL; without columns of all rows.
+pub fn count(name: &str) -> Option<Arc<dyn Aggregate>> {
+    Some(native(name, &DataType::Int64, Count::default))
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    counts: Vec<i64>,
+}
+
+impl GroupStates for Count {
+    fn update(
+        &mut self,
+        columns: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        groups: Groups<'_>,
+        total: usize,
+    ) -> Result<()> {
+        let rows = Rows::new(columns, filter, groups);
+        self.counts.resize(total.max(self.counts.len()), 0);
+        let counts = self.counts.as_mut_slice();
+        if rows.is_one_group() {
+            counts[0] += rows.live() as i64;
+        } else {
+            rows.for_each_group(|group| counts[group] += 1);
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
+        let rows = Rows::new(&[], None, groups);
+        self.counts.resize(total.max(self.counts.len()), 0);
+        let counts = self.counts.as_mut_slice();
+        rows.for_each(
+            partial[0].as_primitive::<Int64Type>().values(),
+            |group, n| {
+                counts[group] += n;
+            },
+        );
+        Ok(())
+    }
+
+    fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
+        Ok(vec![self.drain_final(total)?])
+    }
+
+    fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
+        self.counts.resize(total, 0);
+        Ok(Arc::new(Int64Array::from(std::mem::take(&mut self.counts))))
+    }
+
+    fn bytes(&self) -> usize {
+        self.counts.capacity() * size_of::<i64>()
+    }
+}

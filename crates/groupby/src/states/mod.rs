@@ -1,0 +1,103 @@
+//! Group -> aggregate: one `GroupStates` holds the states of one aggregate for all groups of a table.
+//!
+//! In: argument columns with the group of each row, or partial states. Out: partial states or results.
+//! Invariant: one state per group id below `total`; after a drain there are none and the instance
+//! can be used again.
+//! Not here: keys, memory limits (the build asks `bytes`).
+
+pub mod count;
+pub mod sum;
+pub mod avg;
+pub mod min_max;
+pub mod min_max_bytes;
+pub mod arg_extreme;
+mod native;
+mod rows;
+mod seen;
+mod wide;
+mod byte_values;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use arrow::datatypes::DataType;
+
+use crate::error::Result;
+use crate::keys::GroupId;
+
+pub use arg_extreme::arg_extreme;
+pub use avg::avg;
+pub use count::count;
+pub use min_max::{Extreme, min_max};
+pub use sum::sum;
+
+/// The group of each row of a batch.
+#[derive(Debug, Clone, Copy)]
+pub enum Groups<'a> {
+    /// `ids[row]` is the group of `row`.
+    Ids(&'a [GroupId]),
+    /// All rows, that many, belong to group 0 (no GROUP BY).
+    One(usize),
+}
+
+/// How rows reach the states of an aggregate when the key table is skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bypass {
+    /// The merge may mix `update` and `merge` on one instance: rows travel as they are.
+    Rows,
+    /// An instance gets updates or merges, never both: rows travel as partial states
+    /// (`GroupStates::convert`).
+    Convert,
+    /// Rows have to go through a table.
+    Never,
+}
+
+/// One aggregate of a query; makes its states.
+pub trait Aggregate: Send + Sync + std::fmt::Debug {
+    /// The aggregate as the query wrote it, for messages.
+    fn name(&self) -> &str;
+    /// Type of the result column.
+    fn result_type(&self) -> DataType;
+    /// New states for an empty table.
+    fn states(&self) -> Result<Box<dyn GroupStates>>;
+    /// What may be done with rows that skip the key table.
+    fn bypass(&self) -> Bypass {
+        Bypass::Rows
+    }
+}
+
+/// One aggregate for all groups of a table: group ids are dense from 0.
+///
+/// Every call that takes `total` first makes sure that states `0..total` exist (new ones empty).
+pub trait GroupStates: Send {
+    /// Rows into states: `groups` names the state of each row; rows where `filter` is not true
+    /// are skipped (their groups exist all the same).
+    fn update(
+        &mut self,
+        columns: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        groups: Groups<'_>,
+        total: usize,
+    ) -> Result<()>;
+
+    /// Partial states (as `drain_partial` made them) into states.
+    fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()>;
+
+    /// One partial state per row, without touching any group; only where the aggregate says
+    /// `Bypass::Convert`.
+    fn convert(
+        &self,
+        columns: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+    ) -> Result<Vec<ArrayRef>> {
+        let _ = (columns, filter);
+        unreachable!("convert is called only for aggregates that ask for it")
+    }
+
+    /// All `total` states in group order as columns; the instance is empty afterwards.
+    fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>>;
+
+    /// All `total` results in group order; the instance is empty afterwards.
+    fn drain_final(&mut self, total: usize) -> Result<ArrayRef>;
+
+    /// Bytes held.
+    fn bytes(&self) -> usize;
+}

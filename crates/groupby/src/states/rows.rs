@@ -1,0 +1,226 @@
+//! The rows of a batch that count: neither NULL in an argument nor filtered out.
+//!
+//! In: argument columns, filter, groups. Out: loops over (group, row) or (group, value).
+//! Invariant: the mask is decided once per batch; a batch without NULLs and filter has none and
+//! runs as plain slices.
+//! Not here: what a row does to a state.
+
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+
+use super::Groups;
+
+/// The live rows of one batch with their groups.
+pub(super) struct Rows<'a> {
+    groups: Groups<'a>,
+    count: usize,
+    live: usize,
+    mask: Option<BooleanBuffer>,
+}
+
+/// A stretch of rows: all of them, or those whose bit is set in a word that starts at a row.
+enum Stretch {
+    All(Range<usize>),
+    Bits(usize, u64),
+}
+
+impl<'a> Rows<'a> {
+    /// Rows where no column is NULL and the filter, if any, is true.
+    pub fn new(columns: &[ArrayRef], filter: Option<&BooleanArray>, groups: Groups<'a>) -> Self {
+        let count = match groups {
+            Groups::Ids(ids) => ids.len(),
+            Groups::One(rows) => rows,
+        };
+        let valid = columns
+            .iter()
+            .filter_map(|column| column.logical_nulls())
+            .filter(|nulls| nulls.null_count() > 0)
+            .map(NullBuffer::into_inner);
+        let mask = valid.chain(filter.map(truths)).reduce(|a, b| &a & &b);
+        let live = mask.as_ref().map_or(count, BooleanBuffer::count_set_bits);
+        assert!(
+            mask.as_ref().is_none_or(|mask| mask.len() == count),
+            "columns of another length"
+        );
+        Self {
+            groups,
+            count,
+            live,
+            mask: mask.filter(|_| live < count),
+        }
+    }
+
+    /// Number of rows, live or not.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Number of live rows.
+    pub fn live(&self) -> usize {
+        self.live
+    }
+
+    /// The live rows as the validity of an array; none if all are.
+    pub fn validity(&self) -> Option<NullBuffer> {
+        self.mask.clone().map(NullBuffer::new)
+    }
+
+    /// True if all rows belong to group 0 and the caller may treat columns as a whole.
+    pub fn is_one_group(&self) -> bool {
+        matches!(self.groups, Groups::One(_))
+    }
+
+    /// Calls `step(group, value)` for each live row.
+    #[inline]
+    pub fn for_each<T: Copy>(&self, values: &[T], mut step: impl FnMut(usize, T)) {
+        assert_eq!(
+            values.len(),
+            self.count,
+            "a column of another length than its batch"
+        );
+        match self.groups {
+            Groups::Ids(ids) => self.stretches(|stretch| match stretch {
+                Stretch::All(rows) => {
+                    for (id, value) in ids[rows.clone()].iter().zip(&values[rows]) {
+                        step(id.0 as usize, *value);
+                    }
+                }
+                Stretch::Bits(first, word) => {
+                    set_bits(first, word, |row| step(ids[row].0 as usize, values[row]));
+                }
+            }),
+            Groups::One(_) => self.stretches(|stretch| match stretch {
+                Stretch::All(rows) => values[rows].iter().for_each(|value| step(0, *value)),
+                Stretch::Bits(first, word) => set_bits(first, word, |row| step(0, values[row])),
+            }),
+        }
+    }
+
+    /// Calls `step(group, row)` for each live row.
+    #[inline]
+    pub fn for_each_row(&self, mut step: impl FnMut(usize, usize)) {
+        match self.groups {
+            Groups::Ids(ids) => self.stretches(|stretch| match stretch {
+                Stretch::All(rows) => {
+                    for (id, row) in ids[rows.clone()].iter().zip(rows) {
+                        step(id.0 as usize, row);
+                    }
+                }
+                Stretch::Bits(first, word) => {
+                    set_bits(first, word, |row| step(ids[row].0 as usize, row));
+                }
+            }),
+            Groups::One(_) => self.stretches(|stretch| match stretch {
+                Stretch::All(rows) => rows.for_each(|row| step(0, row)),
+                Stretch::Bits(first, word) => set_bits(first, word, |row| step(0, row)),
+            }),
+        }
+    }
+
+    /// Calls `step(group)` for each live row.
+    #[inline]
+    pub fn for_each_group(&self, mut step: impl FnMut(usize)) {
+        match (self.groups, &self.mask) {
+            (Groups::Ids(ids), None) => ids.iter().for_each(|id| step(id.0 as usize)),
+            _ => self.for_each_row(|group, _| step(group)),
+        }
+    }
+
+    /// Calls `step(values)` for stretches of values that are all live.
+    pub fn for_each_slice<T>(&self, values: &[T], mut step: impl FnMut(&[T])) {
+        assert_eq!(
+            values.len(),
+            self.count,
+            "a column of another length than its batch"
+        );
+        match &self.mask {
+            None => step(values),
+            Some(mask) => mask
+                .set_slices()
+                .for_each(|(from, to)| step(&values[from..to])),
+        }
+    }
+
+    #[inline]
+    fn stretches(&self, mut step: impl FnMut(Stretch)) {
+        let Some(mask) = &self.mask else {
+            return step(Stretch::All(0..self.count));
+        };
+        let chunks = mask.bit_chunks();
+        let mut first = 0;
+        for word in chunks.iter() {
+            match word {
+                0 => {}
+                u64::MAX => step(Stretch::All(first..first + 64)),
+                _ => step(Stretch::Bits(first, word)),
+            }
+            first += 64;
+        }
+        step(Stretch::Bits(first, chunks.remainder_bits()));
+    }
+}
+
+/// The rows where a filter is true (NULL is not).
+fn truths(filter: &BooleanArray) -> BooleanBuffer {
+    match filter.nulls() {
+        Some(nulls) => filter.values() & nulls.inner(),
+        None => filter.values().clone(),
+    }
+}
+
+#[inline]
+fn set_bits(first: usize, mut word: u64, mut step: impl FnMut(usize)) {
+    while word != 0 {
+        step(first + word.trailing_zeros() as usize);
+        word &= word - 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::Int64Array;
+
+    use super::*;
+    use crate::keys::GroupId;
+
+    #[test]
+    fn live_rows_are_those_without_null_that_pass_the_filter() {
+        for count in [0, 1, 63, 64, 65, 200, 256] {
+            let column: Int64Array = (0..count)
+                .map(|row| (row % 3 != 0).then_some(row))
+                .collect();
+            let filter: BooleanArray = (0..count)
+                .map(|row| (row % 5 != 0).then_some(row < 150))
+                .collect();
+            let ids: Vec<_> = (0..count).map(|row| GroupId(row as u32 * 2)).collect();
+            // A sliced mask starts in the middle of a byte.
+            for from in [0, 3.min(count as usize)] {
+                let rows = count as usize - from;
+                let column: ArrayRef = Arc::new(column.slice(from, rows));
+                let filter = filter.slice(from, rows);
+                let live: Vec<_> = (0..rows)
+                    .filter(|row| column.is_valid(*row) && filter.is_valid(*row))
+                    .filter(|row| filter.value(*row))
+                    .collect();
+                let groups = Groups::Ids(&ids[from..]);
+                let tested = Rows::new(&[column], Some(&filter), groups);
+                assert_eq!((tested.count(), tested.live()), (rows, live.len()));
+                let mut seen = vec![];
+                tested.for_each_row(|group, row| seen.push((group, row)));
+                let expected: Vec<_> = live.iter().map(|row| ((row + from) * 2, *row)).collect();
+                assert_eq!(seen, expected);
+                let values: Vec<_> = (0..rows).collect();
+                seen.clear();
+                tested.for_each(&values, |group, value| seen.push((group, value)));
+                assert_eq!(seen, expected);
+                let mut slices = vec![];
+                tested.for_each_slice(&values, |slice| slices.extend_from_slice(slice));
+                assert_eq!(slices, live);
+            }
+        }
+    }
+}

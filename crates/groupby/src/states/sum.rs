@@ -1,0 +1,193 @@
+//! sum(x): integers, decimals and durations exactly, floats in Float64.
+//!
+//! In: the column as the host coerced it. Out: the host's result type, NULL without values.
+//! Invariant: a result that does not fit its type is an error; a sum that only passes such values
+//! on its way is none, in whatever order states are merged.
+//! Not here: intervals (the host's own states run for them), sums of distinct values.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, PrimitiveArray};
+use arrow::compute;
+use arrow::datatypes::{DataType, Float64Type};
+
+use super::native::native;
+use super::rows::Rows;
+use super::seen::Seen;
+use super::wide::{Summed, WideSums, Width, limit_of, with_summed};
+use super::{Aggregate, GroupStates, Groups};
+use crate::error::{Error, Result};
+
+/// `sum` of a column of `input_type`; `None` if it is not native.
+pub fn sum(
+    name: &str,
+    input_type: &DataType,
+    result_type: &DataType,
+) -> Option<Arc<dyn Aggregate>> {
+    if !sums_to(input_type, result_type) {
+        return None;
+    }
+    macro_rules! wide {
+        ($column:ident) => {{
+            use arrow::datatypes::$column;
+            let (label, data_type) = (name.to_owned(), result_type.clone());
+            let make = move || SumWide::<$column>::new(label.clone(), data_type.clone());
+            Some(native(name, result_type, make))
+        }};
+    }
+    with_summed!(input_type, wide, {
+        Some(native(name, result_type, SumFloat::default))
+    })
+}
+
+/// True if the result has the input's width and scale.
+fn sums_to(input: &DataType, result: &DataType) -> bool {
+    use DataType::{Decimal32, Decimal64, Decimal128, Decimal256, Duration};
+    match (input, result) {
+        (DataType::Int64 | DataType::UInt64 | DataType::Float64, _) => input == result,
+        (Duration(_), _) => input == result,
+        (Decimal32(_, from), Decimal32(_, to))
+        | (Decimal64(_, from), Decimal64(_, to))
+        | (Decimal128(_, from), Decimal128(_, to))
+        | (Decimal256(_, from), Decimal256(_, to)) => from == to,
+        _ => false,
+    }
+}
+
+struct SumWide<T: Summed> {
+    name: String,
+    result_type: DataType,
+    limit: Option<T::Sum>,
+    sums: WideSums<T::Sum>,
+    seen: Seen,
+}
+
+impl<T: Summed> SumWide<T> {
+    fn new(name: String, result_type: DataType) -> Self {
+        let limit = limit_of(&result_type);
+        Self {
+            name,
+            result_type,
+            limit,
+            sums: WideSums::default(),
+            seen: Seen::default(),
+        }
+    }
+}
+
+impl<T: Summed> GroupStates for SumWide<T> {
+    fn update(
+        &mut self,
+        columns: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        groups: Groups<'_>,
+        total: usize,
+    ) -> Result<()> {
+        let rows = Rows::new(columns, filter, groups);
+        self.sums.grow(total);
+        self.seen.note(&rows, total);
+        self.sums
+            .update(&rows, columns[0].as_primitive::<T>().values(), T::widen);
+        Ok(())
+    }
+
+    fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
+        let rows = Rows::new(&partial[..1], None, groups);
+        self.sums.grow(total);
+        self.seen.note(&rows, total);
+        self.sums.merge(&rows, &partial[0], &partial[1]);
+        Ok(())
+    }
+
+    fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
+        let nulls = self.seen.take(total);
+        Ok(self.sums.take_partial(total, nulls).into())
+    }
+
+    fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
+        let nulls = self.seen.take(total);
+        let (low, carry) = self.sums.take(total);
+        let fits = self
+            .limit
+            .is_none_or(|limit| low.iter().all(|sum| sum.is_within(limit)));
+        if !fits || !carry.is_empty() {
+            return Err(overflow(&self.name, &self.result_type));
+        }
+        let array = PrimitiveArray::<T>::new(T::narrow(low), nulls);
+        Ok(Arc::new(array.with_data_type(self.result_type.clone())))
+    }
+
+    fn bytes(&self) -> usize {
+        self.sums.bytes() + self.seen.bytes()
+    }
+}
+
+fn overflow(name: &str, result_type: &DataType) -> Error {
+    let remedy = match result_type {
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale) => {
+            format!("cast the argument to DECIMAL(76, {scale})")
+        }
+        DataType::Decimal256(..) => "cast the argument to DOUBLE".to_owned(),
+        DataType::Duration(_) => {
+            "sum a coarser unit, or sum it as BIGINT cast to DECIMAL".to_owned()
+        }
+        _ => "cast the argument to DECIMAL(38, 0)".to_owned(),
+    };
+    Error::Overflow {
+        aggregate: name.to_owned(),
+        data_type: result_type.to_string(),
+        remedy,
+    }
+}
+
+#[derive(Debug, Default)]
+struct SumFloat {
+    sums: Vec<f64>,
+    seen: Seen,
+}
+
+impl GroupStates for SumFloat {
+    fn update(
+        &mut self,
+        columns: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        groups: Groups<'_>,
+        total: usize,
+    ) -> Result<()> {
+        let rows = Rows::new(columns, filter, groups);
+        self.sums.resize(total.max(self.sums.len()), 0.0);
+        self.seen.note(&rows, total);
+        let values = columns[0].as_primitive::<Float64Type>().values();
+        let sums = self.sums.as_mut_slice();
+        if rows.is_one_group() {
+            let live = Float64Array::new(values.clone(), rows.validity());
+            sums[0] += compute::sum(&live).unwrap_or_default();
+        } else {
+            rows.for_each(values, |group, value| sums[group] += value);
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
+        self.update(partial, None, groups, total)
+    }
+
+    fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
+        Ok(vec![self.drain_final(total)?])
+    }
+
+    fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
+        self.sums.resize(total, 0.0);
+        let nulls = self.seen.take(total);
+        Ok(Arc::new(Float64Array::new(
+            std::mem::take(&mut self.sums).into(),
+            nulls,
+        )))
+    }
+
+    fn bytes(&self) -> usize {
+        self.sums.capacity() * size_of::<f64>() + self.seen.bytes()
+    }
+}

@@ -1,0 +1,423 @@
+//! Sums that cannot overflow: native width per group plus a carry that exists once it is needed.
+//!
+//! In: integers and decimals. Out: (low, carry) with sum = low + carry * 2^bits, which has one
+//! such form only: a sum fits the native width exactly if its carry is 0.
+//! Invariant: wrap-around is counted, never lost, so overflow is judged on the final sum alone.
+//! Not here: floats, NULLs, what a result type can hold.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, Int64Array};
+use arrow::array::{PrimitiveArray, types};
+use arrow::buffer::{NullBuffer, ScalarBuffer};
+use arrow::datatypes::{ArrowNativeType, DataType, Int64Type, i256};
+
+use super::rows::Rows;
+
+/// Values of one chunk, so that sums of 32-bit halves stay within 64 bits.
+const CHUNK_ROWS: usize = 1 << 30;
+
+/// The native width of a sum.
+pub(super) trait Width: ArrowNativeTypeOp + ArrowNativeType {
+    /// Carries a low part between tables.
+    type Carrier: ArrowPrimitiveType<Native = Self>;
+
+    /// The type of a low part between tables.
+    const CARRIER: DataType;
+
+    /// Wrapping sum and what it has to be corrected by, in units of 2^bits.
+    fn add(self, other: Self) -> (Self, i64);
+
+    /// True if the value lies strictly between `-limit` and `limit`.
+    fn is_within(self, limit: Self) -> bool;
+
+    /// `sum * factor / count`, rounded towards zero, of the sum `self + carry * 2^bits`; none if
+    /// it needs more than the native width.
+    fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self>;
+
+    /// The sum of a column.
+    #[inline]
+    fn sum<T: Copy>(values: &[T], widen: impl Fn(T) -> Self) -> (Self, i64) {
+        let mut sum = (Self::default(), 0);
+        for value in values {
+            let (low, carry) = sum.0.add(widen(*value));
+            sum = (low, sum.1 + carry);
+        }
+        sum
+    }
+
+    /// 10^exponent.
+    fn ten_to(exponent: u8) -> Self {
+        Self::usize_as(10).pow_wrapping(u32::from(exponent))
+    }
+}
+
+/// Sum of 64-bit words without overflow: 32-bit halves add up in vector registers.
+#[inline]
+fn sum_words<T: Copy>(values: &[T], word: impl Fn(T) -> u64) -> u128 {
+    let mut sum = 0;
+    for chunk in values.chunks(CHUNK_ROWS) {
+        let (mut low, mut high) = (0u64, 0u64);
+        for value in chunk {
+            let word = word(*value);
+            low += word & u64::from(u32::MAX);
+            high += word >> 32;
+        }
+        sum += u128::from(low) + (u128::from(high) << 32);
+    }
+    sum
+}
+
+impl Width for i64 {
+    type Carrier = types::Int64Type;
+    const CARRIER: DataType = DataType::Int64;
+
+    #[inline]
+    fn add(self, other: Self) -> (Self, i64) {
+        let (low, wrapped) = self.overflowing_add(other);
+        (
+            low,
+            if wrapped {
+                1 - 2 * i64::from(other < 0)
+            } else {
+                0
+            },
+        )
+    }
+
+    fn is_within(self, limit: Self) -> bool {
+        -limit < self && self < limit
+    }
+
+    fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
+        match (carry, self.checked_mul(factor)) {
+            (0, Some(scaled)) => Some(scaled / count),
+            _ => {
+                let sum = i128::from(self) + (i128::from(carry) << 64);
+                i64::try_from(sum.checked_mul(factor.into())? / i128::from(count)).ok()
+            }
+        }
+    }
+
+    #[inline]
+    fn sum<T: Copy>(values: &[T], widen: impl Fn(T) -> Self) -> (Self, i64) {
+        // Flipping the sign bit adds 2^63 to each value.
+        let shifted = sum_words(values, |value| widen(value) as u64 ^ (1 << 63));
+        let sum = shifted.wrapping_sub((values.len() as u128) << 63) as i128;
+        let low = sum as i64;
+        (low, ((sum - i128::from(low)) >> 64) as i64)
+    }
+}
+
+impl Width for u64 {
+    type Carrier = types::UInt64Type;
+    const CARRIER: DataType = DataType::UInt64;
+
+    #[inline]
+    fn add(self, other: Self) -> (Self, i64) {
+        let (low, wrapped) = self.overflowing_add(other);
+        (low, i64::from(wrapped))
+    }
+
+    fn is_within(self, limit: Self) -> bool {
+        self < limit
+    }
+
+    fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
+        let sum = i128::from(self) + (i128::from(carry) << 64);
+        u64::try_from(sum.checked_mul(factor.into())? / i128::from(count)).ok()
+    }
+
+    #[inline]
+    fn sum<T: Copy>(values: &[T], widen: impl Fn(T) -> Self) -> (Self, i64) {
+        let sum = sum_words(values, widen);
+        (sum as u64, (sum >> 64) as i64)
+    }
+}
+
+impl Width for i128 {
+    type Carrier = types::Decimal128Type;
+    const CARRIER: DataType = DataType::Decimal128(38, 0);
+
+    #[inline]
+    fn add(self, other: Self) -> (Self, i64) {
+        let (low, wrapped) = self.overflowing_add(other);
+        (
+            low,
+            if wrapped {
+                1 - 2 * i64::from(other < 0)
+            } else {
+                0
+            },
+        )
+    }
+
+    fn is_within(self, limit: Self) -> bool {
+        -limit < self && self < limit
+    }
+
+    fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
+        match (carry, self.checked_mul(factor.into())) {
+            (0, Some(scaled)) => Some(scaled / i128::from(count)),
+            _ => {
+                let wraps = i256::from_parts(0, carry.into());
+                let sum = i256::from_i128(self).checked_add(wraps)?;
+                let scaled = sum.checked_mul(i256::from_i128(factor.into()))?;
+                scaled.checked_div(i256::from_i128(count.into()))?.to_i128()
+            }
+        }
+    }
+}
+
+impl Width for i256 {
+    type Carrier = types::Decimal256Type;
+    const CARRIER: DataType = DataType::Decimal256(76, 0);
+
+    #[inline]
+    fn add(self, other: Self) -> (Self, i64) {
+        let low = self.wrapping_add(other);
+        let is_negative = other < i256::ZERO;
+        (
+            low,
+            if is_negative != (low < self) {
+                1 - 2 * i64::from(is_negative)
+            } else {
+                0
+            },
+        )
+    }
+
+    fn is_within(self, limit: Self) -> bool {
+        -limit < self && self < limit
+    }
+
+    fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
+        let scaled = self.checked_mul(i256::from_i128(factor.into()))?;
+        let mean = scaled.checked_div(i256::from_i128(count.into()));
+        mean.filter(|_| carry == 0)
+    }
+}
+
+/// One sum per group.
+#[derive(Debug, Default)]
+pub(super) struct WideSums<W> {
+    low: Vec<W>,
+    /// Empty until the first overflow.
+    carry: Vec<i64>,
+}
+
+impl<W: Width> WideSums<W> {
+    /// Sums for groups `0..total`, new ones 0.
+    pub fn grow(&mut self, total: usize) {
+        self.low.resize(total.max(self.low.len()), W::default());
+    }
+
+    /// Adds each live value to its group's sum.
+    #[inline]
+    pub fn update<T: Copy>(
+        &mut self,
+        rows: &Rows<'_>,
+        values: &[T],
+        widen: impl Fn(T) -> W + Copy,
+    ) {
+        if rows.is_one_group() {
+            rows.for_each_slice(values, |slice| {
+                let (low, carry) = W::sum(slice, widen);
+                self.add_one(0, low, carry);
+            });
+            return;
+        }
+        let (low, carry) = (self.low.as_mut_slice(), &mut self.carry);
+        rows.for_each(values, |group, value| {
+            let sum = &mut low[group];
+            let (new, wrapped) = sum.add(widen(value));
+            *sum = new;
+            if wrapped != 0 {
+                add_carry(carry, low.len(), group, wrapped);
+            }
+        });
+    }
+
+    fn add_one(&mut self, group: usize, low: W, carry: i64) {
+        let (new, wrapped) = self.low[group].add(low);
+        self.low[group] = new;
+        if wrapped + carry != 0 {
+            add_carry(&mut self.carry, self.low.len(), group, wrapped + carry);
+        }
+    }
+
+    /// Adds partial sums, as `take_partial` gave them.
+    pub fn merge(&mut self, rows: &Rows<'_>, low: &ArrayRef, carry: &ArrayRef) {
+        let low = low.as_primitive::<W::Carrier>().values();
+        let carry: &[i64] = carry.as_primitive::<Int64Type>().values();
+        if carry.iter().all(|carry| *carry == 0) {
+            self.update(rows, low, |low| low);
+        } else {
+            rows.for_each_row(|group, row| self.add_one(group, low[row], carry[row]));
+        }
+    }
+
+    /// Low parts and carries of `total` groups; no carries if all are 0. None are left.
+    pub fn take(&mut self, total: usize) -> (Vec<W>, Vec<i64>) {
+        let Self { mut low, mut carry } = std::mem::take(self);
+        low.resize(total, W::default());
+        if carry.iter().all(|carry| *carry == 0) {
+            carry = Vec::new();
+        } else {
+            carry.resize(total, 0);
+        }
+        (low, carry)
+    }
+
+    /// Low parts and carries of `total` groups as columns. None are left.
+    pub fn take_partial(&mut self, total: usize, nulls: Option<NullBuffer>) -> [ArrayRef; 2] {
+        let (low, mut carry) = self.take(total);
+        carry.resize(total, 0);
+        let low = PrimitiveArray::<W::Carrier>::new(ScalarBuffer::from(low), nulls);
+        [
+            Arc::new(low.with_data_type(W::CARRIER)),
+            Arc::new(Int64Array::from(carry)),
+        ]
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.low.capacity() * size_of::<W>() + self.carry.capacity() * size_of::<i64>()
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn add_carry(carries: &mut Vec<i64>, total: usize, group: usize, carry: i64) {
+    carries.resize(total.max(carries.len()), 0);
+    carries[group] = carries[group].wrapping_add(carry);
+}
+
+/// Column types whose sum is wide.
+pub(super) trait Summed: ArrowPrimitiveType {
+    /// The width of the sum.
+    type Sum: Width;
+
+    /// A value in the sum's width.
+    fn widen(value: Self::Native) -> Self::Sum;
+
+    /// Sums that fit, in the column's width.
+    fn narrow(sums: Vec<Self::Sum>) -> ScalarBuffer<Self::Native>;
+}
+
+macro_rules! summed_as_itself {
+    ($($column:ident),*) => {$(
+        impl Summed for types::$column {
+            type Sum = <types::$column as ArrowPrimitiveType>::Native;
+
+            #[inline]
+            fn widen(value: Self::Sum) -> Self::Sum {
+                value
+            }
+
+            fn narrow(sums: Vec<Self::Sum>) -> ScalarBuffer<Self::Sum> {
+                ScalarBuffer::from(sums)
+            }
+        }
+    )*};
+}
+
+summed_as_itself!(
+    Int64Type,
+    UInt64Type,
+    Decimal64Type,
+    Decimal128Type,
+    Decimal256Type
+);
+summed_as_itself!(DurationSecondType, DurationMillisecondType);
+summed_as_itself!(DurationMicrosecondType, DurationNanosecondType);
+
+impl Summed for types::Decimal32Type {
+    type Sum = i64;
+
+    #[inline]
+    fn widen(value: i32) -> i64 {
+        value.into()
+    }
+
+    fn narrow(sums: Vec<i64>) -> ScalarBuffer<i32> {
+        sums.into_iter().map(|sum| sum as i32).collect()
+    }
+}
+
+/// The bound that a decimal type's values lie below; none for types that hold what their width does.
+pub(super) fn limit_of<W: Width>(data_type: &DataType) -> Option<W> {
+    match data_type {
+        DataType::Decimal32(precision, _)
+        | DataType::Decimal64(precision, _)
+        | DataType::Decimal128(precision, _)
+        | DataType::Decimal256(precision, _) => Some(W::ten_to(*precision)),
+        _ => None,
+    }
+}
+
+/// `$visit!(Type)` for the type of a column whose sum is wide, `$other` for other columns.
+macro_rules! with_summed {
+    ($data_type:expr, $visit:ident, $other:expr) => {{
+        use arrow::datatypes::{DataType, TimeUnit};
+        match $data_type {
+            DataType::Int64 => $visit!(Int64Type),
+            DataType::UInt64 => $visit!(UInt64Type),
+            DataType::Decimal32(..) => $visit!(Decimal32Type),
+            DataType::Decimal64(..) => $visit!(Decimal64Type),
+            DataType::Decimal128(..) => $visit!(Decimal128Type),
+            DataType::Decimal256(..) => $visit!(Decimal256Type),
+            DataType::Duration(TimeUnit::Second) => $visit!(DurationSecondType),
+            DataType::Duration(TimeUnit::Millisecond) => $visit!(DurationMillisecondType),
+            DataType::Duration(TimeUnit::Microsecond) => $visit!(DurationMicrosecondType),
+            DataType::Duration(TimeUnit::Nanosecond) => $visit!(DurationNanosecondType),
+            _ => $other,
+        }
+    }};
+}
+pub(super) use with_summed;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exact<W: Width + Into<i128>>(sum: (W, i64)) -> i128 {
+        sum.0.into() + (i128::from(sum.1) << 64)
+    }
+
+    #[test]
+    fn column_sums_are_wide() {
+        let values = [i64::MAX, i64::MAX, 5, i64::MIN, -7, i64::MAX];
+        for end in 0..=values.len() {
+            let expected: i128 = values[..end].iter().map(|v| i128::from(*v)).sum();
+            assert_eq!(exact(i64::sum(&values[..end], |v| v)), expected);
+        }
+        let values = [u64::MAX, 3, u64::MAX, u64::MAX];
+        let expected: i128 = values.iter().map(|v| i128::from(*v)).sum();
+        assert_eq!(exact(u64::sum(&values, |v| v)), expected);
+    }
+
+    #[test]
+    fn wraps_are_counted_in_both_directions() {
+        assert_eq!(i64::MAX.add(1), (i64::MIN, 1));
+        assert_eq!(i64::MIN.add(-1), (i64::MAX, -1));
+        assert_eq!(u64::MAX.add(2), (1, 1));
+        assert_eq!(i128::MIN.add(-1), (i128::MAX, -1));
+        assert_eq!(i128::MAX.add(i128::MAX), (-2, 1));
+        assert_eq!(i256::MAX.add(i256::ONE), (i256::MIN, 1));
+        assert_eq!(i256::MIN.add(i256::MIN), (i256::ZERO, -1));
+        assert_eq!(i256::ONE.add(i256::MINUS_ONE), (i256::ZERO, 0));
+    }
+
+    #[test]
+    fn means_of_wrapped_sums() {
+        assert_eq!(i64::mean(0, 1, 1, 4), Some(1 << 62));
+        assert_eq!(i64::mean(0, 1, 1, 1), None);
+        assert_eq!(i64::mean(-7, 0, 1, 2), Some(-3));
+        assert_eq!(i64::mean(i64::MAX, 0, 10_000, 20_000), Some(i64::MAX / 2));
+        assert_eq!(i128::mean(0, 1, 1, 4), Some(1 << 126));
+        assert_eq!(i128::mean(0, -1, 10_000, 20_000), Some(i128::MIN));
+        assert_eq!(i128::mean(0, 1, 1, 1), None);
+        assert_eq!(i256::mean(i256::MAX, 0, 10, 1), None);
+    }
+}

@@ -1,0 +1,341 @@
+//! The whole operator against a `BTreeMap`: random keys of every type, every table kind, tiny and
+//! normal sizes, one to four workers, rows and partial states mixed in the merge.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray,
+    Float64Array, Int8Array, Int64Array, LargeStringArray, ListArray, StringArray, StringViewArray,
+    UInt16Array, UInt64Array,
+};
+use arrow::compute::concat;
+use arrow::datatypes::{DataType, Field, FieldRef, Int32Type};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use grouse_groupby::runtime::Grant;
+use grouse_groupby::runtime::budget::Unlimited;
+use grouse_groupby::states::{count, sum};
+use grouse_groupby::{Arguments, Batch, Build, Merge, Sizes, Spec, TableKind};
+use proptest::prelude::*;
+
+/// A column of `rows` values with about `distinct` different ones; `kind` picks the type.
+fn column(kind: usize, rows: usize, distinct: u64, nulls: bool, seed: u64) -> ArrayRef {
+    let mut state = seed | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let values: Vec<Option<u64>> = (0..rows)
+        .map(|_| (!nulls || next() % 5 != 0).then(|| next() % distinct.max(1)))
+        .collect();
+    let text = |value: u64| match value % 3 {
+        0 => format!("{value}"),
+        1 => format!("twelve bytes{value}"),
+        _ => format!("a longer string that shares its beginning {value} and its end"),
+    };
+    let texts = || values.iter().map(|value| value.map(text));
+    match kind {
+        0 => Arc::new(Int64Array::from_iter(
+            values
+                .iter()
+                .map(|v| v.map(|v| (v as i64 - 3) * 1_000_000_007)),
+        )),
+        1 => Arc::new(Int8Array::from_iter(
+            values.iter().map(|v| v.map(|v| (v % 200) as u8 as i8)),
+        )),
+        2 => Arc::new(UInt16Array::from_iter(
+            values.iter().map(|v| v.map(|v| v as u16)),
+        )),
+        3 => Arc::new(UInt64Array::from_iter(
+            values.iter().map(|v| v.map(|v| u64::MAX - v)),
+        )),
+        4 => Arc::new(BooleanArray::from_iter(
+            values.iter().map(|v| v.map(|v| v % 2 == 0)),
+        )),
+        5 => Arc::new(Float64Array::from_iter(values.iter().map(|v| {
+            v.map(|v| match v % 5 {
+                0 => f64::NAN,
+                1 => -0.0,
+                2 => 0.0,
+                3 => -f64::NAN,
+                _ => v as f64 / 4.0,
+            })
+        }))),
+        6 => Arc::new(Date32Array::from_iter(
+            values.iter().map(|v| v.map(|v| v as i32 - 50)),
+        )),
+        7 => Arc::new(Decimal128Array::from_iter(
+            values.iter().map(|v| v.map(|v| i128::from(v) << 70)),
+        )),
+        8 => Arc::new(StringArray::from_iter(texts())),
+        9 => Arc::new(StringViewArray::from_iter(texts())),
+        10 => Arc::new(LargeStringArray::from_iter(texts())),
+        11 => Arc::new(BinaryArray::from_iter(
+            texts().map(|t| t.map(String::into_bytes)),
+        )),
+        12 => {
+            let values = values.iter().map(|v| v.map(u64::to_le_bytes));
+            Arc::new(
+                FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, 8)
+                    .expect("8 bytes each"),
+            )
+        }
+        _ => Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(
+            values.iter().map(|v| {
+                v.map(|v| {
+                    (0..v % 4)
+                        .map(|at| Some((v + at) as i32))
+                        .collect::<Vec<_>>()
+                })
+            }),
+        )),
+    }
+}
+
+const KINDS: usize = 14;
+
+fn shown(column: &ArrayRef) -> Vec<String> {
+    let format = ArrayFormatter::try_new(column.as_ref(), &FormatOptions::new().with_null("NULL"))
+        .expect("a format");
+    // -0.0 is 0.0 for a GROUP BY.
+    (0..column.len())
+        .map(|row| format.value(row).to_string())
+        .map(|v| if v == "-0.0" { "0.0".into() } else { v })
+        .collect()
+}
+
+type Rows = BTreeMap<Vec<String>, (i64, Option<i64>)>;
+
+/// The specification.
+fn twin(keys: &[ArrayRef], values: &Int64Array, filter: &BooleanArray) -> Rows {
+    let shown: Vec<_> = keys.iter().map(shown).collect();
+    let mut groups = Rows::new();
+    for row in 0..values.len() {
+        let key = shown.iter().map(|column| column[row].clone()).collect();
+        let (count, sum) = groups.entry(key).or_insert((0, None));
+        *count += 1;
+        if filter.is_valid(row) && filter.value(row) && values.is_valid(row) {
+            *sum = Some(sum.unwrap_or(0) + values.value(row));
+        }
+    }
+    groups
+}
+
+struct Case {
+    keys: Vec<ArrayRef>,
+    values: Int64Array,
+    filter: BooleanArray,
+}
+
+struct How {
+    table: TableKind,
+    sizes: Sizes,
+    workers: usize,
+    batch_rows: usize,
+}
+
+fn ours(case: &Case, how: &How) -> Rows {
+    let fields: Vec<FieldRef> = case
+        .keys
+        .iter()
+        .enumerate()
+        .map(|(at, key)| Arc::new(Field::new(format!("k{at}"), key.data_type().clone(), true)))
+        .collect();
+    let aggregates = vec![
+        count::count("count(*)").expect("native"),
+        sum::sum("sum(v)", &DataType::Int64, &DataType::Int64).expect("native"),
+    ];
+    let spec = Arc::new(Spec::new(&fields, aggregates, how.table, how.sizes).expect("a layout"));
+    let grant = || Grant::new(Arc::new(Unlimited));
+    let mut builds: Vec<Build> = (0..how.workers)
+        .map(|_| Build::new(spec.clone(), grant()).expect("a build"))
+        .collect();
+    for (at, start) in (0..case.values.len()).step_by(how.batch_rows).enumerate() {
+        let rows = how.batch_rows.min(case.values.len() - start);
+        let keys = case.keys.iter().map(|key| key.slice(start, rows)).collect();
+        let all = Arguments::default();
+        let some = Arguments {
+            columns: vec![Arc::new(case.values.slice(start, rows))],
+            filter: Some(case.filter.slice(start, rows)),
+        };
+        let workers = builds.len();
+        builds[at % workers]
+            .push(&Batch::new(rows, keys, vec![all, some]))
+            .expect("a push");
+    }
+    let built = builds
+        .into_iter()
+        .map(|build| build.finish().expect("a finish"))
+        .collect();
+    let merge = Merge::new(spec, built);
+    let mut worker = merge.worker(grant()).expect("a worker");
+    let mut groups = Rows::new();
+    while let Some(task) = merge.next() {
+        let mut finished = worker
+            .run(&merge, &task, &|| false)
+            .expect("a merge")
+            .expect("not cancelled");
+        while let Some(emitted) = finished.next(7).expect("a batch") {
+            let shown: Vec<_> = emitted.columns.iter().map(shown).collect();
+            for row in 0..emitted.rows {
+                let mut cells: Vec<String> =
+                    shown.iter().map(|column| column[row].clone()).collect();
+                let sum = cells.pop().expect("a sum").parse().ok();
+                let count = cells.pop().expect("a count").parse().expect("a number");
+                assert!(
+                    groups.insert(cells, (count, sum)).is_none(),
+                    "a group came out twice"
+                );
+            }
+        }
+    }
+    groups
+}
+
+fn check(case: &Case, how: &How) {
+    assert_eq!(
+        ours(case, how),
+        twin(&case.keys, &case.values, &case.filter)
+    );
+}
+
+fn case(kinds: &[usize], rows: usize, distinct: u64, nulls: bool, seed: u64) -> Case {
+    let key =
+        |(at, &kind): (usize, &usize)| column(kind, rows, distinct, nulls, seed + 97 * at as u64);
+    let values = column(0, rows, 1000, nulls, seed + 7);
+    let filter = column(4, rows, 2, nulls, seed + 13);
+    Case {
+        keys: kinds.iter().enumerate().map(key).collect(),
+        values: values
+            .as_any()
+            .downcast_ref::<Int64Array>()
+            .expect("integers")
+            .clone(),
+        filter: filter
+            .as_any()
+            .downcast_ref::<BooleanArray>()
+            .expect("booleans")
+            .clone(),
+    }
+}
+
+fn normal() -> Sizes {
+    Sizes::for_machine(2, 1 << 20)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #[test]
+    fn equals_the_twin(
+        kinds in proptest::collection::vec(0..KINDS, 1..4),
+        rows in 0usize..1500,
+        distinct in prop_oneof![Just(1u64), Just(3), Just(40), Just(1_000_000)],
+        nulls in any::<bool>(),
+        seed in any::<u32>(),
+        table in prop_oneof![
+            Just(TableKind::Auto), Just(TableKind::Direct), Just(TableKind::Packed), Just(TableKind::Bytes), Just(TableKind::Row)
+        ],
+        tiny in any::<bool>(),
+        workers in 1usize..5,
+        batch_rows in prop_oneof![Just(1usize), Just(50), Just(333)],
+    ) {
+        let case = case(&kinds, rows, distinct, nulls, u64::from(seed) + 1);
+        let sizes = if tiny { Sizes::tiny() } else { normal() };
+        check(&case, &How { table, sizes, workers, batch_rows });
+    }
+}
+
+#[test]
+fn without_rows_keys_give_no_group_and_no_keys_give_one() {
+    let how = How {
+        table: TableKind::Auto,
+        sizes: normal(),
+        workers: 2,
+        batch_rows: 10,
+    };
+    assert!(ours(&case(&[0], 0, 1, false, 1), &how).is_empty());
+    let one = ours(&case(&[], 0, 1, false, 1), &how);
+    assert_eq!(one, Rows::from([(vec![], (0, None))]));
+}
+
+#[test]
+fn without_keys_all_rows_are_one_group() {
+    let how = How {
+        table: TableKind::Auto,
+        sizes: normal(),
+        workers: 3,
+        batch_rows: 100,
+    };
+    let case = case(&[], 1000, 1, true, 5);
+    let expected: Rows = twin(&[], &case.values, &case.filter);
+    assert_eq!(ours(&case, &how), expected);
+}
+
+/// A range that widens batch by batch, below and above, and then outgrows the array.
+#[test]
+fn a_direct_table_follows_a_moving_range() {
+    let keys: Vec<ArrayRef> = vec![
+        Arc::new(Int64Array::from_iter((0..200).map(|v| Some(100 + v % 7)))),
+        Arc::new(Int64Array::from_iter(
+            (0..200).map(|v| (v % 11 != 0).then_some(90 - v % 30)),
+        )),
+        Arc::new(Int64Array::from_iter((0..200).map(|v| Some(v * 1_000_003)))),
+        Arc::new(Int64Array::from_iter((0..200).map(|v| Some(i64::MIN + v)))),
+    ];
+    let refs: Vec<&dyn Array> = keys.iter().map(|key| key.as_ref()).collect();
+    let key = concat(&refs).expect("one column");
+    let rows = key.len();
+    let filler = case(&[], rows, 1, false, 3);
+    let case = Case {
+        keys: vec![key],
+        ..filler
+    };
+    for sizes in [normal(), Sizes::tiny()] {
+        check(
+            &case,
+            &How {
+                table: TableKind::Direct,
+                sizes,
+                workers: 2,
+                batch_rows: 40,
+            },
+        );
+    }
+}
+
+/// Values that lie under a NULL must not tell two NULL keys apart.
+#[test]
+fn whatever_lies_under_a_null_is_one_key() {
+    let nulls = Some(arrow::buffer::NullBuffer::from(vec![false; 64]));
+    let numbers = Int64Array::new((0..64).collect::<Vec<i64>>().into(), nulls.clone());
+    let texts = StringArray::from_iter_values((0..64).map(|v| format!("hidden {v}")));
+    let texts = StringArray::new(texts.offsets().clone(), texts.values().clone(), nulls);
+    let filler = case(&[], 64, 1, false, 3);
+    for keys in [
+        vec![Arc::new(numbers.clone()) as ArrayRef],
+        vec![Arc::new(texts.clone()) as ArrayRef],
+        vec![
+            Arc::new(numbers.clone()) as ArrayRef,
+            Arc::new(numbers.clone()) as ArrayRef,
+        ],
+        vec![Arc::new(numbers) as ArrayRef, Arc::new(texts) as ArrayRef],
+    ] {
+        let case = Case {
+            keys,
+            values: filler.values.clone(),
+            filter: filler.filter.clone(),
+        };
+        for table in [TableKind::Packed, TableKind::Row, TableKind::Bytes] {
+            let how = How {
+                table,
+                sizes: normal(),
+                workers: 1,
+                batch_rows: 10,
+            };
+            assert_eq!(ours(&case, &how).len(), 1);
+            check(&case, &how);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The specification: every kernel again as the plainest loop that is right.
+//!
+//! In / Out: as the kernel of the same name.
+//! Not here: speed.
+
+/// `hash::hash_words`, word by word with big integers.
+pub fn hash_words(words: &[u64]) -> u64 {
+    let mut hash: u64 = 0x2d35_8dcc_aa6c_78a5;
+    for pair in words.chunks(2) {
+        let (a, b) = match *pair {
+            [a, b] => (
+                a ^ 0x8bb8_4b93_962e_acc9 ^ hash,
+                b ^ 0x4b33_a62e_d433_d4a3 ^ (hash << 32 | hash >> 32),
+            ),
+            [a] => (a ^ hash, 0x4d5a_2da5_1de1_aa47),
+            _ => unreachable!("chunks of one or two"),
+        };
+        hash = fold(a, b);
+    }
+    hash
+}
+
+/// `hash::hash_bytes`.
+pub fn hash_bytes(bytes: &[u8]) -> u64 {
+    let read = |at: usize| (0..8).fold(0u64, |word, i| word | u64::from(bytes[at + i]) << (8 * i));
+    if bytes.len() <= 12 {
+        let view = bytes
+            .iter()
+            .enumerate()
+            .fold(bytes.len() as u128, |view, (i, &byte)| {
+                view | u128::from(byte) << (32 + 8 * i)
+            });
+        return hash_words(&[view as u64, (view >> 64) as u64]);
+    }
+    let mut hash = 0x2d35_8dcc_aa6c_78a5 ^ bytes.len() as u64;
+    if bytes.len() < 16 {
+        return fold(
+            read(0) ^ 0x4b33_a62e_d433_d4a3,
+            read(bytes.len() - 8) ^ hash,
+        );
+    }
+    let last = bytes.len() - 16;
+    for at in (0..last).step_by(16) {
+        hash = fold(read(at) ^ 0x8bb8_4b93_962e_acc9, read(at + 8) ^ hash);
+    }
+    fold(read(last) ^ 0x4b33_a62e_d433_d4a3, read(last + 8) ^ hash)
+}
+
+/// `scatter::destinations` followed by `scatter::scatter` of the hashes themselves.
+pub fn sort_by_partition(hashes: &[u64], bits: u32) -> Vec<u64> {
+    let mut sorted = hashes.to_vec();
+    sorted.sort_by_key(|hash| u128::from(*hash) >> (64 - bits));
+    sorted
+}
+
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product % (1 << 64)) as u64 ^ (product / (1 << 64)) as u64
+}
