@@ -3,7 +3,7 @@
 //! In: columns x and y, fixed width or strings. Out: the type of x, NULL without rows.
 //! Partial: x and y of the winning row.
 //! Invariant: rows where x or y is NULL do not take part; among rows with equal y the first that
-//! these states saw wins.
+//! these states saw wins; -0.0 equals 0.0, NaN is one value and greater than all others.
 //! Not here: the n best rows.
 
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ use arrow::array::{
     ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
 };
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, UInt8Type};
+use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, UInt8Type};
 
 use super::byte_values::{ByteValues, is_bytes, with_bytes};
 use super::min_max::{Extreme, Greatest, Least, Order, as_fixed, from_fixed};
@@ -172,6 +172,30 @@ impl GroupStates for ArgExtreme {
     }
 }
 
+/// Floats such that -0.0 ties with 0.0 and all NaN tie; other columns as they are.
+fn one_zero_one_nan(column: &ArrayRef) -> ArrayRef {
+    macro_rules! normal {
+        ($float:ident) => {{
+            let nan = <$float as ArrowPrimitiveType>::Native::NAN;
+            // Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
+            let normal = |value: <$float as ArrowPrimitiveType>::Native| {
+                if value.is_nan() {
+                    nan
+                } else {
+                    value.add_wrapping(Default::default())
+                }
+            };
+            Arc::new(column.as_primitive::<$float>().unary::<_, $float>(normal))
+        }};
+    }
+    match column.data_type() {
+        DataType::Float16 => normal!(Float16Type),
+        DataType::Float32 => normal!(Float32Type),
+        DataType::Float64 => normal!(Float64Type),
+        _ => Arc::clone(column),
+    }
+}
+
 /// A fixed-width value per group.
 struct Fixed<T: ArrowPrimitiveType> {
     data_type: DataType,
@@ -207,7 +231,7 @@ impl<T: ArrowPrimitiveType, O: Order> Rank for FixedRank<T, O> {
         seen: &mut Bits,
         winners: &mut Vec<Winner>,
     ) -> Result<()> {
-        let column = as_fixed(column)?;
+        let column = one_zero_one_nan(&as_fixed(column)?);
         let values = column.as_primitive::<T>().values();
         let best = self.0.values.as_mut_slice();
         let worst: T::Native = O::worst();
