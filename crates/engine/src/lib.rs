@@ -1,1 +1,23 @@
-//! grouse
+//! grouse: the GROUP BY engine. SQL over Parquet, CSV, JSON and Arrow files in, grouped rows out.
+//!
+//! In: SQL text. Out: Arrow record batches ([`Query::execute`]), progress, typed errors.
+//! Invariant: this is the only crate that names the host, Apache DataFusion.
+//! Not here: the algorithm (crate `grouse-groupby`), the shell and Python (crates of their own).
+
+pub mod options;
+pub mod memory;
+pub mod host;
+pub mod session;
+pub mod statement;
+pub mod scan;
+pub mod numbers;
+pub mod query;
+pub mod progress;
+pub mod error;
+
+pub use error::{Error, OutOfMemory, Position, Result};
+pub use options::{Audience, GroupByOperator, OPTIONS, OptionSpec, SessionOptions};
+pub use progress::Progress;
+pub use query::Query;
+pub use session::{Params, Session};
+pub use statement::Statement;

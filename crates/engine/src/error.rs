@@ -1,0 +1,368 @@
+//! Errors: what was wrong, where, and what to do.
+//!
+//! In: failures of parsing, planning, reading and running, ours and the host's.
+//! Out: one enum that the shell's exit codes and Python's exceptions mirror.
+//! Invariant: `Error` survives a trip through the host: `DataFusionError::from(error)` and back is the same error.
+//! Not here: how the host's errors are told apart (error/host.rs).
+
+pub mod host;
+
+use std::fmt;
+
+use datafusion::common::DataFusionError;
+
+/// The result of everything here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A place in the SQL text, both counted from 1; columns count characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Line.
+    pub line: u64,
+    /// Column in characters.
+    pub column: u64,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}", self.line, self.column)
+    }
+}
+
+/// Everything that a query can fail with.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The text is not SQL.
+    #[error("syntax error at line {line}, column {column}: {message}")]
+    Syntax {
+        /// What was expected and what was found.
+        message: String,
+        /// Line, from 1.
+        line: u64,
+        /// Column in characters, from 1.
+        column: u64,
+    },
+    /// No table of the query has such a column.
+    #[error("column '{name}' does not exist{}{}", at(.position), did_you_mean(.nearest))]
+    UnknownColumn {
+        /// As written.
+        name: String,
+        /// The nearest names that do exist, best first.
+        nearest: Vec<String>,
+        /// Where it is written.
+        position: Option<Position>,
+    },
+    /// Several tables of the query have such a column.
+    #[error("column '{name}' is ambiguous{}; write one of {}", at(.position), .candidates.join(", "))]
+    AmbiguousColumn {
+        /// As written.
+        name: String,
+        /// The qualified names that it may mean.
+        candidates: Vec<String>,
+        /// Where it is written.
+        position: Option<Position>,
+    },
+    /// There is no such table.
+    #[error("table '{name}' does not exist{}{}", at(.position), did_you_mean(.nearest))]
+    UnknownTable {
+        /// As written.
+        name: String,
+        /// The nearest names that do exist, best first.
+        nearest: Vec<String>,
+        /// Where it is written.
+        position: Option<Position>,
+    },
+    /// There is no such scalar, aggregate, window or table function.
+    #[error("function '{name}' does not exist{}{}", at(.position), did_you_mean(.nearest))]
+    UnknownFunction {
+        /// As written.
+        name: String,
+        /// The nearest names that do exist, best first.
+        nearest: Vec<String>,
+        /// Where it is written.
+        position: Option<Position>,
+    },
+    /// Types do not fit, or a value cannot be converted.
+    #[error("type error{}: {message}", at(.position))]
+    Type {
+        /// Which types, and for what.
+        message: String,
+        /// Where, if known.
+        position: Option<Position>,
+    },
+    /// The query makes no sense for another reason.
+    #[error("invalid query{}: {message}", at(.position))]
+    Planning {
+        /// The reason.
+        message: String,
+        /// Where, if known.
+        position: Option<Position>,
+    },
+    /// SQL that is understood but cannot be run here.
+    #[error("not supported: {message}")]
+    Unsupported {
+        /// What.
+        message: String,
+    },
+    /// A file, folder or server cannot be read or written.
+    #[error("cannot access '{path}': {message}")]
+    Io {
+        /// As written in the query, or the full path.
+        path: String,
+        /// The system's or the server's reason.
+        message: String,
+    },
+    /// A file's content is not what its format demands.
+    #[error("bad file '{path}'{}: {message}", .line.map(|line| format!(", line {line}")).unwrap_or_default())]
+    Format {
+        /// The file.
+        path: String,
+        /// Line in text files, from 1.
+        line: Option<u64>,
+        /// What is wrong.
+        message: String,
+    },
+    /// The memory limit is reached.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+    /// A result does not fit its type.
+    #[error("overflow in {aggregate}: {message}")]
+    Overflow {
+        /// The aggregate as written, or `arithmetic`.
+        aggregate: String,
+        /// Which type, and the way out.
+        message: String,
+    },
+    /// An integer or decimal was divided by zero.
+    #[error("division by zero; write NULLIF(divisor, 0) to get NULL instead")]
+    DivideByZero,
+    /// The query was stopped from outside.
+    #[error("the query was cancelled")]
+    Cancelled,
+    /// An option or an argument has a value that is not possible.
+    #[error("invalid {name}: {message}")]
+    Invalid {
+        /// Name of the option or argument.
+        name: String,
+        /// The reason.
+        message: String,
+    },
+    /// Any other failure while running.
+    #[error("{0}")]
+    Execution(String),
+    /// A defect of this program.
+    #[error("internal error (please report it): {0}")]
+    Internal(String),
+}
+
+/// A refused request for memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutOfMemory {
+    /// The operator that asked.
+    pub operator: String,
+    /// Bytes that it asked for.
+    pub asked_bytes: u64,
+    /// Bytes that it held already.
+    pub held_bytes: u64,
+    /// Bytes in use in the whole session.
+    pub used_bytes: u64,
+    /// The session's limit.
+    pub limit_bytes: u64,
+}
+
+/// What stands around the figures of an [`OutOfMemory`]; `parse` reads the same pieces.
+const OUT_OF_MEMORY: [&str; 6] = [
+    "out of memory: ",
+    " asked for ",
+    " bytes more than its ",
+    " bytes, with ",
+    " of ",
+    " bytes in use; raise memory_limit (SET memory_limit = '…', --memory-limit) or group by fewer keys",
+];
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [start, asked, held, used, limit, end] = OUT_OF_MEMORY;
+        write!(f, "{start}{}{asked}{}", self.operator, self.asked_bytes)?;
+        write!(
+            f,
+            "{held}{}{used}{}{limit}{}{end}",
+            self.held_bytes, self.used_bytes, self.limit_bytes
+        )
+    }
+}
+
+impl std::error::Error for OutOfMemory {}
+
+impl OutOfMemory {
+    /// Reads back what `Display` wrote, wherever it stands in `text`: the host carries such errors as text only.
+    pub fn parse(text: &str) -> Option<OutOfMemory> {
+        let [start, asked, held, used, limit, end] = OUT_OF_MEMORY;
+        let (_, rest) = text.split_once(start)?;
+        let (operator, rest) = rest.split_once(asked)?;
+        let (asked_bytes, rest) = rest.split_once(held)?;
+        let (held_bytes, rest) = rest.split_once(used)?;
+        let (used_bytes, rest) = rest.split_once(limit)?;
+        let (limit_bytes, _) = rest.split_once(end)?;
+        Some(OutOfMemory {
+            operator: operator.to_string(),
+            asked_bytes: asked_bytes.parse().ok()?,
+            held_bytes: held_bytes.parse().ok()?,
+            used_bytes: used_bytes.parse().ok()?,
+            limit_bytes: limit_bytes.parse().ok()?,
+        })
+    }
+}
+
+impl Error {
+    /// Where in the SQL text the error is, if known.
+    pub fn position(&self) -> Option<Position> {
+        match self {
+            Error::Syntax { line, column, .. } => Some(Position {
+                line: *line,
+                column: *column,
+            }),
+            Error::UnknownColumn { position, .. }
+            | Error::AmbiguousColumn { position, .. }
+            | Error::UnknownTable { position, .. }
+            | Error::UnknownFunction { position, .. }
+            | Error::Type { position, .. }
+            | Error::Planning { position, .. } => *position,
+            _ => None,
+        }
+    }
+
+    /// The same error in a script in which its statement starts at `start`.
+    pub fn moved_to(mut self, start: Position) -> Error {
+        let moved = |line: &mut u64, column: &mut u64| {
+            *column += if *line == 1 { start.column - 1 } else { 0 };
+            *line += start.line - 1;
+        };
+        match &mut self {
+            Error::Syntax { line, column, .. } => moved(line, column),
+            Error::UnknownColumn {
+                position: Some(at), ..
+            }
+            | Error::AmbiguousColumn {
+                position: Some(at), ..
+            }
+            | Error::UnknownTable {
+                position: Some(at), ..
+            }
+            | Error::UnknownFunction {
+                position: Some(at), ..
+            }
+            | Error::Type {
+                position: Some(at), ..
+            }
+            | Error::Planning {
+                position: Some(at), ..
+            } => moved(&mut at.line, &mut at.column),
+            _ => {}
+        }
+        self
+    }
+}
+
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> DataFusionError {
+        DataFusionError::External(Box::new(error))
+    }
+}
+
+fn at(position: &Option<Position>) -> String {
+    position
+        .map(|position| format!(" ({position})"))
+        .unwrap_or_default()
+}
+
+fn did_you_mean(nearest: &[String]) -> String {
+    match nearest {
+        [] => String::new(),
+        names => format!("; did you mean {}?", names.join(", ")),
+    }
+}
+
+/// At most this many names are proposed.
+const NEAREST_MAX: usize = 3;
+
+/// The candidates that a misspelt `name` is most likely meant to be, best first.
+pub fn nearest_names<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let wanted = name.to_lowercase();
+    let bare = wanted.rsplit('.').next().unwrap_or(&wanted);
+    let edits_max = (bare.chars().count() / 3).max(1);
+    let mut ranked: Vec<(usize, &str)> = candidates
+        .into_iter()
+        .filter_map(|candidate| {
+            let lower = candidate.to_lowercase();
+            let lower_bare = lower.rsplit('.').next().unwrap_or(&lower);
+            let edits = strsim::damerau_levenshtein(bare, lower_bare);
+            let part = bare.len() >= 3 && lower_bare.contains(bare);
+            (edits <= edits_max || part).then_some((edits, candidate))
+        })
+        .collect();
+    ranked.sort();
+    ranked.dedup();
+    ranked
+        .into_iter()
+        .take(NEAREST_MAX)
+        .map(|(_, candidate)| candidate.to_string())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest() {
+        let columns = ["UserID", "WatchID", "URL", "RegionID", "EventDate"];
+        assert_eq!(nearest_names("UserId", columns), ["UserID"]);
+        assert_eq!(nearest_names("usrid", columns), ["UserID"]);
+        assert_eq!(nearest_names("Region", columns), ["RegionID"]);
+        assert_eq!(nearest_names("xyzzy", columns), Vec::<String>::new());
+        assert_eq!(nearest_names("t.user_id", columns), ["UserID"]);
+    }
+
+    #[test]
+    fn out_of_memory_round_trips_through_text() {
+        let out = OutOfMemory {
+            operator: "GroupByExec[3]".to_string(),
+            asked_bytes: 1,
+            held_bytes: 2,
+            used_bytes: 3,
+            limit_bytes: 4,
+        };
+        assert_eq!(
+            OutOfMemory::parse(&format!("Resources exhausted: {out}\nmore")),
+            Some(out)
+        );
+        assert_eq!(OutOfMemory::parse("Resources exhausted"), None);
+    }
+
+    #[test]
+    fn positions_move_with_their_statement() {
+        let error = |line, column| Error::Syntax {
+            message: String::new(),
+            line,
+            column,
+        };
+        let start = Position {
+            line: 3,
+            column: 10,
+        };
+        assert_eq!(error(1, 2).moved_to(start), error(3, 11));
+        assert_eq!(error(2, 2).moved_to(start), error(4, 2));
+    }
+
+    #[test]
+    fn errors_survive_the_host() {
+        let error = Error::Io {
+            path: "x".to_string(),
+            message: "y".to_string(),
+        };
+        let there = DataFusionError::from(error.clone()).context("while planning");
+        assert_eq!(Error::from(there), error);
+    }
+}

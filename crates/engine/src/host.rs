@@ -1,0 +1,92 @@
+//! The host's options that we set away from their defaults, and why.
+//!
+//! In: [`SessionOptions`]. Out: the host's `SessionConfig`.
+//! Invariant: every deviation from the host's defaults is a row of [`HOST_OPTIONS`] or follows from one of our options.
+//! Not here: our own options (options.rs).
+
+use datafusion::common::config::ConfigNonZeroUsize;
+use datafusion::execution::context::SessionConfig;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+
+use crate::error::{Error, Result};
+use crate::options::{GroupByOperator, SessionOptions};
+
+/// One of the host's options: name, value, why.
+pub type HostOption = (&'static str, &'static str, &'static str);
+
+/// Set once when a session starts; `SET datafusion.…` changes them afterwards.
+pub const HOST_OPTIONS: &[HostOption] = &[
+    (
+        "datafusion.catalog.information_schema",
+        "true",
+        "SHOW TABLES, SHOW COLUMNS, DESCRIBE and SHOW option work",
+    ),
+    (
+        "datafusion.execution.parquet.binary_as_string",
+        "true",
+        "many writers, ClickBench's among them, leave the string annotation off; DuckDB reads them as strings with a flag only",
+    ),
+    (
+        "datafusion.sql_parser.collect_spans",
+        "true",
+        "errors about columns say where in the text",
+    ),
+    (
+        "datafusion.execution.listing_table_ignore_subdirectory",
+        "false",
+        "a folder means all files below it; globs are expanded by us",
+    ),
+    (
+        "datafusion.runtime.list_files_cache_limit",
+        "0",
+        "the host's cache of listings never expires: a file added during a session would stay invisible",
+    ),
+];
+
+/// The host's configuration for `options`.
+pub(crate) fn session_config(options: &SessionOptions) -> Result<SessionConfig> {
+    let mut config = SessionConfig::new();
+    config.options_mut().extensions.insert(options.clone());
+    for (name, value, _) in HOST_OPTIONS.iter().filter(|(name, ..)| !is_runtime(name)) {
+        config.options_mut().set(name, value).map_err(|error| {
+            Error::Internal(format!("the host refuses {name} = {value}: {error}"))
+        })?;
+    }
+    apply(options, &mut config);
+    Ok(config)
+}
+
+/// The host's options that follow from ours.
+pub(crate) fn apply(options: &SessionOptions, config: &mut SessionConfig) {
+    let host = config.options_mut();
+    host.execution.target_partitions = options.threads_effective();
+    host.execution.planning_concurrency = options.threads_effective();
+    if let Ok(rows) = ConfigNonZeroUsize::try_new(options.batch_size) {
+        host.execution.batch_size = rows;
+    }
+    // The host's top-k aggregation only pays inside its own operator.
+    host.optimizer.enable_topk_aggregation = options.group_by_operator == GroupByOperator::Host;
+}
+
+/// The rows of [`HOST_OPTIONS`] that belong to the host's runtime, which has a builder of its own.
+pub(crate) fn apply_runtime(mut builder: RuntimeEnvBuilder) -> Result<RuntimeEnvBuilder> {
+    for (name, value, _) in HOST_OPTIONS.iter().filter(|(name, ..)| is_runtime(name)) {
+        let unusable = || Error::Internal(format!("the host's runtime has no {name} = {value}"));
+        let bytes: usize = value.parse().map_err(|_| unusable())?;
+        builder = match *name {
+            "datafusion.runtime.list_files_cache_limit" => {
+                builder.with_object_list_cache_limit(bytes)
+            }
+            "datafusion.runtime.metadata_cache_limit" => builder.with_metadata_cache_limit(bytes),
+            "datafusion.runtime.file_statistics_cache_limit" => {
+                builder.with_file_statistics_cache_limit(bytes)
+            }
+            _ => return Err(unusable()),
+        };
+    }
+    Ok(builder)
+}
+
+fn is_runtime(name: &str) -> bool {
+    name.starts_with("datafusion.runtime.")
+}

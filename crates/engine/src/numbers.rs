@@ -1,0 +1,405 @@
+//! `numbers(n)` and `numbers(start, n)`: consecutive integers as a table.
+//!
+//! In: one or two whole numbers.
+//! Out: one column `number` (UInt64), in as many partitions as the session has threads, one contiguous share each.
+//! Invariant: constant memory; row count, minimum and maximum are exact statistics, so `count(*)` reads nothing.
+//! Not here: an output order; declared, it would make GROUP BY number a streaming aggregation behind an order-keeping
+//! exchange, which is slower than grouping.
+
+use std::fmt;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use datafusion::arrow::array::{ArrayRef, UInt64Array};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{ColumnStatistics, Result, ScalarValue, Statistics};
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PhysicalExpr, PlanProperties,
+    StatisticsArgs,
+};
+use futures::Stream;
+
+use crate::error::Error;
+
+/// The function's name in SQL.
+pub const NAME: &str = "numbers";
+
+/// The table function.
+#[derive(Debug)]
+pub struct NumbersFunction;
+
+impl TableFunctionImpl for NumbersFunction {
+    fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
+        let (start, count) = match args.exprs() {
+            [count] => (0, whole_number(count, "the count")?),
+            [start, count] => (
+                whole_number(start, "the start")?,
+                whole_number(count, "the count")?,
+            ),
+            other => {
+                return Err(invalid(format!(
+                    "it takes a count, or a start and a count, not {} values",
+                    other.len()
+                )));
+            }
+        };
+        match start.checked_add(count) {
+            Some(end) => Ok(Arc::new(Numbers { range: start..end })),
+            None => Err(invalid(format!(
+                "{start} + {count} numbers go past {}",
+                u64::MAX
+            ))),
+        }
+    }
+}
+
+fn whole_number(expr: &Expr, what: &str) -> Result<u64> {
+    let Expr::Literal(value, _) = expr else {
+        return Err(invalid(format!("{what} must be a constant, not {expr}")));
+    };
+    let number = match value {
+        ScalarValue::Float64(Some(float)) => float_to_whole(*float),
+        ScalarValue::Float32(Some(float)) => float_to_whole(f64::from(*float)),
+        ScalarValue::Utf8(_)
+        | ScalarValue::Utf8View(_)
+        | ScalarValue::LargeUtf8(_)
+        | ScalarValue::Boolean(_) => None,
+        other => match other.cast_to(&DataType::UInt64) {
+            Ok(ScalarValue::UInt64(Some(number))) => Some(number),
+            _ => None,
+        },
+    };
+    number.ok_or_else(|| {
+        invalid(format!(
+            "{what} must be a whole number from 0 to {}, not {value}",
+            u64::MAX
+        ))
+    })
+}
+
+/// `numbers(1e8)` and `numbers(power(10, 8))`: floats that are exact integers.
+fn float_to_whole(float: f64) -> Option<u64> {
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    ((0.0..=EXACT_MAX).contains(&float) && float.fract() == 0.0).then_some(float as u64)
+}
+
+fn invalid(message: String) -> datafusion::common::DataFusionError {
+    Error::Invalid {
+        name: format!("argument of {NAME}"),
+        message,
+    }
+    .into()
+}
+
+/// The table: a half-open range.
+#[derive(Debug)]
+struct Numbers {
+    range: Range<u64>,
+}
+
+fn schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new(
+        "number",
+        DataType::UInt64,
+        false,
+    )]))
+}
+
+#[async_trait]
+impl TableProvider for Numbers {
+    fn schema(&self) -> SchemaRef {
+        schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Temporary
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = match projection {
+            Some(columns) => Arc::new(schema().project(columns)?),
+            None => schema(),
+        };
+        let partitions = state.config_options().execution.target_partitions.max(1);
+        let range = shorten(&self.range, limit);
+        Ok(Arc::new(NumbersExec::new(range, partitions, schema)))
+    }
+}
+
+fn shorten(range: &Range<u64>, limit: Option<usize>) -> Range<u64> {
+    let rows = limit.map_or(u64::MAX, |limit| limit as u64);
+    range.start..range.end.min(range.start.saturating_add(rows))
+}
+
+/// The leaf of the plan.
+#[derive(Debug)]
+pub struct NumbersExec {
+    range: Range<u64>,
+    partitions: usize,
+    fetch: Option<usize>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl NumbersExec {
+    fn new(range: Range<u64>, partitions: usize, schema: SchemaRef) -> NumbersExec {
+        let rows = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        let partitions = partitions.min(rows).max(1);
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema),
+            Partitioning::UnknownPartitioning(partitions),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        NumbersExec {
+            range,
+            partitions,
+            fetch: None,
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+
+    /// The contiguous share of one partition; shares differ by at most one row.
+    fn share(&self, partition: usize) -> Range<u64> {
+        let rows = u128::from(self.range.end - self.range.start);
+        let bound = |part: usize| {
+            let offset = rows * part as u128 / self.partitions as u128;
+            // The quotient is at most `rows`, which came from a u64.
+            self.range.start + offset as u64
+        };
+        bound(partition)..bound(partition + 1)
+    }
+}
+
+impl DisplayAs for NumbersExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Range { start, end } = self.range;
+        write!(
+            f,
+            "NumbersExec: start={start}, rows={}, partitions={}",
+            end - start,
+            self.partitions
+        )
+    }
+}
+
+impl ExecutionPlan for NumbersExec {
+    fn name(&self) -> &'static str {
+        "NumbersExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        if partition >= self.partitions {
+            let message = format!("partition {partition} of {}", self.partitions);
+            return Err(Error::Internal(message).into());
+        }
+        Ok(Box::pin(cooperative(NumbersStream {
+            schema: self.schema(),
+            rest: self.share(partition),
+            batch_rows: context.session_config().batch_size() as u64,
+            metrics: BaselineMetrics::new(&self.metrics, partition),
+        })))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut fresh = NumbersExec::new(self.range.clone(), self.partitions, self.schema());
+        fresh.fetch = self.fetch;
+        Ok(Arc::new(fresh))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        let range = match args.partition() {
+            Some(partition) => self.share(partition),
+            None => self.range.clone(),
+        };
+        Ok(Arc::new(statistics(&range, self.schema().fields().len())))
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        false
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        // All partitions together make `limit` rows, so nothing is generated in vain.
+        let range = shorten(&self.range, limit);
+        let mut limited = NumbersExec::new(range, self.partitions, self.schema());
+        limited.fetch = limit;
+        Some(Arc::new(limited))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.fetch
+    }
+}
+
+fn statistics(range: &Range<u64>, columns: usize) -> Statistics {
+    let rows = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+    let value = |number: u64| match rows {
+        0 => Precision::Absent,
+        _ => Precision::Exact(ScalarValue::UInt64(Some(number))),
+    };
+    let column = ColumnStatistics {
+        null_count: Precision::Exact(0),
+        min_value: value(range.start),
+        max_value: value(range.end.wrapping_sub(1)),
+        distinct_count: Precision::Exact(rows),
+        byte_size: Precision::Exact(rows.saturating_mul(8)),
+        ..ColumnStatistics::new_unknown()
+    };
+    Statistics {
+        num_rows: Precision::Exact(rows),
+        total_byte_size: Precision::Exact(rows.saturating_mul(8 * columns)),
+        column_statistics: vec![column; columns],
+    }
+}
+
+/// One partition's share, batch by batch.
+struct NumbersStream {
+    schema: SchemaRef,
+    rest: Range<u64>,
+    batch_rows: u64,
+    metrics: BaselineMetrics,
+}
+
+impl NumbersStream {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let end = self
+            .rest
+            .end
+            .min(self.rest.start.saturating_add(self.batch_rows));
+        let range = self.rest.start..end;
+        if range.is_empty() {
+            return Ok(None);
+        }
+        self.rest.start = end;
+        let rows = (range.end - range.start) as usize;
+        let columns = (0..self.schema.fields().len())
+            .map(|_| {
+                let values: Vec<u64> = range.clone().collect();
+                Arc::new(UInt64Array::new(values.into(), None)) as ArrayRef
+            })
+            .collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(Some(RecordBatch::try_new_with_options(
+            Arc::clone(&self.schema),
+            columns,
+            &options,
+        )?))
+    }
+}
+
+impl Stream for NumbersStream {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let batch = {
+            let timer = self.metrics.elapsed_compute().clone();
+            let _timer = timer.timer();
+            self.next_batch().transpose()
+        };
+        self.metrics.record_poll(Poll::Ready(batch))
+    }
+}
+
+impl RecordBatchStream for NumbersStream {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_cover_the_range_without_gaps() {
+        for (range, partitions) in [
+            (0..10, 3),
+            (5..6, 4),
+            (0..0, 2),
+            (u64::MAX - 7..u64::MAX, 3),
+            (0..u64::MAX, 480),
+        ] {
+            let plan = NumbersExec::new(range.clone(), partitions, schema());
+            let mut next = range.start;
+            for partition in 0..plan.partitions {
+                let share = plan.share(partition);
+                assert_eq!(share.start, next);
+                next = share.end;
+            }
+            assert_eq!(next, range.end);
+        }
+    }
+
+    #[test]
+    fn floats_must_be_exact() {
+        assert_eq!(float_to_whole(1e8), Some(100_000_000));
+        for wrong in [-1.0, 0.5, 1e300, f64::NAN, f64::INFINITY] {
+            assert_eq!(float_to_whole(wrong), None);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Blame: which file a reader's error is about, and which line of it.
+//!
+//! In: a bad-file error without a path, the plan that met it.
+//! Out: the same error with the file and, for text, the line counted from the file's beginning.
+//! Invariant: the files are read again one by one, only after an error, and for a bounded time.
+//! Not here: errors that name their file already.
+//!
+//! The host's readers know neither: an error carries no path, and a text file that is read in several pieces counts
+//! lines from the piece's beginning.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::common::DataFusionError;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, FileScanConfigBuilder};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::ExecutionPlan;
+use futures::StreamExt;
+
+use super::location::named;
+use crate::error::host::PATH_UNKNOWN;
+use crate::error::{Error, Result};
+
+/// Looking for the bad file ends after this time; the error then names the candidates.
+const SEARCH_MAX: Duration = Duration::from_secs(10);
+
+/// Candidates that are named when the bad file is not found.
+const CANDIDATES_NAMED: usize = 3;
+
+/// The error as the user should see it.
+pub(crate) async fn blame(
+    error: DataFusionError,
+    plan: &Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+) -> Error {
+    let error = Error::from(error);
+    let is_unnamed = matches!(&error, Error::Format { path, .. } | Error::Io { path, .. } if path == PATH_UNKNOWN);
+    if !is_unnamed {
+        return error;
+    }
+    let mut scans = Vec::new();
+    collect_scans(plan, &mut scans);
+    let files: Vec<(FileScanConfig, PartitionedFile)> =
+        scans.into_iter().flat_map(files_of).collect();
+    if files.is_empty() {
+        return without_file(error);
+    }
+    match tokio::time::timeout(SEARCH_MAX, search(&files, &context)).await {
+        Ok(Some(found)) => found,
+        _ => named(error, &candidates(&files)),
+    }
+}
+
+/// Text that is parsed inside a query fails with a reader's error, too.
+fn without_file(error: Error) -> Error {
+    match error {
+        Error::Format { message, .. } | Error::Io { message, .. } => Error::Execution(message),
+        other => other,
+    }
+}
+
+fn collect_scans(plan: &Arc<dyn ExecutionPlan>, scans: &mut Vec<FileScanConfig>) {
+    if let Some(source) = plan.downcast_ref::<DataSourceExec>()
+        && let Some(config) = source.data_source().downcast_ref::<FileScanConfig>()
+    {
+        scans.push(config.clone());
+    }
+    for child in plan.children() {
+        collect_scans(child, scans);
+    }
+}
+
+/// Every file of a scan once and whole.
+fn files_of(config: FileScanConfig) -> Vec<(FileScanConfig, PartitionedFile)> {
+    let mut files: Vec<PartitionedFile> = Vec::new();
+    for file in config.file_groups.iter().flat_map(|group| group.iter()) {
+        if !files
+            .iter()
+            .any(|known| known.object_meta.location == file.object_meta.location)
+        {
+            let mut whole = file.clone();
+            whole.range = None;
+            files.push(whole);
+        }
+    }
+    files.sort_by(|a, b| a.object_meta.location.cmp(&b.object_meta.location));
+    files
+        .into_iter()
+        .map(|file| (config.clone(), file))
+        .collect()
+}
+
+/// Reads the files again until one fails.
+async fn search(
+    files: &[(FileScanConfig, PartitionedFile)],
+    context: &Arc<TaskContext>,
+) -> Option<Error> {
+    for (config, file) in files {
+        if let Err(error) = read_whole(config, file, context).await {
+            return Some(named(Error::from(error), &name_of(config, file)));
+        }
+    }
+    None
+}
+
+async fn read_whole(
+    config: &FileScanConfig,
+    file: &PartitionedFile,
+    context: &Arc<TaskContext>,
+) -> Result<(), DataFusionError> {
+    let groups = vec![FileGroup::new(vec![file.clone()])];
+    let config = FileScanConfigBuilder::from(config.clone())
+        .with_file_groups(groups)
+        .build();
+    let mut stream = DataSourceExec::from_data_source(config).execute(0, Arc::clone(context))?;
+    while let Some(batch) = stream.next().await {
+        batch?;
+    }
+    Ok(())
+}
+
+fn name_of(config: &FileScanConfig, file: &PartitionedFile) -> String {
+    let location = file.object_meta.location.as_ref();
+    match config.object_store_url.as_str() {
+        "file:///" => format!("/{location}"),
+        url => format!("{url}{location}"),
+    }
+}
+
+fn candidates(files: &[(FileScanConfig, PartitionedFile)]) -> String {
+    let names: Vec<String> = files
+        .iter()
+        .take(CANDIDATES_NAMED)
+        .map(|(config, file)| name_of(config, file))
+        .collect();
+    match files.len() {
+        0..=CANDIDATES_NAMED => names.join("' or '"),
+        count => format!(
+            "{}' or one of {} more",
+            names.join("', '"),
+            count - CANDIDATES_NAMED
+        ),
+    }
+}

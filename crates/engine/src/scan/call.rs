@@ -1,0 +1,209 @@
+//! Calls: `read_parquet('…')`, `read_csv('…', delim => ';')` and their likes as a value.
+//!
+//! In: a table function of the parsed SQL.
+//! Out: [`FileCall`]: which paths, which format, which options.
+//! Invariant: an argument that is not understood is an error, never ignored.
+//! Not here: the files themselves.
+
+use datafusion::common::parsers::CompressionTypeVariant;
+use datafusion::sql::sqlparser::ast::{Array, Expr, FunctionArg, FunctionArgExpr, Value};
+
+use super::format::{Kind, TextOptions};
+use crate::error::{Error, Result};
+
+/// A call of one of the file functions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileCall {
+    /// Files, globs, folders or addresses.
+    pub paths: Vec<String>,
+    /// Format; `None` = as the extensions say.
+    pub kind: Option<Kind>,
+    /// What the call says about text.
+    pub text: TextOptions,
+}
+
+/// Our file functions; the names are DuckDB's.
+const FUNCTIONS: &[(&str, Kind)] = &[
+    ("read_parquet", Kind::Parquet),
+    ("parquet_scan", Kind::Parquet),
+    ("read_csv", Kind::Csv),
+    ("read_csv_auto", Kind::Csv),
+    ("read_tsv", Kind::Tsv),
+    ("read_json", Kind::Json),
+    ("read_json_auto", Kind::Json),
+    ("read_ndjson", Kind::Json),
+    ("read_ndjson_auto", Kind::Json),
+    ("read_arrow", Kind::Arrow),
+];
+
+/// Names of the file functions, for error messages.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.iter().map(|(name, _)| *name)
+}
+
+impl FileCall {
+    /// What a plain `FROM 'path'` asks for.
+    pub(crate) fn from_path(path: &str) -> FileCall {
+        FileCall {
+            paths: vec![path.to_string()],
+            kind: None,
+            text: TextOptions::default(),
+        }
+    }
+
+    /// The call, or `None` if `function` is not ours.
+    pub(crate) fn from_arguments(
+        function: &str,
+        arguments: &[FunctionArg],
+    ) -> Result<Option<FileCall>> {
+        let Some((_, kind)) = FUNCTIONS.iter().find(|(name, _)| *name == function) else {
+            return Ok(None);
+        };
+        let mut call = FileCall {
+            paths: Vec::new(),
+            kind: Some(*kind),
+            text: TextOptions::default(),
+        };
+        for (index, argument) in arguments.iter().enumerate() {
+            match argument {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) if index == 0 => {
+                    call.paths = paths(function, value)?;
+                }
+                // `delim = ';'` parses as a comparison.
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::BinaryOp { left, op, right }))
+                    if op.to_string() == "=" =>
+                {
+                    call.set(function, &left.to_string(), right)?;
+                }
+                FunctionArg::Named {
+                    name,
+                    arg: FunctionArgExpr::Expr(value),
+                    ..
+                } => {
+                    call.set(function, &name.value, value)?;
+                }
+                other => {
+                    return Err(invalid(
+                        function,
+                        format!("the argument {other} is not understood"),
+                    ));
+                }
+            }
+        }
+        match call.paths.is_empty() {
+            true => Err(invalid(
+                function,
+                "the first argument must be a path or a list of paths".to_string(),
+            )),
+            false => Ok(Some(call)),
+        }
+    }
+
+    /// The name under which the table of this call is known to the host; equal calls have equal names.
+    pub(crate) fn table_name(&self) -> String {
+        let mut name = self.paths.join(", ");
+        if let Some(kind) = self.kind {
+            name = format!("{kind} {name}");
+        }
+        if self.text != TextOptions::default() {
+            name.push_str(&format!(" {:?}", self.text));
+        }
+        name
+    }
+
+    fn set(&mut self, function: &str, option: &str, value: &Expr) -> Result<()> {
+        let text = match literal(value) {
+            Some(text) => text,
+            None => {
+                return Err(invalid(
+                    function,
+                    format!("{option} must be a literal, not {value}"),
+                ));
+            }
+        };
+        let wrong = |expected: &str| {
+            invalid(
+                function,
+                format!("{option} must be {expected}, not '{text}'"),
+            )
+        };
+        let byte = || match text.as_bytes() {
+            [byte] => Ok(*byte),
+            b"\\t" => Ok(b'\t'),
+            _ => Err(wrong("one ASCII character")),
+        };
+        let flag = || match text.to_ascii_lowercase().as_str() {
+            "true" | "1" => Ok(true),
+            "false" | "0" => Ok(false),
+            _ => Err(wrong("true or false")),
+        };
+        let is_csv = matches!(self.kind, Some(Kind::Csv | Kind::Tsv));
+        let is_text = is_csv || self.kind == Some(Kind::Json);
+        match option.to_ascii_lowercase().as_str() {
+            "header" if is_csv => self.text.header = Some(flag()?),
+            "delim" | "sep" | "delimiter" if is_csv => self.text.delimiter = Some(byte()?),
+            "quote" if is_csv => self.text.quote = Some(byte()?),
+            "escape" if is_csv => self.text.escape = Some(byte()?),
+            "comment" if is_csv => self.text.comment = Some(byte()?),
+            "nullstr" | "null" if is_csv => self.text.null_text = Some(text.clone()),
+            "newlines_in_values" if is_csv => self.text.newlines_in_values = Some(flag()?),
+            "null_padding" if is_csv => self.text.null_padding = Some(flag()?),
+            "sample_size" if is_text => {
+                let rows = text.parse().map_err(|_| wrong("a number of rows"))?;
+                self.text.sample_rows = Some(rows);
+            }
+            "compression" if is_text => {
+                self.text.compression =
+                    Some(compression(&text).ok_or_else(|| wrong("none, gzip, zstd, bz2 or xz"))?);
+            }
+            _ => return Err(invalid(function, format!("there is no option '{option}'"))),
+        }
+        Ok(())
+    }
+}
+
+fn paths(function: &str, value: &Expr) -> Result<Vec<String>> {
+    let not_a_path = || {
+        invalid(
+            function,
+            format!("{value} is not a path or a list of paths"),
+        )
+    };
+    match value {
+        Expr::Array(Array { elem, .. }) => elem
+            .iter()
+            .map(|path| literal(path).ok_or_else(not_a_path))
+            .collect(),
+        other => literal(other).map(|path| vec![path]).ok_or_else(not_a_path),
+    }
+}
+
+fn literal(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Value(value) => match &value.value {
+            Value::Boolean(flag) => Some(flag.to_string()),
+            Value::Number(number, _) => Some(number.to_string()),
+            other => other.clone().into_string(),
+        },
+        Expr::Identifier(ident) if ident.quote_style == Some('"') => Some(ident.value.clone()),
+        _ => None,
+    }
+}
+
+fn compression(text: &str) -> Option<CompressionTypeVariant> {
+    match text.to_ascii_lowercase().as_str() {
+        "none" | "uncompressed" => Some(CompressionTypeVariant::UNCOMPRESSED),
+        "gzip" | "gz" => Some(CompressionTypeVariant::GZIP),
+        "zstd" | "zst" => Some(CompressionTypeVariant::ZSTD),
+        "bz2" | "bzip2" => Some(CompressionTypeVariant::BZIP2),
+        "xz" => Some(CompressionTypeVariant::XZ),
+        _ => None,
+    }
+}
+
+fn invalid(function: &str, message: String) -> Error {
+    Error::Invalid {
+        name: format!("argument of {function}"),
+        message,
+    }
+}

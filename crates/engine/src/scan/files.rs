@@ -1,0 +1,370 @@
+//! Files as tables: schema found, hive partitions recognised, kept for the next query.
+//!
+//! In: a name that is a location, or the name of a [`FileCall`].
+//! Out: the host's listing table over exactly those files.
+//! Invariant: a table is reused only while names, sizes and ages of all its files are the same.
+//! Not here: finding files (location.rs), choosing readers (format.rs).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::catalog::TableProvider;
+use datafusion::common::parsers::CompressionTypeVariant;
+use datafusion::datasource::file_format::FileFormat;
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::listing::{
+    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
+};
+use datafusion::execution::session_state::SessionState;
+use datafusion::parquet::file::FOOTER_SIZE;
+use futures::TryStreamExt;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
+use parking_lot::{Mutex, RwLock};
+
+use super::call::FileCall;
+use super::format::{Beginning, Kind, Reading, common_reading, host_format};
+use super::location::{File, Found, find, is_location, named};
+use crate::error::{Error, Result};
+
+/// Bytes at the beginning of a text file that are looked at before its format is fixed.
+const BEGINNING_BYTES: usize = 1 << 20;
+
+/// Text files of one table whose beginnings are looked at.
+const BEGINNINGS_MAX: usize = 8;
+
+/// The file tables of one session.
+#[derive(Debug, Default)]
+pub(crate) struct FileTables {
+    state: RwLock<Weak<RwLock<SessionState>>>,
+    calls: Mutex<HashMap<String, FileCall>>,
+    known: Mutex<HashMap<String, Known>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    fingerprint: Vec<(String, ObjectMeta)>,
+    settings: String,
+    table: Arc<dyn TableProvider>,
+}
+
+impl FileTables {
+    /// Must be called once before the first query; the state owns us, so we only borrow it.
+    pub(crate) fn attach(&self, state: Weak<RwLock<SessionState>>) {
+        *self.state.write() = state;
+    }
+
+    /// Makes the table of a call known under the call's name.
+    pub(crate) fn add_call(&self, call: FileCall) {
+        self.calls.lock().insert(call.table_name(), call);
+    }
+
+    /// The table behind `name`; `None` = the name is neither a call nor a location.
+    pub(crate) async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        let call = self.calls.lock().get(name).cloned();
+        let call = match call {
+            Some(call) => call,
+            None if is_location(name) => FileCall::from_path(name),
+            None => return Ok(None),
+        };
+        let state = self.state.read().upgrade();
+        let state = state.ok_or_else(|| Error::Internal("the session is gone".to_string()))?;
+        let state = state.read().clone();
+        self.open(name, &call, &state).await.map(Some)
+    }
+
+    async fn open(
+        &self,
+        name: &str,
+        call: &FileCall,
+        state: &SessionState,
+    ) -> Result<Arc<dyn TableProvider>> {
+        let found = find_all(call, state).await?;
+        let fingerprint: Vec<_> = found
+            .files
+            .iter()
+            .map(|file| (file.name.clone(), file.meta.clone()))
+            .collect();
+        // Options that change how files are read make another table of the same files.
+        let settings = format!("{:?}", state.config_options().execution.parquet);
+        if let Some(known) = self.known.lock().get(name)
+            && known.fingerprint == fingerprint
+            && known.settings == settings
+        {
+            return Ok(Arc::clone(&known.table));
+        }
+        let table = build(call, found, state).await?;
+        let known = Known {
+            fingerprint,
+            settings,
+            table: Arc::clone(&table),
+        };
+        self.known.lock().insert(name.to_string(), known);
+        Ok(table)
+    }
+}
+
+async fn find_all(call: &FileCall, state: &SessionState) -> Result<Found> {
+    let runtime = state.runtime_env();
+    let mut all: Option<Found> = None;
+    for path in &call.paths {
+        let found = find(path, call.kind, runtime).await?;
+        match &mut all {
+            None => all = Some(found),
+            Some(first) => {
+                let store = |found: &Found| found.files[0].url.object_store();
+                if store(first) != store(&found) {
+                    return Err(Error::Unsupported {
+                        message: format!("one table over several servers or buckets ('{path}')"),
+                    });
+                }
+                first.files.extend(found.files);
+                first.folder = None;
+            }
+        }
+    }
+    all.ok_or_else(|| Error::Internal("a file table without paths".to_string()))
+}
+
+async fn build(
+    call: &FileCall,
+    found: Found,
+    state: &SessionState,
+) -> Result<Arc<dyn TableProvider>> {
+    let names: Vec<String> = found.files.iter().map(|file| file.name.clone()).collect();
+    let reading = match call.kind {
+        // The function decides the format, the names still say how they are compressed.
+        Some(kind) => match common_reading(&names) {
+            Ok(reading) if reading.kind == kind || is_text_pair(reading.kind, kind) => {
+                Reading { kind, ..reading }
+            }
+            _ => Reading {
+                kind,
+                compression: CompressionTypeVariant::UNCOMPRESSED,
+            },
+        },
+        None => common_reading(&names)?,
+    };
+    let beginning = look_at(&found, reading, call).await?;
+    let format = host_format(reading, &call.text, beginning, state.config_options());
+    let partitions = match &found.folder {
+        Some(folder) => hive_partitions(folder, &found.files)?,
+        None => Vec::new(),
+    };
+    let schema = infer_schema(&format, &found, state).await?;
+    if schema.fields().is_empty() && partitions.is_empty() {
+        return Err(Error::Format {
+            path: call.paths.join(", "),
+            line: None,
+            message: "it has no columns".to_string(),
+        });
+    }
+    let options = ListingOptions::new(format)
+        // Files are listed one by one, under whatever name; only a hive folder is listed by the host.
+        .with_file_extension(match partitions.is_empty() {
+            true => String::new(),
+            false => common_extension(&names),
+        })
+        .with_table_partition_cols(partitions.clone());
+    let urls: Vec<ListingTableUrl> = match (&found.folder, partitions.is_empty()) {
+        (Some(folder), false) => vec![folder.clone()],
+        _ => found.files.iter().map(|file| file.url.clone()).collect(),
+    };
+    let config = ListingTableConfig::new_with_multi_paths(urls)
+        .with_listing_options(options)
+        .with_schema(schema);
+    let statistics = state.runtime_env().cache_manager.get_file_statistic_cache();
+    Ok(Arc::new(
+        ListingTable::try_new(config)?.with_cache(statistics),
+    ))
+}
+
+fn is_text_pair(one: Kind, other: Kind) -> bool {
+    matches!(
+        (one, other),
+        (Kind::Csv, Kind::Tsv) | (Kind::Tsv, Kind::Csv)
+    )
+}
+
+fn common_extension(names: &[String]) -> String {
+    let extension = |name: &str| {
+        name.rsplit('/')
+            .next()
+            .and_then(|name| name.split_once('.'))
+            .map(|(_, e)| e.to_string())
+    };
+    let first = names.first().and_then(|name| extension(name));
+    match first {
+        Some(first) if names.iter().all(|name| name.ends_with(&first)) => format!(".{first}"),
+        _ => String::new(),
+    }
+}
+
+/// Reads the beginning of the first text file, where its format depends on it.
+async fn look_at(found: &Found, reading: Reading, call: &FileCall) -> Result<Beginning> {
+    if matches!(reading.kind, Kind::Parquet | Kind::Arrow) {
+        return Ok(Beginning::default());
+    }
+    let quote = call.text.quote.unwrap_or(b'"');
+    let mut all = Beginning::default();
+    for file in found.files.iter().take(BEGINNINGS_MAX) {
+        let compression =
+            FileCompressionType::from(call.text.compression.unwrap_or(reading.compression));
+        let bytes = first_bytes(&found.store, &file.meta, compression)
+            .await
+            .map_err(|error| named(error, &file.name))?;
+        let one = Beginning::of(reading.kind, &bytes, quote);
+        all.is_json_array |= one.is_json_array;
+        all.newlines_in_values |= one.newlines_in_values;
+        if reading.kind == Kind::Json {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+async fn first_bytes(
+    store: &Arc<dyn ObjectStore>,
+    meta: &ObjectMeta,
+    compression: FileCompressionType,
+) -> Result<Vec<u8>> {
+    let store_error = |error: object_store::Error| crate::error::host::object_store(&error);
+    if !compression.is_compressed() {
+        let end = meta.size.min(BEGINNING_BYTES as u64);
+        if end == 0 {
+            return Ok(Vec::new());
+        }
+        return Ok(store
+            .get_range(&meta.location, 0..end)
+            .await
+            .map_err(store_error)?
+            .to_vec());
+    }
+    let stream = store
+        .get(&meta.location)
+        .await
+        .map_err(store_error)?
+        .into_stream();
+    let stream =
+        futures::StreamExt::boxed(stream.map_err(datafusion::common::DataFusionError::from));
+    let mut stream = compression.convert_stream(stream)?;
+    let mut bytes = Vec::new();
+    while bytes.len() < BEGINNING_BYTES {
+        match stream.try_next().await? {
+            Some(chunk) => bytes.extend_from_slice(&chunk),
+            None => break,
+        }
+    }
+    Ok(bytes)
+}
+
+/// The merged schema of all files; on failure the first file that fails alone is named.
+async fn infer_schema(
+    format: &Arc<dyn FileFormat>,
+    found: &Found,
+    state: &SessionState,
+) -> Result<SchemaRef> {
+    let metas: Vec<ObjectMeta> = found.files.iter().map(|file| file.meta.clone()).collect();
+    let failure = match format.infer_schema(state, &found.store, &metas).await {
+        Ok(schema) => return Ok(schema),
+        Err(error) => Error::from(error),
+    };
+    for file in &found.files {
+        let meta = std::slice::from_ref(&file.meta);
+        if let Err(error) = format.infer_schema(state, &found.store, meta).await {
+            return Err(bad_file(Error::from(error), file));
+        }
+    }
+    let names: Vec<&str> = found
+        .files
+        .iter()
+        .take(2)
+        .map(|file| file.name.as_str())
+        .collect();
+    Err(bad_file_named(failure, &names.join(", ")))
+}
+
+fn bad_file(error: Error, file: &File) -> Error {
+    let is_parquet_sized = file.meta.size < FOOTER_SIZE as u64;
+    match (
+        is_parquet_sized,
+        Reading::of_name(&file.name).map(|reading| reading.kind),
+    ) {
+        (true, Some(Kind::Parquet)) => Error::Format {
+            path: file.name.clone(),
+            line: None,
+            message: format!("{} bytes are too few for a Parquet file", file.meta.size),
+        },
+        _ => bad_file_named(error, &file.name),
+    }
+}
+
+/// Whatever went wrong while a schema was looked for is the file's fault.
+fn bad_file_named(error: Error, name: &str) -> Error {
+    match error {
+        Error::Io { .. } | Error::Format { .. } => named(error, name),
+        Error::OutOfMemory(_) | Error::Cancelled => error,
+        other => Error::Format {
+            path: name.to_string(),
+            line: None,
+            message: other.to_string(),
+        },
+    }
+}
+
+/// Columns from `name=value` folders, where all files have the same names in the same order.
+fn hive_partitions(folder: &ListingTableUrl, files: &[File]) -> Result<Vec<(String, DataType)>> {
+    let mut columns: Option<Vec<(String, Vec<String>)>> = None;
+    for file in files {
+        let pairs = hive_pairs(folder, file);
+        match &mut columns {
+            None => {
+                columns = Some(
+                    pairs
+                        .into_iter()
+                        .map(|(name, value)| (name, vec![value]))
+                        .collect(),
+                )
+            }
+            Some(columns) => {
+                let same = columns.len() == pairs.len()
+                    && columns
+                        .iter()
+                        .zip(&pairs)
+                        .all(|((column, _), (name, _))| column == name);
+                if !same {
+                    return Ok(Vec::new());
+                }
+                for ((_, values), (_, value)) in columns.iter_mut().zip(pairs) {
+                    values.push(value);
+                }
+            }
+        }
+    }
+    let typed = columns
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(name, values)| (name, hive_type(&values)));
+    Ok(typed.collect())
+}
+
+fn hive_pairs(folder: &ListingTableUrl, file: &File) -> Vec<(String, String)> {
+    let Some(segments) = folder.strip_prefix(&file.meta.location) else {
+        return Vec::new();
+    };
+    let mut folders: Vec<&str> = segments.collect();
+    folders.pop();
+    let pairs = folders
+        .into_iter()
+        .filter_map(|segment| segment.split_once('='));
+    pairs
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect()
+}
+
+fn hive_type(values: &[String]) -> DataType {
+    match values.iter().all(|value| value.parse::<i64>().is_ok()) {
+        true => DataType::Int64,
+        false => DataType::Dictionary(Box::new(DataType::UInt16), Box::new(DataType::Utf8)),
+    }
+}

@@ -1,0 +1,327 @@
+//! Formats: which reader a file name asks for.
+//!
+//! In: a file name, options of `read_csv` and its likes.
+//! Out: the host's `FileFormat`.
+//! Invariant: the extension decides, content never does, save for JSON: an array or one object per line.
+//! Not here: which files there are (location.rs).
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::parsers::CompressionTypeVariant;
+use datafusion::config::{ConfigOptions, TableParquetOptions};
+use datafusion::datasource::file_format::FileFormat;
+use datafusion::datasource::file_format::arrow::ArrowFormat;
+use datafusion::datasource::file_format::csv::CsvFormat;
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::file_format::json::JsonFormat;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+
+use crate::error::{Error, Result};
+
+/// Rows of a text file that are read to find its column types; as many as DuckDB reads.
+const TEXT_SAMPLE_ROWS: usize = 20_480;
+
+/// What kind of file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Apache Parquet.
+    Parquet,
+    /// Comma-separated values.
+    Csv,
+    /// Tab-separated values.
+    Tsv,
+    /// JSON: one object per line, or one array of objects.
+    Json,
+    /// Arrow IPC, file or stream.
+    Arrow,
+}
+
+/// Extensions, without the compression's.
+const EXTENSIONS: &[(&str, Kind)] = &[
+    ("parquet", Kind::Parquet),
+    ("parq", Kind::Parquet),
+    ("pq", Kind::Parquet),
+    ("csv", Kind::Csv),
+    ("tsv", Kind::Tsv),
+    ("tab", Kind::Tsv),
+    ("json", Kind::Json),
+    ("jsonl", Kind::Json),
+    ("ndjson", Kind::Json),
+    ("arrow", Kind::Arrow),
+    ("arrows", Kind::Arrow),
+    ("feather", Kind::Arrow),
+    ("ipc", Kind::Arrow),
+];
+
+/// Extensions of compressed text files.
+const COMPRESSIONS: &[(&str, CompressionTypeVariant)] = &[
+    ("gz", CompressionTypeVariant::GZIP),
+    ("gzip", CompressionTypeVariant::GZIP),
+    ("zst", CompressionTypeVariant::ZSTD),
+    ("zstd", CompressionTypeVariant::ZSTD),
+    ("bz2", CompressionTypeVariant::BZIP2),
+    ("xz", CompressionTypeVariant::XZ),
+];
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Parquet => "Parquet",
+            Kind::Csv => "CSV",
+            Kind::Tsv => "TSV",
+            Kind::Json => "JSON",
+            Kind::Arrow => "Arrow IPC",
+        })
+    }
+}
+
+/// How a file is to be read: the kind and what the name says about compression.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// Kind.
+    pub kind: Kind,
+    /// Compression of the whole file; Parquet and Arrow compress inside.
+    pub compression: CompressionTypeVariant,
+}
+
+impl Reading {
+    /// What the extension says; `None` = not a data file that we know.
+    pub fn of_name(name: &str) -> Option<Reading> {
+        let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+        let (stem, last) = name.rsplit_once('.')?;
+        match COMPRESSIONS
+            .iter()
+            .find(|(extension, _)| *extension == last)
+        {
+            Some((_, compression)) => {
+                let (_, extension) = stem.rsplit_once('.')?;
+                let kind = kind_of(extension)?;
+                let whole_file = !matches!(kind, Kind::Parquet | Kind::Arrow);
+                whole_file.then_some(Reading {
+                    kind,
+                    compression: *compression,
+                })
+            }
+            None => {
+                let compression = CompressionTypeVariant::UNCOMPRESSED;
+                Some(Reading {
+                    kind: kind_of(last)?,
+                    compression,
+                })
+            }
+        }
+    }
+}
+
+fn kind_of(extension: &str) -> Option<Kind> {
+    EXTENSIONS
+        .iter()
+        .find(|(known, _)| *known == extension)
+        .map(|(_, kind)| *kind)
+}
+
+/// All extensions, for messages.
+pub fn known_extensions() -> String {
+    let names: Vec<String> = EXTENSIONS
+        .iter()
+        .map(|(name, _)| format!(".{name}"))
+        .collect();
+    format!("{} (text also with .gz, .zst, .bz2, .xz)", names.join(", "))
+}
+
+/// What `read_csv` and `read_json` let a user say about a text file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TextOptions {
+    /// The first line holds the names; `None` = yes.
+    pub header: Option<bool>,
+    /// Between fields; `None` = `,` or tab, by kind.
+    pub delimiter: Option<u8>,
+    /// Around fields that contain a delimiter; `None` = `"`.
+    pub quote: Option<u8>,
+    /// Before a quote inside quotes; `None` = the quote is doubled.
+    pub escape: Option<u8>,
+    /// Lines that start with it are left out.
+    pub comment: Option<u8>,
+    /// The text that means NULL, besides nothing at all.
+    pub null_text: Option<String>,
+    /// Rows read to find the types.
+    pub sample_rows: Option<usize>,
+    /// Quoted fields may contain line ends; `None` = found out from the file's beginning.
+    pub newlines_in_values: Option<bool>,
+    /// Short rows are filled with NULL.
+    pub null_padding: Option<bool>,
+    /// Compression, whatever the name says.
+    pub compression: Option<CompressionTypeVariant>,
+}
+
+/// What the beginning of a text file says that its name does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Beginning {
+    /// JSON: the first character opens an array.
+    pub is_json_array: bool,
+    /// CSV: a quoted field contains a line end.
+    pub newlines_in_values: bool,
+}
+
+impl Beginning {
+    /// Looks at the first bytes (decompressed) of a file.
+    pub fn of(kind: Kind, bytes: &[u8], quote: u8) -> Beginning {
+        match kind {
+            Kind::Json => {
+                let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+                Beginning {
+                    is_json_array: first == Some(&b'['),
+                    newlines_in_values: false,
+                }
+            }
+            Kind::Csv | Kind::Tsv => Beginning {
+                is_json_array: false,
+                newlines_in_values: has_quoted_newline(bytes, quote),
+            },
+            Kind::Parquet | Kind::Arrow => Beginning::default(),
+        }
+    }
+}
+
+fn has_quoted_newline(bytes: &[u8], quote: u8) -> bool {
+    let mut inside = false;
+    for &byte in bytes {
+        match byte {
+            _ if byte == quote => inside = !inside,
+            b'\n' if inside => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// The host's reader for these files.
+pub fn host_format(
+    reading: Reading,
+    text: &TextOptions,
+    beginning: Beginning,
+    config: &ConfigOptions,
+) -> Arc<dyn FileFormat> {
+    let compression = text.compression.unwrap_or(reading.compression);
+    match reading.kind {
+        Kind::Parquet => {
+            let global = config.execution.parquet.clone();
+            let options = TableParquetOptions {
+                global,
+                ..Default::default()
+            };
+            Arc::new(ParquetFormat::default().with_options(options))
+        }
+        Kind::Arrow => Arc::new(ArrowFormat),
+        Kind::Json => Arc::new(
+            JsonFormat::default()
+                .with_newline_delimited(!beginning.is_json_array)
+                .with_schema_infer_max_rec(text.sample_rows.unwrap_or(TEXT_SAMPLE_ROWS))
+                .with_file_compression_type(FileCompressionType::from(compression)),
+        ),
+        Kind::Csv | Kind::Tsv => Arc::new(csv(reading.kind, text, beginning, compression)),
+    }
+}
+
+fn csv(
+    kind: Kind,
+    text: &TextOptions,
+    beginning: Beginning,
+    compression: CompressionTypeVariant,
+) -> CsvFormat {
+    let delimiter = if kind == Kind::Tsv { b'\t' } else { b',' };
+    let newlines = text
+        .newlines_in_values
+        .unwrap_or(beginning.newlines_in_values);
+    CsvFormat::default()
+        .with_has_header(text.header.unwrap_or(true))
+        .with_delimiter(text.delimiter.unwrap_or(delimiter))
+        .with_quote(text.quote.unwrap_or(b'"'))
+        .with_escape(text.escape)
+        .with_comment(text.comment)
+        .with_null_regex(text.null_text.as_deref().map(null_regex))
+        .with_newlines_in_values(newlines)
+        .with_truncated_rows(text.null_padding.unwrap_or(false))
+        .with_schema_infer_max_rec(text.sample_rows.unwrap_or(TEXT_SAMPLE_ROWS))
+        .with_file_compression_type(FileCompressionType::from(compression))
+}
+
+/// A pattern for exactly this text, or nothing.
+fn null_regex(text: &str) -> String {
+    let mut pattern = String::from("^(");
+    for character in text.chars() {
+        if !character.is_alphanumeric() && character.is_ascii() {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern.push_str(")?$");
+    pattern
+}
+
+/// One kind for all files, or an error that names two that differ.
+pub fn common_reading(names: &[String]) -> Result<Reading> {
+    let mut first: Option<(&String, Reading)> = None;
+    for name in names {
+        let reading = Reading::of_name(name).ok_or_else(|| unknown_extension(name))?;
+        match first {
+            None => first = Some((name, reading)),
+            Some((_, known)) if known == reading => {}
+            Some((other, known)) => {
+                return Err(Error::Invalid {
+                    name: "files".to_string(),
+                    message: format!(
+                        "'{other}' is {} and '{name}' is {}; one table reads files of one format and compression",
+                        known.kind, reading.kind
+                    ),
+                });
+            }
+        }
+    }
+    first
+        .map(|(_, reading)| reading)
+        .ok_or_else(|| Error::Internal("a table without files".to_string()))
+}
+
+/// The error for a name that no reader wants.
+pub fn unknown_extension(name: &str) -> Error {
+    Error::Invalid {
+        name: "file".to_string(),
+        message: format!(
+            "the extension of '{name}' names no format; known are {}, or call read_parquet, read_csv, read_json or read_arrow",
+            known_extensions()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions() {
+        let kind = |name| Reading::of_name(name).map(|reading| reading.kind);
+        assert_eq!(kind("a/b.parquet"), Some(Kind::Parquet));
+        assert_eq!(kind("B.CSV.GZ"), Some(Kind::Csv));
+        assert_eq!(kind("x.ndjson.zst"), Some(Kind::Json));
+        assert_eq!(kind("x.feather"), Some(Kind::Arrow));
+        for none in ["x", "x.gz", "x.txt", "x.parquet.gz", "csv", "a.csv/b"] {
+            assert_eq!(kind(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn beginnings() {
+        assert!(Beginning::of(Kind::Json, b" \n[{}]", b'"').is_json_array);
+        assert!(!Beginning::of(Kind::Json, b"{\"a\":[1]}", b'"').is_json_array);
+        assert!(Beginning::of(Kind::Csv, b"a,b\n1,\"x\ny\"\n", b'"').newlines_in_values);
+        assert!(!Beginning::of(Kind::Csv, b"a,b\n1,\"x \"\"y\"\" z\"\n", b'"').newlines_in_values);
+    }
+
+    #[test]
+    fn null_patterns_match_the_text_only() {
+        assert_eq!(null_regex("NA"), "^(NA)?$");
+        assert_eq!(null_regex("\\N"), "^(\\\\N)?$");
+    }
+}

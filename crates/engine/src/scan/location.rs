@@ -1,0 +1,392 @@
+//! Locations: which files a path, glob, folder or address stands for.
+//!
+//! In: the text in FROM.
+//! Out: the files behind it with size and age, in the order of their names.
+//! Invariant: at least one file, or an error that names the text.
+//! Not here: formats (format.rs), stores (stores.rs).
+
+use std::path::{Path as SystemPath, PathBuf};
+use std::sync::Arc;
+
+use datafusion::datasource::listing::ListingTableUrl;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use futures::{StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
+use url::Url;
+
+use super::format::{Kind, Reading, known_extensions};
+use crate::error::host::object_store as store_error;
+use crate::error::{Error, Result};
+
+/// Requests for the age and size of single files that run at the same time.
+const HEADS_AT_ONCE: usize = 32;
+
+/// One file.
+#[derive(Debug, Clone)]
+pub struct File {
+    /// As a user would write it.
+    pub name: String,
+    /// As the host wants it.
+    pub url: ListingTableUrl,
+    /// Size and age.
+    pub meta: ObjectMeta,
+}
+
+/// The files of one table.
+#[derive(Debug)]
+pub struct Found {
+    /// Where they are.
+    pub store: Arc<dyn ObjectStore>,
+    /// In the order of their names.
+    pub files: Vec<File>,
+    /// The folder that was asked for, if one was: hive partitions are read from the paths below it.
+    pub folder: Option<ListingTableUrl>,
+}
+
+/// Whether a table name can only be a file, folder or address.
+pub fn is_location(name: &str) -> bool {
+    name.contains('/')
+        || name.starts_with('~')
+        || has_glob(name)
+        || Reading::of_name(name).is_some()
+}
+
+fn has_glob(text: &str) -> bool {
+    text.contains(['*', '?', '['])
+}
+
+/// The files behind `text`; `kind` narrows a folder to files of that format.
+pub async fn find(text: &str, kind: Option<Kind>, runtime: &RuntimeEnv) -> Result<Found> {
+    match text.split_once("://") {
+        Some(("file", _)) => {
+            let url = parse_url(text)?;
+            let path = url
+                .to_file_path()
+                .map_err(|()| not_found(text, "it is not a path on this machine"))?;
+            find_local(text, &path.to_string_lossy(), kind, runtime).await
+        }
+        Some(("http" | "https", _)) => find_http(text, runtime).await,
+        Some(("s3" | "s3a", _)) => find_s3(text, kind, runtime).await,
+        Some((scheme, _)) => Err(Error::Unsupported {
+            message: format!(
+                "addresses that start with {scheme}:// (in '{text}'); known are file, http, https and s3"
+            ),
+        }),
+        None => find_local(text, text, kind, runtime).await,
+    }
+}
+
+async fn find_local(
+    text: &str,
+    path: &str,
+    kind: Option<Kind>,
+    runtime: &RuntimeEnv,
+) -> Result<Found> {
+    let path = home(path);
+    let system = SystemPath::new(&path);
+    let (paths, folder) = match std::fs::metadata(system) {
+        Ok(meta) if meta.is_dir() => (walk(system, kind)?, Some(system)),
+        Ok(_) => (vec![system.to_path_buf()], None),
+        Err(_) if has_glob(&path) => (expand(text, &path)?, None),
+        Err(error) => return Err(not_found(text, &system_reason(&error))),
+    };
+    if paths.is_empty() {
+        let reason = match folder {
+            Some(_) => format!(
+                "the folder has no data files; known extensions are {}",
+                known_extensions()
+            ),
+            None => "no file matches".to_string(),
+        };
+        return Err(not_found(text, &reason));
+    }
+    let store = store_of(&parse_url("file:///")?, runtime)?;
+    let metas = futures::stream::iter(paths)
+        .map(|path| local_file(path, &store))
+        .buffered(HEADS_AT_ONCE)
+        .try_collect::<Vec<File>>();
+    let files = metas.await?;
+    let folder = folder
+        .map(|path| local_url(path, Url::from_directory_path))
+        .transpose()?;
+    Ok(Found {
+        store,
+        files,
+        folder,
+    })
+}
+
+async fn local_file(path: PathBuf, store: &Arc<dyn ObjectStore>) -> Result<File> {
+    let name = path.display().to_string();
+    let url = local_url(&path, Url::from_file_path)?;
+    let meta = store
+        .head(url.prefix())
+        .await
+        .map_err(|error| named(store_error(&error), &name))?;
+    Ok(File { name, url, meta })
+}
+
+fn local_url<'a>(
+    path: &'a SystemPath,
+    to_url: fn(PathBuf) -> Result<Url, ()>,
+) -> Result<ListingTableUrl> {
+    let name = path.display().to_string();
+    let absolute =
+        std::path::absolute(path).map_err(|error| not_found(&name, &error.to_string()))?;
+    let url = to_url(absolute)
+        .map_err(|()| not_found(&name, "the path cannot be written as an address"))?;
+    // Parsing again removes `.` and `..`.
+    let url = parse_url(url.as_str())?;
+    Ok(ListingTableUrl::try_new(url, None)?)
+}
+
+fn home(path: &str) -> String {
+    match (path.strip_prefix("~/"), std::env::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest).to_string_lossy().into_owned(),
+        _ => path.to_string(),
+    }
+}
+
+/// All data files below a folder, by name; names that start with `.` or `_` are others' bookkeeping.
+fn walk(folder: &SystemPath, kind: Option<Kind>) -> Result<Vec<PathBuf>> {
+    let failed =
+        |error: std::io::Error| not_found(&folder.display().to_string(), &system_reason(&error));
+    let mut files = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let name = path
+                .file_name()
+                .map(|name| name.to_string_lossy().into_owned())
+                .unwrap_or_default();
+            if is_hidden(&name) {
+                continue;
+            }
+            if path.is_dir() {
+                open.push(path);
+            } else if is_wanted(&name, kind) {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn is_hidden(name: &str) -> bool {
+    name.starts_with(['.', '_'])
+}
+
+fn is_wanted(name: &str, kind: Option<Kind>) -> bool {
+    Reading::of_name(name).is_some_and(|reading| kind.is_none_or(|kind| kind == reading.kind))
+}
+
+fn expand(text: &str, pattern: &str) -> Result<Vec<PathBuf>> {
+    let options = glob::MatchOptions {
+        require_literal_separator: true,
+        ..Default::default()
+    };
+    let paths = glob::glob_with(pattern, options).map_err(|error| bad_glob(text, &error))?;
+    let mut files = Vec::new();
+    for path in paths {
+        let path = path.map_err(|error| not_found(text, &error.to_string()))?;
+        if path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+async fn find_http(text: &str, runtime: &RuntimeEnv) -> Result<Found> {
+    let url = parse_url(text)?;
+    if url.query().is_some() {
+        // The host's HTTP reader drops everything after the question mark and would read another file.
+        return Err(Error::Unsupported {
+            message: format!("a '?' in an http address ('{text}')"),
+        });
+    }
+    let store = store_of(&url, runtime)?;
+    let url = ListingTableUrl::try_new(url, None)?;
+    let meta = store
+        .head(url.prefix())
+        .await
+        .map_err(|error| named(store_error(&error), text))?;
+    let files = vec![File {
+        name: text.to_string(),
+        url,
+        meta,
+    }];
+    Ok(Found {
+        store,
+        files,
+        folder: None,
+    })
+}
+
+async fn find_s3(text: &str, kind: Option<Kind>, runtime: &RuntimeEnv) -> Result<Found> {
+    // `?` in a glob must not become the start of a query.
+    let url = parse_url(&text.replacen("s3a://", "s3://", 1).replace('?', "%3F"))?;
+    let bucket = format!("s3://{}/", url.host_str().unwrap_or_default());
+    let store = store_of(&url, runtime)?;
+    let key =
+        Path::from_url_path(url.path()).map_err(|error| not_found(text, &error.to_string()))?;
+    let failed = |error: object_store::Error| named(store_error(&error), text);
+    let file = |meta: ObjectMeta| -> Result<File> {
+        let name = format!("{bucket}{}", meta.location);
+        Ok(File {
+            url: ListingTableUrl::try_new(parse_url(&name)?, None)?,
+            name,
+            meta,
+        })
+    };
+    let is_glob = has_glob(key.as_ref());
+    if !is_glob && !url.path().ends_with('/') {
+        match store.head(&key).await {
+            Ok(meta) => {
+                return Ok(Found {
+                    store,
+                    files: vec![file(meta)?],
+                    folder: None,
+                });
+            }
+            // Without an extension it may be a folder.
+            Err(object_store::Error::NotFound { .. }) if Reading::of_name(text).is_none() => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    let prefix = if is_glob {
+        fixed_part(&key)
+    } else {
+        key.clone()
+    };
+    let mut metas: Vec<ObjectMeta> = store
+        .list(Some(&prefix))
+        .try_collect()
+        .await
+        .map_err(failed)?;
+    metas.retain(|meta| {
+        let rest = meta
+            .location
+            .as_ref()
+            .strip_prefix(prefix.as_ref())
+            .unwrap_or_default();
+        !rest.split('/').any(is_hidden)
+    });
+    if is_glob {
+        let pattern = glob::Pattern::new(key.as_ref()).map_err(|error| bad_glob(text, &error))?;
+        let options = glob::MatchOptions {
+            require_literal_separator: true,
+            ..Default::default()
+        };
+        metas.retain(|meta| pattern.matches_with(meta.location.as_ref(), options));
+    } else {
+        metas.retain(|meta| is_wanted(meta.location.as_ref(), kind));
+    }
+    if metas.is_empty() {
+        return Err(not_found(text, "no file matches"));
+    }
+    metas.sort_by(|a, b| a.location.cmp(&b.location));
+    let files = metas.into_iter().map(file).collect::<Result<Vec<File>>>()?;
+    let folder = match is_glob {
+        true => None,
+        false => Some(ListingTableUrl::try_new(
+            parse_url(&format!("{bucket}{key}/"))?,
+            None,
+        )?),
+    };
+    Ok(Found {
+        store,
+        files,
+        folder,
+    })
+}
+
+/// The folders of a glob before its first wildcard.
+fn fixed_part(key: &Path) -> Path {
+    let parts: Vec<_> = key
+        .parts()
+        .take_while(|part| !has_glob(part.as_ref()))
+        .collect();
+    Path::from_iter(parts)
+}
+
+fn store_of(url: &Url, runtime: &RuntimeEnv) -> Result<Arc<dyn ObjectStore>> {
+    Ok(runtime.object_store_registry.get_store(url)?)
+}
+
+fn parse_url(text: &str) -> Result<Url> {
+    Url::parse(text).map_err(|error| Error::Invalid {
+        name: "address".to_string(),
+        message: format!("'{text}': {error}"),
+    })
+}
+
+fn system_reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "it does not exist".to_string(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_string(),
+        _ => error.to_string(),
+    }
+}
+
+fn not_found(text: &str, reason: &str) -> Error {
+    Error::Io {
+        path: text.to_string(),
+        message: reason.to_string(),
+    }
+}
+
+fn bad_glob(text: &str, error: &glob::PatternError) -> Error {
+    Error::Invalid {
+        name: "glob".to_string(),
+        message: format!("'{text}': {error}"),
+    }
+}
+
+/// The same error with the name that the user knows the file by.
+pub(crate) fn named(error: Error, name: &str) -> Error {
+    match error {
+        Error::Io { message, .. } => Error::Io {
+            path: name.to_string(),
+            message,
+        },
+        Error::Format { line, message, .. } => Error::Format {
+            path: name.to_string(),
+            line,
+            message,
+        },
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_locations() {
+        for yes in [
+            "a/b",
+            "x.parquet",
+            "*.csv",
+            "s3://b/k",
+            "~/x",
+            "http://h/x.csv.gz",
+            "./d",
+        ] {
+            assert!(is_location(yes), "{yes}");
+        }
+        for no in ["t", "my.table", "x.txt", "numbers"] {
+            assert!(!is_location(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn fixed_parts_of_globs() {
+        assert_eq!(fixed_part(&Path::from("a/b*/c")).as_ref(), "a");
+        assert_eq!(fixed_part(&Path::from("*.parquet")).as_ref(), "");
+    }
+}

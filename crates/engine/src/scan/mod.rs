@@ -1,0 +1,18 @@
+//! Scan: a name in FROM that is a file, glob, folder or address becomes a table.
+//!
+//! In: `'data/*.parquet'`, `read_csv('x.csv', delim => ';')`, `s3://bucket/folder/`.
+//! Out: a host table provider with the schema of the files.
+//! Invariant: a file that cannot be read is an error that names it, never a panic and never an empty table.
+//! Not here: reading itself; the host's readers do that.
+//!
+//! ```text
+//! text -> call (what is asked for) -> location (which files) -> format (how to read) -> files (schema, table)
+//! ```
+
+pub mod call;
+pub mod format;
+pub mod location;
+pub mod stores;
+pub mod files;
+pub mod schema;
+pub mod blame;

@@ -1,0 +1,59 @@
+//! The default schema: registered tables first, then files by name.
+//!
+//! In: a table name of a query. Out: its table.
+//! Invariant: a registered table hides a file of the same name.
+//! Not here: what is a file and how it is read (files.rs).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, TableProvider};
+use datafusion::common::Result;
+
+use super::files::FileTables;
+
+/// The host's in-memory schema with the file system behind it.
+#[derive(Debug)]
+pub(crate) struct FileSchema {
+    tables: MemorySchemaProvider,
+    files: Arc<FileTables>,
+}
+
+impl FileSchema {
+    pub(crate) fn new(files: Arc<FileTables>) -> FileSchema {
+        FileSchema {
+            tables: MemorySchemaProvider::new(),
+            files,
+        }
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for FileSchema {
+    fn table_names(&self) -> Vec<String> {
+        self.tables.table_names()
+    }
+
+    async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        match self.tables.table(name).await? {
+            Some(table) => Ok(Some(table)),
+            None => Ok(self.files.table(name).await?),
+        }
+    }
+
+    fn register_table(
+        &self,
+        name: String,
+        table: Arc<dyn TableProvider>,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
+        self.tables.register_table(name, table)
+    }
+
+    fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        self.tables.deregister_table(name)
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        self.tables.table_exist(name)
+    }
+}

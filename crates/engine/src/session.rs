@@ -1,0 +1,489 @@
+//! A session: SQL text in, planned queries out.
+//!
+//! In: one statement at a time, options, tables to register.
+//! Out: a [`Query`] for each; statements without rows are run here and give an empty one.
+//! Invariant: planning and running happen on the session's own workers, so callers may sit on any runtime or on none.
+//! Not here: parsing (statement.rs), files (scan/), the operator (plan.rs, exec.rs).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::Schema;
+use datafusion::catalog::TableProvider;
+use datafusion::common::{ParamValues, ScalarValue, TableReference};
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::context::SessionContext;
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::logical_expr::{LogicalPlan, Statement as HostStatement};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::empty::EmptyExec;
+use parking_lot::RwLock;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::{JoinError, JoinSet};
+
+use crate::error::{Error, Result, nearest_names};
+use crate::host;
+use crate::memory::SessionPool;
+use crate::numbers;
+use crate::options::SessionOptions;
+use crate::query::Query;
+use crate::scan::call::function_names;
+use crate::scan::files::FileTables;
+use crate::scan::location::is_location;
+use crate::scan::schema::FileSchema;
+use crate::scan::stores::Stores;
+use crate::statement::{self, HostRequest, Request, Statement};
+
+/// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
+const WORKER_STACK_BYTES: usize = 8 << 20;
+
+/// The host's default catalog and schema, in which tables are registered.
+const CATALOG: &str = "datafusion";
+const SCHEMA: &str = "public";
+
+/// Values for `$1`, `?` or `$name` in a statement.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Params {
+    /// There are none.
+    #[default]
+    None,
+    /// For `$1`, `$2`, … or `?`.
+    Positional(Vec<ScalarValue>),
+    /// For `$name`.
+    Named(HashMap<String, ScalarValue>),
+}
+
+/// A connection to the engine; clones share everything.
+#[derive(Clone)]
+pub struct Session {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    context: SessionContext,
+    /// The workers the session began with: callers and planning use these for its whole life.
+    first_workers: Arc<Workers>,
+    /// The workers that queries run on; `SET threads` replaces them.
+    workers: RwLock<Arc<Workers>>,
+    stores: Arc<Stores>,
+    files: Arc<FileTables>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("options", &self.options())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// A session with a worker pool, a memory pool and a catalog of its own.
+    pub fn new(options: SessionOptions) -> Result<Session> {
+        let stores = Arc::new(Stores::new(&options));
+        let runtime = runtime_env(&options, &stores)?;
+        let state = SessionStateBuilder::new()
+            .with_config(host::session_config(&options)?)
+            .with_runtime_env(Arc::new(runtime))
+            .with_default_features()
+            .with_physical_optimizer_rules(physical_optimizer_rules()?)
+            .build();
+        let context = SessionContext::new_with_state(state);
+        let files = Arc::new(FileTables::default());
+        files.attach(context.state_weak_ref());
+        register(&context, &files)?;
+        let workers = Arc::new(Workers::new(options.threads_effective())?);
+        let shared = Shared {
+            context,
+            first_workers: Arc::clone(&workers),
+            workers: RwLock::new(workers),
+            stores,
+            files,
+        };
+        Ok(Session {
+            shared: Arc::new(shared),
+        })
+    }
+
+    /// The host's session.
+    pub fn context(&self) -> &SessionContext {
+        &self.shared.context
+    }
+
+    /// The runtime of the session's workers, for callers that have none: `session.handle().block_on(…)`.
+    pub fn handle(&self) -> &Handle {
+        self.shared.first_workers.handle()
+    }
+
+    /// The options in effect.
+    pub fn options(&self) -> SessionOptions {
+        SessionOptions::of(self.context().state_ref().read().config_options())
+    }
+
+    /// Cuts a script into statements.
+    pub fn split(text: &str) -> Result<Vec<Statement>> {
+        statement::split(text)
+    }
+
+    /// Plans one statement. DDL and `SET` are run here and give an empty result.
+    pub async fn query(&self, text: &str) -> Result<Query> {
+        self.query_with(text, Params::None).await
+    }
+
+    /// Plans one statement with values for its parameters.
+    pub async fn query_with(&self, text: &str, params: Params) -> Result<Query> {
+        let session = self.clone();
+        let text = text.to_string();
+        let mut task = JoinSet::new();
+        task.spawn_on(
+            async move { session.plan(&text, params).await },
+            self.handle(),
+        );
+        match task.join_next().await {
+            Some(Ok(query)) => query.map_err(|error| self.with_names(error)),
+            Some(Err(error)) => Err(join_error(error)),
+            None => Err(Error::Internal("a plan without a task".to_string())),
+        }
+    }
+
+    /// Registers a table; an older one of the same name is replaced.
+    pub fn register(&self, name: &str, table: Arc<dyn TableProvider>) -> Result<()> {
+        self.context()
+            .register_table(TableReference::bare(name), table)?;
+        Ok(())
+    }
+
+    /// Removes a table; it is no error if there is none.
+    pub fn deregister(&self, name: &str) -> Result<()> {
+        self.context()
+            .deregister_table(TableReference::bare(name))?;
+        Ok(())
+    }
+
+    /// Names of the registered tables and views, sorted.
+    pub fn tables(&self) -> Vec<String> {
+        let schema = self
+            .context()
+            .catalog(CATALOG)
+            .and_then(|catalog| catalog.schema(SCHEMA));
+        let mut names = schema
+            .map(|schema| schema.table_names())
+            .unwrap_or_default();
+        names.sort();
+        names
+    }
+
+    /// Names in FROM that are neither tables nor files: a caller may register them and plan then.
+    pub fn unresolved(&self, text: &str) -> Result<Vec<String>> {
+        let Request::Host(request) = statement::parse(text)? else {
+            return Ok(Vec::new());
+        };
+        let state = self.context().state();
+        let references = state.resolve_table_references(&request.statement)?;
+        let calls: Vec<String> = request.files.iter().map(|call| call.table_name()).collect();
+        let unknown = references.into_iter().filter(|reference| {
+            let name = reference.table();
+            let is_bare = reference.schema().is_none();
+            let is_function = state.table_functions().contains_key(name);
+            is_bare
+                && !is_function
+                && !is_location(name)
+                && !calls.iter().any(|call| call == name)
+                && !self
+                    .context()
+                    .table_exist(reference.clone())
+                    .unwrap_or(false)
+        });
+        Ok(unknown
+            .map(|reference| reference.table().to_string())
+            .collect())
+    }
+
+    async fn plan(&self, text: &str, params: Params) -> Result<Query> {
+        match statement::parse(text)? {
+            Request::SetOption { name, value } => {
+                self.change_options(|options| options.set(&name, &value))
+            }
+            Request::ResetOption { name } => self.change_options(|options| options.reset(&name)),
+            Request::Host(request) => self.plan_host(*request, params).await,
+        }
+    }
+
+    async fn plan_host(&self, request: HostRequest, params: Params) -> Result<Query> {
+        for call in request.files {
+            self.shared.files.add_call(call);
+        }
+        let state = self.context().state();
+        let plan = state.statement_to_plan(request.statement).await?;
+        let plan = with_params(plan, params)?;
+        let frame = self.context().execute_logical_plan(plan).await?;
+        let context = Arc::new(frame.task_ctx());
+        let plan = frame.create_physical_plan().await?;
+        Ok(Query::new(plan, context, self.workers()))
+    }
+
+    fn workers(&self) -> Arc<Workers> {
+        Arc::clone(&self.shared.workers.read())
+    }
+
+    /// Changes options and everything that follows from them.
+    fn change_options(
+        &self,
+        change: impl FnOnce(&mut SessionOptions) -> Result<()>,
+    ) -> Result<Query> {
+        let before = self.options();
+        let mut options = before.clone();
+        change(&mut options)?;
+        if options.threads_effective() != before.threads_effective() {
+            let workers = Arc::new(Workers::new(options.threads_effective())?);
+            *self.shared.workers.write() = workers;
+        }
+        self.shared.stores.apply(&options);
+        let state = self.context().state_ref();
+        let mut state = state.write();
+        if options.memory_limit != before.memory_limit
+            || options.temp_directory != before.temp_directory
+        {
+            let changed = changed_runtime_env(state.runtime_env(), &before, &options)?;
+            *state = SessionStateBuilder::from(state.clone())
+                .with_runtime_env(Arc::new(changed))
+                .build();
+        }
+        host::apply(&options, state.config_mut());
+        state.config_mut().options_mut().extensions.insert(options);
+        let plan = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
+        Ok(Query::new(plan, state.task_ctx(), self.workers()))
+    }
+
+    /// Adds the names that may be meant, which only the session knows.
+    fn with_names(&self, error: Error) -> Error {
+        match error {
+            Error::UnknownTable {
+                name,
+                nearest,
+                position,
+            } if nearest.is_empty() => {
+                let mut nearest = nearest_names(&name, self.tables().iter().map(String::as_str));
+                if std::path::Path::new(&name).is_file() {
+                    nearest.insert(0, format!("'{name}' (a file, in quotes)"));
+                }
+                Error::UnknownTable {
+                    name,
+                    nearest,
+                    position,
+                }
+            }
+            Error::UnknownFunction {
+                name,
+                nearest,
+                position,
+            } if nearest.is_empty() => {
+                let names = self.function_names();
+                let nearest = nearest_names(&name, names.iter().map(String::as_str));
+                Error::UnknownFunction {
+                    name,
+                    nearest,
+                    position,
+                }
+            }
+            other => other,
+        }
+    }
+
+    fn function_names(&self) -> Vec<String> {
+        let state = self.context().state_ref();
+        let state = state.read();
+        let scalar = state.scalar_functions().keys();
+        let aggregate = state.aggregate_functions().keys();
+        let window = state.window_functions().keys();
+        let table = state.table_functions().keys();
+        let host = scalar.chain(aggregate).chain(window).chain(table).cloned();
+        host.chain(function_names().map(str::to_string)).collect()
+    }
+}
+
+/// Everything that is registered in a new session: tables, functions, table functions.
+fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
+    let catalog = context
+        .catalog(CATALOG)
+        .ok_or_else(|| Error::Internal("no default catalog".to_string()))?;
+    catalog.register_schema(SCHEMA, Arc::new(FileSchema::new(Arc::clone(files))))?;
+    context.register_udtf(numbers::NAME, Arc::new(numbers::NumbersFunction));
+    Ok(())
+}
+
+/// Our physical optimizer rules; they run directly before the host's `EnsureRequirements`, so that no exchange is
+/// planned below an operator of ours.
+fn operator_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    Vec::new()
+}
+
+/// The host's rule that plans exchanges and sorts.
+const ENSURE_REQUIREMENTS: &str = "EnsureRequirements";
+
+fn physical_optimizer_rules() -> Result<Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>> {
+    let mut rules = PhysicalOptimizer::new().rules;
+    let at = rules
+        .iter()
+        .position(|rule| rule.name() == ENSURE_REQUIREMENTS);
+    let at =
+        at.ok_or_else(|| Error::Internal(format!("the host has no rule {ENSURE_REQUIREMENTS}")))?;
+    rules.splice(at..at, operator_rules());
+    Ok(rules)
+}
+
+fn runtime_env(options: &SessionOptions, stores: &Arc<Stores>) -> Result<RuntimeEnv> {
+    let mut builder = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(SessionPool::new(options.memory_limit_bytes())))
+        .with_object_store_registry(Arc::clone(stores) as _);
+    builder = host::apply_runtime(builder)?;
+    if let Some(folder) = &options.temp_directory {
+        builder = builder.with_temp_file_path(folder);
+    }
+    builder.build().map_err(|error| temp_error(error, options))
+}
+
+fn changed_runtime_env(
+    current: &RuntimeEnv,
+    before: &SessionOptions,
+    options: &SessionOptions,
+) -> Result<RuntimeEnv> {
+    let mut builder = RuntimeEnvBuilder::from_runtime_env(current);
+    if options.memory_limit != before.memory_limit {
+        builder =
+            builder.with_memory_pool(Arc::new(SessionPool::new(options.memory_limit_bytes())));
+    }
+    if options.temp_directory != before.temp_directory {
+        builder = match &options.temp_directory {
+            Some(folder) => builder.with_temp_file_path(folder),
+            None => builder.with_disk_manager_builder(Default::default()),
+        };
+    }
+    builder.build().map_err(|error| temp_error(error, options))
+}
+
+/// The only thing that can fail in a runtime environment is its folder for files.
+fn temp_error(error: datafusion::common::DataFusionError, options: &SessionOptions) -> Error {
+    let path = options
+        .temp_directory
+        .as_deref()
+        .unwrap_or(std::path::Path::new("the system's temporary folder"));
+    Error::Io {
+        path: path.display().to_string(),
+        message: Error::from(error).to_string(),
+    }
+}
+
+fn with_params(plan: LogicalPlan, params: Params) -> Result<LogicalPlan> {
+    if matches!(plan, LogicalPlan::Statement(HostStatement::Prepare(_))) {
+        // Its parameters get their values from EXECUTE.
+        return Ok(plan);
+    }
+    let wanted: Vec<String> = plan.get_parameter_names()?.into_iter().collect();
+    let values = match params {
+        Params::None if wanted.is_empty() => return Ok(plan),
+        Params::None => return Err(missing_params(wanted.iter().map(String::as_str))),
+        Params::Positional(values) => {
+            let given: Vec<String> = (1..=values.len())
+                .map(|index| format!("${index}"))
+                .collect();
+            check_params(&wanted, &given)?;
+            ParamValues::from(values)
+        }
+        Params::Named(values) => {
+            let given: Vec<String> = values.keys().map(|name| format!("${name}")).collect();
+            check_params(&wanted, &given)?;
+            ParamValues::from(values.into_iter().collect::<Vec<_>>())
+        }
+    };
+    Ok(plan.with_param_values(values)?)
+}
+
+fn check_params(wanted: &[String], given: &[String]) -> Result<()> {
+    let mut missing = wanted
+        .iter()
+        .filter(|name| !given.contains(name))
+        .peekable();
+    if missing.peek().is_some() {
+        return Err(missing_params(missing.map(String::as_str)));
+    }
+    let mut extra: Vec<&str> = given
+        .iter()
+        .filter(|name| !wanted.contains(name))
+        .map(String::as_str)
+        .collect();
+    extra.sort();
+    match extra.is_empty() {
+        true => Ok(()),
+        false => Err(Error::Invalid {
+            name: "parameters".to_string(),
+            message: format!("the statement does not use {}", extra.join(", ")),
+        }),
+    }
+}
+
+fn missing_params<'a>(names: impl Iterator<Item = &'a str>) -> Error {
+    let mut names: Vec<&str> = names.collect();
+    names.sort();
+    let message = format!("no value is given for {}", names.join(", "));
+    Error::Invalid {
+        name: "parameters".to_string(),
+        message,
+    }
+}
+
+/// What a task that did not return was: stopped, or a defect of ours.
+pub(crate) fn join_error(error: JoinError) -> Error {
+    match error.try_into_panic() {
+        Ok(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Error::Internal(text.unwrap_or("a worker panicked").to_string())
+        }
+        Err(_) => Error::Cancelled,
+    }
+}
+
+/// The threads of a session. Dropping them never blocks, wherever that happens.
+pub(crate) struct Workers {
+    runtime: Option<Runtime>,
+    handle: Handle,
+}
+
+impl Workers {
+    fn new(threads: usize) -> Result<Workers> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_name("grouse-worker")
+            .thread_stack_size(WORKER_STACK_BYTES)
+            .enable_all()
+            .build()
+            .map_err(|error| {
+                Error::Execution(format!("cannot start {threads} worker threads: {error}"))
+            })?;
+        Ok(Workers {
+            handle: runtime.handle().clone(),
+            runtime: Some(runtime),
+        })
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workers").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Statements: a script cut into statements, one statement parsed and prepared for the host.
+//!
+//! In: SQL text as a user writes it.
+//! Out: [`Statement`]s with their place in the script; for one of them what to do: an option, or SQL for the host.
+//! Invariant: every error of the tokenizer or parser carries line and column.
+//! Not here: names of tables and columns (session.rs), files behind table functions (scan/).
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::{
+    CopyToSource, DFParserBuilder, ResetStatement, Statement as HostStatement,
+};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, ObjectName, ObjectNamePart, Set, Statement as SqlStatement, TableAlias,
+    TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut,
+};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError};
+
+use crate::error::{Error, Position, Result};
+use crate::options::OptionSpec;
+use crate::scan::call::FileCall;
+use crate::scan::location::is_location;
+
+/// The parser's generic dialect. DuckDB's own is not it, though we follow DuckDB's functions: there `f(a = b)` is a
+/// named argument, so `count_if(a = 1)` would not parse.
+const DIALECT: GenericDialect = GenericDialect {};
+
+/// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
+const NESTING_MAX: usize = 200;
+
+/// One statement of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// The text without the semicolon.
+    pub text: String,
+    /// Where it starts in the script, in bytes.
+    pub offset: usize,
+    /// Where it starts in the script.
+    pub start: Position,
+}
+
+/// Cuts a script at its semicolons; comments and empty statements fall away.
+pub(crate) fn split(text: &str) -> Result<Vec<Statement>> {
+    let tokens = Tokenizer::new(&DIALECT, text)
+        .tokenize_with_location()
+        .map_err(tokenizer_error)?;
+    let mut lines = LineStarts::new(text);
+    let mut statements = Vec::new();
+    let mut open: Option<(Location, Location)> = None;
+    let mut close = |open: &mut Option<(Location, Location)>| {
+        let Some((start, end)) = open.take() else {
+            return;
+        };
+        let (offset, end) = (lines.offset(start), lines.offset(end));
+        statements.push(Statement {
+            text: text[offset..end].to_string(),
+            offset,
+            start: Position {
+                line: start.line,
+                column: start.column,
+            },
+        });
+    };
+    for token in &tokens {
+        match &token.token {
+            Token::SemiColon => close(&mut open),
+            Token::Whitespace(_) | Token::EOF => {}
+            _ => {
+                let start = open.map_or(token.span.start, |(start, _)| start);
+                open = Some((start, token.span.end));
+            }
+        }
+    }
+    close(&mut open);
+    Ok(statements)
+}
+
+/// Byte offsets of the tokenizer's (line, column in characters) locations.
+struct LineStarts<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> LineStarts<'a> {
+    fn new(text: &'a str) -> Self {
+        let after = text.match_indices('\n').map(|(at, _)| at + 1);
+        LineStarts {
+            text,
+            starts: std::iter::once(0).chain(after).collect(),
+        }
+    }
+
+    fn offset(&mut self, at: Location) -> usize {
+        let line = usize::try_from(at.line)
+            .unwrap_or(1)
+            .clamp(1, self.starts.len());
+        let start = self.starts[line - 1];
+        let characters = usize::try_from(at.column).unwrap_or(1).saturating_sub(1);
+        let rest = &self.text[start..];
+        rest.char_indices()
+            .nth(characters)
+            .map_or(self.text.len(), |(at, _)| start + at)
+    }
+}
+
+fn tokenizer_error(error: TokenizerError) -> Error {
+    let Location { line, column } = error.location;
+    Error::Syntax {
+        message: error.message,
+        line: line.max(1),
+        column: column.max(1),
+    }
+}
+
+/// What one statement asks for.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// `SET option = value` for an option of ours.
+    SetOption { name: String, value: String },
+    /// `RESET option` for an option of ours.
+    ResetOption { name: String },
+    /// Everything else: the host plans it.
+    Host(Box<HostRequest>),
+}
+
+/// A statement for the host, with the file functions that were taken out of it.
+#[derive(Debug)]
+pub(crate) struct HostRequest {
+    pub statement: HostStatement,
+    pub files: Vec<FileCall>,
+}
+
+/// Parses exactly one statement.
+pub(crate) fn parse(text: &str) -> Result<Request> {
+    let mut statements = DFParserBuilder::new(text)
+        .with_dialect(&DIALECT)
+        .with_recursion_limit(NESTING_MAX)
+        .build()
+        .and_then(|mut parser| parser.parse_statements())
+        .map_err(Error::from)?;
+    let statement = match (statements.pop_front(), statements.is_empty()) {
+        (Some(statement), true) => statement,
+        (Some(_), false) => return Err(one_statement_only(text)),
+        (None, _) => {
+            let message = "there is no statement".to_string();
+            return Err(Error::Syntax {
+                message,
+                line: 1,
+                column: 1,
+            });
+        }
+    };
+    match statement {
+        HostStatement::Statement(sql) => match *sql {
+            SqlStatement::Set(Set::SingleAssignment {
+                variable, values, ..
+            }) => set(variable, values),
+            SqlStatement::ShowVariable { variable } => host(show(variable)),
+            other => host(HostStatement::Statement(Box::new(other))),
+        },
+        HostStatement::Reset(ResetStatement::Variable(variable)) => Ok(reset(variable)),
+        other => host(other),
+    }
+}
+
+fn one_statement_only(text: &str) -> Error {
+    let second = split(text)
+        .ok()
+        .and_then(|statements| statements.get(1).map(|second| second.start));
+    let at = second.unwrap_or(Position { line: 1, column: 1 });
+    let message = "a second statement starts here; run one at a time".to_string();
+    Error::Syntax {
+        message,
+        line: at.line,
+        column: at.column,
+    }
+}
+
+fn set(variable: ObjectName, values: Vec<Expr>) -> Result<Request> {
+    let name = plain_name(&variable);
+    let host_option = name.starts_with("datafusion.") || name == "timezone" || name == "time.zone";
+    if host_option {
+        let assignment = Set::SingleAssignment {
+            scope: None,
+            hivevar: false,
+            variable,
+            values,
+        };
+        return host(HostStatement::Statement(Box::new(SqlStatement::Set(
+            assignment,
+        ))));
+    }
+    match values.as_slice() {
+        [value] => Ok(Request::SetOption {
+            name,
+            value: option_value(value),
+        }),
+        _ => Err(Error::Invalid {
+            name,
+            message: "an option takes one value".to_string(),
+        }),
+    }
+}
+
+fn reset(variable: ObjectName) -> Request {
+    let name = plain_name(&variable);
+    match OptionSpec::find(&name) {
+        Some(_) => Request::ResetOption { name },
+        None => {
+            let statement = HostStatement::Reset(ResetStatement::Variable(variable));
+            Request::Host(Box::new(HostRequest {
+                statement,
+                files: Vec::new(),
+            }))
+        }
+    }
+}
+
+/// `SHOW threads` shows what the host knows as `grouse.threads`.
+fn show(mut variable: Vec<Ident>) -> HostStatement {
+    if let [name] = variable.as_slice()
+        && let Some(spec) = OptionSpec::find(&name.value)
+    {
+        variable = vec![Ident::new("grouse"), Ident::new(spec.name)];
+    }
+    HostStatement::Statement(Box::new(SqlStatement::ShowVariable { variable }))
+}
+
+fn plain_name(name: &ObjectName) -> String {
+    let parts = name.0.iter().map(|part| match part.as_ident() {
+        Some(ident) => ident.value.to_lowercase(),
+        None => part.to_string().to_lowercase(),
+    });
+    parts.collect::<Vec<_>>().join(".")
+}
+
+fn option_value(value: &Expr) -> String {
+    match value {
+        Expr::Value(value) => match value.value.clone().into_string() {
+            Some(text) => text,
+            None => value.value.to_string(),
+        },
+        Expr::Identifier(ident) => ident.value.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn host(mut statement: HostStatement) -> Result<Request> {
+    let mut preparation = Preparation {
+        files: Vec::new(),
+        question_marks: 0,
+    };
+    match visit(&mut statement, &mut preparation) {
+        ControlFlow::Continue(()) => {
+            let files = preparation.files;
+            Ok(Request::Host(Box::new(HostRequest { statement, files })))
+        }
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+fn visit(statement: &mut HostStatement, visitor: &mut Preparation) -> ControlFlow<Error> {
+    match statement {
+        HostStatement::Statement(statement) => statement.visit(visitor),
+        HostStatement::Explain(explain) => visit(&mut explain.statement, visitor),
+        HostStatement::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => query.visit(visitor),
+            CopyToSource::Relation(_) => ControlFlow::Continue(()),
+        },
+        HostStatement::CreateExternalTable(_) | HostStatement::Reset(_) => {
+            ControlFlow::Continue(())
+        }
+    }
+}
+
+/// Rewrites what the host does not know: `read_csv('…')`, upper-case table functions, `?` parameters.
+struct Preparation {
+    files: Vec<FileCall>,
+    question_marks: usize,
+}
+
+impl VisitorMut for Preparation {
+    type Break = Error;
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        let TableFactor::Table {
+            name, alias, args, ..
+        } = factor
+        else {
+            return ControlFlow::Continue(());
+        };
+        let Some(arguments) = args else {
+            mark_quoted_path(name);
+            return ControlFlow::Continue(());
+        };
+        let function = plain_name(name);
+        match FileCall::from_arguments(&function, &arguments.args) {
+            Ok(Some(call)) => {
+                let quoted = Ident::with_quote('"', call.table_name());
+                *name = ObjectName(vec![ObjectNamePart::Identifier(quoted)]);
+                *args = None;
+                alias.get_or_insert_with(|| alias_named(&function));
+                self.files.push(call);
+            }
+            // The host looks table functions up as written; SQL does not care about case.
+            Ok(None) => *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(function))]),
+            Err(error) => return ControlFlow::Break(error),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<Error> {
+        if let Value::Placeholder(mark) = &mut value.value
+            && mark == "?"
+        {
+            self.question_marks += 1;
+            *mark = format!("${}", self.question_marks);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// `FROM 'data'` is the folder `data`: in single quotes a name that exists on disk, or has a dot, is a path.
+fn mark_quoted_path(name: &mut ObjectName) {
+    let [ObjectNamePart::Identifier(ident)] = name.0.as_mut_slice() else {
+        return;
+    };
+    let is_quoted = ident.quote_style == Some('\'');
+    let may_be_path = || ident.value.contains('.') || std::path::Path::new(&ident.value).exists();
+    if is_quoted && !is_location(&ident.value) && may_be_path() {
+        ident.value = format!("./{}", ident.value);
+    }
+}
+
+fn alias_named(name: &str) -> TableAlias {
+    TableAlias {
+        explicit: true,
+        name: Ident::new(name),
+        columns: Vec::new(),
+        at: None,
+    }
+}
