@@ -10,14 +10,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow::array::downcast_primitive;
-use arrow::array::{
-    ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
-};
+use arrow::array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, UInt8Type};
 
 use super::byte_values::{ByteValues, is_bytes, with_bytes};
-use super::min_max::{Extreme, Greatest, Least, Order, as_fixed, from_fixed};
+use super::fixed::{column_of, values_of};
+use super::min_max::{Extreme, Greatest, Least, Native, Order};
 use super::native::native;
 use super::rows::Rows;
 use super::seen::Bits;
@@ -81,46 +80,52 @@ type Make<T> = Box<dyn Fn() -> Box<T> + Send + Sync>;
 
 fn rank_of<O: Order>(data_type: &DataType) -> Option<Make<dyn Rank>> {
     macro_rules! fixed {
-        ($column:ty) => {{
-            let data_type = data_type.clone();
-            Some(Box::new(move || {
-                Box::new(FixedRank::<$column, O>(
-                    Fixed::new(data_type.clone()),
-                    PhantomData,
-                )) as Box<dyn Rank>
-            }) as Make<dyn Rank>)
-        }};
+        ($column:ty) => {
+            Some(fixed_rank::<<$column as ArrowPrimitiveType>::Native, O>(
+                data_type.clone(),
+            ))
+        };
     }
     downcast_primitive! {
         data_type => (fixed),
         DataType::Boolean => fixed!(UInt8Type),
-        _ => is_bytes(data_type).then(|| {
-            Box::new(|| {
-                Box::new(BytesRank::<O>(ByteValues::default(), PhantomData)) as Box<dyn Rank>
-            }) as Make<dyn Rank>
-        }),
+        other if is_bytes(other) => Some(Box::new(|| {
+            Box::new(BytesRank::<O>(ByteValues::default(), PhantomData))
+        })),
+        _ => None,
     }
 }
 
+fn fixed_rank<N: Native, O: Order>(data_type: DataType) -> Make<dyn Rank> {
+    Box::new(move || {
+        Box::new(FixedRank::<N, O>(
+            Fixed::new(data_type.clone()),
+            PhantomData,
+        ))
+    })
+}
+
 fn payload_of(data_type: &DataType) -> Option<Make<dyn Payload>> {
-    let data_type = data_type.clone();
+    let held = data_type.clone();
     macro_rules! fixed {
         ($column:ty) => {
-            Some(Box::new(move || {
-                Box::new(Fixed::<$column>::new(data_type.clone())) as Box<dyn Payload>
-            }) as Make<dyn Payload>)
+            Some(fixed_payload::<<$column as ArrowPrimitiveType>::Native>(
+                held,
+            ))
         };
     }
     downcast_primitive! {
-        &data_type => (fixed),
+        data_type => (fixed),
         DataType::Boolean => fixed!(UInt8Type),
-        other => is_bytes(other).then(|| {
-            Box::new(move || {
-                let values = ByteValues::default();
-                Box::new(BytesPayload { data_type: data_type.clone(), values }) as Box<dyn Payload>
-            }) as Make<dyn Payload>
-        }),
+        other if is_bytes(other) => Some(Box::new(move || {
+            Box::new(BytesPayload { data_type: held.clone(), values: ByteValues::default() })
+        })),
+        _ => None,
     }
+}
+
+fn fixed_payload<N: Native>(data_type: DataType) -> Make<dyn Payload> {
+    Box::new(move || Box::new(Fixed::<N>::new(data_type.clone())))
 }
 
 struct ArgExtreme {
@@ -197,12 +202,12 @@ fn one_zero_one_nan(column: &ArrayRef) -> ArrayRef {
 }
 
 /// A fixed-width value per group.
-struct Fixed<T: ArrowPrimitiveType> {
+struct Fixed<N> {
     data_type: DataType,
-    values: Vec<T::Native>,
+    values: Vec<N>,
 }
 
-impl<T: ArrowPrimitiveType> Fixed<T> {
+impl<N: Native> Fixed<N> {
     fn new(data_type: DataType) -> Self {
         Self {
             data_type,
@@ -211,19 +216,18 @@ impl<T: ArrowPrimitiveType> Fixed<T> {
     }
 
     fn take(&mut self, total: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
-        self.values.resize(total, T::Native::default());
-        let values = std::mem::take(&mut self.values).into();
-        from_fixed(PrimitiveArray::<T>::new(values, nulls), &self.data_type)
+        self.values.resize(total, N::default());
+        column_of(std::mem::take(&mut self.values), nulls, &self.data_type)
     }
 
     fn bytes(&self) -> usize {
-        self.values.capacity() * size_of::<T::Native>()
+        self.values.capacity() * size_of::<N>()
     }
 }
 
-struct FixedRank<T: ArrowPrimitiveType, O>(Fixed<T>, PhantomData<O>);
+struct FixedRank<N, O>(Fixed<N>, PhantomData<O>);
 
-impl<T: ArrowPrimitiveType, O: Order> Rank for FixedRank<T, O> {
+impl<N: Native, O: Order> Rank for FixedRank<N, O> {
     fn scan(
         &mut self,
         column: &ArrayRef,
@@ -231,10 +235,10 @@ impl<T: ArrowPrimitiveType, O: Order> Rank for FixedRank<T, O> {
         seen: &mut Bits,
         winners: &mut Vec<Winner>,
     ) -> Result<()> {
-        let column = one_zero_one_nan(&as_fixed(column)?);
-        let values = column.as_primitive::<T>().values();
+        let values = values_of::<N>(&one_zero_one_nan(column))?;
         let best = self.0.values.as_mut_slice();
-        let worst: T::Native = O::worst();
+        let worst: N = O::worst();
+        let values: &[N] = &values;
         rows.for_each_row(|group, row| {
             let new = values[row];
             // Groups start at the worst value there is; only a row that has it, too, has to ask
@@ -265,10 +269,9 @@ impl<T: ArrowPrimitiveType, O: Order> Rank for FixedRank<T, O> {
     }
 }
 
-impl<T: ArrowPrimitiveType> Payload for Fixed<T> {
+impl<N: Native> Payload for Fixed<N> {
     fn store(&mut self, column: &ArrayRef, winners: &[Winner]) -> Result<()> {
-        let column = as_fixed(column)?;
-        let from = column.as_primitive::<T>().values();
+        let from = values_of::<N>(column)?;
         for winner in winners {
             self.values[winner.group as usize] = from[winner.row as usize];
         }
@@ -277,7 +280,7 @@ impl<T: ArrowPrimitiveType> Payload for Fixed<T> {
 
     fn grow(&mut self, total: usize) {
         self.values
-            .resize(total.max(self.values.len()), T::Native::default());
+            .resize(total.max(self.values.len()), N::default());
     }
 
     fn take(&mut self, total: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef> {

@@ -7,11 +7,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, PrimitiveArray};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute;
-use arrow::datatypes::{DataType, Float64Type, Int64Type};
+use arrow::datatypes::{DataType, Float64Type, Int64Type, i256};
 
+use super::fixed::{column_of, values_of};
 use super::native::native;
 use super::rows::Rows;
 use super::wide::{Summed, WideSums, Width, limit_of, with_summed};
@@ -26,10 +27,9 @@ pub fn avg(
 ) -> Option<Arc<dyn Aggregate>> {
     let factor = factor_of(input_type, result_type)?;
     macro_rules! wide {
-        ($column:ident) => {{
-            use arrow::datatypes::$column;
+        ($native:ty) => {{
             let (label, data_type) = (name.to_owned(), result_type.clone());
-            let make = move || AvgWide::<$column>::new(label.clone(), data_type.clone(), factor);
+            let make = move || AvgWide::<$native>::new(label.clone(), data_type.clone(), factor);
             Some(native(name, result_type, make))
         }};
     }
@@ -196,7 +196,7 @@ impl<T: Summed> GroupStates for AvgWide<T> {
         let rows = Rows::new(columns, filter, groups);
         self.grow(total);
         self.sums
-            .update(&rows, columns[0].as_primitive::<T>().values(), T::widen);
+            .update(&rows, &values_of::<T>(&columns[0])?, T::widen);
         let counts = self.counts.as_mut_slice();
         if rows.is_one_group() {
             counts[0] += rows.live() as i64;
@@ -245,8 +245,7 @@ impl<T: Summed> GroupStates for AvgWide<T> {
             *sum = mean.filter(fits).ok_or_else(|| self.overflow())?;
         }
         let nulls = not_zero(counts.into_iter());
-        let array = PrimitiveArray::<T>::new(T::narrow(low), nulls);
-        Ok(Arc::new(array.with_data_type(self.result_type.clone())))
+        column_of(T::narrow(low), nulls, &self.result_type)
     }
 
     fn bytes(&self) -> usize {

@@ -9,11 +9,11 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray};
-use arrow::array::{PrimitiveArray, downcast_primitive};
-use arrow::compute;
-use arrow::datatypes::{DataType, UInt8Type};
+use arrow::array::downcast_primitive;
+use arrow::array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, BooleanArray};
+use arrow::datatypes::{ArrowNativeType, DataType, UInt8Type};
 
+use super::fixed::{column_of, values_of};
 use super::native::native;
 use super::rows::Rows;
 use super::seen::Seen;
@@ -39,12 +39,11 @@ pub fn min_max(name: &str, extreme: Extreme, data_type: &DataType) -> Option<Arc
 
 fn states_of<O: Order>(name: &str, data_type: &DataType) -> Option<Arc<dyn Aggregate>> {
     macro_rules! fixed {
-        ($column:ty) => {{
-            let result_type = data_type.clone();
-            Some(native(name, data_type, move || {
-                MinMax::<$column, O>::new(result_type.clone())
-            }))
-        }};
+        ($column:ty) => {
+            Some(fixed::<<$column as ArrowPrimitiveType>::Native, O>(
+                name, data_type,
+            ))
+        };
     }
     downcast_primitive! {
         data_type => (fixed),
@@ -52,6 +51,18 @@ fn states_of<O: Order>(name: &str, data_type: &DataType) -> Option<Arc<dyn Aggre
         _ => min_max_bytes::min_max_bytes::<O>(name, data_type),
     }
 }
+
+fn fixed<N: Native, O: Order>(name: &str, data_type: &DataType) -> Arc<dyn Aggregate> {
+    let result_type = data_type.clone();
+    native(name, data_type, move || {
+        MinMax::<N, O>::new(result_type.clone())
+    })
+}
+
+/// Values with a total order.
+pub(super) trait Native: ArrowNativeType + ArrowNativeTypeOp {}
+
+impl<N: ArrowNativeType + ArrowNativeTypeOp> Native for N {}
 
 /// One end of the order.
 pub(super) trait Order: Send + Sync + 'static {
@@ -64,8 +75,11 @@ pub(super) trait Order: Send + Sync + 'static {
     /// The value that no other is worse than.
     fn worst<N: ArrowNativeTypeOp>() -> N;
 
-    /// The best value of a column.
-    fn best<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>) -> Option<T::Native>;
+    /// The better of two values.
+    #[inline]
+    fn better<N: ArrowNativeTypeOp>(new: N, old: N) -> N {
+        if Self::is_better(new, old) { new } else { old }
+    }
 }
 
 /// The low end.
@@ -84,10 +98,6 @@ impl Order for Least {
 
     fn worst<N: ArrowNativeTypeOp>() -> N {
         N::MAX_TOTAL_ORDER
-    }
-
-    fn best<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>) -> Option<T::Native> {
-        compute::min(column)
     }
 }
 
@@ -108,39 +118,30 @@ impl Order for Greatest {
     fn worst<N: ArrowNativeTypeOp>() -> N {
         N::MIN_TOTAL_ORDER
     }
-
-    fn best<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>) -> Option<T::Native> {
-        compute::max(column)
-    }
 }
 
-/// A column as the states hold it: booleans as 0 and 1.
-pub(super) fn as_fixed(column: &ArrayRef) -> Result<ArrayRef> {
-    match column.data_type() {
-        DataType::Boolean => Ok(compute::cast(column, &DataType::UInt8)?),
-        _ => Ok(Arc::clone(column)),
+/// The best of some values, found in as many lanes as a vector register may have.
+fn best<N: Native, O: Order>(values: &[N]) -> N {
+    let mut lanes = [O::worst::<N>(); 16];
+    let (chunks, rest) = values.as_chunks::<16>();
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane = O::better(*value, *lane);
+        }
     }
+    rest.iter()
+        .chain(&lanes)
+        .fold(O::worst(), |best, value| O::better(*value, best))
 }
 
-/// Values that states held as a column of `data_type`.
-pub(super) fn from_fixed<T: ArrowPrimitiveType>(
-    array: PrimitiveArray<T>,
-    data_type: &DataType,
-) -> Result<ArrayRef> {
-    match data_type {
-        DataType::Boolean => Ok(compute::cast(&array, data_type)?),
-        _ => Ok(Arc::new(array.with_data_type(data_type.clone()))),
-    }
-}
-
-struct MinMax<T: ArrowPrimitiveType, O> {
+struct MinMax<N, O> {
     data_type: DataType,
-    best: Vec<T::Native>,
+    best: Vec<N>,
     seen: Seen,
     order: PhantomData<O>,
 }
 
-impl<T: ArrowPrimitiveType, O> MinMax<T, O> {
+impl<N, O> MinMax<N, O> {
     fn new(data_type: DataType) -> Self {
         Self {
             data_type,
@@ -151,7 +152,7 @@ impl<T: ArrowPrimitiveType, O> MinMax<T, O> {
     }
 }
 
-impl<T: ArrowPrimitiveType, O: Order> GroupStates for MinMax<T, O> {
+impl<N: Native, O: Order> GroupStates for MinMax<N, O> {
     fn update(
         &mut self,
         columns: &[ArrayRef],
@@ -162,23 +163,16 @@ impl<T: ArrowPrimitiveType, O: Order> GroupStates for MinMax<T, O> {
         let rows = Rows::new(columns, filter, groups);
         self.best.resize(total.max(self.best.len()), O::worst());
         self.seen.note(&rows, total);
-        let column = as_fixed(&columns[0])?;
-        let values = column.as_primitive::<T>().values();
-        let best = self.best.as_mut_slice();
-        let keep = |best: &mut T::Native, value: T::Native| {
-            *best = if O::is_better(value, *best) {
-                value
-            } else {
-                *best
-            };
-        };
+        let values = values_of::<N>(&columns[0])?;
+        let states = self.best.as_mut_slice();
         if rows.is_one_group() {
-            let live = PrimitiveArray::<T>::new(values.clone(), rows.validity());
-            O::best(&live)
-                .into_iter()
-                .for_each(|value| keep(&mut best[0], value));
+            rows.for_each_slice(&values, |values| {
+                states[0] = O::better(best::<N, O>(values), states[0]);
+            });
         } else {
-            rows.for_each(values, |group, value| keep(&mut best[group], value));
+            rows.for_each(&values, |group, value| {
+                states[group] = O::better(value, states[group])
+            });
         }
         Ok(())
     }
@@ -193,14 +187,14 @@ impl<T: ArrowPrimitiveType, O: Order> GroupStates for MinMax<T, O> {
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
         self.best.resize(total, O::worst());
-        let values = std::mem::take(&mut self.best).into();
-        from_fixed(
-            PrimitiveArray::<T>::new(values, self.seen.take(total)),
+        column_of(
+            std::mem::take(&mut self.best),
+            self.seen.take(total),
             &self.data_type,
         )
     }
 
     fn bytes(&self) -> usize {
-        self.best.capacity() * size_of::<T::Native>() + self.seen.bytes()
+        self.best.capacity() * size_of::<N>() + self.seen.bytes()
     }
 }

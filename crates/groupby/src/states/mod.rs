@@ -12,6 +12,7 @@ pub mod min_max;
 pub mod min_max_bytes;
 pub mod arg_extreme;
 mod native;
+mod fixed;
 mod rows;
 mod seen;
 mod wide;

@@ -5,8 +5,6 @@
 //! runs as plain slices.
 //! Not here: what a row does to a state.
 
-use std::ops::Range;
-
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 
@@ -18,12 +16,6 @@ pub(super) struct Rows<'a> {
     count: usize,
     live: usize,
     mask: Option<BooleanBuffer>,
-}
-
-/// A stretch of rows: all of them, or those whose bit is set in a word that starts at a row.
-enum Stretch {
-    All(Range<usize>),
-    Bits(usize, u64),
 }
 
 impl<'a> Rows<'a> {
@@ -80,52 +72,41 @@ impl<'a> Rows<'a> {
             self.count,
             "a column of another length than its batch"
         );
-        match self.groups {
-            Groups::Ids(ids) => self.stretches(|stretch| match stretch {
-                Stretch::All(rows) => {
-                    for (id, value) in ids[rows.clone()].iter().zip(&values[rows]) {
-                        step(id.0 as usize, *value);
-                    }
+        match (self.groups, &self.mask) {
+            (Groups::Ids(ids), None) => {
+                for (id, value) in ids.iter().zip(values) {
+                    step(id.0 as usize, *value);
                 }
-                Stretch::Bits(first, word) => {
-                    set_bits(first, word, |row| step(ids[row].0 as usize, values[row]));
-                }
-            }),
-            Groups::One(_) => self.stretches(|stretch| match stretch {
-                Stretch::All(rows) => values[rows].iter().for_each(|value| step(0, *value)),
-                Stretch::Bits(first, word) => set_bits(first, word, |row| step(0, values[row])),
-            }),
+            }
+            _ => self.for_each_row(|group, row| step(group, values[row])),
         }
     }
 
     /// Calls `step(group, row)` for each live row.
     #[inline]
     pub fn for_each_row(&self, mut step: impl FnMut(usize, usize)) {
-        match self.groups {
-            Groups::Ids(ids) => self.stretches(|stretch| match stretch {
-                Stretch::All(rows) => {
-                    for (id, row) in ids[rows.clone()].iter().zip(rows) {
-                        step(id.0 as usize, row);
-                    }
+        // One loop per case in this body: with closures in between, states are not kept in
+        // registers.
+        match (self.groups, &self.mask) {
+            (Groups::Ids(ids), None) => {
+                for (row, id) in ids.iter().enumerate() {
+                    step(id.0 as usize, row);
                 }
-                Stretch::Bits(first, word) => {
-                    set_bits(first, word, |row| step(ids[row].0 as usize, row));
+            }
+            (Groups::Ids(ids), Some(mask)) => {
+                for row in mask.set_indices() {
+                    step(ids[row].0 as usize, row);
                 }
-            }),
-            Groups::One(_) => self.stretches(|stretch| match stretch {
-                Stretch::All(rows) => rows.for_each(|row| step(0, row)),
-                Stretch::Bits(first, word) => set_bits(first, word, |row| step(0, row)),
-            }),
+            }
+            (Groups::One(rows), None) => (0..rows).for_each(|row| step(0, row)),
+            (Groups::One(_), Some(mask)) => mask.set_indices().for_each(|row| step(0, row)),
         }
     }
 
     /// Calls `step(group)` for each live row.
     #[inline]
     pub fn for_each_group(&self, mut step: impl FnMut(usize)) {
-        match (self.groups, &self.mask) {
-            (Groups::Ids(ids), None) => ids.iter().for_each(|id| step(id.0 as usize)),
-            _ => self.for_each_row(|group, _| step(group)),
-        }
+        self.for_each_row(|group, _| step(group));
     }
 
     /// Calls `step(values)` for stretches of values that are all live.
@@ -142,24 +123,6 @@ impl<'a> Rows<'a> {
                 .for_each(|(from, to)| step(&values[from..to])),
         }
     }
-
-    #[inline]
-    fn stretches(&self, mut step: impl FnMut(Stretch)) {
-        let Some(mask) = &self.mask else {
-            return step(Stretch::All(0..self.count));
-        };
-        let chunks = mask.bit_chunks();
-        let mut first = 0;
-        for word in chunks.iter() {
-            match word {
-                0 => {}
-                u64::MAX => step(Stretch::All(first..first + 64)),
-                _ => step(Stretch::Bits(first, word)),
-            }
-            first += 64;
-        }
-        step(Stretch::Bits(first, chunks.remainder_bits()));
-    }
 }
 
 /// The rows where a filter is true (NULL is not).
@@ -167,14 +130,6 @@ fn truths(filter: &BooleanArray) -> BooleanBuffer {
     match filter.nulls() {
         Some(nulls) => filter.values() & nulls.inner(),
         None => filter.values().clone(),
-    }
-}
-
-#[inline]
-fn set_bits(first: usize, mut word: u64, mut step: impl FnMut(usize)) {
-    while word != 0 {
-        step(first + word.trailing_zeros() as usize);
-        word &= word - 1;
     }
 }
 

@@ -7,10 +7,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, PrimitiveArray};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array};
 use arrow::compute;
-use arrow::datatypes::{DataType, Float64Type};
+use arrow::datatypes::{DataType, Float64Type, i256};
 
+use super::fixed::{column_of, values_of};
 use super::native::native;
 use super::rows::Rows;
 use super::seen::Seen;
@@ -28,10 +29,9 @@ pub fn sum(
         return None;
     }
     macro_rules! wide {
-        ($column:ident) => {{
-            use arrow::datatypes::$column;
+        ($native:ty) => {{
             let (label, data_type) = (name.to_owned(), result_type.clone());
-            let make = move || SumWide::<$column>::new(label.clone(), data_type.clone());
+            let make = move || SumWide::<$native>::new(label.clone(), data_type.clone());
             Some(native(name, result_type, make))
         }};
     }
@@ -87,7 +87,7 @@ impl<T: Summed> GroupStates for SumWide<T> {
         self.sums.grow(total);
         self.seen.note(&rows, total);
         self.sums
-            .update(&rows, columns[0].as_primitive::<T>().values(), T::widen);
+            .update(&rows, &values_of::<T>(&columns[0])?, T::widen);
         Ok(())
     }
 
@@ -113,8 +113,7 @@ impl<T: Summed> GroupStates for SumWide<T> {
         if !fits || !carry.is_empty() {
             return Err(overflow(&self.name, &self.result_type));
         }
-        let array = PrimitiveArray::<T>::new(T::narrow(low), nulls);
-        Ok(Arc::new(array.with_data_type(self.result_type.clone())))
+        column_of(T::narrow(low), nulls, &self.result_type)
     }
 
     fn bytes(&self) -> usize {

@@ -293,51 +293,43 @@ fn add_carry(carries: &mut Vec<i64>, total: usize, group: usize, carry: i64) {
     carries[group] = carries[group].wrapping_add(carry);
 }
 
-/// Column types whose sum is wide.
-pub(super) trait Summed: ArrowPrimitiveType {
+/// Values whose sum is wide.
+pub(super) trait Summed: ArrowNativeType {
     /// The width of the sum.
     type Sum: Width;
 
     /// A value in the sum's width.
-    fn widen(value: Self::Native) -> Self::Sum;
+    fn widen(self) -> Self::Sum;
 
-    /// Sums that fit, in the column's width.
-    fn narrow(sums: Vec<Self::Sum>) -> ScalarBuffer<Self::Native>;
+    /// Sums that fit, in the width of the values.
+    fn narrow(sums: Vec<Self::Sum>) -> ScalarBuffer<Self>;
 }
 
 macro_rules! summed_as_itself {
-    ($($column:ident),*) => {$(
-        impl Summed for types::$column {
-            type Sum = <types::$column as ArrowPrimitiveType>::Native;
+    ($($native:ty),*) => {$(
+        impl Summed for $native {
+            type Sum = $native;
 
             #[inline]
-            fn widen(value: Self::Sum) -> Self::Sum {
-                value
+            fn widen(self) -> Self {
+                self
             }
 
-            fn narrow(sums: Vec<Self::Sum>) -> ScalarBuffer<Self::Sum> {
+            fn narrow(sums: Vec<Self>) -> ScalarBuffer<Self> {
                 ScalarBuffer::from(sums)
             }
         }
     )*};
 }
 
-summed_as_itself!(
-    Int64Type,
-    UInt64Type,
-    Decimal64Type,
-    Decimal128Type,
-    Decimal256Type
-);
-summed_as_itself!(DurationSecondType, DurationMillisecondType);
-summed_as_itself!(DurationMicrosecondType, DurationNanosecondType);
+summed_as_itself!(i64, u64, i128, i256);
 
-impl Summed for types::Decimal32Type {
+impl Summed for i32 {
     type Sum = i64;
 
     #[inline]
-    fn widen(value: i32) -> i64 {
-        value.into()
+    fn widen(self) -> i64 {
+        self.into()
     }
 
     fn narrow(sums: Vec<i64>) -> ScalarBuffer<i32> {
@@ -356,24 +348,18 @@ pub(super) fn limit_of<W: Width>(data_type: &DataType) -> Option<W> {
     }
 }
 
-/// `$visit!(Type)` for the type of a column whose sum is wide, `$other` for other columns.
+/// `$visit!(native)` for the type of a column whose sum is wide, `$other` for other columns.
 macro_rules! with_summed {
-    ($data_type:expr, $visit:ident, $other:expr) => {{
-        use arrow::datatypes::{DataType, TimeUnit};
+    ($data_type:expr, $visit:ident, $other:expr) => {
         match $data_type {
-            DataType::Int64 => $visit!(Int64Type),
-            DataType::UInt64 => $visit!(UInt64Type),
-            DataType::Decimal32(..) => $visit!(Decimal32Type),
-            DataType::Decimal64(..) => $visit!(Decimal64Type),
-            DataType::Decimal128(..) => $visit!(Decimal128Type),
-            DataType::Decimal256(..) => $visit!(Decimal256Type),
-            DataType::Duration(TimeUnit::Second) => $visit!(DurationSecondType),
-            DataType::Duration(TimeUnit::Millisecond) => $visit!(DurationMillisecondType),
-            DataType::Duration(TimeUnit::Microsecond) => $visit!(DurationMicrosecondType),
-            DataType::Duration(TimeUnit::Nanosecond) => $visit!(DurationNanosecondType),
+            DataType::Decimal32(..) => $visit!(i32),
+            DataType::Int64 | DataType::Decimal64(..) | DataType::Duration(_) => $visit!(i64),
+            DataType::UInt64 => $visit!(u64),
+            DataType::Decimal128(..) => $visit!(i128),
+            DataType::Decimal256(..) => $visit!(i256),
             _ => $other,
         }
-    }};
+    };
 }
 pub(super) use with_summed;
 
