@@ -1,0 +1,171 @@
+//! Results as text or bytes: one writer per format.
+//! In: the batches of one result, in order. Out: bytes to an [`Output`].
+//! Invariant: all formats but `table` write every row as it comes and hold at most a batch (Parquet: a row group).
+//! Not here: where the bytes go (output.rs), errors and progress.
+
+mod types;
+mod cells;
+mod layout;
+mod table;
+mod markdown;
+mod delimited;
+mod json;
+mod columnar;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use clap::ValueEnum;
+use datafusion::parquet::errors::ParquetError;
+
+use crate::output::Output;
+
+pub use table::{Fit, seconds};
+pub use types::type_name;
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A drawn table with names, types, row count and time
+    Table,
+    /// Comma-separated, with a header; NULL is empty, an empty string is ""
+    Csv,
+    /// As csv, with tabs
+    Tsv,
+    /// An array of objects
+    Json,
+    /// One JSON object per line
+    Ndjson,
+    /// A Markdown table
+    Markdown,
+    /// Arrow IPC: the file format with -o, the stream format on standard output
+    Arrow,
+    /// Parquet, compressed with zstd
+    Parquet,
+}
+
+impl Format {
+    /// Whether a terminal cannot show it.
+    pub fn is_binary(self) -> bool {
+        matches!(self, Format::Arrow | Format::Parquet)
+    }
+
+    /// Its name, as in `--format`.
+    pub fn name(self) -> String {
+        self.to_possible_value()
+            .map(|v| v.get_name().to_owned())
+            .unwrap_or_default()
+    }
+}
+
+/// Why a result could not be written.
+#[derive(Debug)]
+pub enum PrintError {
+    /// The place that it goes to refused it.
+    Io(io::Error),
+    /// The format has no form for a value.
+    Value(String),
+}
+
+impl From<io::Error> for PrintError {
+    fn from(error: io::Error) -> Self {
+        PrintError::Io(error)
+    }
+}
+
+impl From<ArrowError> for PrintError {
+    fn from(error: ArrowError) -> Self {
+        match error {
+            ArrowError::IoError(_, error) => PrintError::Io(error),
+            other => PrintError::Value(other.to_string()),
+        }
+    }
+}
+
+impl From<ParquetError> for PrintError {
+    fn from(error: ParquetError) -> Self {
+        match error {
+            ParquetError::External(source) => match source.downcast::<io::Error>() {
+                Ok(error) => PrintError::Io(*error),
+                Err(other) => PrintError::Value(other.to_string()),
+            },
+            other => PrintError::Value(other.to_string()),
+        }
+    }
+}
+
+impl std::fmt::Display for PrintError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PrintError::Io(error) => write!(f, "cannot write the result: {error}"),
+            PrintError::Value(message) => write!(f, "cannot write the result: {message}"),
+        }
+    }
+}
+
+/// Writes one result.
+pub trait ResultWriter {
+    /// Takes the next rows.
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), PrintError>;
+    /// Writes what has to follow the last row. `elapsed` is shown by formats with a footer, if it is given.
+    fn finish(self: Box<Self>, elapsed: Option<Duration>) -> Result<(), PrintError>;
+}
+
+/// The writer of `format` for a result of this schema; writes what stands before the rows.
+pub fn writer<'a>(
+    format: Format,
+    fit: Fit,
+    schema: &SchemaRef,
+    output: &'a mut Output,
+) -> Result<Box<dyn ResultWriter + 'a>, PrintError> {
+    Ok(match format {
+        Format::Table if table::is_explanation(schema) => Box::new(table::Explanation::new(output)),
+        Format::Table => Box::new(table::Table::new(schema, fit, output)),
+        Format::Csv => Box::new(delimited::Delimited::new(b',', schema, output)?),
+        Format::Tsv => Box::new(delimited::Delimited::new(b'\t', schema, output)?),
+        Format::Json => Box::new(json::Json::<json::Objects>::new(schema, output)),
+        Format::Ndjson => Box::new(json::Json::<json::Lines>::new(schema, output)),
+        Format::Markdown => Box::new(markdown::Markdown::new(schema, output)?),
+        Format::Arrow => columnar::arrow(schema, output)?,
+        Format::Parquet => Box::new(columnar::Parquet::new(schema, output)?),
+    })
+}
+
+/// The schema with names that differ: a second `id` becomes `id_1`, as keys of an object and columns of a Parquet
+/// file have to be told apart.
+fn with_unique_names(schema: &SchemaRef) -> SchemaRef {
+    let mut seen = std::collections::HashSet::new();
+    let all: std::collections::HashSet<&String> =
+        schema.fields().iter().map(|f| f.name()).collect();
+    let rename = |field: &Arc<Field>| {
+        if seen.insert(field.name().clone()) {
+            return field.clone();
+        }
+        let candidates = (1..).map(|n| format!("{}_{n}", field.name()));
+        let mut free = candidates.filter(|name| !all.contains(name) && seen.insert(name.clone()));
+        let name = free.next().unwrap_or_default();
+        Arc::new(field.as_ref().clone().with_name(name))
+    };
+    let fields: Vec<Arc<Field>> = schema.fields().iter().map(rename).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::datatypes::DataType;
+
+    #[test]
+    fn equal_names_are_numbered_around_those_in_use() {
+        let fields: Vec<Field> = ["id", "id", "id_1", "id"]
+            .map(|n| Field::new(n, DataType::Int32, true))
+            .into();
+        let schema = with_unique_names(&Arc::new(Schema::new(fields)));
+        let names: Vec<&String> = schema.fields().iter().map(|f| f.name()).collect();
+        assert_eq!(names, ["id", "id_2", "id_1", "id_3"]);
+    }
+}

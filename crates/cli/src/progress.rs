@@ -1,0 +1,174 @@
+//! The progress bar: one line on the terminal of standard error while a query runs.
+//! In: the engine's snapshots. Out: `42% ████▌      12.3 M rows, 45.1 M rows/s, 1.2 M groups, 512 MB`.
+//! Invariant: nothing is drawn where standard error is no terminal or before `DELAY`; the line is gone when the query
+//! is done and before any result is written to the same terminal; it never wraps.
+//! Not here: how progress is measured.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use grouse::Progress;
+
+/// A query that is done by then needs no bar.
+const DELAY: Duration = Duration::from_millis(200);
+/// Time between two drawings.
+pub const INTERVAL: Duration = Duration::from_millis(100);
+/// Terminal cells of the bar itself.
+const BAR_CELLS: usize = 20;
+/// Carriage return, erase the line.
+const ERASE: &[u8] = b"\r\x1b[2K";
+
+/// Draws and erases the bar.
+pub struct Bar {
+    place: Place,
+    started: Instant,
+}
+
+enum Place {
+    Nowhere,
+    Terminal { drawn: bool },
+}
+
+impl Bar {
+    /// A bar for a query that starts now.
+    pub fn start() -> Bar {
+        let is_terminal = std::io::stderr().is_terminal();
+        let place = if is_terminal {
+            Place::Terminal { drawn: false }
+        } else {
+            Place::Nowhere
+        };
+        Bar {
+            place,
+            started: Instant::now(),
+        }
+    }
+
+    /// Draws the state of the query, over what was drawn before.
+    pub fn draw(&mut self, progress: &Progress) {
+        let elapsed = self.started.elapsed();
+        if let Place::Terminal { drawn } = &mut self.place
+            && elapsed >= DELAY
+        {
+            let width = terminal_size::terminal_size_of(std::io::stderr());
+            let width = width.map_or(80, |(width, _)| usize::from(width.0));
+            let mut text = ERASE.to_vec();
+            text.extend_from_slice(line(progress, elapsed, width.saturating_sub(1)).as_bytes());
+            // A bar that cannot be drawn is no reason to fail.
+            let _ = std::io::stderr().write_all(&text);
+            *drawn = true;
+        }
+    }
+
+    /// Takes the bar off the terminal.
+    pub fn erase(&mut self) {
+        if let Place::Terminal { drawn } = &mut self.place
+            && *drawn
+        {
+            let _ = std::io::stderr().write_all(ERASE);
+            *drawn = false;
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.erase();
+    }
+}
+
+/// The line for a terminal of this width; what does not fit is left out from the end.
+fn line(progress: &Progress, elapsed: Duration, width: usize) -> String {
+    let mut line = match progress.input_share {
+        Some(share) => share_and_bar(share.clamp(0.0, 1.0)),
+        None => format!("{:.1} s", elapsed.as_secs_f64()),
+    };
+    let mut length = line.chars().count();
+    let rows_per_second = progress.input_rows as f64 / elapsed.as_secs_f64().max(1e-9);
+    let facts = [
+        (progress.input_rows > 0).then(|| format!("{} rows", scaled(progress.input_rows as f64))),
+        (progress.input_rows > 0).then(|| format!("{} rows/s", scaled(rows_per_second))),
+        (progress.groups > 0).then(|| format!("{} groups", scaled(progress.groups as f64))),
+        (progress.memory_bytes > 0).then(|| format!("{}B", scaled(progress.memory_bytes as f64))),
+        (progress.spilled_bytes > 0)
+            .then(|| format!("{}B on disk", scaled(progress.spilled_bytes as f64))),
+    ];
+    for (nth, fact) in facts.into_iter().flatten().enumerate() {
+        let fact = format!("{}{fact}", if nth == 0 { "  " } else { ", " });
+        length += fact.chars().count();
+        if length > width {
+            break;
+        }
+        line.push_str(&fact);
+    }
+    line.chars().take(width).collect()
+}
+
+/// ` 42% ████████▍           `, in eighths of a cell.
+fn share_and_bar(share: f64) -> String {
+    const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+    let eighths = (share * (BAR_CELLS * 8) as f64) as usize;
+    let mut bar: String = std::iter::repeat_n('█', eighths / 8).collect();
+    if eighths / 8 < BAR_CELLS {
+        bar.push(EIGHTHS[eighths % 8]);
+        bar.extend(std::iter::repeat_n(' ', BAR_CELLS - eighths / 8 - 1));
+    }
+    format!("{:3}% {bar}", (share * 100.0) as u32)
+}
+
+/// `999`, `1.23 k`, `45.6 M`: three digits and a unit of a thousand; ends with a blank where a unit may follow.
+fn scaled(value: f64) -> String {
+    const UNITS: [&str; 5] = ["", "k", "M", "G", "T"];
+    let mut value = value.max(0.0);
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    let decimals = match value {
+        _ if unit == 0 => 0,
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    let unit = UNITS[unit];
+    if unit.is_empty() {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.decimals$} {unit}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (999.0, "999"),
+            (1_000.0, "1.00 k"),
+            (9_999.0, "10.0 k"),
+            (45_600_000.0, "45.6 M"),
+            (999_999_999.0, "1.00 G"),
+            (5e15, "5000 T"),
+        ] {
+            assert_eq!(scaled(value), expected);
+        }
+    }
+
+    #[test]
+    fn the_bar_fills() {
+        assert_eq!(share_and_bar(0.0), format!("  0% {}", " ".repeat(20)));
+        assert_eq!(
+            share_and_bar(0.5),
+            format!(" 50% {}{}", "█".repeat(10), " ".repeat(10))
+        );
+        assert_eq!(share_and_bar(1.0), format!("100% {}", "█".repeat(20)));
+        for permille in 0..=1000 {
+            let bar = share_and_bar(f64::from(permille) / 1000.0);
+            assert_eq!(bar.chars().count(), 25, "{permille}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The shell as a user meets it: the real binary, its output, its messages and its exit codes.
+//! Invariant: nothing here has a terminal, so no bar is drawn and tables have their full width.
+
+mod grouse;
+mod formats;
+mod errors;
+mod input;
+mod output;
+mod signals;
