@@ -39,7 +39,7 @@ def main() -> None:
         raise SystemExit(f"no query matches --queries {flags.queries!r}")
     stem = record / f"{datetime.date.today()}-{flags.host}{flags.suffix}"
     report.write(stem, results, report.Machine.here(flags))
-    if report.picture(stem, flags.python_peers):
+    if not flags.no_picture and report.picture(stem, flags.python_peers):
         print(f"wrote {stem}.svg")
     wrong = [result for result in results if result.engine in OWN and result.status != "ok"]
     for result in wrong:
@@ -60,6 +60,7 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--touch-gb", type=float, default=4.0, help="memory that each process touches and frees first")
     parser.add_argument("--data", default=str(HERE.parent / "data"), help="folder of the tables; missing ones are made")
     parser.add_argument("--record", default=str(HERE / "record"), help="folder of the results")
+    parser.add_argument("--no-picture", action="store_true", help="write no SVG (it needs matplotlib)")
     parser.add_argument("--suffix", default="", help="added to the names of the results")
     parser.add_argument("--host", default=socket.gethostname().split(".")[0], help="name of this machine in the record")
     parser.add_argument("--bin", default=str(HERE.parent / "target/release"), help="folder of grouse-datagen, grouse-decode")

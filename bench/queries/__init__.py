@@ -49,9 +49,12 @@ SIZES = {
 
 def size_of(set_name: str, size: str, rows: int | None) -> Size:
     """The size called `size`, or one of any number of `rows` (of hits, g1 and numbers)."""
+    sizes = SIZES[set_name]
     if rows is None:
-        sizes = SIZES[set_name]
         return sizes.get(size) or sizes["default"]
+    for known in sizes.values():
+        if known.rows == rows:
+            return known
     made = {"hits": lambda: hits(rows, f"hits_{rows}.parquet"), "g1": lambda: g1(rows, f"g1_{rows}.parquet")}
     if set_name == "numbers":
         return numbers(rows)

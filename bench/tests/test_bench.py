@@ -1,0 +1,85 @@
+"""The benchmark itself: its files fit together, its judge is strict, and its small sizes have the right answers.
+
+In: the query files, the Python package of this environment, the binaries of this build. The peers are not needed.
+"""
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(BENCH))
+
+import queries  # noqa: E402  (it lies beside this folder)
+import report  # noqa: E402
+from compare import difference  # noqa: E402
+
+RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", BENCH.parent / "target")) / "release"
+
+
+@pytest.mark.parametrize("set_name", queries.SIZES)
+def test_every_query_has_expected_rows(set_name):
+    found = queries.load(set_name)
+    names = [query.name for query in found]
+    assert len(set(names)) == len(names)
+    assert all(query.sql.upper().startswith("SELECT") for query in found)
+    assert all(bool(query.columns) == bool(queries.SIZES[set_name]["small"].files) for query in found)
+    for size in ("default", "small"):
+        assert set(queries.expected(set_name, queries.SIZES[set_name][size].rows)) == set(names), size
+
+
+def test_hits_has_at_least_thirty_queries():
+    assert len(queries.load("hits")) >= 30
+    assert len(queries.load("g1")) == 10
+
+
+def test_variants_are_told_apart():
+    query = queries.parse("q\n-- columns: a, b\nSELECT 1; -- why\n-- only: chdb  (because)\nSELECT 2;\n")
+    assert (query.columns, query.text("duckdb"), query.text("chdb")) == (["a", "b"], "SELECT 1", "SELECT 2")
+
+
+@pytest.mark.parametrize(
+    ("found", "right", "equal"),
+    [
+        ([[1, "a"]], [[1, "a"]], True),
+        ([[1, "a"]], [[1, "b"]], False),
+        ([[1]], [[1], [2]], False),
+        ([[2**53]], [[2**53 + 1]], False),
+        ([[1.0]], [[1.0 + 1e-10]], True),
+        ([[1.0]], [[1.0 + 1e-8]], False),
+        ([[None]], [[0]], False),
+        ([[None]], [[None]], True),
+        ([[float("nan")]], [[1.0]], False),
+        ([[{"decimal": "25.522005"}]], [[25.5220058]], True),
+        ([[{"decimal": "25.522004"}]], [[25.5220058]], False),
+        ([[{"decimal": "25.52"}]], [[25.53]], False),
+    ],
+)
+def test_the_judge(found, right, equal):
+    assert (difference(found, right, queries.ROUNDING) is None) == equal
+
+
+def test_wrong_answers_have_no_time():
+    result = report.Result("s", 1, "q", "grouse", status="wrong", samples_s=[0.1])
+    assert result.best_s is None
+    assert report.csv_row(result)[5] == ""
+
+
+@pytest.mark.parametrize("set_name", queries.SIZES)
+def test_small_sizes_have_the_right_answers(set_name, tmp_path):
+    pytest.importorskip("grouse", reason="the package is not installed")
+    command = [sys.executable, str(BENCH / "run.py"), "--set", set_name, "--size", "small", "--rounds", "1"]
+    command += ["--engines", "grouse,datafusion", "--touch-gb", "0", "--timeout", "60", "--host", "test"]
+    command += ["--data", str(tmp_path), "--record", str(tmp_path), "--bin", str(RELEASE)]
+    command += ["--python-grouse", sys.executable, "--python-peers", sys.executable, "--no-picture"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    (record,) = tmp_path.glob("*.csv")
+    with record.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * len(queries.load(set_name))
+    assert {row["status"] for row in rows} == {"ok"}
