@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::compute;
 use arrow::datatypes::{DataType, Float64Type, Int64Type, i256};
 
 use super::fixed::{column_of, values_of};
 use super::native::native;
 use super::rows::Rows;
+use super::sum::sum_floats;
 use super::wide::{Summed, WideSums, Width, limit_of, with_summed};
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::{Error, Result};
@@ -87,10 +87,9 @@ impl GroupStates for AvgFloat {
             .resize(total.max(self.means.len()), Mean::default());
         let values = columns[0].as_primitive::<Float64Type>().values();
         let means = self.means.as_mut_slice();
-        if rows.is_one_group() {
-            let live = Float64Array::new(values.clone(), rows.validity());
-            means[0].sum += compute::sum(&live).unwrap_or_default();
-            means[0].count += rows.live() as i64;
+        if rows.is_whole_column() {
+            means[0].sum += sum_floats(values);
+            means[0].count += rows.count() as i64;
         } else {
             rows.for_each(values, |group, value| {
                 let mean = &mut means[group];
@@ -198,7 +197,7 @@ impl<T: Summed> GroupStates for AvgWide<T> {
         self.sums
             .update(&rows, &values_of::<T>(&columns[0])?, T::widen);
         let counts = self.counts.as_mut_slice();
-        if rows.is_one_group() {
+        if let Groups::One(_) = groups {
             counts[0] += rows.live() as i64;
         } else {
             rows.for_each_group(|group| counts[group] += 1);

@@ -34,7 +34,7 @@ impl GroupStates for Count {
         let rows = Rows::new(columns, filter, groups);
         self.counts.resize(total.max(self.counts.len()), 0);
         let counts = self.counts.as_mut_slice();
-        if rows.is_one_group() {
+        if let Groups::One(_) = groups {
             counts[0] += rows.live() as i64;
         } else {
             rows.for_each_group(|group| counts[group] += 1);

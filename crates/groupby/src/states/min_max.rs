@@ -165,10 +165,8 @@ impl<N: Native, O: Order> GroupStates for MinMax<N, O> {
         self.seen.note(&rows, total);
         let values = values_of::<N>(&columns[0])?;
         let states = self.best.as_mut_slice();
-        if rows.is_one_group() {
-            rows.for_each_slice(&values, |values| {
-                states[0] = O::better(best::<N, O>(values), states[0]);
-            });
+        if rows.is_whole_column() {
+            states[0] = O::better(best::<N, O>(&values), states[0]);
         } else {
             rows.for_each(&values, |group, value| {
                 states[group] = O::better(value, states[group])

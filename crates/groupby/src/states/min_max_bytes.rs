@@ -39,9 +39,6 @@ struct MinMaxBytes<O> {
 
 impl<O: Order> MinMaxBytes<O> {
     fn offer<'a>(&mut self, rows: &Rows<'_>, value: impl Fn(usize) -> &'a [u8]) -> Result<()> {
-        if rows.is_one_group() {
-            return self.offer_to_one(rows, value);
-        }
         let mut result = Ok(());
         rows.for_each_row(|group, row| {
             let new = value(row);
@@ -84,7 +81,10 @@ impl<O: Order> GroupStates for MinMaxBytes<O> {
     ) -> Result<()> {
         let rows = Rows::new(columns, filter, groups);
         self.best.grow(total);
-        with_bytes!(&columns[0], |value| self.offer(&rows, value))?;
+        with_bytes!(&columns[0], |value| match groups {
+            Groups::Ids(_) => self.offer(&rows, value),
+            Groups::One(_) => self.offer_to_one(&rows, value),
+        })?;
         self.best.settle();
         Ok(())
     }

@@ -54,14 +54,9 @@ impl<'a> Rows<'a> {
         self.live
     }
 
-    /// The live rows as the validity of an array; none if all are.
-    pub fn validity(&self) -> Option<NullBuffer> {
-        self.mask.clone().map(NullBuffer::new)
-    }
-
-    /// True if all rows belong to group 0 and the caller may treat columns as a whole.
-    pub fn is_one_group(&self) -> bool {
-        matches!(self.groups, Groups::One(_))
+    /// True if all rows are live and belong to group 0: kernels may run over whole columns.
+    pub fn is_whole_column(&self) -> bool {
+        matches!(self.groups, Groups::One(_)) && self.mask.is_none()
     }
 
     /// Calls `step(group, value)` for each live row.
@@ -107,21 +102,6 @@ impl<'a> Rows<'a> {
     #[inline]
     pub fn for_each_group(&self, mut step: impl FnMut(usize)) {
         self.for_each_row(|group, _| step(group));
-    }
-
-    /// Calls `step(values)` for stretches of values that are all live.
-    pub fn for_each_slice<T>(&self, values: &[T], mut step: impl FnMut(&[T])) {
-        assert_eq!(
-            values.len(),
-            self.count,
-            "a column of another length than its batch"
-        );
-        match &self.mask {
-            None => step(values),
-            Some(mask) => mask
-                .set_slices()
-                .for_each(|(from, to)| step(&values[from..to])),
-        }
     }
 }
 
@@ -172,9 +152,6 @@ mod tests {
                 seen.clear();
                 tested.for_each(&values, |group, value| seen.push((group, value)));
                 assert_eq!(seen, expected);
-                let mut slices = vec![];
-                tested.for_each_slice(&values, |slice| slices.extend_from_slice(slice));
-                assert_eq!(slices, live);
             }
         }
     }

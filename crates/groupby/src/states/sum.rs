@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array};
-use arrow::compute;
 use arrow::datatypes::{DataType, Float64Type, i256};
 
 use super::fixed::{column_of, values_of};
@@ -141,6 +140,18 @@ fn overflow(name: &str, result_type: &DataType) -> Error {
     }
 }
 
+/// The sum of a column, in as many lanes as keep the adders busy.
+pub(super) fn sum_floats(values: &[f64]) -> f64 {
+    let mut lanes = [0.0; 16];
+    let (chunks, rest) = values.as_chunks::<16>();
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane += value;
+        }
+    }
+    rest.iter().chain(&lanes).sum()
+}
+
 #[derive(Debug, Default)]
 struct SumFloat {
     sums: Vec<f64>,
@@ -160,9 +171,8 @@ impl GroupStates for SumFloat {
         self.seen.note(&rows, total);
         let values = columns[0].as_primitive::<Float64Type>().values();
         let sums = self.sums.as_mut_slice();
-        if rows.is_one_group() {
-            let live = Float64Array::new(values.clone(), rows.validity());
-            sums[0] += compute::sum(&live).unwrap_or_default();
+        if rows.is_whole_column() {
+            sums[0] += sum_floats(values);
         } else {
             rows.for_each(values, |group, value| sums[group] += value);
         }

@@ -220,12 +220,9 @@ impl<W: Width> WideSums<W> {
         values: &[T],
         widen: impl Fn(T) -> W + Copy,
     ) {
-        if rows.is_one_group() {
-            rows.for_each_slice(values, |slice| {
-                let (low, carry) = W::sum(slice, widen);
-                self.add_one(0, low, carry);
-            });
-            return;
+        if rows.is_whole_column() {
+            let (low, carry) = W::sum(values, widen);
+            return self.add_one(0, low, carry);
         }
         let (low, carry) = (self.low.as_mut_slice(), &mut self.carry);
         rows.for_each(values, |group, value| {
