@@ -1,7 +1,9 @@
 //! The allocator of the process: mimalloc, told to keep the pages that it has.
 //! In: every allocation of the shell and the engine.
-//! Invariant: a page that was touched once stays with the process, because the first touch of a page costs 0.25 to
-//! 12 us, more than filling it; the engine's budget, not the allocator, is what bounds memory.
+//! Invariant: a page that was touched once stays with the process: its first touch costs 0.25 to 12 us, more than
+//! filling it. Five more runs of a query with 4 million groups: 150 page faults, against 5,500 with mimalloc's own
+//! delay and 20,000 to 28,000 where 1.5 s lie between the queries; the peak is the same. The engine's budget, not the
+//! allocator, is what bounds memory.
 //! Not here: arenas and their reuse, which are the engine's.
 
 use mimalloc::MiMalloc;

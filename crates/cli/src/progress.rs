@@ -1,5 +1,5 @@
 //! The progress bar: one line on the terminal of standard error while a query runs.
-//! In: the engine's snapshots. Out: `42% ████▌      12.3 M rows, 45.1 M rows/s, 1.2 M groups, 512 MB`.
+//! In: the engine's snapshots. Out: `42% ████░░░░░░  12.3 M rows, 45.1 M rows/s, 1.20 M groups, 512 MB`.
 //! Invariant: nothing is drawn where standard error is no terminal or before `DELAY`; the line is gone when the query
 //! is done and before any result is written to the same terminal; it never wraps.
 //! Not here: how progress is measured.
@@ -104,16 +104,11 @@ fn line(progress: &Progress, elapsed: Duration, width: usize) -> String {
     line.chars().take(width).collect()
 }
 
-/// ` 42% ████████▍           `, in eighths of a cell.
+/// ` 42% ████████░░░░░░░░░░░░`
 fn share_and_bar(share: f64) -> String {
-    const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-    let eighths = (share * (BAR_CELLS * 8) as f64) as usize;
-    let mut bar: String = std::iter::repeat_n('█', eighths / 8).collect();
-    if eighths / 8 < BAR_CELLS {
-        bar.push(EIGHTHS[eighths % 8]);
-        bar.extend(std::iter::repeat_n(' ', BAR_CELLS - eighths / 8 - 1));
-    }
-    format!("{:3}% {bar}", (share * 100.0) as u32)
+    let full = (share * BAR_CELLS as f64) as usize;
+    let (full, rest) = ("█".repeat(full), "░".repeat(BAR_CELLS - full));
+    format!("{:3}% {full}{rest}", (share * 100.0) as u32)
 }
 
 /// `999`, `1.23 k`, `45.6 M`: three digits and a unit of a thousand; ends with a blank where a unit may follow.
@@ -160,15 +155,34 @@ mod tests {
 
     #[test]
     fn the_bar_fills() {
-        assert_eq!(share_and_bar(0.0), format!("  0% {}", " ".repeat(20)));
+        assert_eq!(share_and_bar(0.0), format!("  0% {}", "░".repeat(20)));
         assert_eq!(
             share_and_bar(0.5),
-            format!(" 50% {}{}", "█".repeat(10), " ".repeat(10))
+            format!(" 50% {}{}", "█".repeat(10), "░".repeat(10))
         );
         assert_eq!(share_and_bar(1.0), format!("100% {}", "█".repeat(20)));
-        for permille in 0..=1000 {
-            let bar = share_and_bar(f64::from(permille) / 1000.0);
-            assert_eq!(bar.chars().count(), 25, "{permille}");
+    }
+
+    #[test]
+    fn the_line_never_wraps() {
+        let progress = Progress {
+            input_rows: 123_456_789,
+            input_share: Some(0.42),
+            groups: 1_200_000,
+            memory_bytes: 512_000_000,
+            spilled_bytes: 1_000_000_000,
+            ..Progress::default()
+        };
+        let second = Duration::from_secs(1);
+        let whole = " 42% ████████░░░░░░░░░░░░  123 M rows, 123 M rows/s, 1.20 M groups, 512 MB, 1.00 GB on disk";
+        assert_eq!(line(&progress, second, 200), whole);
+        for width in 0..200 {
+            let line = line(&progress, second, width);
+            assert!(
+                whole.starts_with(&line) && line.chars().count() <= width,
+                "{width}: {line}"
+            );
         }
+        assert_eq!(line(&Progress::default(), second, 80), "1.0 s");
     }
 }

@@ -36,7 +36,7 @@ fn a_misspelt_table_is_named() {
 #[test]
 fn a_syntax_error_has_a_place() {
     check(
-        &["SELECT 1,\n  FROM numbers(3)"],
+        &["SELECT 1 +\n  FROM numbers(3)"],
         1,
         &["line 2", "   2 |   FROM numbers(3)"],
     );

@@ -38,7 +38,7 @@ fn json() {
     let expected = "[{\"id\":1,\"name\":\"plain\",\"x\":1.5,\"flag\":true},\n\
         {\"id\":2,\"name\":null,\"x\":null,\"flag\":false},\n\
         {\"id\":3,\"name\":\"\",\"x\":-0.25,\"flag\":null},\n\
-        {\"id\":4,\"name\":\"a,\\\"b\\\"|c\",\"x\":1e300,\"flag\":true}]\n";
+        {\"id\":4,\"name\":\"a,\\\"b\\\"|c\",\"x\":1.0e300,\"flag\":true}]\n";
     check("json", MIXED, expected);
     check("json", "SELECT 1 AS a WHERE false", "[]\n");
 }

@@ -102,7 +102,10 @@ fn an_interrupt_ends_a_shell_that_waits_for_input() {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
+    let mut child = command.spawn().unwrap();
+    // Held, so that the input does not end before the signal is seen.
+    let _stdin = child.stdin.take();
     std::thread::sleep(Duration::from_millis(500));
-    assert_eq!(stop(child, libc::SIGINT).status.code(), Some(130));
+    send(&mut child, libc::SIGINT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }
