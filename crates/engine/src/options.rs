@@ -13,6 +13,9 @@ use std::str::FromStr;
 use datafusion::common::DataFusionError;
 use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 
+use grouse_groupby::runtime::topology;
+use grouse_groupby::{Sizes, TableKind};
+
 use crate::error::Error;
 use crate::memory::machine_memory_bytes;
 
@@ -35,6 +38,10 @@ pub struct SessionOptions {
     pub batch_size: usize,
     /// Which operator groups.
     pub group_by_operator: GroupByOperator,
+    /// Which key table groups.
+    pub group_by_table: TableKind,
+    /// When key tables are emptied, skipped and split.
+    pub group_by_sizes: GroupBySizes,
     /// Region of `s3://` buckets; `None` = as the AWS environment variables say.
     pub s3_region: Option<String>,
     /// Address of an S3 server other than AWS, for example `http://localhost:9000`.
@@ -49,6 +56,8 @@ impl Default for SessionOptions {
             temp_directory: None,
             batch_size: BATCH_SIZE_DEFAULT_ROWS,
             group_by_operator: GroupByOperator::Grouse,
+            group_by_table: TableKind::Auto,
+            group_by_sizes: GroupBySizes::Machine,
             s3_region: None,
             s3_endpoint: None,
         }
@@ -83,6 +92,54 @@ impl FromStr for GroupByOperator {
             _ => Err("must be 'grouse' or 'host'".to_string()),
         }
     }
+}
+
+/// The sizes that steer our operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupBySizes {
+    /// As the machine's caches suggest.
+    Machine,
+    /// So small that a few hundred rows take every path.
+    Tiny,
+}
+
+impl GroupBySizes {
+    /// The sizes for `workers` workers.
+    pub fn sizes(self, workers: usize) -> Sizes {
+        match self {
+            GroupBySizes::Machine => Sizes::for_machine(workers, topology::l2_bytes()),
+            GroupBySizes::Tiny => Sizes::tiny(),
+        }
+    }
+}
+
+/// Names of the key tables.
+const TABLES: &[(&str, TableKind)] = &[
+    ("auto", TableKind::Auto),
+    ("direct", TableKind::Direct),
+    ("packed", TableKind::Packed),
+    ("bytes", TableKind::Bytes),
+    ("row", TableKind::Row),
+];
+
+/// Names of the sizes.
+const SIZES: &[(&str, GroupBySizes)] = &[
+    ("machine", GroupBySizes::Machine),
+    ("tiny", GroupBySizes::Tiny),
+];
+
+fn name_of<T: PartialEq>(names: &[(&str, T)], value: &T) -> Option<String> {
+    let found = names.iter().find(|(_, known)| known == value);
+    found.map(|(name, _)| (*name).to_string())
+}
+
+fn parse_name<T: Copy>(names: &[(&str, T)], text: &str) -> Result<T, String> {
+    let text = text.to_ascii_lowercase();
+    let found = names.iter().find(|(name, _)| *name == text);
+    found.map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<_> = names.iter().map(|(name, _)| *name).collect();
+        format!("must be one of {}", names.join(", "))
+    })
 }
 
 /// Who an option is for: tests' options are hidden from help and documentation.
@@ -206,6 +263,30 @@ pub const OPTIONS: &[OptionSpec] = &[
         get: |options| Some(options.group_by_operator.to_string()),
         set: |options, text| {
             options.group_by_operator = text.to_ascii_lowercase().parse()?;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "group_by_table",
+        value: "auto|direct|packed|bytes|row",
+        default: "auto",
+        doc: "Which key table groups, where the key types allow it.",
+        audience: Audience::Test,
+        get: |options| name_of(TABLES, &options.group_by_table),
+        set: |options, text| {
+            options.group_by_table = parse_name(TABLES, text)?;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "group_by_sizes",
+        value: "machine|tiny",
+        default: "machine",
+        doc: "When key tables are emptied, skipped and split; tiny makes small inputs take every path.",
+        audience: Audience::Test,
+        get: |options| name_of(SIZES, &options.group_by_sizes),
+        set: |options, text| {
+            options.group_by_sizes = parse_name(SIZES, text)?;
             Ok(())
         },
     },
@@ -422,6 +503,8 @@ mod tests {
                 "N" | "ROWS" => "7",
                 "SIZE" => "7",
                 "grouse|host" => "host",
+                "auto|direct|packed|bytes|row" => "row",
+                "machine|tiny" => "tiny",
                 _ => "x",
             };
             options.set(spec.name, sample).unwrap();

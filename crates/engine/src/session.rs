@@ -28,6 +28,7 @@ use crate::host;
 use crate::memory::SessionPool;
 use crate::numbers;
 use crate::options::SessionOptions;
+use crate::plan::GroupByRule;
 use crate::query::Query;
 use crate::scan::call::function_names;
 use crate::scan::files::FileTables;
@@ -317,7 +318,7 @@ fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
 /// Our physical optimizer rules; they run directly before the host's `EnsureRequirements`, so that no exchange is
 /// planned below an operator of ours.
 fn operator_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    Vec::new()
+    vec![Arc::new(GroupByRule)]
 }
 
 /// The host's rule that plans exchanges and sorts.

@@ -99,6 +99,11 @@ impl Build {
         &self.counters
     }
 
+    /// Groups in the table now; all of them are different.
+    pub fn groups(&self) -> usize {
+        self.len()
+    }
+
     /// Takes a batch in.
     pub fn push(&mut self, batch: &Batch) -> Result<()> {
         if batch.rows == 0 {

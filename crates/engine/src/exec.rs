@@ -1,0 +1,25 @@
+//! GroupByExec: the operator as a node of the host's plan.
+//!
+//! ```text
+//! node (immutable) -> run (one per execution) -> worker: sources -> program -> Build -> Merge -> outlet -> streams
+//! ```
+//!
+//! In: the streams of one input plan. Out: as many streams as workers, or one where there is no GROUP BY.
+//! Invariant: the node never changes; whatever an execution changes lives in its run and ends with its last stream.
+//! Not here: which aggregations it takes over (plan.rs), the algorithm (`grouse_groupby`).
+
+mod program;
+mod source;
+mod worker;
+mod outlet;
+mod memory;
+mod metrics;
+mod run;
+mod order;
+mod node;
+
+pub use node::GroupByExec;
+pub(crate) use node::{Replaced, Tuning};
+
+/// The operator's name in plans, metrics and errors.
+pub const NAME: &str = "GroupByExec";

@@ -1,0 +1,241 @@
+//! What EXPLAIN ANALYZE says about the operator.
+//!
+//! In: the counters of each worker. Out: the host's metrics.
+//! Invariant: a worker writes only its own metrics; the host adds them up when it shows them.
+//! Not here: what the counters mean (`grouse_groupby::runtime::Counters`).
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use datafusion::physical_plan::metrics::{
+    Count, CustomMetricValue, ExecutionPlanMetricsSet, Gauge, MetricBuilder, MetricValue, Time,
+};
+use grouse_groupby::runtime::Counters;
+use parking_lot::Mutex;
+
+/// The metrics of one worker.
+pub(super) struct WorkerMetrics {
+    rows_in: Count,
+    groups_out: Count,
+    rows_out: Count,
+    set: ExecutionPlanMetricsSet,
+    worker: usize,
+}
+
+impl WorkerMetrics {
+    /// Registers the metrics that change while the query runs.
+    pub fn new(set: &ExecutionPlanMetricsSet, worker: usize) -> WorkerMetrics {
+        WorkerMetrics {
+            rows_in: MetricBuilder::new(set).counter("rows_in", worker),
+            groups_out: MetricBuilder::new(set).counter("groups_out", worker),
+            rows_out: MetricBuilder::new(set).output_rows(worker),
+            set: set.clone(),
+            worker,
+        }
+    }
+
+    /// Rows came in.
+    pub fn rows_in(&self, rows: usize) {
+        self.rows_in.add(rows);
+    }
+
+    /// Groups are finished.
+    pub fn groups_out(&self, groups: usize) {
+        self.groups_out.add(groups);
+        self.rows_out.add(groups);
+    }
+
+    /// What a worker's build phase counted.
+    pub fn built(&self, counters: &Counters) {
+        self.time(
+            "build_time",
+            counters.hash_ns + counters.assign_ns + counters.update_ns + counters.partition_ns,
+        );
+        self.time("hash_time", counters.hash_ns);
+        self.time("assign_time", counters.assign_ns);
+        self.time("update_time", counters.update_ns);
+        self.time("partition_time", counters.partition_ns);
+        self.count("blocks", counters.blocks);
+        self.count("flushes", counters.flushes);
+        self.count("rows_bypassed", counters.bypassed_rows);
+        self.count("ranges_widened", counters.widened);
+        self.gauge("build_bytes_peak", counters.bytes_peak);
+        self.custom("table", Tables::new(&counters.kinds));
+        self.custom(
+            "probes_per_row",
+            Mean::new(counters.probes, counters.looked_up),
+        );
+    }
+
+    /// What a worker's merge phase counted.
+    pub fn merged(&self, counters: &Counters) {
+        self.time("merge_time", counters.merge_ns);
+        self.time("emit_time", counters.emit_ns);
+        self.gauge("merge_bytes_peak", counters.bytes_peak);
+        self.custom(
+            "probes_per_row",
+            Mean::new(counters.probes, counters.looked_up),
+        );
+    }
+
+    /// How the merge was cut; one worker says it for all.
+    pub fn cut(&self, partitions: usize, tasks: usize) {
+        self.gauge("partitions", partitions as u64);
+        self.gauge("merge_tasks", tasks as u64);
+    }
+
+    fn time(&self, name: &'static str, ns: u64) {
+        let time: Time = MetricBuilder::new(&self.set).subset_time(name, self.worker);
+        time.add_duration(Duration::from_nanos(ns));
+    }
+
+    fn count(&self, name: &'static str, value: u64) {
+        MetricBuilder::new(&self.set)
+            .counter(name, self.worker)
+            .add(value as usize);
+    }
+
+    fn gauge(&self, name: &'static str, value: u64) {
+        let gauge: Gauge = MetricBuilder::new(&self.set).gauge(name, self.worker);
+        gauge.set(value as usize);
+    }
+
+    fn custom(&self, name: &'static str, value: impl CustomMetricValue + 'static) {
+        let value = MetricValue::Custom {
+            name: name.into(),
+            value: Arc::new(value),
+        };
+        MetricBuilder::new(&self.set)
+            .with_partition(self.worker)
+            .build(value);
+    }
+}
+
+/// Which key tables the workers used, in order: `direct > packed` means that one was left for the other.
+#[derive(Debug, Default)]
+struct Tables(Mutex<Vec<Used>>);
+
+/// One sequence of tables, and how many workers had it.
+#[derive(Debug, Clone, PartialEq)]
+struct Used {
+    kinds: Vec<&'static str>,
+    workers: usize,
+}
+
+impl Tables {
+    fn new(kinds: &[&'static str]) -> Tables {
+        Tables(Mutex::new(vec![Used {
+            kinds: kinds.to_vec(),
+            workers: 1,
+        }]))
+    }
+}
+
+impl fmt::Display for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let used = self.0.lock();
+        for (at, Used { kinds, workers }) in used.iter().enumerate() {
+            let separator = if at == 0 { "" } else { ", " };
+            write!(f, "{separator}{} ({workers})", kinds.join(" > "))?;
+        }
+        Ok(())
+    }
+}
+
+impl CustomMetricValue for Tables {
+    fn new_empty(&self) -> Arc<dyn CustomMetricValue> {
+        Arc::new(Tables::default())
+    }
+
+    fn aggregate(&self, other: Arc<dyn CustomMetricValue>) {
+        let Some(other) = other.as_any().downcast_ref::<Tables>() else {
+            return;
+        };
+        let others = other.0.lock().clone();
+        let mut own = self.0.lock();
+        for one in others {
+            match own.iter_mut().find(|used| used.kinds == one.kinds) {
+                Some(same) => same.workers += one.workers,
+                None => own.push(one),
+            }
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_eq(&self, other: &Arc<dyn CustomMetricValue>) -> bool {
+        let Some(other) = other.as_any().downcast_ref::<Tables>() else {
+            return false;
+        };
+        let others = other.0.lock().clone();
+        *self.0.lock() == others
+    }
+}
+
+/// A mean over all workers.
+#[derive(Debug, Default)]
+struct Mean(Mutex<(u64, u64)>);
+
+impl Mean {
+    fn new(sum: u64, count: u64) -> Mean {
+        Mean(Mutex::new((sum, count)))
+    }
+}
+
+impl fmt::Display for Mean {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self.0.lock() {
+            (_, 0) => f.write_str("0"),
+            (sum, count) => write!(f, "{:.2}", sum as f64 / count as f64),
+        }
+    }
+}
+
+impl CustomMetricValue for Mean {
+    fn new_empty(&self) -> Arc<dyn CustomMetricValue> {
+        Arc::new(Mean::default())
+    }
+
+    fn aggregate(&self, other: Arc<dyn CustomMetricValue>) {
+        let Some(other) = other.as_any().downcast_ref::<Mean>() else {
+            return;
+        };
+        let (sum, count) = *other.0.lock();
+        let mut own = self.0.lock();
+        own.0 += sum;
+        own.1 += count;
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_eq(&self, other: &Arc<dyn CustomMetricValue>) -> bool {
+        let Some(other) = other.as_any().downcast_ref::<Mean>() else {
+            return false;
+        };
+        let others = *other.0.lock();
+        *self.0.lock() == others
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_and_means_add_up_over_workers() {
+        let tables = Tables::new(&["direct", "packed"]);
+        tables.aggregate(Arc::new(Tables::new(&["direct"])));
+        tables.aggregate(Arc::new(Tables::new(&["direct", "packed"])));
+        assert_eq!(tables.to_string(), "direct > packed (2), direct (1)");
+        let mean = Mean::new(3, 2);
+        mean.aggregate(Arc::new(Mean::new(3, 4)));
+        assert_eq!(mean.to_string(), "1.00");
+        assert_eq!(Mean::default().to_string(), "0");
+    }
+}

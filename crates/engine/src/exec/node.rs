@@ -1,0 +1,393 @@
+//! The immutable node: what to compute, for which input, and what the host may know about the result.
+//!
+//! In: the host's own description of the aggregation (an `AggregateExec` in one stage, which is never executed).
+//! Out: schema, properties, requirements, statistics and filters as the host's node has them, but no exchange.
+//! Invariant: everything that depends on the input is computed anew with each input, so that rules may replace children
+//! in any order and as often as they like.
+//! Not here: executing (run.rs), text (explain.rs).
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, Statistics, internal_err};
+use datafusion::config::ConfigOptions;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::equivalence::{EquivalenceProperties, ProjectionMapping};
+use datafusion::physical_expr::{Distribution, OrderingRequirements, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use datafusion::physical_plan::coop::cooperative;
+use datafusion::physical_plan::execution_plan::{
+    CardinalityEffect, ChildrenPropertiesMode, EmissionType, EvaluationType,
+    ReplaceChildrenOptions, SchedulingType,
+};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
+};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::{
+    ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
+    InputDistributionRequirements, PlanProperties, StatisticsArgs,
+};
+use grouse_groupby::{Sizes, TableKind};
+use parking_lot::Mutex;
+
+use super::NAME;
+use super::memory::PoolBudget;
+use super::order::{Feed, fit};
+use super::outlet::Outlet;
+use super::program::Program;
+use super::run::{Output, Run};
+use super::source::{Sources, readers};
+use super::worker::{Meeting, Shared};
+use crate::explain;
+
+/// How a node runs, whatever it computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tuning {
+    /// Workers of a run.
+    pub workers: usize,
+    /// Which key table; anything but the automatic choice is for tests.
+    pub table: TableKind,
+    /// When tables are emptied, skipped and split.
+    pub sizes: Sizes,
+}
+
+/// GROUP BY, by our own operator.
+#[derive(Debug)]
+pub struct GroupByExec {
+    described: Arc<AggregateExec>,
+    aggregates: Vec<Arc<AggregateFunctionExpr>>,
+    feed: Feed,
+    schema: SchemaRef,
+    tuning: Tuning,
+    program: Arc<Program>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+    generation: Mutex<Option<Generation>>,
+}
+
+/// A run of which some partitions are not executed yet.
+#[derive(Debug)]
+struct Generation {
+    run: Arc<Run>,
+    executed: Vec<bool>,
+}
+
+impl GroupByExec {
+    /// Takes over from a pair of the host's nodes or from a single one; fails where the algorithm cannot.
+    pub(crate) fn replacing(pair: &Replaced<'_>, tuning: Tuning) -> Result<GroupByExec> {
+        let first = pair.first;
+        let described = AggregateExec::try_new(
+            AggregateMode::Single,
+            first.group_expr().clone(),
+            first.aggr_expr().to_vec(),
+            first.filter_expr().to_vec(),
+            Arc::clone(first.input()),
+            first.input_schema(),
+        )?;
+        let described = described.with_limit_options(pair.last.limit_options());
+        GroupByExec::over(Arc::new(described), pair.last.schema(), tuning)
+    }
+
+    fn over(
+        described: Arc<AggregateExec>,
+        schema: SchemaRef,
+        tuning: Tuning,
+    ) -> Result<GroupByExec> {
+        let fitted = fit(&described)?;
+        let program = Program::new(&described, &fitted.aggregates, &schema, tuning)?;
+        let properties = properties(&described, &schema, tuning.workers)?;
+        Ok(GroupByExec {
+            described,
+            aggregates: fitted.aggregates,
+            feed: fitted.feed,
+            schema,
+            tuning,
+            program: Arc::new(program),
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+            generation: Mutex::new(None),
+        })
+    }
+
+    /// The keys and grouping sets.
+    pub fn group_by(&self) -> &PhysicalGroupBy {
+        self.described.group_expr()
+    }
+
+    /// The aggregates as they run.
+    pub fn aggregates(&self) -> &[Arc<AggregateFunctionExpr>] {
+        &self.aggregates
+    }
+
+    /// The FILTER of each aggregate.
+    pub fn filters(&self) -> &[Option<Arc<dyn PhysicalExpr>>] {
+        self.described.filter_expr()
+    }
+
+    /// Which aggregates have native states; the others keep theirs in the host's accumulators.
+    pub fn native(&self) -> &[bool] {
+        self.program.native()
+    }
+
+    /// Workers of a run.
+    pub fn workers(&self) -> usize {
+        self.tuning.workers
+    }
+
+    /// The key table that rows meet first.
+    pub fn table(&self) -> &'static str {
+        self.program.spec.keys.kind()
+    }
+
+    /// Groups after which a run needs no further input.
+    pub fn limit(&self) -> Option<usize> {
+        let limited = self
+            .described
+            .limit_options()
+            .filter(|limit| limit.descending().is_none());
+        limited
+            .filter(|_| self.aggregates.is_empty())
+            .map(|limit| limit.limit())
+    }
+
+    fn new_run(&self, context: &Arc<TaskContext>) -> Run {
+        let input = self.described.input();
+        let partitions = input.output_partitioning().partition_count();
+        let workers = readers(partitions, self.tuning.workers, self.feed);
+        let streams = self.properties.output_partitioning().partition_count();
+        let shared = Shared {
+            program: Arc::clone(&self.program),
+            sources: Sources::new(Arc::clone(input), Arc::clone(context), workers, self.feed),
+            outlet: Outlet::new(workers, streams),
+            budget: PoolBudget::new(context),
+            metrics: self.metrics.clone(),
+            rows_max: context.session_config().batch_size(),
+            groups_enough: self.limit(),
+            meeting: Meeting::new(workers),
+        };
+        Run::new(shared, workers)
+    }
+
+    /// The run that `partition` belongs to: each run serves every partition once.
+    fn run_of(&self, partition: usize, context: &Arc<TaskContext>) -> Arc<Run> {
+        let mut generation = self.generation.lock();
+        let current = generation
+            .take()
+            .filter(|current| !current.executed[partition]);
+        let mut current = current.unwrap_or_else(|| Generation {
+            run: Arc::new(self.new_run(context)),
+            executed: vec![false; self.properties.output_partitioning().partition_count()],
+        });
+        current.executed[partition] = true;
+        let run = Arc::clone(&current.run);
+        if current.executed.contains(&false) {
+            *generation = Some(current);
+        }
+        run
+    }
+}
+
+/// The host's nodes that one node of ours replaces.
+pub(crate) struct Replaced<'a> {
+    /// The node that reads rows.
+    pub first: &'a AggregateExec,
+    /// The node that yields results; the same one where there is no partial stage.
+    pub last: &'a AggregateExec,
+}
+
+/// What the host may rely on.
+fn properties(
+    described: &Arc<AggregateExec>,
+    schema: &SchemaRef,
+    workers: usize,
+) -> Result<PlanProperties> {
+    let group_by = described.group_expr();
+    let global = group_by.is_true_no_grouping();
+    let input = described.input();
+    let equivalences = if group_by.has_grouping_set() {
+        // Keys are NULL in some rows: nothing that held for the input's columns holds for them.
+        EquivalenceProperties::new(Arc::clone(schema))
+    } else {
+        let mapping = ProjectionMapping::try_new(group_by.expr().to_vec(), &input.schema())?;
+        let host = AggregateExec::compute_properties(
+            input,
+            Arc::clone(schema),
+            &mapping,
+            global,
+            described.mode(),
+            described.input_order_mode(),
+            described.aggr_expr(),
+        )?;
+        let mut equivalences = host.equivalence_properties().clone();
+        if !global {
+            equivalences.clear_orderings();
+            equivalences.clear_per_partition_constants();
+        }
+        equivalences
+    };
+    let partitions = if global { 1 } else { workers };
+    let partitioning = Partitioning::UnknownPartitioning(partitions);
+    Ok(PlanProperties::new(
+        equivalences,
+        partitioning,
+        EmissionType::Final,
+        input.boundedness(),
+    )
+    .with_evaluation_type(EvaluationType::Eager)
+    .with_scheduling_type(SchedulingType::Cooperative))
+}
+
+impl DisplayAs for GroupByExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        explain::group_by(self, format, f)
+    }
+}
+
+impl ExecutionPlan for GroupByExec {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![self.described.input()]
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        InputDistributionRequirements::new(vec![Distribution::UnspecifiedDistribution])
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        // Workers share streams; an exchange would only copy rows.
+        vec![false]
+    }
+
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        self.described.required_input_ordering()
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::LowerEqual
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        self.described.apply_expressions(f)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let keeps = options.children_properties == ChildrenPropertiesMode::Keep;
+        let described = Arc::clone(&self.described).replace_children(children, options)?;
+        let Some(described) = described.downcast_ref::<AggregateExec>().cloned() else {
+            return internal_err!("{NAME}: the host's node became another one");
+        };
+        let described = Arc::new(described);
+        if !keeps {
+            return Ok(Arc::new(GroupByExec::over(
+                described,
+                Arc::clone(&self.schema),
+                self.tuning,
+            )?));
+        }
+        Ok(Arc::new(GroupByExec {
+            described,
+            aggregates: self.aggregates.clone(),
+            feed: self.feed,
+            schema: Arc::clone(&self.schema),
+            tuning: self.tuning,
+            program: Arc::clone(&self.program),
+            properties: Arc::clone(&self.properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+            generation: Mutex::new(None),
+        }))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(
+            children,
+            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
+        )
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let partitions = self.properties.output_partitioning().partition_count();
+        if partition >= partitions {
+            return internal_err!(
+                "{NAME} has {partitions} partitions, number {partition} was asked for"
+            );
+        }
+        let run = self.run_of(partition, &context);
+        Ok(Box::pin(cooperative(Output::new(
+            run,
+            Arc::clone(&self.schema),
+            partition,
+        ))))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn child_stats_requests(&self, _partition: Option<usize>) -> Vec<ChildStats> {
+        // Our partitions are not the input's.
+        vec![ChildStats::At(None)]
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        input: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        if args.partition().is_some() && !self.group_by().is_true_no_grouping() {
+            return Ok(Arc::new(Statistics::new_unknown(&self.schema)));
+        }
+        self.described.statistics_from_inputs(input, args)
+    }
+
+    fn gather_filters_for_pushdown(
+        &self,
+        phase: FilterPushdownPhase,
+        parent_filters: Vec<Arc<dyn PhysicalExpr>>,
+        config: &ConfigOptions,
+    ) -> Result<FilterDescription> {
+        self.described
+            .gather_filters_for_pushdown(phase, parent_filters, config)
+    }
+
+    fn handle_child_pushdown_result(
+        &self,
+        _phase: FilterPushdownPhase,
+        child_pushdown_result: ChildPushdownResult,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
+        Ok(FilterPushdownPropagation::if_any(child_pushdown_result))
+    }
+}

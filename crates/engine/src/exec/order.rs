@@ -1,0 +1,93 @@
+//! What the order of the input's streams means for aggregates with ORDER BY.
+//!
+//! In: aggregates as planned, the order that the input has by now. Out: aggregates that make use of it, and whether any
+//! relies on it.
+//! Invariant: computed anew whenever the input changes, so that no aggregate relies on an order that a later rule took.
+//! Not here: asking for an order (the host's description of the aggregation does, see `required_input_ordering`).
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::plan_datafusion_err;
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_plan::ExecutionPlanProperties;
+use datafusion::physical_plan::aggregates::AggregateExec;
+
+/// How rows have to reach the builds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Feed {
+    /// In any way: workers help each other out.
+    Any,
+    /// Each stream to a build of its own, in its order.
+    InOrder,
+}
+
+/// The aggregates of one plan, fitted to the order of its input.
+pub(super) struct Fitted {
+    /// In output order.
+    pub aggregates: Vec<Arc<AggregateFunctionExpr>>,
+    /// How rows have to reach them.
+    pub feed: Feed,
+}
+
+/// Fits the aggregates of `described` to the order that its input has.
+pub(super) fn fit(described: &AggregateExec) -> Result<Fitted> {
+    let mut feed = Feed::Any;
+    let mut aggregates = Vec::with_capacity(described.aggr_expr().len());
+    for aggregate in described.aggr_expr() {
+        let (aggregate, relies) = fit_one(aggregate, described)?;
+        if relies {
+            feed = Feed::InOrder;
+        }
+        aggregates.push(aggregate);
+    }
+    // `array_agg(x)` over a sorted subquery: no order is promised, yet people expect it.
+    let sorted = described.input().output_ordering().is_some();
+    if sorted && aggregates.iter().any(|aggregate| collects(aggregate)) {
+        feed = Feed::InOrder;
+    }
+    Ok(Fitted { aggregates, feed })
+}
+
+/// The aggregate as it runs on this input, and whether it relies on the input's order.
+fn fit_one(
+    aggregate: &Arc<AggregateFunctionExpr>,
+    described: &AggregateExec,
+) -> Result<(Arc<AggregateFunctionExpr>, bool)> {
+    let wanted = aggregate.order_bys();
+    let as_is = Arc::clone(aggregate);
+    match aggregate.order_sensitivity() {
+        AggregateOrderSensitivity::Insensitive => return Ok((as_is, false)),
+        AggregateOrderSensitivity::HardRequirement => return Ok((as_is, true)),
+        AggregateOrderSensitivity::SoftRequirement | AggregateOrderSensitivity::Beneficial => {}
+    }
+    let input = described.input().equivalence_properties();
+    let given = input.ordering_satisfy(wanted.iter().cloned())?;
+    let reverse = wanted.iter().map(|key| key.reverse());
+    let (fitted, satisfied) = if given {
+        (as_is, true)
+    } else if input.ordering_satisfy(reverse)? {
+        (aggregate.reverse_expr().map_or(as_is, Arc::new), true)
+    } else {
+        (as_is, false)
+    };
+    let name = fitted.name().to_string();
+    let fitted = fitted.with_beneficial_ordering(satisfied)?;
+    let missing =
+        || plan_datafusion_err!("{name} does not say how it makes use of its input's order");
+    Ok((Arc::new(fitted.ok_or_else(missing)?), satisfied))
+}
+
+/// True for aggregates whose result shows the order in which rows came.
+fn collects(aggregate: &AggregateFunctionExpr) -> bool {
+    const COLLECTING: [&str; 6] = [
+        "array_agg",
+        "string_agg",
+        "first_value",
+        "last_value",
+        "nth_value",
+        "any_value",
+    ];
+    COLLECTING.contains(&aggregate.fun().name())
+}

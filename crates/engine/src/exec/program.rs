@@ -1,0 +1,363 @@
+//! What a worker evaluates on each batch, decided once per plan.
+//!
+//! In: the host's description of an aggregation. Out: a `Spec` for the algorithm, and batches of keys and arguments.
+//! Invariant: an expression that occurs several times is evaluated once per batch, unless it is volatile.
+//! Not here: who calls it (worker.rs), types that the algorithm does not know (it says so when the plan is made).
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array,
+    new_null_array,
+};
+use datafusion::arrow::compute::{cast, prep_null_mask_filter};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use datafusion::common::Result;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
+use grouse_groupby::emit::Emitted;
+use grouse_groupby::states::Aggregate;
+use grouse_groupby::{Arguments, Batch, Spec};
+
+use super::memory::to_host;
+use super::node::Tuning;
+use crate::native::{Native, native};
+use crate::udaf::{Grouping, HostAggregate, Stages};
+
+/// The expressions of one group-by and what they are for.
+pub(super) struct Program {
+    /// What the algorithm needs to know.
+    pub spec: Arc<Spec>,
+    schema: SchemaRef,
+    expressions: Vec<Arc<dyn PhysicalExpr>>,
+    keys: Vec<Key>,
+    sets: Vec<Set>,
+    arguments: Vec<Inputs>,
+    input: SchemaRef,
+    native: Vec<bool>,
+}
+
+/// One key column.
+struct Key {
+    expression: usize,
+    /// The type as the algorithm groups by it.
+    data_type: DataType,
+}
+
+/// One grouping set; a plain GROUP BY is one without an id.
+struct Set {
+    /// Keys that are NULL in this set.
+    absent: Vec<bool>,
+    /// The value of the column that tells sets apart.
+    id: Option<u64>,
+}
+
+/// Where one aggregate's inputs are among the expressions.
+struct Inputs {
+    columns: Vec<usize>,
+    filter: Option<usize>,
+}
+
+impl Program {
+    /// Lowers `described`; fails where a type has no place in the algorithm.
+    pub fn new(
+        described: &AggregateExec,
+        aggregates: &[Arc<AggregateFunctionExpr>],
+        schema: &SchemaRef,
+        tuning: Tuning,
+    ) -> Result<Program> {
+        let input = described.input().schema();
+        let group_by = described.group_expr();
+        let grouping = if group_by.is_true_no_grouping() {
+            Grouping::Keyless
+        } else {
+            Grouping::Keyed
+        };
+        let mut expressions = Expressions::default();
+        let keys = group_by
+            .expr()
+            .iter()
+            .zip(schema.fields())
+            .map(|((expression, _), field)| Key {
+                expression: expressions.place(expression),
+                data_type: plain(field.data_type()),
+            })
+            .collect();
+        let mut arguments = Vec::with_capacity(aggregates.len());
+        let mut states: Vec<Arc<dyn Aggregate>> = Vec::with_capacity(aggregates.len());
+        let mut is_native = Vec::with_capacity(aggregates.len());
+        let planned = described.aggr_expr().iter().zip(described.filter_expr());
+        for (updating, (merging, filter)) in aggregates.iter().zip(planned) {
+            let lowered = lower(&Stages { updating, merging }, &input, grouping)?;
+            arguments.push(Inputs {
+                columns: lowered
+                    .columns
+                    .iter()
+                    .map(|column| expressions.place(column))
+                    .collect(),
+                filter: filter.as_ref().map(|filter| expressions.place(filter)),
+            });
+            is_native.push(lowered.is_native);
+            states.push(lowered.aggregate);
+        }
+        let key_fields: Vec<FieldRef> = schema.fields()[..group_by.num_group_exprs()]
+            .iter()
+            .map(|field| {
+                Arc::new(Field::new(
+                    field.name(),
+                    plain(field.data_type()),
+                    field.is_nullable(),
+                ))
+            })
+            .collect();
+        let spec = Spec::new(&key_fields, states, tuning.table, tuning.sizes).map_err(to_host)?;
+        Ok(Program {
+            spec: Arc::new(spec),
+            schema: Arc::clone(schema),
+            expressions: expressions.0,
+            keys,
+            sets: sets(group_by),
+            arguments,
+            input,
+            native: is_native,
+        })
+    }
+
+    /// Which aggregates have native states, in output order.
+    pub fn native(&self) -> &[bool] {
+        &self.native
+    }
+
+    /// Evaluates everything on `batch`: one batch of keys and arguments per grouping set.
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<Vec<Batch>> {
+        let rows = batch.num_rows();
+        let values = self
+            .expressions
+            .iter()
+            .map(|expression| expression.evaluate(batch)?.into_array(rows))
+            .collect::<Result<Vec<_>>>()?;
+        let keys = self
+            .keys
+            .iter()
+            .map(|key| as_type(&values[key.expression], &key.data_type))
+            .collect::<Result<Vec<_>>>()?;
+        let arguments = self
+            .arguments
+            .iter()
+            .map(|inputs| inputs.of(&values))
+            .collect::<Result<Vec<_>>>()?;
+        self.sets
+            .iter()
+            .map(|set| {
+                Ok(Batch::new(
+                    rows,
+                    self.keys_of(set, &keys, rows)?,
+                    arguments.clone(),
+                ))
+            })
+            .collect()
+    }
+
+    /// One row per grouping set without keys, seen by no aggregate: such a set has its row for empty input too.
+    pub fn grand_totals(&self) -> Result<Vec<Batch>> {
+        let nothing = Some(BooleanArray::from(vec![false]));
+        let mut batches = Vec::new();
+        for set in self
+            .sets
+            .iter()
+            .filter(|set| set.id.is_some() && set.absent.iter().all(|absent| *absent))
+        {
+            let arguments = self
+                .arguments
+                .iter()
+                .map(|inputs| {
+                    let columns = inputs
+                        .columns
+                        .iter()
+                        .map(|at| {
+                            Ok(new_null_array(
+                                &self.expressions[*at].data_type(&self.input)?,
+                                1,
+                            ))
+                        })
+                        .collect::<Result<_>>()?;
+                    Ok(Arguments {
+                        columns,
+                        filter: nothing.clone(),
+                    })
+                })
+                .collect::<Result<_>>()?;
+            let keys: Vec<_> = self
+                .keys
+                .iter()
+                .map(|key| new_null_array(&key.data_type, 1))
+                .collect();
+            batches.push(Batch::new(1, self.keys_of(set, &keys, 1)?, arguments));
+        }
+        Ok(batches)
+    }
+
+    fn keys_of(&self, set: &Set, keys: &[ArrayRef], rows: usize) -> Result<Vec<ArrayRef>> {
+        let mut columns: Vec<_> = keys
+            .iter()
+            .zip(&set.absent)
+            .map(|(key, absent)| {
+                if *absent {
+                    new_null_array(key.data_type(), rows)
+                } else {
+                    Arc::clone(key)
+                }
+            })
+            .collect();
+        if let Some(id) = set.id {
+            let ids: ArrayRef = Arc::new(UInt64Array::from_value(id, rows));
+            columns.push(as_type(
+                &ids,
+                self.schema.field(self.keys.len()).data_type(),
+            )?);
+        }
+        Ok(columns)
+    }
+
+    /// Finished groups as a batch of the output's schema.
+    pub fn output(&self, emitted: Emitted) -> Result<RecordBatch> {
+        let columns = emitted
+            .columns
+            .iter()
+            .zip(self.schema.fields())
+            .map(|(column, field)| as_type(column, field.data_type()))
+            .collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(emitted.rows));
+        Ok(RecordBatch::try_new_with_options(
+            Arc::clone(&self.schema),
+            columns,
+            &options,
+        )?)
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Program")
+            .field("expressions", &self.expressions)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Inputs {
+    fn of(&self, values: &[ArrayRef]) -> Result<Arguments> {
+        let columns = self
+            .columns
+            .iter()
+            .map(|at| Arc::clone(&values[*at]))
+            .collect();
+        let filter = self.filter.map(|at| {
+            let truths = values[at].as_boolean();
+            if truths.null_count() > 0 {
+                prep_null_mask_filter(truths)
+            } else {
+                truths.clone()
+            }
+        });
+        Ok(Arguments { columns, filter })
+    }
+}
+
+/// Distinct expressions.
+#[derive(Default)]
+struct Expressions(Vec<Arc<dyn PhysicalExpr>>);
+
+impl Expressions {
+    fn place(&mut self, expression: &Arc<dyn PhysicalExpr>) -> usize {
+        let known = self.0.iter().position(|known| known == expression);
+        if let Some(at) = known.filter(|_| !is_volatile(expression)) {
+            return at;
+        }
+        self.0.push(Arc::clone(expression));
+        self.0.len() - 1
+    }
+}
+
+/// An aggregate with the columns that its states read.
+struct Lowered {
+    aggregate: Arc<dyn Aggregate>,
+    columns: Vec<Arc<dyn PhysicalExpr>>,
+    is_native: bool,
+}
+
+fn lower(stages: &Stages<'_>, input: &Schema, grouping: Grouping) -> Result<Lowered> {
+    let expression = stages.updating;
+    if let Some(Native { aggregate, columns }) = native(expression, input)? {
+        return Ok(Lowered {
+            aggregate,
+            columns,
+            is_native: true,
+        });
+    }
+    // The host's states read what they are ordered by behind their arguments.
+    let mut columns = expression.expressions();
+    columns.extend(
+        expression
+            .order_bys()
+            .iter()
+            .map(|key| Arc::clone(&key.expr)),
+    );
+    let types = columns
+        .iter()
+        .map(|column| column.data_type(input))
+        .collect::<Result<Vec<_>>>()?;
+    let aggregate = Arc::new(HostAggregate::new(stages, &types, grouping)?);
+    Ok(Lowered {
+        aggregate,
+        columns,
+        is_native: false,
+    })
+}
+
+/// The grouping sets with the host's ids: a bit per absent key, and above them the how-manieth equal set it is.
+fn sets(group_by: &PhysicalGroupBy) -> Vec<Set> {
+    if group_by.is_true_no_grouping() {
+        return vec![Set {
+            absent: Vec::new(),
+            id: None,
+        }];
+    }
+    let groups = group_by.groups();
+    let id_of = |at: usize, absent: &[bool]| {
+        let bits = absent
+            .iter()
+            .fold(0u64, |bits, absent| bits << 1 | u64::from(*absent));
+        let earlier = groups[..at]
+            .iter()
+            .filter(|other| other.as_slice() == absent)
+            .count() as u64;
+        bits | earlier.checked_shl(absent.len() as u32).unwrap_or(0)
+    };
+    groups
+        .iter()
+        .enumerate()
+        .map(|(at, absent)| Set {
+            absent: absent.clone(),
+            id: group_by.has_grouping_set().then(|| id_of(at, absent)),
+        })
+        .collect()
+}
+
+/// The type that a key is grouped by: encoded columns as what they encode.
+fn plain(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => plain(values),
+        DataType::RunEndEncoded(_, values) => plain(values.data_type()),
+        other => other.clone(),
+    }
+}
+
+fn as_type(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    if column.data_type() == data_type {
+        return Ok(Arc::clone(column));
+    }
+    Ok(cast(column, data_type)?)
+}

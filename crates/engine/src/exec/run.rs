@@ -1,0 +1,136 @@
+//! One execution of a node: its workers, from the first poll to the last stream.
+//!
+//! In: a node's program and input. Out: one stream per output partition.
+//! Invariant: nothing runs before a stream is polled; when the last stream of a run and the node's hold on it are
+//! gone, every worker is stopped; a worker's panic is an error of the query.
+//! Not here: what a worker does (worker.rs).
+
+use std::any::Any;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::{Arc, Once};
+use std::task::{Context, Poll};
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::runtime::JoinSet;
+use datafusion::common::{DataFusionError, Result};
+use datafusion::physical_plan::RecordBatchStream;
+use futures::{FutureExt, Stream};
+use parking_lot::Mutex;
+
+use super::NAME;
+use super::worker::{Shared, work};
+
+/// One execution.
+pub(super) struct Run {
+    shared: Arc<Shared>,
+    workers: usize,
+    started: Once,
+    /// Aborts the workers when dropped.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl Run {
+    /// An execution that begins with the first poll of one of its streams.
+    pub fn new(shared: Shared, workers: usize) -> Run {
+        Run {
+            shared: Arc::new(shared),
+            workers,
+            started: Once::new(),
+            tasks: Mutex::new(JoinSet::new()),
+        }
+    }
+
+    fn start(&self) {
+        self.started.call_once(|| {
+            let mut tasks = self.tasks.lock();
+            for worker in 0..self.workers {
+                tasks.spawn(guarded(Arc::clone(&self.shared), worker));
+            }
+        });
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run")
+            .field("workers", &self.workers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.shared.outlet.stop();
+    }
+}
+
+async fn guarded(shared: Arc<Shared>, worker: usize) {
+    let outcome = AssertUnwindSafe(work(Arc::clone(&shared), worker))
+        .catch_unwind()
+        .await;
+    match outcome {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => shared.outlet.fail(error),
+        Err(panic) => shared.outlet.fail(DataFusionError::Internal(format!(
+            "{NAME}: {}",
+            text_of(&*panic)
+        ))),
+    }
+    shared.outlet.finish();
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a worker panicked")
+}
+
+/// One of a run's output streams.
+pub(super) struct Output {
+    run: Arc<Run>,
+    schema: SchemaRef,
+    partition: usize,
+    failed: bool,
+}
+
+impl Output {
+    /// The stream of `partition`.
+    pub fn new(run: Arc<Run>, schema: SchemaRef, partition: usize) -> Output {
+        run.shared.outlet.attach();
+        Output {
+            run,
+            schema,
+            partition,
+            failed: false,
+        }
+    }
+}
+
+impl Stream for Output {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.failed {
+            return Poll::Ready(None);
+        }
+        self.run.start();
+        let polled = self.run.shared.outlet.poll_take(self.partition, cx);
+        self.failed = matches!(polled, Poll::Ready(Some(Err(_))));
+        polled
+    }
+}
+
+impl RecordBatchStream for Output {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        self.run.shared.outlet.detach();
+    }
+}

@@ -1,0 +1,188 @@
+//! One worker of a run: builds from its sources, then merges partitions, then hands batches out.
+//!
+//! In: what all workers of the run share. Out: batches in the outlet.
+//! Invariant: a worker gives way at least once per batch and looks whether the run is stopped.
+//! Not here: who spawns it and who stops it (run.rs).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use datafusion::common::Result;
+use grouse_groupby::runtime::{Budget, Grant};
+use grouse_groupby::{Batch, Build, Built, Merge};
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::coop::consume_budget;
+
+use super::memory::to_host;
+use super::metrics::WorkerMetrics;
+use super::outlet::{Given, Outlet};
+use super::program::Program;
+use super::source::Sources;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+
+/// What the workers of one run share.
+pub(super) struct Shared {
+    pub program: Arc<Program>,
+    pub sources: Sources,
+    pub outlet: Outlet,
+    pub budget: Arc<dyn Budget>,
+    pub metrics: ExecutionPlanMetricsSet,
+    pub rows_max: usize,
+    /// Groups after which no further input is needed (DISTINCT with LIMIT).
+    pub groups_enough: Option<usize>,
+    pub meeting: Meeting,
+}
+
+/// Where builds come together and become one merge.
+pub(super) struct Meeting {
+    /// Workers that still build.
+    building: AtomicUsize,
+    built: Mutex<Vec<Built>>,
+    merge: watch::Sender<Stage>,
+    enough: AtomicBool,
+}
+
+#[derive(Clone)]
+enum Stage {
+    Building,
+    Merging(Arc<Merge>),
+    /// All tasks are done; the merge's memory is free.
+    Over,
+}
+
+impl Meeting {
+    /// Of `workers` builds.
+    pub fn new(workers: usize) -> Meeting {
+        Meeting {
+            building: AtomicUsize::new(workers),
+            built: Mutex::new(Vec::with_capacity(workers)),
+            merge: watch::Sender::new(Stage::Building),
+            enough: AtomicBool::new(false),
+        }
+    }
+}
+
+/// The life of one worker.
+pub(super) async fn work(shared: Arc<Shared>, worker: usize) -> Result<()> {
+    let metrics = WorkerMetrics::new(&shared.metrics, worker);
+    let build = build(&shared, worker, &metrics).await?;
+    let merge = shared.meet(build, &metrics).await?;
+    if let Some(merge) = merge {
+        finish(&shared, &merge, worker, &metrics).await?;
+        shared.meeting.merge.send_replace(Stage::Over);
+    }
+    Ok(())
+}
+
+/// Phase 1: rows into this worker's own table.
+async fn build(shared: &Shared, worker: usize, metrics: &WorkerMetrics) -> Result<Option<Build>> {
+    let mut build = None;
+    if worker == 0 {
+        push(shared, &mut build, &shared.program.grand_totals()?)?;
+    }
+    for source in shared.sources.of(worker) {
+        while !shared.meeting.enough.load(Ordering::Relaxed) {
+            shared.outlet.has_reader(worker).await;
+            let Some(batch) = shared.sources.next(source).await? else {
+                break;
+            };
+            if shared.outlet.is_stopped() {
+                return Ok(None);
+            }
+            metrics.rows_in(batch.num_rows());
+            push(shared, &mut build, &shared.program.evaluate(&batch)?)?;
+            consume_budget().await;
+        }
+    }
+    Ok(build)
+}
+
+fn push(shared: &Shared, build: &mut Option<Build>, batches: &[Batch]) -> Result<()> {
+    for batch in batches {
+        let build = match build {
+            Some(build) => build,
+            // Made with the first row: many workers of a small query never see one.
+            None => build.insert(shared.new_build()?),
+        };
+        build.push(batch).map_err(to_host)?;
+        if shared
+            .groups_enough
+            .is_some_and(|enough| build.groups() >= enough)
+        {
+            shared.meeting.enough.store(true, Ordering::Relaxed);
+        }
+    }
+    Ok(())
+}
+
+impl Shared {
+    fn new_build(&self) -> Result<Build> {
+        Build::new(Arc::clone(&self.program.spec), self.grant()).map_err(to_host)
+    }
+
+    fn grant(&self) -> Grant {
+        Grant::new(Arc::clone(&self.budget))
+    }
+
+    /// Hands a build over and waits for the others; the last one makes the merge.
+    async fn meet(
+        &self,
+        build: Option<Build>,
+        metrics: &WorkerMetrics,
+    ) -> Result<Option<Arc<Merge>>> {
+        if let Some(build) = build {
+            let built = build.finish().map_err(to_host)?;
+            metrics.built(&built.counters);
+            self.meeting.built.lock().push(built);
+        }
+        if self.meeting.building.fetch_sub(1, Ordering::AcqRel) == 1 {
+            let built = std::mem::take(&mut *self.meeting.built.lock());
+            let merge = Merge::new(Arc::clone(&self.program.spec), built);
+            metrics.cut(self.program.spec.sizes.partitions, merge.tasks());
+            self.meeting
+                .merge
+                .send_replace(Stage::Merging(Arc::new(merge)));
+        }
+        let mut stage = self.meeting.merge.subscribe();
+        let stage = stage
+            .wait_for(|stage| !matches!(stage, Stage::Building))
+            .await;
+        Ok(match stage.as_deref() {
+            Ok(Stage::Merging(merge)) => Some(Arc::clone(merge)),
+            Ok(Stage::Building | Stage::Over) | Err(_) => None,
+        })
+    }
+}
+
+/// Phases 2 and 3: partitions into groups, groups into batches, until no task is left.
+async fn finish(
+    shared: &Shared,
+    merge: &Merge,
+    worker: usize,
+    metrics: &WorkerMetrics,
+) -> Result<()> {
+    let cancelled = || shared.outlet.is_stopped();
+    let mut merging = None;
+    while let Some(task) = merge.next() {
+        let merging = match &mut merging {
+            Some(merging) => merging,
+            None => merging.insert(merge.worker(shared.grant()).map_err(to_host)?),
+        };
+        let Some(mut finished) = merging.run(merge, &task, &cancelled).map_err(to_host)? else {
+            break;
+        };
+        metrics.groups_out(finished.groups());
+        while let Some(emitted) = finished.next(shared.rows_max).map_err(to_host)? {
+            let batch = shared.program.output(emitted)?;
+            if shared.outlet.give(worker, batch).await == Given::Stopped {
+                return Ok(());
+            }
+        }
+        consume_budget().await;
+    }
+    if let Some(merging) = &merging {
+        metrics.merged(merging.counters());
+    }
+    Ok(())
+}

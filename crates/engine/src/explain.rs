@@ -1,0 +1,104 @@
+//! The operator's lines in EXPLAIN.
+//!
+//! In: a node. Out: its text in each of the host's formats.
+//! Invariant: what runs in the host's accumulators instead of native states is said.
+//! Not here: figures of a run; those are metrics (exec/metrics.rs).
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::DisplayFormatType;
+use datafusion::physical_plan::aggregates::PhysicalGroupBy;
+
+use crate::exec::{GroupByExec, NAME};
+
+/// Writes `node` as EXPLAIN shows it.
+pub(crate) fn group_by(
+    node: &GroupByExec,
+    format: DisplayFormatType,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    match format {
+        DisplayFormatType::Default | DisplayFormatType::Verbose => line(node, f),
+        DisplayFormatType::TreeRender => tree(node, f),
+    }
+}
+
+fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "{NAME}: keys=[{}]", keys(node.group_by()).join(", "))?;
+    write!(f, ", aggregates=[{}]", aggregates(node).join(", "))?;
+    if let Some(limit) = node.limit() {
+        write!(f, ", limit={limit}")?;
+    }
+    write!(f, ", workers={}, table={}", node.workers(), node.table())?;
+    let adapted = adapted(node);
+    if !adapted.is_empty() {
+        write!(f, ", host_states=[{}]", adapted.join(", "))?;
+    }
+    Ok(())
+}
+
+fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let keys = keys(node.group_by());
+    if !keys.is_empty() {
+        writeln!(f, "keys={}", keys.join(", "))?;
+    }
+    let aggregates = aggregates(node);
+    if !aggregates.is_empty() {
+        writeln!(f, "aggregates={}", aggregates.join(", "))?;
+    }
+    if let Some(limit) = node.limit() {
+        writeln!(f, "limit={limit}")?;
+    }
+    writeln!(f, "workers={}", node.workers())?;
+    writeln!(f, "table={}", node.table())
+}
+
+/// The keys, or the grouping sets in brackets.
+fn keys(group_by: &PhysicalGroupBy) -> Vec<String> {
+    if group_by.is_single() {
+        return group_by.expr().iter().map(named).collect();
+    }
+    let set = |absent: &Vec<bool>| {
+        let present = group_by
+            .expr()
+            .iter()
+            .zip(absent)
+            .filter(|(_, absent)| !**absent);
+        let names: Vec<_> = present.map(|(key, _)| named(key)).collect();
+        format!("({})", names.join(", "))
+    };
+    group_by.groups().iter().map(set).collect()
+}
+
+fn named((expression, alias): &(Arc<dyn PhysicalExpr>, String)) -> String {
+    let text = expression.to_string();
+    if &text == alias {
+        text
+    } else {
+        format!("{text} as {alias}")
+    }
+}
+
+fn aggregates(node: &GroupByExec) -> Vec<String> {
+    let names = node.aggregates().iter().map(|aggregate| {
+        match (aggregate.human_display(), aggregate.human_display_alias()) {
+            (Some(display), Some(alias)) => format!("{display} as {alias}"),
+            _ => aggregate.name().to_string(),
+        }
+    });
+    names.collect()
+}
+
+/// Functions whose states are the host's.
+fn adapted(node: &GroupByExec) -> Vec<&str> {
+    let mut names = Vec::new();
+    for (aggregate, is_native) in node.aggregates().iter().zip(node.native()) {
+        let name = aggregate.fun().name();
+        if !is_native && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}

@@ -1,0 +1,93 @@
+//! The optimizer rule that puts our operator in the place of the host's.
+//!
+//! In: a physical plan directly before the host's `EnsureRequirements`. Out: the same plan in which every `AggregateExec`
+//! (a pair of partial and final, or a single one) is a `GroupByExec`.
+//! Invariant: an `AggregateExec` that is left is the stated fallback, visible as such in EXPLAIN: the input's order lets
+//! the host stream, the input never ends, or a key type has no encoding.
+//! Not here: the node (exec.rs).
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::config::ConfigOptions;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode};
+
+use crate::exec::{GroupByExec, Replaced, Tuning};
+use crate::options::{GroupByOperator, SessionOptions};
+
+/// Replaces the host's aggregation by ours.
+#[derive(Debug, Default)]
+pub struct GroupByRule;
+
+impl PhysicalOptimizerRule for GroupByRule {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = SessionOptions::of(config);
+        if options.group_by_operator == GroupByOperator::Host {
+            return Ok(plan);
+        }
+        let tuning = tuning(&options, config);
+        plan.transform_up(|node| Ok(replace(node, tuning))).data()
+    }
+
+    fn name(&self) -> &str {
+        "GroupByRule"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn tuning(options: &SessionOptions, config: &ConfigOptions) -> Tuning {
+    let workers = config.execution.target_partitions.max(1);
+    Tuning {
+        workers,
+        table: options.group_by_table,
+        sizes: options.group_by_sizes.sizes(workers),
+    }
+}
+
+fn replace(node: Arc<dyn ExecutionPlan>, tuning: Tuning) -> Transformed<Arc<dyn ExecutionPlan>> {
+    let Some(replaced) = aggregation(&node).filter(|replaced| !better_in_the_host(replaced.first))
+    else {
+        return Transformed::no(node);
+    };
+    match GroupByExec::replacing(&replaced, tuning) {
+        Ok(ours) => Transformed::yes(Arc::new(ours)),
+        // The host's node stays and shows in EXPLAIN; if the query itself is wrong, it says so when it runs.
+        Err(_) => Transformed::no(node),
+    }
+}
+
+/// The whole aggregation whose last node `node` is.
+fn aggregation(node: &Arc<dyn ExecutionPlan>) -> Option<Replaced<'_>> {
+    let last = node.downcast_ref::<AggregateExec>()?;
+    match last.mode() {
+        AggregateMode::Single | AggregateMode::SinglePartitioned => {
+            Some(Replaced { first: last, last })
+        }
+        AggregateMode::Final | AggregateMode::FinalPartitioned => {
+            let first = last.input().downcast_ref::<AggregateExec>()?;
+            let pair = *first.mode() == AggregateMode::Partial
+                && first.aggr_expr().len() == last.aggr_expr().len();
+            pair.then_some(Replaced { first, last })
+        }
+        AggregateMode::Partial | AggregateMode::PartialReduce => None,
+    }
+}
+
+/// True where the host's streaming aggregation needs neither a table nor the end of the input.
+fn better_in_the_host(first: &AggregateExec) -> bool {
+    let input = first.input();
+    // Without an order of the input, "sorted" only means that every key is a constant.
+    let streams =
+        *first.input_order_mode() == InputOrderMode::Sorted && input.output_ordering().is_some();
+    streams || input.boundedness().is_unbounded()
+}

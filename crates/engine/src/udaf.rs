@@ -1,0 +1,354 @@
+//! Any aggregate of the host behind our `GroupStates`: every query runs.
+//!
+//! In: the host's physical aggregate. Out: an `Aggregate` that keeps its states in the host's own accumulators.
+//! Invariant: one accumulator gets updates or merges, never both, and is dropped when its states are drained.
+//! Not here: aggregates with native states (native.rs).
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, new_empty_array, new_null_array};
+use datafusion::arrow::compute::{cast, filter};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::{DataFusionError, Result as HostResult, ScalarValue};
+use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
+use datafusion::physical_expr::GroupsAccumulatorAdapter;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use grouse_groupby::keys::GroupId;
+use grouse_groupby::states::{Aggregate, Bypass, GroupStates, Groups};
+use grouse_groupby::{Error, Result};
+
+/// How many states an instance has to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grouping {
+    /// One: there is no GROUP BY.
+    Keyless,
+    /// One per group.
+    Keyed,
+}
+
+/// One of the host's aggregates.
+#[derive(Clone)]
+pub(crate) struct HostAggregate {
+    /// Reads rows; it may rely on their order.
+    updating: Arc<AggregateFunctionExpr>,
+    /// Reads states, which come in no order.
+    merging: Arc<AggregateFunctionExpr>,
+    state_fields: Vec<FieldRef>,
+    grouping: Grouping,
+    bypass: Bypass,
+}
+
+/// The two forms of an aggregate that the host uses before and after an exchange.
+pub(crate) struct Stages<'a> {
+    /// Fitted to the order of the input.
+    pub updating: &'a Arc<AggregateFunctionExpr>,
+    /// As planned.
+    pub merging: &'a Arc<AggregateFunctionExpr>,
+}
+
+impl HostAggregate {
+    /// Wraps an aggregate whose arguments have the types `argument_types`; fails where the host cannot make states.
+    pub fn new(
+        stages: &Stages<'_>,
+        argument_types: &[DataType],
+        grouping: Grouping,
+    ) -> HostResult<HostAggregate> {
+        let mut aggregate = HostAggregate {
+            updating: Arc::clone(stages.updating),
+            merging: Arc::clone(stages.merging),
+            state_fields: stages.updating.state_fields()?,
+            grouping,
+            bypass: Bypass::Never,
+        };
+        match grouping {
+            Grouping::Keyless => drop(stages.updating.create_accumulator()?),
+            Grouping::Keyed => {
+                let states = aggregate.groups_accumulator(stages.updating)?;
+                // An accumulator per row and then again per group costs more than any table.
+                if stages.updating.groups_accumulator_supported() {
+                    aggregate.bypass =
+                        bypass_of(states.as_ref(), argument_types, &aggregate.state_fields);
+                }
+            }
+        }
+        Ok(aggregate)
+    }
+
+    fn groups_accumulator(
+        &self,
+        stage: &Arc<AggregateFunctionExpr>,
+    ) -> HostResult<Box<dyn GroupsAccumulator>> {
+        if stage.groups_accumulator_supported() {
+            return stage.create_groups_accumulator();
+        }
+        let stage = Arc::clone(stage);
+        stage.create_accumulator()?;
+        Ok(Box::new(GroupsAccumulatorAdapter::new(move || {
+            stage.create_accumulator()
+        })))
+    }
+}
+
+/// Rows may travel as states where turning a row into one works: tried on a row of NULLs that is filtered out.
+fn bypass_of(
+    states: &dyn GroupsAccumulator,
+    argument_types: &[DataType],
+    fields: &[FieldRef],
+) -> Bypass {
+    let columns: Vec<_> = argument_types
+        .iter()
+        .map(|data_type| new_null_array(data_type, 1))
+        .collect();
+    match states.convert_to_state(&columns, Some(&BooleanArray::from(vec![false]))) {
+        Ok(converted)
+            if converted.len() == fields.len()
+                && converted.iter().all(|column| column.len() == 1) =>
+        {
+            Bypass::Convert
+        }
+        Ok(_) | Err(_) => Bypass::Never,
+    }
+}
+
+impl fmt::Debug for HostAggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "HostAggregate({}, {:?})",
+            self.updating.name(),
+            self.grouping
+        )
+    }
+}
+
+impl Aggregate for HostAggregate {
+    fn name(&self) -> &str {
+        self.updating
+            .human_display()
+            .unwrap_or_else(|| self.updating.name())
+    }
+
+    fn result_type(&self) -> DataType {
+        self.updating.field().data_type().clone()
+    }
+
+    fn states(&self) -> Result<Box<dyn GroupStates>> {
+        match self.grouping {
+            Grouping::Keyless => Ok(Box::new(OneHostState {
+                make: self.clone(),
+                accumulator: None,
+            })),
+            Grouping::Keyed => Ok(Box::new(HostStates {
+                make: self.clone(),
+                states: None,
+                convert: self.groups_accumulator(&self.updating).map_err(host)?,
+                groups: Vec::new(),
+            })),
+        }
+    }
+
+    fn bypass(&self) -> Bypass {
+        self.bypass
+    }
+}
+
+/// One state per group, in the host's accumulator for groups.
+struct HostStates {
+    make: HostAggregate,
+    /// Made with the first rows or states, for these; gone when drained, as not every accumulator resets itself.
+    states: Option<Box<dyn GroupsAccumulator>>,
+    /// Holds no state; turns rows into states.
+    convert: Box<dyn GroupsAccumulator>,
+    /// The groups of a batch as the host counts them.
+    groups: Vec<usize>,
+}
+
+impl HostStates {
+    fn number(&mut self, groups: Groups<'_>) {
+        self.groups.clear();
+        match groups {
+            Groups::Ids(ids) => self
+                .groups
+                .extend(ids.iter().map(|GroupId(id)| *id as usize)),
+            Groups::One(rows) => self.groups.resize(rows, 0),
+        }
+    }
+
+    /// The states for rows or for states, made where there are none.
+    fn states(&mut self, stage: Stage) -> Result<&mut Box<dyn GroupsAccumulator>> {
+        if self.states.is_none() {
+            self.states = Some(
+                self.make
+                    .groups_accumulator(self.make.stage(stage))
+                    .map_err(host)?,
+            );
+        }
+        Ok(self.states.as_mut().expect("made above"))
+    }
+}
+
+/// What an accumulator is fed with.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    Rows,
+    States,
+}
+
+impl HostAggregate {
+    fn stage(&self, stage: Stage) -> &Arc<AggregateFunctionExpr> {
+        match stage {
+            Stage::Rows => &self.updating,
+            Stage::States => &self.merging,
+        }
+    }
+}
+
+impl GroupStates for HostStates {
+    fn update(
+        &mut self,
+        columns: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        groups: Groups<'_>,
+        total: usize,
+    ) -> Result<()> {
+        self.number(groups);
+        let groups = std::mem::take(&mut self.groups);
+        let result = self
+            .states(Stage::Rows)?
+            .update_batch(columns, &groups, filter, total);
+        self.groups = groups;
+        result.map_err(host)
+    }
+
+    fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
+        self.number(groups);
+        let groups = std::mem::take(&mut self.groups);
+        let result = self
+            .states(Stage::States)?
+            .merge_batch(partial, &groups, total);
+        self.groups = groups;
+        result.map_err(host)
+    }
+
+    fn convert(
+        &self,
+        columns: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+    ) -> Result<Vec<ArrayRef>> {
+        let converted = self
+            .convert
+            .convert_to_state(columns, filter)
+            .map_err(host)?;
+        as_declared(converted, &self.make.state_fields)
+    }
+
+    fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
+        let fields = &self.make.state_fields;
+        let Some(mut states) = self.states.take().filter(|_| total > 0) else {
+            return Ok(fields
+                .iter()
+                .map(|field| new_empty_array(field.data_type()))
+                .collect());
+        };
+        as_declared(states.state(EmitTo::All).map_err(host)?, fields)
+    }
+
+    fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
+        let Some(mut states) = self.states.take().filter(|_| total > 0) else {
+            return Ok(new_empty_array(&self.make.result_type()));
+        };
+        states.evaluate(EmitTo::All).map_err(host)
+    }
+
+    fn bytes(&self) -> usize {
+        let states = self.states.as_ref().map_or(0, |states| states.size());
+        states + self.groups.capacity() * size_of::<usize>()
+    }
+}
+
+/// States of one aggregate have one form, whether rows were converted or groups drained.
+fn as_declared(columns: Vec<ArrayRef>, fields: &[FieldRef]) -> Result<Vec<ArrayRef>> {
+    columns
+        .into_iter()
+        .zip(fields)
+        .map(|(column, field)| {
+            if column.data_type().equals_datatype(field.data_type()) {
+                return Ok(column);
+            }
+            cast(&column, field.data_type()).map_err(Error::from)
+        })
+        .collect()
+}
+
+/// The one state of an aggregate without GROUP BY, in the host's accumulator for whole columns.
+struct OneHostState {
+    make: HostAggregate,
+    accumulator: Option<Box<dyn Accumulator>>,
+}
+
+impl OneHostState {
+    fn accumulator(&mut self, stage: Stage) -> Result<&mut Box<dyn Accumulator>> {
+        if self.accumulator.is_none() {
+            self.accumulator = Some(self.make.stage(stage).create_accumulator().map_err(host)?);
+        }
+        Ok(self.accumulator.as_mut().expect("made above"))
+    }
+
+    /// The accumulator so far; a new one where no row and no state came.
+    fn take(&mut self) -> Result<Box<dyn Accumulator>> {
+        match self.accumulator.take() {
+            Some(accumulator) => Ok(accumulator),
+            None => self.make.updating.create_accumulator().map_err(host),
+        }
+    }
+}
+
+impl GroupStates for OneHostState {
+    fn update(
+        &mut self,
+        columns: &[ArrayRef],
+        rows: Option<&BooleanArray>,
+        _groups: Groups<'_>,
+        _total: usize,
+    ) -> Result<()> {
+        let accumulator = self.accumulator(Stage::Rows)?;
+        let Some(rows) = rows else {
+            return accumulator.update_batch(columns).map_err(host);
+        };
+        let kept = columns
+            .iter()
+            .map(|column| filter(column, rows))
+            .collect::<Result<Vec<_>, _>>()?;
+        accumulator.update_batch(&kept).map_err(host)
+    }
+
+    fn merge(&mut self, partial: &[ArrayRef], _groups: Groups<'_>, _total: usize) -> Result<()> {
+        self.accumulator(Stage::States)?
+            .merge_batch(partial)
+            .map_err(host)
+    }
+
+    fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
+        let state = self.take()?.state().map_err(host)?;
+        state
+            .iter()
+            .map(|value| value.to_array_of_size(total).map_err(host))
+            .collect()
+    }
+
+    fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
+        let result: ScalarValue = self.take()?.evaluate().map_err(host)?;
+        result.to_array_of_size(total).map_err(host)
+    }
+
+    fn bytes(&self) -> usize {
+        self.accumulator
+            .as_ref()
+            .map_or(0, |accumulator| accumulator.size())
+    }
+}
+
+fn host(error: DataFusionError) -> Error {
+    Error::Host(Box::new(error))
+}

@@ -1,0 +1,730 @@
+//! The operator against the host's: the same query, once with our rule and once without, has to give the same rows.
+//!
+//! In: one table of awkward values, SQL text. Out: equal rows, plans without exchange, workers that stop.
+//! Not here: results as such (the .slt files), random queries (the fuzzer).
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::{Duration, Instant};
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float64Array,
+    Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StringViewArray, StructArray,
+    TimestampMicrosecondArray,
+};
+use datafusion::arrow::datatypes::{Field, Int32Type, Int64Type};
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::datasource::MemTable;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displayable};
+use futures::StreamExt;
+use grouse::{Error, GroupByOperator, Query, Session, SessionOptions};
+
+const ROWS: usize = 3000;
+const PARTITIONS: usize = 3;
+const BATCH_ROWS: usize = 250;
+
+fn session(change: impl FnOnce(&mut SessionOptions)) -> Session {
+    let mut options = SessionOptions {
+        threads: 2,
+        ..SessionOptions::default()
+    };
+    change(&mut options);
+    let session = Session::new(options).expect("a session");
+    session.register("t", Arc::new(table())).expect("table t");
+    session
+        .register("empty", Arc::new(empty()))
+        .expect("table empty");
+    session
+}
+
+fn host() -> Session {
+    session(|options| options.group_by_operator = GroupByOperator::Host)
+}
+
+/// Rows with NULLs, NaN, both zeros, long strings and nested values, in several streams of several batches.
+fn table() -> MemTable {
+    let batches: Vec<_> = (0..ROWS / BATCH_ROWS)
+        .map(|at| batch(at * BATCH_ROWS..(at + 1) * BATCH_ROWS))
+        .collect();
+    let schema = batches[0].schema();
+    let mut partitions = vec![Vec::new(); PARTITIONS];
+    for (at, batch) in batches.into_iter().enumerate() {
+        partitions[at % PARTITIONS].push(batch);
+    }
+    MemTable::try_new(schema, partitions).expect("a table")
+}
+
+fn empty() -> MemTable {
+    MemTable::try_new(batch(0..1).schema(), vec![Vec::new()]).expect("a table")
+}
+
+fn batch(rows: std::ops::Range<usize>) -> RecordBatch {
+    let rows: Vec<usize> = rows
+        .map(|row| row.wrapping_mul(2_654_435_761) >> 3)
+        .collect();
+    let every = |n: usize, row: usize| row % n == 0;
+    let opt = |n: usize, row: usize| (!every(n, row)).then_some(());
+    let words = [
+        "a",
+        "",
+        "ab",
+        "a rather long string that does not fit twelve bytes",
+        "ab\0",
+        "β",
+    ];
+    let word = |row: usize| words[row % words.len()];
+    let floats = [0.0, -0.0, f64::NAN, f64::NAN, 1.5, f64::INFINITY, -2.25];
+    let strings: Vec<_> = rows
+        .iter()
+        .map(|row| opt(7, *row).map(|()| word(row / 5)))
+        .collect();
+    let dictionary: DictionaryArray<Int32Type> = strings.iter().copied().collect();
+    let lists = rows
+        .iter()
+        .map(|row| opt(5, *row).map(|()| vec![Some((row % 3) as i64), None]));
+    let longs: Vec<_> = rows
+        .iter()
+        .map(|row| opt(11, *row).map(|()| (row % 97) as i64))
+        .collect();
+    let structs = StructArray::from(vec![(
+        Arc::new(Field::new(
+            "f",
+            datafusion::arrow::datatypes::DataType::Int64,
+            true,
+        )),
+        Arc::new(Int64Array::from(
+            longs.iter().map(|x| x.map(|x| x % 4)).collect::<Vec<_>>(),
+        )) as ArrayRef,
+    )]);
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        (
+            "small",
+            Arc::new(Int32Array::from_iter(
+                rows.iter()
+                    .map(|row| opt(13, *row).map(|()| (row % 10) as i32 - 4)),
+            )),
+        ),
+        ("long", Arc::new(Int64Array::from(longs))),
+        (
+            "wide",
+            Arc::new(Int64Array::from_iter_values(
+                rows.iter().map(|row| *row as i64 * 103 - 77),
+            )),
+        ),
+        ("text", Arc::new(StringArray::from(strings.clone()))),
+        ("seen", Arc::new(StringViewArray::from(strings))),
+        ("coded", Arc::new(dictionary)),
+        (
+            "float",
+            Arc::new(Float64Array::from_iter(
+                rows.iter()
+                    .map(|row| opt(9, *row).map(|()| floats[row % 7])),
+            )),
+        ),
+        (
+            "finite",
+            Arc::new(Float64Array::from_iter_values(
+                rows.iter().map(|row| (row % 1000) as f64 / 4.0),
+            )),
+        ),
+        (
+            "flag",
+            Arc::new(BooleanArray::from_iter(
+                rows.iter().map(|row| opt(4, *row).map(|()| row % 3 == 0)),
+            )),
+        ),
+        (
+            "day",
+            Arc::new(Date32Array::from_iter_values(
+                rows.iter().map(|row| (row % 40) as i32),
+            )),
+        ),
+        (
+            "time",
+            Arc::new(TimestampMicrosecondArray::from_iter_values(
+                rows.iter().map(|row| (row % 50) as i64 * 3_600_000_000),
+            )),
+        ),
+        (
+            "money",
+            Arc::new(
+                Decimal128Array::from_iter_values(
+                    rows.iter().map(|row| (row % 10_000) as i128 - 5000),
+                )
+                .with_precision_and_scale(12, 2)
+                .expect("a decimal"),
+            ),
+        ),
+        (
+            "list",
+            Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists)),
+        ),
+        ("pair", Arc::new(structs)),
+    ];
+    RecordBatch::try_from_iter_with_nullable(
+        columns
+            .into_iter()
+            .map(|(name, column)| (name, column, true)),
+    )
+    .expect("a batch")
+}
+
+fn plan(session: &Session, sql: &str) -> Query {
+    session
+        .handle()
+        .block_on(session.query(sql))
+        .unwrap_or_else(|error| panic!("{sql}\n{error}"))
+}
+
+fn collect(session: &Session, query: &Query) -> Result<Vec<RecordBatch>, Error> {
+    session.handle().block_on(async {
+        let mut stream = query.execute()?;
+        let mut batches = Vec::new();
+        while let Some(batch) = stream.next().await {
+            batches.push(batch.map_err(Error::from)?);
+        }
+        Ok(batches)
+    })
+}
+
+/// All rows as text, sorted; NaN without its sign, floats to nine digits, as sums may differ in their last bits.
+fn text_of(batches: &[RecordBatch]) -> Vec<String> {
+    let options = FormatOptions::default().with_null("NULL");
+    let mut rows = Vec::new();
+    for batch in batches {
+        let columns: Vec<_> = batch
+            .columns()
+            .iter()
+            .map(|column| {
+                ArrayFormatter::try_new(column.as_ref(), &options).expect("a printable type")
+            })
+            .collect();
+        for row in 0..batch.num_rows() {
+            let cells: Vec<_> = columns
+                .iter()
+                .map(|column| rounded(column.value(row).to_string()))
+                .collect();
+            rows.push(cells.join(" | "));
+        }
+    }
+    rows.sort();
+    rows
+}
+
+fn rounded(cell: String) -> String {
+    match cell.parse::<f64>() {
+        Ok(number) if number == 0.0 => "0".to_string(),
+        Ok(number) if cell.contains(['.', 'e']) => format!("{number:.9e}"),
+        _ => cell,
+    }
+}
+
+fn rows(session: &Session, sql: &str) -> Vec<String> {
+    let query = plan(session, sql);
+    text_of(&collect(session, &query).unwrap_or_else(|error| panic!("{sql}\n{error}")))
+}
+
+/// Runs `check` for each query and tells all that failed at once.
+fn for_each_query(check: impl Fn(&str) -> Result<(), String>) {
+    let failed: Vec<_> = QUERIES
+        .iter()
+        .filter_map(|sql| check(sql).err().map(|why| format!("{sql}\n{why}")))
+        .collect();
+    assert!(
+        failed.is_empty(),
+        "{} queries failed:\n\n{}",
+        failed.len(),
+        failed.join("\n\n")
+    );
+}
+
+/// Compares the rows of one query on `session` with `expected`.
+fn compare(session: &Session, sql: &str, expected: &[String]) -> Result<(), String> {
+    let run = || {
+        let query = session.handle().block_on(session.query(sql))?;
+        Ok(text_of(&collect(session, &query)?))
+    };
+    let found = run().map_err(|error: Error| error.to_string())?;
+    if found == expected {
+        return Ok(());
+    }
+    let only = |these: &[String], those: &[String]| {
+        let rows: Vec<_> = these
+            .iter()
+            .filter(|row| !those.contains(row))
+            .take(3)
+            .cloned()
+            .collect();
+        rows.join("\n    ")
+    };
+    Err(format!(
+        "  {} rows, expected {}\n  only ours:\n    {}\n  only the host's:\n    {}",
+        found.len(),
+        expected.len(),
+        only(&found, expected),
+        only(expected, &found)
+    ))
+}
+
+fn explained(session: &Session, sql: &str) -> String {
+    displayable(plan(session, sql).plan().as_ref())
+        .indent(true)
+        .to_string()
+}
+
+/// Queries that our operator has to run, without any exchange below it.
+const QUERIES: &[&str] = &[
+    // no keys
+    "SELECT count(*), count(long), sum(long), min(text), max(text), avg(finite), min(day), max(time) FROM t",
+    "SELECT sum(wide), avg(money), sum(money), min(money), max(money), min(flag), max(seen) FROM t",
+    "SELECT count(*), sum(long), min(text), avg(finite), median(long), array_agg(long) FROM t WHERE long < 0",
+    "SELECT count(*) FILTER (WHERE small > 0), sum(long) FILTER (WHERE flag), min(text) FILTER (WHERE false) FROM t",
+    "SELECT count(DISTINCT long), sum(DISTINCT small), count(DISTINCT text), count(long) FROM t",
+    "SELECT stddev(finite), var_pop(finite), corr(finite, long), bit_and(long), bool_or(flag), median(long) FROM t",
+    "SELECT count(*), sum(long), count(DISTINCT long) FROM empty",
+    // one key of each kind
+    "SELECT small, count(*), sum(long), min(text), max(finite) FROM t GROUP BY small",
+    "SELECT long, count(*), avg(finite), min(day), max(time) FROM t GROUP BY long",
+    "SELECT wide, count(*), sum(long) FROM t GROUP BY wide",
+    "SELECT text, count(*), sum(long), min(seen) FROM t GROUP BY text",
+    "SELECT seen, count(*), sum(money) FROM t GROUP BY seen",
+    "SELECT coded, count(*), min(coded), max(long) FROM t GROUP BY coded",
+    "SELECT float, count(*), sum(long) FROM t GROUP BY float",
+    "SELECT flag, count(*), bool_and(flag), max(text) FROM t GROUP BY flag",
+    "SELECT day, count(*), avg(money) FROM t GROUP BY day",
+    "SELECT time, count(*) FROM t GROUP BY time",
+    "SELECT money, count(*), sum(money) FROM t GROUP BY money",
+    "SELECT list, count(*), sum(long) FROM t GROUP BY list",
+    "SELECT pair, count(*), sum(long) FROM t GROUP BY pair",
+    "SELECT date_trunc('day', time), count(*) FROM t GROUP BY 1",
+    "SELECT small, count(*) FROM empty GROUP BY small",
+    // several keys
+    "SELECT small, flag, count(*), sum(long) FROM t GROUP BY small, flag",
+    "SELECT small, long, day, count(*) FROM t GROUP BY small, long, day",
+    "SELECT small, text, count(*), min(long) FROM t GROUP BY small, text",
+    "SELECT text, seen, coded, float, count(*) FROM t GROUP BY text, seen, coded, float",
+    "SELECT wide, money, time, day, small, count(*) FROM t GROUP BY wide, money, time, day, small",
+    "SELECT DISTINCT small, flag FROM t",
+    "SELECT DISTINCT * FROM t",
+    "SELECT small + 1, long % 3, count(*), sum(small + 1) FROM t GROUP BY small + 1, long % 3",
+    // the host's states
+    "SELECT small, stddev(finite), covar_samp(finite, long), regr_slope(finite, long) FROM t GROUP BY small",
+    "SELECT small, median(long), approx_distinct(text), bit_xor(long) FROM t GROUP BY small",
+    "SELECT small, count(DISTINCT text), sum(DISTINCT long), count(*) FROM t GROUP BY small",
+    "SELECT wide, median(long), stddev(finite), count(DISTINCT text) FROM t GROUP BY wide",
+    "SELECT small, count(text, long), count(NULL), count(1) FROM t GROUP BY small",
+    // order inside aggregates
+    "SELECT small, array_agg(wide ORDER BY wide) FROM t GROUP BY small",
+    "SELECT small, array_agg(wide ORDER BY wide DESC), array_agg(wide ORDER BY wide) FROM t GROUP BY small",
+    "SELECT small, first_value(text ORDER BY wide), last_value(text ORDER BY wide) FROM t GROUP BY small",
+    "SELECT small, nth_value(long, 2 ORDER BY wide), string_agg(text, ',' ORDER BY wide) FROM t GROUP BY small",
+    "SELECT array_agg(wide ORDER BY wide), first_value(long ORDER BY wide DESC) FROM t",
+    "SELECT small, first_value(long ORDER BY wide) FILTER (WHERE flag) FROM t GROUP BY small",
+    "SELECT small, first_value(long) IGNORE NULLS IS NULL FROM t GROUP BY small",
+    // filters
+    "SELECT small, count(*) FILTER (WHERE long > 40), sum(long) FILTER (WHERE text = 'a') FROM t GROUP BY small",
+    "SELECT text, median(long) FILTER (WHERE flag), count(*) FILTER (WHERE flag IS NULL) FROM t GROUP BY text",
+    "SELECT small, count(*) FROM t GROUP BY small HAVING count(*) > 100",
+    "SELECT small, sum(long) FROM t GROUP BY small HAVING small > 1 AND sum(long) > 10",
+    // grouping sets
+    "SELECT small, flag, count(*), grouping(small), grouping(flag) FROM t GROUP BY ROLLUP (small, flag)",
+    "SELECT small, flag, sum(long), grouping(small, flag) FROM t GROUP BY CUBE (small, flag)",
+    "SELECT small, text, count(*) FROM t GROUP BY GROUPING SETS ((small), (text), ())",
+    "SELECT small, count(*) FROM t GROUP BY GROUPING SETS ((small), (small), (), ())",
+    "SELECT small, count(*), sum(long) FROM empty GROUP BY GROUPING SETS ((small), ())",
+    "SELECT count(*), count(DISTINCT long) FROM empty GROUP BY GROUPING SETS ((), ())",
+    "SELECT small, coded, median(long) FROM empty GROUP BY CUBE (small, coded)",
+    "SELECT small, coded, count(*) FROM t GROUP BY CUBE (small, coded)",
+    // above and below
+    "SELECT count(*), sum(n) FROM (SELECT long, count(*) AS n FROM t GROUP BY long)",
+    "SELECT long, count(*) AS n FROM t GROUP BY long ORDER BY n DESC, long LIMIT 5",
+    "SELECT small, count(*) FROM (SELECT small FROM t UNION ALL SELECT long FROM t UNION ALL SELECT 1) GROUP BY small",
+    "SELECT small, sum(n) FROM (SELECT small, flag, count(*) AS n FROM t GROUP BY small, flag) GROUP BY small",
+    "SELECT small, count(*) FROM t WHERE small = 3 GROUP BY small",
+    "SELECT 1, count(*) FROM t GROUP BY 1",
+    "SELECT sum(long + 1), sum(long + 2), count(long) FROM t",
+];
+
+#[test]
+fn every_shape_gives_the_hosts_rows() {
+    let host = host();
+    let ours = [1, 2, 7].map(|threads| session(|options| options.threads = threads));
+    for_each_query(|sql| {
+        let expected = rows(&host, sql);
+        ours.iter()
+            .try_for_each(|session| compare(session, sql, &expected))
+    });
+}
+
+#[test]
+fn every_table_and_tiny_sizes_give_the_same_rows() {
+    let host = host();
+    let tables = ["auto", "direct", "packed", "bytes", "row"];
+    let ours = tables.map(|table| {
+        session(|options| {
+            options.set("group_by_table", table).expect("a table kind");
+            options.set("group_by_sizes", "tiny").expect("a size");
+            options.batch_size = 100;
+        })
+    });
+    for_each_query(|sql| {
+        let expected = rows(&host, sql);
+        let each = ours.iter().zip(tables);
+        each.into_iter().try_for_each(|(session, table)| {
+            compare(session, sql, &expected).map_err(|why| format!("  table {table}\n{why}"))
+        })
+    });
+}
+
+#[test]
+fn no_exchange_and_none_of_the_hosts_aggregation_is_planned() {
+    let session = session(|_| {});
+    for_each_query(|sql| {
+        let text = explained(&session, sql);
+        // A filter may spread its input over the workers; what groups never does.
+        let lines: Vec<_> = text.lines().map(str::trim).collect();
+        let exchanged = lines
+            .windows(2)
+            .any(|pair| pair[0].starts_with("GroupByExec") && pair[1].starts_with("Repart"));
+        let hashed = text.contains("RepartitionExec: partitioning=Hash");
+        match text.contains("GroupByExec")
+            && !text.contains("AggregateExec")
+            && !exchanged
+            && !hashed
+        {
+            true => Ok(()),
+            false => Err(text),
+        }
+    });
+}
+
+#[test]
+fn the_plan_says_keys_aggregates_workers_and_table() {
+    let session = session(|options| options.threads = 3);
+    let text = explained(
+        &session,
+        "SELECT small, sum(long), median(long) FROM t GROUP BY small",
+    );
+    for part in [
+        "keys=[small@",
+        "aggregates=[sum(",
+        "workers=3",
+        "table=direct",
+        "host_states=[median]",
+    ] {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    let kinds = [
+        ("text", "bytes"),
+        ("wide", "direct"),
+        ("money", "packed"),
+        ("small, text", "row"),
+        ("list", "row"),
+    ];
+    for (keys, table) in kinds {
+        let text = explained(
+            &session,
+            &format!("SELECT {keys}, count(*) FROM t GROUP BY {keys}"),
+        );
+        assert!(
+            text.contains(&format!("table={table}")),
+            "{keys}: {table}\n{text}"
+        );
+    }
+    assert!(explained(&session, "SELECT sum(long) FROM t").contains("table=none"));
+}
+
+#[test]
+fn analyze_says_what_happened() {
+    let session = session(|_| {});
+    let text = rows(
+        &session,
+        "EXPLAIN ANALYZE SELECT wide, sum(long) FROM t GROUP BY wide",
+    )
+    .join("\n");
+    let parts = [
+        "rows_in=3",
+        "groups_out=",
+        "build_time=",
+        "merge_time=",
+        "emit_time=",
+        "table=",
+        "partitions=",
+        "blocks=",
+        "probes_per_row=",
+        "build_bytes_peak=",
+        "merge_bytes_peak=",
+    ];
+    for part in parts {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+}
+
+#[test]
+fn the_schema_is_the_hosts() {
+    let (ours, host) = (session(|_| {}), host());
+    for_each_query(|sql| {
+        let (ours, host) = (plan(&ours, sql).schema(), plan(&host, sql).schema());
+        if ours == host {
+            Ok(())
+        } else {
+            Err(format!("{ours:?}\n{host:?}"))
+        }
+    });
+}
+
+#[test]
+fn a_sorted_input_stays_with_the_host() {
+    let session = session(|_| {});
+    let sorted =
+        "SELECT long, count(*) FROM (SELECT long FROM t ORDER BY long LIMIT 1000) GROUP BY long";
+    assert!(explained(&session, sorted).contains("AggregateExec"));
+    assert_eq!(rows(&session, sorted), rows(&host(), sorted));
+}
+
+#[test]
+fn distinct_with_a_limit_stops_early() {
+    let session = session(|options| options.threads = 1);
+    let sql = "SELECT DISTINCT number % 1000000007 FROM numbers(1000000000000) LIMIT 10";
+    assert!(
+        explained(&session, sql).contains("limit=10"),
+        "{}",
+        explained(&session, sql)
+    );
+    let started = Instant::now();
+    assert_eq!(rows(&session, sql).len(), 10);
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "the whole input was read"
+    );
+}
+
+#[test]
+fn rows_with_their_own_order_keep_it() {
+    let session = session(|options| options.threads = 4);
+    let sql = "SELECT array_agg(wide) FROM (SELECT wide FROM t ORDER BY wide LIMIT 2000)";
+    assert_eq!(rows(&session, sql), rows(&host(), sql));
+}
+
+#[test]
+fn a_query_can_run_again() {
+    let session = session(|_| {});
+    for sql in [
+        "SELECT small, count(*) FROM t GROUP BY small",
+        "SELECT count(*), sum(long) FROM t",
+    ] {
+        let query = plan(&session, sql);
+        let first = text_of(&collect(&session, &query).expect("rows"));
+        assert_eq!(
+            text_of(&collect(&session, &query).expect("rows")),
+            first,
+            "{sql}"
+        );
+        assert!(!first.is_empty());
+    }
+}
+
+/// The first node with several streams from the top: what a consumer of partitions sees.
+fn partitioned(plan: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    if plan.output_partitioning().partition_count() > 1 {
+        return Arc::clone(plan);
+    }
+    partitioned(
+        plan.children()
+            .first()
+            .expect("a node with several streams"),
+    )
+}
+
+#[test]
+fn streams_that_are_not_polled_hold_nothing_up() {
+    let session = session(|options| {
+        options.threads = 4;
+        options.batch_size = 10;
+    });
+    let query = plan(&session, "SELECT wide, count(*) FROM t GROUP BY wide");
+    let plan = partitioned(query.plan());
+    let context = session.context().task_ctx();
+    session.handle().block_on(async {
+        let mut streams: Vec<_> = (0..4)
+            .map(|at| plan.execute(at, Arc::clone(&context)).expect("a stream"))
+            .collect();
+        // One is polled once and never again, one never.
+        assert!(
+            pin!(streams[1].next())
+                .poll(&mut Context::from_waker(Waker::noop()))
+                .is_pending()
+        );
+        let mut groups = 0;
+        let rest = tokio::time::timeout(Duration::from_secs(20), async {
+            while let Some(batch) = streams[0].next().await {
+                groups += batch.expect("a batch").num_rows();
+            }
+        });
+        rest.await.expect("the other streams held it up");
+        assert_eq!(groups, distinct_wide());
+        assert!(streams[3].next().await.is_none());
+    });
+}
+
+#[test]
+fn a_stream_that_is_left_early_leaves_the_rest_to_the_others() {
+    let session = session(|options| {
+        options.threads = 2;
+        options.batch_size = 10;
+    });
+    let query = plan(&session, "SELECT wide, count(*) FROM t GROUP BY wide");
+    let plan = partitioned(query.plan());
+    let context = session.context().task_ctx();
+    let groups = session.handle().block_on(async {
+        let mut first = plan.execute(0, Arc::clone(&context)).expect("a stream");
+        let mut groups = first
+            .next()
+            .await
+            .expect("a batch")
+            .expect("no error")
+            .num_rows();
+        drop(first);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let mut second = plan.execute(1, context).expect("a stream");
+        while let Some(batch) = second.next().await {
+            groups += batch.expect("a batch").num_rows();
+        }
+        groups
+    });
+    assert_eq!(groups, distinct_wide());
+}
+
+fn distinct_wide() -> usize {
+    let batches: Vec<_> = (0..ROWS / BATCH_ROWS)
+        .map(|at| batch(at * BATCH_ROWS..(at + 1) * BATCH_ROWS))
+        .collect();
+    let values = batches.iter().flat_map(|batch| {
+        let column = batch.column_by_name("wide").expect("a column").clone();
+        column
+            .as_any()
+            .downcast_ref::<Int64Array>()
+            .expect("integers")
+            .values()
+            .to_vec()
+    });
+    values.collect::<BTreeSet<_>>().len()
+}
+
+#[test]
+fn dropping_the_stream_stops_all_workers() {
+    let session = session(|options| options.threads = 2);
+    let queries = [
+        "SELECT number % 10, count(*) FROM numbers(1000000000000) GROUP BY 1",
+        "SELECT sum(number) FROM numbers(1000000000000)",
+        "SELECT number % 5000000, sum(number) FROM numbers(1000000000000) GROUP BY 1",
+    ];
+    for sql in queries {
+        let idle = session.handle().metrics().num_alive_tasks();
+        let query = plan(&session, sql);
+        let stream = query.execute().expect("a stream");
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(
+            session.handle().metrics().num_alive_tasks() > idle,
+            "{sql}: it was over already"
+        );
+        drop(stream);
+        let dropped = Instant::now();
+        while session.handle().metrics().num_alive_tasks() > idle {
+            assert!(
+                dropped.elapsed() < Duration::from_secs(5),
+                "{sql}: workers go on"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // The bound is 100 ms; a machine that is busy with other tests gets some more.
+        assert!(
+            dropped.elapsed() < Duration::from_millis(500),
+            "{sql}: {:?}",
+            dropped.elapsed()
+        );
+    }
+}
+
+#[test]
+fn an_error_in_the_middle_ends_the_query_and_its_workers() {
+    let session = session(|options| options.threads = 3);
+    let idle = session.handle().metrics().num_alive_tasks();
+    for sql in [
+        "SELECT small, sum(1 / (long - 5)) FROM t GROUP BY small",
+        "SELECT 1 / (long - 5), count(*) FROM t GROUP BY 1",
+        "SELECT sum(1 / (long - 5)) FROM t",
+        "SELECT count(*) FILTER (WHERE 1 / (long - 5) > 0) FROM t",
+    ] {
+        let query = plan(&session, sql);
+        let error = collect(&session, &query).expect_err(sql);
+        assert_eq!(error, Error::DivideByZero, "{sql}");
+    }
+    let waiting = Instant::now();
+    while session.handle().metrics().num_alive_tasks() > idle {
+        assert!(waiting.elapsed() < Duration::from_secs(5), "workers go on");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_sum_that_does_not_fit_is_an_error() {
+    let session = session(|_| {});
+    for sql in [
+        "SELECT sum(9223372036854775807 - number) FROM numbers(3)",
+        "SELECT number % 2, sum(9223372036854775807 - number) FROM numbers(6) GROUP BY 1",
+    ] {
+        let sql = sql.replace(
+            "9223372036854775807 - number",
+            "9223372036854775807 - CAST(number AS BIGINT)",
+        );
+        let query = plan(&session, &sql);
+        let error = collect(&session, &query).expect_err(&sql);
+        assert!(matches!(error, Error::Overflow { .. }), "{sql}: {error}");
+        assert!(error.to_string().contains("sum"), "{error}");
+    }
+}
+
+#[test]
+fn past_the_memory_limit_the_error_names_operator_amount_limit_and_option() {
+    let session = session(|options| options.memory_limit = Some(48 << 20));
+    for sql in [
+        "SELECT number, count(*) FROM numbers(20000000) GROUP BY number",
+        "SELECT number, median(number) FROM numbers(20000000) GROUP BY number",
+    ] {
+        let query = plan(&session, sql);
+        let error = collect(&session, &query).expect_err(sql);
+        let Error::OutOfMemory(out) = &error else {
+            panic!("{sql}: {error}")
+        };
+        assert_eq!(out.operator, "GroupByExec");
+        assert_eq!(out.limit_bytes, 48 << 20);
+        assert!(
+            out.asked_bytes > 0 && error.to_string().contains("memory_limit"),
+            "{error}"
+        );
+    }
+    // Workers that were stopped give their memory back when they next look.
+    let waiting = Instant::now();
+    while session.context().runtime_env().memory_pool.reserved() > 0 {
+        assert!(
+            waiting.elapsed() < Duration::from_secs(5),
+            "memory is not given back"
+        );
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn all_nan_are_one_group_and_both_zeros_too() {
+    let session = session(|_| {});
+    let texts = "(VALUES ('NaN'), ('-NaN'), ('0'), ('-0'), ('-0')) AS v(text)";
+    for keys in ["x", "x, CAST(x IS NULL AS text)"] {
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT CAST(text AS double) AS x FROM {texts}) GROUP BY {keys}"
+        );
+        assert_eq!(rows(&session, &sql), ["2", "3"], "{keys}");
+    }
+}
