@@ -34,11 +34,10 @@ impl JsonFormat for Objects {
     }
 
     fn start_row<W: Write>(&self, writer: &mut W, is_first: bool) -> Result<(), ArrowError> {
-        Ok(if is_first {
-            ()
-        } else {
-            writer.write_all(b",\n")?
-        })
+        if !is_first {
+            writer.write_all(b",\n")?;
+        }
+        Ok(())
     }
 
     fn end_stream<W: Write>(&self, writer: &mut W) -> Result<(), ArrowError> {

@@ -1,5 +1,5 @@
 //! The shell as a user meets it: the real binary, its output, its messages and its exit codes.
-//! Invariant: nothing here has a terminal, so no bar is drawn and tables have their full width.
+//! Invariant: but for terminal.rs nothing here has a terminal, so no bar is drawn and tables have their full width.
 
 mod grouse;
 mod formats;
@@ -7,3 +7,4 @@ mod errors;
 mod input;
 mod output;
 mod signals;
+mod terminal;
