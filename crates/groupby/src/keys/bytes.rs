@@ -149,6 +149,13 @@ pub fn decode(keys: KeyRows<'_>, hashes: &[u64], data_type: &DataType) -> Result
     column(views, buffers, nulls, data_type)
 }
 
+/// The text of a key.
+#[expect(unsafe_code, reason = "checked when the column was made")]
+fn text(bytes: &[u8]) -> &str {
+    // SAFETY: keys of a string type come from columns of that type, which were valid UTF-8.
+    unsafe { std::str::from_utf8_unchecked(bytes) }
+}
+
 /// Views as a column of `data_type`; view types share the buffers, others copy.
 #[expect(
     unsafe_code,
@@ -173,8 +180,6 @@ pub(super) fn column(
             Ok(Arc::new(builder.finish()))
         }};
     }
-    // SAFETY: keys of a string type come from columns of that type, which were valid UTF-8.
-    let text = |bytes: &[u8]| unsafe { String::from_utf8_unchecked(bytes.to_vec()) };
     match data_type {
         DataType::Utf8View => {
             let views = ScalarBuffer::from(views.to_vec());
