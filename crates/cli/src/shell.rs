@@ -6,7 +6,7 @@
 use std::io::Write;
 
 use clap::ValueEnum;
-use grouse::Statement;
+use grouse::{Error, Statement};
 
 use crate::output::Output;
 use crate::print::{Fit, Format, PrintError, seconds, type_name};
@@ -246,7 +246,7 @@ impl Shell {
         };
         for (name, relation) in relations {
             let planned = self.runner.plan(&format!("SELECT * FROM {relation}"));
-            let schema = planned.map_err(Complaint::Failure)?.schema();
+            let schema = planned.map_err(without_place)?.schema();
             let width = schema
                 .fields()
                 .iter()
@@ -317,6 +317,27 @@ impl Shell {
 enum Complaint {
     Text(String),
     Failure(Failure),
+}
+
+/// A failure of SQL that the user did not write: its line and column would only confuse.
+fn without_place(failure: Failure) -> Complaint {
+    match failure {
+        Failure::Engine(error) => match *error {
+            Error::UnknownTable { name, nearest, .. } => {
+                let position = None;
+                Complaint::Text(
+                    Error::UnknownTable {
+                        name,
+                        nearest,
+                        position,
+                    }
+                    .to_string(),
+                )
+            }
+            other => Complaint::Text(other.to_string()),
+        },
+        other => Complaint::Failure(other),
+    }
 }
 
 /// The message for a format that a terminal cannot show.

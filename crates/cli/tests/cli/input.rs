@@ -101,7 +101,7 @@ fn wrong_commands() {
         (".mode xml\n", "ndjson"),
         (".timer\n", "on or"),
         (".maxrows x\n", ".maxrows N"),
-        (".schema nothing\n", "nothing"),
+        (".schema nothing\n", "table 'nothing' does not exist\n"),
     ] {
         let message = grouse_fed(script, &[]).failed(1);
         assert!(message.contains(part), "{part:?} is not in {message}");
