@@ -151,6 +151,7 @@ impl Session {
 
     /// Registers a table; an older one of the same name is replaced.
     pub fn register(&self, name: &str, table: Arc<dyn TableProvider>) -> Result<()> {
+        self.deregister(name)?;
         self.context()
             .register_table(TableReference::bare(name), table)?;
         Ok(())
@@ -219,7 +220,12 @@ impl Session {
         let state = self.context().state();
         let plan = state.statement_to_plan(request.statement).await?;
         let plan = with_params(plan, params)?;
-        let frame = self.context().execute_logical_plan(plan).await?;
+        let option = match &plan {
+            LogicalPlan::Statement(HostStatement::SetVariable(set)) => Some(set.variable.clone()),
+            _ => None,
+        };
+        let frame = self.context().execute_logical_plan(plan).await;
+        let frame = frame.map_err(|error| name_option(Error::from(error), option))?;
         let context = Arc::new(frame.task_ctx());
         let plan = frame.create_physical_plan().await?;
         Ok(Query::new(plan, context, self.workers()))
@@ -374,6 +380,14 @@ fn temp_error(error: datafusion::common::DataFusionError, options: &SessionOptio
     Error::Io {
         path: path.display().to_string(),
         message: Error::from(error).to_string(),
+    }
+}
+
+/// The host does not say which of its options has a wrong value.
+fn name_option(error: Error, option: Option<String>) -> Error {
+    match (error, option) {
+        (Error::Invalid { message, .. }, Some(name)) => Error::Invalid { name, message },
+        (error, _) => error,
     }
 }
 

@@ -298,25 +298,53 @@ fn classify_parquet(error: &ParquetError, position: Option<Position>) -> Error {
 }
 
 fn bad_file(text: &str) -> Error {
+    let text = tidy(text);
+    let (message, line) = match (text.split_once(" at line "), text.split_once(" for line ")) {
+        // `Error while parsing value 'x' as type 'Int64' for column 1 at line 5. Row data …`: counted from 0.
+        (Some((message, rest)), _) => (
+            value_message(message),
+            leading_number(rest).map(|line| line + 1),
+        ),
+        // `incorrect number of fields for line 3, expected 2 got 3`: counted from 1.
+        (None, Some((message, rest))) => {
+            let fields = rest.split_once(", ").map_or("", |(_, fields)| fields);
+            (format!("{message}: {fields}"), leading_number(rest))
+        }
+        (None, None) => (text.clone(), None),
+    };
     Error::Format {
         path: PATH_UNKNOWN.to_string(),
-        line: line_in(text),
-        message: tidy(text),
+        line,
+        message,
     }
 }
 
-/// `… for line 3, …` and `… at line 5. Row data …`, as Arrow's CSV reader writes them.
-fn line_in(text: &str) -> Option<u64> {
-    let (_, rest) = text.split_once("line ")?;
-    let digits = rest
+/// The type of a column is guessed from the file's beginning; the way out is to look at more of it.
+fn value_message(message: &str) -> String {
+    match message.strip_prefix("Error while parsing value ") {
+        Some(rest) => format!(
+            "the value {rest} (from 0) does not parse; the type comes from the first {} rows, read_csv('…', sample_size => …) looks at more",
+            crate::scan::text::SAMPLE_ROWS
+        ),
+        None => message.to_string(),
+    }
+}
+
+fn leading_number(text: &str) -> Option<u64> {
+    let digits = text
         .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(rest.len());
-    rest[..digits].parse().ok()
+        .unwrap_or(text.len());
+    text[..digits].parse().ok()
 }
 
 /// A failure of a file system or server, with the path it names.
 pub(crate) fn object_store(error: &object_store::Error) -> Error {
     use object_store::Error as Store;
+    if let Some(system) = system_error(error)
+        && is_about_content(system)
+    {
+        return bad_file(&system.to_string());
+    }
     let (path, message) = match error {
         Store::NotFound { path, .. } => (path.as_str(), "it does not exist".to_string()),
         Store::PermissionDenied { path, .. } => (path.as_str(), "permission denied".to_string()),
@@ -342,6 +370,17 @@ pub(crate) fn object_store(error: &object_store::Error) -> Error {
     }
 }
 
+fn system_error<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a std::io::Error> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(system) = error.downcast_ref::<std::io::Error>() {
+            return Some(system);
+        }
+        next = error.source();
+    }
+    None
+}
+
 /// The text of the last error in the chain: the ones before mostly repeat it.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut last = error;
@@ -358,10 +397,19 @@ fn io(error: &std::io::Error) -> Error {
             return classify_foreign(inner, None);
         }
     }
+    if is_about_content(error) {
+        return bad_file(&error.to_string());
+    }
     Error::Io {
         path: PATH_UNKNOWN.to_string(),
         message: tidy(&error.to_string()),
     }
+}
+
+/// Decompressors report damaged files as failures of input and output.
+fn is_about_content(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof)
 }
 
 fn classify_execution(text: &str) -> Error {
@@ -413,11 +461,33 @@ fn tidy(text: &str) -> String {
         .split(".\nThis issue was likely caused by a bug")
         .next()
         .unwrap_or(text);
+    if let Some(signature) = wrong_signature(text) {
+        return signature;
+    }
     let mut text = text.trim();
     while let Some(rest) = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix)) {
         text = rest.trim_start();
     }
     text.to_string()
+}
+
+/// `Function 'sum' failed to match any signature, errors: …` lists one error per signature.
+fn wrong_signature(text: &str) -> Option<String> {
+    let (function, errors) = text.split_once(" failed to match any signature, errors: ")?;
+    let pieces = || errors.split(" requires ").skip(1);
+    let wanted: Vec<&str> = pieces()
+        .filter_map(|piece| piece.split_once(", but received"))
+        .map(|(wanted, _)| wanted)
+        .collect();
+    let (_, given) = pieces().next()?.split_once("(DataType: ")?;
+    let given = given.split(").").next().unwrap_or(given);
+    let function = function
+        .rsplit_once("Function ")
+        .map_or(function, |(_, name)| name);
+    Some(format!(
+        "{function} takes {}, not {given}",
+        wanted.join(" or ")
+    ))
 }
 
 #[cfg(test)]

@@ -145,7 +145,6 @@ impl FileCall {
             "quote" if is_csv => self.text.quote = Some(byte()?),
             "escape" if is_csv => self.text.escape = Some(byte()?),
             "comment" if is_csv => self.text.comment = Some(byte()?),
-            "nullstr" | "null" if is_csv => self.text.null_text = Some(text.clone()),
             "newlines_in_values" if is_csv => self.text.newlines_in_values = Some(flag()?),
             "null_padding" if is_csv => self.text.null_padding = Some(flag()?),
             "sample_size" if is_text => {

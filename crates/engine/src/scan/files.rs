@@ -8,8 +8,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
+use datafusion::common::DataFusionError;
 use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
@@ -17,21 +18,28 @@ use datafusion::datasource::listing::{
     ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
 };
 use datafusion::execution::session_state::SessionState;
-use datafusion::parquet::file::FOOTER_SIZE;
 use futures::TryStreamExt;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use parking_lot::{Mutex, RwLock};
 
 use super::call::FileCall;
 use super::format::{Beginning, Kind, Reading, common_reading, host_format};
+use super::ipc::ipc_schema;
 use super::location::{File, Found, find, is_location, named};
+use super::text::{Extent, csv_schema};
 use crate::error::{Error, Result};
 
 /// Bytes at the beginning of a text file that are looked at before its format is fixed.
 const BEGINNING_BYTES: usize = 1 << 20;
 
-/// Text files of one table whose beginnings are looked at.
-const BEGINNINGS_MAX: usize = 8;
+/// The same for the files after the first few, where little more than the names of the columns is wanted.
+const BEGINNING_SHORT_BYTES: usize = 1 << 16;
+
+/// Files whose long beginning is read.
+const BEGINNINGS_LONG: usize = 8;
+
+/// Magic at both ends and the length of the footer.
+const PARQUET_BYTES_MIN: u64 = 12;
 
 /// The file tables of one session.
 #[derive(Debug, Default)]
@@ -145,13 +153,17 @@ async fn build(
         },
         None => common_reading(&names)?,
     };
-    let beginning = look_at(&found, reading, call).await?;
+    let beginnings = beginnings(&found, reading, call).await?;
+    let beginning = look_at(reading.kind, call.text.quote.unwrap_or(b'"'), &beginnings);
     let format = host_format(reading, &call.text, beginning, state.config_options());
     let partitions = match &found.folder {
         Some(folder) => hive_partitions(folder, &found.files)?,
         None => Vec::new(),
     };
-    let schema = infer_schema(&format, &found, state).await?;
+    let schema = match reading.kind {
+        Kind::Csv | Kind::Tsv => csv_schema(reading.kind, &call.text, &beginnings)?,
+        kind => infer_schema(&format, kind, &found, state).await?,
+    };
     if schema.fields().is_empty() && partitions.is_empty() {
         return Err(Error::Format {
             path: call.paths.join(", "),
@@ -200,79 +212,101 @@ fn common_extension(names: &[String]) -> String {
     }
 }
 
-/// Reads the beginning of the first text file, where its format depends on it.
-async fn look_at(found: &Found, reading: Reading, call: &FileCall) -> Result<Beginning> {
-    if matches!(reading.kind, Kind::Parquet | Kind::Arrow) {
-        return Ok(Beginning::default());
-    }
-    let quote = call.text.quote.unwrap_or(b'"');
-    let mut all = Beginning::default();
-    for file in found.files.iter().take(BEGINNINGS_MAX) {
-        let compression =
-            FileCompressionType::from(call.text.compression.unwrap_or(reading.compression));
-        let bytes = first_bytes(&found.store, &file.meta, compression)
+/// Reads the beginnings of text files; other formats need none.
+async fn beginnings<'a>(
+    found: &'a Found,
+    reading: Reading,
+    call: &FileCall,
+) -> Result<Vec<(&'a File, Vec<u8>, Extent)>> {
+    let files = match reading.kind {
+        Kind::Parquet | Kind::Arrow => 0,
+        Kind::Json => 1,
+        Kind::Csv | Kind::Tsv => found.files.len(),
+    };
+    let compression =
+        FileCompressionType::from(call.text.compression.unwrap_or(reading.compression));
+    let mut read = Vec::with_capacity(files);
+    for (index, file) in found.files.iter().take(files).enumerate() {
+        let limit = if index < BEGINNINGS_LONG {
+            BEGINNING_BYTES
+        } else {
+            BEGINNING_SHORT_BYTES
+        };
+        let (bytes, extent) = first_bytes(&found.store, &file.meta, compression, limit)
             .await
-            .map_err(|error| named(error, &file.name))?;
-        let one = Beginning::of(reading.kind, &bytes, quote);
+            .map_err(|error| bad_file_named(error, &file.name))?;
+        read.push((file, bytes, extent));
+    }
+    Ok(read)
+}
+
+fn look_at(kind: Kind, quote: u8, beginnings: &[(&File, Vec<u8>, Extent)]) -> Beginning {
+    let mut all = Beginning::default();
+    for (_, bytes, _) in beginnings {
+        let one = Beginning::of(kind, bytes, quote);
         all.is_json_array |= one.is_json_array;
         all.newlines_in_values |= one.newlines_in_values;
-        if reading.kind == Kind::Json {
-            break;
-        }
     }
-    Ok(all)
+    all
 }
 
 async fn first_bytes(
     store: &Arc<dyn ObjectStore>,
     meta: &ObjectMeta,
     compression: FileCompressionType,
-) -> Result<Vec<u8>> {
+    limit: usize,
+) -> Result<(Vec<u8>, Extent)> {
     let store_error = |error: object_store::Error| crate::error::host::object_store(&error);
+    if meta.size == 0 {
+        return Ok((Vec::new(), Extent::Whole));
+    }
     if !compression.is_compressed() {
-        let end = meta.size.min(BEGINNING_BYTES as u64);
-        if end == 0 {
-            return Ok(Vec::new());
-        }
-        return Ok(store
+        let end = meta.size.min(limit as u64);
+        let extent = if end == meta.size {
+            Extent::Whole
+        } else {
+            Extent::Part
+        };
+        let bytes = store
             .get_range(&meta.location, 0..end)
             .await
-            .map_err(store_error)?
-            .to_vec());
+            .map_err(store_error)?;
+        return Ok((bytes.to_vec(), extent));
     }
     let stream = store
         .get(&meta.location)
         .await
         .map_err(store_error)?
         .into_stream();
-    let stream =
-        futures::StreamExt::boxed(stream.map_err(datafusion::common::DataFusionError::from));
+    let stream = futures::StreamExt::boxed(stream.map_err(DataFusionError::from));
     let mut stream = compression.convert_stream(stream)?;
     let mut bytes = Vec::new();
-    while bytes.len() < BEGINNING_BYTES {
-        match stream.try_next().await? {
-            Some(chunk) => bytes.extend_from_slice(&chunk),
-            None => break,
+    while let Some(chunk) = stream.try_next().await? {
+        bytes.extend_from_slice(&chunk);
+        if bytes.len() >= limit {
+            return Ok((bytes, Extent::Part));
         }
     }
-    Ok(bytes)
+    Ok((bytes, Extent::Whole))
 }
 
 /// The merged schema of all files; on failure the first file that fails alone is named.
 async fn infer_schema(
     format: &Arc<dyn FileFormat>,
+    kind: Kind,
     found: &Found,
     state: &SessionState,
 ) -> Result<SchemaRef> {
-    let metas: Vec<ObjectMeta> = found.files.iter().map(|file| file.meta.clone()).collect();
-    let failure = match format.infer_schema(state, &found.store, &metas).await {
+    let failure = match schema_of(format, kind, found, &found.files, state).await {
+        // A column that only some files have is NULL in the others.
+        Ok(schema) if found.files.len() > 1 => return Ok(all_nullable(&schema)),
         Ok(schema) => return Ok(schema),
-        Err(error) => Error::from(error),
+        Err(error) => error,
     };
     for file in &found.files {
-        let meta = std::slice::from_ref(&file.meta);
-        if let Err(error) = format.infer_schema(state, &found.store, meta).await {
-            return Err(bad_file(Error::from(error), file));
+        if let Err(error) = schema_of(format, kind, found, std::slice::from_ref(file), state).await
+        {
+            return Err(bad_file(error, file));
         }
     }
     let names: Vec<&str> = found
@@ -284,18 +318,48 @@ async fn infer_schema(
     Err(bad_file_named(failure, &names.join(", ")))
 }
 
+async fn schema_of(
+    format: &Arc<dyn FileFormat>,
+    kind: Kind,
+    found: &Found,
+    files: &[File],
+    state: &SessionState,
+) -> Result<SchemaRef> {
+    let on_disk = found.files.iter().all(|file| file.url.scheme() == "file");
+    if kind == Kind::Arrow && !on_disk {
+        let mut schemas = Vec::with_capacity(files.len());
+        for file in files {
+            schemas.push(Arc::unwrap_or_clone(
+                ipc_schema(&found.store, &file.meta).await?,
+            ));
+        }
+        return Ok(Arc::new(Schema::try_merge(schemas)?));
+    }
+    let metas: Vec<ObjectMeta> = files.iter().map(|file| file.meta.clone()).collect();
+    Ok(format.infer_schema(state, &found.store, &metas).await?)
+}
+
+fn all_nullable(schema: &Schema) -> SchemaRef {
+    let fields = schema
+        .fields()
+        .iter()
+        .map(|field| field.as_ref().clone().with_nullable(true));
+    Arc::new(Schema::new_with_metadata(
+        fields.collect::<Vec<_>>(),
+        schema.metadata().clone(),
+    ))
+}
+
 fn bad_file(error: Error, file: &File) -> Error {
-    let is_parquet_sized = file.meta.size < FOOTER_SIZE as u64;
-    match (
-        is_parquet_sized,
-        Reading::of_name(&file.name).map(|reading| reading.kind),
-    ) {
-        (true, Some(Kind::Parquet)) => Error::Format {
+    let is_parquet =
+        Reading::of_name(&file.name).is_some_and(|reading| reading.kind == Kind::Parquet);
+    match is_parquet && file.meta.size < PARQUET_BYTES_MIN {
+        true => Error::Format {
             path: file.name.clone(),
             line: None,
             message: format!("{} bytes are too few for a Parquet file", file.meta.size),
         },
-        _ => bad_file_named(error, &file.name),
+        false => bad_file_named(error, &file.name),
     }
 }
 

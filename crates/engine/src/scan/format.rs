@@ -17,10 +17,8 @@ use datafusion::datasource::file_format::file_compression_type::FileCompressionT
 use datafusion::datasource::file_format::json::JsonFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 
+use super::text::SAMPLE_ROWS;
 use crate::error::{Error, Result};
-
-/// Rows of a text file that are read to find its column types; as many as DuckDB reads.
-const TEXT_SAMPLE_ROWS: usize = 20_480;
 
 /// What kind of file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -143,8 +141,6 @@ pub struct TextOptions {
     pub escape: Option<u8>,
     /// Lines that start with it are left out.
     pub comment: Option<u8>,
-    /// The text that means NULL, besides nothing at all.
-    pub null_text: Option<String>,
     /// Rows read to find the types.
     pub sample_rows: Option<usize>,
     /// Quoted fields may contain line ends; `None` = found out from the file's beginning.
@@ -217,7 +213,7 @@ pub fn host_format(
         Kind::Json => Arc::new(
             JsonFormat::default()
                 .with_newline_delimited(!beginning.is_json_array)
-                .with_schema_infer_max_rec(text.sample_rows.unwrap_or(TEXT_SAMPLE_ROWS))
+                .with_schema_infer_max_rec(text.sample_rows.unwrap_or(SAMPLE_ROWS))
                 .with_file_compression_type(FileCompressionType::from(compression)),
         ),
         Kind::Csv | Kind::Tsv => Arc::new(csv(reading.kind, text, beginning, compression)),
@@ -240,24 +236,9 @@ fn csv(
         .with_quote(text.quote.unwrap_or(b'"'))
         .with_escape(text.escape)
         .with_comment(text.comment)
-        .with_null_regex(text.null_text.as_deref().map(null_regex))
         .with_newlines_in_values(newlines)
         .with_truncated_rows(text.null_padding.unwrap_or(false))
-        .with_schema_infer_max_rec(text.sample_rows.unwrap_or(TEXT_SAMPLE_ROWS))
         .with_file_compression_type(FileCompressionType::from(compression))
-}
-
-/// A pattern for exactly this text, or nothing.
-fn null_regex(text: &str) -> String {
-    let mut pattern = String::from("^(");
-    for character in text.chars() {
-        if !character.is_alphanumeric() && character.is_ascii() {
-            pattern.push('\\');
-        }
-        pattern.push(character);
-    }
-    pattern.push_str(")?$");
-    pattern
 }
 
 /// One kind for all files, or an error that names two that differ.
@@ -317,11 +298,5 @@ mod tests {
         assert!(!Beginning::of(Kind::Json, b"{\"a\":[1]}", b'"').is_json_array);
         assert!(Beginning::of(Kind::Csv, b"a,b\n1,\"x\ny\"\n", b'"').newlines_in_values);
         assert!(!Beginning::of(Kind::Csv, b"a,b\n1,\"x \"\"y\"\" z\"\n", b'"').newlines_in_values);
-    }
-
-    #[test]
-    fn null_patterns_match_the_text_only() {
-        assert_eq!(null_regex("NA"), "^(NA)?$");
-        assert_eq!(null_regex("\\N"), "^(\\\\N)?$");
     }
 }

@@ -13,6 +13,8 @@ pub mod call;
 pub mod format;
 pub mod location;
 pub mod stores;
+pub mod text;
+pub mod ipc;
 pub mod files;
 pub mod schema;
 pub mod blame;

@@ -1,0 +1,158 @@
+//! Errors: their kind, their place in the text, the names that are near.
+
+use std::sync::Arc;
+
+use crate::support::{error, run, sample, session};
+use datafusion::datasource::MemTable;
+use grouse::{Error, Position, Session};
+
+fn with_table() -> Session {
+    let session = session();
+    let batch = sample();
+    session
+        .register(
+            "people",
+            Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap()),
+        )
+        .unwrap();
+    session
+}
+
+#[test]
+fn syntax_errors_have_a_position() {
+    for (sql, line, column) in [
+        ("SELEC 1", 1, 1),
+        ("SELECT 1\nFROM (", 2, 7),
+        ("SELECT 'x", 1, 8),
+        ("SELECT 1; SELECT 2", 1, 11),
+        ("", 1, 1),
+    ] {
+        match error(&session(), sql) {
+            Error::Syntax {
+                line: l,
+                column: c,
+                message,
+            } => {
+                assert_eq!((l, c), (line, column), "{sql}: {message}");
+                assert!(!message.is_empty());
+            }
+            other => panic!("{sql}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn unknown_columns_have_a_position_and_neighbours() {
+    match error(&with_table(), "SELECT id,\n  nme FROM people") {
+        Error::UnknownColumn {
+            name,
+            nearest,
+            position,
+        } => {
+            assert_eq!(name, "nme");
+            assert_eq!(nearest, ["name"]);
+            assert_eq!(position, Some(Position { line: 2, column: 3 }));
+        }
+        other => panic!("{other:?}"),
+    }
+    let qualified = error(&with_table(), "SELECT p.idd FROM people p");
+    assert!(
+        matches!(&qualified, Error::UnknownColumn { nearest, .. } if nearest == &["id"]),
+        "{qualified:?}"
+    );
+}
+
+#[test]
+fn unknown_tables_and_functions_have_neighbours() {
+    match error(&with_table(), "SELECT * FROM\n peple") {
+        Error::UnknownTable {
+            name,
+            nearest,
+            position,
+        } => {
+            assert_eq!(
+                (name.as_str(), nearest),
+                ("peple", vec!["people".to_string()])
+            );
+            assert_eq!(position, Some(Position { line: 2, column: 2 }));
+        }
+        other => panic!("{other:?}"),
+    }
+    match error(&with_table(), "SELECT summ(id) FROM people") {
+        Error::UnknownFunction { name, nearest, .. } => {
+            assert_eq!(name, "summ");
+            assert!(nearest.contains(&"sum".to_string()), "{nearest:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    let table_function = error(&with_table(), "SELECT * FROM number(3)");
+    assert!(
+        matches!(&table_function, Error::UnknownFunction { nearest, .. } if nearest.contains(&"numbers".to_string())),
+        "{table_function:?}"
+    );
+}
+
+#[test]
+fn ambiguous_columns_are_told_apart_from_unknown_ones() {
+    let error = error(&with_table(), "SELECT id FROM people a, people b");
+    assert!(
+        matches!(&error, Error::AmbiguousColumn { name, .. } if name == "id"),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn kinds() {
+    let session = with_table();
+    type Check = fn(&Error) -> bool;
+    let cases: &[(&str, Check)] = &[
+        ("SELECT name + 1 FROM people WHERE id = 1", |e| {
+            matches!(e, Error::Type { .. })
+        }),
+        ("SELECT sum(name) FROM people", |e| {
+            matches!(e, Error::Type { .. })
+        }),
+        ("SELECT CAST('x' AS INT)", |e| {
+            matches!(e, Error::Type { .. })
+        }),
+        ("SELECT id / (id - id) FROM people", |e| {
+            matches!(e, Error::DivideByZero)
+        }),
+        ("SELECT 1 / 0", |e| matches!(e, Error::DivideByZero)),
+        ("SELECT id FROM people GROUP BY name", |e| {
+            matches!(e, Error::Planning { .. })
+        }),
+        ("SELECT 9223372036854775807 + id FROM people", |e| {
+            matches!(e, Error::Overflow { .. })
+        }),
+        ("SELECT id AS a FROM people WHERE sum(id) > 1", |e| {
+            matches!(e, Error::Planning { .. })
+        }),
+    ];
+    for (sql, check) in cases {
+        let error = error(&session, sql);
+        assert!(check(&error), "{sql}: {error:?}");
+        let text = error.to_string();
+        for inner in [
+            "DataFusion",
+            "Error during planning",
+            "backtrace",
+            "ArrowError",
+        ] {
+            assert!(!text.contains(inner), "{sql}: {text}");
+        }
+    }
+}
+
+#[test]
+fn deep_nesting_is_an_error_not_a_crash() {
+    let sql = format!("SELECT {}1{}", "(".repeat(5000), ")".repeat(5000));
+    let start = std::time::Instant::now();
+    let error = error(&session(), &sql);
+    assert!(matches!(error, Error::Syntax { .. }), "{error:?}");
+    eprintln!("parentheses: {:?}", start.elapsed());
+    let start = std::time::Instant::now();
+    let sql = format!("SELECT {}", vec!["1"; 1000].join(" + "));
+    let _ = run(&session(), &sql);
+    eprintln!("sum: {:?}", start.elapsed());
+}

@@ -1,0 +1,7 @@
+//! The engine from outside: one binary, because linking the host takes longer than the tests.
+
+mod support;
+mod session;
+mod errors;
+mod numbers;
+mod files;

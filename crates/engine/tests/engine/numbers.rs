@@ -1,0 +1,138 @@
+//! `numbers(n)` and `numbers(start, n)`: rows, statistics, limits and wrong arguments.
+
+use crate::support::{error, rows, run, session};
+
+#[track_caller]
+fn check(sql: &str, expected: &[&str]) {
+    assert_eq!(rows(&session(), sql), expected, "{sql}");
+}
+
+#[test]
+fn counts_and_sums() {
+    check(
+        "SELECT count(*), min(number), max(number), sum(number) FROM numbers(1000000)",
+        &["1000000|0|999999|499999500000"],
+    );
+    check(
+        "SELECT count(*), min(number), max(number) FROM numbers(10, 5)",
+        &["5|10|14"],
+    );
+    check("SELECT count(*) FROM numbers(0)", &["0"]);
+    check("SELECT sum(number) FROM numbers(0)", &["NULL"]);
+    check(
+        "SELECT count(number % 7) FROM numbers(100003) WHERE number % 3 = 0",
+        &["33335"],
+    );
+    check(
+        "SELECT max(number) FROM numbers(18446744073709551610, 5)",
+        &["18446744073709551614"],
+    );
+    check("SELECT count(*) FROM NUMBERS(1e3)", &["1000"]);
+    check(
+        "SELECT n.number FROM numbers(3, 2) AS n ORDER BY 1",
+        &["3", "4"],
+    );
+    check(
+        "SELECT a.number, b.number FROM numbers(2) a, numbers(2) b ORDER BY 1, 2",
+        &["0|0", "0|1", "1|0", "1|1"],
+    );
+}
+
+#[test]
+fn every_number_comes_once() {
+    let sql = "SELECT count(*), count(DISTINCT number) FROM numbers(5, 100000)";
+    check(sql, &["100000|100000"]);
+}
+
+#[test]
+fn limits_generate_no_more_than_they_need() {
+    assert_eq!(
+        rows(
+            &session(),
+            "SELECT number FROM numbers(18446744073709551615) LIMIT 3"
+        )
+        .len(),
+        3
+    );
+    check(
+        "SELECT count(*) FROM (SELECT * FROM numbers(10000000000000) LIMIT 12345)",
+        &["12345"],
+    );
+    assert_eq!(
+        rows(
+            &session(),
+            "SELECT number FROM numbers(100) LIMIT 7 OFFSET 5"
+        )
+        .len(),
+        7
+    );
+    assert_eq!(
+        rows(&session(), "SELECT number FROM numbers(4) LIMIT 7 OFFSET 2").len(),
+        2
+    );
+}
+
+#[test]
+fn the_row_count_is_known_without_reading() {
+    let plan = rows(
+        &session(),
+        "EXPLAIN SELECT count(*) FROM numbers(1000000000000000)",
+    )
+    .join("\n");
+    assert!(!plan.contains("NumbersExec"), "{plan}");
+}
+
+#[test]
+fn as_many_partitions_as_threads() {
+    let session = session();
+    let query = session
+        .handle()
+        .block_on(session.query("SELECT * FROM numbers(100)"))
+        .unwrap();
+    assert_eq!(query.plan().properties().partitioning.partition_count(), 2);
+    assert_eq!(query.schema().field(0).name(), "number");
+    run(&session, "SET threads = 7").unwrap();
+    let query = session
+        .handle()
+        .block_on(session.query("SELECT * FROM numbers(100)"))
+        .unwrap();
+    assert_eq!(query.plan().properties().partitioning.partition_count(), 7);
+}
+
+#[test]
+fn batches_have_the_session_s_size() {
+    let session = session();
+    run(&session, "SET batch_size = 100").unwrap();
+    let batches = run(&session, "SELECT * FROM numbers(1000)").unwrap();
+    assert!(
+        batches.iter().all(|batch| batch.num_rows() <= 100),
+        "{batches:?}"
+    );
+    assert_eq!(
+        batches.iter().map(|batch| batch.num_rows()).sum::<usize>(),
+        1000
+    );
+}
+
+#[test]
+fn wrong_arguments_are_named() {
+    for (sql, part) in [
+        ("SELECT * FROM numbers(-1)", "-1"),
+        ("SELECT * FROM numbers(NULL)", "NULL"),
+        ("SELECT * FROM numbers(1.5)", "1.5"),
+        ("SELECT * FROM numbers('10')", "10"),
+        ("SELECT * FROM numbers()", "0 values"),
+        ("SELECT * FROM numbers(1, 2, 3)", "3 values"),
+        ("SELECT * FROM numbers(18446744073709551615, 2)", "go past"),
+        (
+            "SELECT * FROM numbers(18446744073709551616)",
+            "whole number",
+        ),
+    ] {
+        let text = error(&session(), sql).to_string();
+        assert!(
+            text.contains("numbers") && text.contains(part),
+            "{sql}: {text}"
+        );
+    }
+}

@@ -1,0 +1,316 @@
+//! Sessions: statements, options, parameters, the life of a query.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::support::{error, rows, run, sample, session};
+use datafusion::common::ScalarValue;
+use datafusion::datasource::MemTable;
+use futures::{StreamExt, TryStreamExt};
+use grouse::{Error, Params, Session, SessionOptions};
+
+#[test]
+fn scripts_are_cut_into_statements() {
+    let script = "SELECT 1; -- one; not two\n\n  SELECT ';' /* ; */ AS \"a;b\";;\nSELECT 'é', 2";
+    let statements = Session::split(script).unwrap();
+    let texts: Vec<&str> = statements
+        .iter()
+        .map(|statement| statement.text.as_str())
+        .collect();
+    assert_eq!(
+        texts,
+        ["SELECT 1", "SELECT ';' /* ; */ AS \"a;b\"", "SELECT 'é', 2"]
+    );
+    assert_eq!(statements[1].start, grouse::Position { line: 3, column: 3 });
+    for statement in &statements {
+        assert!(script[statement.offset..].starts_with(&statement.text));
+    }
+    assert_eq!(Session::split(" ; -- nothing\n").unwrap(), []);
+    assert!(matches!(
+        Session::split("SELECT 1;\nSELECT 'x"),
+        Err(Error::Syntax { line: 2, .. })
+    ));
+}
+
+#[test]
+fn options_are_set_shown_and_reset() {
+    let session = session();
+    run(&session, "SET memory_limit = '2GB'").unwrap();
+    run(&session, "SET grouse.batch_size = 1000").unwrap();
+    run(&session, "SET group_by_operator = host").unwrap();
+    assert_eq!(session.options().memory_limit, Some(2_000_000_000));
+    assert_eq!(session.options().batch_size, 1000);
+    assert_eq!(
+        rows(&session, "SHOW batch_size"),
+        ["grouse.batch_size|1000"]
+    );
+    assert_eq!(
+        rows(&session, "SHOW datafusion.execution.batch_size"),
+        ["datafusion.execution.batch_size|1000"]
+    );
+    run(&session, "RESET batch_size").unwrap();
+    assert_eq!(
+        session.options().batch_size,
+        SessionOptions::default().batch_size
+    );
+    run(
+        &session,
+        "SET datafusion.execution.parquet.pushdown_filters = true",
+    )
+    .unwrap();
+    assert_eq!(
+        rows(
+            &session,
+            "SHOW datafusion.execution.parquet.pushdown_filters"
+        ),
+        ["datafusion.execution.parquet.pushdown_filters|true"]
+    );
+}
+
+#[test]
+fn wrong_options_are_errors_that_name_them() {
+    let session = session();
+    for (sql, part) in [
+        ("SET threads = 'many'", "threads"),
+        ("SET threads = -3", "threads"),
+        ("SET theads = 3", "threads"),
+        ("SET memory_limit = '5 apples'", "memory_limit"),
+        ("SET datafusion.execution.batch_size = 0", "batch_size"),
+        ("SET datafusion.nonsense = 1", "nonsense"),
+    ] {
+        let error = error(&session, sql);
+        assert!(matches!(error, Error::Invalid { .. }), "{sql}: {error:?}");
+        assert!(error.to_string().contains(part), "{sql}: {error}");
+    }
+}
+
+#[test]
+fn threads_change_while_the_session_lives() {
+    let session = session();
+    for threads in [1, 5, 2] {
+        run(&session, &format!("SET threads = {threads}")).unwrap();
+        assert_eq!(
+            session.context().state().config().target_partitions(),
+            threads
+        );
+        assert_eq!(
+            rows(
+                &session,
+                "SELECT count(*) FROM numbers(1000) WHERE number % 2 = 0"
+            ),
+            ["500"]
+        );
+    }
+}
+
+#[test]
+fn memory_is_bounded_and_the_error_is_typed() {
+    let session = session();
+    run(&session, "SET memory_limit = '1MB'").unwrap();
+    run(&session, "SET group_by_operator = host").unwrap();
+    run(
+        &session,
+        "SET datafusion.execution.sort_spill_reservation_bytes = 0",
+    )
+    .unwrap();
+    let sql = "SELECT array_agg(number) FROM numbers(10000000)";
+    match error(&session, sql) {
+        Error::OutOfMemory(out) => {
+            assert_eq!(out.limit_bytes, 1_000_000);
+            assert!(!out.operator.is_empty());
+        }
+        other => panic!("{other:?}"),
+    }
+    run(&session, "SET memory_limit = '4GB'").unwrap();
+    assert_eq!(rows(&session, "SELECT count(*) FROM numbers(10)"), ["10"]);
+}
+
+#[test]
+fn parameters() {
+    let session = session();
+    let run_with = |sql: &str, params: Params| {
+        session.handle().block_on(async {
+            let query = session.query_with(sql, params).await?;
+            let batches: Vec<_> = query.execute()?.try_collect().await.map_err(Error::from)?;
+            Ok::<_, Error>(batches.iter().map(|batch| batch.num_rows()).sum::<usize>())
+        })
+    };
+    let five = ScalarValue::UInt64(Some(5));
+    let sql = "SELECT * FROM numbers(10) WHERE number < $1";
+    assert_eq!(run_with(sql, Params::Positional(vec![five.clone()])), Ok(5));
+    let sql = "SELECT * FROM numbers(10) WHERE number < ? AND number >= ?";
+    assert_eq!(
+        run_with(
+            sql,
+            Params::Positional(vec![five.clone(), ScalarValue::Int64(Some(2))])
+        ),
+        Ok(3)
+    );
+    let sql = "SELECT * FROM numbers(10) WHERE number < $limit";
+    let named = HashMap::from([("limit".to_string(), five.clone())]);
+    assert_eq!(run_with(sql, Params::Named(named)), Ok(5));
+    assert!(matches!(
+        run_with(sql, Params::None),
+        Err(Error::Invalid { .. })
+    ));
+    assert!(matches!(
+        run_with("SELECT 1", Params::Positional(vec![five])),
+        Err(Error::Invalid { .. })
+    ));
+}
+
+#[test]
+fn tables_come_and_go() {
+    let session = session();
+    let batch = sample();
+    let table = Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap());
+    assert_eq!(
+        session
+            .unresolved("SELECT * FROM t JOIN numbers(3) n ON n.number = t.id, 'x.csv'")
+            .unwrap(),
+        ["t"]
+    );
+    session.register("t", Arc::clone(&table) as _).unwrap();
+    session.register("t", table).unwrap();
+    assert_eq!(session.tables(), ["t"]);
+    assert_eq!(
+        session.unresolved("SELECT * FROM t").unwrap(),
+        Vec::<String>::new()
+    );
+    assert_eq!(rows(&session, "SELECT max(name) FROM t"), ["c"]);
+    assert!(
+        run(&session, "CREATE TABLE u AS SELECT id FROM t WHERE id > 1")
+            .unwrap()
+            .is_empty()
+    );
+    run(&session, "CREATE VIEW v AS SELECT id * 2 AS d FROM u").unwrap();
+    assert_eq!(rows(&session, "SELECT sum(d) FROM v"), ["10"]);
+    assert_eq!(session.tables(), ["t", "u", "v"]);
+    run(&session, "DROP VIEW v").unwrap();
+    session.deregister("t").unwrap();
+    session.deregister("t").unwrap();
+    assert_eq!(session.tables(), ["u"]);
+}
+
+#[test]
+fn the_schema_is_the_batches_schema() {
+    let session = session();
+    session.handle().block_on(async {
+        let query = session
+            .query("SELECT 1 AS a UNION ALL SELECT 2.5")
+            .await
+            .unwrap();
+        let schema = query.schema();
+        let mut stream = query.execute().unwrap();
+        while let Some(batch) = stream.next().await {
+            assert_eq!(batch.unwrap().schema(), schema);
+        }
+    });
+}
+
+#[test]
+fn dropping_the_stream_stops_the_workers() {
+    let session = session();
+    let sql = "SELECT count(*) FROM numbers(1000000000000000) WHERE number % 3 = 1";
+    session.handle().block_on(async {
+        let query = session.query(sql).await.unwrap();
+        let mut stream = query.execute().unwrap();
+        let first = tokio::time::timeout(Duration::from_millis(50), stream.next()).await;
+        assert!(first.is_err(), "the query cannot be over");
+        drop(stream);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let rows = query.progress().input_rows;
+        assert!(rows > 0);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(query.progress().input_rows, rows, "a worker still runs");
+    });
+}
+
+#[test]
+fn a_slow_consumer_holds_the_query_back() {
+    let session = session();
+    session.handle().block_on(async {
+        let query = session
+            .query("SELECT * FROM numbers(100000000)")
+            .await
+            .unwrap();
+        let mut stream = query.execute().unwrap();
+        stream.next().await.unwrap().unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let progress = query.progress();
+        assert!(progress.input_rows < 1_000_000, "{progress:?}");
+        assert!(progress.input_share.unwrap() < 0.01, "{progress:?}");
+        assert!(
+            progress.elapsed >= Duration::from_millis(50),
+            "{progress:?}"
+        );
+    });
+}
+
+#[test]
+fn consumers_may_sit_on_any_runtime_or_on_none() {
+    let session = session();
+    let query =
+        futures::executor::block_on(session.query("SELECT * FROM numbers(100000)")).unwrap();
+    let stream = query.execute().unwrap();
+    let other = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let batches: Vec<_> = other.block_on(stream.try_collect()).unwrap();
+    assert_eq!(
+        batches.iter().map(|batch| batch.num_rows()).sum::<usize>(),
+        100_000
+    );
+    let progress = query.progress();
+    assert_eq!(progress.input_rows, 100_000);
+    assert_eq!(progress.input_share, Some(1.0));
+}
+
+#[test]
+fn a_session_may_be_dropped_inside_its_own_runtime() {
+    let session = session();
+    let handle = session.handle().clone();
+    let start = Instant::now();
+    let _ = handle.block_on(async move {
+        let query = session
+            .query("SELECT * FROM numbers(10000000)")
+            .await
+            .unwrap();
+        let mut stream = query.execute().unwrap();
+        stream.next().await.unwrap().unwrap();
+        drop(session);
+        drop(query);
+        stream.next().await.unwrap().unwrap();
+        tokio::spawn(async move { drop(stream) }).await
+    });
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn duckdb_like_sql_is_understood() {
+    let session = session();
+    for (sql, expected) in [
+        (
+            "SELECT number % 2 AS k, count(*) AS n FROM numbers(10) GROUP BY k ORDER BY k",
+            "0|5",
+        ),
+        (
+            "SELECT number % 2 AS k, count(*) AS n FROM numbers(10) GROUP BY ALL ORDER BY k",
+            "0|5",
+        ),
+        (
+            "SELECT count(*) FILTER (WHERE number > 3) FROM numbers(10)",
+            "6",
+        ),
+        ("SELECT * EXCLUDE (n) FROM (SELECT 1 AS n, 2 AS m)", "2"),
+        ("WITH t AS (SELECT 1 AS a) SELECT a FROM t", "1"),
+        (
+            "SELECT number AS a FROM numbers(5) QUALIFY row_number() OVER (ORDER BY number) = 1",
+            "0",
+        ),
+    ] {
+        let rows = rows(&session, sql);
+        assert_eq!(rows.first().map(String::as_str), Some(expected), "{sql}");
+    }
+}

@@ -1,0 +1,77 @@
+//! What the engine's tests share: a session, answers as text, files of every format, a server on loopback.
+
+pub mod server;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, Int64Array, StringArray};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use futures::TryStreamExt;
+use grouse::{Error, Session, SessionOptions};
+
+/// A session with two threads and little memory.
+pub fn session() -> Session {
+    Session::new(SessionOptions {
+        threads: 2,
+        memory_limit: Some(1 << 30),
+        ..Default::default()
+    })
+    .unwrap()
+}
+
+/// The batches of one statement.
+pub fn run(session: &Session, sql: &str) -> Result<Vec<RecordBatch>, Error> {
+    session.handle().block_on(async {
+        let query = session.query(sql).await?;
+        query.execute()?.try_collect().await.map_err(Error::from)
+    })
+}
+
+/// The rows of one statement as text: `a|b` per row.
+pub fn rows(session: &Session, sql: &str) -> Vec<String> {
+    let batches = run(session, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    batches.iter().flat_map(rows_of).collect()
+}
+
+fn rows_of(batch: &RecordBatch) -> Vec<String> {
+    let options = FormatOptions::default().with_null("NULL");
+    let columns: Vec<ArrayFormatter> = batch
+        .columns()
+        .iter()
+        .map(|column| ArrayFormatter::try_new(column.as_ref(), &options).unwrap())
+        .collect();
+    let row = |row: usize| {
+        columns
+            .iter()
+            .map(|column| column.value(row).to_string())
+            .collect::<Vec<_>>()
+            .join("|")
+    };
+    (0..batch.num_rows()).map(row).collect()
+}
+
+/// The error of one statement.
+pub fn error(session: &Session, sql: &str) -> Error {
+    match run(session, sql) {
+        Ok(batches) => panic!("{sql} gave {batches:?}"),
+        Err(error) => error,
+    }
+}
+
+/// Three rows: `id` 1 to 3, `name` a to c.
+pub fn sample() -> RecordBatch {
+    let id: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+    let name: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c"]));
+    RecordBatch::try_from_iter([("id", id), ("name", name)]).unwrap()
+}
+
+/// Writes a batch as Parquet.
+pub fn write_parquet(path: &Path, batch: &RecordBatch) {
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer =
+        datafusion::parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+}
