@@ -210,7 +210,7 @@ impl Build {
         if self.spec.keys.types().is_empty() {
             return Ok(());
         }
-        self.seen.bytes = self.table_bytes();
+        self.seen.bytes = self.used_bytes();
         let bounds = Bounds {
             hot_bytes: self.spec.sizes.hot_bytes,
             grown_bytes: self.spec.sizes.grown_bytes,
@@ -349,6 +349,15 @@ impl Build {
             Route::Hashed | Route::Bypass { .. } => 0,
         };
         direct + self.table.bytes() + self.states.iter().map(|s| s.bytes()).sum::<usize>()
+    }
+
+    /// What lookups and updates touch.
+    fn used_bytes(&self) -> usize {
+        let table = match &self.route {
+            Route::Direct(direct) => direct.bytes(),
+            Route::Hashed | Route::Bypass { .. } => self.table.used_bytes(),
+        };
+        table + self.states.iter().map(|s| s.bytes()).sum::<usize>()
     }
 
     fn bytes(&self) -> usize {

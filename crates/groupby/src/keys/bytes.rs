@@ -342,6 +342,10 @@ impl KeyTable for BytesTable {
         self.slots.bytes() + self.views.capacity() * 16 + self.arena.bytes
     }
 
+    fn used_bytes(&self) -> usize {
+        self.slots.used_bytes() + self.views.len() * 16 + self.arena.bytes
+    }
+
     fn probes(&self) -> u64 {
         self.slots.probes()
     }

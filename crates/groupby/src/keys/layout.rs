@@ -220,6 +220,10 @@ impl KeyTable for OneGroup {
         0
     }
 
+    fn used_bytes(&self) -> usize {
+        0
+    }
+
     fn probes(&self) -> u64 {
         0
     }

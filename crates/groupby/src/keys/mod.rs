@@ -157,6 +157,9 @@ pub trait KeyTable: Send {
     }
     /// Bytes held.
     fn bytes(&self) -> usize;
+    /// Bytes that lookups touch: of groups that are there, not of room for more. After a drain a
+    /// table holds as much as before and uses nothing.
+    fn used_bytes(&self) -> usize;
     /// Slots looked at so far, over all rows.
     fn probes(&self) -> u64;
     /// All keys in group order; the table is empty afterwards and keeps its slots.

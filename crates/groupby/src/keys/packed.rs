@@ -360,6 +360,10 @@ where
         self.slots.bytes() + self.keys.capacity() * N * 8
     }
 
+    fn used_bytes(&self) -> usize {
+        self.slots.used_bytes() + self.keys.len() * N * 8
+    }
+
     fn probes(&self) -> u64 {
         self.slots.probes()
     }

@@ -97,6 +97,11 @@ impl Slots {
         (self.slots.capacity() + self.hashes.capacity()) * 8
     }
 
+    /// Bytes of the groups that are there: two slots and a hash each.
+    pub fn used_bytes(&self) -> usize {
+        self.hashes.len() * 24
+    }
+
     /// Slots looked at so far.
     pub fn probes(&self) -> u64 {
         self.probes
