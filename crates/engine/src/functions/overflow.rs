@@ -1,0 +1,45 @@
+//! The error of an aggregate whose result does not fit its type.
+//!
+//! In: the aggregate as the query names it and its result type. Out: a message that names both and a way out.
+//! Invariant: a total that does not fit becomes this error, never a wrapped number.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::error::DataFusionError;
+
+/// An aggregate's result does not fit its type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{aggregate} does not fit {data_type}: {}", way_out(.data_type))]
+pub struct Overflow {
+    /// The aggregate as the query names it, for example `sum(t.x)`.
+    pub aggregate: String,
+    /// The result type that is too narrow.
+    pub data_type: DataType,
+}
+
+impl From<Overflow> for DataFusionError {
+    fn from(overflow: Overflow) -> Self {
+        DataFusionError::External(Box::new(overflow))
+    }
+}
+
+/// What to write instead, by the type that was too narrow.
+fn way_out(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Int64 | DataType::UInt64 => {
+            "cast the argument, e.g. sum(CAST(x AS DECIMAL(38,0)))".to_string()
+        }
+        DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) => {
+            format!("cast the argument, e.g. sum(CAST(x AS DECIMAL(38,{scale})))")
+        }
+        DataType::Decimal128(_, scale) => {
+            format!("cast the argument, e.g. sum(CAST(x AS DECIMAL(76,{scale})))")
+        }
+        DataType::Decimal256(..) => {
+            "no decimal is wider; for an approximate result write sum(CAST(x AS DOUBLE))"
+                .to_string()
+        }
+        _ => "no wider type of its kind exists; cast the argument, e.g. \
+              sum(CAST(CAST(x AS BIGINT) AS DECIMAL(38,0)))"
+            .to_string(),
+    }
+}
