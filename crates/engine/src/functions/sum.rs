@@ -2,7 +2,8 @@
 //!
 //! In: the host's own signature, types, names and statistics. Out: accumulators that keep every carry, and an
 //! [`Overflow`](super::Overflow) where the result does not fit its type.
-//! Invariant: an integer, decimal or duration total is right or an error. Floats and intervals are the host's.
+//! Invariant: an integer, decimal or duration total is right or an error. Floats and intervals of days and smaller
+//! units are the host's.
 //! Not here: the host's rewrite of `sum(a + c)` into `sum(a) + c * count(a)`. It can overflow where the query does not,
 //! and it makes `SELECT sum(a + 1), sum(a + 2), count(a)` fail to plan; a sum that does not offer it switches it off.
 
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{
     DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
     DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
-    Field, FieldRef, Int64Type, TimeUnit, UInt64Type,
+    Field, FieldRef, Int64Type, IntervalUnit, IntervalYearMonthType, TimeUnit, UInt64Type,
 };
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::sum::sum_udaf;
@@ -52,6 +53,9 @@ macro_rules! for_summable {
             }
             DataType::Duration(TimeUnit::Nanosecond) => {
                 Ok(Box::new($state::<DurationNanosecondType>::new(target)))
+            }
+            DataType::Interval(IntervalUnit::YearMonth) => {
+                Ok(Box::new($state::<IntervalYearMonthType>::new(target)))
             }
             _ => $other,
         }
@@ -164,5 +168,6 @@ fn is_summable(data_type: &DataType) -> bool {
             | DataType::Decimal128(..)
             | DataType::Decimal256(..)
             | DataType::Duration(_)
+            | DataType::Interval(IntervalUnit::YearMonth)
     )
 }

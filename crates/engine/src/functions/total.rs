@@ -13,7 +13,7 @@ use datafusion::arrow::array::{ArrowNativeTypeOp, ArrowPrimitiveType};
 use datafusion::arrow::datatypes::{
     DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType,
     DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
-    Int64Type, UInt64Type,
+    Int64Type, IntervalYearMonthType, UInt64Type,
 };
 
 /// A running total that never loses a carry.
@@ -81,6 +81,7 @@ pub(super) trait Summable: ArrowPrimitiveType<Native: Hash + Eq> + Debug + Send 
 
 impl Summable for Int64Type {}
 impl Summable for UInt64Type {}
+impl Summable for IntervalYearMonthType {}
 impl Summable for DurationSecondType {}
 impl Summable for DurationMillisecondType {}
 impl Summable for DurationMicrosecondType {}
