@@ -342,13 +342,20 @@ fn uniq_exact_takes_the_two_step_plan() {
     let explain = format!("EXPLAIN SELECT uniq_exact(a) FROM {PAIRS}");
     let plan = answer(Session::Ours, &explain).unwrap();
     assert!(!plan.contains("DISTINCT"), "{plan}");
-    check(&format!("SELECT uniq_exact(a), count(DISTINCT a), sum(DISTINCT a) FROM {PAIRS}"), "2 2 3");
     check(
-        &format!("SELECT b, uniq_exact(a) AS n, count(DISTINCT a) FROM {PAIRS} GROUP BY b ORDER BY b, n"),
+        &format!("SELECT uniq_exact(a), count(DISTINCT a), sum(DISTINCT a) FROM {PAIRS}"),
+        "2 2 3",
+    );
+    check(
+        &format!(
+            "SELECT b, uniq_exact(a) AS n, count(DISTINCT a) FROM {PAIRS} GROUP BY b ORDER BY b, n"
+        ),
         "10 1 1, 20 2 2",
     );
     check(
-        &format!("SELECT uniq_exact(a), uniq_exact(b), count(*) FROM {PAIRS} GROUP BY ROLLUP (a) ORDER BY 1, 3"),
+        &format!(
+            "SELECT uniq_exact(a), uniq_exact(b), count(*) FROM {PAIRS} GROUP BY ROLLUP (a) ORDER BY 1, 3"
+        ),
         "1 1 1, 1 2 2, 2 2 3",
     );
 }

@@ -8,10 +8,9 @@
 use std::collections::VecDeque;
 use std::mem::size_of_val;
 
-use datafusion::arrow::array::{Array, ArrayRef, UInt32Array};
+use datafusion::arrow::array::{Array, ArrayRef, UInt32Array, make_comparator};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::arrow::ord::ord::make_comparator;
 use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::common::{Result, ScalarValue, not_impl_err};
 use datafusion::logical_expr::Accumulator;

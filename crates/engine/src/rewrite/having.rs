@@ -38,10 +38,6 @@ impl OptimizerRule for KeepHavingAbove {
         self.host.apply_order()
     }
 
-    fn supports_rewrite(&self) -> bool {
-        self.host.supports_rewrite()
-    }
-
     fn rewrite(
         &self,
         plan: LogicalPlan,

@@ -36,10 +36,6 @@ impl OptimizerRule for KeepExactSums {
         self.host.apply_order()
     }
 
-    fn supports_rewrite(&self) -> bool {
-        self.host.supports_rewrite()
-    }
-
     fn rewrite(
         &self,
         plan: LogicalPlan,
@@ -71,7 +67,7 @@ fn is_named_distinct(expr: &Expr) -> bool {
 
 /// The aggregation with bare aggregates, each once, below a projection that gives them their names.
 fn names_on_top(aggregate: &Aggregate) -> Result<LogicalPlan> {
-    let keys = aggregate.schema.len() - aggregate.aggr_expr.len();
+    let keys = aggregate.schema.fields().len() - aggregate.aggr_expr.len();
     let fields: Vec<_> = aggregate.schema.iter().collect();
     let mut outputs: Vec<Expr> = fields[..keys]
         .iter()
