@@ -123,8 +123,11 @@ const PAIRS: &str = "(VALUES (1, 10), (1, 20), (2, 20)) t(a, b)";
 
 #[test]
 fn sums_of_shifted_arguments_beside_a_count_plan() {
+    // The host's rewrite leaves one of the three under a name that is taken; it needs an argument that is cast.
     host_fails(
-        &format!("SELECT sum(a + 1), sum(a + 2), count(a) FROM {PAIRS}"),
+        &format!(
+            "SELECT sum(a + 1), sum(a + 2), count(a) FROM (SELECT CAST(a AS INT) AS a FROM {PAIRS})"
+        ),
         "7 10 3",
     );
     check(

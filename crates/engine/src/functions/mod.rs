@@ -18,8 +18,6 @@ mod uniq;
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::SessionContext;
 
-pub use overflow::Overflow;
-
 /// Registers our aggregates; one that has a name of the host's replaces it.
 pub fn register(context: &SessionContext) {
     for function in aggregates() {
@@ -29,11 +27,17 @@ pub fn register(context: &SessionContext) {
 
 /// All aggregates of this room.
 pub fn aggregates() -> Vec<AggregateUDF> {
+    let mut aggregates = with_native_states();
+    aggregates.push(AggregateUDF::from(uniq::Uniq::new()));
+    aggregates.push(AggregateUDF::from(uniq::UniqExact::new()));
+    aggregates
+}
+
+/// Those for which our operator may put native states of the same meaning: `sum`, `max_by` and `min_by`.
+pub fn with_native_states() -> Vec<AggregateUDF> {
     vec![
         AggregateUDF::from(sum::Sum::new()),
         AggregateUDF::from(arg_extreme::ArgExtreme::max_by()),
         AggregateUDF::from(arg_extreme::ArgExtreme::min_by()),
-        AggregateUDF::from(uniq::Uniq::new()),
-        AggregateUDF::from(uniq::UniqExact::new()),
     ]
 }

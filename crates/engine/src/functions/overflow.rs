@@ -1,25 +1,24 @@
 //! The error of an aggregate whose result does not fit its type.
 //!
-//! In: the aggregate as the query names it and its result type. Out: a message that names both and a way out.
+//! In: the aggregate as the query names it and its result type. Out: the engine's error, which names both and a way
+//! out, as the host carries it.
 //! Invariant: a total that does not fit becomes this error, never a wrapped number.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::error::DataFusionError;
 
-/// An aggregate's result does not fit its type.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{aggregate} does not fit {data_type}: {}", way_out(.data_type))]
-pub struct Overflow {
-    /// The aggregate as the query names it, for example `sum(t.x)`.
-    pub aggregate: String,
-    /// The result type that is too narrow.
-    pub data_type: DataType,
-}
+use crate::Error;
 
-impl From<Overflow> for DataFusionError {
-    fn from(overflow: Overflow) -> Self {
-        DataFusionError::External(Box::new(overflow))
-    }
+/// The error of `aggregate`, for example `sum(t.x)`, whose result is no value of `data_type`.
+pub(super) fn overflow(aggregate: &str, data_type: &DataType) -> DataFusionError {
+    let message = format!(
+        "the result does not fit {data_type}: {}",
+        way_out(data_type)
+    );
+    DataFusionError::from(Error::Overflow {
+        aggregate: aggregate.to_string(),
+        message,
+    })
 }
 
 /// What to write instead, by the type that was too narrow.
@@ -28,10 +27,9 @@ fn way_out(data_type: &DataType) -> String {
         DataType::Int64 | DataType::UInt64 => {
             "cast the argument, e.g. sum(CAST(x AS DECIMAL(38,0)))".to_string()
         }
-        DataType::Decimal32(_, scale) | DataType::Decimal64(_, scale) => {
-            format!("cast the argument, e.g. sum(CAST(x AS DECIMAL(38,{scale})))")
-        }
-        DataType::Decimal128(_, scale) => {
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale) => {
             format!("cast the argument, e.g. sum(CAST(x AS DECIMAL(76,{scale})))")
         }
         DataType::Decimal256(..) => {

@@ -20,7 +20,7 @@ use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use datafusion::physical_expr::NullState;
 
-use super::overflow::Overflow;
+use super::overflow::overflow;
 use super::total::{Summable, Total};
 
 /// What is summed: the aggregate's name, for errors, and its result type.
@@ -42,11 +42,7 @@ impl Target {
     fn fit<T: Summable>(&self, total: Total<T::Native>) -> Result<T::Native> {
         match total.exact() {
             Some(value) if T::fits(value, &self.data_type) => Ok(value),
-            _ => Err(Overflow {
-                aggregate: self.aggregate.clone(),
-                data_type: self.data_type.clone(),
-            }
-            .into()),
+            _ => Err(overflow(&self.aggregate, &self.data_type)),
         }
     }
 

@@ -10,7 +10,9 @@ use std::ops::ControlFlow;
 use datafusion::common::{Result, plan_err};
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::{CopyToSource, Statement};
-use datafusion::sql::sqlparser::ast::{Expr, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, VisitMut, VisitorMut,
+};
 
 /// The host's own bound on the sets of one GROUP BY.
 const SETS_MAX: usize = 65_535;
@@ -42,7 +44,10 @@ impl VisitorMut for Expand {
         let composite = |elements: &[Vec<Expr>]| elements.iter().any(|element| element.len() != 1);
         let expands = match expr {
             Expr::Cube(elements) | Expr::Rollup(elements) => composite(elements),
-            Expr::GroupingSets(sets) => sets.iter().any(|set| nested(set).is_some()),
+            Expr::GroupingSets(sets) => {
+                sets.iter_mut().for_each(|set| read_calls(set));
+                sets.iter().any(|set| nested(set).is_some())
+            }
             _ => false,
         };
         if expands {
@@ -52,6 +57,32 @@ impl VisitorMut for Expand {
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Inside GROUPING SETS the parser takes `CUBE (a, b)` for a call of a function.
+fn read_calls(set: &mut [Expr]) {
+    let [Expr::Function(function)] = set else {
+        return;
+    };
+    let FunctionArguments::List(arguments) = &function.args else {
+        return;
+    };
+    let elements = arguments.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(element)) => Some(match element {
+            Expr::Tuple(columns) => columns.clone(),
+            Expr::Nested(column) => vec![column.as_ref().clone()],
+            column => vec![column.clone()],
+        }),
+        _ => None,
+    });
+    let Some(elements) = elements.collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    match function.name.to_string().to_lowercase().as_str() {
+        "cube" => set[0] = Expr::Cube(elements),
+        "rollup" => set[0] = Expr::Rollup(elements),
+        _ => {}
     }
 }
 

@@ -14,6 +14,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::Aggregate;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateOutputMode};
@@ -60,12 +61,14 @@ impl PhysicalOptimizerRule for ForgetEquivalences {
 }
 
 fn finishes_grouping_sets(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    // The final step of two has forgotten the sets; the key that tells them apart is there in any step.
     plan.downcast_ref::<AggregateExec>()
         .is_some_and(|aggregate| {
-            aggregate.mode().output_mode() == AggregateOutputMode::Final && {
-                let sets = aggregate.group_expr().groups();
-                sets.len() > 1 || sets.iter().flatten().any(|is_null| *is_null)
-            }
+            aggregate.mode().output_mode() == AggregateOutputMode::Final
+                && aggregate
+                    .schema()
+                    .index_of(Aggregate::INTERNAL_GROUPING_ID)
+                    .is_ok()
         })
 }
 
