@@ -10,6 +10,8 @@ pub mod host;
 pub mod session;
 pub mod statement;
 pub mod scan;
+pub mod functions;
+pub mod rewrite;
 pub mod plan;
 pub mod exec;
 mod native;

@@ -24,12 +24,14 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::error::{Error, Result, nearest_names};
+use crate::functions;
 use crate::host;
 use crate::memory::SessionPool;
 use crate::numbers;
 use crate::options::SessionOptions;
 use crate::plan::GroupByRule;
 use crate::query::Query;
+use crate::rewrite;
 use crate::scan::call::function_names;
 use crate::scan::files::FileTables;
 use crate::scan::location::is_location;
@@ -89,6 +91,7 @@ impl Session {
             .with_config(host::session_config(&options)?)
             .with_runtime_env(Arc::new(runtime))
             .with_default_features()
+            .with_optimizer_rules(rewrite::optimizer_rules())
             .with_physical_optimizer_rules(physical_optimizer_rules()?)
             .build();
         let context = SessionContext::new_with_state(state);
@@ -318,6 +321,7 @@ fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
         .ok_or_else(|| Error::Internal("no default catalog".to_string()))?;
     catalog.register_schema(SCHEMA, Arc::new(FileSchema::new(Arc::clone(files))))?;
     context.register_udtf(numbers::NAME, Arc::new(numbers::NumbersFunction));
+    functions::register(context);
     Ok(())
 }
 
@@ -338,7 +342,7 @@ fn physical_optimizer_rules() -> Result<Vec<Arc<dyn PhysicalOptimizerRule + Send
     let at =
         at.ok_or_else(|| Error::Internal(format!("the host has no rule {ENSURE_REQUIREMENTS}")))?;
     rules.splice(at..at, operator_rules());
-    Ok(rules)
+    Ok(rewrite::physical_rules(rules))
 }
 
 fn runtime_env(options: &SessionOptions, stores: &Arc<Stores>) -> Result<RuntimeEnv> {

@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer, Tokenize
 
 use crate::error::{Error, Position, Result};
 use crate::options::OptionSpec;
+use crate::rewrite::composite_groups;
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
 
@@ -247,6 +248,7 @@ fn option_value(value: &Expr) -> String {
 }
 
 fn host(mut statement: HostStatement) -> Result<Request> {
+    composite_groups(&mut statement)?;
     let mut preparation = Preparation {
         files: Vec::new(),
         question_marks: 0,

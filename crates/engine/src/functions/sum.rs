@@ -1,0 +1,173 @@
+//! `sum`, exact where the host's wraps.
+//!
+//! In: the host's own signature, types, names and statistics. Out: accumulators that keep every carry, and an
+//! [`Overflow`](crate::Error::Overflow) where the result does not fit its type.
+//! Invariant: an integer, decimal or duration total is right or an error. Floats and intervals of days and smaller
+//! units are the host's.
+//! Not here: the host's rewrite of `sum(a + c)` into `sum(a) + c * count(a)`. It can overflow where the query does not,
+//! and it makes `SELECT sum(a + 1), sum(a + 2), count(a)` fail to plan; a sum that does not offer it switches it off.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{
+    DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
+    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
+    Field, FieldRef, Int64Type, IntervalUnit, IntervalYearMonthType, TimeUnit, UInt64Type,
+};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_aggregate::sum::sum_udaf;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, SetMonotonicity,
+    Signature, StatisticsArgs,
+};
+
+use super::sum_states::{DistinctSum, GroupSums, RunningSum, Target};
+
+/// The exact `sum`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Sum {
+    signature: Signature,
+}
+
+/// Builds `$state::<T>::new(target)` for the type that is summed, or `$other` for one that the host sums.
+macro_rules! for_summable {
+    ($args:expr, $state:ident, $other:expr) => {{
+        let target = Target::new(&$args);
+        match $args.return_type() {
+            DataType::Int64 => Ok(Box::new($state::<Int64Type>::new(target))),
+            DataType::UInt64 => Ok(Box::new($state::<UInt64Type>::new(target))),
+            DataType::Decimal32(..) => Ok(Box::new($state::<Decimal32Type>::new(target))),
+            DataType::Decimal64(..) => Ok(Box::new($state::<Decimal64Type>::new(target))),
+            DataType::Decimal128(..) => Ok(Box::new($state::<Decimal128Type>::new(target))),
+            DataType::Decimal256(..) => Ok(Box::new($state::<Decimal256Type>::new(target))),
+            DataType::Duration(TimeUnit::Second) => {
+                Ok(Box::new($state::<DurationSecondType>::new(target)))
+            }
+            DataType::Duration(TimeUnit::Millisecond) => {
+                Ok(Box::new($state::<DurationMillisecondType>::new(target)))
+            }
+            DataType::Duration(TimeUnit::Microsecond) => {
+                Ok(Box::new($state::<DurationMicrosecondType>::new(target)))
+            }
+            DataType::Duration(TimeUnit::Nanosecond) => {
+                Ok(Box::new($state::<DurationNanosecondType>::new(target)))
+            }
+            DataType::Interval(IntervalUnit::YearMonth) => {
+                Ok(Box::new($state::<IntervalYearMonthType>::new(target)))
+            }
+            _ => $other,
+        }
+    }};
+}
+
+impl Sum {
+    pub(super) fn new() -> Self {
+        Self {
+            signature: sum_udaf().signature().clone(),
+        }
+    }
+}
+
+impl AggregateUDFImpl for Sum {
+    fn name(&self) -> &str {
+        "sum"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        sum_udaf().return_type(arg_types)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if args.is_distinct {
+            for_summable!(args, DistinctSum, sum_udaf().accumulator(args))
+        } else {
+            for_summable!(args, RunningSum, sum_udaf().accumulator(args))
+        }
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if args.is_distinct {
+            for_summable!(
+                args,
+                DistinctSum,
+                sum_udaf().create_sliding_accumulator(args)
+            )
+        } else {
+            for_summable!(
+                args,
+                RunningSum,
+                sum_udaf().create_sliding_accumulator(args)
+            )
+        }
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        if args.is_distinct || !is_summable(args.return_type()) {
+            return sum_udaf().state_fields(args);
+        }
+        Ok(vec![
+            Arc::new(Field::new(
+                format_state_name(args.name, "sum"),
+                args.return_type().clone(),
+                true,
+            )),
+            Arc::new(Field::new(
+                format_state_name(args.name, "wraps"),
+                DataType::Int64,
+                false,
+            )),
+        ])
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        !args.is_distinct
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        for_summable!(args, GroupSums, sum_udaf().create_groups_accumulator(args))
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::Identical
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        None
+    }
+
+    fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {
+        sum_udaf().inner().set_monotonicity(data_type)
+    }
+
+    fn value_from_stats(&self, statistics_args: &StatisticsArgs) -> Option<ScalarValue> {
+        sum_udaf().value_from_stats(statistics_args)
+    }
+}
+
+/// Whether a sum of this result type is ours; the arms of `for_summable!`.
+fn is_summable(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Int64
+            | DataType::UInt64
+            | DataType::Decimal32(..)
+            | DataType::Decimal64(..)
+            | DataType::Decimal128(..)
+            | DataType::Decimal256(..)
+            | DataType::Duration(_)
+            | DataType::Interval(IntervalUnit::YearMonth)
+    )
+}

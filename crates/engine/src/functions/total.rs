@@ -1,0 +1,178 @@
+//! An exact running total of fixed-width numbers: the type's own width plus a count of wraps.
+//!
+//! In: values of one number type, added or taken back in any order. Out: their total, if the type can hold it.
+//! Invariant: `low + wraps * 2^width` is the exact total, so that an overflow that cancels out leaves no trace. Over
+//! 64-bit values this is a 128-bit total, over `Decimal128` a 192-bit one, over `Decimal256` a 320-bit one; 2^63 rows
+//! cannot overflow `wraps`.
+//! Not here: precision limits of decimals, see [`Summable::fits`].
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use datafusion::arrow::array::{ArrowNativeTypeOp, ArrowPrimitiveType};
+use datafusion::arrow::datatypes::{
+    DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType,
+    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
+    Int64Type, IntervalYearMonthType, UInt64Type,
+};
+
+/// A running total that never loses a carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Total<N> {
+    low: N,
+    wraps: i64,
+}
+
+impl<N: ArrowNativeTypeOp> Total<N> {
+    /// The total of nothing.
+    pub(super) const ZERO: Self = Self {
+        low: N::ZERO,
+        wraps: 0,
+    };
+
+    /// Adds `value`.
+    #[inline]
+    pub(super) fn add(&mut self, value: N) {
+        let next = self.low.add_wrapping(value);
+        self.wraps += if value.is_ge(N::ZERO) {
+            i64::from(next.is_lt(self.low))
+        } else {
+            -i64::from(next.is_gt(self.low))
+        };
+        self.low = next;
+    }
+
+    /// Takes back `value`, which was added before.
+    #[inline]
+    pub(super) fn retract(&mut self, value: N) {
+        let next = self.low.sub_wrapping(value);
+        self.wraps += if value.is_ge(N::ZERO) {
+            -i64::from(next.is_gt(self.low))
+        } else {
+            i64::from(next.is_lt(self.low))
+        };
+        self.low = next;
+    }
+
+    /// Adds whole wraps: the other half of a partial total.
+    #[inline]
+    pub(super) fn add_wraps(&mut self, wraps: i64) {
+        self.wraps += wraps;
+    }
+
+    /// The two halves, as partial totals carry them.
+    pub(super) fn halves(self) -> (N, i64) {
+        (self.low, self.wraps)
+    }
+
+    /// The total itself, if `N` can hold it.
+    pub(super) fn exact(self) -> Option<N> {
+        (self.wraps == 0).then_some(self.low)
+    }
+}
+
+/// A type whose sums are exact.
+pub(super) trait Summable: ArrowPrimitiveType<Native: Hash + Eq> + Debug + Send {
+    /// Whether a total is a value of `data_type`, which is of this type.
+    fn fits(_total: Self::Native, _data_type: &DataType) -> bool {
+        true
+    }
+}
+
+impl Summable for Int64Type {}
+impl Summable for UInt64Type {}
+impl Summable for IntervalYearMonthType {}
+impl Summable for DurationSecondType {}
+impl Summable for DurationMillisecondType {}
+impl Summable for DurationMicrosecondType {}
+impl Summable for DurationNanosecondType {}
+
+macro_rules! summable_decimal {
+    ($($decimal:ty => $variant:ident),*) => {
+        $(impl Summable for $decimal {
+            fn fits(total: Self::Native, data_type: &DataType) -> bool {
+                match data_type {
+                    DataType::$variant(precision, _) => {
+                        <$decimal>::is_valid_decimal_precision(total, *precision)
+                    }
+                    _ => false,
+                }
+            }
+        })*
+    };
+}
+summable_decimal!(
+    Decimal32Type => Decimal32,
+    Decimal64Type => Decimal64,
+    Decimal128Type => Decimal128,
+    Decimal256Type => Decimal256
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::datatypes::i256;
+
+    #[test]
+    fn signed_overflow_that_cancels_out_leaves_no_trace() {
+        let mut total = Total::<i64>::ZERO;
+        for value in [
+            i64::MAX,
+            i64::MAX,
+            i64::MAX,
+            i64::MIN,
+            i64::MIN,
+            i64::MIN,
+            3,
+        ] {
+            total.add(value);
+        }
+        assert_eq!(total.exact(), Some(0));
+        total.add(i64::MAX);
+        total.add(1);
+        assert_eq!(total.exact(), None);
+        total.retract(i64::MAX);
+        assert_eq!(total.exact(), Some(1));
+    }
+
+    #[test]
+    fn unsigned_carries_count() {
+        let mut total = Total::<u64>::ZERO;
+        total.add(u64::MAX);
+        total.add(2);
+        assert_eq!(total.halves(), (1, 1));
+        total.retract(2);
+        assert_eq!(total.exact(), Some(u64::MAX));
+    }
+
+    #[test]
+    fn the_widest_decimal_has_carries_too() {
+        let mut total = Total::<i256>::ZERO;
+        total.add(i256::MIN);
+        total.add(i256::MIN);
+        assert_eq!(total.exact(), None);
+        total.add(i256::MAX);
+        total.add(i256::MAX);
+        assert_eq!(total.exact(), Some(i256::from_i128(-2)));
+        assert!(!Decimal256Type::fits(
+            i256::MAX,
+            &DataType::Decimal256(76, 0)
+        ));
+    }
+
+    #[test]
+    fn agrees_with_128_bits() {
+        let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+        let (mut total, mut twin) = (Total::<i64>::ZERO, 0_i128);
+        for _ in 0..10_000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let value = state as i64;
+            total.add(value);
+            twin += i128::from(value);
+            let (low, wraps) = total.halves();
+            assert_eq!(i128::from(low) + (i128::from(wraps) << 64), twin);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! `CUBE ((a, b), c)` and `ROLLUP ((a, b), c)`: elements of several columns, which the host does not plan.
+//!
+//! In: a parsed statement. Out: the same statement with each such CUBE or ROLLUP written as the GROUPING SETS it
+//! stands for, also where one is nested in GROUPING SETS.
+//! Invariant: CUBE and ROLLUP of single columns stay as they are; the host expands those.
+//! Not here: GROUPING(), which the host resolves against the sets.
+
+use std::ops::ControlFlow;
+
+use datafusion::common::{Result, plan_err};
+use datafusion::error::DataFusionError;
+use datafusion::sql::parser::{CopyToSource, Statement};
+use datafusion::sql::sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, VisitMut, VisitorMut,
+};
+
+/// The host's own bound on the sets of one GROUP BY.
+const SETS_MAX: usize = 65_535;
+
+/// Writes composite CUBE and ROLLUP as GROUPING SETS.
+pub fn composite_groups(statement: &mut Statement) -> Result<()> {
+    let mut expand = Expand;
+    let flow = match statement {
+        Statement::Statement(statement) => statement.visit(&mut expand),
+        Statement::Explain(explain) => return composite_groups(&mut explain.statement),
+        Statement::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => query.visit(&mut expand),
+            CopyToSource::Relation(_) => ControlFlow::Continue(()),
+        },
+        Statement::CreateExternalTable(_) | Statement::Reset(_) => ControlFlow::Continue(()),
+    };
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Expand;
+
+impl VisitorMut for Expand {
+    type Break = DataFusionError;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
+        let composite = |elements: &[Vec<Expr>]| elements.iter().any(|element| element.len() != 1);
+        let expands = match expr {
+            Expr::Cube(elements) | Expr::Rollup(elements) => composite(elements),
+            Expr::GroupingSets(sets) => {
+                sets.iter_mut().for_each(|set| read_calls(set));
+                sets.iter().any(|set| nested(set).is_some())
+            }
+            _ => false,
+        };
+        if expands {
+            match sets_of(expr) {
+                Ok(sets) => *expr = Expr::GroupingSets(sets),
+                Err(error) => return ControlFlow::Break(error),
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Inside GROUPING SETS the parser takes `CUBE (a, b)` for a call of a function.
+fn read_calls(set: &mut [Expr]) {
+    let [Expr::Function(function)] = set else {
+        return;
+    };
+    let FunctionArguments::List(arguments) = &function.args else {
+        return;
+    };
+    let elements = arguments.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(element)) => Some(match element {
+            Expr::Tuple(columns) => columns.clone(),
+            Expr::Nested(column) => vec![column.as_ref().clone()],
+            column => vec![column.clone()],
+        }),
+        _ => None,
+    });
+    let Some(elements) = elements.collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    match function.name.to_string().to_lowercase().as_str() {
+        "cube" => set[0] = Expr::Cube(elements),
+        "rollup" => set[0] = Expr::Rollup(elements),
+        _ => {}
+    }
+}
+
+/// The CUBE, ROLLUP or GROUPING SETS that stands in the place of a set.
+fn nested(set: &[Expr]) -> Option<&Expr> {
+    match set {
+        [inner @ (Expr::Cube(_) | Expr::Rollup(_) | Expr::GroupingSets(_))] => Some(inner),
+        _ => None,
+    }
+}
+
+/// The sets that a CUBE, ROLLUP or GROUPING SETS stands for, the widest first.
+fn sets_of(expr: &Expr) -> Result<Vec<Vec<Expr>>> {
+    let sets: Vec<Vec<Expr>> = match expr {
+        Expr::Cube(elements) if elements.len() > SETS_MAX.ilog2() as usize => {
+            return plan_err!(
+                "CUBE of {} elements makes 2^{0} grouping sets; {SETS_MAX} is the most",
+                elements.len()
+            );
+        }
+        Expr::Cube(elements) => (0..1_usize << elements.len())
+            .map(|left_out| {
+                union(elements.iter().enumerate().filter_map(|(index, element)| {
+                    // The first element is left out last, as ROLLUP would do it.
+                    let bit = elements.len() - 1 - index;
+                    (left_out >> bit & 1 == 0).then_some(element)
+                }))
+            })
+            .collect(),
+        Expr::Rollup(elements) => (0..=elements.len())
+            .rev()
+            .map(|kept| union(elements[..kept].iter()))
+            .collect(),
+        Expr::GroupingSets(sets) => {
+            let mut flat = Vec::new();
+            for set in sets {
+                match nested(set) {
+                    Some(inner) => flat.extend(sets_of(inner)?),
+                    None => flat.push(set.clone()),
+                }
+            }
+            flat
+        }
+        other => return plan_err!("{other} is not a grouping"),
+    };
+    match sets.len() {
+        0..=SETS_MAX => Ok(sets),
+        more => plan_err!("GROUP BY has {more} grouping sets; {SETS_MAX} is the most"),
+    }
+}
+
+/// The columns of all elements, each once.
+fn union<'a>(elements: impl Iterator<Item = &'a Vec<Expr>>) -> Vec<Expr> {
+    let mut set: Vec<Expr> = Vec::new();
+    for expr in elements.flatten() {
+        if !set.contains(expr) {
+            set.push(expr.clone());
+        }
+    }
+    set
+}

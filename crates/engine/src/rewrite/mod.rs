@@ -1,0 +1,46 @@
+//! Mends of the host: plans it gets wrong, and SQL it does not plan.
+//!
+//! In: a parsed statement ([`composite_groups`]), the host's lists of rules ([`optimizer_rules`], [`physical_rules`]).
+//! Out: the statement in a form the host plans; the lists with the rules that go wrong held back where they do.
+//! Invariant: a mend changes no plan that the host gets right, and goes when the host's own tests cover its case.
+//! Not here: our operator's rule; functions whose host version is wrong (functions/).
+
+mod composite_groups;
+mod having;
+mod single_distinct;
+mod grouping_sets;
+
+use std::sync::Arc;
+
+use datafusion::optimizer::{Optimizer, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+
+pub use composite_groups::composite_groups;
+
+/// The host's logical rules with ours in place.
+pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    Optimizer::new().rules.into_iter().map(mended).collect()
+}
+
+fn mended(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
+    match rule.name() {
+        "push_down_filter" => Arc::new(having::KeepHavingAbove::new(rule)),
+        "single_distinct_aggregation_to_group_by" => {
+            Arc::new(single_distinct::KeepExactSums::new(rule))
+        }
+        _ => rule,
+    }
+}
+
+/// `rules`, the host's physical rules and perhaps our operator's, with ours in place.
+pub fn physical_rules(
+    mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
+) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let before = rules
+        .iter()
+        .position(|rule| rule.name() == grouping_sets::BEFORE_RULE);
+    let rule: Arc<dyn PhysicalOptimizerRule + Send + Sync> =
+        Arc::new(grouping_sets::ForgetEquivalences);
+    rules.insert(before.unwrap_or(0), rule);
+    rules
+}

@@ -1,0 +1,108 @@
+//! The host's two-step plan for one DISTINCT argument: held back where it would sum sums, offered what it overlooks.
+//!
+//! In: a plan on its way through the host's `single_distinct_aggregation_to_group_by`. Out: what that rule makes of
+//! it, the plan unchanged, or the plan with the names of its aggregates moved to a projection: a `count(DISTINCT x)`
+//! that a rewrite put in the place of `uniq_exact(x)` carries that name, and the host looks for bare aggregates.
+//! Invariant: an integer, decimal or duration sum is finished once. The two-step plan of
+//! `sum(x), count(DISTINCT y)` sums x per y first: a sum per y may not fit its type where the whole sum does.
+//! Not here: the same plan without such a sum, which is the host's.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{Column, Result};
+use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+/// The host's rule with the exception above.
+#[derive(Debug)]
+pub(super) struct KeepExactSums {
+    host: Arc<dyn OptimizerRule + Send + Sync>,
+}
+
+impl KeepExactSums {
+    pub(super) fn new(host: Arc<dyn OptimizerRule + Send + Sync>) -> Self {
+        Self { host }
+    }
+}
+
+impl OptimizerRule for KeepExactSums {
+    fn name(&self) -> &str {
+        self.host.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.host.apply_order()
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        match &plan {
+            LogicalPlan::Aggregate(aggregate) if has_exact_sum(aggregate)? => {
+                Ok(Transformed::no(plan))
+            }
+            LogicalPlan::Aggregate(aggregate)
+                if aggregate.aggr_expr.iter().any(is_named_distinct) =>
+            {
+                Ok(Transformed::yes(names_on_top(aggregate)?))
+            }
+            _ => self.host.rewrite(plan, config),
+        }
+    }
+}
+
+fn is_named_distinct(expr: &Expr) -> bool {
+    match expr {
+        Expr::Alias(alias) => match alias.expr.as_ref() {
+            Expr::AggregateFunction(function) => function.params.distinct,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// The aggregation with bare aggregates, each once, below a projection that gives them their names.
+fn names_on_top(aggregate: &Aggregate) -> Result<LogicalPlan> {
+    let keys = aggregate.schema.fields().len() - aggregate.aggr_expr.len();
+    let fields: Vec<_> = aggregate.schema.iter().collect();
+    let mut outputs: Vec<Expr> = fields[..keys]
+        .iter()
+        .map(|field| Expr::Column(Column::from(*field)))
+        .collect();
+    let mut bare: Vec<Expr> = Vec::new();
+    for (expr, (qualifier, field)) in aggregate.aggr_expr.iter().zip(&fields[keys..]) {
+        let expr = expr.clone().unalias();
+        let name = expr.schema_name().to_string();
+        let column = Expr::Column(Column::new_unqualified(name));
+        outputs.push(column.alias_qualified(qualifier.cloned(), field.name()));
+        if !bare.contains(&expr) {
+            bare.push(expr);
+        }
+    }
+    let below = Aggregate::try_new(
+        Arc::clone(&aggregate.input),
+        aggregate.group_expr.clone(),
+        bare,
+    )?;
+    let below = Arc::new(LogicalPlan::Aggregate(below));
+    Ok(LogicalPlan::Projection(Projection::try_new(
+        outputs, below,
+    )?))
+}
+
+fn has_exact_sum(aggregate: &Aggregate) -> Result<bool> {
+    for expr in &aggregate.aggr_expr {
+        if let Expr::AggregateFunction(function) = expr
+            && function.func.name() == "sum"
+            && !function.params.distinct
+            && !expr.get_type(aggregate.input.schema())?.is_floating()
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
