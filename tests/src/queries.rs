@@ -93,7 +93,7 @@ impl Draft {
             keys,
             aggregates,
             named,
-            input: random.pick(&INPUTS),
+            input: *random.pick(&INPUTS),
             filter,
             groups,
         }
