@@ -14,7 +14,13 @@ use crate::random::Random;
 pub const WORKERS: [usize; 3] = [1, 2, 7];
 
 /// Test options and their values; the first value of each is the everyday one.
-pub const FORCED: &[(&str, &[&str])] = &[];
+pub const FORCED: &[(&str, &[&str])] = &[
+    (
+        "group_by_table",
+        &["auto", "direct", "packed", "bytes", "row"],
+    ),
+    ("group_by_sizes", &["machine", "tiny"]),
+];
 
 /// One way to run a query.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
