@@ -54,8 +54,7 @@ build: binary .venv/ready ## target/release/grouse, and the Python package in .v
 data/hits.parquet: | binary
 	@mkdir -p data
 	@echo "generating the demo table: $(demo_rows) rows of web analytics in $@ (once)"
-	"$(release)/grouse-datagen" hits --rows $(demo_rows) --out $@.new
-	@mv $@.new $@
+	"$(release)/grouse-datagen" hits --rows $(demo_rows) --out $@
 
 demo: binary data/hits.parquet ## the main job on a table of 10 million rows
 	@python3 scripts/demo.py target/release/grouse bench/demo.sql

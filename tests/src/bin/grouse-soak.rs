@@ -1,0 +1,85 @@
+//! The long runs behind `make soak`: the fuzz from fresh seeds, and groupings of 10^8 rows whose answers follow from arithmetic.
+//!
+//! In: nothing. Out: a report on standard output, which scripts/test.py keeps under tests/record; exit status 1 on a difference.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use grouse::{Session, SessionOptions};
+use grouse_tests::answer::Answer;
+use grouse_tests::cell::Cell;
+use grouse_tests::oracle;
+
+/// Queries of the fuzz.
+const QUERIES: usize = 50_000;
+
+/// Rows of the large groupings.
+const ROWS: i128 = 100_000_000;
+
+/// Queries over `numbers(ROWS)` that give one row, and that row.
+fn large() -> Vec<(String, Vec<i128>)> {
+    let total = ROWS * (ROWS - 1) / 2;
+    let over = |groups: &str| format!("SELECT count(*), sum(c), sum(s) FROM ({groups})");
+    let grouped = |key: &str| {
+        over(&format!(
+            "SELECT count(*) AS c, sum(number) AS s FROM numbers({ROWS}) GROUP BY {key}"
+        ))
+    };
+    vec![
+        (grouped("number % 10000"), vec![10_000, ROWS, total]),
+        (grouped("number % 1000003"), vec![1_000_003, ROWS, total]),
+        (grouped("number / 10"), vec![ROWS / 10, ROWS, total]),
+        (grouped("number % 100, number % 7"), vec![700, ROWS, total]),
+        (
+            grouped("CAST(number % 100000 AS VARCHAR)"),
+            vec![100_000, ROWS, total],
+        ),
+        (
+            format!(
+                "SELECT min(u), max(u), count(*) FROM (SELECT uniq_exact(number / 10) AS u FROM numbers({ROWS}) GROUP BY number % 10)"
+            ),
+            vec![ROWS / 10, ROWS / 10, 10],
+        ),
+    ]
+}
+
+fn main() -> ExitCode {
+    let seed = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+        / 60
+        * 1_000_000;
+    let started = Instant::now();
+    let mut good = match oracle::run(seed, QUERIES) {
+        Ok(report) => {
+            report.assert_broad();
+            println!(
+                "fuzz, seed {seed}: {report}, {:.0} s",
+                started.elapsed().as_secs_f64()
+            );
+            true
+        }
+        Err(reason) => {
+            println!("fuzz, seed {seed}: DIFFERENCE {reason}");
+            false
+        }
+    };
+    let session = Session::new(SessionOptions::default()).expect("a session with default options");
+    for (sql, expected) in large() {
+        let started = Instant::now();
+        let expected = vec![expected.into_iter().map(Cell::Int).collect::<Vec<_>>()];
+        let verdict = match Answer::ask(&session, &sql) {
+            Ok(answer) if answer.rows == expected => "right".to_string(),
+            Ok(answer) => format!("WRONG, {:?} instead of {expected:?}", answer.rows),
+            Err(error) => format!("FAILED, {error}"),
+        };
+        good &= verdict == "right";
+        println!("{verdict}, {:.2} s: {sql}", started.elapsed().as_secs_f64());
+    }
+    if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

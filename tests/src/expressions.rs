@@ -1,0 +1,315 @@
+//! Expressions over the columns of a generated table: keys, aggregates, predicates, each in our words and in DuckDB's.
+//!
+//! In: a random sequence. Out: [`Expression`] with the peers that can judge it.
+//! Invariant: every expression has one right answer on every table (no order that is left open, no value at the edge of its type).
+//! Not here: how expressions make a query (queries.rs).
+
+use crate::random::Random;
+
+/// SQL in our words and in DuckDB's.
+#[derive(Debug, Clone)]
+pub struct Expression {
+    /// For us and for the host.
+    pub ours: String,
+    /// For DuckDB.
+    pub duck: String,
+    /// Who knows the right answer.
+    pub judges: Judges,
+    /// What kind of column it gives.
+    pub gives: Gives,
+}
+
+/// The peers whose answer counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judges {
+    /// Stock DataFusion and DuckDB.
+    Both,
+    /// Stock DataFusion only: DuckDB rounds otherwise, or has no such function.
+    Host,
+    /// DuckDB only: the host is wrong there, or has no such function.
+    Duck,
+}
+
+/// What is special about a column of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gives {
+    /// Values that can be ordered, in the same order everywhere.
+    Ordered,
+    /// Values that can be compared, but not ordered (nested, or floats with NaN).
+    Unordered,
+    /// A list whose items come in any order.
+    AnyOrderList,
+    /// A sum that may not fit; then it has to be an error.
+    MayOverflow,
+}
+
+use Gives::{AnyOrderList, MayOverflow, Ordered, Unordered};
+use Judges::{Both, Duck, Host};
+
+impl Expression {
+    fn new(ours: impl Into<String>, judges: Judges, gives: Gives) -> Expression {
+        let ours = ours.into();
+        Expression {
+            duck: ours.clone(),
+            ours,
+            judges,
+            gives,
+        }
+    }
+
+    fn duck(mut self, duck: impl Into<String>) -> Expression {
+        self.duck = duck.into();
+        self
+    }
+}
+
+const INTEGERS: [&str; 8] = [
+    "tiny", "short", "small", "dense", "wide", "u8", "u32", "u64",
+];
+const TEXTS: [&str; 5] = ["word", "text", "view", "name", "code"];
+const OTHERS: [&str; 6] = ["flag", "bytes", "day", "moment", "amount", "exact"];
+const NESTED: [&str; 2] = ["list", "pair"];
+const FLOATS: [&str; 2] = ["wild", "single"];
+
+/// Keys that are more than a column.
+const COMPUTED_KEYS: [&str; 14] = [
+    "dense % 7",
+    "id % 3",
+    "wide % 1000",
+    "u32 % 100",
+    "dense + 1",
+    "substr(word, 1, 3)",
+    "length(text)",
+    "upper(code)",
+    "coalesce(name, word)",
+    "date_trunc('month', moment)",
+    "CASE WHEN flag THEN tiny END",
+    "flag AND tiny > 0",
+    "day IS NULL",
+    "42",
+];
+
+const PREDICATES: [&str; 16] = [
+    "flag",
+    "NOT flag",
+    "tiny > 0",
+    "small BETWEEN -100000 AND 100000",
+    "dense % 2 = 0",
+    "id % 3 <> 0",
+    "word <> ''",
+    "word LIKE '%same%'",
+    "text LIKE 'G%'",
+    "name IN ('', 'same start ')",
+    "code = 'red'",
+    "day > DATE '1990-01-01'",
+    "moment IS NOT NULL",
+    "amount < 0",
+    "pair IS NULL",
+    "length(text) > 20 OR u8 < 50",
+];
+
+const HAVINGS: [&str; 7] = [
+    "count(*) > 1",
+    "count(*) % 2 = 0",
+    "max(id) > 10",
+    "sum(small) > 0",
+    "count(word) = 0",
+    "min(word) > 'a'",
+    "count(DISTINCT tiny) > 1",
+];
+
+/// A column that can be ordered and compared.
+fn scalar(random: &mut Random) -> &'static str {
+    let all = [&INTEGERS[..], &TEXTS[..], &OTHERS[..]];
+    let index = random.below(INTEGERS.len() + TEXTS.len() + OTHERS.len());
+    all.concat()[index]
+}
+
+/// A group key.
+pub fn key(random: &mut Random) -> Expression {
+    match random.below(20) {
+        0 => Expression::new(*random.pick(&NESTED), Both, Unordered),
+        1 => Expression::new(*random.pick(&FLOATS), Duck, Unordered),
+        2..7 => Expression::new(*random.pick(&COMPUTED_KEYS), Both, Ordered),
+        _ => Expression::new(scalar(random), Both, Ordered),
+    }
+}
+
+/// A condition on rows.
+pub fn predicate(random: &mut Random) -> &'static str {
+    *random.pick(&PREDICATES)
+}
+
+/// A condition on groups.
+pub fn having(random: &mut Random) -> &'static str {
+    *random.pick(&HAVINGS)
+}
+
+/// An aggregate, at times with FILTER.
+pub fn aggregate(random: &mut Random) -> Expression {
+    let mut aggregate = match random.below(12) {
+        0..3 => counting(random),
+        3..6 => summing(random),
+        6..8 => extreme(random),
+        8 => statistic(random),
+        9 => positional(random),
+        10 => listing(random),
+        _ => bitwise(random),
+    };
+    if random.chance(15) {
+        let filter = format!(" FILTER (WHERE {})", predicate(random));
+        aggregate.ours += &filter;
+        aggregate.duck += &filter;
+    }
+    aggregate
+}
+
+fn counting(random: &mut Random) -> Expression {
+    let column = scalar(random);
+    match random.below(6) {
+        0 | 1 => Expression::new("count(*)", Both, Ordered),
+        2 => Expression::new(format!("count({column})"), Both, Ordered),
+        3 => Expression::new(format!("count(DISTINCT {column})"), Both, Ordered),
+        4 => Expression::new(format!("uniq_exact({column})"), Duck, Ordered)
+            .duck(format!("count(DISTINCT {column})")),
+        _ => Expression::new(format!("count({})", random.pick(&NESTED)), Both, Ordered),
+    }
+}
+
+fn summing(random: &mut Random) -> Expression {
+    let integer = *random.pick(&INTEGERS);
+    let predicate = predicate(random);
+    match random.below(16) {
+        0..4 => Expression::new(format!("sum({integer})"), Both, Ordered),
+        4 | 5 => Expression::new("sum(exact)", Both, Ordered),
+        6 => Expression::new("sum(amount)", Both, Ordered),
+        7 => Expression::new(
+            format!(
+                "sum({})",
+                random.pick(&["small + 1", "dense * 2", "exact * 0.5", "id"])
+            ),
+            Both,
+            Ordered,
+        ),
+        8 => Expression::new(
+            format!("sum(CASE WHEN {predicate} THEN small ELSE 0 END)"),
+            Both,
+            Ordered,
+        ),
+        9 => Expression::new(
+            format!("sum(DISTINCT {})", random.pick(&["small", "tiny", "u32"])),
+            Both,
+            Ordered,
+        ),
+        10 | 11 => Expression::new(format!("avg({integer})"), Both, Ordered),
+        12 => Expression::new("avg(exact)", Both, Ordered),
+        13 => Expression::new("avg(amount)", Host, Ordered),
+        14 if random.chance(30) => Expression::new("sum(huge)", Duck, MayOverflow),
+        _ => Expression::new(format!("sum({})", random.pick(&FLOATS)), Both, Unordered),
+    }
+}
+
+fn extreme(random: &mut Random) -> Expression {
+    let function = random.pick(&["min", "max"]);
+    match random.below(10) {
+        0 => Expression::new(
+            format!("{function}({})", random.pick(&FLOATS)),
+            Both,
+            Unordered,
+        ),
+        _ => Expression::new(format!("{function}({})", scalar(random)), Both, Ordered),
+    }
+}
+
+fn statistic(random: &mut Random) -> Expression {
+    match random.below(8) {
+        0 | 1 => {
+            let function = random.pick(&["var_samp", "var_pop", "stddev_samp", "stddev_pop"]);
+            Expression::new(
+                format!("{function}({})", random.pick(&["exact", "small", "tiny"])),
+                Both,
+                Ordered,
+            )
+        }
+        2 => Expression::new(
+            format!("{}(exact, tiny)", random.pick(&["covar_samp", "covar_pop"])),
+            Both,
+            Ordered,
+        ),
+        3 => Expression::new("corr(exact, tiny)", Host, Unordered),
+        4 => {
+            let function = random.pick(&[
+                "regr_slope",
+                "regr_intercept",
+                "regr_r2",
+                "regr_sxy",
+                "regr_count",
+            ]);
+            Expression::new(format!("{function}(exact, tiny)"), Host, Unordered)
+        }
+        5 | 6 => Expression::new("median(exact)", Both, Ordered),
+        _ => Expression::new(
+            "percentile_cont(0.25) WITHIN GROUP (ORDER BY exact)",
+            Both,
+            Ordered,
+        )
+        .duck("quantile_cont(exact, 0.25)"),
+    }
+}
+
+fn positional(random: &mut Random) -> Expression {
+    let column = scalar(random);
+    let direction = random.pick(&["", " DESC"]);
+    match random.below(5) {
+        0 | 1 => {
+            let (ours, duck) = *random.pick(&[("first_value", "first"), ("last_value", "last")]);
+            Expression::new(
+                format!("{ours}({column} ORDER BY id{direction})"),
+                Both,
+                Ordered,
+            )
+            .duck(format!("{duck}({column} ORDER BY id{direction})"))
+        }
+        2 => {
+            let (ours, duck) = *random.pick(&[("first_value", "first"), ("last_value", "last")]);
+            let order = format!("dense{direction} NULLS LAST, id");
+            Expression::new(format!("{ours}({column} ORDER BY {order})"), Both, Ordered)
+                .duck(format!("{duck}({column} ORDER BY {order})"))
+        }
+        _ => {
+            let function = random.pick(&["max_by", "min_by", "arg_max", "arg_min"]);
+            Expression::new(format!("{function}({column}, id)"), Duck, Ordered)
+        }
+    }
+}
+
+fn listing(random: &mut Random) -> Expression {
+    let column = *random.pick(&["tiny", "wide", "word", "day", "flag", "code"]);
+    match random.below(5) {
+        0 => Expression::new(format!("array_agg({column})"), Both, AnyOrderList),
+        1 => Expression::new(format!("array_agg(DISTINCT {column})"), Both, AnyOrderList),
+        2 | 3 => Expression::new(format!("array_agg({column} ORDER BY id)"), Both, Unordered),
+        _ => Expression::new("string_agg(word, ',' ORDER BY id)", Both, Ordered),
+    }
+}
+
+fn bitwise(random: &mut Random) -> Expression {
+    match random.below(3) {
+        0 => Expression::new(
+            format!("{}(flag)", random.pick(&["bool_and", "bool_or"])),
+            Both,
+            Ordered,
+        ),
+        _ => {
+            let function = random.pick(&["bit_and", "bit_or", "bit_xor"]);
+            Expression::new(
+                format!(
+                    "{function}({})",
+                    random.pick(&["tiny", "small", "wide", "u8"])
+                ),
+                Both,
+                Ordered,
+            )
+        }
+    }
+}

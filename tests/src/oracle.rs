@@ -1,0 +1,247 @@
+//! Differential fuzz: generated queries over generated tables; our answers under random settings, stock DataFusion's and DuckDB's.
+//!
+//! In: a seed and a number of queries. Out: [`Report`], or the first difference with all that is needed to repeat it.
+//! Invariant: query number n of seed s is the same whatever ran before it: `seed = s + n` and one query repeat it alone.
+//! A peer that fails on a query does not judge it; how many were judged by whom is counted, and the caller sets the least.
+//! Not here: tables (tables.rs), queries (queries.rs), comparing (answer.rs).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::Duration;
+
+use datafusion::prelude::{SessionConfig, SessionContext};
+use grouse::{Error, Session};
+use tokio::runtime::Runtime;
+
+use crate::answer::{Answer, batches, difference};
+use crate::cell::Cell;
+use crate::duck::Duck;
+use crate::queries::Query;
+use crate::random::Random;
+use crate::setting::Setting;
+use crate::tables::Table;
+
+/// Queries over one table.
+const QUERIES_PER_TABLE: usize = 20;
+
+/// A query over these small tables that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a run has covered.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Report {
+    /// Queries that we answered, or refused as we should.
+    pub queries: usize,
+    /// Judged by stock DataFusion.
+    pub by_host: usize,
+    /// Judged by DuckDB.
+    pub by_duck: usize,
+    /// Judged by neither.
+    pub unjudged: usize,
+    /// Sums that do not fit and were refused.
+    pub overflows: usize,
+    /// Queries that gave at least one row.
+    pub with_rows: usize,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} queries, {} with rows, judged by stock DataFusion: {}, by DuckDB: {}, by neither: {}, refused overflows: {}",
+            self.queries, self.with_rows, self.by_host, self.by_duck, self.unjudged, self.overflows
+        )
+    }
+}
+
+impl Report {
+    /// Fails where the run proves too little: peers that could not answer, answers without rows.
+    pub fn assert_broad(&self) {
+        let percent = |part: usize| part * 100 / self.queries.max(1);
+        assert!(
+            percent(self.unjudged) < 1,
+            "too many queries that no peer judged: {self}"
+        );
+        assert!(
+            percent(self.by_host) > 60,
+            "too few queries judged by stock DataFusion: {self}"
+        );
+        assert!(
+            percent(self.by_duck) > 80,
+            "too few queries judged by DuckDB: {self}"
+        );
+        assert!(
+            percent(self.with_rows) > 70,
+            "too many empty answers: {self}"
+        );
+    }
+}
+
+/// Runs `queries` queries; the first difference ends the run.
+pub fn run(seed: u64, queries: usize) -> Result<Report, String> {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let mut oracle = Oracle::start(folder.path());
+    let mut table = None;
+    let mut report = Report::default();
+    for number in 0..queries as u64 {
+        // The table's seed is that of the first query over it, so that a single query finds the same table.
+        let seed = seed + number;
+        let table_seed = seed - seed % QUERIES_PER_TABLE as u64;
+        if table.as_ref().is_none_or(|(of, _)| *of != table_seed) {
+            let made = Table::generate(&mut Random::new(!table_seed), folder.path());
+            oracle.load(&made)?;
+            table = Some((table_seed, made));
+        }
+        let (_, table) = table.as_ref().expect("made above");
+        let mut random = Random::new(seed);
+        let (query, setting) = (Query::random(&mut random), Setting::random(&mut random));
+        oracle.judge(&query, &setting, table, random.chance(30), &mut report).map_err(|reason| {
+            format!(
+                "{reason}\n  ours:   {}\n  duckdb: {}\n  setting: {setting}\n  table: {}\n  again: GROUSE_ORACLE_SEED={seed} \
+                 GROUSE_ORACLE_QUERIES=1 cargo test --release --workspace --test oracle",
+                query.ours, query.duck, table.story
+            )
+        })?;
+    }
+    Ok(report)
+}
+
+struct Oracle {
+    sessions: HashMap<Setting, Session>,
+    runtime: Runtime,
+    host: SessionContext,
+    duck: Duck,
+}
+
+impl Oracle {
+    fn start(folder: &Path) -> Oracle {
+        assert!(folder.is_dir());
+        Oracle {
+            sessions: HashMap::new(),
+            runtime: Runtime::new().expect("threads"),
+            host: SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2)),
+            duck: Duck::start(),
+        }
+    }
+
+    /// Gives the table to both peers.
+    fn load(&mut self, table: &Table) -> Result<(), String> {
+        self.host
+            .deregister_table("t")
+            .map_err(|error| error.to_string())?;
+        self.host
+            .register_table("t", table.memory())
+            .map_err(|error| error.to_string())?;
+        self.duck.ask(&format!(
+            "CREATE OR REPLACE TABLE t AS SELECT * FROM '{}'",
+            table.path.display()
+        ))?;
+        Ok(())
+    }
+
+    /// Our answer, from the table in memory or from its file.
+    fn ours(
+        &mut self,
+        sql: &str,
+        setting: &Setting,
+        table: &Table,
+        from_file: bool,
+    ) -> Result<Answer, Error> {
+        if !self.sessions.contains_key(setting) {
+            self.sessions.insert(setting.clone(), setting.session()?);
+        }
+        let session = &self.sessions[setting];
+        session.deregister("t")?;
+        if from_file {
+            batches(
+                session,
+                &format!(
+                    "CREATE OR REPLACE VIEW t AS SELECT * FROM '{}'",
+                    table.path.display()
+                ),
+            )?;
+        } else {
+            session.register("t", table.memory())?;
+        }
+        session.handle().block_on(async {
+            tokio::time::timeout(PATIENCE, async { Answer::of_session(session, sql).await })
+                .await
+                .unwrap_or_else(|_| Err(Error::Execution(format!("no answer within {PATIENCE:?}"))))
+        })
+    }
+
+    fn host(&self, sql: &str) -> Result<Answer, String> {
+        let asked = catch_unwind(AssertUnwindSafe(|| {
+            self.runtime
+                .block_on(async { self.host.sql(sql).await?.collect().await })
+        }));
+        match asked {
+            Ok(Ok(batches)) => Ok(Answer::of(&batches)),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err("panic".to_string()),
+        }
+    }
+
+    fn judge(
+        &mut self,
+        query: &Query,
+        setting: &Setting,
+        table: &Table,
+        from_file: bool,
+        report: &mut Report,
+    ) -> Result<(), String> {
+        let ours = catch_unwind(AssertUnwindSafe(|| {
+            self.ours(&query.ours, setting, table, from_file)
+        }))
+        .map_err(|_| "we panic".to_string())?;
+        report.queries += 1;
+        let ours = match ours {
+            Ok(ours) => ours,
+            Err(Error::Overflow { .. }) if query.may_overflow => {
+                report.overflows += 1;
+                return self.overflow_is_right(query);
+            }
+            Err(error) => return Err(format!("we fail: {error}")),
+        };
+        report.with_rows += usize::from(!ours.rows.is_empty());
+
+        let (whole_ours, whole_duck) = query.whole.clone().unzip();
+        let host = (query.host_judges && !query.may_overflow)
+            .then(|| self.host(&query.ours))
+            .and_then(Result::ok);
+        let duck = query
+            .duck_judges
+            .then(|| self.duck.ask(&query.duck))
+            .and_then(Result::ok);
+        if let Some(theirs) = &duck {
+            let whole = whole_duck.map(|sql| self.duck.ask(&sql)).transpose()?;
+            report.by_duck += 1;
+            if let Some(reason) = difference(&ours, theirs, whole.as_ref(), &query.certain) {
+                return Err(format!("DuckDB disagrees: {reason}"));
+            }
+        }
+        if let Some(theirs) = &host {
+            let whole = whole_ours.map(|sql| self.host(&sql)).transpose()?;
+            report.by_host += 1;
+            if let Some(reason) = difference(&ours, theirs, whole.as_ref(), &query.certain) {
+                return Err(format!("stock DataFusion disagrees: {reason}"));
+            }
+        }
+        report.unjudged += usize::from(host.is_none() && duck.is_none());
+        Ok(())
+    }
+
+    /// DuckDB's sums are wider: one of them has to lie outside of our type, or be refused by DuckDB too.
+    fn overflow_is_right(&mut self, query: &Query) -> Result<(), String> {
+        let fits =
+            |cell: &Cell| !matches!(cell, Cell::Int(value) if i64::try_from(*value).is_err());
+        match self.duck.ask(&query.duck) {
+            Ok(answer) if answer.rows.iter().flatten().all(fits) => {
+                Err("we refuse a sum that fits".to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! SQL and expected rows: every `tests/slt/*.slt` under every setting of the matrix.
+//!
+//! In: the .slt files. Out: a failure names the file, the line and the setting.
+//! Invariant: no setting may change an answer; floats are compared to 12 digits, because sums depend on their order.
+//! `GROUSE_SLT_UPDATE=1` rewrites the expected rows under the first setting; read the diff.
+
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+
+use arrow::datatypes::DataType;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use async_trait::async_trait;
+use futures::TryStreamExt;
+use grouse::{Error, Session};
+use grouse_tests::cell::Cell;
+use grouse_tests::setting::{Setting, matrix};
+use sqllogictest::{
+    AsyncDB, DBOutput, DefaultColumnType, Runner, default_normalizer, default_validator,
+    strict_column_validator,
+};
+
+/// A session as sqllogictest sees it.
+struct Engine(Session);
+
+#[async_trait]
+impl AsyncDB for Engine {
+    type Error = Error;
+    type ColumnType = DefaultColumnType;
+
+    async fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Error> {
+        let query = self.0.query(sql).await?;
+        let schema = query.schema();
+        let batches: Vec<_> = query.execute()?.try_collect().await.map_err(Error::from)?;
+        if schema.fields().is_empty() {
+            return Ok(DBOutput::StatementComplete(0));
+        }
+        let types = schema
+            .fields()
+            .iter()
+            .map(|field| kind(field.data_type()))
+            .collect();
+        let mut rows = Vec::new();
+        for batch in &batches {
+            for row in 0..batch.num_rows() {
+                rows.push(
+                    batch
+                        .columns()
+                        .iter()
+                        .map(|column| show(column, row))
+                        .collect(),
+                );
+            }
+        }
+        Ok(DBOutput::Rows { types, rows })
+    }
+
+    async fn shutdown(&mut self) {}
+
+    fn engine_name(&self) -> &str {
+        "grouse"
+    }
+}
+
+fn kind(kind: &DataType) -> DefaultColumnType {
+    match kind {
+        DataType::Dictionary(_, values) => self::kind(values),
+        kind if kind.is_integer() => DefaultColumnType::Integer,
+        kind if kind.is_floating() || kind.is_decimal() => DefaultColumnType::FloatingPoint,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DefaultColumnType::Text,
+        _ => DefaultColumnType::Any,
+    }
+}
+
+fn show(column: &arrow::array::ArrayRef, row: usize) -> String {
+    match Cell::of(column, row) {
+        Cell::Null => "NULL".to_string(),
+        Cell::Text(text) if text.is_empty() => "(empty)".to_string(),
+        Cell::Float(value) if value.is_finite() => {
+            // 12 digits, then the shortest text for what is left; + 0.0 makes -0.0 plain
+            let rounded: f64 = format!("{value:.11e}").parse().expect("a float");
+            (rounded + 0.0).to_string()
+        }
+        Cell::Float(value) => value.to_string(),
+        _ => {
+            let options = FormatOptions::default().with_null("NULL");
+            ArrayFormatter::try_new(column, &options)
+                .expect("a printable type")
+                .value(row)
+                .to_string()
+        }
+    }
+}
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("slt");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("tests/slt")
+        .map(|entry| entry.expect("a readable folder").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "slt"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "tests/slt holds no file");
+    files
+}
+
+fn runner(
+    setting: &Setting,
+    session: &Session,
+) -> Runner<Engine, impl sqllogictest::MakeConnection<Conn = Engine>> {
+    let mut runner = Runner::new(move || {
+        let session = session.clone();
+        async { Ok(Engine(session)) }
+    });
+    runner.with_column_validator(strict_column_validator);
+    runner.set_var("WORKERS".to_string(), setting.workers.to_string());
+    runner
+}
+
+#[test]
+fn answers_are_the_expected_rows_under_every_setting() {
+    let (files, settings) = (files(), matrix());
+    if std::env::var_os("GROUSE_SLT_UPDATE").is_some() {
+        return update(&files, &settings[0]);
+    }
+    for setting in &settings {
+        for file in &files {
+            let session = setting
+                .session()
+                .unwrap_or_else(|error| panic!("{setting}: {error}"));
+            let outcome = session
+                .handle()
+                .block_on(runner(setting, &session).run_file_async(file));
+            outcome.unwrap_or_else(|error| panic!("under {setting}: {error}"));
+        }
+    }
+    writeln!(
+        stdout(),
+        "note: slt: {} files under {} settings",
+        files.len(),
+        settings.len()
+    )
+    .expect("standard output");
+}
+
+fn update(files: &[PathBuf], setting: &Setting) {
+    for file in files {
+        let session = setting.session().expect("the everyday setting");
+        session
+            .handle()
+            .block_on(runner(setting, &session).update_test_file(
+                file,
+                " ",
+                default_validator,
+                default_normalizer,
+                strict_column_validator,
+            ))
+            .expect("a file that can be written");
+    }
+    panic!(
+        "the expected rows were rewritten; read the diff and run again without GROUSE_SLT_UPDATE"
+    );
+}

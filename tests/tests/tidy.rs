@@ -1,0 +1,357 @@
+//! The house style as far as a machine can check it; each rule says what to do instead.
+//!
+//! In: the files that git tracks, or would. Out: one line per breach, all of them at once.
+//! Not here: formatting and lints (rustfmt, clippy), licences (cargo-deny).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Lines of a Rust file before its tests.
+const FILE_LINES_MAX: usize = 800;
+/// Lines of a function, from `fn` to its closing brace.
+const FUNCTION_LINES_MAX: usize = 70;
+/// Lines of a module doc.
+const DOC_LINES_MAX: usize = 15;
+
+/// The only files with `unsafe` in them: every block there has a SAFETY comment, which clippy checks.
+const UNSAFE_FILES: &[&str] = &[];
+
+/// Names that say nothing of what a file holds.
+const EMPTY_NAMES: [&str; 9] = [
+    "util", "utils", "helper", "helpers", "common", "manager", "handler", "misc", "stuff",
+];
+
+/// What is not finished; in two parts, so that this file does not find itself.
+const UNFINISHED: [(&str, &str); 6] = [
+    ("todo", "!("),
+    ("unimplemented", "!("),
+    ("dbg", "!("),
+    ("FIX", "ME"),
+    ("XX", "X:"),
+    ("#[ign", "ore"),
+];
+
+/// Hosts of package registries: clients know them, the tree does not name them.
+const REGISTRY_HOSTS: [(&str, &str); 5] = [
+    ("crates", ".io"),
+    ("pypi", ".org"),
+    ("pythonhosted", ".org"),
+    ("npmjs", ".com"),
+    ("anaconda", ".org"),
+];
+
+/// Files of the house itself that have to be there.
+const REQUIRED: [&str; 8] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "LICENSE",
+    "Makefile",
+    "rust-toolchain.toml",
+    ".ci/run",
+];
+
+struct Source {
+    path: String,
+    text: String,
+}
+
+impl Source {
+    /// Ours and written by hand, not generated.
+    fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+
+    /// The part before the unit tests; integration tests are tests from the first line.
+    fn product(&self) -> &str {
+        match self.path.contains("/tests/") {
+            true => "",
+            false => self.text.split("#[cfg(test)]\nmod ").next().unwrap_or(""),
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn sources() -> Vec<Source> {
+    let listing = Command::new("git")
+        .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output()
+        .expect("git");
+    assert!(
+        listing.status.success(),
+        "git ls-files: {}",
+        String::from_utf8_lossy(&listing.stderr)
+    );
+    let names = String::from_utf8(listing.stdout).expect("file names in UTF-8");
+    let read = |path: &str| {
+        Some(Source {
+            path: path.to_string(),
+            text: fs::read_to_string(root().join(path)).ok()?,
+        })
+    };
+    let sources: Vec<Source> = names.lines().filter_map(read).collect();
+    assert!(
+        sources.iter().filter(|source| source.is_rust()).count() > 10,
+        "the tree was not found"
+    );
+    sources
+}
+
+/// Fails with every breach that `rule` finds.
+fn check(rule: impl Fn(&Source) -> Vec<String>) {
+    let breaches: Vec<String> = sources()
+        .iter()
+        .flat_map(|source| {
+            rule(source)
+                .into_iter()
+                .map(|breach| format!("{}{breach}", source.path))
+        })
+        .collect();
+    assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
+}
+
+#[test]
+fn required_files_are_there() {
+    let missing: Vec<&str> = REQUIRED
+        .into_iter()
+        .filter(|name| !root().join(name).is_file())
+        .collect();
+    assert!(missing.is_empty(), "missing: {missing:?}");
+}
+
+#[test]
+fn every_file_says_what_it_is() {
+    check(|source| {
+        let doc = source
+            .text
+            .lines()
+            .take_while(|line| line.starts_with("//!"))
+            .count();
+        match (source.is_rust(), doc) {
+            (false, _) => vec![],
+            (true, 0) => vec![
+                ": no module doc on the first line (what it is, In, Out, Invariant, Not here)"
+                    .to_string(),
+            ],
+            (true, lines) if lines > DOC_LINES_MAX => vec![format!(
+                ": module doc of {lines} lines, {DOC_LINES_MAX} at most"
+            )],
+            _ => vec![],
+        }
+    });
+}
+
+#[test]
+fn files_are_short() {
+    check(|source| match source.product().lines().count() {
+        lines if source.is_rust() && lines > FILE_LINES_MAX => {
+            vec![format!(
+                ": {lines} lines before its tests, {FILE_LINES_MAX} at most: split it along the data flow"
+            )]
+        }
+        _ => vec![],
+    });
+}
+
+#[test]
+fn functions_are_short() {
+    check(|source| {
+        if source.is_rust() {
+            long_functions(source.product())
+        } else {
+            vec![]
+        }
+    });
+}
+
+/// Functions by indentation: rustfmt closes each at the column where its line begins.
+fn long_functions(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut breaches = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        let words: Vec<&str> = line
+            .split_whitespace()
+            .take_while(|word| !word.starts_with('('))
+            .collect();
+        let Some(position) = words.iter().position(|word| *word == "fn") else {
+            continue;
+        };
+        if words[..position]
+            .iter()
+            .any(|word| word.starts_with("//") || word.contains('"'))
+        {
+            continue;
+        }
+        let close = format!("{}}}", " ".repeat(indent));
+        let length = lines[at..].iter().position(|line| {
+            *line == close
+                || line.ends_with(';')
+                    && line.starts_with(&close[..indent])
+                    && !line[indent..].starts_with(' ')
+        });
+        if let Some(length) = length
+            && length + 1 > FUNCTION_LINES_MAX
+            && !lines[at.saturating_sub(4)..at]
+                .iter()
+                .any(|line| line.contains("too_many_lines"))
+        {
+            breaches.push(format!(
+                ":{}: function of {} lines, {FUNCTION_LINES_MAX} at most",
+                at + 1,
+                length + 1
+            ));
+        }
+    }
+    breaches
+}
+
+#[test]
+fn the_function_counter_counts() {
+    let body = "    work();\n".repeat(FUNCTION_LINES_MAX);
+    assert_eq!(
+        long_functions(&format!("fn long() {{\n{body}}}\n")).len(),
+        1
+    );
+    assert_eq!(
+        long_functions(&format!(
+            "fn short() {{\n    work();\n}}\nstruct Other {{\n{body}}}\n"
+        ))
+        .len(),
+        0
+    );
+    assert_eq!(
+        long_functions(&format!("trait A {{\n    fn declared();\n{body}}}\n")).len(),
+        0
+    );
+}
+
+#[test]
+fn names_say_what_is_inside() {
+    check(|source| {
+        let stem = Path::new(&source.path)
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().to_lowercase())
+            .unwrap_or_default();
+        let folder = Path::new(&source.path)
+            .parent()
+            .and_then(Path::file_name)
+            .map(|name| name.to_string_lossy().to_lowercase());
+        match EMPTY_NAMES.contains(&stem.as_str())
+            || folder.is_some_and(|name| EMPTY_NAMES.contains(&name.as_str()))
+        {
+            true => vec![": name it after what it holds".to_string()],
+            false => vec![],
+        }
+    });
+}
+
+#[test]
+fn nothing_is_unfinished() {
+    check(|source| {
+        let named = UNFINISHED.map(|(start, end)| format!("{start}{end}"));
+        match source.path.starts_with("crates/")
+            || source.path.starts_with("tests/")
+            || source.path.starts_with("bench/")
+        {
+            true => lines_with(&source.text, &named, "unfinished or left over"),
+            false => vec![],
+        }
+    });
+}
+
+#[test]
+fn code_is_not_commented_out() {
+    check(|source| {
+        let is_code = |line: &str| {
+            let Some(comment) = line.trim_start().strip_prefix("// ") else {
+                return false;
+            };
+            let statement = comment.ends_with(';')
+                && (comment.contains(" = ") || comment.contains("("))
+                && !comment.contains(". ");
+            let block = comment.ends_with('{')
+                && ["if ", "for ", "fn ", "while ", "match ", "impl "]
+                    .iter()
+                    .any(|word| comment.starts_with(word));
+            statement && !comment.starts_with(char::is_uppercase) || block
+        };
+        let lines = source
+            .text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| source.is_rust() && is_code(line));
+        lines
+            .map(|(at, _)| format!(":{}: commented-out code; history keeps it", at + 1))
+            .collect()
+    });
+}
+
+#[test]
+fn unsafe_stays_in_its_files() {
+    let word = format!("un{}", "safe");
+    check(|source| {
+        let uses = |line: &str| {
+            let code = line.split("//").next().unwrap_or("");
+            code.split(|c: char| !c.is_alphanumeric() && c != '_')
+                .any(|part| part == word)
+                && !code.contains('"')
+        };
+        let allowed = UNSAFE_FILES.contains(&source.path.as_str());
+        let lines = source
+            .text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| source.is_rust() && !allowed && uses(line));
+        lines
+            .map(|(at, _)| {
+                format!(
+                    ":{}: {word} outside of the files that tests/tests/tidy.rs lists",
+                    at + 1
+                )
+            })
+            .collect()
+    });
+}
+
+#[test]
+fn no_registry_is_named() {
+    let hosts = REGISTRY_HOSTS.map(|(name, end)| format!("{name}{end}"));
+    check(|source| match source.path.as_str() {
+        // cargo writes its sources into the lock file itself
+        "Cargo.lock" => vec![],
+        _ => lines_with(&source.text, &hosts, "names the host of a package registry"),
+    });
+}
+
+#[test]
+fn tests_do_not_reach_into_product_settings_by_environment() {
+    check(|source| {
+        match source.path.starts_with("crates/kernels/")
+            || source.path.starts_with("crates/groupby/")
+        {
+            true => lines_with(
+                source.product(),
+                &["env::var".to_string()],
+                "a library reads no environment variable: make it an option",
+            ),
+            false => vec![],
+        }
+    });
+}
+
+fn lines_with(text: &str, wanted: &[String], complaint: &str) -> Vec<String> {
+    let found = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| wanted.iter().any(|word| line.contains(word)));
+    found
+        .map(|(at, line)| format!(":{}: {complaint}: {}", at + 1, line.trim()))
+        .collect()
+}
