@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use arrow::datatypes::{DataType, Field, IntervalMonthDayNano};
 use datafusion::common::ScalarValue;
-use datafusion::scalar::ScalarStructBuilder;
+use datafusion::common::scalar::ScalarStructBuilder;
 use grouse::Params;
 use pyo3::prelude::*;
 use pyo3::types::{

@@ -13,7 +13,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use grouse::error::Position;
-use grouse::{Error, Params, Query, Session};
+use grouse::{Error, Params, Query, Session, Tables};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyTuple};
@@ -26,7 +26,7 @@ use crate::running::Running;
 use crate::session::Shared;
 use crate::source::{in_memory, of_recipe};
 use crate::types::type_name;
-use crate::variables::{self, Tables};
+use crate::variables;
 use crate::wait::wait;
 
 /// Rows of a relation that its `repr` and a notebook show.

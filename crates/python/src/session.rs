@@ -18,7 +18,6 @@ use crate::params::from_python;
 use crate::progress::{Display, Show};
 use crate::relation::Relation;
 use crate::source::table;
-use crate::variables;
 
 /// What all relations of a connection share.
 #[derive(Debug)]

@@ -130,7 +130,7 @@ fn streaming(partition: Arc<dyn PartitionStream>) -> PyResult<Arc<dyn TableProvi
 
 fn open(object: &Bound<'_, PyAny>) -> PyResult<Reader> {
     let class = object.get_type().name()?;
-    let input: AnyRecordBatch = object.extract().map_err(|failure| {
+    let input: AnyRecordBatch = object.extract().map_err(|failure: PyErr| {
         wrong_type(format!(
             "a {class} cannot be read as a table: {}",
             failure.value(object.py())

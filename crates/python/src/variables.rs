@@ -5,16 +5,10 @@
 //! without Arrow data is passed over, and the error about the missing table gets a note about it.
 //! Not here: reading the data (source.rs).
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use datafusion::catalog::TableProvider;
+use grouse::Tables;
 use pyo3::prelude::*;
 
 use crate::source::{holds_arrow, table};
-
-/// Tables by the name under which one statement sees them.
-pub type Tables = HashMap<String, Arc<dyn TableProvider>>;
 
 /// Finds tables for `names` among the variables of the Python code that called us.
 pub fn find(py: Python<'_>, names: &[String], threads: usize) -> PyResult<(Tables, Vec<String>)> {
