@@ -27,4 +27,5 @@ pub use options::{Audience, GroupByOperator, OPTIONS, OptionSpec, SessionOptions
 pub use progress::Progress;
 pub use query::Query;
 pub use session::{Params, Session};
+pub use scan::schema::Tables;
 pub use statement::Statement;

@@ -35,7 +35,7 @@ use crate::rewrite;
 use crate::scan::call::function_names;
 use crate::scan::files::FileTables;
 use crate::scan::location::is_location;
-use crate::scan::schema::FileSchema;
+use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
 use crate::statement::{self, HostRequest, Request, Statement};
 
@@ -138,13 +138,21 @@ impl Session {
 
     /// Plans one statement with values for its parameters.
     pub async fn query_with(&self, text: &str, params: Params) -> Result<Query> {
+        self.query_over(text, params, Arc::default()).await
+    }
+
+    /// Plans one statement that also sees tables which no other statement sees; they hide those of the session.
+    pub async fn query_over(
+        &self,
+        text: &str,
+        params: Params,
+        tables: Arc<Tables>,
+    ) -> Result<Query> {
         let session = self.clone();
         let text = text.to_string();
         let mut task = JoinSet::new();
-        task.spawn_on(
-            async move { session.plan(&text, params).await },
-            self.handle(),
-        );
+        let planning = async move { session.plan(&text, params).await };
+        task.spawn_on(with_own_tables(tables, planning), self.handle());
         match task.join_next().await {
             Some(Ok(query)) => query.map_err(|error| self.with_names(error)),
             Some(Err(error)) => Err(join_error(error)),

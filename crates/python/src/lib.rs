@@ -1,1 +1,43 @@
-//! grouse
+//! The Python package `grouse`: the engine's sessions and queries as Python objects, Arrow in and out.
+//!
+//! In: SQL text, parameters and Arrow data from Python. Out: rows, Arrow streams, DataFrames, exceptions.
+//! Invariant: the interpreter lock is never held while the engine works or another thread is waited for; the thread
+//! that waits looks for signals every few milliseconds.
+//! Not here: anything about queries (crate `grouse`); text for people and pandas without pyarrow (python/grouse).
+
+mod allocator;
+mod options;
+mod session;
+mod params;
+mod variables;
+mod source;
+mod relation;
+mod running;
+mod wait;
+mod progress;
+mod rows;
+mod export;
+mod frame;
+mod types;
+mod error;
+
+/// What `import grouse` finds.
+#[pyo3::pymodule(name = "_native")]
+mod native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::export::{Batch, Batches};
+    #[pymodule_export]
+    use crate::progress::Progress;
+    #[pymodule_export]
+    use crate::relation::{Relation, Rows};
+    #[pymodule_export]
+    use crate::session::{Connection, connect, default_connection, sql};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::allocator::keep_pages();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,114 @@
+//! A query that runs: batches one after the other, for whoever asks.
+//!
+//! In: a planned query. Out: its batches, signals and progress looked after while waiting.
+//! Invariant: dropping it stops the query; nothing is read ahead but what the engine's own channel holds.
+//! Not here: rows (relation.rs), Arrow's C interface (export.rs).
+
+use std::vec::IntoIter;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::execution::SendableRecordBatchStream;
+use futures::StreamExt;
+use grouse::Query;
+use pyo3::prelude::*;
+
+use crate::error::raise;
+use crate::progress::Display;
+use crate::wait::wait;
+
+/// The batches of one execution.
+pub struct Running {
+    schema: SchemaRef,
+    batches: Batches,
+}
+
+enum Batches {
+    /// From the engine.
+    Live {
+        query: Query,
+        stream: SendableRecordBatchStream,
+        display: Display,
+    },
+    /// Of a statement that has run already.
+    Kept(IntoIter<RecordBatch>),
+    /// Read to the end, failed or interrupted.
+    Over,
+}
+
+impl Running {
+    /// Starts a query.
+    pub fn start(query: Query, display: Display) -> PyResult<Running> {
+        let stream = query.execute().map_err(raise)?;
+        Ok(Running {
+            schema: query.schema(),
+            batches: Batches::Live {
+                query,
+                stream,
+                display,
+            },
+        })
+    }
+
+    /// The result of a statement that has run already.
+    pub fn kept(schema: SchemaRef, batches: Vec<RecordBatch>) -> Running {
+        Running {
+            schema,
+            batches: Batches::Kept(batches.into_iter()),
+        }
+    }
+
+    /// The schema of the batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The next batch; None at the end. After an exception there are none.
+    pub fn next(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        let item = match &mut self.batches {
+            Batches::Over => return Ok(None),
+            Batches::Kept(batches) => return Ok(batches.next()),
+            Batches::Live {
+                query,
+                stream,
+                display,
+            } => wait(py, stream.next(), |py| {
+                display.tick(py, || query.progress())
+            }),
+        };
+        match item {
+            Ok(Some(Ok(batch))) => Ok(Some(batch)),
+            Ok(Some(Err(failure))) => {
+                self.stop(py);
+                Err(raise(failure.into()))
+            }
+            Ok(None) => {
+                self.stop(py);
+                Ok(None)
+            }
+            Err(interrupt) => {
+                self.stop(py);
+                Err(interrupt)
+            }
+        }
+    }
+
+    /// All batches that are left.
+    pub fn collect(&mut self, py: Python<'_>) -> PyResult<Vec<RecordBatch>> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.next(py)? {
+            batches.push(batch);
+        }
+        Ok(batches)
+    }
+
+    /// Stops the query.
+    pub fn stop(&mut self, py: Python<'_>) {
+        if let Batches::Live { display, .. } = &mut self.batches {
+            display.end(py);
+        }
+        let over = std::mem::replace(&mut self.batches, Batches::Over);
+        // What a query holds may be large, and sources may be waiting for the interpreter.
+        py.detach(|| drop(over));
+    }
+}

@@ -1,0 +1,256 @@
+//! Connections, and the default one.
+//!
+//! In: options, SQL text, parameters, Python objects that hold Arrow data. Out: [`Relation`]s.
+//! Invariant: a statement is planned when it is given, so that mistakes are seen at once; statements that change
+//! something run then too, exactly once. A connection is used only in the process that made it.
+//! Not here: running queries (relation.rs), reading Python objects (source.rs).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use grouse::{Params, Session};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::error::{invalid, raise};
+use crate::options::from_keywords;
+use crate::params::from_python;
+use crate::progress::{Display, Show};
+use crate::relation::Relation;
+use crate::source::table;
+
+/// What all relations of a connection share.
+#[derive(Debug)]
+pub struct Shared {
+    session: Mutex<Option<Session>>,
+    progress: Show,
+    process: u32,
+}
+
+impl Shared {
+    fn new(options: &Bound<'_, PyDict>, progress: Show) -> PyResult<Arc<Shared>> {
+        let session = Session::new(from_keywords(options)?).map_err(raise)?;
+        Ok(Arc::new(Shared {
+            session: Mutex::new(Some(session)),
+            progress,
+            process: std::process::id(),
+        }))
+    }
+
+    /// The engine's session, unless it is closed or belongs to the parent process.
+    pub fn session(&self, py: Python<'_>) -> PyResult<Session> {
+        if self.is_forked() {
+            return Err(invalid(
+                "connection",
+                "it was made before this process was forked, and its threads did not come along; call grouse.connect() here",
+            ));
+        }
+        let session = self
+            .session
+            .lock_py_attached(py)
+            .unwrap_or_else(PoisonError::into_inner);
+        session
+            .clone()
+            .ok_or_else(|| invalid("connection", "it is closed"))
+    }
+
+    /// The progress display of one query.
+    pub fn display(&self, py: Python<'_>) -> Display {
+        self.progress.display(py)
+    }
+
+    fn is_forked(&self) -> bool {
+        self.process != std::process::id()
+    }
+
+    fn close(&self, py: Python<'_>) {
+        let session = self
+            .session
+            .lock_py_attached(py)
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if self.is_forked() {
+            // Its threads do not exist here: there is nobody to tell that they should end.
+            std::mem::forget(session);
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if self.is_forked() {
+            std::mem::forget(
+                self.session
+                    .get_mut()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .take(),
+            );
+        }
+    }
+}
+
+/// A connection to the engine: options, registered tables, views and worker threads of its own.
+///
+/// Made by `grouse.connect`. Usable from several threads at once, and as a context manager that closes it.
+#[pyclass(frozen, module = "grouse")]
+#[derive(Debug)]
+pub struct Connection {
+    shared: Arc<Shared>,
+}
+
+#[pymethods]
+impl Connection {
+    /// Plans SQL and gives its result as a lazy Relation.
+    ///
+    /// text: one statement, or several separated by semicolons: all run in order, the last one's result is given.
+    /// A query runs when its rows are asked for; any other statement (CREATE, INSERT, COPY, SET, ...) runs at once.
+    /// A name in FROM that is no table is looked up among the caller's local, then global variables: anything with
+    /// `__arrow_c_stream__` or `__arrow_c_array__` (pandas, polars, pyarrow, another Relation) is read.
+    /// params: a sequence for `?` or `$1`, `$2`, ...; a dict for `$name`. One statement only.
+    ///
+    /// Raises a subclass of grouse.Error; KeyboardInterrupt on Ctrl-C.
+    #[pyo3(signature = (text, params=None))]
+    fn sql(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        params: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Relation> {
+        run_script(py, &self.shared, text, from_python(params)?)
+    }
+
+    /// Makes an object's rows visible in SQL as table `name`; an older table of that name is replaced.
+    ///
+    /// obj: anything with `__arrow_c_stream__` or `__arrow_c_array__`. Data in memory (it has `__len__`) is taken as it
+    /// is now, without a copy where it is Arrow already; a stream is read when a query runs, a Relation runs anew in each.
+    ///
+    /// Raises grouse.TypeError for other objects.
+    fn register(&self, py: Python<'_>, name: &str, obj: &Bound<'_, PyAny>) -> PyResult<()> {
+        let session = self.shared.session(py)?;
+        let table = table(py, obj, session.options().threads_effective())?;
+        session.register(name, table).map_err(raise)
+    }
+
+    /// Removes a registered table; it is no error if there is none.
+    fn unregister(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        self.shared.session(py)?.deregister(name).map_err(raise)
+    }
+
+    /// Names of the registered tables and views, sorted.
+    fn tables(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        Ok(self.shared.session(py)?.tables())
+    }
+
+    /// Closes the connection: relations made from it raise grouse.InvalidError from now on; streams that already run
+    /// go on until they are read or dropped. Closing twice is no error.
+    fn close(&self, py: Python<'_>) {
+        self.shared.close(py);
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
+        self.shared.close(py);
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        match self.shared.session(py) {
+            Ok(session) => format!(
+                "<grouse.Connection, {} threads>",
+                session.options().threads_effective()
+            ),
+            Err(_) => "<grouse.Connection, closed>".to_string(),
+        }
+    }
+}
+
+/// Runs all statements of a script but the last, and plans that.
+fn run_script(
+    py: Python<'_>,
+    shared: &Arc<Shared>,
+    text: &str,
+    params: Params,
+) -> PyResult<Relation> {
+    let statements = Session::split(text).map_err(raise)?;
+    if let [_, _, ..] = statements.as_slice() {
+        if params != Params::None {
+            return Err(invalid(
+                "params",
+                "several statements take none; run them one at a time",
+            ));
+        }
+        let (last, first) = statements.split_last().expect("there are two at least");
+        for statement in first {
+            let start = Some(statement.start);
+            Relation::new(py, shared, &statement.text, Params::None, start)?.drain(py)?;
+        }
+        return Relation::new(py, shared, &last.text, Params::None, Some(last.start));
+    }
+    Relation::new(py, shared, text, params, None)
+}
+
+/// Makes a connection with options of its own.
+///
+/// threads: worker threads; 0 or None = as many as the machine offers.
+/// memory_limit: bytes as an int, or a size such as "4GB", "512MiB" or "80%" (of the machine or cgroup);
+///     None = 80 %, "unlimited" = no limit.
+/// temp_directory: folder for the files of queries that need more memory; None = the system's.
+/// progress: True draws a line on stderr while a query runs longer than half a second; a callable is called with a
+///     grouse.Progress about five times a second from the waiting thread, and stops the query by raising.
+/// options: any other option of the engine by its name in SQL SET, such as batch_size, s3_region, s3_endpoint.
+///
+/// Raises grouse.InvalidError for an unknown option or an impossible value.
+#[pyfunction]
+#[pyo3(signature = (*, threads=None, memory_limit=None, temp_directory=None, progress=None, **options))]
+pub fn connect(
+    py: Python<'_>,
+    threads: Option<&Bound<'_, PyAny>>,
+    memory_limit: Option<&Bound<'_, PyAny>>,
+    temp_directory: Option<&Bound<'_, PyAny>>,
+    progress: Option<&Bound<'_, PyAny>>,
+    options: Option<&Bound<'_, PyDict>>,
+) -> PyResult<Connection> {
+    let keywords = options.map_or_else(|| Ok(PyDict::new(py)), |options| options.copy())?;
+    keywords.set_item("threads", threads)?;
+    keywords.set_item("memory_limit", memory_limit)?;
+    keywords.set_item("temp_directory", temp_directory)?;
+    Ok(Connection {
+        shared: Shared::new(&keywords, Show::from_python(progress)?)?,
+    })
+}
+
+/// The connection that `grouse.sql` runs on, made at its first use.
+static DEFAULT: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
+
+fn default_shared(py: Python<'_>) -> PyResult<Arc<Shared>> {
+    let mut default = DEFAULT
+        .lock_py_attached(py)
+        .unwrap_or_else(PoisonError::into_inner);
+    if let Some(shared) = default.as_ref()
+        && shared.session(py).is_ok()
+    {
+        return Ok(Arc::clone(shared));
+    }
+    let shared = Shared::new(&PyDict::new(py), Show::Off)?;
+    *default = Some(Arc::clone(&shared));
+    Ok(shared)
+}
+
+/// The connection that `grouse.sql` runs on; made at its first use, and anew after it was closed or in a forked child.
+#[pyfunction]
+pub fn default_connection(py: Python<'_>) -> PyResult<Connection> {
+    Ok(Connection {
+        shared: default_shared(py)?,
+    })
+}
+
+/// Plans SQL on the default connection; see `Connection.sql`.
+#[pyfunction]
+#[pyo3(signature = (text, params=None))]
+pub fn sql(py: Python<'_>, text: &str, params: Option<&Bound<'_, PyAny>>) -> PyResult<Relation> {
+    let params = from_python(params)?;
+    run_script(py, &default_shared(py)?, text, params)
+}

@@ -1,0 +1,21 @@
+"""What all tests of the Python package share: a connection, and a query that runs until it is stopped."""
+
+from __future__ import annotations
+
+import pytest
+
+import grouse
+
+# Groups by a value that never repeats within reach: minutes of work on any machine, in little memory.
+ENDLESS = "SELECT count(*) AS n FROM numbers(100000000000) WHERE number * 7 % 1000000007 = 3"
+
+
+@pytest.fixture
+def con():
+    with grouse.connect(threads=2) as connection:
+        yield connection
+
+
+@pytest.fixture
+def endless() -> str:
+    return ENDLESS
