@@ -26,6 +26,6 @@ pub use error::{Error, OutOfMemory, Position, Result};
 pub use options::{Audience, GroupByOperator, OPTIONS, OptionSpec, SessionOptions};
 pub use progress::Progress;
 pub use query::Query;
-pub use session::{Params, Session};
 pub use scan::schema::Tables;
+pub use session::{Params, Session};
 pub use statement::Statement;

@@ -201,7 +201,16 @@ impl PartitionStream for ObjectStream {
 
 fn reopen(object: Option<Py<PyAny>>) -> Result<Reader, DataFusionError> {
     let reader = object.and_then(|object| {
-        Python::try_attach(|py| open(object.bind(py)).map_err(|e| e.to_string()))
+        Python::try_attach(|py| {
+            let object = object.bind(py);
+            // A reader that has been read gives an empty stream, which would be a wrong answer.
+            if object.hasattr("read_next_batch").unwrap_or(false)
+                || object.hasattr("__next__").unwrap_or(false)
+            {
+                return Err("it is a reader; name a table instead".to_owned());
+            }
+            open(object).map_err(|e| e.to_string())
+        })
     });
     match reader {
         Some(Ok(reader)) => Ok(reader),

@@ -335,8 +335,41 @@ async fn schema_of(
         }
         return Ok(Arc::new(Schema::try_merge(schemas)?));
     }
+    if kind == Kind::Parquet {
+        for file in files {
+            check_footer(file, found).await?;
+        }
+    }
     let metas: Vec<ObjectMeta> = files.iter().map(|file| file.meta.clone()).collect();
     Ok(format.infer_schema(state, &found.store, &metas).await?)
+}
+
+/// The host panics on a footer that is longer than its file, so that is found out first.
+async fn check_footer(file: &File, found: &Found) -> Result<()> {
+    let size = file.meta.size;
+    if size < PARQUET_BYTES_MIN {
+        return Ok(()); // told by `bad_file`
+    }
+    let tail = found
+        .store
+        .get_range(&file.meta.location, size - 8..size)
+        .await?;
+    let length = tail
+        .get(..4)
+        .and_then(|bytes| bytes.try_into().ok())
+        .map(u32::from_le_bytes);
+    match length {
+        Some(length) if u64::from(length) + PARQUET_BYTES_MIN > size && tail.ends_with(b"PAR1") => {
+            Err(Error::Format {
+                path: file.name.clone(),
+                line: None,
+                message: format!(
+                    "its footer claims {length} bytes of a file of {size}: truncated or no Parquet file"
+                ),
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn all_nullable(schema: &Schema) -> SchemaRef {

@@ -257,8 +257,34 @@ async fn find_s3(text: &str, kind: Option<Kind>, runtime: &RuntimeEnv) -> Result
             Err(error) => return Err(failed(error)),
         }
     }
+    let mut metas = list_s3(text, &key, kind, &store).await?;
+    metas.sort_by(|a, b| a.location.cmp(&b.location));
+    let files = metas.into_iter().map(file).collect::<Result<Vec<File>>>()?;
+    let folder = match is_glob {
+        true => None,
+        false => Some(ListingTableUrl::try_new(
+            parse_url(&format!("{bucket}{key}/"))?,
+            None,
+        )?),
+    };
+    Ok(Found {
+        store,
+        files,
+        folder,
+    })
+}
+
+/// The objects below a folder, or those that match a glob.
+async fn list_s3(
+    text: &str,
+    key: &Path,
+    kind: Option<Kind>,
+    store: &Arc<dyn ObjectStore>,
+) -> Result<Vec<ObjectMeta>> {
+    let is_glob = has_glob(key.as_ref());
+    let failed = |error: object_store::Error| named(store_error(&error), text);
     let prefix = if is_glob {
-        fixed_part(&key)
+        fixed_part(key)
     } else {
         key.clone()
     };
@@ -288,20 +314,7 @@ async fn find_s3(text: &str, kind: Option<Kind>, runtime: &RuntimeEnv) -> Result
     if metas.is_empty() {
         return Err(not_found(text, "no file matches"));
     }
-    metas.sort_by(|a, b| a.location.cmp(&b.location));
-    let files = metas.into_iter().map(file).collect::<Result<Vec<File>>>()?;
-    let folder = match is_glob {
-        true => None,
-        false => Some(ListingTableUrl::try_new(
-            parse_url(&format!("{bucket}{key}/"))?,
-            None,
-        )?),
-    };
-    Ok(Found {
-        store,
-        files,
-        folder,
-    })
+    Ok(metas)
 }
 
 /// The folders of a glob before its first wildcard.

@@ -27,7 +27,9 @@ pub(crate) async fn with_own_tables<F: Future>(tables: Arc<Tables>, planning: F)
 }
 
 fn own_table(name: &str) -> Option<Arc<dyn TableProvider>> {
-    OWN.try_with(|tables| tables.get(name).cloned()).ok().flatten()
+    OWN.try_with(|tables| tables.get(name).cloned())
+        .ok()
+        .flatten()
 }
 
 /// The host's in-memory schema with the file system behind it.
