@@ -173,10 +173,7 @@ fn csv_with_a_bad_row() {
     // The type was inferred from the first megabyte.
     let path = bench.write(
         "type.csv",
-        ("number,s\n".to_string()
-            + &"1,text\n".repeat(300_000)
-            + "not a number,text\n")
-            .as_bytes(),
+        ("number,s\n".to_string() + &"1,text\n".repeat(300_000) + "not a number,text\n").as_bytes(),
     );
     assert_error!(
         bench.file_error(&path),

@@ -353,7 +353,8 @@ async fn check_footer(file: &File, found: &Found) -> Result<()> {
     let tail = found
         .store
         .get_range(&file.meta.location, size - 8..size)
-        .await?;
+        .await
+        .map_err(|error| named(crate::error::host::object_store(&error), &file.name))?;
     let length = tail
         .get(..4)
         .and_then(|bytes| bytes.try_into().ok())
