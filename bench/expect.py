@@ -35,6 +35,7 @@ def record(runner: run.SetRun, flags) -> None:
                 raise SystemExit(f"{query.name}: {answer['error']}")
             right[query.name] = answer["rows"]
             complaints = confirm(engines, query, answer["rows"], runner, flags)
+            runner.free_memory()
             if complaints:
                 unconfirmed.append(query.name)
                 print(f"NOT CONFIRMED {query.name}: " + "; ".join(complaints), flush=True)

@@ -19,6 +19,8 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
 use grouse_groupby::states::{self, Aggregate, Extreme};
 
+use crate::functions::with_native_states;
+
 /// An aggregate with native states.
 pub(crate) struct Native {
     /// Its states.
@@ -29,8 +31,10 @@ pub(crate) struct Native {
 
 /// Functions with native states whose implementations are not the host's constants.
 static OURS: LazyLock<Vec<AggregateUDF>> = LazyLock::new(|| {
+    let mut ours = with_native_states();
     // The host's sum wraps where it does not fit; the native one, as ours, says so.
-    vec![sum_udaf().as_ref().clone()]
+    ours.push(sum_udaf().as_ref().clone());
+    ours
 });
 
 /// The native form of `expression`, whose arguments are evaluated on batches of `schema`.
