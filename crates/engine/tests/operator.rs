@@ -10,13 +10,15 @@ use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float64Array,
-    Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StringViewArray, StructArray,
-    TimestampMicrosecondArray,
+    Array, ArrayRef, AsArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
+    Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StringViewArray,
+    StructArray, TimestampMicrosecondArray,
 };
-use datafusion::arrow::datatypes::{Field, Int32Type, Int64Type};
+use datafusion::arrow::datatypes::{DataType, Field, Int32Type, Int64Type};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
+use datafusion::logical_expr::{Accumulator, Volatility, create_udaf};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displayable};
 use futures::StreamExt;
 use grouse::{Error, GroupByOperator, Query, Session, SessionOptions};
@@ -89,11 +91,7 @@ fn batch(rows: std::ops::Range<usize>) -> RecordBatch {
         .map(|row| opt(11, *row).map(|()| (row % 97) as i64))
         .collect();
     let structs = StructArray::from(vec![(
-        Arc::new(Field::new(
-            "f",
-            datafusion::arrow::datatypes::DataType::Int64,
-            true,
-        )),
+        Arc::new(Field::new("f", DataType::Int64, true)),
         Arc::new(Int64Array::from(
             longs.iter().map(|x| x.map(|x| x % 4)).collect::<Vec<_>>(),
         )) as ArrayRef,
@@ -228,7 +226,11 @@ fn rows(session: &Session, sql: &str) -> Vec<String> {
 
 /// Runs `check` for each query and tells all that failed at once.
 fn for_each_query(check: impl Fn(&str) -> Result<(), String>) {
-    let failed: Vec<_> = QUERIES
+    for_each(QUERIES, check);
+}
+
+fn for_each(queries: &[&str], check: impl Fn(&str) -> Result<(), String>) {
+    let failed: Vec<_> = queries
         .iter()
         .filter_map(|sql| check(sql).err().map(|why| format!("{sql}\n{why}")))
         .collect();
@@ -347,6 +349,37 @@ const QUERIES: &[&str] = &[
     "SELECT sum(long + 1), sum(long + 2), count(long) FROM t",
 ];
 
+/// Queries with operators of the host above and below ours, which may exchange rows for their own sake.
+const SURROUNDED: &[&str] = &[
+    "SELECT a.small, a.n, b.s FROM (SELECT small, count(*) AS n FROM t GROUP BY small) a \
+     JOIN (SELECT small, sum(long) AS s FROM t GROUP BY small) b ON a.small = b.small",
+    "SELECT a.long, count(*), sum(b.long) FROM t a JOIN t b ON a.wide = b.wide GROUP BY a.long",
+    "SELECT x.small, y.n FROM (SELECT DISTINCT small FROM t) x LEFT JOIN \
+     (SELECT long, count(*) AS n FROM t GROUP BY long) y ON x.small = y.long",
+    "SELECT small, n, sum(n) OVER (ORDER BY small) FROM (SELECT small, count(*) AS n FROM t GROUP BY small)",
+    "SELECT small FROM t GROUP BY small UNION SELECT long FROM t GROUP BY long",
+    "SELECT small, count(*) FROM t GROUP BY small UNION ALL SELECT count(*), sum(small) FROM t",
+    "SELECT small FROM t INTERSECT SELECT long FROM t",
+    "SELECT small, count(*) FROM t WHERE long > (SELECT avg(long) FROM t) GROUP BY small",
+    "SELECT small, count(*) FROM t a WHERE EXISTS (SELECT 1 FROM t b WHERE b.long = a.small GROUP BY b.long) GROUP BY small",
+    "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 50) SELECT n % 3, count(*), sum(n) FROM r GROUP BY 1",
+    "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT DISTINCT n + 1 FROM r WHERE n < 20) SELECT count(*), sum(n) FROM r",
+    "SELECT a, b, count(*) FROM (SELECT x.small AS a, y.small AS b FROM t x JOIN t y ON x.wide = y.wide AND x.small = y.small) \
+     GROUP BY CUBE (a, b) ORDER BY a, b",
+    "SELECT small, max(n) FROM (SELECT small, flag, count(*) AS n FROM t GROUP BY CUBE (small, flag)) GROUP BY small",
+];
+
+#[test]
+fn the_host_above_and_below_sees_what_it_expects() {
+    let host = host();
+    let ours = [1, 2, 5].map(|threads| session(|options| options.threads = threads));
+    for_each(SURROUNDED, |sql| {
+        let expected = rows(&host, sql);
+        ours.iter()
+            .try_for_each(|session| compare(session, sql, &expected))
+    });
+}
+
 #[test]
 fn every_shape_gives_the_hosts_rows() {
     let host = host();
@@ -450,6 +483,7 @@ fn analyze_says_what_happened() {
         "build_time=",
         "merge_time=",
         "emit_time=",
+        "evaluate_time=",
         "table=",
         "partitions=",
         "blocks=",
@@ -726,5 +760,80 @@ fn all_nan_are_one_group_and_both_zeros_too() {
             "SELECT count(*) FROM (SELECT CAST(text AS double) AS x FROM {texts}) GROUP BY {keys}"
         );
         assert_eq!(rows(&session, &sql), ["2", "3"], "{keys}");
+    }
+}
+
+/// Counts rows, whatever their values; only in the form for one group.
+#[derive(Debug, Default)]
+struct Rows(i64);
+
+impl Accumulator for Rows {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> datafusion::common::Result<()> {
+        self.0 += values[0].len() as i64;
+        Ok(())
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> datafusion::common::Result<()> {
+        self.0 += states[0]
+            .as_primitive::<Int64Type>()
+            .values()
+            .iter()
+            .sum::<i64>();
+        Ok(())
+    }
+
+    fn state(&mut self) -> datafusion::common::Result<Vec<ScalarValue>> {
+        Ok(vec![self.evaluate()?])
+    }
+
+    fn evaluate(&mut self) -> datafusion::common::Result<ScalarValue> {
+        Ok(ScalarValue::Int64(Some(self.0)))
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self)
+    }
+}
+
+#[test]
+fn a_users_aggregate_runs_even_under_a_name_of_ours() {
+    let session = session(|options| options.set("group_by_sizes", "tiny").expect("a size"));
+    for name in ["rows_of", "count"] {
+        let function = create_udaf(
+            name,
+            vec![DataType::Int64],
+            Arc::new(DataType::Int64),
+            Volatility::Immutable,
+            Arc::new(|_| Ok(Box::<Rows>::default())),
+            Arc::new(vec![DataType::Int64]),
+        );
+        session.context().register_udaf(function);
+        let grouped = format!("SELECT small, {name}(long) FROM t GROUP BY small");
+        let text = explained(&session, &grouped);
+        assert!(text.contains(&format!("host_states=[{name}]")), "{text}");
+        // Unlike the host's count it counts NULLs too.
+        assert_eq!(
+            rows(&session, &grouped),
+            rows(&host(), "SELECT small, count(*) FROM t GROUP BY small")
+        );
+        assert_eq!(
+            rows(&session, &format!("SELECT {name}(long) FROM t")),
+            [ROWS.to_string()]
+        );
+        assert_eq!(
+            rows(&session, &format!("SELECT {name}(long) FROM empty")),
+            ["0"]
+        );
+    }
+}
+
+#[test]
+fn the_errors_of_all_sums_are_typed() {
+    let session = session(|_| {});
+    for function in ["sum(x)", "sum(DISTINCT x)", "sum(x) OVER ()"] {
+        let sql = format!("SELECT {function} FROM (VALUES (9223372036854775807), (1)) AS v(x)");
+        let error = collect(&session, &plan(&session, &sql)).expect_err(&sql);
+        assert!(matches!(error, Error::Overflow { .. }), "{sql}: {error:?}");
+        assert!(error.to_string().contains("does not fit Int64"), "{error}");
     }
 }

@@ -20,6 +20,10 @@ pub(super) struct WorkerMetrics {
     rows_in: Count,
     groups_out: Count,
     rows_out: Count,
+    /// Evaluating keys, arguments and filters.
+    pub evaluate: Time,
+    /// Decoding keys and making batches.
+    pub emit: Time,
     set: ExecutionPlanMetricsSet,
     worker: usize,
 }
@@ -31,6 +35,8 @@ impl WorkerMetrics {
             rows_in: MetricBuilder::new(set).counter("rows_in", worker),
             groups_out: MetricBuilder::new(set).counter("groups_out", worker),
             rows_out: MetricBuilder::new(set).output_rows(worker),
+            evaluate: MetricBuilder::new(set).subset_time("evaluate_time", worker),
+            emit: MetricBuilder::new(set).subset_time("emit_time", worker),
             set: set.clone(),
             worker,
         }
@@ -72,7 +78,8 @@ impl WorkerMetrics {
     /// What a worker's merge phase counted.
     pub fn merged(&self, counters: &Counters) {
         self.time("merge_time", counters.merge_ns);
-        self.time("emit_time", counters.emit_ns);
+        self.emit
+            .add_duration(Duration::from_nanos(counters.emit_ns));
         self.gauge("merge_bytes_peak", counters.bytes_peak);
         self.custom(
             "probes_per_row",

@@ -13,7 +13,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::{cast, prep_null_mask_filter};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
-use datafusion::common::Result;
+use datafusion::common::{Result, not_impl_err};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
@@ -119,7 +119,7 @@ impl Program {
             schema: Arc::clone(schema),
             expressions: expressions.0,
             keys,
-            sets: sets(group_by),
+            sets: sets(group_by)?,
             arguments,
             input,
             native: is_native,
@@ -317,33 +317,39 @@ fn lower(stages: &Stages<'_>, input: &Schema, grouping: Grouping) -> Result<Lowe
     })
 }
 
+/// Bits of the column that tells grouping sets apart.
+const SET_ID_BITS_MAX: usize = 64;
+
 /// The grouping sets with the host's ids: a bit per absent key, and above them the how-manieth equal set it is.
-fn sets(group_by: &PhysicalGroupBy) -> Vec<Set> {
-    if group_by.is_true_no_grouping() {
-        return vec![Set {
-            absent: Vec::new(),
+fn sets(group_by: &PhysicalGroupBy) -> Result<Vec<Set>> {
+    let keys = group_by.expr().len();
+    if !group_by.has_grouping_set() {
+        return Ok(vec![Set {
+            absent: vec![false; keys],
             id: None,
-        }];
+        }]);
     }
     let groups = group_by.groups();
-    let id_of = |at: usize, absent: &[bool]| {
+    let mut sets = Vec::with_capacity(groups.len());
+    for (at, absent) in groups.iter().enumerate() {
+        let earlier = groups[..at].iter().filter(|other| *other == absent).count() as u128;
         let bits = absent
             .iter()
-            .fold(0u64, |bits, absent| bits << 1 | u64::from(*absent));
-        let earlier = groups[..at]
-            .iter()
-            .filter(|other| other.as_slice() == absent)
-            .count() as u64;
-        bits | earlier.checked_shl(absent.len() as u32).unwrap_or(0)
-    };
-    groups
-        .iter()
-        .enumerate()
-        .map(|(at, absent)| Set {
-            absent: absent.clone(),
-            id: group_by.has_grouping_set().then(|| id_of(at, absent)),
-        })
-        .collect()
+            .fold(0u128, |bits, absent| bits << 1 | u128::from(*absent));
+        let id = u64::try_from(bits | earlier << keys.min(SET_ID_BITS_MAX));
+        match id {
+            Ok(id) if keys <= SET_ID_BITS_MAX => sets.push(Set {
+                absent: absent.clone(),
+                id: Some(id),
+            }),
+            _ => {
+                return not_impl_err!(
+                    "GROUPING SETS over {keys} columns: {SET_ID_BITS_MAX} bits have to tell them apart"
+                );
+            }
+        }
+    }
+    Ok(sets)
 }
 
 /// The type that a key is grouped by: encoded columns as what they encode.

@@ -91,7 +91,10 @@ async fn build(shared: &Shared, worker: usize, metrics: &WorkerMetrics) -> Resul
                 return Ok(None);
             }
             metrics.rows_in(batch.num_rows());
-            push(shared, &mut build, &shared.program.evaluate(&batch)?)?;
+            let evaluating = metrics.evaluate.timer();
+            let batches = shared.program.evaluate(&batch)?;
+            evaluating.done();
+            push(shared, &mut build, &batches)?;
             consume_budget().await;
         }
     }
@@ -173,8 +176,13 @@ async fn finish(
             break;
         };
         metrics.groups_out(finished.groups());
-        while let Some(emitted) = finished.next(shared.rows_max).map_err(to_host)? {
+        loop {
+            let emitting = metrics.emit.timer();
+            let Some(emitted) = finished.next(shared.rows_max).map_err(to_host)? else {
+                break;
+            };
             let batch = shared.program.output(emitted)?;
+            emitting.done();
             if shared.outlet.give(worker, batch).await == Given::Stopped {
                 return Ok(());
             }
