@@ -362,3 +362,21 @@ fn uniq_exact_takes_the_two_step_plan() {
         "1 1 1, 1 2 2, 2 2 3",
     );
 }
+
+#[test]
+fn an_aggregate_may_repeat_a_sort_key() {
+    host_fails(
+        &format!("SELECT a, first_value(b ORDER BY b DESC, b) FROM {PAIRS} GROUP BY a ORDER BY a"),
+        "1 20, 2 20",
+    );
+    check(
+        &format!(
+            "SELECT a, last_value(b ORDER BY b, b + 0, b DESC) AS l FROM {PAIRS} GROUP BY a ORDER BY a"
+        ),
+        "1 20, 2 20",
+    );
+    check(
+        &format!("SELECT a, max_by(b, b ORDER BY b) FROM {PAIRS} GROUP BY a ORDER BY a"),
+        "1 20, 2 20",
+    );
+}

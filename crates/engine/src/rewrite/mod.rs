@@ -9,6 +9,7 @@ mod composite_groups;
 mod having;
 mod single_distinct;
 mod grouping_sets;
+mod repeated_order;
 
 use std::sync::Arc;
 
@@ -19,7 +20,10 @@ pub use composite_groups::composite_groups;
 
 /// The host's logical rules with ours in place.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    Optimizer::new().rules.into_iter().map(mended).collect()
+    let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(mended).collect();
+    // Last, because simplification can make two keys the same.
+    rules.push(Arc::new(repeated_order::DropRepeatedOrder));
+    rules
 }
 
 fn mended(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
