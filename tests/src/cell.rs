@@ -40,6 +40,11 @@ pub enum Cell {
 }
 
 impl Cell {
+    /// Bytes that are UTF-8 are text: the session reads BINARY columns as strings, the peers do not.
+    fn of_bytes(bytes: Vec<u8>) -> Cell {
+        String::from_utf8(bytes).map_or_else(|error| Cell::Bytes(error.into_bytes()), Cell::Text)
+    }
+
     /// The value at `row`.
     pub fn of(array: &ArrayRef, row: usize) -> Cell {
         if array.is_null(row) || array.data_type() == &DataType::Null {
@@ -50,9 +55,9 @@ impl Cell {
             DataType::Utf8 => Cell::Text(array.as_string::<i32>().value(row).to_string()),
             DataType::LargeUtf8 => Cell::Text(array.as_string::<i64>().value(row).to_string()),
             DataType::Utf8View => Cell::Text(array.as_string_view().value(row).to_string()),
-            DataType::Binary => Cell::Bytes(array.as_binary::<i32>().value(row).to_vec()),
-            DataType::LargeBinary => Cell::Bytes(array.as_binary::<i64>().value(row).to_vec()),
-            DataType::BinaryView => Cell::Bytes(array.as_binary_view().value(row).to_vec()),
+            DataType::Binary => Cell::of_bytes(array.as_binary::<i32>().value(row).to_vec()),
+            DataType::LargeBinary => Cell::of_bytes(array.as_binary::<i64>().value(row).to_vec()),
+            DataType::BinaryView => Cell::of_bytes(array.as_binary_view().value(row).to_vec()),
             DataType::List(_) => list(array.as_list::<i32>().value(row)),
             DataType::LargeList(_) => list(array.as_list::<i64>().value(row)),
             DataType::Struct(_) => Cell::Row(
@@ -89,7 +94,7 @@ impl Cell {
                     'd' => decimal_of(body),
                     'f' => Cell::Float(body.parse().expect("a float")),
                     's' => Cell::Text(String::from_utf8(unhex(body)).expect("UTF-8")),
-                    'x' => Cell::Bytes(unhex(body)),
+                    'x' => Cell::of_bytes(unhex(body)),
                     't' => Cell::Micros(body.parse().expect("microseconds")),
                     other => panic!("duck.py wrote a cell of kind {other:?}"),
                 }
@@ -151,9 +156,11 @@ impl Cell {
 
 /// Equal within [`FLOAT_TOLERANCE`], which is absolute below 1.
 fn floats_alike(left: f64, right: f64) -> bool {
+    let tolerance = FLOAT_TOLERANCE * left.abs().max(right.abs()).max(1.0);
+    // An infinite tolerance would make everything like infinity.
     left == right
         || (left.is_nan() && right.is_nan())
-        || (left - right).abs() <= FLOAT_TOLERANCE * left.abs().max(right.abs()).max(1.0)
+        || (tolerance.is_finite() && (left - right).abs() <= tolerance)
 }
 
 fn list(items: ArrayRef) -> Cell {
@@ -272,5 +279,7 @@ mod tests {
         assert!(!Cell::Int(3).is_like(&Cell::Int(4)));
         assert!(!Cell::Null.is_like(&Cell::Float(0.0)));
         assert!(Cell::Float(f64::NAN).is_like(&Cell::Float(f64::NAN)));
+        assert!(!Cell::Float(f64::INFINITY).is_like(&Cell::Float(1.0)));
+        assert!(!Cell::Float(f64::INFINITY).is_like(&Cell::Float(f64::NEG_INFINITY)));
     }
 }
