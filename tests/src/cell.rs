@@ -156,9 +156,11 @@ impl Cell {
 
 /// Equal within [`FLOAT_TOLERANCE`], which is absolute below 1.
 fn floats_alike(left: f64, right: f64) -> bool {
+    let tolerance = FLOAT_TOLERANCE * left.abs().max(right.abs()).max(1.0);
+    // An infinite tolerance would make everything like infinity.
     left == right
         || (left.is_nan() && right.is_nan())
-        || (left - right).abs() <= FLOAT_TOLERANCE * left.abs().max(right.abs()).max(1.0)
+        || (tolerance.is_finite() && (left - right).abs() <= tolerance)
 }
 
 fn list(items: ArrayRef) -> Cell {
@@ -277,5 +279,7 @@ mod tests {
         assert!(!Cell::Int(3).is_like(&Cell::Int(4)));
         assert!(!Cell::Null.is_like(&Cell::Float(0.0)));
         assert!(Cell::Float(f64::NAN).is_like(&Cell::Float(f64::NAN)));
+        assert!(!Cell::Float(f64::INFINITY).is_like(&Cell::Float(1.0)));
+        assert!(!Cell::Float(f64::INFINITY).is_like(&Cell::Float(f64::NEG_INFINITY)));
     }
 }

@@ -66,7 +66,7 @@ impl Expression {
 const INTEGERS: [&str; 8] = [
     "tiny", "short", "small", "dense", "wide", "u8", "u32", "u64",
 ];
-const TEXTS: [&str; 5] = ["word", "text", "view", "name", "code"];
+const TEXTS: [&str; 5] = ["word", "text", "viewed", "name", "code"];
 const OTHERS: [&str; 6] = ["flag", "bytes", "day", "moment", "amount", "exact"];
 const NESTED: [&str; 2] = ["list", "pair"];
 const FLOATS: [&str; 2] = ["wild", "single"];
@@ -214,7 +214,7 @@ fn extreme(random: &mut Random) -> Expression {
     match random.below(10) {
         0 => Expression::new(
             format!("{function}({})", random.pick(&FLOATS)),
-            Both,
+            Duck, // the host takes a NaN with its sign bit set for the least of all
             Unordered,
         ),
         _ => Expression::new(format!("{function}({})", scalar(random)), Both, Ordered),
@@ -284,7 +284,7 @@ fn positional(random: &mut Random) -> Expression {
 }
 
 fn listing(random: &mut Random) -> Expression {
-    let column = *random.pick(&["tiny", "wide", "word", "day", "flag", "code"]);
+    let column = *random.pick(&["tiny", "wide", "word", "day", "flag", "name"]);
     match random.below(5) {
         0 => Expression::new(format!("array_agg({column})"), Both, AnyOrderList),
         1 => Expression::new(format!("array_agg(DISTINCT {column})"), Both, AnyOrderList),

@@ -202,12 +202,12 @@ const COLUMNS: &[(&str, Make)] = &[
     ("text", |indices, salt| {
         Arc::new(values(indices, salt, |bits| word(bits, 600)).collect::<StringArray>())
     }),
-    ("view", |indices, salt| {
+    ("viewed", |indices, salt| {
         Arc::new(values(indices, salt, |bits| word(bits, 40)).collect::<StringViewArray>())
     }),
     ("bytes", |indices, salt| {
         let bytes: Vec<Option<Vec<u8>>> = values(indices, salt, |bits| {
-            bits.to_le_bytes()[..(bits % 9) as usize].to_vec()
+            (bits & 0x7f7f_7f7f_7f7f_7f7f).to_le_bytes()[..(bits % 9) as usize].to_vec()
         })
         .collect();
         Arc::new(bytes.into_iter().collect::<BinaryArray>())

@@ -83,10 +83,11 @@ fn show(column: &arrow::array::ArrayRef, row: usize) -> String {
         Cell::Float(value) => value.to_string(),
         _ => {
             let options = FormatOptions::default().with_null("NULL");
-            ArrayFormatter::try_new(column, &options)
-                .expect("a printable type")
-                .value(row)
-                .to_string()
+            let formatter = ArrayFormatter::try_new(column, &options).expect("a printable type");
+            match formatter.value(row).to_string() {
+                text if text.is_empty() => "(empty)".to_string(),
+                text => text,
+            }
         }
     }
 }

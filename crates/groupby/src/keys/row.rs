@@ -9,7 +9,9 @@
 //! Not here: tables. Columns that are neither of fixed width nor byte strings (nested types,
 //! 256-bit decimals) go through Arrow's row format and are one variable column.
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BinaryArray, BooleanArray};
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, FieldRef};
 use arrow::row::{RowConverter, Rows, SortField};
@@ -333,10 +335,48 @@ fn read_fixed(
 }
 
 fn encode_other(converter: &RowConverter, column: &ArrayRef) -> Result<ByteKeys> {
+    let column = match has_floats(column.data_type()) {
+        true => arrow::array::make_array(canonical_floats(column.to_data())?),
+        false => Arc::clone(column),
+    };
     let mut rows: Rows = converter.empty_rows(column.len(), 0);
-    converter.append(&mut rows, std::slice::from_ref(column))?;
+    converter.append(&mut rows, std::slice::from_ref(&column))?;
     let binary = rows.try_into_binary()?;
-    bytes::encode(&(std::sync::Arc::new(binary) as ArrayRef))
+    bytes::encode(&(Arc::new(binary) as ArrayRef))
+}
+
+fn has_floats(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => has_floats(field.data_type()),
+        DataType::Dictionary(_, values) => has_floats(values),
+        other => other.is_floating(),
+    }
+}
+
+/// The same values, every float in them canonical: Arrow's row format tells NaN from NaN and -0.0 from 0.0.
+fn canonical_floats(data: ArrayData) -> Result<ArrayData> {
+    let children = data.child_data().iter().cloned().map(canonical_floats);
+    let children = children.collect::<Result<Vec<_>>>()?;
+    macro_rules! map {
+        ($native:ty, $canonical:expr) => {{
+            let values = data.buffers()[0].typed_data::<$native>();
+            vec![values.iter().map(|&value| $canonical(value)).collect()]
+        }};
+    }
+    let buffers = match data.data_type() {
+        DataType::Float16 => map!(u16, canonical_f16),
+        DataType::Float32 => map!(f32, canonical_f32),
+        DataType::Float64 => map!(f64, canonical_f64),
+        _ => data.buffers().to_vec(),
+    };
+    let builder = data.into_builder().buffers(buffers).child_data(children);
+    Ok(builder.build()?)
 }
 
 /// Arrow's row format holds NULL itself, so the row's null bit is not needed here.
