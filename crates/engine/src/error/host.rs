@@ -11,7 +11,6 @@ use datafusion::parquet::errors::ParquetError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
 use super::{Error, OutOfMemory, Position, nearest_names};
-use crate::functions::Overflow;
 
 /// Path of a bad file when the reader does not say which one it was; the query fills it in.
 pub(crate) const PATH_UNKNOWN: &str = "?";
@@ -76,14 +75,6 @@ fn classify_foreign(
     }
     if let Some(out) = error.downcast_ref::<OutOfMemory>() {
         return Error::OutOfMemory(out.clone());
-    }
-    if let Some(overflow) = error.downcast_ref::<Overflow>() {
-        let text = overflow.to_string();
-        let reason = text.strip_prefix(overflow.aggregate.as_str());
-        return Error::Overflow {
-            aggregate: overflow.aggregate.clone(),
-            message: format!("the result{}", reason.unwrap_or(&text)),
-        };
     }
     if let Some(host) = error.downcast_ref::<DataFusionError>() {
         return classify(host, position);
