@@ -139,7 +139,7 @@ pub(crate) fn parse(text: &str) -> Result<Request> {
         .with_recursion_limit(NESTING_MAX)
         .build()
         .and_then(|mut parser| parser.parse_statements())
-        .map_err(Error::from)?;
+        .map_err(|error| at_the_end(Error::from(error), text))?;
     let statement = match (statements.pop_front(), statements.is_empty()) {
         (Some(statement), true) => statement,
         (Some(_), false) => return Err(one_statement_only(text)),
@@ -162,6 +162,22 @@ pub(crate) fn parse(text: &str) -> Result<Request> {
         },
         HostStatement::Reset(ResetStatement::Variable(variable)) => Ok(reset(variable)),
         other => host(other),
+    }
+}
+
+/// The parser gives no position where the text ended too early.
+fn at_the_end(error: Error, text: &str) -> Error {
+    match error {
+        Error::Syntax { message, .. } if message.ends_with("found: EOF") => {
+            let text = text.trim_end();
+            let last_line = text.rsplit('\n').next().unwrap_or_default();
+            Error::Syntax {
+                message,
+                line: text.matches('\n').count() as u64 + 1,
+                column: last_line.chars().count() as u64 + 1,
+            }
+        }
+        other => other,
     }
 }
 

@@ -358,7 +358,7 @@ const SURROUNDED: &[&str] = &[
      (SELECT long, count(*) AS n FROM t GROUP BY long) y ON x.small = y.long",
     "SELECT small, n, sum(n) OVER (ORDER BY small) FROM (SELECT small, count(*) AS n FROM t GROUP BY small)",
     "SELECT small FROM t GROUP BY small UNION SELECT long FROM t GROUP BY long",
-    "SELECT small, count(*) FROM t GROUP BY small UNION ALL SELECT count(*), sum(small) FROM t",
+    "SELECT small, count(*) FROM t GROUP BY small UNION ALL SELECT count(*), sum(small) AS total FROM t",
     "SELECT small FROM t INTERSECT SELECT long FROM t",
     "SELECT small, count(*) FROM t WHERE long > (SELECT avg(long) FROM t) GROUP BY small",
     "SELECT small, count(*) FROM t a WHERE EXISTS (SELECT 1 FROM t b WHERE b.long = a.small GROUP BY b.long) GROUP BY small",

@@ -223,11 +223,11 @@ fn functions_with_options() {
     );
     assert_eq!(rows(&session, &sql), ["1|a;1|NULL", "2|b|5"]);
     let sql = format!(
-        "SELECT count(*) FROM read_csv('{path}', delim = ';', header = false, comment = '#')"
+        "SELECT count(*) FROM read_csv('{path}', delim = ';', quote = '''', header = false, comment = '#')"
     );
     assert_eq!(rows(&session, &sql), ["2"]);
     let sql = format!(
-        "SELECT read_csv.column_1 FROM READ_CSV('{path}', delim := ';', header := false, comment := '#') LIMIT 1"
+        "SELECT read_csv.column_1 FROM READ_CSV('{path}', delim := ';', quote := '''', header := false, comment := '#') LIMIT 1"
     );
     assert_eq!(rows(&session, &sql), ["1"]);
     for (arguments, part) in [
