@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::batch::{Arguments, Batch};
 use crate::error::Result;
+use crate::keys::runs;
 use crate::keys::{DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable};
 use crate::partition::{Block, Records, Unsorted};
 use crate::policy::{self, Bounds, Decision, Seen};
@@ -56,6 +57,9 @@ pub struct Build {
     counters: Counters,
     groups: Vec<GroupId>,
     hashes: Vec<u64>,
+    /// Where runs of equal keys begin in the current batch, and the group of each.
+    starts: Vec<u32>,
+    runs: Vec<GroupId>,
 }
 
 impl Build {
@@ -90,6 +94,8 @@ impl Build {
             counters,
             groups: Vec::new(),
             hashes: Vec::new(),
+            starts: Vec::new(),
+            runs: Vec::new(),
             spec,
         })
     }
@@ -156,14 +162,20 @@ impl Build {
         };
         if !direct {
             self.leave_direct()?;
+            let (hashes, starts) = (&mut self.hashes, &mut self.starts);
             let keys = self
                 .spec
                 .keys
-                .encode(&batch.keys, batch.rows, &mut self.hashes)?;
+                .encode_runs(&batch.keys, batch.rows, hashes, starts)?;
             lap.end(&mut self.counters.hash_ns);
-            self.table
-                .assign(keys.all(), &self.hashes, &mut self.groups)?;
-            self.counters.looked_up += batch.rows as u64;
+            if starts.is_empty() {
+                self.table.assign(keys.all(), hashes, &mut self.groups)?;
+            } else {
+                self.runs.clear();
+                self.table.assign(keys.all(), hashes, &mut self.runs)?;
+                runs::expand(&self.runs, starts, batch.rows, &mut self.groups);
+            }
+            self.counters.looked_up += hashes.len() as u64;
         }
         lap.end(&mut self.counters.assign_ns);
         let total = self.len();
@@ -278,7 +290,11 @@ impl Build {
 
     fn add_block(&mut self, parts: Vec<Unsorted>) -> Result<()> {
         let mut lap = Lap::start();
-        let block = Block::sort(parts, self.spec.sizes.partitions.ilog2())?;
+        let block = Block::sort(
+            parts,
+            self.spec.sizes.partitions.ilog2(),
+            self.spec.keys.views(),
+        )?;
         self.blocks_bytes += block.bytes();
         self.blocks.push(block);
         self.counters.blocks += 1;
@@ -325,7 +341,7 @@ impl Build {
             self.counters.widened += direct.widened() as u64;
         }
         self.flush()?;
-        self.counters.probes += self.table.probes();
+        self.counters.probes = self.counters.looked_up + self.table.collisions();
         self.counters.holds(self.blocks_bytes);
         self.grant.hold(self.blocks_bytes)?;
         Ok(Built {

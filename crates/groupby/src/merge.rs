@@ -105,6 +105,7 @@ impl Merge {
             grant,
             counters: Counters::default(),
             groups: Vec::new(),
+            yielded: (0, 0),
         })
     }
 }
@@ -148,6 +149,8 @@ pub struct MergeWorker {
     grant: Grant,
     counters: Counters,
     groups: Vec<GroupId>,
+    /// Groups and records of the tasks so far.
+    yielded: (usize, usize),
 }
 
 impl MergeWorker {
@@ -177,6 +180,12 @@ impl MergeWorker {
             }
             _ => None,
         };
+        if known.is_none() {
+            // As many per record as in the tasks before; half of them in the first.
+            let (groups, records) = self.yielded;
+            self.table
+                .expect(task.records * (groups + 1) / (records + 2));
+        }
         if let Some((block, records)) = known {
             self.take_over(&block.slice(records.clone()))?;
         } else {
@@ -193,9 +202,13 @@ impl MergeWorker {
         }
         let keys = match known {
             Some((block, records)) => block.slice(records.clone()).distinct_keys(),
-            None => self.table.drain(),
+            None => {
+                self.yielded.0 += self.table.len();
+                self.yielded.1 += task.records;
+                self.table.drain()
+            }
         };
-        self.counters.probes = self.table.probes();
+        self.counters.probes = self.counters.looked_up + self.table.collisions();
         lap.end(&mut self.counters.merge_ns);
         self.finish(keys, lap).map(Some)
     }

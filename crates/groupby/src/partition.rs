@@ -17,7 +17,9 @@ use grouse_kernels::scatter::{Destinations, destinations, scatter};
 
 use crate::batch::Arguments;
 use crate::error::Result;
-use crate::keys::{ByteKeys, DistinctKeys, EncodedKeys, KeyRows};
+use crate::keys::bytes::{Arena, long_bytes};
+use crate::keys::wide::{is_long, set_view, view_of};
+use crate::keys::{ByteKeys, DistinctKeys, EncodedKeys, KeyRows, WideKeys};
 
 /// What the columns of one aggregate in a block are.
 #[derive(Debug, Clone)]
@@ -64,8 +66,8 @@ pub struct Slice<'a> {
 
 impl Block {
     /// Sorts records by the `bits` highest bits of their hash. All of `parts` have the same kinds
-    /// of columns.
-    pub fn sort(parts: Vec<Unsorted>, bits: u32) -> Result<Self> {
+    /// of columns; `views` are the words of a packed key at which its strings' views begin.
+    pub fn sort(parts: Vec<Unsorted>, bits: u32, views: &[usize]) -> Result<Self> {
         let distinct = parts.len() == 1 && parts[0].distinct;
         let hashes: Vec<u64> = match parts.as_slice() {
             [one] => one.hashes.clone(),
@@ -78,7 +80,7 @@ impl Block {
         let mut sorted = vec![0; hashes.len()];
         scatter(&hashes, &rows, &mut sorted);
         let sort = Sort::new(&rows, parts.iter().map(|part| part.hashes.len()));
-        let keys = sort.keys(&parts);
+        let keys = sort.keys(&parts, views)?;
         let aggregates = (0..parts[0].aggregates.len())
             .map(|at| sort.records(parts.iter().map(|part| &part.aggregates[at]).collect()))
             .collect::<Result<Vec<_>>>()?;
@@ -143,9 +145,7 @@ impl Block {
                 bytes += buffer.capacity();
             }
         };
-        if let EncodedKeys::Bytes(keys) = &self.keys {
-            keys.buffers.iter().for_each(&mut count);
-        }
+        self.keys.buffers().iter().for_each(&mut count);
         for records in &self.aggregates {
             let columns = match records {
                 Records::Rows(arguments) => &arguments.columns,
@@ -155,11 +155,7 @@ impl Block {
                 .iter()
                 .for_each(|column| count_buffers(&column.to_data(), &mut count));
         }
-        bytes
-            + match &self.keys {
-                EncodedKeys::Bytes(keys) => keys.views.capacity() * 16,
-                keys => keys.bytes(),
-            }
+        bytes + self.keys.own_bytes()
     }
 }
 
@@ -180,7 +176,9 @@ impl Slice<'_> {
             KeyRows::None(rows) => EncodedKeys::None(rows),
             KeyRows::Packed1(keys) => EncodedKeys::Packed1(keys.to_vec()),
             KeyRows::Packed2(keys) => EncodedKeys::Packed2(keys.to_vec()),
-            KeyRows::Packed4(keys) => EncodedKeys::Packed4(keys.to_vec()),
+            KeyRows::Packed4(keys, buffers) => EncodedKeys::Packed4(owned(keys, buffers)),
+            KeyRows::Packed8(keys, buffers) => EncodedKeys::Packed8(owned(keys, buffers)),
+            KeyRows::Packed12(keys, buffers) => EncodedKeys::Packed12(owned(keys, buffers)),
             KeyRows::Bytes(views, buffers) => EncodedKeys::Bytes(ByteKeys {
                 views: views.to_vec(),
                 buffers: buffers.to_vec(),
@@ -205,6 +203,48 @@ impl Slice<'_> {
             }),
             Records::Partial(columns) => Records::Partial(columns.iter().map(slice).collect()),
         }
+    }
+}
+
+fn owned<const N: usize>(keys: &[[u64; N]], buffers: &[Buffer]) -> WideKeys<N> {
+    WideKeys {
+        keys: keys.to_vec(),
+        buffers: buffers.to_vec(),
+    }
+}
+
+/// The long strings of several parts, on their way into one arena.
+#[derive(Default)]
+struct Strings {
+    buffers: Vec<Buffer>,
+    bytes: usize,
+}
+
+impl Strings {
+    /// Takes in a part's buffers; gives the number of the first.
+    fn add(&mut self, part: &[Buffer]) -> u128 {
+        let first = self.buffers.len() as u128;
+        self.buffers.extend_from_slice(part);
+        first
+    }
+
+    /// A view of a part as a view of all parts.
+    #[inline(always)]
+    fn moved(&mut self, view: u128, first: u128) -> u128 {
+        if !is_long(view) {
+            return view;
+        }
+        self.bytes += view as u32 as usize;
+        view + (first << 64)
+    }
+
+    /// The same string in the arena.
+    #[inline(always)]
+    fn copied(&self, view: u128, arena: &mut Arena) -> Result<u128> {
+        if !is_long(view) {
+            return Ok(view);
+        }
+        arena.keep(long_bytes(view, &self.buffers))
     }
 }
 
@@ -234,7 +274,7 @@ impl<'a> Sort<'a> {
         }
     }
 
-    fn keys(&self, parts: &[Unsorted]) -> EncodedKeys {
+    fn keys(&self, parts: &[Unsorted], views: &[usize]) -> Result<EncodedKeys> {
         macro_rules! packed {
             ($variant:ident, $zero:expr) => {{
                 let mut out = vec![$zero; self.rows.len()];
@@ -247,48 +287,86 @@ impl<'a> Sort<'a> {
                 EncodedKeys::$variant(out)
             }};
         }
-        match &parts[0].keys {
+        macro_rules! wide {
+            ($variant:ident) => {{
+                let parts = parts.iter().map(|part| match &part.keys {
+                    EncodedKeys::$variant(keys) => keys,
+                    _ => unreachable!("one layout"),
+                });
+                EncodedKeys::$variant(self.wide_keys(parts, views)?)
+            }};
+        }
+        Ok(match &parts[0].keys {
             EncodedKeys::None(_) => EncodedKeys::None(self.rows.len()),
             EncodedKeys::Packed1(_) => packed!(Packed1, [0; 1]),
             EncodedKeys::Packed2(_) => packed!(Packed2, [0; 2]),
-            EncodedKeys::Packed4(_) => packed!(Packed4, [0; 4]),
-            EncodedKeys::Bytes(_) => EncodedKeys::Bytes(self.byte_keys(parts)),
-        }
+            EncodedKeys::Packed4(_) => wide!(Packed4),
+            EncodedKeys::Packed8(_) => wide!(Packed8),
+            EncodedKeys::Packed12(_) => wide!(Packed12),
+            EncodedKeys::Bytes(_) => EncodedKeys::Bytes(self.byte_keys(parts)?),
+        })
     }
 
-    /// Views move, the buffers they point into are shared.
-    fn byte_keys(&self, parts: &[Unsorted]) -> ByteKeys {
+    /// Words move; long strings are copied into partition order while they are warm, so that the
+    /// merge reads them in order and the scan's buffers are free again.
+    fn wide_keys<'b, const N: usize>(
+        &self,
+        parts: impl Iterator<Item = &'b WideKeys<N>>,
+        views: &[usize],
+    ) -> Result<WideKeys<N>> {
+        let mut sorted = vec![[0; N]; self.rows.len()];
+        let mut strings = Strings::default();
+        for (part, range) in parts.zip(&self.parts) {
+            let rows = &self.rows[range.clone()];
+            scatter(&part.keys, rows, &mut sorted);
+            if part.buffers.is_empty() {
+                continue;
+            }
+            let first = strings.add(&part.buffers);
+            for (key, &row) in part.keys.iter().zip(rows) {
+                for &word in views {
+                    let view = strings.moved(view_of(key, word), first);
+                    set_view(&mut sorted[row as usize], word, view);
+                }
+            }
+        }
+        if strings.bytes > 0 {
+            let mut arena = Arena::with_capacity(strings.bytes);
+            for key in &mut sorted {
+                for &word in views {
+                    let view = strings.copied(view_of(key, word), &mut arena)?;
+                    set_view(key, word, view);
+                }
+            }
+            strings.buffers = arena.into_buffers();
+        }
+        Ok(WideKeys {
+            keys: sorted,
+            buffers: strings.buffers,
+        })
+    }
+
+    /// Views move; long strings as in `wide_keys`.
+    fn byte_keys(&self, parts: &[Unsorted]) -> Result<ByteKeys> {
         let mut views = vec![0u128; self.rows.len()];
-        let mut buffers: Vec<Buffer> = Vec::new();
+        let mut strings = Strings::default();
         for (part, range) in parts.iter().zip(&self.parts) {
             let EncodedKeys::Bytes(keys) = &part.keys else {
                 unreachable!("one layout")
             };
-            // Batches of one column chunk share buffers: name each once.
-            let same = |a: &Buffer, b: &Buffer| a.as_ptr() == b.as_ptr() && a.len() == b.len();
-            let numbers: Vec<u32> = keys
-                .buffers
-                .iter()
-                .map(
-                    |buffer| match buffers.iter().rposition(|known| same(known, buffer)) {
-                        Some(known) => known as u32,
-                        None => {
-                            buffers.push(buffer.clone());
-                            buffers.len() as u32 - 1
-                        }
-                    },
-                )
-                .collect();
+            let first = strings.add(&keys.buffers);
             for (&view, &row) in keys.views.iter().zip(&self.rows[range.clone()]) {
-                views[row as usize] = if view as u32 <= 12 {
-                    view
-                } else {
-                    let number = numbers[(view >> 64) as u32 as usize];
-                    view & !(0xffff_ffff_u128 << 64) | u128::from(number) << 64
-                };
+                views[row as usize] = strings.moved(view, first);
             }
         }
-        ByteKeys { views, buffers }
+        let mut arena = Arena::with_capacity(strings.bytes);
+        for view in &mut views {
+            *view = strings.copied(*view, &mut arena)?;
+        }
+        Ok(ByteKeys {
+            views,
+            buffers: arena.into_buffers(),
+        })
     }
 
     fn records(&self, parts: Vec<&Records>) -> Result<Records> {

@@ -19,7 +19,7 @@ pub enum TableKind {
     Auto,
     /// An array addressed by small integers; falls back to packed where the range is too wide.
     Direct,
-    /// Fixed-width keys of up to 32 bytes.
+    /// Keys of up to 96 bytes, strings as views.
     Packed,
     /// One string or binary key.
     Bytes,
@@ -56,7 +56,7 @@ impl Sizes {
             block_rows: 64 << 10,
             bypass_rows: 1 << 20,
             task_records: 8 << 10,
-            direct_slots: 128 << 10,
+            direct_slots: 1 << 20,
         }
     }
 

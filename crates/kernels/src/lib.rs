@@ -6,4 +6,5 @@
 
 pub mod hash;
 pub mod scatter;
+pub mod prefetch;
 pub mod naive;

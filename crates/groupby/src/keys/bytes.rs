@@ -18,13 +18,15 @@ use arrow::datatypes::{
     StringViewType,
 };
 use grouse_kernels::hash;
+use grouse_kernels::prefetch::prefetch;
 
 use super::layout::nulls_of;
-use super::slots::Slots;
+use super::slots::{AHEAD, Slots};
 use super::{ByteKeys, DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
 use crate::error::{Error, Result};
 
-const INLINE_BYTES_MAX: usize = 12;
+/// Longer strings lie outside of their view.
+pub(super) const INLINE_BYTES_MAX: usize = 12;
 /// Arena chunks start small, for tables that never grow, and stop doubling here.
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=1 << 20;
 
@@ -110,7 +112,7 @@ pub(super) fn view(bytes: &[u8], buffer: u32, offset: u32) -> u128 {
 
 /// The bytes of a view that is not inline.
 #[inline(always)]
-fn long_bytes(view: u128, buffers: &[impl std::ops::Deref<Target = [u8]>]) -> &[u8] {
+pub(crate) fn long_bytes(view: u128, buffers: &[impl std::ops::Deref<Target = [u8]>]) -> &[u8] {
     let (length, buffer, offset) = (
         view as u32 as usize,
         (view >> 64) as u32 as usize,
@@ -131,13 +133,17 @@ pub(super) fn with_bytes<R>(view: u128, buffers: &[Buffer], f: impl FnOnce(&[u8]
 
 /// Hashes of all keys, appended.
 pub fn hash(keys: &ByteKeys, hashes: &mut Vec<u64>) {
-    hashes.extend(keys.views.iter().map(|&view| {
-        if view as u32 as usize <= INLINE_BYTES_MAX {
-            hash::hash_view(view)
-        } else {
-            hash::hash_bytes(long_bytes(view, &keys.buffers))
-        }
-    }));
+    hashes.extend(keys.views.iter().map(|&view| hash_one(view, &keys.buffers)));
+}
+
+/// The hash of one view's bytes.
+#[inline(always)]
+pub(super) fn hash_one(view: u128, buffers: &[Buffer]) -> u64 {
+    if view as u32 as usize <= INLINE_BYTES_MAX {
+        hash::hash_view(view)
+    } else {
+        hash::hash_bytes(long_bytes(view, buffers))
+    }
 }
 
 /// Distinct keys as a column of `data_type`.
@@ -230,14 +236,26 @@ pub(super) fn column(
 
 /// Copies of long keys in chunks whose addresses never change.
 #[derive(Debug, Default)]
-pub(super) struct Arena {
+pub(crate) struct Arena {
     chunks: Vec<Vec<u8>>,
     bytes: usize,
 }
 
 impl Arena {
+    /// An arena whose first chunk holds `bytes`.
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        let mut arena = Self::default();
+        if bytes > 0 {
+            // Views reach 4 GiB into a chunk.
+            let first = bytes.min(u32::MAX as usize);
+            arena.chunks.push(Vec::with_capacity(first));
+            arena.bytes = first;
+        }
+        arena
+    }
+
     /// Copies a string longer than an inline view holds (others need no place) and returns its view.
-    pub(super) fn keep(&mut self, bytes: &[u8]) -> Result<u128> {
+    pub(crate) fn keep(&mut self, bytes: &[u8]) -> Result<u128> {
         if bytes.len() <= INLINE_BYTES_MAX {
             return Ok(hash::inline_view(bytes));
         }
@@ -269,8 +287,18 @@ impl Arena {
         Ok(view(bytes, buffer, offset))
     }
 
+    /// The chunks, in the order that views name them.
+    pub(super) fn chunks(&self) -> &[Vec<u8>] {
+        &self.chunks
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The chunks as Arrow buffers, in the order that views name them.
-    pub(super) fn into_buffers(self) -> Vec<Buffer> {
+    pub(crate) fn into_buffers(self) -> Vec<Buffer> {
         self.chunks.into_iter().map(Buffer::from_vec).collect()
     }
 }
@@ -294,6 +322,17 @@ impl BytesTable {
         }
         long_bytes(own, own_chunks) == long_bytes(other, other_buffers)
     }
+
+    /// Asks for the slot and the view of rows to come.
+    #[inline(always)]
+    fn fetch(&self, hashes: &[u64], row: usize) {
+        if let Some(&hash) = hashes.get(row + 2 * AHEAD) {
+            self.slots.fetch(hash);
+        }
+        if let Some(&hash) = hashes.get(row + AHEAD) {
+            prefetch(&self.views, self.slots.likely(hash));
+        }
+    }
 }
 
 impl KeyTable for BytesTable {
@@ -307,31 +346,34 @@ impl KeyTable for BytesTable {
             unreachable!("byte-string keys")
         };
         assert_eq!(rows.len(), hashes.len(), "one hash per key");
-        self.slots.reserve(rows.len());
-        groups.reserve(rows.len());
-        let Self {
-            slots,
-            views,
-            arena,
-        } = self;
-        for (&row, &hash) in rows.iter().zip(hashes) {
-            let same = |group: GroupId| {
-                Self::is_same(views[group.0 as usize], &arena.chunks, row, buffers)
-            };
-            let group = match slots.find_or_insert(hash, same) {
+        let start = groups.len();
+        groups.resize(start + rows.len(), GroupId(0));
+        let far = self.slots.is_far();
+        for (row, group) in groups[start..].iter_mut().enumerate() {
+            if far {
+                self.fetch(hashes, row);
+            }
+            let (key, views, chunks) = (rows[row], &self.views, self.arena.chunks());
+            let same =
+                |group: GroupId| Self::is_same(views[group.0 as usize], chunks, key, buffers);
+            *group = match self.slots.find_or_insert(hashes[row], same) {
                 Some(group) => group,
                 None => {
-                    views.push(if row as u32 as usize <= INLINE_BYTES_MAX {
-                        row
+                    self.views.push(if key as u32 as usize <= INLINE_BYTES_MAX {
+                        key
                     } else {
-                        arena.keep(long_bytes(row, buffers))?
+                        self.arena.keep(long_bytes(key, buffers))?
                     });
-                    GroupId(views.len() as u32 - 1)
+                    GroupId(self.views.len() as u32 - 1)
                 }
             };
-            groups.push(group);
         }
         Ok(())
+    }
+
+    fn expect(&mut self, groups: usize) {
+        self.slots.expect(groups);
+        self.views.reserve(groups);
     }
 
     fn len(&self) -> usize {
@@ -346,8 +388,8 @@ impl KeyTable for BytesTable {
         self.slots.used_bytes() + self.views.len() * 16 + self.arena.bytes
     }
 
-    fn probes(&self) -> u64 {
-        self.slots.probes()
+    fn collisions(&self) -> u64 {
+        self.slots.collisions()
     }
 
     fn drain(&mut self) -> DistinctKeys {

@@ -155,18 +155,22 @@ impl DirectTable {
 
     /// Makes the ranges hold what was observed, or leaves all as it was.
     fn widen(&mut self, observed: &[Observed]) -> Result<(), Full> {
+        // With room to grow where the array then still fits.
         let mut wider = self.dimensions.clone();
-        let mut changed = false;
-        for (dimension, observed) in wider.iter_mut().zip(observed) {
-            changed |= union(dimension, observed);
-        }
-        if !changed {
-            return Ok(());
-        }
-        let mut slots = 1usize;
-        for dimension in &mut wider {
-            dimension.stride = slots;
-            slots = slots.saturating_mul(dimension.codes());
+        let mut slots = usize::MAX;
+        for slack_max in [1 << 12, 0] {
+            wider.clone_from(&self.dimensions);
+            let mut changed = false;
+            for (dimension, observed) in wider.iter_mut().zip(observed) {
+                changed |= union(dimension, observed, slack_max);
+            }
+            if !changed {
+                return Ok(());
+            }
+            slots = lay_out(&mut wider);
+            if slots <= self.slots_max {
+                break;
+            }
         }
         if slots > self.slots_max {
             return Err(Full);
@@ -222,9 +226,19 @@ impl DirectTable {
     }
 }
 
+/// Sets the factors of all columns; the number of addresses.
+fn lay_out(dimensions: &mut [Dimension]) -> usize {
+    let mut slots = 1usize;
+    for dimension in dimensions {
+        dimension.stride = slots;
+        slots = slots.saturating_mul(dimension.codes());
+    }
+    slots
+}
+
 /// Adds what was observed to a dimension; a range that moved is rounded up in its direction, so
 /// that slowly growing keys do not rebuild the array every batch. True if anything changed.
-fn union(dimension: &mut Dimension, observed: &Observed) -> bool {
+fn union(dimension: &mut Dimension, observed: &Observed, slack_max: u64) -> bool {
     let mut changed = observed.null && !dimension.null;
     dimension.null |= observed.null;
     let Some(seen) = &observed.range else {
@@ -239,7 +253,7 @@ fn union(dimension: &mut Dimension, observed: &Observed) -> bool {
         (*known.end()).max(*seen.end()),
     );
     if (low, high) != (*known.start(), *known.end()) {
-        let slack = (high.abs_diff(low) / 4).min(1 << 12) as i64;
+        let slack = (high.abs_diff(low) / 4).min(slack_max) as i64;
         let low = if low < *known.start() {
             low.saturating_sub(slack)
         } else {

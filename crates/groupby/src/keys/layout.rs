@@ -12,8 +12,9 @@ use arrow::datatypes::{DataType, FieldRef};
 use grouse_kernels::hash;
 
 use super::bytes::{self, BytesTable};
-use super::packed::{PackedLayout, PackedTable, fixed_width};
+use super::packed::{PackedLayout, fixed_width};
 use super::row::RowLayout;
+use super::runs;
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
 use crate::error::Result;
 use crate::spec::TableKind;
@@ -60,6 +61,14 @@ impl KeyLayout {
         &self.types
     }
 
+    /// The words of a packed key at which its strings' views begin.
+    pub fn views(&self) -> &[usize] {
+        match &self.encoding {
+            Encoding::Packed(layout) => layout.views(),
+            Encoding::None | Encoding::Bytes | Encoding::Row(_) => &[],
+        }
+    }
+
     /// True if a direct table may be tried first.
     pub fn direct(&self) -> bool {
         self.direct
@@ -87,11 +96,7 @@ impl KeyLayout {
     pub fn table(&self) -> Box<dyn KeyTable> {
         match &self.encoding {
             Encoding::None => Box::new(OneGroup::default()),
-            Encoding::Packed(layout) => match layout.words() {
-                1 => Box::new(PackedTable::<1>::default()),
-                2 => Box::new(PackedTable::<2>::default()),
-                _ => Box::new(PackedTable::<4>::default()),
-            },
+            Encoding::Packed(layout) => layout.table(),
             Encoding::Bytes | Encoding::Row(_) => Box::new(BytesTable::default()),
         }
     }
@@ -103,24 +108,63 @@ impl KeyLayout {
         rows: usize,
         hashes: &mut Vec<u64>,
     ) -> Result<EncodedKeys> {
-        hashes.clear();
-        let mut encoded = match &self.encoding {
-            Encoding::None => EncodedKeys::None(rows),
-            Encoding::Packed(layout) => layout.encode(columns, rows),
-            Encoding::Bytes => EncodedKeys::Bytes(bytes::encode(&columns[0])?),
-            Encoding::Row(layout) => EncodedKeys::Bytes(layout.encode(columns, rows)?),
-        };
-        match &encoded {
-            EncodedKeys::None(rows) => hashes.resize(*rows, 0),
-            EncodedKeys::Packed1(keys) => hash::hash_packed(keys, hashes),
-            EncodedKeys::Packed2(keys) => hash::hash_packed(keys, hashes),
-            EncodedKeys::Packed4(keys) => hash::hash_packed(keys, hashes),
-            EncodedKeys::Bytes(keys) => bytes::hash(keys, hashes),
-        }
-        if !matches!(self.encoding, Encoding::Row(_)) && columns.len() == 1 {
+        let mut encoded = self.pack(columns, rows)?;
+        self.hash(&encoded, hashes);
+        if self.marks_nulls() {
             mark_nulls(&columns[0], &mut encoded, hashes);
         }
         Ok(encoded)
+    }
+
+    /// The same for runs of equal keys: one key and hash per run, whose rows begin at `starts`; if
+    /// there are no runs to speak of, one per row, and `starts` is empty.
+    pub fn encode_runs(
+        &self,
+        columns: &[ArrayRef],
+        rows: usize,
+        hashes: &mut Vec<u64>,
+        starts: &mut Vec<u32>,
+    ) -> Result<EncodedKeys> {
+        // A key that is NULL as a whole has no words of its own.
+        if !self.marks_nulls() || columns[0].logical_null_count() == 0 {
+            let encoded = self.pack(columns, rows)?;
+            let firsts = runs::compress(&encoded, starts);
+            if firsts.is_none() {
+                starts.clear();
+            }
+            let encoded = firsts.unwrap_or(encoded);
+            self.hash(&encoded, hashes);
+            return Ok(encoded);
+        }
+        starts.clear();
+        self.encode(columns, rows, hashes)
+    }
+
+    /// True if NULL is told by the hash: a key of one column that is not encoded as a row.
+    fn marks_nulls(&self) -> bool {
+        self.types.len() == 1 && !matches!(self.encoding, Encoding::Row(_))
+    }
+
+    fn pack(&self, columns: &[ArrayRef], rows: usize) -> Result<EncodedKeys> {
+        Ok(match &self.encoding {
+            Encoding::None => EncodedKeys::None(rows),
+            Encoding::Packed(layout) => layout.encode(columns, rows)?,
+            Encoding::Bytes => EncodedKeys::Bytes(bytes::encode(&columns[0])?),
+            Encoding::Row(layout) => EncodedKeys::Bytes(layout.encode(columns, rows)?),
+        })
+    }
+
+    fn hash(&self, keys: &EncodedKeys, hashes: &mut Vec<u64>) {
+        hashes.clear();
+        match (keys, &self.encoding) {
+            (EncodedKeys::Packed1(keys), _) => hash::hash_packed(keys, hashes),
+            (EncodedKeys::Packed2(keys), _) => hash::hash_packed(keys, hashes),
+            (EncodedKeys::Packed4(wide), Encoding::Packed(layout)) => layout.hash(wide, hashes),
+            (EncodedKeys::Packed8(wide), Encoding::Packed(layout)) => layout.hash(wide, hashes),
+            (EncodedKeys::Packed12(wide), Encoding::Packed(layout)) => layout.hash(wide, hashes),
+            (EncodedKeys::Bytes(keys), _) => bytes::hash(keys, hashes),
+            _ => hashes.resize(keys.len(), 0),
+        }
     }
 
     /// The key columns of the groups in `range`.
@@ -141,6 +185,14 @@ impl KeyLayout {
     /// Of the groups in `range`, how many fit one batch: Arrow's 32-bit offsets end at 2 GiB.
     pub fn fitting(&self, keys: &DistinctKeys, range: Range<usize>) -> usize {
         const OFFSET_BYTES_MAX: u64 = i32::MAX as u64;
+        if let Encoding::Packed(layout) = &self.encoding {
+            return match keys.keys.rows(range.clone()) {
+                KeyRows::Packed4(keys, _) => layout.fitting(keys, OFFSET_BYTES_MAX),
+                KeyRows::Packed8(keys, _) => layout.fitting(keys, OFFSET_BYTES_MAX),
+                KeyRows::Packed12(keys, _) => layout.fitting(keys, OFFSET_BYTES_MAX),
+                _ => range.len(),
+            };
+        }
         let EncodedKeys::Bytes(bytes) = &keys.keys else {
             return range.len();
         };
@@ -174,7 +226,8 @@ fn mark_nulls(column: &ArrayRef, keys: &mut EncodedKeys, hashes: &mut [u64]) {
             EncodedKeys::None(_) => {}
             EncodedKeys::Packed1(keys) => keys[row] = [0; 1],
             EncodedKeys::Packed2(keys) => keys[row] = [0; 2],
-            EncodedKeys::Packed4(keys) => keys[row] = [0; 4],
+            // A wide key has several columns: its NULLs are bits of the key.
+            EncodedKeys::Packed4(_) | EncodedKeys::Packed8(_) | EncodedKeys::Packed12(_) => {}
             EncodedKeys::Bytes(keys) => keys.views[row] = 0,
         }
     }
@@ -212,6 +265,8 @@ impl KeyTable for OneGroup {
         Ok(())
     }
 
+    fn expect(&mut self, _groups: usize) {}
+
     fn len(&self) -> usize {
         usize::from(self.seen)
     }
@@ -224,7 +279,7 @@ impl KeyTable for OneGroup {
         0
     }
 
-    fn probes(&self) -> u64 {
+    fn collisions(&self) -> u64 {
         0
     }
 

@@ -9,7 +9,10 @@ pub mod layout;
 pub mod packed;
 pub mod bytes;
 pub mod row;
+pub mod runs;
 pub mod slots;
+pub mod inline;
+pub mod wide;
 pub mod direct;
 
 use std::ops::Range;
@@ -20,6 +23,7 @@ use crate::error::Result;
 
 pub use direct::DirectTable;
 pub use layout::KeyLayout;
+pub use wide::WideKeys;
 
 /// A group's number in one table: dense from 0. Tables are flushed long before 2^32 groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -35,8 +39,12 @@ pub enum EncodedKeys {
     Packed1(Vec<[u64; 1]>),
     /// Fixed width, up to 16 bytes.
     Packed2(Vec<[u64; 2]>),
-    /// Fixed width, up to 32 bytes.
-    Packed4(Vec<[u64; 4]>),
+    /// Up to 32 bytes, strings as views.
+    Packed4(WideKeys<4>),
+    /// Up to 64 bytes, strings as views.
+    Packed8(WideKeys<8>),
+    /// Up to 96 bytes, strings as views.
+    Packed12(WideKeys<12>),
     /// One byte string per row.
     Bytes(ByteKeys),
 }
@@ -60,7 +68,11 @@ pub enum KeyRows<'a> {
     /// See `EncodedKeys::Packed2`.
     Packed2(&'a [[u64; 2]]),
     /// See `EncodedKeys::Packed4`.
-    Packed4(&'a [[u64; 4]]),
+    Packed4(&'a [[u64; 4]], &'a [Buffer]),
+    /// See `EncodedKeys::Packed8`.
+    Packed8(&'a [[u64; 8]], &'a [Buffer]),
+    /// See `EncodedKeys::Packed12`.
+    Packed12(&'a [[u64; 12]], &'a [Buffer]),
     /// Views and the buffers they point into.
     Bytes(&'a [u128], &'a [Buffer]),
 }
@@ -72,7 +84,9 @@ impl EncodedKeys {
             Self::None(rows) => *rows,
             Self::Packed1(keys) => keys.len(),
             Self::Packed2(keys) => keys.len(),
-            Self::Packed4(keys) => keys.len(),
+            Self::Packed4(wide) => wide.keys.len(),
+            Self::Packed8(wide) => wide.keys.len(),
+            Self::Packed12(wide) => wide.keys.len(),
             Self::Bytes(keys) => keys.views.len(),
         }
     }
@@ -93,23 +107,40 @@ impl EncodedKeys {
             Self::None(_) => KeyRows::None(range.len()),
             Self::Packed1(keys) => KeyRows::Packed1(&keys[range]),
             Self::Packed2(keys) => KeyRows::Packed2(&keys[range]),
-            Self::Packed4(keys) => KeyRows::Packed4(&keys[range]),
+            Self::Packed4(wide) => KeyRows::Packed4(&wide.keys[range], &wide.buffers),
+            Self::Packed8(wide) => KeyRows::Packed8(&wide.keys[range], &wide.buffers),
+            Self::Packed12(wide) => KeyRows::Packed12(&wide.keys[range], &wide.buffers),
             Self::Bytes(keys) => KeyRows::Bytes(&keys.views[range], &keys.buffers),
+        }
+    }
+
+    /// What the strings of the keys point into.
+    pub fn buffers(&self) -> &[Buffer] {
+        match self {
+            Self::None(_) | Self::Packed1(_) | Self::Packed2(_) => &[],
+            Self::Packed4(wide) => &wide.buffers,
+            Self::Packed8(wide) => &wide.buffers,
+            Self::Packed12(wide) => &wide.buffers,
+            Self::Bytes(keys) => &keys.buffers,
+        }
+    }
+
+    /// Bytes held without the buffers, which may be shared.
+    pub fn own_bytes(&self) -> usize {
+        match self {
+            Self::None(_) => 0,
+            Self::Packed1(keys) => keys.capacity() * 8,
+            Self::Packed2(keys) => keys.capacity() * 16,
+            Self::Packed4(wide) => wide.keys.capacity() * 32,
+            Self::Packed8(wide) => wide.keys.capacity() * 64,
+            Self::Packed12(wide) => wide.keys.capacity() * 96,
+            Self::Bytes(keys) => keys.views.capacity() * 16,
         }
     }
 
     /// Bytes held, counting each shared buffer whole.
     pub fn bytes(&self) -> usize {
-        match self {
-            Self::None(_) => 0,
-            Self::Packed1(keys) => keys.capacity() * 8,
-            Self::Packed2(keys) => keys.capacity() * 16,
-            Self::Packed4(keys) => keys.capacity() * 32,
-            Self::Bytes(keys) => {
-                keys.views.capacity() * 16
-                    + keys.buffers.iter().map(Buffer::capacity).sum::<usize>()
-            }
-        }
+        self.own_bytes() + self.buffers().iter().map(Buffer::capacity).sum::<usize>()
     }
 }
 
@@ -120,7 +151,9 @@ impl KeyRows<'_> {
             Self::None(rows) => *rows,
             Self::Packed1(keys) => keys.len(),
             Self::Packed2(keys) => keys.len(),
-            Self::Packed4(keys) => keys.len(),
+            Self::Packed4(keys, _) => keys.len(),
+            Self::Packed8(keys, _) => keys.len(),
+            Self::Packed12(keys, _) => keys.len(),
             Self::Bytes(views, _) => views.len(),
         }
     }
@@ -149,6 +182,8 @@ pub trait KeyTable: Send {
         hashes: &[u64],
         groups: &mut Vec<GroupId>,
     ) -> Result<()>;
+    /// Makes room for so many groups in all, where their number is known beforehand.
+    fn expect(&mut self, groups: usize);
     /// Number of groups.
     fn len(&self) -> usize;
     /// True before the first group.
@@ -160,8 +195,8 @@ pub trait KeyTable: Send {
     /// Bytes that lookups touch: of groups that are there, not of room for more. After a drain a
     /// table holds as much as before and uses nothing.
     fn used_bytes(&self) -> usize;
-    /// Slots looked at so far, over all rows.
-    fn probes(&self) -> u64;
+    /// Slots looked at in vain so far, over all rows.
+    fn collisions(&self) -> u64;
     /// All keys in group order; the table is empty afterwards and keeps its slots.
     fn drain(&mut self) -> DistinctKeys;
 }

@@ -1,20 +1,28 @@
-//! Fixed-width keys: the columns' bits side by side in one, two or four 64-bit words.
+//! Keys of up to 96 bytes: the columns' bits side by side in 1 to 12 64-bit words.
 //!
-//! In: columns of integers, floats, decimals, dates, times, booleans, intervals. Out: words.
-//! Invariant: equal keys have equal words: floats are normalised, a NULL's bits are zero, and its
-//! null bit is set (a single-column key marks NULL through the hash instead, see `layout`).
-//! Not here: strings, nested types.
+//! In: columns of integers, floats, decimals, dates, times, booleans, intervals; beside others also
+//! strings, as views. Out: words.
+//! Invariant: equal keys have equal words but for the places of long strings: floats are
+//! normalised, a NULL's bits are zero, and its null bit is set (a single-column key marks NULL
+//! through the hash instead, see `layout`).
+//! Not here: nested types, 256-bit decimals, the tables (`inline`, `wide`).
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayData, ArrayRef, BooleanArray, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{DataType, FieldRef, IntervalUnit};
+use grouse_kernels::hash;
 
+use super::bytes;
+use super::inline::InlineTable;
 use super::layout::nulls_of;
-use super::slots::Slots;
-use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
+use super::wide::{WideKeys, WideTable, is_long, set_view, view_of};
+use super::{EncodedKeys, KeyRows, KeyTable};
 use crate::error::Result;
+
+/// Bytes of a string's view.
+const VIEW_BYTES: usize = 16;
 
 /// Bytes of a fixed-width key column (booleans take one), `None` for other types.
 pub fn fixed_width(data_type: &DataType) -> Option<usize> {
@@ -44,15 +52,19 @@ pub struct PackedLayout {
     places: Vec<Place>,
     words: usize,
     null_word: usize,
+    /// The words at which views begin.
+    views: Vec<usize>,
 }
 
 impl PackedLayout {
-    /// `None` if a column is not of fixed width or all together exceed 32 bytes.
+    /// `None` if a column has no place in a packed key, all together exceed 96 bytes, or it is one
+    /// string, which is its own key.
     pub fn new(fields: &[FieldRef]) -> Option<Self> {
-        let widths: Vec<usize> = fields
-            .iter()
-            .map(|f| fixed_width(f.data_type()))
-            .collect::<Option<_>>()?;
+        let width = |field: &FieldRef| match bytes::is_bytes(field.data_type()) {
+            true => (fields.len() > 1).then_some(VIEW_BYTES),
+            false => fixed_width(field.data_type()),
+        };
+        let widths: Vec<usize> = fields.iter().map(width).collect::<Option<_>>()?;
         let nullable = if fields.len() == 1 {
             0
         } else {
@@ -81,6 +93,8 @@ impl PackedLayout {
             0..=8 => 1,
             9..=16 => 2,
             17..=32 => 4,
+            33..=64 => 8,
+            65..=96 => 12,
             _ => return None,
         };
         let mut null_bits = 0..;
@@ -100,38 +114,62 @@ impl PackedLayout {
                     null_bit,
                 }
             })
-            .collect();
+            .collect::<Vec<Place>>();
+        let is_view = |place: &&Place| bytes::is_bytes(&place.data_type);
         Some(Self {
+            views: places
+                .iter()
+                .filter(is_view)
+                .map(|place| place.word)
+                .collect(),
             places,
             words,
             null_word: null_byte / 8,
         })
     }
 
-    /// 64-bit words of a key: 1, 2 or 4.
-    pub fn words(&self) -> usize {
-        self.words
+    /// The words at which views begin.
+    pub fn views(&self) -> &[usize] {
+        &self.views
     }
 
-    /// Packs the columns of `rows` rows.
-    pub fn encode(&self, columns: &[ArrayRef], rows: usize) -> EncodedKeys {
+    /// An empty table for these keys.
+    pub fn table(&self) -> Box<dyn KeyTable> {
         match self.words {
-            1 => EncodedKeys::Packed1(self.pack(columns, rows)),
-            2 => EncodedKeys::Packed2(self.pack(columns, rows)),
-            _ => EncodedKeys::Packed4(self.pack(columns, rows)),
+            1 => Box::new(InlineTable::<1>::default()),
+            2 => Box::new(InlineTable::<2>::default()),
+            4 => Box::new(WideTable::<4>::new(self.views.clone())),
+            8 => Box::new(WideTable::<8>::new(self.views.clone())),
+            _ => Box::new(WideTable::<12>::new(self.views.clone())),
         }
     }
 
-    fn pack<const N: usize>(&self, columns: &[ArrayRef], rows: usize) -> Vec<[u64; N]> {
+    /// Packs the columns of `rows` rows.
+    pub fn encode(&self, columns: &[ArrayRef], rows: usize) -> Result<EncodedKeys> {
+        Ok(match self.words {
+            1 => EncodedKeys::Packed1(self.pack(columns, rows)?.keys),
+            2 => EncodedKeys::Packed2(self.pack(columns, rows)?.keys),
+            4 => EncodedKeys::Packed4(self.pack(columns, rows)?),
+            8 => EncodedKeys::Packed8(self.pack(columns, rows)?),
+            _ => EncodedKeys::Packed12(self.pack(columns, rows)?),
+        })
+    }
+
+    fn pack<const N: usize>(&self, columns: &[ArrayRef], rows: usize) -> Result<WideKeys<N>> {
+        let mut buffers = Vec::new();
         if let ([place], [column]) = (self.places.as_slice(), columns)
             && N == 1
             && let Some(keys) = single_word(place, column)
         {
-            return keys;
+            return Ok(WideKeys { keys, buffers });
         }
         let mut keys = vec![[0u64; N]; rows];
         for (place, column) in self.places.iter().zip(columns) {
-            pack_column(place, column, &mut keys);
+            if bytes::is_bytes(&place.data_type) {
+                pack_views(place, column, &mut keys, &mut buffers)?;
+            } else {
+                pack_column(place, column, &mut keys);
+            }
             if let (Some(bit), Some(nulls)) = (place.null_bit, column.logical_nulls()) {
                 for (key, valid) in keys.iter_mut().zip(nulls.inner().iter()) {
                     if !valid {
@@ -141,22 +179,60 @@ impl PackedLayout {
                 }
             }
         }
-        keys
+        Ok(WideKeys { keys, buffers })
+    }
+
+    /// Hashes of wide keys, appended: strings by their bytes, wherever they lie.
+    pub fn hash<const N: usize>(&self, wide: &WideKeys<N>, hashes: &mut Vec<u64>) {
+        if wide.buffers.is_empty() {
+            return hash::hash_packed(&wide.keys, hashes);
+        }
+        hashes.extend(wide.keys.iter().map(|key| {
+            let mut plain = *key;
+            for &word in &self.views {
+                let view = view_of(key, word);
+                if is_long(view) {
+                    plain[word + 1] = bytes::hash_one(view, &wide.buffers);
+                }
+            }
+            hash::hash_words(&plain)
+        }));
+    }
+
+    /// Of these keys, how many fit one batch: the strings of a column end at `bytes_max`.
+    pub fn fitting<const N: usize>(&self, keys: &[[u64; N]], bytes_max: u64) -> usize {
+        let mut totals = vec![0u64; self.views.len()];
+        for (row, key) in keys.iter().enumerate() {
+            for (total, &word) in totals.iter_mut().zip(&self.views) {
+                *total += u64::from(key[word] as u32);
+                if *total > bytes_max {
+                    return row.max(1);
+                }
+            }
+        }
+        keys.len()
     }
 
     /// The key columns of these keys.
     pub fn decode(&self, keys: KeyRows<'_>, hashes: &[u64]) -> Result<Vec<ArrayRef>> {
         match keys {
-            KeyRows::Packed1(keys) => self.unpack(keys, hashes),
-            KeyRows::Packed2(keys) => self.unpack(keys, hashes),
-            KeyRows::Packed4(keys) => self.unpack(keys, hashes),
+            KeyRows::Packed1(keys) => self.unpack(keys, &[], hashes),
+            KeyRows::Packed2(keys) => self.unpack(keys, &[], hashes),
+            KeyRows::Packed4(keys, buffers) => self.unpack(keys, buffers, hashes),
+            KeyRows::Packed8(keys, buffers) => self.unpack(keys, buffers, hashes),
+            KeyRows::Packed12(keys, buffers) => self.unpack(keys, buffers, hashes),
             KeyRows::None(_) | KeyRows::Bytes(..) => {
                 unreachable!("a packed layout has packed keys")
             }
         }
     }
 
-    fn unpack<const N: usize>(&self, keys: &[[u64; N]], hashes: &[u64]) -> Result<Vec<ArrayRef>> {
+    fn unpack<const N: usize>(
+        &self,
+        keys: &[[u64; N]],
+        buffers: &[Buffer],
+        hashes: &[u64],
+    ) -> Result<Vec<ArrayRef>> {
         self.places
             .iter()
             .map(|place| {
@@ -168,7 +244,13 @@ impl PackedLayout {
                     None if self.places.len() == 1 => nulls_of(|row| keys[row] == [0; N], hashes),
                     None => None,
                 };
-                unpack_column(place, keys, nulls.filter(|nulls| nulls.null_count() > 0))
+                let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+                if bytes::is_bytes(&place.data_type) {
+                    let views: Vec<u128> =
+                        keys.iter().map(|key| view_of(key, place.word)).collect();
+                    return bytes::column(&views, buffers, nulls, &place.data_type);
+                }
+                unpack_column(place, keys, nulls)
             })
             .collect()
     }
@@ -182,6 +264,27 @@ fn single_word<const N: usize>(place: &Place, column: &ArrayRef) -> Option<Vec<[
     let data = column.to_data();
     let values = &data.buffers()[0].typed_data::<u64>()[data.offset()..][..data.len()];
     Some(values.iter().map(|&value| [value; N]).collect())
+}
+
+/// The views of a column of strings; its buffers come behind those of the columns before it.
+fn pack_views<const N: usize>(
+    place: &Place,
+    column: &ArrayRef,
+    keys: &mut [[u64; N]],
+    buffers: &mut Vec<Buffer>,
+) -> Result<()> {
+    let strings = bytes::encode(column)?;
+    let first = (buffers.len() as u128) << 64;
+    let mut any_long = false;
+    for (key, &view) in keys.iter_mut().zip(&strings.views) {
+        let long = is_long(view);
+        any_long |= long;
+        set_view(key, place.word, if long { view + first } else { view });
+    }
+    if any_long {
+        buffers.extend(strings.buffers);
+    }
+    Ok(())
 }
 
 /// The bits of one column as 64-bit integers or-ed into their place.
@@ -288,92 +391,5 @@ pub(super) fn canonical_f16(bits: u16) -> u16 {
         0x8000 => 0,
         _ if bits & 0x7c00 == 0x7c00 && bits & 0x03ff != 0 => 0x7e00,
         _ => bits,
-    }
-}
-
-/// A table of packed keys of `N` words: tagged slots beside dense keys.
-#[derive(Debug, Default)]
-pub struct PackedTable<const N: usize> {
-    slots: Slots,
-    keys: Vec<[u64; N]>,
-}
-
-/// Packed keys as one of the encodings.
-pub(super) trait Packed: Sized {
-    /// The keys of a borrowed range; the layout guarantees the width.
-    fn of(keys: KeyRows<'_>) -> &[Self];
-    /// Owned keys.
-    fn encoded(keys: Vec<Self>) -> EncodedKeys;
-}
-
-macro_rules! packed {
-    ($words:literal, $variant:ident) => {
-        impl Packed for [u64; $words] {
-            fn of(keys: KeyRows<'_>) -> &[Self] {
-                match keys {
-                    KeyRows::$variant(keys) => keys,
-                    _ => unreachable!("the layout made keys of another width"),
-                }
-            }
-
-            fn encoded(keys: Vec<Self>) -> EncodedKeys {
-                EncodedKeys::$variant(keys)
-            }
-        }
-    };
-}
-packed!(1, Packed1);
-packed!(2, Packed2);
-packed!(4, Packed4);
-
-impl<const N: usize> KeyTable for PackedTable<N>
-where
-    [u64; N]: Packed,
-{
-    fn assign(
-        &mut self,
-        keys: KeyRows<'_>,
-        hashes: &[u64],
-        groups: &mut Vec<GroupId>,
-    ) -> Result<()> {
-        let rows = <[u64; N]>::of(keys);
-        assert_eq!(rows.len(), hashes.len(), "one hash per key");
-        self.slots.reserve(rows.len());
-        groups.reserve(rows.len());
-        let Self { slots, keys } = self;
-        groups.extend(rows.iter().zip(hashes).map(|(key, &hash)| {
-            slots
-                .find_or_insert(hash, |group| keys[group.0 as usize] == *key)
-                .unwrap_or_else(|| {
-                    keys.push(*key);
-                    GroupId(keys.len() as u32 - 1)
-                })
-        }));
-        Ok(())
-    }
-
-    fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.slots.bytes() + self.keys.capacity() * N * 8
-    }
-
-    fn used_bytes(&self) -> usize {
-        self.slots.used_bytes() + self.keys.len() * N * 8
-    }
-
-    fn probes(&self) -> u64 {
-        self.slots.probes()
-    }
-
-    fn drain(&mut self) -> DistinctKeys {
-        let capacity = self.keys.capacity();
-        let keys = std::mem::replace(&mut self.keys, Vec::with_capacity(capacity));
-        DistinctKeys {
-            keys: <[u64; N]>::encoded(keys),
-            hashes: self.slots.drain(),
-        }
     }
 }

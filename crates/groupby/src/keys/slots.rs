@@ -1,23 +1,35 @@
-//! The open-addressing core of every hashed key table: tagged slots, linear probing.
+//! The open-addressing core of the key tables whose keys lie elsewhere: tagged slots, linear
+//! probing.
 //!
 //! In: a hash and a test "is group g this key?". Out: a group id, known or new.
-//! Invariant: at most half of the slots are taken; a slot holds 32 hash bits and a group id, so
+//! Invariant: at most half of the slots are taken; a slot holds 31 hash bits and a group id, so
 //! that a foreign key is almost never compared and growth never touches a key.
 //! Not here: keys. The slot's position comes from the hash's low bits, the tag from its middle,
 //! the partition from its top: no bit does two jobs while a table has fewer than 2^24 slots.
+//!
+//! Tried and rejected: making room for a whole batch beforehand (100 groups then lie in 16,384
+//! slots, beyond the first-level cache).
+
+use grouse_kernels::prefetch::prefetch;
 
 use super::GroupId;
 
-const SLOTS_MIN: usize = 64;
+pub(super) const SLOTS_MIN: usize = 64;
 /// No group: ids stay below this.
-const EMPTY: u64 = u64::MAX;
+pub(super) const EMPTY: u64 = u64::MAX;
+/// One bit short of all, so that no tag looks like `EMPTY`.
+const TAG_BITS: u64 = 0xffff_fffe_0000_0000;
+/// Tables that lie in the second-level cache anyway are not prefetched.
+pub(super) const NEAR_BYTES: usize = 512 << 10;
+/// Rows between asking for a slot and reading it: enough for the latency of memory.
+pub(super) const AHEAD: usize = 12;
 
 /// Slots of one table and the hashes of its groups.
 #[derive(Debug)]
 pub struct Slots {
     slots: Vec<u64>,
     hashes: Vec<u64>,
-    probes: u64,
+    collisions: u64,
 }
 
 impl Default for Slots {
@@ -25,20 +37,25 @@ impl Default for Slots {
         Self {
             slots: vec![EMPTY; SLOTS_MIN],
             hashes: Vec::new(),
-            probes: 0,
+            collisions: 0,
         }
     }
 }
 
-/// The 32 hash bits that a slot keeps.
+/// The hash bits that a slot keeps.
 #[inline(always)]
 pub fn tag(hash: u64) -> u64 {
-    (hash << 8) & 0xffff_ffff_0000_0000
+    (hash << 8) & TAG_BITS
+}
+
+/// How many slots follow on `slots`: small tables take two steps at once.
+pub(super) fn grown(slots: usize) -> usize {
+    slots * if slots < 1 << 14 { 4 } else { 2 }
 }
 
 impl Slots {
-    /// The group of a key: `same(g)` says whether group `g` has it. `None`: the caller adds the
-    /// key as the group `len() - 1` that this call has made room for.
+    /// The group of a key: `same(g)` says whether group `g` has it. `None`: the key is the new
+    /// group `len() - 1`, and the caller keeps it.
     #[inline(always)]
     pub fn find_or_insert(
         &mut self,
@@ -49,31 +66,32 @@ impl Slots {
         let tag = tag(hash);
         let mut at = hash as usize & mask;
         loop {
-            self.probes += 1;
             let slot = self.slots[at];
             if slot == EMPTY {
-                self.slots[at] = tag | self.hashes.len() as u64;
-                self.hashes.push(hash);
+                self.insert(at, hash);
                 return None;
             }
-            if slot & 0xffff_ffff_0000_0000 == tag {
+            if slot & TAG_BITS == tag {
                 let group = GroupId(slot as u32);
                 if same(group) {
                     return Some(group);
                 }
             }
             at = (at + 1) & mask;
+            self.collisions += 1;
         }
     }
 
-    /// Makes room for `rows` further groups, so that no insert of a batch has to grow.
-    pub fn reserve(&mut self, rows: usize) {
-        let wanted = (self.hashes.len() + rows) * 2;
-        if wanted > self.slots.len() {
-            self.grow(wanted.next_power_of_two());
+    #[inline]
+    fn insert(&mut self, at: usize, hash: u64) {
+        self.slots[at] = tag(hash) | self.hashes.len() as u64;
+        self.hashes.push(hash);
+        if self.hashes.len() * 2 > self.slots.len() {
+            self.grow(grown(self.slots.len()));
         }
     }
 
+    #[cold]
     fn grow(&mut self, slots: usize) {
         self.slots.clear();
         self.slots.resize(slots, EMPTY);
@@ -87,6 +105,32 @@ impl Slots {
         }
     }
 
+    /// Makes room for so many groups in all.
+    pub fn expect(&mut self, groups: usize) {
+        let slots = (groups * 2).next_power_of_two();
+        if slots > self.slots.len() {
+            self.grow(slots);
+        }
+        self.hashes.reserve(groups);
+    }
+
+    /// True if lookups miss the core's own cache.
+    pub fn is_far(&self) -> bool {
+        self.slots.len() * 8 > NEAR_BYTES
+    }
+
+    /// Asks for the slot of a hash.
+    #[inline(always)]
+    pub fn fetch(&self, hash: u64) {
+        prefetch(&self.slots, hash as usize & (self.slots.len() - 1));
+    }
+
+    /// The group that a hash most likely has, to ask for its key.
+    #[inline(always)]
+    pub fn likely(&self, hash: u64) -> usize {
+        self.slots[hash as usize & (self.slots.len() - 1)] as u32 as usize
+    }
+
     /// Number of groups.
     pub fn len(&self) -> usize {
         self.hashes.len()
@@ -97,18 +141,19 @@ impl Slots {
         (self.slots.capacity() + self.hashes.capacity()) * 8
     }
 
-    /// Bytes of the groups that are there: two slots and a hash each.
+    /// Bytes that lookups touch.
     pub fn used_bytes(&self) -> usize {
-        self.hashes.len() * 24
+        (self.slots.len() + self.hashes.len()) * 8
     }
 
-    /// Slots looked at so far.
-    pub fn probes(&self) -> u64 {
-        self.probes
+    /// Slots looked at in vain so far.
+    pub fn collisions(&self) -> u64 {
+        self.collisions
     }
 
-    /// The hashes in group order; no group is left, the slots stay allocated.
+    /// The hashes in group order; no group is left, the memory stays.
     pub fn drain(&mut self) -> Vec<u64> {
+        self.slots.truncate(SLOTS_MIN);
         self.slots.fill(EMPTY);
         let capacity = self.hashes.capacity();
         std::mem::replace(&mut self.hashes, Vec::with_capacity(capacity))

@@ -1,0 +1,193 @@
+//! The table of keys of one or two words: the key lies in its slot, so that a hit costs one miss
+//! of the cache.
+//!
+//! In: packed keys. Out: group ids; the keys in group order.
+//! Invariant: at most half of the slots are taken; a slot's tag tells the NULL key from the zero
+//! key, whose words are the same.
+//! Not here: packing (`packed`), keys of more words (`wide`).
+
+use grouse_kernels::prefetch::prefetch;
+
+use super::slots::{AHEAD, EMPTY, NEAR_BYTES, SLOTS_MIN, grown, tag};
+use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
+use crate::error::Result;
+
+/// One slot.
+#[derive(Debug, Clone, Copy)]
+struct Slot<const N: usize> {
+    key: [u64; N],
+    /// The hash's tag and the group, or `EMPTY`.
+    tagged: u64,
+}
+
+/// A table of keys of `N` words.
+#[derive(Debug)]
+pub struct InlineTable<const N: usize> {
+    slots: Vec<Slot<N>>,
+    keys: Vec<[u64; N]>,
+    hashes: Vec<u64>,
+    collisions: u64,
+}
+
+impl<const N: usize> Default for InlineTable<N> {
+    fn default() -> Self {
+        Self {
+            slots: vec![Self::VACANT; SLOTS_MIN],
+            keys: Vec::new(),
+            hashes: Vec::new(),
+            collisions: 0,
+        }
+    }
+}
+
+impl<const N: usize> InlineTable<N> {
+    const VACANT: Slot<N> = Slot {
+        key: [0; N],
+        tagged: EMPTY,
+    };
+
+    #[inline(always)]
+    fn find_or_insert(&mut self, key: &[u64; N], hash: u64) -> GroupId {
+        let mask = self.slots.len() - 1;
+        let tag = tag(hash);
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = &self.slots[at];
+            if slot.key == *key && (slot.tagged ^ tag) >> 32 == 0 {
+                return GroupId(slot.tagged as u32);
+            }
+            if slot.tagged == EMPTY {
+                return self.insert(at, key, hash);
+            }
+            at = (at + 1) & mask;
+            self.collisions += 1;
+        }
+    }
+
+    #[inline]
+    fn insert(&mut self, at: usize, key: &[u64; N], hash: u64) -> GroupId {
+        let group = self.keys.len();
+        self.slots[at] = Slot {
+            key: *key,
+            tagged: tag(hash) | group as u64,
+        };
+        self.keys.push(*key);
+        self.hashes.push(hash);
+        if self.keys.len() * 2 > self.slots.len() {
+            self.grow(grown(self.slots.len()));
+        }
+        GroupId(group as u32)
+    }
+
+    #[cold]
+    fn grow(&mut self, slots: usize) {
+        self.slots.clear();
+        self.slots.resize(slots, Self::VACANT);
+        let mask = slots - 1;
+        for (group, (&key, &hash)) in self.keys.iter().zip(&self.hashes).enumerate() {
+            let mut at = hash as usize & mask;
+            while self.slots[at].tagged != EMPTY {
+                at = (at + 1) & mask;
+            }
+            self.slots[at] = Slot {
+                key,
+                tagged: tag(hash) | group as u64,
+            };
+        }
+    }
+}
+
+/// Keys that the table can take from and give back as an encoding.
+pub(super) trait Inline: Sized {
+    /// The keys of a borrowed range; the layout guarantees the width.
+    fn of(keys: KeyRows<'_>) -> &[Self];
+    /// Owned keys.
+    fn encoded(keys: Vec<Self>) -> EncodedKeys;
+}
+
+macro_rules! inline {
+    ($words:literal, $variant:ident) => {
+        impl Inline for [u64; $words] {
+            fn of(keys: KeyRows<'_>) -> &[Self] {
+                match keys {
+                    KeyRows::$variant(keys) => keys,
+                    _ => unreachable!("the layout made keys of another width"),
+                }
+            }
+
+            fn encoded(keys: Vec<Self>) -> EncodedKeys {
+                EncodedKeys::$variant(keys)
+            }
+        }
+    };
+}
+inline!(1, Packed1);
+inline!(2, Packed2);
+
+impl<const N: usize> KeyTable for InlineTable<N>
+where
+    [u64; N]: Inline,
+{
+    fn assign(
+        &mut self,
+        keys: KeyRows<'_>,
+        hashes: &[u64],
+        groups: &mut Vec<GroupId>,
+    ) -> Result<()> {
+        let rows = <[u64; N]>::of(keys);
+        assert_eq!(rows.len(), hashes.len(), "one hash per key");
+        let start = groups.len();
+        groups.resize(start + rows.len(), GroupId(0));
+        let out = &mut groups[start..];
+        if self.slots.len() * size_of::<Slot<N>>() <= NEAR_BYTES {
+            for ((group, key), &hash) in out.iter_mut().zip(rows).zip(hashes) {
+                *group = self.find_or_insert(key, hash);
+            }
+            return Ok(());
+        }
+        let ahead = hashes.iter().skip(AHEAD).chain(std::iter::repeat(&0));
+        for (((group, key), &hash), &next) in out.iter_mut().zip(rows).zip(hashes).zip(ahead) {
+            prefetch(&self.slots, next as usize & (self.slots.len() - 1));
+            *group = self.find_or_insert(key, hash);
+        }
+        Ok(())
+    }
+
+    fn expect(&mut self, groups: usize) {
+        let slots = (groups * 2).next_power_of_two();
+        if slots > self.slots.len() {
+            self.grow(slots);
+        }
+        self.keys.reserve(groups);
+        self.hashes.reserve(groups);
+    }
+
+    fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot<N>>()
+            + self.keys.capacity() * N * 8
+            + self.hashes.capacity() * 8
+    }
+
+    fn used_bytes(&self) -> usize {
+        self.slots.len() * size_of::<Slot<N>>() + self.keys.len() * (N + 1) * 8
+    }
+
+    fn collisions(&self) -> u64 {
+        self.collisions
+    }
+
+    fn drain(&mut self) -> DistinctKeys {
+        self.slots.truncate(SLOTS_MIN);
+        self.slots.fill(Self::VACANT);
+        let groups = self.keys.capacity();
+        let keys = std::mem::replace(&mut self.keys, Vec::with_capacity(groups));
+        DistinctKeys {
+            keys: <[u64; N]>::encoded(keys),
+            hashes: std::mem::replace(&mut self.hashes, Vec::with_capacity(groups)),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Runs of equal keys in neighbouring rows: one lookup for all of them.
+//!
+//! In: encoded keys of a batch. Out: the rows at which a run begins, and the keys of those rows.
+//! Invariant: a run holds equal keys only; two neighbouring runs may hold equal keys too (equal
+//! long strings in different places).
+//! Not here: hashes, lookups.
+
+use super::wide::{WideKeys, is_equal};
+use super::{ByteKeys, EncodedKeys, GroupId};
+
+/// Pairs of neighbours that are looked at before all of them are.
+const SAMPLE: usize = 256;
+/// Of the sample, this share has to be equal, and as many rows have to be saved.
+const SHARE_MIN: f64 = 0.25;
+
+/// The keys at the beginnings of runs, if there are few enough; `starts` is overwritten.
+pub fn compress(keys: &EncodedKeys, starts: &mut Vec<u32>) -> Option<EncodedKeys> {
+    match keys {
+        EncodedKeys::None(_) => None,
+        EncodedKeys::Packed1(keys) => Some(EncodedKeys::Packed1(firsts(keys, is_equal, starts)?)),
+        EncodedKeys::Packed2(keys) => Some(EncodedKeys::Packed2(firsts(keys, is_equal, starts)?)),
+        EncodedKeys::Packed4(keys) => Some(EncodedKeys::Packed4(wide(keys, starts)?)),
+        EncodedKeys::Packed8(keys) => Some(EncodedKeys::Packed8(wide(keys, starts)?)),
+        EncodedKeys::Packed12(keys) => Some(EncodedKeys::Packed12(wide(keys, starts)?)),
+        EncodedKeys::Bytes(keys) => Some(EncodedKeys::Bytes(ByteKeys {
+            views: firsts(&keys.views, u128::eq, starts)?,
+            buffers: keys.buffers.clone(),
+        })),
+    }
+}
+
+fn wide<const N: usize>(keys: &WideKeys<N>, starts: &mut Vec<u32>) -> Option<WideKeys<N>> {
+    Some(WideKeys {
+        keys: firsts(&keys.keys, is_equal, starts)?,
+        buffers: keys.buffers.clone(),
+    })
+}
+
+fn firsts<T: Copy>(
+    keys: &[T],
+    same: impl Fn(&T, &T) -> bool,
+    starts: &mut Vec<u32>,
+) -> Option<Vec<T>> {
+    let sample = &keys[..keys.len().min(SAMPLE)];
+    let equal = sample
+        .windows(2)
+        .filter(|pair| same(&pair[0], &pair[1]))
+        .count();
+    if (equal as f64) < SHARE_MIN * SAMPLE as f64 {
+        return None;
+    }
+    starts.resize(keys.len(), 0);
+    let mut runs = 1;
+    for (row, pair) in keys.windows(2).enumerate() {
+        starts[runs] = row as u32 + 1;
+        runs += usize::from(!same(&pair[0], &pair[1]));
+    }
+    if runs as f64 > (1.0 - SHARE_MIN) * keys.len() as f64 {
+        return None;
+    }
+    starts[0] = 0;
+    starts.truncate(runs);
+    Some(starts.iter().map(|&row| keys[row as usize]).collect())
+}
+
+/// The group of each row from the group of each run; appended to `groups`.
+pub fn expand(runs: &[GroupId], starts: &[u32], rows: usize, groups: &mut Vec<GroupId>) {
+    let base = groups.len();
+    groups.resize(base + rows, GroupId(0));
+    let groups = &mut groups[base..];
+    let ends = starts[1..].iter().copied().chain([rows as u32]);
+    for ((&group, &start), end) in runs.iter().zip(starts).zip(ends) {
+        groups[start as usize..end as usize].fill(group);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_come_back_as_rows() {
+        let rows: Vec<[u64; 1]> = (0..1000u64).map(|row| [row / 7 % 5]).collect();
+        let mut starts = Vec::new();
+        let Some(EncodedKeys::Packed1(firsts)) =
+            compress(&EncodedKeys::Packed1(rows.clone()), &mut starts)
+        else {
+            panic!("runs of seven are worth it");
+        };
+        assert_eq!(firsts.len(), 143);
+        let runs: Vec<_> = firsts.iter().map(|key| GroupId(key[0] as u32)).collect();
+        let mut groups = vec![GroupId(99)];
+        expand(&runs, &starts, rows.len(), &mut groups);
+        let expected: Vec<_> = rows.iter().map(|key| GroupId(key[0] as u32)).collect();
+        assert_eq!(groups[1..], expected);
+    }
+
+    #[test]
+    fn keys_without_runs_stay_as_they_are() {
+        let mut starts = Vec::new();
+        let unique = EncodedKeys::Packed1((0..1000).map(|row| [row]).collect());
+        assert!(compress(&unique, &mut starts).is_none());
+        let late = (0..4096).map(|row: u64| [if row < 300 { 0 } else { row }]);
+        assert!(compress(&EncodedKeys::Packed1(late.collect()), &mut starts).is_none());
+        assert!(compress(&EncodedKeys::Packed1(Vec::new()), &mut starts).is_none());
+    }
+}

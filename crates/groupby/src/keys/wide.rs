@@ -1,0 +1,249 @@
+//! The table of keys of four words and more, whose byte strings are views.
+//!
+//! In: packed keys, the buffers that their views point into. Out: group ids; the keys in group
+//! order, their long strings in arenas of the table's own.
+//! Invariant: a string of up to 12 bytes is compared as two words of the key, a longer one by
+//! length and prefix before its bytes; bytes are copied once per distinct key, never per row.
+//! Not here: packing (`packed`), keys that fit a slot (`inline`).
+
+use arrow::buffer::Buffer;
+use grouse_kernels::prefetch::prefetch;
+
+use super::bytes::{Arena, INLINE_BYTES_MAX, long_bytes};
+use super::slots::{AHEAD, Slots};
+use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
+use crate::error::Result;
+
+/// Keys of `N` words and what their long strings point into.
+#[derive(Debug, Clone)]
+pub struct WideKeys<const N: usize> {
+    /// One key per row.
+    pub keys: Vec<[u64; N]>,
+    /// What longer views point into.
+    pub buffers: Vec<Buffer>,
+}
+
+/// A table of keys of `N` words.
+#[derive(Debug)]
+pub struct WideTable<const N: usize> {
+    slots: Slots,
+    keys: Vec<[u64; N]>,
+    /// The first words of the views.
+    views: Vec<usize>,
+    arena: Arena,
+}
+
+/// The view whose first word is `word`.
+#[inline(always)]
+pub(crate) fn view_of<const N: usize>(key: &[u64; N], word: usize) -> u128 {
+    u128::from(key[word + 1]) << 64 | u128::from(key[word])
+}
+
+/// Writes a view at `word`.
+#[inline(always)]
+pub(crate) fn set_view<const N: usize>(key: &mut [u64; N], word: usize, view: u128) {
+    key[word] = view as u64;
+    key[word + 1] = (view >> 64) as u64;
+}
+
+/// True if a view points outside of itself.
+#[inline(always)]
+pub(crate) fn is_long(view: u128) -> bool {
+    view as u32 as usize > INLINE_BYTES_MAX
+}
+
+impl<const N: usize> WideTable<N> {
+    /// An empty table of keys that have views at these words.
+    pub fn new(views: Vec<usize>) -> Self {
+        Self {
+            slots: Slots::default(),
+            keys: Vec::new(),
+            views,
+            arena: Arena::default(),
+        }
+    }
+
+    fn assign_words(&mut self, rows: &[[u64; N]], hashes: &[u64], out: &mut [GroupId]) {
+        let far = self.slots.is_far();
+        for (row, group) in out.iter_mut().enumerate() {
+            if far {
+                self.fetch(hashes, row);
+            }
+            let (key, keys) = (&rows[row], &self.keys);
+            let found = self
+                .slots
+                .find_or_insert(hashes[row], |group| is_equal(&keys[group.0 as usize], key));
+            *group = found.unwrap_or_else(|| {
+                self.keys.push(*key);
+                GroupId(self.keys.len() as u32 - 1)
+            });
+        }
+    }
+
+    fn assign_views(
+        &mut self,
+        rows: &[[u64; N]],
+        buffers: &[Buffer],
+        hashes: &[u64],
+        out: &mut [GroupId],
+    ) -> Result<()> {
+        let far = self.slots.is_far();
+        for (row, group) in out.iter_mut().enumerate() {
+            if far {
+                self.fetch(hashes, row);
+            }
+            let (key, keys) = (&rows[row], &self.keys);
+            let (views, chunks) = (&self.views, self.arena.chunks());
+            let same = |group: GroupId| {
+                let own = &keys[group.0 as usize];
+                is_equal(own, key) || is_same(own, chunks, key, buffers, views)
+            };
+            *group = match self.slots.find_or_insert(hashes[row], same) {
+                Some(group) => group,
+                None => {
+                    let mut own = *key;
+                    for &word in &self.views {
+                        let view = view_of(key, word);
+                        if is_long(view) {
+                            let view = self.arena.keep(long_bytes(view, buffers))?;
+                            set_view(&mut own, word, view);
+                        }
+                    }
+                    self.keys.push(own);
+                    GroupId(self.keys.len() as u32 - 1)
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Asks for the slot and the key of rows to come.
+    #[inline(always)]
+    fn fetch(&self, hashes: &[u64], row: usize) {
+        if let Some(&hash) = hashes.get(row + 2 * AHEAD) {
+            self.slots.fetch(hash);
+        }
+        if let Some(&hash) = hashes.get(row + AHEAD) {
+            prefetch(&self.keys, self.slots.likely(hash));
+        }
+    }
+}
+
+/// Compares all words at once; `==` on arrays of this size calls out to compare bytes.
+#[inline(always)]
+pub(crate) fn is_equal<const N: usize>(one: &[u64; N], other: &[u64; N]) -> bool {
+    let mut difference = 0;
+    for word in 0..N {
+        difference |= one[word] ^ other[word];
+    }
+    difference == 0
+}
+
+/// Compares two keys that differ in some word: they are equal if they differ only in where their
+/// long strings lie.
+#[inline]
+fn is_same<const N: usize>(
+    own: &[u64; N],
+    own_chunks: &[Vec<u8>],
+    other: &[u64; N],
+    other_buffers: &[Buffer],
+    views: &[usize],
+) -> bool {
+    // The second words of long strings are places; whatever else differs tells the keys apart.
+    let mut places = 0u32;
+    for &word in views {
+        places |= u32::from(is_long(view_of(own, word))) << (word + 1);
+    }
+    for word in 0..N {
+        if own[word] != other[word] && places >> word & 1 == 0 {
+            return false;
+        }
+    }
+    views.iter().all(|&word| {
+        let (own, other) = (view_of(own, word), view_of(other, word));
+        !is_long(own) || long_bytes(own, own_chunks) == long_bytes(other, other_buffers)
+    })
+}
+
+/// Keys that the table can take from and give back as an encoding.
+pub(super) trait Wide: Sized {
+    /// The keys of a borrowed range; the layout guarantees the width.
+    fn of(keys: KeyRows<'_>) -> (&[Self], &[Buffer]);
+    /// Owned keys.
+    fn encoded(keys: Vec<Self>, buffers: Vec<Buffer>) -> EncodedKeys;
+}
+
+macro_rules! wide {
+    ($words:literal, $variant:ident) => {
+        impl Wide for [u64; $words] {
+            fn of(keys: KeyRows<'_>) -> (&[Self], &[Buffer]) {
+                match keys {
+                    KeyRows::$variant(keys, buffers) => (keys, buffers),
+                    _ => unreachable!("the layout made keys of another width"),
+                }
+            }
+
+            fn encoded(keys: Vec<Self>, buffers: Vec<Buffer>) -> EncodedKeys {
+                EncodedKeys::$variant(WideKeys { keys, buffers })
+            }
+        }
+    };
+}
+wide!(4, Packed4);
+wide!(8, Packed8);
+wide!(12, Packed12);
+
+impl<const N: usize> KeyTable for WideTable<N>
+where
+    [u64; N]: Wide,
+{
+    fn assign(
+        &mut self,
+        keys: KeyRows<'_>,
+        hashes: &[u64],
+        groups: &mut Vec<GroupId>,
+    ) -> Result<()> {
+        let (rows, buffers) = <[u64; N]>::of(keys);
+        assert_eq!(rows.len(), hashes.len(), "one hash per key");
+        let start = groups.len();
+        groups.resize(start + rows.len(), GroupId(0));
+        let out = &mut groups[start..];
+        if self.views.is_empty() {
+            self.assign_words(rows, hashes, out);
+            Ok(())
+        } else {
+            self.assign_views(rows, buffers, hashes, out)
+        }
+    }
+
+    fn expect(&mut self, groups: usize) {
+        self.slots.expect(groups);
+        self.keys.reserve(groups);
+    }
+
+    fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.slots.bytes() + self.keys.capacity() * N * 8 + self.arena.bytes()
+    }
+
+    fn used_bytes(&self) -> usize {
+        self.slots.used_bytes() + self.keys.len() * N * 8 + self.arena.bytes()
+    }
+
+    fn collisions(&self) -> u64 {
+        self.slots.collisions()
+    }
+
+    fn drain(&mut self) -> DistinctKeys {
+        let groups = self.keys.capacity();
+        let keys = std::mem::replace(&mut self.keys, Vec::with_capacity(groups));
+        let buffers = std::mem::take(&mut self.arena).into_buffers();
+        DistinctKeys {
+            keys: <[u64; N]>::encoded(keys, buffers),
+            hashes: self.slots.drain(),
+        }
+    }
+}
