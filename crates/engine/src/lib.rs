@@ -9,6 +9,7 @@ pub mod memory;
 pub mod host;
 pub mod session;
 pub mod statement;
+mod params;
 pub mod scan;
 pub mod functions;
 pub mod rewrite;
@@ -24,8 +25,9 @@ pub mod error;
 
 pub use error::{Error, OutOfMemory, Position, Result};
 pub use options::{Audience, GroupByOperator, OPTIONS, OptionSpec, SessionOptions};
+pub use params::Params;
 pub use progress::Progress;
 pub use query::Query;
 pub use scan::schema::Tables;
-pub use session::{Params, Session};
+pub use session::Session;
 pub use statement::Statement;

@@ -153,10 +153,14 @@ def test_a_script_gives_its_last_result(con):
     assert con.sql("CREATE VIEW v AS SELECT 1 AS x; SET batch_size = 100; SELECT x + 1 FROM v; ").fetchall() == [(2,)]
 
 
-@pytest.mark.xfail(strict=False, reason="untyped parameters of || are not inferred as text")
 def test_params(con):
     assert con.sql("SELECT $1 + $2", [1, 2]).fetchall() == [(3,)]
     assert con.sql("SELECT ? || ?", ("a", "b")).fetchall() == [("ab",)]
+    assert con.sql("SELECT $a || $b || $a", {"a": "x", "b": "y"}).fetchall() == [("xyx",)]
+    assert con.sql("SELECT ? || ?", (None, "x")).fetchall() == [(None,)]
+    assert con.sql("SELECT sum(?) FROM numbers(?)", (1.5, 4)).fetchall() == [(6.0,)]
+    assert con.sql("SELECT ? || ?", ("a", "b")).columns == ["$1 || $2"]
+    assert "ab" in con.sql("SELECT number || ? AS x FROM numbers(3)", ["ab"]).explain()
     assert con.sql("SELECT count(*) FROM numbers(100) WHERE number < $limit", {"limit": 7}).fetchall() == [(7,)]
     assert grouse.sql("SELECT $1", [True]).fetchall() == [(True,)]
 
