@@ -20,6 +20,7 @@ mod udaf;
 mod explain;
 pub mod numbers;
 pub mod query;
+pub mod types;
 pub mod progress;
 pub mod error;
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{ArrayRef, RecordBatch, StructArray};
 use arrow::datatypes::{Field, SchemaRef};
 use arrow::error::ArrowError;
+use grouse::types::sql_name;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -19,7 +20,6 @@ use pyo3_arrow::ffi::{
 use pyo3_arrow::{PyRecordBatch, PyTable};
 
 use crate::running::{Running, StopFlag};
-use crate::types::type_name;
 use crate::wait::{lock, try_lock};
 
 /// The capsule of a stream that runs the query as it is read.
@@ -178,7 +178,7 @@ impl Batch {
             .schema()
             .fields()
             .iter()
-            .map(|field| type_name(field.data_type()))
+            .map(|field| sql_name(field.data_type()))
             .collect()
     }
 

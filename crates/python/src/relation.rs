@@ -12,6 +12,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use grouse::error::Position;
+use grouse::types::sql_name;
 use grouse::{Error, Params, Query, Session, Tables};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyTuple};
@@ -23,7 +24,6 @@ use crate::rows::tuples;
 use crate::running::{Running, StopFlag};
 use crate::session::Shared;
 use crate::source::{in_memory, of_recipe};
-use crate::types::type_name;
 use crate::variables;
 use crate::wait::{lock, try_lock, wait};
 
@@ -282,7 +282,7 @@ impl Relation {
         self.schema
             .fields()
             .iter()
-            .map(|field| type_name(field.data_type()))
+            .map(|field| sql_name(field.data_type()))
             .collect()
     }
 
