@@ -214,7 +214,7 @@ fn extreme(random: &mut Random) -> Expression {
     match random.below(10) {
         0 => Expression::new(
             format!("{function}({})", random.pick(&FLOATS)),
-            Duck, // the host takes a NaN with its sign bit set for the least of all
+            Duck, // the host tells NaN apart by their sign
             Unordered,
         ),
         _ => Expression::new(format!("{function}({})", scalar(random)), Both, Ordered),

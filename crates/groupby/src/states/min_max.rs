@@ -2,8 +2,8 @@
 //!
 //! In: integers, floats, decimals, dates, times, timestamps, durations, intervals, booleans.
 //! Out: the same type, NULL without values.
-//! Invariant: values are ordered as ORDER BY orders them: floats by their total order, so that
-//! -0.0 comes before 0.0 and NaN after infinity; the answer does not depend on the order of rows.
+//! Invariant: all NaN are one value and the greatest, -0.0 comes before 0.0: the answer depends
+//! neither on the order of rows nor on the sign that a machine gives to 0.0 / 0.0.
 //! Not here: strings and binary (`min_max_bytes`).
 
 use std::marker::PhantomData;
@@ -120,18 +120,29 @@ impl Order for Greatest {
     }
 }
 
+/// All NaN as one, the greatest of the total order; other values as they are.
+#[inline]
+#[expect(clippy::eq_op, reason = "only NaN is unlike itself")]
+fn one_nan<N: Native>(value: N) -> N {
+    if value == value {
+        value
+    } else {
+        N::MAX_TOTAL_ORDER
+    }
+}
+
 /// The best of some values, found in as many lanes as a vector register may have.
 fn best<N: Native, O: Order>(values: &[N]) -> N {
     let mut lanes = [O::worst::<N>(); 16];
     let (chunks, rest) = values.as_chunks::<16>();
     for chunk in chunks {
         for (lane, value) in lanes.iter_mut().zip(chunk) {
-            *lane = O::better(*value, *lane);
+            *lane = O::better(one_nan(*value), *lane);
         }
     }
-    rest.iter()
-        .chain(&lanes)
-        .fold(O::worst(), |best, value| O::better(*value, best))
+    let rest = rest.iter().map(|value| one_nan(*value));
+    rest.chain(lanes)
+        .fold(O::worst(), |best, value| O::better(value, best))
 }
 
 struct MinMax<N, O> {
@@ -169,7 +180,7 @@ impl<N: Native, O: Order> GroupStates for MinMax<N, O> {
             states[0] = O::better(best::<N, O>(&values), states[0]);
         } else {
             rows.for_each(&values, |group, value| {
-                states[group] = O::better(value, states[group])
+                states[group] = O::better(one_nan(value), states[group])
             });
         }
         Ok(())
