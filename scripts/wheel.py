@@ -1,8 +1,9 @@
 """Packs the library that cargo has just built and the Python sources into a wheel, without compiling anything.
 
 In: the folder with `lib_native.so`, the folder for the wheel. Out: one `grouse-*.whl` there, older ones removed.
-Why not maturin: it calls cargo with flags of its own, and so compiles and links the package a second time. `make wheel` is
-maturin's, for wheels that leave this machine.
+Why not maturin: `make binary` has built the library with the rest of the workspace. maturin would be needed on every machine, and
+calls cargo with flags of its own, which compiles the package (not the host) and links the library a second time. `make wheel` is
+maturin's, for wheels that leave this machine: it strips the library and names the C library that it needs.
 """
 
 import base64

@@ -76,7 +76,7 @@ def test_small_sizes_have_the_right_answers(set_name, tmp_path):
     command += ["--engines", "grouse,datafusion", "--touch-gb", "0", "--timeout", "60", "--host", "test"]
     command += ["--data", str(tmp_path), "--record", str(tmp_path), "--bin", str(RELEASE)]
     command += ["--python-grouse", sys.executable, "--python-peers", sys.executable, "--no-picture"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     (record,) = tmp_path.glob("*.csv")
     with record.open(newline="") as file:

@@ -6,10 +6,11 @@
 use std::io::Write;
 
 use clap::ValueEnum;
+use grouse::types::sql_name;
 use grouse::{Error, Statement};
 
 use crate::output::Output;
-use crate::print::{Fit, Format, PrintError, seconds, type_name};
+use crate::print::{Fit, Format, PrintError, seconds};
 use crate::report::{self, Origin};
 use crate::run::{Failure, FooterTime, Runner, Sink};
 use crate::script::{Piece, Text};
@@ -255,7 +256,7 @@ impl Shell {
                 .unwrap_or(0);
             let mut text = format!("{name}\n");
             for field in schema.fields() {
-                let (name, type_name) = (field.name(), type_name(field.data_type()));
+                let (name, type_name) = (field.name(), sql_name(field.data_type()));
                 let null = if field.is_nullable() { "" } else { " not null" };
                 text += &format!("  {name:width$}  {type_name}{null}\n");
             }

@@ -3,15 +3,14 @@
 //! In: one statement at a time, options, tables to register.
 //! Out: a [`Query`] for each; statements without rows are run here and give an empty one.
 //! Invariant: planning and running happen on the session's own workers, so callers may sit on any runtime or on none.
-//! Not here: parsing (statement.rs), files (scan/), the operator (plan.rs, exec.rs).
+//! Not here: parsing (statement.rs), values of parameters (params.rs), files (scan/), the operator (plan.rs, exec.rs).
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
-use datafusion::common::{ParamValues, ScalarValue, TableReference};
+use datafusion::common::TableReference;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
@@ -29,6 +28,7 @@ use crate::host;
 use crate::memory::SessionPool;
 use crate::numbers;
 use crate::options::SessionOptions;
+use crate::params::{self, Params};
 use crate::plan::GroupByRule;
 use crate::query::Query;
 use crate::rewrite;
@@ -45,18 +45,6 @@ const WORKER_STACK_BYTES: usize = 8 << 20;
 /// The host's default catalog and schema, in which tables are registered.
 const CATALOG: &str = "datafusion";
 const SCHEMA: &str = "public";
-
-/// Values for `$1`, `?` or `$name` in a statement.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub enum Params {
-    /// There are none.
-    #[default]
-    None,
-    /// For `$1`, `$2`, … or `?`.
-    Positional(Vec<ScalarValue>),
-    /// For `$name`.
-    Named(HashMap<String, ScalarValue>),
-}
 
 /// A connection to the engine; clones share everything.
 #[derive(Clone)]
@@ -228,9 +216,10 @@ impl Session {
         for call in request.files {
             self.shared.files.add_call(call);
         }
-        let state = self.context().state();
-        let plan = state.statement_to_plan(request.statement).await?;
-        let plan = with_params(plan, params)?;
+        let (mut state, mut statement) = (self.context().state(), request.statement);
+        params::bind(&mut statement, &params, &mut state)?;
+        let plan = state.statement_to_plan(statement).await?;
+        let plan = params::resolve(plan, params)?;
         let option = match &plan {
             LogicalPlan::Statement(HostStatement::SetVariable(set)) => Some(set.variable.clone()),
             _ => None,
@@ -400,64 +389,6 @@ fn name_option(error: Error, option: Option<String>) -> Error {
     match (error, option) {
         (Error::Invalid { message, .. }, Some(name)) => Error::Invalid { name, message },
         (error, _) => error,
-    }
-}
-
-fn with_params(plan: LogicalPlan, params: Params) -> Result<LogicalPlan> {
-    if matches!(plan, LogicalPlan::Statement(HostStatement::Prepare(_))) {
-        // Its parameters get their values from EXECUTE.
-        return Ok(plan);
-    }
-    let wanted: Vec<String> = plan.get_parameter_names()?.into_iter().collect();
-    let values = match params {
-        Params::None if wanted.is_empty() => return Ok(plan),
-        Params::None => return Err(missing_params(wanted.iter().map(String::as_str))),
-        Params::Positional(values) => {
-            let given: Vec<String> = (1..=values.len())
-                .map(|index| format!("${index}"))
-                .collect();
-            check_params(&wanted, &given)?;
-            ParamValues::from(values)
-        }
-        Params::Named(values) => {
-            let given: Vec<String> = values.keys().map(|name| format!("${name}")).collect();
-            check_params(&wanted, &given)?;
-            ParamValues::from(values.into_iter().collect::<Vec<_>>())
-        }
-    };
-    Ok(plan.with_param_values(values)?)
-}
-
-fn check_params(wanted: &[String], given: &[String]) -> Result<()> {
-    let mut missing = wanted
-        .iter()
-        .filter(|name| !given.contains(name))
-        .peekable();
-    if missing.peek().is_some() {
-        return Err(missing_params(missing.map(String::as_str)));
-    }
-    let mut extra: Vec<&str> = given
-        .iter()
-        .filter(|name| !wanted.contains(name))
-        .map(String::as_str)
-        .collect();
-    extra.sort();
-    match extra.is_empty() {
-        true => Ok(()),
-        false => Err(Error::Invalid {
-            name: "parameters".to_string(),
-            message: format!("the statement does not use {}", extra.join(", ")),
-        }),
-    }
-}
-
-fn missing_params<'a>(names: impl Iterator<Item = &'a str>) -> Error {
-    let mut names: Vec<&str> = names.collect();
-    names.sort();
-    let message = format!("no value is given for {}", names.join(", "));
-    Error::Invalid {
-        name: "parameters".to_string(),
-        message,
     }
 }
 

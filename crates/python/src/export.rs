@@ -5,22 +5,22 @@
 //! and the interrupt is left pending for the interpreter.
 //! Not here: pandas (frame.rs), rows (rows.rs).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, RecordBatch, StructArray};
 use arrow::datatypes::{Field, SchemaRef};
 use arrow::error::ArrowError;
+use grouse::types::sql_name;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::{PyCapsule, PyTuple};
 use pyo3_arrow::ffi::{
     ArrayIterator, to_array_pycapsules, to_schema_pycapsule, to_stream_pycapsule,
 };
 use pyo3_arrow::{PyRecordBatch, PyTable};
 
-use crate::running::Running;
-use crate::types::type_name;
+use crate::running::{Running, StopFlag};
+use crate::wait::{lock, try_lock};
 
 /// The capsule of a stream that runs the query as it is read.
 pub fn stream_capsule<'py>(
@@ -99,15 +99,17 @@ pub fn to_polars<'py>(
 #[pyclass(frozen, module = "grouse")]
 pub struct Batches {
     running: Mutex<Running>,
+    closed: StopFlag,
     schema: SchemaRef,
 }
 
 impl Batches {
     /// The batches of a run.
     pub fn new(running: Running) -> Batches {
-        let schema = Arc::clone(running.schema());
+        let (schema, closed) = (Arc::clone(running.schema()), StopFlag::default());
         Batches {
-            running: Mutex::new(running),
+            running: Mutex::new(running.stopped_by(closed.clone())),
+            closed,
             schema,
         }
     }
@@ -120,11 +122,7 @@ impl Batches {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let batch = self
-            .running
-            .lock_py_attached(py)
-            .unwrap_or_else(PoisonError::into_inner)
-            .next(py)?;
+        let batch = lock(py, &self.running)?.next(py)?;
         let Some(batch) = batch else { return Ok(None) };
         if py.import("pyarrow").is_ok() {
             return PyRecordBatch::new(batch).into_pyarrow(py).map(Some);
@@ -137,12 +135,13 @@ impl Batches {
         Ok(to_schema_pycapsule(py, self.schema.as_ref())?)
     }
 
-    /// Stops the query; there are no more batches.
+    /// Stops the query; there are no more batches. A thread that waits for one gets grouse.CancelledError.
     fn close(&self, py: Python<'_>) {
-        self.running
-            .lock_py_attached(py)
-            .unwrap_or_else(PoisonError::into_inner)
-            .stop(py);
+        self.closed.set();
+        // Where the lock is taken somebody waits for a batch: it sees the flag and stops the run.
+        if let Some(mut running) = try_lock(&self.running) {
+            running.stop(py);
+        }
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -179,7 +178,7 @@ impl Batch {
             .schema()
             .fields()
             .iter()
-            .map(|field| type_name(field.data_type()))
+            .map(|field| sql_name(field.data_type()))
             .collect()
     }
 

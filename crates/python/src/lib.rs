@@ -18,7 +18,6 @@ mod progress;
 mod rows;
 mod export;
 mod frame;
-mod types;
 mod error;
 
 /// What `import grouse` finds.

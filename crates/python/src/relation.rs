@@ -5,29 +5,27 @@
 //! fails rather than give columns of other types than announced. A statement that changes something has run already.
 //! Not here: rows (rows.rs), Arrow out (export.rs), text and HTML (grouse/_display.py).
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::vec::IntoIter;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use grouse::error::Position;
+use grouse::types::sql_name;
 use grouse::{Error, Params, Query, Session, Tables};
 use pyo3::prelude::*;
-use pyo3::sync::MutexExt;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyTuple};
 
 use crate::error::{invalid, raise};
 use crate::export::{self, Batches};
 use crate::frame;
 use crate::rows::tuples;
-use crate::running::Running;
+use crate::running::{Running, StopFlag};
 use crate::session::Shared;
 use crate::source::{in_memory, of_recipe};
-use crate::types::type_name;
 use crate::variables;
-use crate::wait::wait;
+use crate::wait::{lock, try_lock, wait};
 
 /// Rows of a relation that its `repr` and a notebook show.
 const PREVIEW_ROWS: usize = 20;
@@ -82,7 +80,8 @@ pub struct Relation {
     planned: Mutex<Option<Query>>,
     cursor: Mutex<Option<Cursor>>,
     preview: Mutex<Option<Preview>>,
-    closed: AtomicBool,
+    /// Set by `close`; the run of the fetch methods looks at it.
+    closed: StopFlag,
 }
 
 /// The first batches of the result, and whether there are more rows.
@@ -110,7 +109,7 @@ impl Relation {
             params,
             tables: Arc::new(tables),
         };
-        let query = wait(py, recipe.plan(&session), |_| Ok(()))?.map_err(|error| {
+        let query = wait(py, recipe.plan(&session))?.map_err(|error| {
             let failure = raise(start.map_or(error.clone(), |start| error.moved_to(start)));
             with_notes(py, failure, &notes)
         })?;
@@ -122,7 +121,7 @@ impl Relation {
             planned: Mutex::new(None),
             cursor: Mutex::new(None),
             preview: Mutex::new(None),
-            closed: AtomicBool::new(false),
+            closed: StopFlag::default(),
         };
         if relation.schema.fields().is_empty() || ACTIONS.contains(&query.plan().name()) {
             let mut running = Running::start(query, shared.display(py))?;
@@ -140,18 +139,24 @@ impl Relation {
         Ok(())
     }
 
+    fn check_open(&self) -> PyResult<()> {
+        match self.closed.is_set() {
+            true => Err(invalid("relation", "it is closed")),
+            false => Ok(()),
+        }
+    }
+
     /// Starts a run.
     fn run(&self, py: Python<'_>) -> PyResult<Running> {
-        if self.closed.load(Ordering::Relaxed) {
-            return Err(invalid("relation", "it is closed"));
-        }
+        self.check_open()?;
         if let Some(batches) = &self.kept {
             return Ok(Running::kept(Arc::clone(&self.schema), batches.clone()));
         }
         let session = self.shared.session(py)?;
-        let query = match lock(py, &self.planned).take() {
+        let planned = lock(py, &self.planned)?.take();
+        let query = match planned {
             Some(query) => query,
-            None => wait(py, self.recipe.plan(&session), |_| Ok(()))?.map_err(raise)?,
+            None => wait(py, self.recipe.plan(&session))?.map_err(raise)?,
         };
         self.recipe
             .check(&query.schema(), &self.schema)
@@ -177,9 +182,11 @@ impl Relation {
     }
 
     fn fetch<'py>(&self, py: Python<'py>, rows_max: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let mut cursor = lock(py, &self.cursor);
+        let mut cursor = lock(py, &self.cursor)?;
+        self.check_open()?;
         if cursor.is_none() {
-            *cursor = Some(Cursor::new(self.run(py)?));
+            let running = self.run(py)?.stopped_by(self.closed.clone());
+            *cursor = Some(Cursor::new(running));
         }
         let open = cursor.as_mut().expect("it was just set");
         open.take(py, rows_max).inspect_err(|_| *cursor = None)
@@ -210,11 +217,12 @@ impl Relation {
 
     /// The preview, kept: a notebook asks for text and HTML of the same relation.
     fn preview(&self, py: Python<'_>) -> PyResult<Preview> {
-        if let Some(preview) = lock(py, &self.preview).clone() {
+        let kept = lock(py, &self.preview)?.clone();
+        if let Some(preview) = kept {
             return Ok(preview);
         }
         let preview = self.first_rows(py, PREVIEW_ROWS)?;
-        *lock(py, &self.preview) = Some(preview.clone());
+        *lock(py, &self.preview)? = Some(preview.clone());
         Ok(preview)
     }
 
@@ -274,7 +282,7 @@ impl Relation {
         self.schema
             .fields()
             .iter()
-            .map(|field| type_name(field.data_type()))
+            .map(|field| sql_name(field.data_type()))
             .collect()
     }
 
@@ -297,7 +305,7 @@ impl Relation {
     /// zone), datetime.time, datetime.timedelta, list, dict (struct and map) or None. Python counts microseconds: nanoseconds are cut.
     fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let rows = self.fetch(py, usize::MAX)?;
-        *lock(py, &self.cursor) = None;
+        *lock(py, &self.cursor)? = None;
         PyList::new(py, rows)
     }
 
@@ -384,7 +392,7 @@ impl Relation {
             ..self.recipe.clone()
         };
         let session = self.shared.session(py)?;
-        let query = wait(py, recipe.plan(&session), |_| Ok(()))?.map_err(raise)?;
+        let query = wait(py, recipe.plan(&session))?.map_err(raise)?;
         let mut running = Running::start(query, self.shared.display(py))?;
         let mut text = String::new();
         for batch in running.collect(py)? {
@@ -396,14 +404,18 @@ impl Relation {
         Ok(text.trim_end().to_string())
     }
 
-    /// Stops what the fetch methods run and gives up the plan; further use raises grouse.InvalidError.
+    /// Stops what the fetch methods run, in whatever thread (grouse.CancelledError is raised there), and gives up the plan;
+    /// further use raises grouse.InvalidError.
     fn close(&self, py: Python<'_>) {
-        self.closed.store(true, Ordering::Relaxed);
-        if let Some(mut cursor) = lock(py, &self.cursor).take() {
+        self.closed.set();
+        // Where the lock is taken a fetch method waits for rows: it sees the flag, stops the run and lets go.
+        let cursor = try_lock(&self.cursor).and_then(|mut cursor| cursor.take());
+        if let Some(mut cursor) = cursor {
             cursor.running.stop(py);
         }
-        lock(py, &self.planned).take();
-        lock(py, &self.preview).take();
+        let planned = try_lock(&self.planned).and_then(|mut planned| planned.take());
+        let preview = try_lock(&self.preview).and_then(|mut preview| preview.take());
+        py.detach(|| drop((planned, preview)));
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -416,7 +428,7 @@ impl Relation {
     }
 
     fn __repr__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        if self.closed.load(Ordering::Relaxed) {
+        if self.closed.is_set() {
             return Ok(pyo3::types::PyString::new(py, "<grouse.Relation, closed>").into_any());
         }
         self.display(py, "text", &self.preview(py)?)?.text(None)
@@ -425,12 +437,6 @@ impl Relation {
     fn _repr_html_<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.display(py, "as_html", &self.preview(py)?)?.text(None)
     }
-}
-
-fn lock<'a, T>(py: Python<'_>, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
-    mutex
-        .lock_py_attached(py)
-        .unwrap_or_else(PoisonError::into_inner)
 }
 
 fn with_notes(py: Python<'_>, failure: PyErr, notes: &[String]) -> PyErr {
@@ -504,6 +510,6 @@ impl Rows {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        Ok(lock(py, &self.cursor).take(py, 1)?.pop())
+        Ok(lock(py, &self.cursor)?.take(py, 1)?.pop())
     }
 }

@@ -1,26 +1,54 @@
 //! A query that runs: batches one after the other, for whoever asks.
 //!
 //! In: a planned query. Out: its batches, signals and progress looked after while waiting.
-//! Invariant: dropping it stops the query; nothing is read ahead but what the engine's own channel holds.
+//! Invariant: dropping it stops the query, and so does its [`StopFlag`], from any thread; nothing is read ahead but what
+//! the engine's own channel holds.
 //! Not here: rows (relation.rs), Arrow's C interface (export.rs).
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::vec::IntoIter;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
-use grouse::Query;
+use grouse::{Error, Query};
 use pyo3::prelude::*;
 
 use crate::error::raise;
 use crate::progress::Display;
-use crate::wait::wait;
+use crate::wait::Watch;
 
 /// The batches of one execution.
 pub struct Running {
     schema: SchemaRef,
     batches: Batches,
+    watch: Watch,
+    flag: StopFlag,
+}
+
+/// Stops a run from another thread than the one that waits for it; that one gets `CancelledError`.
+#[derive(Debug, Clone, Default)]
+pub struct StopFlag(Arc<AtomicBool>);
+
+impl StopFlag {
+    /// Stops the runs that look at the flag, now and later.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was set.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn check(&self) -> PyResult<()> {
+        match self.is_set() {
+            true => Err(raise(Error::Cancelled)),
+            false => Ok(()),
+        }
+    }
 }
 
 enum Batches {
@@ -47,6 +75,8 @@ impl Running {
                 stream,
                 display,
             },
+            watch: Watch::new(),
+            flag: StopFlag::default(),
         })
     }
 
@@ -55,7 +85,14 @@ impl Running {
         Running {
             schema,
             batches: Batches::Kept(batches.into_iter()),
+            watch: Watch::new(),
+            flag: StopFlag::default(),
         }
+    }
+
+    /// The same run, which ends when `flag` is set.
+    pub fn stopped_by(self, flag: StopFlag) -> Running {
+        Running { flag, ..self }
     }
 
     /// The schema of the batches.
@@ -65,15 +102,24 @@ impl Running {
 
     /// The next batch; None at the end. After an exception there are none.
     pub fn next(&mut self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
-        let item = match &mut self.batches {
+        let Running {
+            batches,
+            watch,
+            flag,
+            ..
+        } = &mut *self;
+        let item = match batches {
             Batches::Over => return Ok(None),
-            Batches::Kept(batches) => return Ok(batches.next()),
+            Batches::Kept(kept) => return Ok(kept.next()),
             Batches::Live {
                 query,
                 stream,
                 display,
-            } => wait(py, stream.next(), |py| {
-                display.tick(py, || query.progress())
+            } => flag.check().and_then(|()| {
+                watch.wait(py, stream.next(), |py| {
+                    flag.check()?;
+                    display.tick(py, || query.progress())
+                })
             }),
         };
         match item {

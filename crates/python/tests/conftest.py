@@ -6,7 +6,7 @@ import pytest
 
 import grouse
 
-# Groups by a value that never repeats within reach: minutes of work on any machine, in little memory.
+# Next to nothing passes the filter: minutes of work on any machine, in little memory, and no batch before the end.
 ENDLESS = "SELECT count(*) AS n FROM numbers(100000000000) WHERE number * 7 % 1000000007 = 3"
 
 

@@ -121,7 +121,6 @@ def test_a_stream_is_read_while_the_query_runs(con):
     assert len(produced) < 1000, "a stream is never collected"
 
 
-@pytest.mark.xfail(strict=False, reason="the mend is not confirmed yet")
 def test_a_stream_can_be_read_once(con):
     reader = pa.table({"n": [1, 2]}).to_reader()
     relation = con.sql("SELECT sum(n) FROM reader")

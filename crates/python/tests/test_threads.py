@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -9,129 +10,211 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 
 import pyarrow
 import pytest
 
 import grouse
 
-# The issue's bound is 0.1 s; the test's is what a loaded machine needs to schedule two processes.
-STOP_SECONDS_MAX = 1.0
+# The promise is a tenth of a second. A machine that is busy with other things may give us no core for longer than that, so the tests
+# hold every case to seconds, which no query that goes on would keep, and the best of several to less.
+STOP_SECONDS_MAX = 5.0
+BEST_STOP_SECONDS_MAX = 0.5
+# A child that hangs is stopped before the test that waits for it is.
+CHILD_SECONDS_MAX = 45
+# One batch comes at once, and then none for minutes, though the workers go on.
+ONE_BATCH = "SELECT number FROM numbers(100000000000) WHERE number < 10000 OR number * 7 % 1000000007 = 3"
 
 
-def interrupt_after(seconds: float) -> tuple[threading.Thread, list[float]]:
+@contextlib.contextmanager
+def ctrl_c(after_s: float = 0.3, ends_with: type[BaseException] | tuple = KeyboardInterrupt) -> Iterator[list[float]]:
+    """Ctrl-C from another thread while the block runs, which has to end by it; gives the seconds from the one to the other."""
+    seconds: list[float] = []
     sent: list[float] = []
+    over = threading.Event()
 
-    def work():
-        time.sleep(seconds)
-        sent.append(time.monotonic())
-        os.kill(os.getpid(), signal.SIGINT)
+    def press() -> None:
+        if not over.wait(after_s):
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    return thread, sent
+    thread = threading.Thread(target=press)
+    try:
+        with pytest.raises(ends_with):
+            thread.start()
+            yield seconds
+        seconds.append(time.monotonic() - sent[0])
+    finally:
+        over.set()
+        thread.join()
+    assert seconds[0] < STOP_SECONDS_MAX
 
 
-@pytest.mark.parametrize("read", ["fetchall", "arrow", "df", "pl", "fetchone", "__repr__", "list", "to_batches"])
+def is_working() -> bool:
+    """Workers that have stopped, or wait, use no processor time."""
+    before = os.times()
+    time.sleep(0.1)
+    after = os.times()
+    return after.user + after.system - before.user - before.system >= 0.03
+
+
+def wait_until(condition: Callable[[], bool], otherwise: str) -> None:
+    for _ in range(100):
+        if condition():
+            return
+    raise AssertionError(otherwise)
+
+
+def wait_until_working() -> None:
+    wait_until(is_working, "no worker does anything")
+
+
+def wait_until_idle() -> None:
+    wait_until(lambda: not is_working(), "the workers go on")
+
+
+READERS = {
+    **{name: lambda relation, name=name: getattr(relation, name)() for name in ("fetchall", "fetchone", "arrow", "df", "pl", "__repr__")},
+    "list": list,
+    "to_batches": lambda relation: list(relation.to_batches()),
+}
+
+
+@pytest.mark.parametrize("read", READERS)
 def test_ctrl_c_stops_the_query(con, endless, read):
     relation = con.sql(endless)
-    thread, sent = interrupt_after(0.3)
-    with pytest.raises(KeyboardInterrupt):
-        list(relation) if read == "list" else list(relation.to_batches()) if read == "to_batches" else getattr(relation, read)()
-    took = time.monotonic() - sent[0]
-    thread.join()
-    assert took < STOP_SECONDS_MAX
+    with ctrl_c():
+        READERS[read](relation)
     assert con.sql("SELECT 1").fetchall() == [(1,)], "the connection stays usable"
     wait_until_idle()
 
 
+def test_ctrl_c_is_prompt(con, endless):
+    best_s = STOP_SECONDS_MAX
+    for _ in range(5):
+        with ctrl_c(0.1) as seconds:
+            con.sql(endless).fetchall()
+        best_s = min(best_s, *seconds)
+    assert best_s < BEST_STOP_SECONDS_MAX
+
+
+@pytest.mark.parametrize("read", ["arrow", "fetchall", "to_batches"])
+def test_ctrl_c_stops_a_query_of_many_short_waits(con, read):
+    # A batch comes every few milliseconds: no single wait for one is long enough to look for signals in.
+    relation = con.sql("SELECT number FROM numbers(100000000000) WHERE number % 16 = 0")
+    with ctrl_c():
+        READERS[read](relation)
+    wait_until_idle()
+
+
 def test_ctrl_c_stops_a_statement_that_runs_at_once(con, endless):
-    thread, sent = interrupt_after(0.3)
-    with pytest.raises(KeyboardInterrupt):
+    with ctrl_c():
         con.sql(f"CREATE TABLE t AS {endless}")
-    assert time.monotonic() - sent[0] < STOP_SECONDS_MAX
-    thread.join()
     assert con.tables() == []
     wait_until_idle()
 
 
-@pytest.mark.xfail(strict=False, reason="the interrupt that the foreign reader swallows is reported as unraisable")
+# Where pyarrow can raise nothing when the interrupt comes to the interpreter, it is reported and its own error is raised.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_stops_a_foreign_reader(con, endless):
-    thread, sent = interrupt_after(0.3)
-    # pyarrow raises an error of its own; the interrupt is left for the interpreter, which raises it as soon as it can.
-    with pytest.raises((KeyboardInterrupt, Exception)):
+    with ctrl_c(ends_with=(KeyboardInterrupt, pyarrow.ArrowException, OSError)):
         try:
             pyarrow.table(con.sql(endless))
         finally:
-            took = time.monotonic() - sent[0]
-            time.sleep(0.01)
-    thread.join()
-    assert took < STOP_SECONDS_MAX
+            time.sleep(0.01)  # an interrupt that is still to come comes here
+    assert con.sql("SELECT 1").fetchall() == [(1,)]
     wait_until_idle()
 
 
-def cpu_seconds() -> float:
-    times = os.times()
-    return times.user + times.system
+def test_ctrl_c_while_another_thread_runs_the_query(con, endless):
+    relation = con.sql(endless)
+    thread = cancelled(relation.fetchall)
+    wait_until_working()
+    with ctrl_c():
+        relation.fetchone()  # waits for the other thread's fetchall
+    relation.close()
+    thread.join(STOP_SECONDS_MAX)
+    assert not thread.is_alive()
+    wait_until_idle()
 
 
-def wait_until_idle() -> None:
-    """Workers that have stopped use no processor time."""
-    for _ in range(20):
-        before = cpu_seconds()
-        time.sleep(0.1)
-        if cpu_seconds() - before < 0.03:
-            return
-    raise AssertionError("the workers go on")
+def cancelled(work: Callable[[], object]) -> threading.Thread:
+    """Runs `work` in a thread, where something else may stop it."""
+
+    def run() -> None:
+        with contextlib.suppress(grouse.CancelledError):
+            work()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("read", ["fetchall", "to_batches"])
+def test_close_stops_what_another_thread_waits_for(con, endless, read):
+    relation = con.sql(endless)
+    reader = relation if read == "fetchall" else relation.to_batches()
+    stopped: list[str] = []
+
+    def work() -> None:
+        try:
+            relation.fetchall() if reader is relation else next(reader)
+        except grouse.CancelledError as error:
+            stopped.append(str(error))
+            raise
+
+    thread = cancelled(work)
+    wait_until_working()
+    reader.close()
+    thread.join(STOP_SECONDS_MAX)
+    assert not thread.is_alive() and len(stopped) == 1
+    wait_until_idle()
 
 
 @pytest.mark.parametrize("how", ["rows", "batches", "cursor", "relation.close", "batches.close", "capsule"])
 def test_a_reader_that_goes_away_stops_the_query(con, how):
-    relation = con.sql("SELECT number FROM numbers(100000000000) WHERE number % 1000 = 0")
+    relation = con.sql(ONE_BATCH)
     if how == "rows":
         reader = iter(relation)
         next(reader)
-    elif how == "batches":
+    elif how in ("batches", "batches.close"):
         reader = relation.to_batches()
         next(reader)
-    elif how == "cursor":
+    elif how in ("cursor", "relation.close"):
         relation.fetchone()
         reader = relation
-    elif how == "relation.close":
-        relation.fetchone()
-        relation.close()
-        reader = None
-    elif how == "batches.close":
-        reader = relation.to_batches()
-        next(reader)
-        reader.close()
     else:
         reader = pyarrow.RecordBatchReader.from_stream(relation)
         reader.read_next_batch()
-    del reader, relation
-    gc.collect()
+    wait_until_working()
+    if how.endswith("close"):
+        reader.close()
+    else:
+        del reader, relation
+        gc.collect()
     wait_until_idle()
 
 
 def test_the_interpreter_lock_is_free_while_a_query_runs(con, endless):
     relation = con.sql(endless)
+    over = threading.Event()
     ticks = 0
-    thread, _ = interrupt_after(0.5)
 
-    def tick():
+    def tick() -> None:
         nonlocal ticks
-        until = time.monotonic() + 0.4
-        while time.monotonic() < until:
+        while not over.wait(0.001):
             ticks += 1
-            time.sleep(0.001)
 
     ticker = threading.Thread(target=tick)
     ticker.start()
-    with pytest.raises(KeyboardInterrupt):
-        relation.fetchall()
-    ticker.join()
-    thread.join()
-    assert ticks > 20
+    try:
+        with ctrl_c(0.5):
+            relation.fetchall()
+    finally:
+        over.set()
+        ticker.join()
+    assert ticks > 10, "the query had the interpreter to itself"
 
 
 def test_many_threads_on_one_connection(con):
@@ -190,10 +273,8 @@ def test_progress_is_called_and_can_stop_the_query(endless):
 
 
 def test_progress_line_goes_to_stderr_and_is_gone_at_the_end(endless, capsys):
-    thread, _ = interrupt_after(1.2)
-    with grouse.connect(threads=2, progress=True) as con, pytest.raises(KeyboardInterrupt):
+    with grouse.connect(threads=2, progress=True) as con, ctrl_c(1.2):
         con.sql(endless).fetchall()
-    thread.join()
     error = capsys.readouterr().err
     assert "rows" in error and error.endswith("\r\x1b[K")
     with pytest.raises(grouse.TypeError):
@@ -220,7 +301,7 @@ def test_a_forked_child(tmp_path):
         "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0\n"
         "assert relation.fetchall() == [(1,)]\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=CHILD_SECONDS_MAX)
 
 
 def test_exit_with_a_running_query(endless):
@@ -232,4 +313,4 @@ def test_exit_with_a_running_query(endless):
         "next(batches)\n"
         "time.sleep(0.3)\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=CHILD_SECONDS_MAX)

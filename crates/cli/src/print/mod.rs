@@ -25,7 +25,6 @@ use datafusion::parquet::errors::ParquetError;
 use crate::output::Output;
 
 pub use table::{Fit, seconds};
-pub use types::type_name;
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

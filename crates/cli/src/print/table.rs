@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
+use grouse::types::sql_name;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::cells::{Columns, Nested, on_one_line};
 use super::layout::{self, Layout, Wish};
-use super::types::{is_number, may_be_cut, type_name};
+use super::types::{is_number, may_be_cut};
 use super::{PrintError, ResultWriter};
 use crate::output::Output;
 
@@ -201,7 +202,7 @@ struct Column {
 impl Column {
     fn new(name: &str, data_type: &DataType, values: usize) -> Column {
         let name = on_one_line(name).into_owned();
-        let type_name = type_name(data_type);
+        let type_name = sql_name(data_type);
         let title = name.width().max(type_name.width());
         let side = if is_number(data_type) {
             Side::Right

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::support::{error, rows, run, sample, session};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
 use futures::{StreamExt, TryStreamExt};
@@ -158,6 +160,44 @@ fn parameters() {
         run_with("SELECT 1", Params::Positional(vec![five])),
         Err(Error::Invalid { .. })
     ));
+}
+
+/// The host takes a parameter without a type for NULL, of which there is no `||` and no sum.
+#[test]
+fn parameters_have_the_types_of_their_values() {
+    let session = session();
+    let answer = |sql: &str, values: Vec<ScalarValue>| {
+        session.handle().block_on(async {
+            let query = session.query_with(sql, Params::Positional(values)).await?;
+            let batches: Vec<RecordBatch> =
+                query.execute()?.try_collect().await.map_err(Error::from)?;
+            let text = array_value_to_string(batches[0].column(0), 0).unwrap();
+            Ok::<_, Error>((query.schema().field(0).name().clone(), text))
+        })
+    };
+    let named = |name: &str, value: &str| Ok::<_, Error>((name.to_string(), value.to_string()));
+    let (one, two) = (ScalarValue::from(1_i64), ScalarValue::from(2_i64));
+    let letters = vec![ScalarValue::from("a"), ScalarValue::from("b")];
+    assert_eq!(
+        answer("SELECT ? || ?", letters.clone()),
+        named("$1 || $2", "ab")
+    );
+    assert_eq!(
+        answer("SELECT (SELECT ? || ?) AS x", letters),
+        named("x", "ab")
+    );
+    assert_eq!(
+        answer("SELECT $1 << $2 AS x", vec![one, two.clone()]),
+        named("x", "4")
+    );
+    assert_eq!(
+        answer("SELECT sum(?) AS x", vec![two.clone()]),
+        named("x", "2")
+    );
+    assert_eq!(
+        answer("SELECT count(*) AS x FROM numbers(?)", vec![two]),
+        named("x", "2")
+    );
 }
 
 #[test]

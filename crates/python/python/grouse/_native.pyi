@@ -111,7 +111,7 @@ class Relation:
     def explain(self, *, analyze: bool = False) -> str:
         """The plan as text; with analyze=True the query runs and the plan tells what each operator did."""
     def close(self) -> None:
-        """Stops what the fetch methods run; further use raises grouse.InvalidError."""
+        """Stops what the fetch methods run, in any thread (grouse.CancelledError there); further use raises grouse.InvalidError."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
@@ -131,7 +131,7 @@ class Batches(Iterator[Any]):
     def __next__(self) -> pyarrow.RecordBatch | Batch: ...
     def __arrow_c_schema__(self) -> object: ...
     def close(self) -> None:
-        """Stops the query; there are no more batches."""
+        """Stops the query; there are no more batches. A thread that waits for one gets grouse.CancelledError."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
