@@ -21,7 +21,7 @@ use grouse_kernels::hash;
 use grouse_kernels::prefetch::prefetch;
 
 use super::layout::nulls_of;
-use super::slots::{AHEAD, Slots};
+use super::slots::{AHEAD, Slots, has_tag};
 use super::{ByteKeys, DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
 use crate::error::{Error, Result};
 
@@ -323,6 +323,22 @@ impl BytesTable {
         long_bytes(own, own_chunks) == long_bytes(other, other_buffers)
     }
 
+    /// A long string, a new one, or one whose first slot another string holds.
+    #[inline(never)]
+    fn search(&mut self, key: u128, hash: u64, buffers: &[Buffer]) -> Result<GroupId> {
+        let (views, chunks) = (&self.views, self.arena.chunks());
+        let same = |group: GroupId| Self::is_same(views[group.0 as usize], chunks, key, buffers);
+        if let Some(group) = self.slots.find_or_insert(hash, same) {
+            return Ok(group);
+        }
+        self.views.push(if key as u32 as usize <= INLINE_BYTES_MAX {
+            key
+        } else {
+            self.arena.keep(long_bytes(key, buffers))?
+        });
+        Ok(GroupId(self.views.len() as u32 - 1))
+    }
+
     /// Asks for the slot and the view of rows to come.
     #[inline(always)]
     fn fetch(&self, hashes: &[u64], row: usize) {
@@ -330,7 +346,7 @@ impl BytesTable {
             self.slots.fetch(hash);
         }
         if let Some(&hash) = hashes.get(row + AHEAD) {
-            prefetch(&self.views, self.slots.likely(hash));
+            prefetch(&self.views, self.slots.first(hash) as u32 as usize);
         }
     }
 }
@@ -353,19 +369,15 @@ impl KeyTable for BytesTable {
             if far {
                 self.fetch(hashes, row);
             }
-            let (key, views, chunks) = (rows[row], &self.views, self.arena.chunks());
-            let same =
-                |group: GroupId| Self::is_same(views[group.0 as usize], chunks, key, buffers);
-            *group = match self.slots.find_or_insert(hashes[row], same) {
-                Some(group) => group,
-                None => {
-                    self.views.push(if key as u32 as usize <= INLINE_BYTES_MAX {
-                        key
-                    } else {
-                        self.arena.keep(long_bytes(key, buffers))?
-                    });
-                    GroupId(self.views.len() as u32 - 1)
-                }
+            let (key, hash) = (rows[row], hashes[row]);
+            let slot = self.slots.first(hash);
+            let is_known = has_tag(slot, hash)
+                && key as u32 as usize <= INLINE_BYTES_MAX
+                && self.views[slot as u32 as usize] == key;
+            *group = if is_known {
+                GroupId(slot as u32)
+            } else {
+                self.search(key, hash, buffers)?
             };
         }
         Ok(())

@@ -8,7 +8,8 @@
 
 use grouse_kernels::prefetch::prefetch;
 
-use super::slots::{AHEAD, EMPTY, NEAR_BYTES, SLOTS_MIN, grown, tag};
+use super::slots::{AHEAD, EMPTY, NEAR_BYTES, SLOTS_MIN, grown, has_tag, tag};
+use super::wide::is_equal;
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
 use crate::error::Result;
 
@@ -27,6 +28,13 @@ pub struct InlineTable<const N: usize> {
     keys: Vec<[u64; N]>,
     hashes: Vec<u64>,
     collisions: u64,
+}
+
+impl<const N: usize> Slot<N> {
+    #[inline(always)]
+    fn holds(&self, key: &[u64; N], hash: u64) -> bool {
+        is_equal(&self.key, key) && has_tag(self.tagged, hash)
+    }
 }
 
 impl<const N: usize> Default for InlineTable<N> {
@@ -48,12 +56,21 @@ impl<const N: usize> InlineTable<N> {
 
     #[inline(always)]
     fn find_or_insert(&mut self, key: &[u64; N], hash: u64) -> GroupId {
+        let slot = &self.slots[hash as usize & (self.slots.len() - 1)];
+        if slot.holds(key, hash) {
+            return GroupId(slot.tagged as u32);
+        }
+        self.search(key, hash)
+    }
+
+    /// Behind a first slot that another key may hold. Not inlined: the loop over rows is short.
+    #[inline(never)]
+    fn search(&mut self, key: &[u64; N], hash: u64) -> GroupId {
         let mask = self.slots.len() - 1;
-        let tag = tag(hash);
         let mut at = hash as usize & mask;
         loop {
             let slot = &self.slots[at];
-            if slot.key == *key && (slot.tagged ^ tag) >> 32 == 0 {
+            if slot.holds(key, hash) {
                 return GroupId(slot.tagged as u32);
             }
             if slot.tagged == EMPTY {
@@ -73,8 +90,8 @@ impl<const N: usize> InlineTable<N> {
         };
         self.keys.push(*key);
         self.hashes.push(hash);
-        if self.keys.len() * 2 > self.slots.len() {
-            self.grow(grown(self.slots.len()));
+        if let Some(slots) = grown(self.slots.len(), self.keys.len()) {
+            self.grow(slots);
         }
         GroupId(group as u32)
     }

@@ -48,12 +48,27 @@ pub fn tag(hash: u64) -> u64 {
     (hash << 8) & TAG_BITS
 }
 
-/// How many slots follow on `slots`: small tables take two steps at once.
-pub(super) fn grown(slots: usize) -> usize {
-    slots * if slots < 1 << 14 { 4 } else { 2 }
+/// True if a slot keeps the tag of `hash`; an empty one keeps none.
+#[inline(always)]
+pub(super) fn has_tag(slot: u64, hash: u64) -> bool {
+    (slot ^ tag(hash)) >> 32 == 0
+}
+
+/// How many slots a table of `groups` groups has that so far had `slots`. Small tables are kept
+/// sparse: a slot taken by another key costs a branch that is not foreseen.
+#[inline(always)]
+pub(super) fn grown(slots: usize, groups: usize) -> Option<usize> {
+    let (room, step) = if slots < 1 << 11 { (8, 4) } else { (2, 2) };
+    (groups * room > slots).then_some(slots * step)
 }
 
 impl Slots {
+    /// The slot that a hash looks at first.
+    #[inline(always)]
+    pub fn first(&self, hash: u64) -> u64 {
+        self.slots[hash as usize & (self.slots.len() - 1)]
+    }
+
     /// The group of a key: `same(g)` says whether group `g` has it. `None`: the key is the new
     /// group `len() - 1`, and the caller keeps it.
     #[inline(always)]
@@ -63,7 +78,6 @@ impl Slots {
         mut same: impl FnMut(GroupId) -> bool,
     ) -> Option<GroupId> {
         let mask = self.slots.len() - 1;
-        let tag = tag(hash);
         let mut at = hash as usize & mask;
         loop {
             let slot = self.slots[at];
@@ -71,7 +85,7 @@ impl Slots {
                 self.insert(at, hash);
                 return None;
             }
-            if slot & TAG_BITS == tag {
+            if has_tag(slot, hash) {
                 let group = GroupId(slot as u32);
                 if same(group) {
                     return Some(group);
@@ -86,8 +100,8 @@ impl Slots {
     fn insert(&mut self, at: usize, hash: u64) {
         self.slots[at] = tag(hash) | self.hashes.len() as u64;
         self.hashes.push(hash);
-        if self.hashes.len() * 2 > self.slots.len() {
-            self.grow(grown(self.slots.len()));
+        if let Some(slots) = grown(self.slots.len(), self.hashes.len()) {
+            self.grow(slots);
         }
     }
 
@@ -123,12 +137,6 @@ impl Slots {
     #[inline(always)]
     pub fn fetch(&self, hash: u64) {
         prefetch(&self.slots, hash as usize & (self.slots.len() - 1));
-    }
-
-    /// The group that a hash most likely has, to ask for its key.
-    #[inline(always)]
-    pub fn likely(&self, hash: u64) -> usize {
-        self.slots[hash as usize & (self.slots.len() - 1)] as u32 as usize
     }
 
     /// Number of groups.

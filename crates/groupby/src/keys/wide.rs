@@ -10,7 +10,7 @@ use arrow::buffer::Buffer;
 use grouse_kernels::prefetch::prefetch;
 
 use super::bytes::{Arena, INLINE_BYTES_MAX, long_bytes};
-use super::slots::{AHEAD, Slots};
+use super::slots::{AHEAD, Slots, has_tag};
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
 use crate::error::Result;
 
@@ -63,23 +63,34 @@ impl<const N: usize> WideTable<N> {
         }
     }
 
+    /// Keys of which no string is long: equal keys have equal words.
     fn assign_words(&mut self, rows: &[[u64; N]], hashes: &[u64], out: &mut [GroupId]) {
         let far = self.slots.is_far();
         for (row, group) in out.iter_mut().enumerate() {
             if far {
                 self.fetch(hashes, row);
             }
-            let (key, keys) = (&rows[row], &self.keys);
-            let found = self
-                .slots
-                .find_or_insert(hashes[row], |group| is_equal(&keys[group.0 as usize], key));
-            *group = found.unwrap_or_else(|| {
-                self.keys.push(*key);
-                GroupId(self.keys.len() as u32 - 1)
-            });
+            let (key, hash) = (&rows[row], hashes[row]);
+            let slot = self.slots.first(hash);
+            *group = if has_tag(slot, hash) && is_equal(&self.keys[slot as u32 as usize], key) {
+                GroupId(slot as u32)
+            } else {
+                self.search_words(key, hash)
+            };
         }
     }
 
+    #[inline(never)]
+    fn search_words(&mut self, key: &[u64; N], hash: u64) -> GroupId {
+        let keys = &self.keys;
+        let same = |group: GroupId| is_equal(&keys[group.0 as usize], key);
+        self.slots.find_or_insert(hash, same).unwrap_or_else(|| {
+            self.keys.push(*key);
+            GroupId(self.keys.len() as u32 - 1)
+        })
+    }
+
+    /// Keys of which some string is long.
     fn assign_views(
         &mut self,
         rows: &[[u64; N]],
@@ -92,13 +103,11 @@ impl<const N: usize> WideTable<N> {
             if far {
                 self.fetch(hashes, row);
             }
-            let (key, keys) = (&rows[row], &self.keys);
+            let (key, keys, hash) = (&rows[row], &self.keys, hashes[row]);
             let (views, chunks) = (&self.views, self.arena.chunks());
-            let same = |group: GroupId| {
-                let own = &keys[group.0 as usize];
-                is_equal(own, key) || is_same(own, chunks, key, buffers, views)
-            };
-            *group = match self.slots.find_or_insert(hashes[row], same) {
+            let same =
+                |group: GroupId| is_same(&keys[group.0 as usize], chunks, key, buffers, views);
+            *group = match self.slots.find_or_insert(hash, same) {
                 Some(group) => group,
                 None => {
                     let mut own = *key;
@@ -124,7 +133,7 @@ impl<const N: usize> WideTable<N> {
             self.slots.fetch(hash);
         }
         if let Some(&hash) = hashes.get(row + AHEAD) {
-            prefetch(&self.keys, self.slots.likely(hash));
+            prefetch(&self.keys, self.slots.first(hash) as u32 as usize);
         }
     }
 }
@@ -139,8 +148,8 @@ pub(crate) fn is_equal<const N: usize>(one: &[u64; N], other: &[u64; N]) -> bool
     difference == 0
 }
 
-/// Compares two keys that differ in some word: they are equal if they differ only in where their
-/// long strings lie.
+/// Compares two keys wherever their long strings lie; equal places mean nothing, they are places
+/// in different buffers.
 #[inline]
 fn is_same<const N: usize>(
     own: &[u64; N],
@@ -208,7 +217,7 @@ where
         let start = groups.len();
         groups.resize(start + rows.len(), GroupId(0));
         let out = &mut groups[start..];
-        if self.views.is_empty() {
+        if buffers.is_empty() {
             self.assign_words(rows, hashes, out);
             Ok(())
         } else {
@@ -245,5 +254,42 @@ where
             keys: <[u64; N]>::encoded(keys, buffers),
             hashes: self.slots.drain(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, StringViewArray};
+    use arrow::datatypes::{DataType, Field};
+
+    use crate::keys::{GroupId, KeyLayout};
+    use crate::spec::TableKind;
+
+    /// Strings of one length and prefix at the same places of different buffers.
+    #[test]
+    fn long_strings_are_told_apart_by_their_bytes() {
+        let fields = [
+            Arc::new(Field::new("s", DataType::Utf8View, true)),
+            Arc::new(Field::new("n", DataType::Int64, true)),
+        ];
+        let layout = KeyLayout::new(&fields, TableKind::Auto).unwrap();
+        assert_eq!(layout.kind(), "packed");
+        let mut table = layout.table();
+        let mut hashes = Vec::new();
+        let mut groups = Vec::new();
+        for end in ["one", "two", "one"] {
+            let texts = [format!("the same beginning {end}"), "short".to_string()];
+            let columns: [ArrayRef; 2] = [
+                Arc::new(StringViewArray::from_iter_values(texts)),
+                Arc::new(Int64Array::from(vec![1, 1])),
+            ];
+            let keys = layout.encode(&columns, 2, &mut hashes).unwrap();
+            // As if their hashes were the same: only the bytes are left.
+            hashes.fill(7);
+            table.assign(keys.all(), &hashes, &mut groups).unwrap();
+        }
+        assert_eq!(groups, [0, 1, 2, 1, 0, 1].map(GroupId));
     }
 }
