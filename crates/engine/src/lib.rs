@@ -9,6 +9,7 @@ pub mod memory;
 pub mod host;
 pub mod session;
 pub mod statement;
+mod spelling;
 pub mod scan;
 pub mod functions;
 pub mod rewrite;

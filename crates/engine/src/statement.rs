@@ -278,7 +278,11 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     }
 }
 
-fn visit(statement: &mut HostStatement, visitor: &mut Preparation) -> ControlFlow<Error> {
+/// Visits all of a statement but for what the host keeps to itself.
+pub(crate) fn visit<V: VisitorMut>(
+    statement: &mut HostStatement,
+    visitor: &mut V,
+) -> ControlFlow<V::Break> {
     match statement {
         HostStatement::Statement(statement) => statement.visit(visitor),
         HostStatement::Explain(explain) => visit(&mut explain.statement, visitor),

@@ -6,7 +6,7 @@
 //! Not here: names that are near a misspelt one; the session adds them where it knows more candidates.
 
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{DataFusionError, Diagnostic, SchemaError};
+use datafusion::common::{DataFusionError, SchemaError, Span};
 use datafusion::parquet::errors::ParquetError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
@@ -32,7 +32,7 @@ fn classify(error: &DataFusionError, position: Option<Position>) -> Error {
         DataFusionError::Context(_, inner) => classify(inner, position),
         DataFusionError::Shared(inner) => classify(inner, position),
         DataFusionError::Diagnostic(diagnostic, inner) => {
-            classify(inner, position_of(diagnostic).or(position))
+            classify(inner, diagnostic.span.map(self::position).or(position))
         }
         DataFusionError::Collection(errors) => match errors.first() {
             Some(first) => classify(first, position),
@@ -97,11 +97,12 @@ fn classify_foreign(
     }
 }
 
-fn position_of(diagnostic: &Diagnostic) -> Option<Position> {
-    diagnostic.span.map(|span| Position {
+/// Where a span of the host begins.
+pub(crate) fn position(span: Span) -> Position {
+    Position {
         line: span.start.line,
         column: span.start.column,
-    })
+    }
 }
 
 /// The parser writes the position at the end of its text: `… at Line: 1, Column: 8`.
@@ -146,14 +147,7 @@ fn classify_schema(error: &SchemaError, position: Option<Position>) -> Error {
             field,
             valid_fields,
         } => {
-            let position = field
-                .spans()
-                .first()
-                .map(|span| Position {
-                    line: span.start.line,
-                    column: span.start.column,
-                })
-                .or(position);
+            let position = field.spans().first().map(self::position).or(position);
             let names: Vec<&str> = valid_fields
                 .iter()
                 .map(|column| column.name.as_str())
