@@ -92,6 +92,7 @@ impl Session {
         let state = SessionStateBuilder::new()
             .with_config(host::session_config(&options)?)
             .with_runtime_env(Arc::new(runtime))
+            .with_expr_planners(rewrite::expr_planners())
             .with_default_features()
             .with_optimizer_rules(rewrite::optimizer_rules())
             .with_physical_optimizer_rules(physical_optimizer_rules()?)

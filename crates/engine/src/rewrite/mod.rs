@@ -1,11 +1,13 @@
 //! Mends of the host: plans it gets wrong, and SQL it does not plan.
 //!
-//! In: a parsed statement ([`composite_groups`]), the host's lists of rules ([`optimizer_rules`], [`physical_rules`]).
-//! Out: the statement in a form the host plans; the lists with the rules that go wrong held back where they do.
+//! In: a parsed statement ([`composite_groups`]), the host's planners of expressions and its lists of rules.
+//! Out: the statement in a form the host plans; planners of ours before the host's; the lists with the rules that go wrong
+//! held back where they do.
 //! Invariant: a mend changes no plan that the host gets right, and goes when the host's own tests cover its case.
 //! Not here: our operator's rule; functions whose host version is wrong (functions/).
 
 mod composite_groups;
+mod unsigned_literals;
 mod having;
 mod single_distinct;
 mod grouping_sets;
@@ -13,10 +15,16 @@ mod repeated_order;
 
 use std::sync::Arc;
 
+use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
 pub use composite_groups::composite_groups;
+
+/// Planners that see an expression before the host's do.
+pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
+    vec![Arc::new(unsigned_literals::UnsignedLiterals)]
+}
 
 /// The host's logical rules with ours in place.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
