@@ -244,10 +244,7 @@ fn quoted_after(text: &str, start: &str) -> Option<String> {
 fn classify_arrow(error: &ArrowError, position: Option<Position>) -> Error {
     match error {
         ArrowError::DivideByZero => Error::DivideByZero,
-        ArrowError::ArithmeticOverflow(text) => Error::Overflow {
-            aggregate: "arithmetic".to_string(),
-            message: tidy(text),
-        },
+        ArrowError::ArithmeticOverflow(text) => arithmetic_overflow(text),
         ArrowError::ExternalError(inner) => classify_foreign(inner.as_ref(), position),
         ArrowError::CastError(text) => Error::Type {
             message: tidy(text),
@@ -272,6 +269,19 @@ fn classify_arrow(error: &ArrowError, position: Option<Position>) -> Error {
             classify_execution(text)
         }
         other => Error::Execution(tidy(&other.to_string())),
+    }
+}
+
+fn arithmetic_overflow(text: &str) -> Error {
+    let message = match text.strip_prefix("Overflow happened on: ") {
+        Some(operation) => format!(
+            "{operation} does not fit its type; cast an operand to a wider one, e.g. CAST(x AS DECIMAL(38, 0))"
+        ),
+        None => tidy(text),
+    };
+    Error::Overflow {
+        aggregate: "arithmetic".to_string(),
+        message,
     }
 }
 

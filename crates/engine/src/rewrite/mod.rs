@@ -12,6 +12,9 @@ mod having;
 mod single_distinct;
 mod grouping_sets;
 mod repeated_order;
+mod constants;
+mod checked;
+mod checked_plan;
 
 use std::sync::Arc;
 
@@ -36,6 +39,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 
 fn mended(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
     match rule.name() {
+        "simplify_expressions" => Arc::new(constants::CheckConstants::new(rule)),
         "push_down_filter" => Arc::new(having::KeepHavingAbove::new(rule)),
         "single_distinct_aggregation_to_group_by" => {
             Arc::new(single_distinct::KeepExactSums::new(rule))
@@ -54,5 +58,6 @@ pub fn physical_rules(
     let rule: Arc<dyn PhysicalOptimizerRule + Send + Sync> =
         Arc::new(grouping_sets::ForgetEquivalences);
     rules.insert(before.unwrap_or(0), rule);
+    rules.insert(0, Arc::new(checked_plan::CheckArithmetic));
     rules
 }
