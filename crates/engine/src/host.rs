@@ -29,7 +29,7 @@ pub const HOST_OPTIONS: &[HostOption] = &[
     (
         "datafusion.sql_parser.collect_spans",
         "true",
-        "errors about columns say where in the text",
+        "errors about columns say where in the text, and spelling.rs finds the identifier there",
     ),
     (
         "datafusion.execution.listing_table_ignore_subdirectory",

@@ -10,6 +10,7 @@ pub mod host;
 pub mod session;
 pub mod statement;
 mod params;
+mod spelling;
 pub mod scan;
 pub mod functions;
 pub mod rewrite;

@@ -11,13 +11,14 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
-use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use datafusion::logical_expr::{LogicalPlan, Statement as HostStatement};
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::sql::parser::Statement as HostStatement;
 use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
@@ -37,6 +38,7 @@ use crate::scan::files::FileTables;
 use crate::scan::location::is_location;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
+use crate::spelling;
 use crate::statement::{self, HostRequest, Request, Statement};
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
@@ -78,6 +80,7 @@ impl Session {
         let state = SessionStateBuilder::new()
             .with_config(host::session_config(&options)?)
             .with_runtime_env(Arc::new(runtime))
+            .with_expr_planners(rewrite::expr_planners())
             .with_default_features()
             .with_optimizer_rules(rewrite::optimizer_rules())
             .with_physical_optimizer_rules(physical_optimizer_rules()?)
@@ -156,10 +159,13 @@ impl Session {
         Ok(())
     }
 
-    /// Removes a table; it is no error if there is none.
+    /// Removes the table of exactly this name; it is no error if there is none.
     pub fn deregister(&self, name: &str) -> Result<()> {
-        self.context()
-            .deregister_table(TableReference::bare(name))?;
+        // The catalog alone would take the only name in another case for it, as DROP TABLE does.
+        if self.tables().iter().any(|table| table == name) {
+            self.context()
+                .deregister_table(TableReference::bare(name))?;
+        }
         Ok(())
     }
 
@@ -218,10 +224,10 @@ impl Session {
         }
         let (mut state, mut statement) = (self.context().state(), request.statement);
         params::bind(&mut statement, &params, &mut state)?;
-        let plan = state.statement_to_plan(statement).await?;
+        let plan = self.resolve(&state, statement).await?;
         let plan = params::resolve(plan, params)?;
         let option = match &plan {
-            LogicalPlan::Statement(HostStatement::SetVariable(set)) => Some(set.variable.clone()),
+            LogicalPlan::Statement(PlanStatement::SetVariable(set)) => Some(set.variable.clone()),
             _ => None,
         };
         let frame = self.context().execute_logical_plan(plan).await;
@@ -229,6 +235,45 @@ impl Session {
         let context = Arc::new(frame.task_ctx());
         let plan = frame.create_physical_plan().await?;
         Ok(Query::new(plan, context, self.workers()))
+    }
+
+    /// The host's plan. Where it misses a column that is only written in another case, it is asked again.
+    async fn resolve(
+        &self,
+        state: &SessionState,
+        mut statement: HostStatement,
+    ) -> Result<LogicalPlan> {
+        let mut columns: Option<Vec<String>> = None;
+        loop {
+            let error = match state.statement_to_plan(statement.clone()).await {
+                Ok(plan) => return Ok(plan),
+                Err(error) => error,
+            };
+            let unknown = spelling::unknown_columns(&error);
+            if columns.is_none() && !unknown.is_empty() {
+                columns = Some(self.columns_of(state, &statement).await);
+            }
+            let columns = columns.as_deref().unwrap_or_default();
+            if !spelling::respell(&mut statement, &unknown, columns) {
+                return Err(error.into());
+            }
+        }
+    }
+
+    /// Names of the columns of all tables that a statement names.
+    async fn columns_of(&self, state: &SessionState, statement: &HostStatement) -> Vec<String> {
+        let mut columns = Vec::new();
+        for table in state
+            .resolve_table_references(statement)
+            .unwrap_or_default()
+        {
+            // A table that is missing is the host's error to tell.
+            if let Ok(table) = self.context().table_provider(table).await {
+                let schema = table.schema();
+                columns.extend(schema.fields().iter().map(|field| field.name().clone()));
+            }
+        }
+        columns
     }
 
     fn workers(&self) -> Arc<Workers> {

@@ -278,7 +278,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     }
 }
 
-/// Walks through all SQL of a statement.
+/// Visits all of a statement but for what the host keeps to itself.
 pub(crate) fn visit<V: VisitorMut>(
     statement: &mut HostStatement,
     visitor: &mut V,

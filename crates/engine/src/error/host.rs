@@ -6,7 +6,7 @@
 //! Not here: names that are near a misspelt one; the session adds them where it knows more candidates.
 
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{DataFusionError, Diagnostic, SchemaError};
+use datafusion::common::{DataFusionError, SchemaError, Span};
 use datafusion::parquet::errors::ParquetError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
@@ -32,7 +32,7 @@ fn classify(error: &DataFusionError, position: Option<Position>) -> Error {
         DataFusionError::Context(_, inner) => classify(inner, position),
         DataFusionError::Shared(inner) => classify(inner, position),
         DataFusionError::Diagnostic(diagnostic, inner) => {
-            classify(inner, position_of(diagnostic).or(position))
+            classify(inner, diagnostic.span.map(self::position).or(position))
         }
         DataFusionError::Collection(errors) => match errors.first() {
             Some(first) => classify(first, position),
@@ -97,11 +97,12 @@ fn classify_foreign(
     }
 }
 
-fn position_of(diagnostic: &Diagnostic) -> Option<Position> {
-    diagnostic.span.map(|span| Position {
+/// Where a span of the host begins.
+pub(crate) fn position(span: Span) -> Position {
+    Position {
         line: span.start.line,
         column: span.start.column,
-    })
+    }
 }
 
 /// The parser writes the position at the end of its text: `… at Line: 1, Column: 8`.
@@ -146,14 +147,7 @@ fn classify_schema(error: &SchemaError, position: Option<Position>) -> Error {
             field,
             valid_fields,
         } => {
-            let position = field
-                .spans()
-                .first()
-                .map(|span| Position {
-                    line: span.start.line,
-                    column: span.start.column,
-                })
-                .or(position);
+            let position = field.spans().first().map(self::position).or(position);
             let names: Vec<&str> = valid_fields
                 .iter()
                 .map(|column| column.name.as_str())
@@ -250,10 +244,7 @@ fn quoted_after(text: &str, start: &str) -> Option<String> {
 fn classify_arrow(error: &ArrowError, position: Option<Position>) -> Error {
     match error {
         ArrowError::DivideByZero => Error::DivideByZero,
-        ArrowError::ArithmeticOverflow(text) => Error::Overflow {
-            aggregate: "arithmetic".to_string(),
-            message: tidy(text),
-        },
+        ArrowError::ArithmeticOverflow(text) => arithmetic_overflow(text),
         ArrowError::ExternalError(inner) => classify_foreign(inner.as_ref(), position),
         ArrowError::CastError(text) => Error::Type {
             message: tidy(text),
@@ -278,6 +269,19 @@ fn classify_arrow(error: &ArrowError, position: Option<Position>) -> Error {
             classify_execution(text)
         }
         other => Error::Execution(tidy(&other.to_string())),
+    }
+}
+
+fn arithmetic_overflow(text: &str) -> Error {
+    let message = match text.strip_prefix("Overflow happened on: ") {
+        Some(operation) => format!(
+            "{operation} does not fit its type; cast an operand to a wider one, e.g. CAST(x AS DECIMAL(38, 0))"
+        ),
+        None => tidy(text),
+    };
+    Error::Overflow {
+        aggregate: "arithmetic".to_string(),
+        message,
     }
 }
 

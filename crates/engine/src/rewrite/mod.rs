@@ -1,22 +1,33 @@
 //! Mends of the host: plans it gets wrong, and SQL it does not plan.
 //!
-//! In: a parsed statement ([`composite_groups`]), the host's lists of rules ([`optimizer_rules`], [`physical_rules`]).
-//! Out: the statement in a form the host plans; the lists with the rules that go wrong held back where they do.
+//! In: a parsed statement ([`composite_groups`]), the host's planners of expressions and its lists of rules.
+//! Out: the statement in a form the host plans; planners of ours before the host's; the lists with the rules that go wrong
+//! held back where they do.
 //! Invariant: a mend changes no plan that the host gets right, and goes when the host's own tests cover its case.
 //! Not here: our operator's rule; functions whose host version is wrong (functions/).
 
 mod composite_groups;
+mod unsigned_literals;
 mod having;
 mod single_distinct;
 mod grouping_sets;
 mod repeated_order;
+mod constants;
+mod checked;
+mod checked_plan;
 
 use std::sync::Arc;
 
+use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
 pub use composite_groups::composite_groups;
+
+/// Planners that see an expression before the host's do.
+pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
+    vec![Arc::new(unsigned_literals::UnsignedLiterals)]
+}
 
 /// The host's logical rules with ours in place.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
@@ -28,6 +39,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 
 fn mended(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
     match rule.name() {
+        "simplify_expressions" => Arc::new(constants::CheckConstants::new(rule)),
         "push_down_filter" => Arc::new(having::KeepHavingAbove::new(rule)),
         "single_distinct_aggregation_to_group_by" => {
             Arc::new(single_distinct::KeepExactSums::new(rule))
@@ -46,5 +58,6 @@ pub fn physical_rules(
     let rule: Arc<dyn PhysicalOptimizerRule + Send + Sync> =
         Arc::new(grouping_sets::ForgetEquivalences);
     rules.insert(before.unwrap_or(0), rule);
+    rules.insert(0, Arc::new(checked_plan::CheckArithmetic));
     rules
 }

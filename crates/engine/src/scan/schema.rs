@@ -1,7 +1,9 @@
 //! The default schema: the statement's own tables first, then registered ones, then files by name.
 //!
 //! In: a table name of a query. Out: its table.
-//! Invariant: a registered table hides a file of the same name; a statement's own tables are seen by no other statement.
+//! Invariant: a registered table hides a file of the same name; a statement's own tables are seen by no other statement;
+//! the exact name comes before the only one that differs in case; a statement finds each file once, however often it is
+//! planned.
 //! Not here: what is a file and how it is read (files.rs).
 
 use std::collections::HashMap;
@@ -10,26 +12,41 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, TableProvider};
 use datafusion::common::Result;
+use parking_lot::Mutex;
 
 use super::files::FileTables;
+use crate::spelling::only_other_case;
 
 /// Tables by name.
 pub type Tables = HashMap<String, Arc<dyn TableProvider>>;
 
+/// What one statement sees besides the session's tables.
+struct Scope {
+    own: Arc<Tables>,
+    files: Mutex<Tables>,
+}
+
 tokio::task_local! {
-    /// The tables of the statement that this task plans.
-    static OWN: Arc<Tables>;
+    /// The scope of the statement that this task plans.
+    static SCOPE: Scope;
 }
 
 /// Runs `planning` with tables that only it sees.
 pub(crate) async fn with_own_tables<F: Future>(tables: Arc<Tables>, planning: F) -> F::Output {
-    OWN.scope(tables, planning).await
+    let scope = Scope {
+        own: tables,
+        files: Mutex::default(),
+    };
+    SCOPE.scope(scope, planning).await
+}
+
+/// Looks at the statement's scope; nothing to see outside of one.
+fn in_scope<T>(look: impl FnOnce(&Scope) -> Option<T>) -> Option<T> {
+    SCOPE.try_with(look).ok().flatten()
 }
 
 fn own_table(name: &str) -> Option<Arc<dyn TableProvider>> {
-    OWN.try_with(|tables| tables.get(name).cloned())
-        .ok()
-        .flatten()
+    in_scope(|scope| scope.own.get(name).cloned())
 }
 
 /// The host's in-memory schema with the file system behind it.
@@ -46,6 +63,36 @@ impl FileSchema {
             files,
         }
     }
+
+    /// The table of exactly this name.
+    async fn exact(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        match own_table(name) {
+            Some(table) => Ok(Some(table)),
+            None => self.tables.table(name).await,
+        }
+    }
+
+    /// The only name among the statement's own and the registered tables that differs from `name` in nothing but case.
+    fn other_case(&self, name: &str) -> Option<String> {
+        let own = in_scope(|scope| Some(scope.own.keys().cloned().collect::<Vec<_>>()));
+        let mut names = self.tables.table_names();
+        names.extend(own.unwrap_or_default());
+        only_other_case(name, names.iter().map(String::as_str)).map(str::to_string)
+    }
+
+    async fn file(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(found) = in_scope(|scope| scope.files.lock().get(name).cloned()) {
+            return Ok(Some(found));
+        }
+        let table = self.files.table(name).await?;
+        if let Some(table) = &table {
+            in_scope(|scope| {
+                let mut files = scope.files.lock();
+                files.insert(name.to_string(), Arc::clone(table))
+            });
+        }
+        Ok(table)
+    }
 }
 
 #[async_trait]
@@ -55,12 +102,12 @@ impl SchemaProvider for FileSchema {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        if let Some(table) = own_table(name) {
+        if let Some(table) = self.exact(name).await? {
             return Ok(Some(table));
         }
-        match self.tables.table(name).await? {
-            Some(table) => Ok(Some(table)),
-            None => Ok(self.files.table(name).await?),
+        match self.other_case(name) {
+            Some(other) => self.exact(&other).await,
+            None => self.file(name).await,
         }
     }
 
@@ -73,10 +120,15 @@ impl SchemaProvider for FileSchema {
     }
 
     fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        self.tables.deregister_table(name)
+        match self.other_case(name) {
+            Some(other) => self.tables.deregister_table(&other),
+            None => self.tables.deregister_table(name),
+        }
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        own_table(name).is_some() || self.tables.table_exist(name)
+        own_table(name).is_some()
+            || self.tables.table_exist(name)
+            || self.other_case(name).is_some()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::support::{error, run, sample, session};
+use crate::support::{error, rows, run, sample, session};
 use datafusion::datasource::MemTable;
 use grouse::{Error, Position, Session};
 
@@ -125,6 +125,9 @@ fn kinds() {
         ("SELECT 9223372036854775807 + id FROM people", |e| {
             matches!(e, Error::Overflow { .. })
         }),
+        ("SELECT 9223372036854775807 + 1", |e| {
+            matches!(e, Error::Overflow { .. })
+        }),
         ("SELECT id AS a FROM people WHERE sum(id) > 1", |e| {
             matches!(e, Error::Planning { .. })
         }),
@@ -141,6 +144,71 @@ fn kinds() {
         ] {
             assert!(!text.contains(inner), "{sql}: {text}");
         }
+    }
+}
+
+#[test]
+fn arithmetic_that_overflows_is_an_error_wherever_it_stands() {
+    let session = with_table();
+    for sql in [
+        "SELECT id * 9223372036854775807 FROM people",
+        "SELECT -9223372036854775807 - id FROM people",
+        "SELECT -x FROM (VALUES (-9223372036854775808)) AS t(x)",
+        "SELECT 1 - number FROM numbers(3)",
+        "SELECT count(*) FROM people WHERE id * 9223372036854775807 > 0",
+        "SELECT id * 9223372036854775807, count(*) FROM people GROUP BY 1",
+        "SELECT name, max(id * 9223372036854775807) FROM people GROUP BY name",
+        "SELECT count(*) FILTER (WHERE id * 9223372036854775807 > 0) FROM people",
+        "SELECT name FROM people ORDER BY id * 9223372036854775807",
+        "SELECT count(*) FROM people a JOIN people b ON a.id * 9223372036854775807 > b.id",
+        "SELECT count(*) FROM people a JOIN people b \
+         ON a.name = b.name AND a.id * 9223372036854775807 + b.id > 0",
+        "SELECT 2 * (9223372036854775807 - 1)",
+        "SELECT abs(-9223372036854775807) + 2",
+        "SELECT id FROM people WHERE id < 9223372036854775807 + 1",
+        "WITH m AS (SELECT 9223372036854775807 AS x) SELECT x + 1 FROM m",
+    ] {
+        match error(&session, sql) {
+            Error::Overflow { aggregate, message } => {
+                assert_eq!(aggregate, "arithmetic", "{sql}");
+                assert!(
+                    message.contains("does not fit its type"),
+                    "{sql}: {message}"
+                );
+            }
+            other => panic!("{sql}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn arithmetic_that_fits_has_its_value() {
+    let session = with_table();
+    let cases: &[(&str, &[&str])] = &[
+        (
+            "SELECT sum(id + 1), max(-id), min(id * id), sum(id - 2) FROM people",
+            &["9|-1|1|0"],
+        ),
+        (
+            "SELECT id % 2 * 10 - 5 AS k, count(*) FROM people WHERE id * 2 > 2 GROUP BY k ORDER BY k",
+            &["-5|1", "5|1"],
+        ),
+        (
+            "SELECT 9223372036854775804 + id FROM people ORDER BY -id LIMIT 1",
+            &["9223372036854775807"],
+        ),
+        ("SELECT 9223372036854775806 + 1", &["9223372036854775807"]),
+        (
+            "SELECT CASE WHEN false THEN 9223372036854775807 + 1 ELSE 0 END",
+            &["0"],
+        ),
+        (
+            "SELECT 18446744073709551614 + number FROM numbers(2) ORDER BY 1",
+            &["18446744073709551614", "18446744073709551615"],
+        ),
+    ];
+    for (sql, expected) in cases {
+        assert_eq!(rows(&session, sql), *expected, "{sql}");
     }
 }
 

@@ -136,3 +136,30 @@ fn wrong_arguments_are_named() {
         );
     }
 }
+
+#[test]
+fn literals_take_the_type_of_the_numbers() {
+    check(
+        "SELECT arrow_typeof(number + 1), arrow_typeof(7 * number), arrow_typeof(number - 0), \
+         arrow_typeof(number / 2), arrow_typeof((number % 10 + 3) * 2) FROM numbers(1)",
+        &["UInt64|UInt64|UInt64|UInt64|UInt64"],
+    );
+    check(
+        "SELECT number + 1, 7 * number, 10 - number, number / 2, number % 2 * 3 \
+         FROM numbers(3, 2) ORDER BY 1",
+        &["4|21|7|1|3", "5|28|6|2|0"],
+    );
+    check(
+        "SELECT number % 3 AS k, sum(number % 2) FROM numbers(9) WHERE number % 5 > 0 GROUP BY k ORDER BY k",
+        &["0|1", "1|2", "2|0"],
+    );
+    let sql = "SELECT number % 7, count(*) FROM numbers(10) WHERE number % 3 = 0 GROUP BY 1";
+    let plan = rows(&session(), &format!("EXPLAIN {sql}")).join("\n");
+    assert!(!plan.contains("Decimal"), "{plan}");
+    let session = session();
+    let query = session.handle().block_on(session.query(sql)).unwrap();
+    let name = query.schema().field(0).name().clone();
+    assert!(name.ends_with("number % Int64(7)"), "{name}");
+    // Below zero there is no such number: the result is a decimal, as between other types.
+    check("SELECT number + -5 FROM numbers(1)", &["-5"]);
+}

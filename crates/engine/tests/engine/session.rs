@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::support::{error, rows, run, sample, session};
+use crate::support::{error, rows, run, sample, session, write_parquet};
+use datafusion::arrow::array::{ArrayRef, Int64Array, StringArray};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::ScalarValue;
@@ -353,4 +354,199 @@ fn duckdb_like_sql_is_understood() {
         let rows = rows(&session, sql);
         assert_eq!(rows.first().map(String::as_str), Some(expected), "{sql}");
     }
+}
+
+fn column<const ROWS: usize>(name: &str, values: [i64; ROWS]) -> (&str, ArrayRef) {
+    (name, Arc::new(Int64Array::from_iter_values(values)))
+}
+
+fn texts<'a, const ROWS: usize>(name: &'a str, values: [&str; ROWS]) -> (&'a str, ArrayRef) {
+    (name, Arc::new(StringArray::from_iter_values(values)))
+}
+
+fn register(session: &Session, name: &str, batch: &RecordBatch) {
+    let table = MemTable::try_new(batch.schema(), vec![vec![batch.clone()]]).unwrap();
+    session.register(name, Arc::new(table)).unwrap();
+}
+
+fn hits() -> RecordBatch {
+    RecordBatch::try_from_iter([
+        column("UserID", [1, 2, 2]),
+        texts("URL", ["a", "b", "b"]),
+        column("Width", [10, 20, 30]),
+    ])
+    .unwrap()
+}
+
+/// `Hits` and `visits`, with columns in mixed case.
+fn with_hits() -> Session {
+    let session = session();
+    register(&session, "Hits", &hits());
+    let visits =
+        RecordBatch::try_from_iter([column("UserID", [2, 3]), texts("Name", ["x", "y"])]).unwrap();
+    register(&session, "visits", &visits);
+    session
+}
+
+#[test]
+fn names_match_whatever_their_case() {
+    let session = with_hits();
+    let cases: &[(&str, &[&str])] = &[
+        ("SELECT UserID FROM hits ORDER BY userid", &["1", "2", "2"]),
+        (
+            "SELECT USERID, count(*) AS Total FROM HITS GROUP BY userid ORDER BY total DESC",
+            &["2|2", "1|1"],
+        ),
+        (
+            "SELECT UserID AS u, sum(Width) FROM hits GROUP BY u ORDER BY u",
+            &["1|10", "2|50"],
+        ),
+        (
+            "SELECT UserID FROM hits GROUP BY userid HAVING SUM(width) > 20",
+            &["2"],
+        ),
+        (
+            "SELECT count(*) FILTER (WHERE width > 10), max(url) FROM hits",
+            &["2|b"],
+        ),
+        (
+            "SELECT h.userid, V.Name FROM hits h JOIN visits AS v ON h.USERID = v.userid LIMIT 1",
+            &["2|x"],
+        ),
+        (
+            "SELECT UserID, name FROM hits JOIN visits USING (userid)",
+            &["2|x", "2|x"],
+        ),
+        (
+            "WITH c AS (SELECT UserID AS userid, Width FROM hits) \
+             SELECT userid, max(width) FROM c GROUP BY userid ORDER BY 1",
+            &["1|10", "2|30"],
+        ),
+        (
+            "SELECT total FROM (SELECT sum(WIDTH) AS Total FROM hits) AS s",
+            &["60"],
+        ),
+        (
+            "SELECT url FROM hits h WHERE EXISTS (SELECT 1 FROM visits v WHERE v.userid = h.userid)",
+            &["b", "b"],
+        ),
+        (
+            "SELECT url, row_number() OVER (PARTITION BY userid ORDER BY WIDTH DESC) AS n \
+             FROM hits ORDER BY URL, N",
+            &["a|1", "b|1", "b|2"],
+        ),
+        (
+            "SELECT UserID FROM hits UNION SELECT userid FROM visits ORDER BY USERID",
+            &["1", "2", "3"],
+        ),
+        (
+            "SELECT * EXCLUDE (url, WIDTH) FROM hits ORDER BY 1",
+            &["1", "2", "2"],
+        ),
+        (
+            "SELECT url || '!' FROM hits ORDER BY URL || '!'",
+            &["a!", "b!", "b!"],
+        ),
+    ];
+    for (sql, expected) in cases {
+        assert_eq!(rows(&session, sql), *expected, "{sql}");
+    }
+}
+
+#[test]
+fn an_alias_comes_before_a_column_in_another_case() {
+    let session = with_hits();
+    for (sql, expected) in [
+        (
+            "SELECT -Width AS userid FROM hits ORDER BY userid",
+            ["-30", "-20", "-10"],
+        ),
+        (
+            "SELECT -Width AS width FROM hits ORDER BY width",
+            ["-30", "-20", "-10"],
+        ),
+    ] {
+        assert_eq!(rows(&session, sql), expected, "{sql}");
+    }
+}
+
+#[test]
+fn columns_of_files_match_whatever_their_case() {
+    let folder = tempfile::tempdir().unwrap();
+    let parquet = folder.path().join("hits.parquet");
+    write_parquet(&parquet, &hits());
+    let csv = folder.path().join("visits.csv");
+    std::fs::write(&csv, "UserID,Name\n2,x\n3,y\n").unwrap();
+    let session = session();
+    let sql = format!(
+        "SELECT UserID, count(*) FROM '{}' WHERE url <> 'c' GROUP BY UserID ORDER BY userid",
+        parquet.display()
+    );
+    assert_eq!(rows(&session, &sql), ["1|1", "2|2"]);
+    let query = session.handle().block_on(session.query(&sql)).unwrap();
+    assert_eq!(query.schema().field(0).name(), "UserID");
+    let sql = format!(
+        "SELECT max(userid), min(NAME) FROM read_csv('{}')",
+        csv.display()
+    );
+    assert_eq!(rows(&session, &sql), ["3|x"]);
+}
+
+#[test]
+fn quoted_names_stay_exact() {
+    let session = with_hits();
+    match error(&session, "SELECT \"userid\" FROM hits") {
+        Error::UnknownColumn { name, nearest, .. } => {
+            assert_eq!((name.as_str(), nearest), ("userid", vec!["UserID".into()]));
+        }
+        other => panic!("{other:?}"),
+    }
+    match error(&session, "SELECT UserID, nme FROM visits") {
+        Error::UnknownColumn {
+            name,
+            nearest,
+            position,
+        } => {
+            assert_eq!((name.as_str(), nearest), ("nme", vec!["Name".into()]));
+            let place = grouse::Position {
+                line: 1,
+                column: 16,
+            };
+            assert_eq!(position, Some(place));
+        }
+        other => panic!("{other:?}"),
+    }
+    let mixed = RecordBatch::try_from_iter([
+        column("a", [1]),
+        column("A", [2]),
+        column("Bc", [3]),
+        column("bC", [4]),
+    ])
+    .unwrap();
+    register(&session, "mixed", &mixed);
+    assert_eq!(
+        rows(&session, "SELECT A, \"A\", \"bC\" FROM mixed"),
+        ["1|2|4"]
+    );
+    let error = error(&session, "SELECT bc FROM mixed");
+    assert!(matches!(error, Error::UnknownColumn { .. }), "{error:?}");
+}
+
+#[test]
+fn a_table_in_another_case_is_found_if_it_is_the_only_one() {
+    let session = with_hits();
+    let unresolved = |sql| session.unresolved(sql).unwrap();
+    assert_eq!(rows(&session, "SELECT count(*) FROM HITS"), ["3"]);
+    assert_eq!(unresolved("SELECT * FROM hits, absent"), ["absent"]);
+    register(&session, "HITS", &sample());
+    assert_eq!(unresolved("SELECT * FROM hits"), ["hits"]);
+    assert_eq!(
+        rows(&session, "SELECT max(\"UserID\") FROM \"Hits\""),
+        ["2"]
+    );
+    session.deregister("hits").unwrap();
+    assert_eq!(session.tables(), ["HITS", "Hits", "visits"]);
+    session.deregister("HITS").unwrap();
+    run(&session, "DROP TABLE hits").unwrap();
+    assert_eq!(session.tables(), ["visits"]);
 }

@@ -1,0 +1,272 @@
+//! Spelling: names that differ from those of tables and columns in nothing but case.
+//!
+//! In: the host's error about a column that it does not find, and the parsed statement.
+//! Out: the statement with that one identifier spelled as the column is, in quotes, so that the host can be asked again.
+//! Invariant: an unquoted name that the host resolves is never touched: exact names, aliases and quoted names keep their
+//! meaning. Each respelling uses up an unquoted identifier, so asking again comes to an end.
+//! Why not earlier: the host folds case and resolves names in one pass without a hook. Its errors know the place and the
+//! columns in scope, through aliases, subqueries and joins; to know them before would be to write its resolution twice.
+//! Not here: table names, which the catalog looks up (scan/schema.rs); fields of structs.
+
+use std::ops::ControlFlow;
+
+use datafusion::common::{Column, DataFusionError, SchemaError};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart,
+    Select, SelectItem, TableFactor, TableWithJoins, VisitorMut, WildcardAdditionalOptions,
+};
+
+use crate::error::Position;
+use crate::error::host::position;
+use crate::statement::visit;
+
+/// The only one of `names` that differs from `name` in nothing but case; `None` if `name` itself is among them.
+pub(crate) fn only_other_case<'a>(
+    name: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let folded = name.to_lowercase();
+    let mut only: Option<&'a str> = None;
+    for candidate in names.filter(|candidate| candidate.to_lowercase() == folded) {
+        if candidate == name || only.is_some_and(|other| other != candidate) {
+            return None;
+        }
+        only = Some(candidate);
+    }
+    only
+}
+
+/// A column that the host does not find.
+#[derive(Debug)]
+pub(crate) struct UnknownColumn {
+    column: Column,
+    in_scope: Vec<Column>,
+    /// Where its first part is written, if the host says so.
+    place: Option<Position>,
+}
+
+/// All columns that an error of planning complains about; none if it is about something else.
+pub(crate) fn unknown_columns(error: &DataFusionError) -> Vec<UnknownColumn> {
+    let mut unknown = Vec::new();
+    collect(error, None, &mut unknown);
+    unknown
+}
+
+fn collect(error: &DataFusionError, place: Option<Position>, unknown: &mut Vec<UnknownColumn>) {
+    match error {
+        DataFusionError::Context(_, inner) => collect(inner, place, unknown),
+        DataFusionError::Shared(inner) => collect(inner, place, unknown),
+        DataFusionError::Diagnostic(diagnostic, inner) => {
+            collect(inner, diagnostic.span.map(position).or(place), unknown)
+        }
+        DataFusionError::Collection(errors) => {
+            for error in errors {
+                collect(error, place, unknown);
+            }
+        }
+        DataFusionError::SchemaError(inner, _) => {
+            if let SchemaError::FieldNotFound {
+                field,
+                valid_fields,
+            } = inner.as_ref()
+            {
+                unknown.push(UnknownColumn {
+                    column: field.as_ref().clone(),
+                    in_scope: valid_fields.clone(),
+                    place: field.spans().first().map(position).or(place),
+                });
+            }
+        }
+        _ => {}
+    }
+}
+
+impl UnknownColumn {
+    /// How the column is spelled that is meant: one in scope, or else one of any table of the statement, because the
+    /// scope that the host reports is the innermost one, and the column may be one of the query around it.
+    fn spelling<'a>(&'a self, columns: &'a [String]) -> Option<&'a str> {
+        let name = self.column.name.as_str();
+        let guess = self.place.is_none();
+        if guess && columns.iter().any(|column| column == name) {
+            // Some mention of this name is exact, and it is not known which.
+            return None;
+        }
+        let in_scope = self.in_scope.iter().filter(|column| self.may_be(column));
+        only_other_case(name, in_scope.map(|column| column.name.as_str()))
+            .or_else(|| only_other_case(name, columns.iter().map(String::as_str)))
+    }
+
+    /// Whether the table before the dot, if there is one, is that of `other`.
+    fn may_be(&self, other: &Column) -> bool {
+        match (&self.column.relation, &other.relation) {
+            (Some(table), Some(other)) => table.table() == other.table(),
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
+    }
+}
+
+/// Respells what `unknown` complains about; `columns` are those of all tables of the statement. False if nothing is left
+/// to respell.
+pub(crate) fn respell(
+    statement: &mut Statement,
+    unknown: &[UnknownColumn],
+    columns: &[String],
+) -> bool {
+    let mut respelled = false;
+    for one in unknown {
+        let Some(spelling) = one.spelling(columns) else {
+            continue;
+        };
+        let mut respelling = Respelling {
+            place: one.place,
+            name: one.column.name.to_lowercase(),
+            spelling,
+        };
+        respelled |= visit(statement, &mut respelling).is_break();
+    }
+    respelled
+}
+
+/// Finds the identifier and respells it: the one at the place, or, where the host names none (below `-x`, `NOT x` and
+/// `x || y`, in USING and in EXCLUDE), the first that is not quoted.
+struct Respelling<'a> {
+    place: Option<Position>,
+    /// In lower case.
+    name: String,
+    spelling: &'a str,
+}
+
+impl Respelling<'_> {
+    /// Breaks once the identifier is found.
+    fn offer(&self, ident: &mut Ident, start: Position) -> ControlFlow<()> {
+        let is_here = self.place.is_none_or(|place| place == start);
+        if !is_here || ident.quote_style.is_some() || ident.value.to_lowercase() != self.name {
+            return ControlFlow::Continue(());
+        }
+        ident.value = self.spelling.to_string();
+        ident.quote_style = Some('"');
+        ControlFlow::Break(())
+    }
+
+    fn offer_name(&self, name: &mut ObjectName) -> ControlFlow<()> {
+        match name.0.as_mut_slice() {
+            [ObjectNamePart::Identifier(ident)] => {
+                let start = start(ident);
+                self.offer(ident, start)
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn offer_using(&self, table: &mut TableWithJoins) -> ControlFlow<()> {
+        for join in &mut table.joins {
+            if let Some(JoinConstraint::Using(names)) = constraint(&mut join.join_operator) {
+                for name in names {
+                    self.offer_name(name)?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn offer_exclude(&self, options: &mut WildcardAdditionalOptions) -> ControlFlow<()> {
+        match &mut options.opt_exclude {
+            Some(ExcludeSelectItem::Single(name)) => self.offer_name(name),
+            Some(ExcludeSelectItem::Multiple(names)) => {
+                for name in names {
+                    self.offer_name(name)?;
+                }
+                ControlFlow::Continue(())
+            }
+            None => ControlFlow::Continue(()),
+        }
+    }
+}
+
+fn start(ident: &Ident) -> Position {
+    Position {
+        line: ident.span.start.line,
+        column: ident.span.start.column,
+    }
+}
+
+fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+    match operator {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint)
+        | JoinOperator::LeftSemi(constraint)
+        | JoinOperator::RightSemi(constraint)
+        | JoinOperator::LeftAnti(constraint)
+        | JoinOperator::RightAnti(constraint) => Some(constraint),
+        _ => None,
+    }
+}
+
+impl VisitorMut for Respelling<'_> {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        for item in &mut select.projection {
+            if let SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) = item
+            {
+                self.offer_exclude(options)?;
+            }
+        }
+        for table in &mut select.from {
+            self.offer_using(table)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        match factor {
+            TableFactor::NestedJoin {
+                table_with_joins, ..
+            } => self.offer_using(table_with_joins),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(ident) => {
+                let start = start(ident);
+                self.offer(ident, start)
+            }
+            Expr::CompoundIdentifier(parts) => match parts.as_mut_slice() {
+                [] => ControlFlow::Continue(()),
+                [ident] => {
+                    let start = start(ident);
+                    self.offer(ident, start)
+                }
+                [first, .., last] => self.offer(last, start(first)),
+            },
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_case() {
+        fn check(name: &str, names: &[&str], expected: Option<&str>) {
+            assert_eq!(only_other_case(name, names.iter().copied()), expected);
+        }
+        check("userid", &["UserID", "URL"], Some("UserID"));
+        check("userid", &["UserID", "UserID"], Some("UserID"));
+        check("userid", &["UserID", "userid"], None);
+        check("userid", &["userid", "UserID"], None);
+        check("userid", &["UserID", "USERID"], None);
+        check("user", &["UserID"], None);
+    }
+}
