@@ -453,7 +453,8 @@ fn the_plan_says_keys_aggregates_workers_and_table() {
         ("text", "bytes"),
         ("wide", "direct"),
         ("money", "packed"),
-        ("small, text", "row"),
+        ("small, text", "packed"),
+        ("small, list", "row"),
         ("list", "row"),
     ];
     for (keys, table) in kinds {

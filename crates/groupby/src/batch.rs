@@ -4,6 +4,7 @@
 //! Invariant: every array of a batch has `rows` rows.
 
 use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::datatypes::DataType;
 
 /// The inputs of one aggregate for one batch.
 #[derive(Debug, Clone, Default)]
@@ -12,6 +13,34 @@ pub struct Arguments {
     pub columns: Vec<ArrayRef>,
     /// FILTER (WHERE ...): rows that are not true are skipped.
     pub filter: Option<BooleanArray>,
+}
+
+impl Arguments {
+    /// True if rows of several batches can stand in one column: dictionaries of few keys may not
+    /// have room for the values of two batches.
+    pub fn mix(&self) -> bool {
+        self.columns
+            .iter()
+            .all(|column| is_plain(column.data_type()))
+    }
+}
+
+fn is_plain(data_type: &DataType) -> bool {
+    use DataType::{
+        Dictionary, FixedSizeList, LargeList, LargeListView, List, ListView, Map, RunEndEncoded,
+        Struct, Union,
+    };
+    match data_type {
+        Dictionary(..) | RunEndEncoded(..) | Union(..) => false,
+        List(field)
+        | ListView(field)
+        | LargeList(field)
+        | LargeListView(field)
+        | FixedSizeList(field, _)
+        | Map(field, _) => is_plain(field.data_type()),
+        Struct(fields) => fields.iter().all(|field| is_plain(field.data_type())),
+        _ => true,
+    }
 }
 
 /// One batch of input.

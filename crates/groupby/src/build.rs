@@ -53,6 +53,8 @@ pub struct Build {
     blocks: Vec<Block>,
     blocks_bytes: usize,
     seen: Seen,
+    /// False once a table has grown beyond the cache in vain.
+    may_grow: bool,
     grant: Grant,
     counters: Counters,
     groups: Vec<GroupId>,
@@ -90,6 +92,7 @@ impl Build {
             blocks: Vec::new(),
             blocks_bytes: 0,
             seen: Seen::default(),
+            may_grow: true,
             grant,
             counters,
             groups: Vec::new(),
@@ -127,7 +130,7 @@ impl Build {
             };
         } else {
             self.push_looked_up(batch)?;
-            self.decide()?;
+            self.decide(batch)?;
         }
         let held = self.bytes();
         self.counters.holds(held);
@@ -218,7 +221,7 @@ impl Build {
         Ok(())
     }
 
-    fn decide(&mut self) -> Result<()> {
+    fn decide(&mut self, batch: &Batch) -> Result<()> {
         if self.spec.keys.types().is_empty() {
             return Ok(());
         }
@@ -226,10 +229,19 @@ impl Build {
         let bounds = Bounds {
             hot_bytes: self.spec.sizes.hot_bytes,
             grown_bytes: self.spec.sizes.grown_bytes,
-            may_bypass: self.bypass.is_some(),
+            may_bypass: self.bypass.is_some() && batch.arguments.iter().all(Arguments::mix),
+            may_grow: self.may_grow,
         };
-        match policy::decide(self.seen, bounds) {
+        let decision = policy::decide(self.seen, bounds);
+        if self.seen.expected_groups.is_some() && !matches!(decision, Decision::Grow { .. }) {
+            self.may_grow = false;
+        }
+        match decision {
             Decision::Keep => Ok(()),
+            Decision::Grow { expected_groups } => {
+                self.seen.expected_groups = Some(expected_groups);
+                Ok(())
+            }
             Decision::Flush => self.flush(),
             Decision::Bypass => {
                 self.flush()?;

@@ -20,6 +20,7 @@ use crate::error::Result;
 use crate::keys::bytes::{Arena, long_bytes};
 use crate::keys::wide::{is_long, set_view, view_of};
 use crate::keys::{ByteKeys, DistinctKeys, EncodedKeys, KeyRows, WideKeys};
+use crate::states::truths;
 
 /// What the columns of one aggregate in a block are.
 #[derive(Debug, Clone)]
@@ -395,11 +396,11 @@ impl<'a> Sort<'a> {
                 let columns = (0..rows[0].columns.len())
                     .map(column)
                     .collect::<Result<_>>()?;
-                let filter = rows[0].filter.is_some().then(|| {
-                    let parts = rows
-                        .iter()
-                        .map(|a| a.filter.as_ref().expect("one filter for all batches"));
-                    self.booleans(parts)
+                // A batch without a filter passes whole.
+                let filter = rows.iter().any(|a| a.filter.is_some()).then(|| {
+                    let truths: Vec<_> =
+                        rows.iter().map(|a| a.filter.as_ref().map(truths)).collect();
+                    BooleanArray::new(self.bits(truths.iter().map(Option::as_ref)), None)
                 });
                 Ok(Records::Rows(Arguments { columns, filter }))
             }

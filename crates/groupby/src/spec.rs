@@ -50,7 +50,8 @@ impl Sizes {
     /// The sizes for `workers` workers with `l2_bytes` of private cache each.
     pub fn for_machine(workers: usize, l2_bytes: usize) -> Self {
         Self {
-            hot_bytes: l2_bytes.clamp(512 << 10, 4 << 20),
+            // A quarter of the cache is left to what flows by.
+            hot_bytes: (l2_bytes * 3 / 4).clamp(512 << 10, 4 << 20),
             grown_bytes: 16 << 20,
             partitions: (workers * 4).next_power_of_two().clamp(256, 4096),
             block_rows: 64 << 10,

@@ -81,6 +81,11 @@ impl<const N: usize> InlineTable<N> {
         }
     }
 
+    /// True if lookups miss the core's own cache.
+    fn is_far(&self) -> bool {
+        self.slots.len() * size_of::<Slot<N>>() > NEAR_BYTES
+    }
+
     #[inline]
     fn insert(&mut self, at: usize, key: &[u64; N], hash: u64) -> GroupId {
         let group = self.keys.len();
@@ -156,7 +161,7 @@ where
         let start = groups.len();
         groups.resize(start + rows.len(), GroupId(0));
         let out = &mut groups[start..];
-        if self.slots.len() * size_of::<Slot<N>>() <= NEAR_BYTES {
+        if !self.is_far() {
             for ((group, key), &hash) in out.iter_mut().zip(rows).zip(hashes) {
                 *group = self.find_or_insert(key, hash);
             }
@@ -190,7 +195,7 @@ where
     }
 
     fn used_bytes(&self) -> usize {
-        self.slots.len() * size_of::<Slot<N>>() + self.keys.len() * (N + 1) * 8
+        self.keys.len() * (2 * size_of::<Slot<N>>() + (N + 1) * 8)
     }
 
     fn collisions(&self) -> u64 {
@@ -198,7 +203,9 @@ where
     }
 
     fn drain(&mut self) -> DistinctKeys {
-        self.slots.truncate(SLOTS_MIN);
+        if self.is_far() {
+            self.slots.truncate(SLOTS_MIN);
+        }
         self.slots.fill(Self::VACANT);
         let groups = self.keys.capacity();
         let keys = std::mem::replace(&mut self.keys, Vec::with_capacity(groups));

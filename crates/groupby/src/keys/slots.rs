@@ -20,9 +20,9 @@ pub(super) const EMPTY: u64 = u64::MAX;
 /// One bit short of all, so that no tag looks like `EMPTY`.
 const TAG_BITS: u64 = 0xffff_fffe_0000_0000;
 /// Tables that lie in the second-level cache anyway are not prefetched.
-pub(super) const NEAR_BYTES: usize = 512 << 10;
+pub(super) const NEAR_BYTES: usize = 1 << 20;
 /// Rows between asking for a slot and reading it: enough for the latency of memory.
-pub(super) const AHEAD: usize = 12;
+pub(super) const AHEAD: usize = 24;
 
 /// Slots of one table and the hashes of its groups.
 #[derive(Debug)]
@@ -149,9 +149,9 @@ impl Slots {
         (self.slots.capacity() + self.hashes.capacity()) * 8
     }
 
-    /// Bytes that lookups touch.
+    /// Bytes of the groups that are there: two slots and a hash each.
     pub fn used_bytes(&self) -> usize {
-        (self.slots.len() + self.hashes.len()) * 8
+        self.hashes.len() * 24
     }
 
     /// Slots looked at in vain so far.
@@ -161,7 +161,9 @@ impl Slots {
 
     /// The hashes in group order; no group is left, the memory stays.
     pub fn drain(&mut self) -> Vec<u64> {
-        self.slots.truncate(SLOTS_MIN);
+        if self.is_far() {
+            self.slots.truncate(SLOTS_MIN);
+        }
         self.slots.fill(EMPTY);
         let capacity = self.hashes.capacity();
         std::mem::replace(&mut self.hashes, Vec::with_capacity(capacity))

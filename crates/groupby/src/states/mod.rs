@@ -28,6 +28,7 @@ pub use arg_extreme::arg_extreme;
 pub use avg::avg;
 pub use count::count;
 pub use min_max::{Extreme, min_max};
+pub(crate) use rows::truths;
 pub use sum::sum;
 
 /// The group of each row of a batch.

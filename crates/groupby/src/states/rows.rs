@@ -106,7 +106,7 @@ impl<'a> Rows<'a> {
 }
 
 /// The rows where a filter is true (NULL is not).
-fn truths(filter: &BooleanArray) -> BooleanBuffer {
+pub(crate) fn truths(filter: &BooleanArray) -> BooleanBuffer {
     match filter.nulls() {
         Some(nulls) => filter.values() & nulls.inner(),
         None => filter.values().clone(),

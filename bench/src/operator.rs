@@ -1,0 +1,220 @@
+//! `grouse-operator`: the group-by alone, without SQL and files, on keys made for one decision each.
+//!
+//! In: flags. Out: a line per key distribution and policy: time per row of each phase, what was decided.
+//! Invariant: all policies see the same batches, in turn, and the same number of groups comes out.
+//! Not here: speed claims about queries; they are `run.py`'s.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow::array::{ArrayRef, Int64Array};
+use arrow::datatypes::{DataType, Field};
+use clap::Parser;
+use grouse_groupby::runtime::budget::Unlimited;
+use grouse_groupby::runtime::{Counters, Grant, topology};
+use grouse_groupby::{Arguments, Batch, Build, Merge, Sizes, Spec, TableKind, states};
+
+#[path = "random.rs"]
+#[allow(
+    dead_code,
+    reason = "shared with the generator, which draws more shapes"
+)]
+mod random;
+use random::Bits;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const BATCH_ROWS: usize = 8_192;
+
+/// Times the operator on synthetic keys.
+#[derive(Parser)]
+#[command(name = "grouse-operator", version)]
+struct Flags {
+    /// Rows
+    #[arg(long, default_value_t = 10_000_000)]
+    rows: u64,
+    /// Worker threads
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+    /// Timed runs of each; the best counts
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Only distributions whose name contains this
+    #[arg(long, default_value = "")]
+    keys: String,
+    /// Bytes of a hot table; by default the core's second-level cache
+    #[arg(long)]
+    hot: Option<usize>,
+    /// Bytes that a table may grow to
+    #[arg(long)]
+    grown: Option<usize>,
+}
+
+/// A key distribution: its name and the key of each row.
+type Keys = (&'static str, fn(row: u64, rows: u64) -> u64);
+
+/// What each is made for: few keys, many that fit, too many, skew, runs, change in the middle.
+const KEYS: &[Keys] = &[
+    ("uniform 1 k", |row, _| Bits::of(1, row).below(1_000)),
+    ("uniform 100 k", |row, _| Bits::of(1, row).below(100_000)),
+    ("uniform 1 M", |row, _| Bits::of(1, row).below(1_000_000)),
+    ("uniform rows / 3", |row, rows| {
+        Bits::of(1, row).below(rows / 3)
+    }),
+    ("unique", |row, _| row),
+    ("zipf flat 10", |row, rows| {
+        Bits::of(1, row).zipf(rows, 10.0)
+    }),
+    ("zipf flat 1000", |row, rows| {
+        Bits::of(1, row).zipf(rows, 1_000.0)
+    }),
+    ("one key in half of the rows", |row, rows| match row % 2 {
+        0 => 7,
+        _ => Bits::of(1, row).below(rows),
+    }),
+    ("runs of 5", |row, _| row / 5),
+    ("sessions", |row, rows| {
+        // A user's rows lie near each other, not side by side.
+        (row / 64 * 64 + Bits::of(2, row).below(64) * 8) % (rows / 2)
+    }),
+    ("unique, then repeated", |row, rows| match row < rows / 2 {
+        true => row,
+        false => Bits::of(1, row).below(1_000),
+    }),
+    ("repeated, then unique", |row, rows| match row < rows / 2 {
+        true => Bits::of(1, row).below(1_000),
+        false => row,
+    }),
+];
+
+/// Keys are spread over 64 bits, so that no table of small integers takes them.
+fn spread(key: u64) -> i64 {
+    key.wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64
+}
+
+struct Outcome {
+    build: Duration,
+    merge: Duration,
+    groups: usize,
+    counters: Counters,
+}
+
+fn main() -> ExitCode {
+    let flags = Flags::parse();
+    let mut sizes = Sizes::for_machine(flags.threads, topology::l2_bytes());
+    sizes.hot_bytes = flags.hot.unwrap_or(sizes.hot_bytes);
+    sizes.grown_bytes = flags.grown.unwrap_or(sizes.grown_bytes);
+    println!(
+        "{:<28} {:>9} {:>8} {:>8} {:>8}   ns per row: {:>6} {:>6} {:>6} {:>9}   {:>7} {:>7}",
+        "keys",
+        "groups",
+        "ms",
+        "build",
+        "merge",
+        "hash",
+        "assign",
+        "update",
+        "partition",
+        "flushes",
+        "bypass"
+    );
+    for (name, key) in KEYS.iter().filter(|(name, _)| name.contains(&flags.keys)) {
+        let batches = batches(flags.rows, *key);
+        let best = (0..flags.rounds)
+            .map(|_| run(&batches, flags.threads, sizes))
+            .min_by_key(|outcome| outcome.build + outcome.merge);
+        let Some(best) = best else { continue };
+        let per_row = |ns: u64| ns as f64 / flags.rows as f64;
+        let ms = |time: Duration| time.as_secs_f64() * 1e3;
+        let counters = &best.counters;
+        println!(
+            "{:<28} {:>9} {:>8.1} {:>8.1} {:>8.1}               {:>6.2} {:>6.2} {:>6.2} {:>9.2}   {:>7} {:>6.0}%",
+            name,
+            best.groups,
+            ms(best.build + best.merge),
+            ms(best.build),
+            ms(best.merge),
+            per_row(counters.hash_ns),
+            per_row(counters.assign_ns),
+            per_row(counters.update_ns),
+            per_row(counters.partition_ns),
+            counters.flushes,
+            counters.bypassed_rows as f64 * 100.0 / flags.rows as f64,
+        );
+    }
+    ExitCode::SUCCESS
+}
+
+fn batches(rows: u64, key: fn(u64, u64) -> u64) -> Vec<Batch> {
+    let starts = (0..rows).step_by(BATCH_ROWS);
+    let batch = |start: u64| {
+        let end = (start + BATCH_ROWS as u64).min(rows);
+        let keys: Int64Array = (start..end).map(|row| spread(key(row, rows))).collect();
+        let keys: ArrayRef = Arc::new(keys);
+        Batch::new(keys.len(), vec![keys], vec![Arguments::default()])
+    };
+    starts.map(batch).collect()
+}
+
+/// One group-by over all batches; each thread takes its share in order, as a scan would give it.
+fn run(batches: &[Batch], threads: usize, sizes: Sizes) -> Outcome {
+    let field = Arc::new(Field::new("key", DataType::Int64, false));
+    let count = states::count("count(*)").expect("count has states");
+    let spec = Spec::new(&[field], vec![count], TableKind::Auto, sizes).expect("an integer key");
+    let spec = Arc::new(spec);
+    let grant = || Grant::new(Arc::new(Unlimited));
+    let started = Instant::now();
+    let share = batches.len().div_ceil(threads);
+    let built: Vec<_> = std::thread::scope(|scope| {
+        let workers: Vec<_> = batches
+            .chunks(share)
+            .map(|share| {
+                let mut build = Build::new(Arc::clone(&spec), grant()).expect("a build");
+                scope.spawn(move || {
+                    for batch in share {
+                        build.push(batch).expect("memory");
+                    }
+                    build.finish().expect("memory")
+                })
+            })
+            .collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().expect("a thread"))
+            .collect()
+    });
+    let build = started.elapsed();
+    let mut counters = Counters::default();
+    built.iter().for_each(|built| counters.add(&built.counters));
+    let merge = Merge::new(Arc::clone(&spec), built);
+    let groups = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut worker = merge.worker(grant()).expect("a worker");
+                    let mut groups = 0;
+                    while let Some(task) = merge.next() {
+                        let finished = worker.run(&merge, &task, &|| false).expect("memory");
+                        let mut finished = finished.expect("not cancelled");
+                        while let Some(batch) = finished.next(BATCH_ROWS).expect("a batch") {
+                            groups += batch.rows;
+                        }
+                    }
+                    groups
+                })
+            })
+            .collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().expect("a thread"))
+            .sum()
+    });
+    Outcome {
+        build,
+        merge: started.elapsed() - build,
+        groups,
+        counters,
+    }
+}
