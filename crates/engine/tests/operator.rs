@@ -450,10 +450,11 @@ fn the_plan_says_keys_aggregates_workers_and_table() {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
     let kinds = [
-        ("text", "bytes"),
+        ("text", "direct"),
         ("wide", "direct"),
         ("money", "packed"),
-        ("small, text", "packed"),
+        ("small, text", "direct"),
+        ("money, text", "packed"),
         ("small, list", "row"),
         ("list", "row"),
     ];

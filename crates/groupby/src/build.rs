@@ -208,7 +208,7 @@ impl Build {
         };
         self.counters.widened += direct.widened() as u64;
         let groups = direct.len();
-        let columns = direct.drain();
+        let columns = direct.drain()?;
         let keys = self.spec.keys.encode(&columns, groups, &mut self.hashes)?;
         let mut ids = Vec::with_capacity(groups);
         self.table.assign(keys.all(), &self.hashes, &mut ids)?;
@@ -322,7 +322,7 @@ impl Build {
         }
         let DistinctKeys { keys, hashes } = match &mut self.route {
             Route::Direct(direct) => {
-                let columns = direct.drain();
+                let columns = direct.drain()?;
                 let mut hashes = Vec::with_capacity(total);
                 DistinctKeys {
                     keys: self.spec.keys.encode(&columns, total, &mut hashes)?,
@@ -382,7 +382,7 @@ impl Build {
     /// What lookups and updates touch.
     fn used_bytes(&self) -> usize {
         let table = match &self.route {
-            Route::Direct(direct) => direct.bytes(),
+            Route::Direct(direct) => direct.used_bytes(),
             Route::Hashed | Route::Bypass { .. } => self.table.used_bytes(),
         };
         table + self.states.iter().map(|s| s.bytes()).sum::<usize>()

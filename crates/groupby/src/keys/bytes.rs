@@ -325,7 +325,7 @@ impl BytesTable {
 
     /// A long string, a new one, or one whose first slot another string holds.
     #[inline(never)]
-    fn search(&mut self, key: u128, hash: u64, buffers: &[Buffer]) -> Result<GroupId> {
+    pub(super) fn search(&mut self, key: u128, hash: u64, buffers: &[Buffer]) -> Result<GroupId> {
         let (views, chunks) = (&self.views, self.arena.chunks());
         let same = |group: GroupId| Self::is_same(views[group.0 as usize], chunks, key, buffers);
         if let Some(group) = self.slots.find_or_insert(hash, same) {
@@ -337,6 +337,29 @@ impl BytesTable {
             self.arena.keep(long_bytes(key, buffers))?
         });
         Ok(GroupId(self.views.len() as u32 - 1))
+    }
+
+    /// Number of different strings.
+    pub(super) fn groups(&self) -> usize {
+        self.views.len()
+    }
+
+    /// Bytes held.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.slots.bytes() + self.views.capacity() * 16 + self.arena.bytes
+    }
+
+    /// The strings of these groups as a column of `data_type`; the table keeps its own.
+    pub(super) fn column(&self, groups: &[Option<i64>], data_type: &DataType) -> Result<ArrayRef> {
+        let nulls = NullBuffer::from_iter(groups.iter().map(Option::is_some));
+        let views: Vec<u128> = groups
+            .iter()
+            .map(|group| group.map_or(0, |group| self.views[group as usize]))
+            .collect();
+        let chunks = self.arena.chunks().iter();
+        let buffers: Vec<Buffer> = chunks.map(|chunk| Buffer::from(chunk.as_slice())).collect();
+        let nulls = (nulls.null_count() > 0).then_some(nulls);
+        column(&views, &buffers, nulls, data_type)
     }
 
     /// Asks for the slot and the view of rows to come.
@@ -393,7 +416,7 @@ impl KeyTable for BytesTable {
     }
 
     fn bytes(&self) -> usize {
-        self.slots.bytes() + self.views.capacity() * 16 + self.arena.bytes
+        self.held_bytes()
     }
 
     fn used_bytes(&self) -> usize {

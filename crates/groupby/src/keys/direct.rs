@@ -1,7 +1,8 @@
-//! Small integer keys, or products of several: the key addresses an array, no hash, no compare.
+//! Small integer keys, strings of few values, or products of several: the key addresses an array,
+//! no hash, no compare.
 //!
-//! In: columns of integers, dates, times, booleans. Out: group ids, or `Full` when the observed
-//! ranges no longer fit the array.
+//! In: columns of integers, dates, times, booleans, strings (as codes). Out: group ids, or `Full`
+//! when the observed ranges no longer fit the array.
 //! Invariant: ranges are observed while running and widened; ids of known groups never change.
 //! Not here: hashes; they are computed once per group when the table is drained.
 
@@ -13,14 +14,18 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{DataType, TimeUnit};
 
 use super::GroupId;
+use super::bytes::is_bytes;
+use super::intern::Interner;
+use crate::error::Result;
 
 /// More columns than this are packed: each costs a pass over the batch.
-const COLUMNS_MAX: usize = 4;
+const COLUMNS_MAX: usize = 6;
 const EMPTY: u32 = u32::MAX;
 
 /// True if all of these types can address an array.
 pub fn is_supported(types: &[DataType]) -> bool {
-    (1..=COLUMNS_MAX).contains(&types.len()) && types.iter().all(is_integer)
+    (1..=COLUMNS_MAX).contains(&types.len())
+        && types.iter().all(|of| is_integer(of) || is_bytes(of))
 }
 
 fn is_integer(data_type: &DataType) -> bool {
@@ -45,6 +50,8 @@ pub struct Full;
 #[derive(Debug)]
 pub struct DirectTable {
     dimensions: Vec<Dimension>,
+    /// The codes of each string column.
+    interners: Vec<Option<Interner>>,
     /// Group of each address; `EMPTY` where no row fell.
     groups: Vec<u32>,
     /// Address of each group.
@@ -109,7 +116,9 @@ impl DirectTable {
             null: false,
             stride: 1,
         };
+        let interner = |data_type: &DataType| is_bytes(data_type).then(Interner::default);
         Self {
+            interners: types.iter().map(interner).collect(),
             dimensions: types.iter().map(dimension).collect(),
             groups: Vec::new(),
             addresses: Vec::new(),
@@ -120,20 +129,41 @@ impl DirectTable {
     }
 
     /// Appends the group of each row to `out`; on `Full` nothing was appended or changed.
-    pub fn assign(&mut self, columns: &[ArrayRef], out: &mut Vec<GroupId>) -> Result<(), Full> {
+    pub fn assign(
+        &mut self,
+        columns: &[ArrayRef],
+        out: &mut Vec<GroupId>,
+    ) -> std::result::Result<(), Full> {
         let rows = columns[0].len();
         if rows == 0 {
             return Ok(());
         }
-        let observed = columns
-            .iter()
-            .map(observe)
-            .collect::<Result<Vec<_>, Full>>()?;
+        // Integers first: they tell sooner that the keys do not fit.
+        let mut observed = Vec::with_capacity(columns.len());
+        for (column, interner) in columns.iter().zip(&self.interners) {
+            observed.push(match interner {
+                None => observe(column)?,
+                Some(interner) => interner.observed(column),
+            });
+        }
+        if self.slots(&observed) > self.slots_max {
+            return Err(Full);
+        }
+        for (at, interner) in self.interners.iter_mut().enumerate() {
+            if let Some(interner) = interner {
+                interner.push(&columns[at])?;
+                observed[at] = interner.observed(&columns[at]);
+            }
+        }
         self.widen(&observed)?;
         self.scratch.clear();
         self.scratch.resize(rows, 0);
-        for (dimension, column) in self.dimensions.iter().zip(columns) {
-            add_addresses(dimension, column, &mut self.scratch);
+        let interners = self.interners.iter();
+        for ((dimension, column), interner) in self.dimensions.iter().zip(columns).zip(interners) {
+            match interner {
+                None => add_addresses(dimension, column, &mut self.scratch),
+                Some(interner) => add_codes(dimension, column, interner, &mut self.scratch),
+            }
         }
         out.reserve(rows);
         let Self {
@@ -153,8 +183,17 @@ impl DirectTable {
         Ok(())
     }
 
+    /// Addresses that the ranges would need with what was observed.
+    fn slots(&self, observed: &[Observed]) -> usize {
+        let mut wider = self.dimensions.clone();
+        for (dimension, observed) in wider.iter_mut().zip(observed) {
+            union(dimension, observed, 0);
+        }
+        lay_out(&mut wider)
+    }
+
     /// Makes the ranges hold what was observed, or leaves all as it was.
-    fn widen(&mut self, observed: &[Observed]) -> Result<(), Full> {
+    fn widen(&mut self, observed: &[Observed]) -> std::result::Result<(), Full> {
         // With room to grow where the array then still fits.
         let mut wider = self.dimensions.clone();
         let mut slots = usize::MAX;
@@ -206,23 +245,39 @@ impl DirectTable {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        (self.groups.capacity() + self.addresses.capacity() + self.scratch.capacity()) * 4
+        let interned: usize = self.interners.iter().flatten().map(Interner::bytes).sum();
+        let held = self.groups.capacity() + self.addresses.capacity() + self.scratch.capacity();
+        interned + held * 4
+    }
+
+    /// Bytes that lookups touch: of a sparse array a cache line per group.
+    pub fn used_bytes(&self) -> usize {
+        (self.groups.len() * 4).min(self.addresses.len() * 64) + self.addresses.len() * 4
     }
 
     /// The key columns in group order; the table is empty afterwards and keeps its ranges.
-    pub fn drain(&mut self) -> Vec<ArrayRef> {
-        let columns = self.dimensions.iter().map(|dimension| {
-            let codes = dimension.codes();
-            let values = self
-                .addresses
-                .iter()
-                .map(|&address| dimension.value(address as usize, codes));
-            column(&dimension.data_type, values.collect())
-        });
-        let columns = columns.collect();
+    pub fn drain(&mut self) -> Result<Vec<ArrayRef>> {
+        let interners = self.interners.iter();
+        let columns = self
+            .dimensions
+            .iter()
+            .zip(interners)
+            .map(|(dimension, interner)| {
+                let codes = dimension.codes();
+                let values: Vec<_> = self
+                    .addresses
+                    .iter()
+                    .map(|&address| dimension.value(address as usize, codes))
+                    .collect();
+                match interner {
+                    None => Ok(column(&dimension.data_type, values)),
+                    Some(interner) => interner.column(&values, &dimension.data_type),
+                }
+            });
+        let columns = columns.collect::<Result<_>>()?;
         self.addresses.clear();
         self.groups.fill(EMPTY);
-        columns
+        Ok(columns)
     }
 }
 
@@ -293,7 +348,7 @@ macro_rules! with_integers {
     }};
 }
 
-fn observe(column: &ArrayRef) -> Result<Observed, Full> {
+fn observe(column: &ArrayRef) -> std::result::Result<Observed, Full> {
     let nulls = column
         .logical_nulls()
         .filter(|nulls| nulls.null_count() > 0);
@@ -338,6 +393,34 @@ fn observe(column: &ArrayRef) -> Result<Observed, Full> {
         range: Some(low..=high),
         null,
     })
+}
+
+impl Interner {
+    /// The range of the codes so far, in steps, and whether the column has NULLs.
+    fn observed(&self, column: &ArrayRef) -> Observed {
+        let codes = self.values().next_power_of_two().max(2);
+        Observed {
+            range: Some(0..=codes as i64 - 1),
+            null: column.logical_null_count() > 0,
+        }
+    }
+}
+
+/// The same for a column of strings.
+fn add_codes(dimension: &Dimension, column: &ArrayRef, interner: &Interner, addresses: &mut [u32]) {
+    let (null, stride) = (u32::from(dimension.null), dimension.stride as u32);
+    for (address, &code) in addresses.iter_mut().zip(&interner.codes) {
+        *address += (code + null) * stride;
+    }
+    let nulls = column.logical_nulls();
+    if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
+        for (row, address) in addresses.iter_mut().enumerate() {
+            if nulls.is_null(row) {
+                // Its code was 0; NULL's is below that.
+                *address -= stride;
+            }
+        }
+    }
 }
 
 fn add_addresses(dimension: &Dimension, column: &ArrayRef, addresses: &mut [u32]) {

@@ -48,7 +48,7 @@ impl KeyLayout {
         };
         let direct = matches!(table, TableKind::Auto | TableKind::Direct)
             && super::direct::is_supported(&types)
-            && matches!(encoding, Encoding::Packed(_));
+            && !matches!(encoding, Encoding::Row(_));
         Ok(Self {
             types,
             encoding,

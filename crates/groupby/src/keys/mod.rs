@@ -14,6 +14,7 @@ pub mod slots;
 pub mod inline;
 pub mod wide;
 pub mod direct;
+mod intern;
 
 use std::ops::Range;
 

@@ -274,7 +274,7 @@ mod tests {
             Arc::new(Field::new("s", DataType::Utf8View, true)),
             Arc::new(Field::new("n", DataType::Int64, true)),
         ];
-        let layout = KeyLayout::new(&fields, TableKind::Auto).unwrap();
+        let layout = KeyLayout::new(&fields, TableKind::Packed).unwrap();
         assert_eq!(layout.kind(), "packed");
         let mut table = layout.table();
         let mut hashes = Vec::new();
