@@ -1,7 +1,7 @@
 //! `grouse-operator`: the group-by alone, without SQL and files, on keys made for one decision each.
 //!
-//! In: flags. Out: a line per key distribution and policy: time per row of each phase, what was decided.
-//! Invariant: all policies see the same batches, in turn, and the same number of groups comes out.
+//! In: flags. Out: a line per key distribution, of the best of some rounds: time of each phase, what was decided.
+//! Invariant: all rounds see the same batches, made beforehand; each thread takes its share in order.
 //! Not here: speed claims about queries; they are `run.py`'s.
 
 use std::process::ExitCode;
@@ -44,7 +44,7 @@ struct Flags {
     /// Only distributions whose name contains this
     #[arg(long, default_value = "")]
     keys: String,
-    /// Bytes of a hot table; by default the core's second-level cache
+    /// Bytes of a hot table; by default most of the core's second-level cache
     #[arg(long)]
     hot: Option<usize>,
     /// Bytes that a table may grow to

@@ -1,7 +1,8 @@
 //! The operator's lines in EXPLAIN.
 //!
 //! In: a node. Out: its text in each of the host's formats.
-//! Invariant: what runs in the host's accumulators instead of native states is said.
+//! Invariant: the line of the indented format says what runs in the host's accumulators instead of native states; the
+//! tree does not.
 //! Not here: figures of a run; those are metrics (exec/metrics.rs).
 
 use std::fmt;

@@ -3,7 +3,7 @@
 //! In: a name and a text value, from any of those four places.
 //! Out: [`SessionOptions`], also stored in the host's configuration under the prefix `grouse`.
 //! Invariant: an option exists only as a row of [`OPTIONS`]; values are checked when they are set.
-//! Not here: the host's own options (`SET datafusion.…`), what we set them to (session/host.rs).
+//! Not here: the host's own options (`SET datafusion.…`), what we set them to (host.rs).
 
 use std::any::Any;
 use std::fmt;
@@ -32,7 +32,7 @@ pub struct SessionOptions {
     pub threads: usize,
     /// Bytes that the operators of all queries of the session may hold; `None` = 80 % of the machine or cgroup.
     pub memory_limit: Option<u64>,
-    /// Folder for run files; `None` = the system's.
+    /// Folder for files of the host's operators that run out of memory; `None` = the system's.
     pub temp_directory: Option<PathBuf>,
     /// Rows per batch between operators.
     pub batch_size: usize,

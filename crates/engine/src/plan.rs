@@ -3,7 +3,7 @@
 //! In: a physical plan directly before the host's `EnsureRequirements`. Out: the same plan in which every `AggregateExec`
 //! (a pair of partial and final, or a single one) is a `GroupByExec`.
 //! Invariant: an `AggregateExec` that is left is the stated fallback, visible as such in EXPLAIN: the input's order lets
-//! the host stream, the input never ends, or a key type has no encoding.
+//! the host stream, the input never ends, or the operator cannot take it, as where a key type has no encoding.
 //! Not here: the node (exec.rs).
 
 use std::sync::Arc;

@@ -29,7 +29,7 @@ pub struct Progress {
     pub groups: u64,
     /// Bytes that the session's queries hold.
     pub memory_bytes: u64,
-    /// Bytes written to run files.
+    /// Bytes that the host's operators wrote to disk for want of memory.
     pub spilled_bytes: u64,
     /// Time since the query started, up to its end.
     pub elapsed: Duration,

@@ -2,7 +2,8 @@
 //!
 //! In: the blocks of all builds. Out: `Finished` groups, one per task.
 //! Invariant: a task's partitions are in no other task; tasks are handed out largest first by one
-//! counter; an instance of states sees updates or merges of one form only (`states::Bypass`).
+//! counter; an instance of states sees both rows and partial states only where its aggregate allows
+//! it (`states::Bypass::Rows`), else partial states alone.
 //! Not here: threads; a caller makes one `MergeWorker` per thread.
 
 use std::ops::Range;

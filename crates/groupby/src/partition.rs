@@ -1,6 +1,7 @@
 //! Records in partition order: the one form in which groups and rows wait for the merge.
 //!
-//! In: encoded keys, hashes and per-aggregate columns. Out: `Block`, sorted by the hash's top bits.
+//! In: encoded keys, hashes and per-aggregate columns. Out: `Block`, sorted by the hash's top bits,
+//! the keys' long strings copied in that order.
 //! Invariant: partition `p` is rows `offsets[p]..offsets[p + 1]` of every column; any range of
 //! partitions is therefore one slice.
 //! Not here: aggregation; files.

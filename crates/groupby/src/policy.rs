@@ -1,7 +1,7 @@
 //! What a worker does when its hot table is full: a pure function of what it has seen.
 //!
-//! In: counters since the table was last empty. Out: one of four decisions.
-//! Invariant: no state, no clock; the same counters give the same decision.
+//! In: counters since the table was last empty, bounds. Out: one of four decisions.
+//! Invariant: no state, no clock; the same counters and bounds give the same decision.
 //! Not here: doing it (`build`).
 //!
 //! Measured per row with one count (`grouse-operator`): a bypassed row costs 24 ns in all, a looked-up

@@ -17,7 +17,7 @@ pub enum TableKind {
     /// The narrowest table that the key types and the observed range allow.
     #[default]
     Auto,
-    /// An array addressed by small integers; falls back to packed where the range is too wide.
+    /// An array addressed by small integers; left for a hashed table where the range is too wide.
     Direct,
     /// Keys of up to 96 bytes, strings as views.
     Packed,
@@ -61,7 +61,7 @@ impl Sizes {
         }
     }
 
-    /// Sizes so small that a few hundred rows flush, bypass and split.
+    /// Sizes so small that a few hundred rows grow, flush and bypass tables.
     pub fn tiny() -> Self {
         Self {
             hot_bytes: 1 << 10,

@@ -1,7 +1,7 @@
 //! Kernels of grouse: loops over plain slices that the group-by runs once per row.
 //!
 //! In: slices. Out: slices.
-//! Invariant: every kernel has a twin in `naive` that is its specification.
+//! Invariant: every kernel that computes has a twin in `naive` that is its specification.
 //! Not here: Arrow types, allocation policy.
 
 pub mod hash;

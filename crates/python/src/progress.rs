@@ -29,7 +29,7 @@ pub struct Progress {
     groups: u64,
     /// Bytes that the queries of the connection hold.
     memory_bytes: u64,
-    /// Bytes written to run files.
+    /// Bytes written to disk for want of memory.
     spilled_bytes: u64,
     /// Seconds since the query started.
     elapsed_s: f64,

@@ -1,7 +1,8 @@
 //! One worker of a run: builds from its sources, then merges partitions, then hands batches out.
 //!
 //! In: what all workers of the run share. Out: batches in the outlet.
-//! Invariant: a worker gives way at least once per batch and looks whether the run is stopped.
+//! Invariant: while rows come in a worker gives way and looks whether the run is stopped once per batch; in the merge it
+//! looks between two blocks of a task and gives way between two tasks.
 //! Not here: who spawns it and who stops it (run.rs).
 
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Byte-string keys: Arrow views, compared by hash tag, then length and prefix, then bytes.
 //!
 //! In: string or binary columns (or encoded rows) as views. Out: group ids; distinct keys as views
-//! into arenas, which become the result's buffers without a copy.
+//! into arenas, which become the buffers of a view column without a copy.
 //! Invariant: a view of up to 12 bytes holds the whole string and zero padding, so that equal
-//! strings have equal views; bytes are copied once per distinct key, never per row.
+//! short strings have equal views; the table copies bytes once per distinct key, never per row.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Keys of up to 96 bytes: the columns' bits side by side in 1 to 12 64-bit words.
 //!
 //! In: columns of integers, floats, decimals, dates, times, booleans, intervals; beside others also
-//! strings, as views. Out: words.
+//! strings and binary, as views of two words. Out: words.
 //! Invariant: equal keys have equal words but for the places of long strings: floats are
 //! normalised, a NULL's bits are zero, and its null bit is set (a single-column key marks NULL
 //! through the hash instead, see `layout`).

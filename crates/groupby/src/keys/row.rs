@@ -6,8 +6,9 @@
 //!
 //! In: key columns. Out: views into one buffer per batch.
 //! Invariant: equal keys have equal bytes; a NULL's fixed bytes are zero, its length 0.
-//! Not here: tables. Columns that are neither of fixed width nor byte strings (nested types,
-//! 256-bit decimals) go through Arrow's row format and are one variable column.
+//! Columns that are neither of fixed width nor byte strings (nested types, 256-bit decimals) go
+//! through Arrow's row format, NULLs too, and are one variable column each.
+//! Not here: tables, keys that can be packed (`packed`), one string (`bytes`).
 
 use std::sync::Arc;
 

@@ -5,7 +5,8 @@
 //! Invariant: at most half of the slots are taken; a slot holds 31 hash bits and a group id, so
 //! that a foreign key is almost never compared and growth never touches a key.
 //! Not here: keys. The slot's position comes from the hash's low bits, the tag from its middle,
-//! the partition from its top: no bit does two jobs while a table has fewer than 2^24 slots.
+//! the partition from its top: no bit does two jobs while a table has at most 2^25 slots and there
+//! are at most 256 partitions.
 //!
 //! Tried and rejected: making room for a whole batch beforehand (100 groups then lie in 16,384
 //! slots, beyond the first-level cache).

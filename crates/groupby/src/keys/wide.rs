@@ -1,4 +1,4 @@
-//! The table of keys of four words and more, whose byte strings are views.
+//! The table of keys of four words and more; byte strings among their columns are views.
 //!
 //! In: packed keys, the buffers that their views point into. Out: group ids; the keys in group
 //! order, their long strings in arenas of the table's own.

@@ -1,4 +1,4 @@
-//! Memory is reserved before it counts: one budget per operator, one grant per worker.
+//! Memory that workers hold: one budget per operator, one grant per worker and phase.
 //!
 //! In: what a worker holds. Out: success, or the budget's own error.
 //! Invariant: a worker asks in steps of at least `GRANT_BYTES`, so that the shared budget is not

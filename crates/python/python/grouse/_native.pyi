@@ -51,7 +51,7 @@ class Progress:
     memory_bytes: int
     """Bytes that the queries of the connection hold."""
     spilled_bytes: int
-    """Bytes written to run files."""
+    """Bytes written to disk for want of memory."""
     elapsed_s: float
     """Seconds since the query started."""
 
