@@ -29,16 +29,6 @@ BUDGET_S = {
     "docs": 90,
     "python": 120,
 }
-# Suites that are built but not run yet, and what each waits for; a run names them. Nothing stays here that passes.
-NOT_YET = {
-    "grouse-tests/slt": "its expected rows are not recorded yet (GROUSE_SLT_UPDATE=1 writes the host's)",
-    "grouse-tests/oracle": "how the peers read BINARY columns has to be settled",
-    "grouse": "written beside code that landed later; to be confirmed against it",
-    "grouse/engine": "written beside code that landed later; to be confirmed against it",
-    "grouse/functions": "written beside code that landed later; to be confirmed against it",
-    "grouse/host_defects": "written beside code that landed later; to be confirmed against it",
-    "grouse/operator": "written beside code that landed later; to be confirmed against it",
-}
 TOTAL_BUDGET_S = 900
 SOAK_BUDGET_S = 4 * 3600
 
@@ -131,9 +121,7 @@ def everyday() -> list[Suite]:
 def test() -> bool:
     total, bad, started = Count(), [], time.monotonic()
     suites = everyday()
-    for suite in (suite for suite in suites if suite.name in NOT_YET):
-        print(f"{suite.name:<32} NOT RUN: {NOT_YET[suite.name]}", flush=True)
-    for suite in (suite for suite in suites if suite.name not in NOT_YET):
+    for suite in suites:
         left_s = TOTAL_BUDGET_S - (time.monotonic() - started)
         budget_s = min(BUDGET_S.get(suite.name, DEFAULT_BUDGET_S), max(left_s, 1))
         began = time.monotonic()

@@ -61,7 +61,7 @@ impl Report {
     pub fn assert_broad(&self) {
         let percent = |part: usize| part * 100 / self.queries.max(1);
         assert!(
-            percent(self.unjudged) < 1,
+            percent(self.unjudged) < 3,
             "too many queries that no peer judged: {self}"
         );
         assert!(

@@ -263,13 +263,25 @@ impl GroupStates for HostStates {
         let Some(mut states) = self.states.take().filter(|_| total > 0) else {
             return Ok(new_empty_array(&self.make.result_type()));
         };
-        states.evaluate(EmitTo::All).map_err(host)
+        Ok(compact(states.evaluate(EmitTo::All).map_err(host)?))
     }
 
     fn bytes(&self) -> usize {
         let states = self.states.as_ref().map_or(0, |states| states.size());
         states + self.groups.capacity() * size_of::<usize>()
     }
+}
+
+/// The host makes a dictionary value per group; few keys have no room for those of several batches.
+fn compact(column: ArrayRef) -> ArrayRef {
+    let DataType::Dictionary(_, values) = column.data_type() else {
+        return column;
+    };
+    let plain = cast(&column, values);
+    // What has no room keeps the form that it came in.
+    plain
+        .and_then(|plain| cast(&plain, column.data_type()))
+        .unwrap_or(column)
 }
 
 /// States of one aggregate have one form, whether rows were converted or groups drained.

@@ -10,9 +10,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array};
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, UInt32Array, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow::compute::interleave;
+use arrow::compute::{interleave, take};
 use arrow::datatypes::DataType;
 use grouse_kernels::scatter::{Destinations, destinations, scatter};
 
@@ -477,6 +477,14 @@ impl<'a> Sort<'a> {
     }
 
     fn gather(&self, parts: &[&ArrayRef]) -> Result<ArrayRef> {
+        if let [one] = parts {
+            // Unlike `interleave` it leaves a dictionary's values alone, however many they are.
+            let mut sources = vec![0u32; self.rows.len()];
+            for (row, &to) in self.rows.iter().enumerate() {
+                sources[to as usize] = row as u32;
+            }
+            return Ok(take(one, &UInt32Array::from(sources), None)?);
+        }
         let sources = self.sources.get_or_init(|| {
             let mut sources = vec![(0, 0); self.rows.len()];
             for (number, range) in self.parts.iter().enumerate() {
