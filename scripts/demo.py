@@ -16,7 +16,7 @@ def main(shell: str, script: str) -> None:
     rows = int(answer(shell, "SELECT count(*) FROM 'data/hits.parquet'").split()[-1])
     print(f"\n{statement};\n", flush=True)
     started = time.monotonic()
-    subprocess.run([shell, statement], check=True)
+    subprocess.run([shell, "--", statement], check=True)
     took_s = time.monotonic() - started
     print(f"\n{rows:,} rows in {took_s:.2f} s: {rows / took_s / 1e6:.1f} million rows per second, start-up and Parquet decoding included")
 
