@@ -4,9 +4,9 @@
 //! Invariant: no state, no clock; the same counters and bounds give the same decision.
 //! Not here: doing it (`build`).
 //!
-//! Measured per row with one count (`grouse-operator`): a bypassed row costs 24 ns in all, a looked-up
-//! one 20 ns and 20 more for each group that is flushed and merged; in a table that grows beyond the
-//! cache 40 ns, so that growing pays only where all groups fit.
+//! Nanoseconds of one core per row, all phases (`grouse-operator`, 10 M rows, one count): 1,000 keys in
+//! the cache 10, 100,000 in a grown table 22, unique keys bypassed 35. Tried and rejected: growing on
+//! one window's hit rate alone (Zipf keys 73, against 36 where the estimate is held against what comes).
 
 /// Rows per group below which looking up does not pay.
 const REDUCTION_MIN: f64 = 3.0;
