@@ -32,7 +32,7 @@ pub struct Table {
 }
 
 /// Rows of a table: empty, one, about a batch, several batches.
-const ROWS: [usize; 10] = [0, 1, 2, 17, 100, 300, 1000, 1000, 3000, 9000];
+const ROWS: [usize; 12] = [0, 1, 2, 17, 100, 300, 300, 1000, 1000, 3000, 3000, 9000];
 
 /// How the values of one column are drawn.
 #[derive(Debug, Clone, Copy)]
