@@ -173,14 +173,24 @@ impl DirectTable {
             scratch,
             ..
         } = self;
+        let from = out.len();
+        let mut fresh = false;
         out.extend(scratch.iter().map(|&address| {
-            let group = &mut groups[address as usize];
-            if *group == EMPTY {
-                *group = addresses.len() as u32;
-                addresses.push(address);
-            }
-            GroupId(*group)
+            let group = groups[address as usize];
+            fresh |= group == EMPTY;
+            GroupId(group)
         }));
+        // Most batches have no new group, and nothing but the lookup stands in their loop.
+        if fresh {
+            for (id, &address) in out[from..].iter_mut().zip(&*scratch) {
+                let group = &mut groups[address as usize];
+                if *group == EMPTY {
+                    *group = addresses.len() as u32;
+                    addresses.push(address);
+                }
+                id.0 = *group;
+            }
+        }
         Ok(())
     }
 

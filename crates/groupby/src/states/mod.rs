@@ -14,6 +14,7 @@ pub mod arg_extreme;
 mod native;
 mod fixed;
 mod rows;
+mod lanes;
 mod seen;
 mod wide;
 mod byte_values;
