@@ -19,6 +19,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use grouse_groupby::emit::Emitted;
+use grouse_groupby::keys::bytes::is_bytes;
 use grouse_groupby::states::Aggregate;
 use grouse_groupby::{Arguments, Batch, Spec};
 
@@ -45,6 +46,19 @@ struct Key {
     expression: usize,
     /// The type as the algorithm groups by it.
     data_type: DataType,
+    /// True if codes may stay codes: the first table takes them.
+    coded: bool,
+}
+
+impl Key {
+    fn of(&self, values: &[ArrayRef]) -> Result<ArrayRef> {
+        let column = &values[self.expression];
+        let is_coded = matches!(column.data_type(), DataType::Dictionary(_, of) if is_bytes(of));
+        if self.coded && is_coded {
+            return Ok(Arc::clone(column));
+        }
+        as_type(column, &self.data_type)
+    }
 }
 
 /// One grouping set; a plain GROUP BY is one without an id.
@@ -77,13 +91,14 @@ impl Program {
             Grouping::Keyed
         };
         let mut expressions = Expressions::default();
-        let keys = group_by
+        let mut keys: Vec<Key> = group_by
             .expr()
             .iter()
             .zip(schema.fields())
             .map(|((expression, _), field)| Key {
                 expression: expressions.place(expression),
                 data_type: plain(field.data_type()),
+                coded: false,
             })
             .collect();
         let mut arguments = Vec::with_capacity(aggregates.len());
@@ -114,6 +129,9 @@ impl Program {
             })
             .collect();
         let spec = Spec::new(&key_fields, states, tuning.table, tuning.sizes).map_err(to_host)?;
+        for key in &mut keys {
+            key.coded = spec.keys.direct();
+        }
         Ok(Program {
             spec: Arc::new(spec),
             schema: Arc::clone(schema),
@@ -142,7 +160,7 @@ impl Program {
         let keys = self
             .keys
             .iter()
-            .map(|key| as_type(&values[key.expression], &key.data_type))
+            .map(|key| key.of(&values))
             .collect::<Result<Vec<_>>>()?;
         let arguments = self
             .arguments

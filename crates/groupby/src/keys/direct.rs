@@ -1,7 +1,7 @@
 //! Small integer keys, strings of few values, or products of several: the key addresses an array,
 //! no hash, no compare.
 //!
-//! In: columns of integers, dates, times, booleans, strings (as codes). Out: group ids, or `Full`
+//! In: columns of integers, dates, times, booleans, strings (plain or as codes). Out: group ids, or `Full`
 //! when the observed ranges no longer fit the array.
 //! Invariant: ranges are observed while running and widened; ids of known groups never change.
 //! Not here: hashes; they are computed once per group when the table is drained.
@@ -152,7 +152,7 @@ impl DirectTable {
         }
         for (at, interner) in self.interners.iter_mut().enumerate() {
             if let Some(interner) = interner {
-                interner.push(&columns[at])?;
+                interner.push(&columns[at], &self.dimensions[at].data_type)?;
                 observed[at] = interner.observed(&columns[at]);
             }
         }
