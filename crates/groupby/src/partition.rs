@@ -18,8 +18,8 @@ use grouse_kernels::scatter::{Destinations, destinations, scatter};
 
 use crate::batch::Arguments;
 use crate::error::Result;
-use crate::keys::bytes::{Arena, long_bytes};
-use crate::keys::wide::{is_long, set_view, view_of};
+use crate::keys::bytes::{Arena, is_long, long_bytes};
+use crate::keys::wide::{set_view, view_of};
 use crate::keys::{ByteKeys, DistinctKeys, EncodedKeys, KeyRows, WideKeys};
 use crate::states::truths;
 
@@ -332,19 +332,18 @@ impl<'a> Sort<'a> {
                 }
             }
         }
+        let mut arena = Arena::with_capacity(strings.bytes);
         if strings.bytes > 0 {
-            let mut arena = Arena::with_capacity(strings.bytes);
             for key in &mut sorted {
                 for &word in views {
                     let view = strings.copied(view_of(key, word), &mut arena)?;
                     set_view(key, word, view);
                 }
             }
-            strings.buffers = arena.into_buffers();
         }
         Ok(WideKeys {
             keys: sorted,
-            buffers: strings.buffers,
+            buffers: arena.into_buffers(),
         })
     }
 

@@ -19,7 +19,6 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, LogicalPlan, Operator, Volatility,
 };
-use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_expr::create_physical_expr;
 
@@ -30,39 +29,18 @@ use crate::Error;
 const NODES_MAX: usize = 200;
 
 /// The host's rule with a check before it.
-#[derive(Debug)]
-pub(super) struct CheckConstants {
-    host: Arc<dyn OptimizerRule + Send + Sync>,
-}
-
-impl CheckConstants {
-    pub(super) fn new(host: Arc<dyn OptimizerRule + Send + Sync>) -> Self {
-        Self { host }
-    }
-}
-
-impl OptimizerRule for CheckConstants {
-    fn name(&self) -> &str {
-        self.host.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.host.apply_order()
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        plan.apply_expressions(|expr| {
-            if expr.exists(|part| Ok(is_arithmetic(part)))? {
-                expr.apply(check)?;
-            }
-            Ok(TreeNodeRecursion::Continue)
-        })?;
-        self.host.rewrite(plan, config)
-    }
+pub(super) fn rewrite(
+    host: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    plan.apply_expressions(|expr| {
+        if expr.exists(|part| Ok(is_arithmetic(part)))? {
+            expr.apply(check)?;
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    host.rewrite(plan, config)
 }
 
 fn is_arithmetic(expr: &Expr) -> bool {

@@ -14,62 +14,40 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Aggregate, Expr, Filter, GroupingSet, LogicalPlan};
-use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// The host's rule with the exceptions above.
-#[derive(Debug)]
-pub(super) struct KeepHavingAbove {
-    host: Arc<dyn OptimizerRule + Send + Sync>,
-}
-
-impl KeepHavingAbove {
-    pub(super) fn new(host: Arc<dyn OptimizerRule + Send + Sync>) -> Self {
-        Self { host }
-    }
-}
-
-impl OptimizerRule for KeepHavingAbove {
-    fn name(&self) -> &str {
-        self.host.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.host.apply_order()
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Filter(filter) = &plan else {
-            return self.host.rewrite(plan, config);
-        };
-        let (predicates, input) = stacked_filters(filter);
-        let LogicalPlan::Aggregate(aggregate) = input.as_ref() else {
-            return self.host.rewrite(plan, config);
-        };
-        let (held, free): (Vec<_>, Vec<_>) = predicates
-            .into_iter()
-            .partition(|predicate| has_to_stay(predicate, aggregate));
-        let Some(held) = conjunction(held) else {
-            return self.host.rewrite(plan, config);
-        };
-        let Some(free) = conjunction(free) else {
-            return Ok(Transformed::no(plan));
-        };
-        let free = Filter::try_new(free, input)?;
-        let below = self.host.rewrite(LogicalPlan::Filter(free), config)?;
-        let changed = below.transformed;
-        let above = LogicalPlan::Filter(Filter::try_new(held, Arc::new(below.data))?);
-        // Unchanged below, the plan as it came is the same filter in another order.
-        Ok(if changed {
-            Transformed::yes(above)
-        } else {
-            Transformed::no(plan)
-        })
-    }
+pub(super) fn rewrite(
+    host: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Filter(filter) = &plan else {
+        return host.rewrite(plan, config);
+    };
+    let (predicates, input) = stacked_filters(filter);
+    let LogicalPlan::Aggregate(aggregate) = input.as_ref() else {
+        return host.rewrite(plan, config);
+    };
+    let (held, free): (Vec<_>, Vec<_>) = predicates
+        .into_iter()
+        .partition(|predicate| has_to_stay(predicate, aggregate));
+    let Some(held) = conjunction(held) else {
+        return host.rewrite(plan, config);
+    };
+    let Some(free) = conjunction(free) else {
+        return Ok(Transformed::no(plan));
+    };
+    let free = Filter::try_new(free, input)?;
+    let below = host.rewrite(LogicalPlan::Filter(free), config)?;
+    let changed = below.transformed;
+    let above = LogicalPlan::Filter(Filter::try_new(held, Arc::new(below.data))?);
+    // Unchanged below, the plan as it came is the same filter in another order.
+    Ok(if changed {
+        Transformed::yes(above)
+    } else {
+        Transformed::no(plan)
+    })
 }
 
 /// The predicates of a stack of filters, the lowest first, and what lies below it: the host merges such a stack

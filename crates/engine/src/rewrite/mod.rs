@@ -18,8 +18,12 @@ mod checked_plan;
 
 use std::sync::Arc;
 
+use datafusion::common::Result;
+use datafusion::common::tree_node::Transformed;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::planner::ExprPlanner;
-use datafusion::optimizer::{Optimizer, OptimizerRule};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
 pub use composite_groups::composite_groups;
@@ -37,14 +41,42 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules
 }
 
-fn mended(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
-    match rule.name() {
-        "simplify_expressions" => Arc::new(constants::CheckConstants::new(rule)),
-        "push_down_filter" => Arc::new(having::KeepHavingAbove::new(rule)),
-        "single_distinct_aggregation_to_group_by" => {
-            Arc::new(single_distinct::KeepExactSums::new(rule))
-        }
-        _ => rule,
+fn mended(host: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
+    let rewrite: Rewrite = match host.name() {
+        "simplify_expressions" => constants::rewrite,
+        "push_down_filter" => having::rewrite,
+        "single_distinct_aggregation_to_group_by" => single_distinct::rewrite,
+        _ => return host,
+    };
+    Arc::new(Mended { host, rewrite })
+}
+
+/// What a rule of the host does, with the host's rule to call where it is right.
+type Rewrite =
+    fn(&dyn OptimizerRule, LogicalPlan, &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>>;
+
+/// One of the host's logical rules that goes another way in some plans.
+#[derive(Debug)]
+struct Mended {
+    host: Arc<dyn OptimizerRule + Send + Sync>,
+    rewrite: Rewrite,
+}
+
+impl OptimizerRule for Mended {
+    fn name(&self) -> &str {
+        self.host.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.host.apply_order()
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        (self.rewrite)(self.host.as_ref(), plan, config)
     }
 }
 

@@ -12,46 +12,20 @@ use std::sync::Arc;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection};
-use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// The host's rule with the exception above.
-#[derive(Debug)]
-pub(super) struct KeepExactSums {
-    host: Arc<dyn OptimizerRule + Send + Sync>,
-}
-
-impl KeepExactSums {
-    pub(super) fn new(host: Arc<dyn OptimizerRule + Send + Sync>) -> Self {
-        Self { host }
-    }
-}
-
-impl OptimizerRule for KeepExactSums {
-    fn name(&self) -> &str {
-        self.host.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.host.apply_order()
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match &plan {
-            LogicalPlan::Aggregate(aggregate) if has_exact_sum(aggregate)? => {
-                Ok(Transformed::no(plan))
-            }
-            LogicalPlan::Aggregate(aggregate)
-                if aggregate.aggr_expr.iter().any(is_named_distinct) =>
-            {
-                Ok(Transformed::yes(names_on_top(aggregate)?))
-            }
-            _ => self.host.rewrite(plan, config),
+pub(super) fn rewrite(
+    host: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    match &plan {
+        LogicalPlan::Aggregate(aggregate) if has_exact_sum(aggregate)? => Ok(Transformed::no(plan)),
+        LogicalPlan::Aggregate(aggregate) if aggregate.aggr_expr.iter().any(is_named_distinct) => {
+            Ok(Transformed::yes(names_on_top(aggregate)?))
         }
+        _ => host.rewrite(plan, config),
     }
 }
 

@@ -18,15 +18,14 @@ use arrow::datatypes::{
     StringViewType,
 };
 use grouse_kernels::hash;
-use grouse_kernels::prefetch::prefetch;
 
 use super::layout::nulls_of;
-use super::slots::{AHEAD, Slots, has_tag};
-use super::{ByteKeys, DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
+use super::slots::{Slots, has_tag};
+use super::{ByteKeys, DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::{Error, Result};
 
 /// Longer strings lie outside of their view.
-pub(super) const INLINE_BYTES_MAX: usize = 12;
+const INLINE_BYTES_MAX: usize = 12;
 /// Arena chunks start small, for tables that never grow, and stop doubling here.
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=1 << 20;
 
@@ -97,6 +96,12 @@ fn copied<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<ByteKeys> {
     })
 }
 
+/// True if a view points outside of itself.
+#[inline(always)]
+pub(crate) fn is_long(view: u128) -> bool {
+    view as u32 as usize > INLINE_BYTES_MAX
+}
+
 /// The view of `bytes`, which lie at `offset` of buffer `buffer`.
 #[inline(always)]
 pub(super) fn view(bytes: &[u8], buffer: u32, offset: u32) -> u128 {
@@ -139,10 +144,10 @@ pub fn hash(keys: &ByteKeys, hashes: &mut Vec<u64>) {
 /// The hash of one view's bytes.
 #[inline(always)]
 pub(super) fn hash_one(view: u128, buffers: &[Buffer]) -> u64 {
-    if view as u32 as usize <= INLINE_BYTES_MAX {
-        hash::hash_view(view)
-    } else {
+    if is_long(view) {
         hash::hash_bytes(long_bytes(view, buffers))
+    } else {
+        hash::hash_view(view)
     }
 }
 
@@ -317,7 +322,7 @@ impl BytesTable {
         if own as u64 != other as u64 {
             return false; // length or prefix
         }
-        if own as u32 as usize <= INLINE_BYTES_MAX {
+        if !is_long(own) {
             return own == other;
         }
         long_bytes(own, own_chunks) == long_bytes(other, other_buffers)
@@ -331,10 +336,10 @@ impl BytesTable {
         if let Some(group) = self.slots.find_or_insert(hash, same) {
             return Ok(group);
         }
-        self.views.push(if key as u32 as usize <= INLINE_BYTES_MAX {
-            key
-        } else {
+        self.views.push(if is_long(key) {
             self.arena.keep(long_bytes(key, buffers))?
+        } else {
+            key
         });
         Ok(GroupId(self.views.len() as u32 - 1))
     }
@@ -361,17 +366,6 @@ impl BytesTable {
         let nulls = (nulls.null_count() > 0).then_some(nulls);
         column(&views, &buffers, nulls, data_type)
     }
-
-    /// Asks for the slot and the view of rows to come.
-    #[inline(always)]
-    fn fetch(&self, hashes: &[u64], row: usize) {
-        if let Some(&hash) = hashes.get(row + 2 * AHEAD) {
-            self.slots.fetch(hash);
-        }
-        if let Some(&hash) = hashes.get(row + AHEAD) {
-            prefetch(&self.views, self.slots.first(hash) as u32 as usize);
-        }
-    }
 }
 
 impl KeyTable for BytesTable {
@@ -385,18 +379,15 @@ impl KeyTable for BytesTable {
             unreachable!("byte-string keys")
         };
         assert_eq!(rows.len(), hashes.len(), "one hash per key");
-        let start = groups.len();
-        groups.resize(start + rows.len(), GroupId(0));
         let far = self.slots.is_far();
-        for (row, group) in groups[start..].iter_mut().enumerate() {
+        for (row, group) in room(groups, rows.len()).iter_mut().enumerate() {
             if far {
-                self.fetch(hashes, row);
+                self.slots.fetch_ahead(hashes, row, &self.views);
             }
             let (key, hash) = (rows[row], hashes[row]);
             let slot = self.slots.first(hash);
-            let is_known = has_tag(slot, hash)
-                && key as u32 as usize <= INLINE_BYTES_MAX
-                && self.views[slot as u32 as usize] == key;
+            let is_known =
+                has_tag(slot, hash) && !is_long(key) && self.views[slot as u32 as usize] == key;
             *group = if is_known {
                 GroupId(slot as u32)
             } else {

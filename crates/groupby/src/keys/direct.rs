@@ -138,7 +138,7 @@ impl DirectTable {
         if rows == 0 {
             return Ok(());
         }
-        // Integers first: they tell sooner that the keys do not fit.
+        // Integers first: where they alone do not fit, no string needs a code.
         let mut observed = Vec::with_capacity(columns.len());
         for (column, interner) in columns.iter().zip(&self.interners) {
             observed.push(match interner {
@@ -146,7 +146,8 @@ impl DirectTable {
                 Some(interner) => interner.observed(column),
             });
         }
-        if self.slots(&observed) > self.slots_max {
+        let strings = self.interners.iter().any(Option::is_some);
+        if strings && self.slots(&observed) > self.slots_max {
             return Err(Full);
         }
         for (at, interner) in self.interners.iter_mut().enumerate() {

@@ -10,7 +10,7 @@ use grouse_kernels::prefetch::prefetch;
 
 use super::slots::{AHEAD, EMPTY, NEAR_BYTES, SLOTS_MIN, grown, has_tag, tag};
 use super::wide::is_equal;
-use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
+use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::Result;
 
 /// One slot.
@@ -158,9 +158,7 @@ where
     ) -> Result<()> {
         let rows = <[u64; N]>::of(keys);
         assert_eq!(rows.len(), hashes.len(), "one hash per key");
-        let start = groups.len();
-        groups.resize(start + rows.len(), GroupId(0));
-        let out = &mut groups[start..];
+        let out = room(groups, rows.len());
         if !self.is_far() {
             for ((group, key), &hash) in out.iter_mut().zip(rows).zip(hashes) {
                 *group = self.find_or_insert(key, hash);

@@ -13,9 +13,8 @@ use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
 use grouse_kernels::hash::hash_view;
 
-use super::bytes::{self, BytesTable, hash_one};
+use super::bytes::{self, BytesTable, hash_one, is_long};
 use super::direct::Full;
-use super::wide::is_long;
 use crate::error::Result;
 
 /// More values are no fewer than rows of a hot table: they are looked up as keys.

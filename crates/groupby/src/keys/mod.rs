@@ -31,6 +31,13 @@ pub use wide::WideKeys;
 #[repr(transparent)]
 pub struct GroupId(pub u32);
 
+/// Places for the groups of `rows` further rows.
+fn room(groups: &mut Vec<GroupId>, rows: usize) -> &mut [GroupId] {
+    let start = groups.len();
+    groups.resize(start + rows, GroupId(0));
+    &mut groups[start..]
+}
+
 /// Encoded key rows.
 #[derive(Debug, Clone)]
 pub enum EncodedKeys {

@@ -14,10 +14,10 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{DataType, FieldRef, IntervalUnit};
 use grouse_kernels::hash;
 
-use super::bytes;
+use super::bytes::{self, is_long};
 use super::inline::InlineTable;
 use super::layout::nulls_of;
-use super::wide::{WideKeys, WideTable, is_long, set_view, view_of};
+use super::wide::{WideKeys, WideTable, set_view, view_of};
 use super::{EncodedKeys, KeyRows, KeyTable};
 use crate::error::Result;
 

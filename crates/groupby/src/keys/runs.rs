@@ -6,7 +6,7 @@
 //! Not here: hashes, lookups.
 
 use super::wide::{WideKeys, is_equal};
-use super::{ByteKeys, EncodedKeys, GroupId};
+use super::{ByteKeys, EncodedKeys, GroupId, room};
 
 /// Pairs of neighbours that are looked at before all of them are.
 const SAMPLE: usize = 256;
@@ -65,9 +65,7 @@ fn firsts<T: Copy>(
 
 /// The group of each row from the group of each run; appended to `groups`.
 pub fn expand(runs: &[GroupId], starts: &[u32], rows: usize, groups: &mut Vec<GroupId>) {
-    let base = groups.len();
-    groups.resize(base + rows, GroupId(0));
-    let groups = &mut groups[base..];
+    let groups = room(groups, rows);
     let ends = starts[1..].iter().copied().chain([rows as u32]);
     for ((&group, &start), end) in runs.iter().zip(starts).zip(ends) {
         groups[start as usize..end as usize].fill(group);

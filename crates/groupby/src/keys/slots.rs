@@ -134,10 +134,15 @@ impl Slots {
         self.slots.len() * 8 > NEAR_BYTES
     }
 
-    /// Asks for the slot of a hash.
+    /// Asks for what rows to come will read: their slots, and behind those their keys.
     #[inline(always)]
-    pub fn fetch(&self, hash: u64) {
-        prefetch(&self.slots, hash as usize & (self.slots.len() - 1));
+    pub fn fetch_ahead<K>(&self, hashes: &[u64], row: usize, keys: &[K]) {
+        if let Some(&hash) = hashes.get(row + 2 * AHEAD) {
+            prefetch(&self.slots, hash as usize & (self.slots.len() - 1));
+        }
+        if let Some(&hash) = hashes.get(row + AHEAD) {
+            prefetch(keys, self.first(hash) as u32 as usize);
+        }
     }
 
     /// Number of groups.

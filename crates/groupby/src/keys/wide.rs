@@ -7,11 +7,10 @@
 //! Not here: packing (`packed`), keys that fit a slot (`inline`).
 
 use arrow::buffer::Buffer;
-use grouse_kernels::prefetch::prefetch;
 
-use super::bytes::{Arena, INLINE_BYTES_MAX, long_bytes};
-use super::slots::{AHEAD, Slots, has_tag};
-use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
+use super::bytes::{Arena, is_long, long_bytes};
+use super::slots::{Slots, has_tag};
+use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::Result;
 
 /// Keys of `N` words and what their long strings point into.
@@ -46,12 +45,6 @@ pub(crate) fn set_view<const N: usize>(key: &mut [u64; N], word: usize, view: u1
     key[word + 1] = (view >> 64) as u64;
 }
 
-/// True if a view points outside of itself.
-#[inline(always)]
-pub(crate) fn is_long(view: u128) -> bool {
-    view as u32 as usize > INLINE_BYTES_MAX
-}
-
 impl<const N: usize> WideTable<N> {
     /// An empty table of keys that have views at these words.
     pub fn new(views: Vec<usize>) -> Self {
@@ -68,7 +61,7 @@ impl<const N: usize> WideTable<N> {
         let far = self.slots.is_far();
         for (row, group) in out.iter_mut().enumerate() {
             if far {
-                self.fetch(hashes, row);
+                self.slots.fetch_ahead(hashes, row, &self.keys);
             }
             let (key, hash) = (&rows[row], hashes[row]);
             let slot = self.slots.first(hash);
@@ -101,7 +94,7 @@ impl<const N: usize> WideTable<N> {
         let far = self.slots.is_far();
         for (row, group) in out.iter_mut().enumerate() {
             if far {
-                self.fetch(hashes, row);
+                self.slots.fetch_ahead(hashes, row, &self.keys);
             }
             let (key, keys, hash) = (&rows[row], &self.keys, hashes[row]);
             let (views, chunks) = (&self.views, self.arena.chunks());
@@ -124,17 +117,6 @@ impl<const N: usize> WideTable<N> {
             };
         }
         Ok(())
-    }
-
-    /// Asks for the slot and the key of rows to come.
-    #[inline(always)]
-    fn fetch(&self, hashes: &[u64], row: usize) {
-        if let Some(&hash) = hashes.get(row + 2 * AHEAD) {
-            self.slots.fetch(hash);
-        }
-        if let Some(&hash) = hashes.get(row + AHEAD) {
-            prefetch(&self.keys, self.slots.first(hash) as u32 as usize);
-        }
     }
 }
 
@@ -214,9 +196,7 @@ where
     ) -> Result<()> {
         let (rows, buffers) = <[u64; N]>::of(keys);
         assert_eq!(rows.len(), hashes.len(), "one hash per key");
-        let start = groups.len();
-        groups.resize(start + rows.len(), GroupId(0));
-        let out = &mut groups[start..];
+        let out = room(groups, rows.len());
         if buffers.is_empty() {
             self.assign_words(rows, hashes, out);
             Ok(())
