@@ -12,12 +12,14 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion::functions_aggregate::stddev::{stddev_pop_udaf, stddev_udaf};
 use datafusion::functions_aggregate::sum::sum_udaf;
+use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
-use grouse_groupby::states::{self, Aggregate, Extreme};
+use grouse_groupby::states::{self, Aggregate, Extreme, Spread};
 
 use crate::functions::with_native_states;
 
@@ -70,6 +72,8 @@ pub(crate) fn native(
     let result = field.data_type();
     let aggregate = if is(function, &avg_udaf()) {
         states::avg(name, &types[0], result)
+    } else if let Some(spread) = spread_of(function) {
+        states::variance(name, spread, &types[0])
     } else if !OURS.contains(function) {
         None
     } else if function.name() == "sum" {
@@ -89,6 +93,18 @@ fn best(function: &str, name: &str, types: &[DataType]) -> Option<Arc<dyn Aggreg
         value,
         by,
     )
+}
+
+/// What a variance or standard deviation of the host says.
+fn spread_of(function: &AggregateUDF) -> Option<Spread> {
+    let known = [
+        (stddev_udaf(), Spread::DeviationSample),
+        (stddev_pop_udaf(), Spread::DeviationPopulation),
+        (var_samp_udaf(), Spread::VarianceSample),
+        (var_pop_udaf(), Spread::VariancePopulation),
+    ];
+    let mut known = known.into_iter();
+    known.find_map(|(host, spread)| is(function, &host).then_some(spread))
 }
 
 fn extreme_of(name: &str) -> Extreme {

@@ -8,6 +8,7 @@
 pub mod count;
 pub mod sum;
 pub mod avg;
+pub mod variance;
 pub mod min_max;
 pub mod min_max_bytes;
 pub mod arg_extreme;
@@ -30,6 +31,7 @@ pub use count::count;
 pub use min_max::{Extreme, min_max};
 pub(crate) use rows::truths;
 pub use sum::sum;
+pub use variance::{Spread, variance};
 
 /// The group of each row of a batch.
 #[derive(Debug, Clone, Copy)]
