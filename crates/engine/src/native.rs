@@ -10,8 +10,13 @@ use std::sync::{Arc, LazyLock};
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::average::avg_udaf;
+use datafusion::functions_aggregate::correlation::corr_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::functions_aggregate::covariance::{covar_pop_udaf, covar_samp_udaf};
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion::functions_aggregate::regr::{regr_avgx_udaf, regr_avgy_udaf, regr_count_udaf};
+use datafusion::functions_aggregate::regr::{regr_intercept_udaf, regr_r2_udaf, regr_slope_udaf};
+use datafusion::functions_aggregate::regr::{regr_sxx_udaf, regr_sxy_udaf, regr_syy_udaf};
 use datafusion::functions_aggregate::stddev::{stddev_pop_udaf, stddev_udaf};
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
@@ -19,7 +24,7 @@ use datafusion::logical_expr::AggregateUDF;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
-use grouse_groupby::states::{self, Aggregate, Extreme, Spread};
+use grouse_groupby::states::{self, Aggregate, Extreme, Relation, Spread};
 
 use crate::functions::with_native_states;
 
@@ -74,6 +79,8 @@ pub(crate) fn native(
         states::avg(name, &types[0], result)
     } else if let Some(spread) = spread_of(function) {
         states::variance(name, spread, &types[0])
+    } else if let Some(relation) = relation_of(function) {
+        states::covariance(name, relation, &types)
     } else if !OURS.contains(function) {
         None
     } else if function.name() == "sum" {
@@ -97,14 +104,44 @@ fn best(function: &str, name: &str, types: &[DataType]) -> Option<Arc<dyn Aggreg
 
 /// What a variance or standard deviation of the host says.
 fn spread_of(function: &AggregateUDF) -> Option<Spread> {
-    let known = [
-        (stddev_udaf(), Spread::DeviationSample),
-        (stddev_pop_udaf(), Spread::DeviationPopulation),
-        (var_samp_udaf(), Spread::VarianceSample),
-        (var_pop_udaf(), Spread::VariancePopulation),
-    ];
+    one_of(
+        function,
+        [
+            (stddev_udaf(), Spread::DeviationSample),
+            (stddev_pop_udaf(), Spread::DeviationPopulation),
+            (var_samp_udaf(), Spread::VarianceSample),
+            (var_pop_udaf(), Spread::VariancePopulation),
+        ],
+    )
+}
+
+/// What a covariance, correlation or regression of the host says.
+fn relation_of(function: &AggregateUDF) -> Option<Relation> {
+    one_of(
+        function,
+        [
+            (covar_pop_udaf(), Relation::CovariancePopulation),
+            (covar_samp_udaf(), Relation::CovarianceSample),
+            (corr_udaf(), Relation::Correlation),
+            (regr_slope_udaf(), Relation::Slope),
+            (regr_intercept_udaf(), Relation::Intercept),
+            (regr_r2_udaf(), Relation::Determination),
+            (regr_count_udaf(), Relation::Count),
+            (regr_avgx_udaf(), Relation::MeanX),
+            (regr_avgy_udaf(), Relation::MeanY),
+            (regr_sxx_udaf(), Relation::SquaresX),
+            (regr_syy_udaf(), Relation::SquaresY),
+            (regr_sxy_udaf(), Relation::Products),
+        ],
+    )
+}
+
+fn one_of<T, const N: usize>(
+    function: &AggregateUDF,
+    known: [(Arc<AggregateUDF>, T); N],
+) -> Option<T> {
     let mut known = known.into_iter();
-    known.find_map(|(host, spread)| is(function, &host).then_some(spread))
+    known.find_map(|(host, meaning)| is(function, &host).then_some(meaning))
 }
 
 fn extreme_of(name: &str) -> Extreme {

@@ -81,8 +81,8 @@ impl Moments {
         };
         let count = values.len() as f64;
         // From the first value on: the mean of equal values is that value.
-        let mean = first + lanes(values, |value| [value - first])[0] / count;
-        let [apart, squares] = lanes(values, |value| {
+        let mean = first + lanes([values], |[value]| [value - first])[0] / count;
+        let [apart, squares] = lanes([values], |[value]| {
             let apart = value - mean;
             [apart, apart * apart]
         });
@@ -95,22 +95,28 @@ impl Moments {
     }
 }
 
-/// Sums of what `of` gives for each value, in as many lanes as keep the adders busy.
+/// Sums of what `of` gives for each row, in as many lanes as keep the adders busy.
 #[inline]
-pub(super) fn lanes<const N: usize>(values: &[f64], of: impl Fn(f64) -> [f64; N]) -> [f64; N] {
-    let mut sums = [[0.0; 8]; N];
-    let (chunks, rest) = values.as_chunks::<8>();
-    for chunk in chunks {
-        for (lane, value) in chunk.iter().enumerate() {
-            let terms = of(*value);
+pub(super) fn lanes<const COLUMNS: usize, const SUMS: usize>(
+    columns: [&[f64]; COLUMNS],
+    of: impl Fn([f64; COLUMNS]) -> [f64; SUMS],
+) -> [f64; SUMS] {
+    const LANES: usize = 8;
+    let split = columns.map(|column| column.as_chunks::<LANES>());
+    let mut sums = [[0.0; LANES]; SUMS];
+    for at in 0..split[0].0.len() {
+        let chunks = split.map(|(chunks, _)| &chunks[at]);
+        for lane in 0..LANES {
+            let terms = of(chunks.map(|chunk| chunk[lane]));
             for (sum, term) in sums.iter_mut().zip(terms) {
                 sum[lane] += term;
             }
         }
     }
     let mut totals = sums.map(|lanes| lanes.iter().sum());
-    for value in rest {
-        for (total, term) in totals.iter_mut().zip(of(*value)) {
+    for row in 0..split[0].1.len() {
+        let terms = of(split.map(|(_, rest)| rest[row]));
+        for (total, term) in totals.iter_mut().zip(terms) {
             *total += term;
         }
     }

@@ -1,10 +1,10 @@
-//! Variance against plain loops over the values of a group.
+//! Variance, covariance and regression against plain loops over the values of a group.
 //!
 //! In: as in the suite, with and without NaN and infinities. Out: results that agree to nine digits.
 //! Invariant: what the twin says is exactly 0, NaN, infinite or NULL is so in every way to spread rows.
 //! Not here: the ways themselves (`states.rs`).
 
-use grouse_groupby::states::{Spread, variance};
+use grouse_groupby::states::{Relation, Spread, covariance, variance};
 
 use super::*;
 
@@ -124,6 +124,90 @@ proptest! {
             });
         }
     }
+
+    #[test]
+    fn covariances((rows, filtered, batch_rows) in table(), odd in any::<bool>()) {
+        let ys = floats(rows.iter().map(|row| row.0), odd);
+        // Some rows on a line, some not.
+        let other = |row: &Row| match row.1?.rem_euclid(3) {
+            0 => row.0,
+            _ => row.1,
+        };
+        let xs = floats(rows.iter().map(other), odd);
+        let input = input(&rows, filtered, vec![Arc::clone(&ys), Arc::clone(&xs)]);
+        let types = [DataType::Float64, DataType::Float64];
+        for relation in RELATIONS {
+            let aggregate = covariance("relation", relation, &types).unwrap();
+            check_close(&*aggregate, &input, batch_rows, |rows| {
+                related(relation, &picked(&ys, rows), &picked(&xs, rows))
+            });
+        }
+    }
+}
+
+use Relation::*;
+
+const RELATIONS: [Relation; 12] = [
+    CovariancePopulation,
+    CovarianceSample,
+    Correlation,
+    Slope,
+    Intercept,
+    Determination,
+    Count,
+    MeanX,
+    MeanY,
+    SquaresX,
+    SquaresY,
+    Products,
+];
+
+/// The twin of `covariance`.
+fn related(relation: Relation, ys: &[f64], xs: &[f64]) -> Expected {
+    let count = ys.len() as f64;
+    let ((mean_y, squares_y), (mean_x, squares_x)) = (moments(ys), moments(xs));
+    let (root_y, root_x) = (squares_y.sqrt(), squares_x.sqrt());
+    let apart = ys.iter().zip(xs);
+    let products: f64 = apart.map(|(y, x)| (y - mean_y) * (x - mean_x)).sum();
+    let finite = mean_y.is_finite() && mean_x.is_finite();
+    let products = if finite { products } else { f64::NAN };
+    let line = count > 1.0 && squares_x != 0.0;
+    let slope = products / squares_x;
+    let (known, value, scale) = match relation {
+        CovariancePopulation => (true, products / count, root_y * root_x / count),
+        CovarianceSample => (
+            count > 1.0,
+            products / (count - 1.0),
+            root_y * root_x / (count - 1.0),
+        ),
+        Correlation if mean_y.is_nan() && mean_x.is_nan() => (true, f64::NAN, 0.0),
+        Correlation => (
+            line && squares_y != 0.0 && !mean_y.is_nan() && !mean_x.is_nan(),
+            products / root_y / root_x,
+            1.0,
+        ),
+        Slope => (line, slope, root_y / root_x),
+        Intercept => (
+            line,
+            mean_y - slope * mean_x,
+            mean_y.abs() + root_y / root_x * mean_x.abs(),
+        ),
+        Determination => (
+            line && squares_y != 0.0,
+            (products / root_y / root_x).powi(2),
+            1.0,
+        ),
+        Count => return Some(count).into(),
+        MeanX => (true, mean_x, root_x),
+        MeanY => (true, mean_y, root_y),
+        SquaresX => (true, squares_x, 0.0),
+        SquaresY => (true, squares_y, 0.0),
+        Products => (true, products, root_y * root_x),
+    };
+    Expected {
+        value: (known && count > 0.0).then_some(value),
+        scale: if scale.is_finite() { scale } else { 0.0 },
+    }
 }
 
 /// Numbers far from zero, of which a sum of squares would keep no digit.
@@ -161,4 +245,7 @@ fn equal_values_have_no_variance() {
 #[test]
 fn only_floats_have_native_moments() {
     assert!(variance("var", Spread::VarianceSample, &DataType::Int64).is_none());
+    let types = [DataType::Float64, DataType::Int64];
+    assert!(covariance("corr", Relation::Correlation, &types).is_none());
+    assert!(covariance("corr", Relation::Correlation, &types[..1]).is_none());
 }
