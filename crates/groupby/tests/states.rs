@@ -23,6 +23,8 @@ use proptest::prelude::*;
 
 #[path = "states/moments.rs"]
 mod moments;
+#[path = "states/quantiles.rs"]
+mod quantiles;
 
 /// One batch: argument columns, filter and the group of each row, numbered in order of appearance.
 #[derive(Debug, Clone)]

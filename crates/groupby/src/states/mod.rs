@@ -10,6 +10,8 @@ pub mod sum;
 pub mod avg;
 pub mod variance;
 pub mod covariance;
+pub mod quantile;
+mod element;
 pub mod min_max;
 pub mod min_max_bytes;
 pub mod arg_extreme;
@@ -31,6 +33,7 @@ pub use avg::avg;
 pub use count::count;
 pub use covariance::{Relation, covariance};
 pub use min_max::{Extreme, min_max};
+pub use quantile::{median, percentile};
 pub(crate) use rows::truths;
 pub use sum::sum;
 pub use variance::{Spread, variance};
@@ -106,4 +109,10 @@ pub trait GroupStates: Send {
 
     /// Bytes held.
     fn bytes(&self) -> usize;
+
+    /// Those of `bytes` that an update appends to: they grow with the rows and not with the groups, and what was
+    /// appended before is not touched again.
+    fn appended_bytes(&self) -> usize {
+        0
+    }
 }

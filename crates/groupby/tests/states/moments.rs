@@ -13,9 +13,9 @@ const TOLERANCE: f64 = 1e-9;
 
 /// A result, and the size of the terms that it is a difference of.
 #[derive(Debug, Clone, Copy)]
-struct Expected {
-    value: Option<f64>,
-    scale: f64,
+pub(super) struct Expected {
+    pub value: Option<f64>,
+    pub scale: f64,
 }
 
 impl From<Option<f64>> for Expected {
@@ -37,7 +37,7 @@ impl Expected {
     }
 }
 
-fn check_close(
+pub(super) fn check_close(
     aggregate: &dyn Aggregate,
     input: &Input,
     batch_rows: usize,
