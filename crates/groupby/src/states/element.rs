@@ -83,7 +83,7 @@ macro_rules! turned {
         $(impl Turned for $signed {
             #[inline]
             fn turned(self) -> Self {
-                self ^ (self >> (Self::BITS - 1) & Self::MAX)
+                self ^ ((self >> (Self::BITS - 1)) & Self::MAX)
             }
         })*
     };
