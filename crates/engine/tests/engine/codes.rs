@@ -15,7 +15,7 @@ use tempfile::TempDir;
 fn write(path: &Path, batch: &RecordBatch, group_rows: usize, bare: bool) {
     let properties = WriterProperties::builder()
         .set_max_row_group_row_count(Some(group_rows))
-        .set_dictionary_page_size_limit(8 << 10)
+        .set_dictionary_page_size_limit(24 << 10)
         .build();
     let options = ArrowWriterOptions::new()
         .with_properties(properties)

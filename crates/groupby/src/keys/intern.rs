@@ -14,13 +14,13 @@ use std::sync::Arc;
 use arrow::array::types;
 use arrow::array::{AnyDictionaryArray, Array, ArrayRef, AsArray};
 use arrow::buffer::{Buffer, NullBuffer};
-use arrow::compute::cast;
 use arrow::datatypes::{ArrowDictionaryKeyType, ArrowNativeType, DataType};
 use grouse_kernels::hash::hash_view;
 
 use super::ByteKeys;
 use super::bytes::{self, BytesTable, hash_one, is_long};
 use super::direct::Full;
+use super::layout::strict_cast;
 use crate::error::Result;
 
 /// More values are no fewer than rows of a hot table: they are looked up as keys.
@@ -67,7 +67,7 @@ impl Translation {
         }
         let values = if is_text(data_type) && !is_text(dictionary.data_type()) {
             // Bytes become text where they are valid.
-            bytes::encode(&cast(dictionary, data_type).map_err(|_| Full)?)
+            bytes::encode(&strict_cast(dictionary, data_type).map_err(|_| Full)?)
         } else {
             bytes::encode(dictionary)
         };

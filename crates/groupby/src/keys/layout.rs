@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::cast;
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, FieldRef};
 use grouse_kernels::hash;
 
@@ -155,8 +155,8 @@ impl KeyLayout {
             return Ok(Cow::Borrowed(columns));
         }
         let types = columns.iter().zip(&self.types);
-        let plain = types.map(|(column, data_type)| cast(column, data_type));
-        Ok(Cow::Owned(plain.collect::<Result<_, _>>()?))
+        let plain = types.map(|(column, data_type)| strict_cast(column, data_type));
+        Ok(Cow::Owned(plain.collect::<Result<_>>()?))
     }
 
     fn pack(&self, columns: &[ArrayRef], rows: usize) -> Result<EncodedKeys> {
@@ -219,6 +219,15 @@ impl KeyLayout {
         }
         range.len()
     }
+}
+
+/// The column in another type; values that it does not have are an error, not NULL.
+pub(super) fn strict_cast(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    Ok(cast_with_options(column, data_type, &strict)?)
 }
 
 /// A key that is one NULL is zero words with a hash that zero words never have.
