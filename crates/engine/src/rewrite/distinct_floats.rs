@@ -92,7 +92,7 @@ fn canonical(args: &mut [Expr], order: &mut [SortExpr], schema: &DFSchema) -> Re
     let mut changed = false;
     for arg in args {
         let is_done =
-            matches!(arg, Expr::ScalarFunction(call) if Arc::ptr_eq(&call.func, &CANONICAL));
+            matches!(arg, Expr::ScalarFunction(call) if call.func.inner().is::<Canonical>());
         if is_done || !has_floats(&arg.get_type(schema)?) {
             continue;
         }
