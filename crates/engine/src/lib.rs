@@ -9,6 +9,7 @@ pub mod options;
 pub mod memory;
 pub mod host;
 pub mod session;
+mod dialect;
 pub mod statement;
 mod params;
 mod spelling;

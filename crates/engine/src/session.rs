@@ -83,6 +83,7 @@ impl Session {
             .with_runtime_env(Arc::clone(&runtime))
             .with_expr_planners(rewrite::expr_planners())
             .with_default_features()
+            .with_analyzer_rules(rewrite::analyzer_rules())
             .with_optimizer_rules(rewrite::optimizer_rules())
             .with_physical_optimizer_rules(physical_optimizer_rules(&runtime)?)
             .build();
@@ -225,8 +226,9 @@ impl Session {
         }
         let (mut state, mut statement) = (self.context().state(), request.statement);
         params::bind(&mut statement, &params, &mut state)?;
+        rewrite::keep_long_literals(&mut statement, &mut state)?;
         let plan = self.resolve(&state, statement).await?;
-        let plan = params::resolve(plan, params)?;
+        let plan = rewrite::short_headers(params::resolve(plan, params)?)?;
         let option = match &plan {
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => Some(set.variable.clone()),
             _ => None,
@@ -238,7 +240,8 @@ impl Session {
         Ok(Query::new(plan, context, self.workers()))
     }
 
-    /// The host's plan. Where it misses a column that is only written in another case, it is asked again.
+    /// The host's plan. Where it misses a column that is only written in another case, or meets a name twice, it is asked
+    /// again.
     async fn resolve(
         &self,
         state: &SessionState,
@@ -255,7 +258,9 @@ impl Session {
                 columns = Some(self.columns_of(state, &statement).await);
             }
             let columns = columns.as_deref().unwrap_or_default();
-            if !spelling::respell(&mut statement, &unknown, columns) {
+            if !spelling::respell(&mut statement, &unknown, columns)
+                && !rewrite::rename_repeated(&mut statement, &error)
+            {
                 return Err(error.into());
             }
         }
