@@ -25,6 +25,8 @@ use proptest::prelude::*;
 mod moments;
 #[path = "states/quantiles.rs"]
 mod quantiles;
+#[path = "states/top_rows.rs"]
+mod top_rows;
 
 /// One batch: argument columns, filter and the group of each row, numbered in order of appearance.
 #[derive(Debug, Clone)]

@@ -15,6 +15,7 @@ mod element;
 pub mod min_max;
 pub mod min_max_bytes;
 pub mod arg_extreme;
+pub mod top_rows;
 mod native;
 mod fixed;
 mod rows;
@@ -38,6 +39,7 @@ pub use quantile::{median, percentile};
 pub(crate) use rows::truths;
 pub use sum::sum;
 pub use variance::{Spread, variance};
+pub use top_rows::top_rows;
 
 /// The group of each row of a batch.
 #[derive(Debug, Clone, Copy)]
