@@ -17,6 +17,7 @@ pub mod scan;
 pub mod functions;
 pub mod rewrite;
 pub mod plan;
+mod top_rows;
 pub mod exec;
 mod native;
 mod udaf;

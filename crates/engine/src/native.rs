@@ -28,7 +28,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
 use grouse_groupby::states::{self, Aggregate, Extreme, Relation, Spread};
 
-use crate::functions::with_native_states;
+use crate::functions::{TopRows, with_native_states};
 
 /// An aggregate with native states.
 pub(crate) struct Native {
@@ -60,6 +60,10 @@ pub(crate) fn native(
         .human_display()
         .unwrap_or_else(|| expression.name());
     let function = expression.fun();
+    if let Some(top_rows) = function.inner().downcast_ref::<TopRows>() {
+        let aggregate = states::top_rows(name, top_rows.shape().clone());
+        return Ok(with_columns(aggregate, columns));
+    }
     if is(function, &min_udaf()) || is(function, &max_udaf()) {
         // DISTINCT and ORDER BY change nothing here.
         let extreme = extreme_of(function.name());
