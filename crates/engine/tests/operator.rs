@@ -23,6 +23,9 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displaya
 use futures::StreamExt;
 use grouse::{Error, GroupByOperator, Query, Session, SessionOptions};
 
+#[path = "operator/top_rows.rs"]
+mod top_rows;
+
 const ROWS: usize = 3000;
 const PARTITIONS: usize = 3;
 const BATCH_ROWS: usize = 250;

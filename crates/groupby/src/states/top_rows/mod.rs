@@ -37,6 +37,9 @@ pub const ROW_NUMBER: &str = "row_number";
 /// Overtaken rows that may lie around before a sweep, beside as many as there are live ones.
 const OVERTAKEN_ROWS_MIN: usize = 8192;
 
+/// Rows between asking for a group's place in memory, asking for its rows, and looking at them.
+const AHEAD: usize = 8;
+
 /// One of the keys that rows are ordered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SortKey {
@@ -199,6 +202,12 @@ impl States {
         self.ranking.encode(columns, &self.candidates)?;
         let mut accepted: Vec<u32> = Vec::new();
         for (at, candidate) in self.candidates.iter().enumerate() {
+            if let Some(later) = self.candidates.get(at + 2 * AHEAD) {
+                self.slots.expect(later.group as usize);
+            }
+            if let Some(later) = self.candidates.get(at + AHEAD) {
+                self.slots.expect_rows(later.group as usize);
+            }
             let kept = (first + accepted.len()) as u32;
             let entry = self.ranking.push(at, candidate.row as usize, kept);
             let group = candidate.group as usize;

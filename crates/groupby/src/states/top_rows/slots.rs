@@ -7,6 +7,8 @@
 
 use std::cmp::Ordering;
 
+use grouse_kernels::prefetch::prefetch;
+
 /// A row of a group.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Entry {
@@ -67,6 +69,16 @@ impl Slots {
     /// Number of rows of all groups.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// Starts to fetch where the rows of `group` are.
+    pub fn expect(&self, group: usize) {
+        prefetch(&self.spans, group);
+    }
+
+    /// Starts to fetch the rows of `group`.
+    pub fn expect_rows(&self, group: usize) {
+        prefetch(&self.entries, self.spans[group].start as usize);
     }
 
     /// Takes a row in if it is among the first of its group.
