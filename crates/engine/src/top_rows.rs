@@ -150,10 +150,14 @@ impl<'a> Numbered<'a> {
         }
         // Rows without an order of their own come in that of the input.
         let order = self.numbers.order_by();
-        let keys = self.numbers.partition_by().iter();
-        let keys = keys.map(|key| PhysicalSortExpr::new_default(Arc::clone(key)));
-        let all = keys.chain(order.iter().cloned());
-        Ok(order.is_empty() || input.equivalence_properties().ordering_satisfy(all)?)
+        if order.is_empty() {
+            return Ok(true);
+        }
+        let keys = self.numbers.partition_by();
+        let known = input.equivalence_properties();
+        let (sorted, _) = known.find_longest_permutation(keys)?;
+        let all = sorted.iter().chain(order).cloned();
+        Ok(sorted.len() == keys.len() && known.ordering_satisfy(all)?)
     }
 }
 
