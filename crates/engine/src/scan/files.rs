@@ -27,6 +27,7 @@ use super::format::{Beginning, Kind, Reading, common_reading, host_format};
 use super::ipc::ipc_schema;
 use super::location::{File, Found, find, is_location, named};
 use super::text::{Extent, csv_schema};
+use crate::error::host::PATH_UNKNOWN;
 use crate::error::{Error, Result};
 
 /// Bytes at the beginning of a text file that are looked at before its format is fixed.
@@ -309,13 +310,34 @@ async fn infer_schema(
             return Err(bad_file(error, file));
         }
     }
-    let names: Vec<&str> = found
-        .files
-        .iter()
-        .take(2)
-        .map(|file| file.name.as_str())
-        .collect();
-    Err(bad_file_named(failure, &names.join(", ")))
+    Err(disagreement(failure, &found.files))
+}
+
+/// Each file is good, together they make no table.
+fn disagreement(failure: Error, files: &[File]) -> Error {
+    match failure {
+        // Told by widen.rs, which knows files by their location only.
+        Error::Format { path, message, .. } if path != PATH_UNKNOWN => {
+            let named = |text: String| {
+                files.iter().fold(text, |text, file| {
+                    text.replace(&format!("/{}", file.meta.location), &file.name)
+                })
+            };
+            Error::Format {
+                path: named(path),
+                line: None,
+                message: named(message),
+            }
+        }
+        other => {
+            let names: Vec<&str> = files
+                .iter()
+                .take(2)
+                .map(|file| file.name.as_str())
+                .collect();
+            bad_file_named(other, &names.join(", "))
+        }
+    }
 }
 
 async fn schema_of(

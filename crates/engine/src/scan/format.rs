@@ -15,8 +15,8 @@ use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::json::JsonFormat;
-use datafusion::datasource::file_format::parquet::ParquetFormat;
 
+use super::parquet::{Parquet, PlainBytes};
 use super::text::SAMPLE_ROWS;
 use crate::error::{Error, Result};
 
@@ -128,7 +128,7 @@ pub fn known_extensions() -> String {
     format!("{} (text also with .gz, .zst, .bz2, .xz)", names.join(", "))
 }
 
-/// What `read_csv` and `read_json` let a user say about a text file.
+/// What `read_csv` and its likes let a user say about text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextOptions {
     /// The first line holds the names; `None` = yes.
@@ -149,6 +149,8 @@ pub struct TextOptions {
     pub null_padding: Option<bool>,
     /// Compression, whatever the name says.
     pub compression: Option<CompressionTypeVariant>,
+    /// Parquet: what bytes without an annotation are; `None` = as the host's option says.
+    pub plain_bytes: Option<PlainBytes>,
 }
 
 /// What the beginning of a text file says that its name does not.
@@ -207,7 +209,7 @@ pub fn host_format(
                 global,
                 ..Default::default()
             };
-            Arc::new(ParquetFormat::default().with_options(options))
+            Arc::new(Parquet::new(options, text.plain_bytes))
         }
         Kind::Arrow => Arc::new(ArrowFormat),
         Kind::Json => Arc::new(
