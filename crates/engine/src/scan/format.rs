@@ -158,6 +158,8 @@ pub struct TextOptions {
 pub struct Beginning {
     /// JSON: the first character opens an array.
     pub is_json_array: bool,
+    /// JSON: some files are arrays, some are not.
+    pub is_partly_json_array: bool,
     /// CSV: a quoted field contains a line end.
     pub newlines_in_values: bool,
 }
@@ -170,12 +172,12 @@ impl Beginning {
                 let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
                 Beginning {
                     is_json_array: first == Some(&b'['),
-                    newlines_in_values: false,
+                    ..Beginning::default()
                 }
             }
             Kind::Csv | Kind::Tsv => Beginning {
-                is_json_array: false,
                 newlines_in_values: has_quoted_newline(bytes, quote),
+                ..Beginning::default()
             },
             Kind::Parquet | Kind::Arrow => Beginning::default(),
         }

@@ -6,3 +6,4 @@ mod errors;
 mod numbers;
 mod files;
 mod parquet;
+mod text_files;
