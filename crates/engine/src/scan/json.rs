@@ -6,6 +6,7 @@
 //! are text.
 //! Not here: reading (lines.rs for fields of several types, else the host).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef}
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json::reader::{ValueIter, infer_json_schema_from_iterator};
 
-use super::format::TextOptions;
+use super::format::{Beginning, Kind, TextOptions};
 use super::location::{File, named};
 use super::mend::JsonRecords;
 use super::text::{Extent, SAMPLE_ROWS};
@@ -61,11 +62,19 @@ struct Scalars {
 type Seen = HashMap<String, Scalars>;
 
 /// Objects in the first bytes of a file, one per line; the last one is left out if it is cut.
-pub(crate) fn records(bytes: &[u8], extent: Extent) -> Vec<u8> {
-    let mut records = JsonRecords::default().mend(bytes);
+pub(crate) fn records(bytes: &[u8], extent: Extent) -> Cow<'_, [u8]> {
+    let is_array = Beginning::of(Kind::Json, bytes, b'"').is_json_array;
+    let mut records = match is_array {
+        true => Cow::Owned(JsonRecords::default().mend(bytes)),
+        false => Cow::Borrowed(bytes),
+    };
     if extent == Extent::Part {
         let end = records.iter().rposition(|&byte| byte == b'\n');
-        records.truncate(end.map_or(0, |end| end + 1));
+        let end = end.map_or(0, |end| end + 1);
+        match &mut records {
+            Cow::Owned(records) => records.truncate(end),
+            Cow::Borrowed(records) => *records = &records[..end],
+        }
     }
     records
 }
@@ -80,7 +89,7 @@ pub(crate) fn json_schema(
     for (file, bytes, extent) in beginnings {
         let bad = |error: ArrowError| named(Error::from(error), &file.name);
         let records = records(bytes, *extent);
-        let one: Vec<Value> = ValueIter::new(records.as_slice(), Some(rows_left))
+        let one: Vec<Value> = ValueIter::new(records.as_ref(), Some(rows_left))
             .collect::<Result<_, ArrowError>>()
             .map_err(bad)?;
         // By itself first, so that an error names the file.
