@@ -24,7 +24,7 @@ pub const HOST_OPTIONS: &[HostOption] = &[
     (
         "datafusion.execution.parquet.binary_as_string",
         "true",
-        "many writers, ClickBench's among them, leave the string annotation off; DuckDB reads them as strings with a flag only",
+        "many writers, ClickBench's among them, leave the string annotation off; scan/parquet.rs takes for text what its file does not know to be bytes",
     ),
     (
         "datafusion.sql_parser.collect_spans",

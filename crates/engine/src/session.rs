@@ -37,6 +37,7 @@ use crate::scan::call::function_names;
 use crate::scan::codes::CodesRule;
 use crate::scan::files::FileTables;
 use crate::scan::location::is_location;
+use crate::scan::parquet::ParquetFactory;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
 use crate::spelling;
@@ -78,7 +79,7 @@ impl Session {
     pub fn new(options: SessionOptions) -> Result<Session> {
         let stores = Arc::new(Stores::new(&options));
         let runtime = Arc::new(runtime_env(&options, &stores)?);
-        let state = SessionStateBuilder::new()
+        let mut state = SessionStateBuilder::new()
             .with_config(host::session_config(&options)?)
             .with_runtime_env(Arc::clone(&runtime))
             .with_expr_planners(rewrite::expr_planners())
@@ -87,6 +88,7 @@ impl Session {
             .with_optimizer_rules(rewrite::optimizer_rules())
             .with_physical_optimizer_rules(physical_optimizer_rules(&runtime)?)
             .build();
+        state.register_file_format(Arc::new(ParquetFactory::default()), true)?;
         let context = SessionContext::new_with_state(state);
         let files = Arc::new(FileTables::default());
         files.attach(context.state_weak_ref());

@@ -304,6 +304,10 @@ fn classify_parquet(error: &ParquetError, position: Option<Position>) -> Error {
 fn bad_file(text: &str) -> Error {
     let text = tidy(text);
     let (message, line) = match (text.split_once(" at line "), text.split_once(" for line ")) {
+        // `Encountered unequal lengths between records … at line 3`: counted from 1.
+        (Some((message, rest)), _) if message.starts_with("Encountered ") => {
+            (message.to_string(), leading_number(rest))
+        }
         // `Error while parsing value 'x' as type 'Int64' for column 1 at line 5. Row data …`: counted from 0.
         (Some((message, rest)), _) => (
             value_message(message),
@@ -528,11 +532,16 @@ mod tests {
 
     #[test]
     fn bad_rows_have_lines() {
-        let text = "incorrect number of fields for line 3, expected 2 got 3";
-        let error = Error::from(ArrowError::CsvError(text.to_string()));
-        assert!(
-            matches!(error, Error::Format { line: Some(3), .. }),
-            "{error}"
-        );
+        for text in [
+            "incorrect number of fields for line 3, expected 2 got 3",
+            "Encountered unequal lengths between records on CSV file. Expected 2 records, found 3 records at line 3",
+            "Error while parsing value 'x' as type 'Int64' for column 1 at line 2. Row data: '[3,x]'",
+        ] {
+            let error = Error::from(ArrowError::CsvError(text.to_string()));
+            assert!(
+                matches!(error, Error::Format { line: Some(3), .. }),
+                "{error}"
+            );
+        }
     }
 }

@@ -19,7 +19,9 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 
+use super::footer::is_string;
 use super::location::named;
+use super::parquet::only_column;
 use crate::error::host::PATH_UNKNOWN;
 use crate::error::{Error, Result};
 
@@ -99,7 +101,12 @@ async fn search(
 ) -> Option<Error> {
     for (config, file) in files {
         if let Err(error) = read_whole(config, file, context).await {
-            return Some(named(Error::from(error), &name_of(config, file)));
+            let (error, name) = (Error::from(error), name_of(config, file));
+            let error = match is_about_text(&error) {
+                true => not_text(config, file, context).await.unwrap_or(error),
+                false => error,
+            };
+            return Some(named(error, &name));
         }
     }
     None
@@ -119,6 +126,37 @@ async fn read_whole(
         batch?;
     }
     Ok(())
+}
+
+/// The reader's words for bytes that are no text.
+fn is_about_text(error: &Error) -> bool {
+    matches!(error, Error::Format { message, .. } if message.contains("non UTF-8 data"))
+}
+
+/// Reads the text columns of a Parquet file one by one until one fails, because the reader does not say which it was.
+async fn not_text(
+    config: &FileScanConfig,
+    file: &PartitionedFile,
+    context: &Arc<TaskContext>,
+) -> Option<Error> {
+    let schema = Arc::clone(config.file_source().table_schema().file_schema());
+    for (index, field) in schema.fields().iter().enumerate() {
+        if !is_string(field.data_type()) {
+            continue;
+        }
+        let column = only_column(config, index)?;
+        if read_whole(&column, file, context).await.is_err() {
+            return Some(Error::Format {
+                path: PATH_UNKNOWN.to_string(),
+                line: None,
+                message: format!(
+                    "column '{}' is read as text and holds bytes that are not UTF-8; read_parquet('…', binary_as_string => false) reads columns without annotation as BLOB",
+                    field.name()
+                ),
+            });
+        }
+    }
+    None
 }
 
 fn name_of(config: &FileScanConfig, file: &PartitionedFile) -> String {

@@ -9,6 +9,7 @@ use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::sql::sqlparser::ast::{Array, Expr, FunctionArg, FunctionArgExpr, Value};
 
 use super::format::{Kind, TextOptions};
+use super::parquet::PlainBytes;
 use crate::error::{Error, Result};
 
 /// A call of one of the file functions.
@@ -154,6 +155,12 @@ impl FileCall {
             "compression" if is_text => {
                 self.text.compression =
                     Some(compression(&text).ok_or_else(|| wrong("none, gzip, zstd, bz2 or xz"))?);
+            }
+            "binary_as_string" if self.kind == Some(Kind::Parquet) => {
+                self.text.plain_bytes = Some(match flag()? {
+                    true => PlainBytes::Text,
+                    false => PlainBytes::Bytes,
+                });
             }
             _ => return Err(invalid(function, format!("there is no option '{option}'"))),
         }

@@ -23,10 +23,14 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use parking_lot::{Mutex, RwLock};
 
 use super::call::FileCall;
-use super::format::{Beginning, Kind, Reading, common_reading, host_format};
+use super::format::{Beginning, Kind, Reading, TextOptions, common_reading, host_format};
 use super::ipc::ipc_schema;
+use super::json::{json_schema, records};
+use super::lines::{Lines, LinesFormat};
 use super::location::{File, Found, find, is_location, named};
-use super::text::{Extent, csv_schema};
+use super::mend::EmptyLines;
+use super::text::{Extent, SAMPLE_ROWS, csv_format, csv_schema};
+use crate::error::host::PATH_UNKNOWN;
 use crate::error::{Error, Result};
 
 /// Bytes at the beginning of a text file that are looked at before its format is fixed.
@@ -34,6 +38,9 @@ const BEGINNING_BYTES: usize = 1 << 20;
 
 /// The same for the files after the first few, where little more than the names of the columns is wanted.
 const BEGINNING_SHORT_BYTES: usize = 1 << 16;
+
+/// The same for JSON, whose records name their columns anew: most often it holds [`SAMPLE_ROWS`] records.
+const BEGINNING_JSON_BYTES: usize = 1 << 24;
 
 /// Files whose long beginning is read.
 const BEGINNINGS_LONG: usize = 8;
@@ -160,9 +167,12 @@ async fn build(
         Some(folder) => hive_partitions(folder, &found.files)?,
         None => Vec::new(),
     };
-    let schema = match reading.kind {
-        Kind::Csv | Kind::Tsv => csv_schema(reading.kind, &call.text, &beginnings)?,
-        kind => infer_schema(&format, kind, &found, state).await?,
+    let (schema, lines) = match text_columns(reading.kind, call, beginning, &beginnings)? {
+        Some(columns) => columns,
+        None => (
+            infer_schema(&format, reading.kind, &found, state).await?,
+            None,
+        ),
     };
     if schema.fields().is_empty() && partitions.is_empty() {
         return Err(Error::Format {
@@ -171,6 +181,14 @@ async fn build(
             message: "it has no columns".to_string(),
         });
     }
+    let format = match lines {
+        Some(lines) => Arc::new(LinesFormat {
+            host: format,
+            lines,
+            compression: call.text.compression.unwrap_or(reading.compression).into(),
+        }),
+        None => format,
+    };
     let options = ListingOptions::new(format)
         // Files are listed one by one, under whatever name; only a hive folder is listed by the host.
         .with_file_extension(match partitions.is_empty() {
@@ -189,6 +207,39 @@ async fn build(
     Ok(Arc::new(
         ListingTable::try_new(config)?.with_cache(statistics),
     ))
+}
+
+/// The columns of text files, and how they are read where the host would misread them; `None` = no text.
+fn text_columns(
+    kind: Kind,
+    call: &FileCall,
+    beginning: Beginning,
+    beginnings: &[(&File, Vec<u8>, Extent)],
+) -> Result<Option<(SchemaRef, Option<Lines>)>> {
+    match kind {
+        Kind::Csv | Kind::Tsv => {
+            let schema = csv_schema(kind, &call.text, beginnings)?;
+            let lines = one_column(&schema, kind, &call.text);
+            Ok(Some((schema, lines)))
+        }
+        Kind::Json => {
+            let columns = json_schema(&call.text, beginnings)?;
+            let needs_lines = columns.has_mixed || beginning.is_partly_json_array;
+            Ok(Some((columns.schema, needs_lines.then_some(Lines::Json))))
+        }
+        Kind::Parquet | Kind::Arrow => Ok(None),
+    }
+}
+
+/// CSV of one column, in which an empty line is a NULL.
+fn one_column(schema: &Schema, kind: Kind, text: &TextOptions) -> Option<Lines> {
+    let lines = EmptyLines::new(
+        text.quote.unwrap_or(b'"'),
+        text.escape,
+        text.comment,
+        text.header.unwrap_or(true),
+    );
+    (schema.fields().len() == 1).then(|| Lines::OneColumn(csv_format(kind, text), lines))
 }
 
 fn is_text_pair(one: Kind, other: Kind) -> bool {
@@ -220,30 +271,39 @@ async fn beginnings<'a>(
 ) -> Result<Vec<(&'a File, Vec<u8>, Extent)>> {
     let files = match reading.kind {
         Kind::Parquet | Kind::Arrow => 0,
-        Kind::Json => 1,
-        Kind::Csv | Kind::Tsv => found.files.len(),
+        Kind::Json | Kind::Csv | Kind::Tsv => found.files.len(),
     };
+    let mut rows_left = call.text.sample_rows.unwrap_or(SAMPLE_ROWS);
     let compression =
         FileCompressionType::from(call.text.compression.unwrap_or(reading.compression));
     let mut read = Vec::with_capacity(files);
     for (index, file) in found.files.iter().take(files).enumerate() {
-        let limit = if index < BEGINNINGS_LONG {
-            BEGINNING_BYTES
-        } else {
-            BEGINNING_SHORT_BYTES
+        let limit = match reading.kind {
+            Kind::Json => BEGINNING_JSON_BYTES,
+            _ if index < BEGINNINGS_LONG => BEGINNING_BYTES,
+            _ => BEGINNING_SHORT_BYTES,
         };
         let (bytes, extent) = first_bytes(&found.store, &file.meta, compression, limit)
             .await
             .map_err(|error| bad_file_named(error, &file.name))?;
+        if reading.kind == Kind::Json {
+            let records = records(&bytes, extent);
+            let rows = records.iter().filter(|&&byte| byte == b'\n').count();
+            rows_left = rows_left.saturating_sub(rows);
+        }
         read.push((file, bytes, extent));
+        if rows_left == 0 {
+            break;
+        }
     }
     Ok(read)
 }
 
 fn look_at(kind: Kind, quote: u8, beginnings: &[(&File, Vec<u8>, Extent)]) -> Beginning {
     let mut all = Beginning::default();
-    for (_, bytes, _) in beginnings {
+    for (index, (_, bytes, _)) in beginnings.iter().enumerate() {
         let one = Beginning::of(kind, bytes, quote);
+        all.is_partly_json_array |= index > 0 && all.is_json_array != one.is_json_array;
         all.is_json_array |= one.is_json_array;
         all.newlines_in_values |= one.newlines_in_values;
     }
@@ -309,13 +369,34 @@ async fn infer_schema(
             return Err(bad_file(error, file));
         }
     }
-    let names: Vec<&str> = found
-        .files
-        .iter()
-        .take(2)
-        .map(|file| file.name.as_str())
-        .collect();
-    Err(bad_file_named(failure, &names.join(", ")))
+    Err(disagreement(failure, &found.files))
+}
+
+/// Each file is good, together they make no table.
+fn disagreement(failure: Error, files: &[File]) -> Error {
+    match failure {
+        // Told by widen.rs, which knows files by their location only.
+        Error::Format { path, message, .. } if path != PATH_UNKNOWN => {
+            let named = |text: String| {
+                files.iter().fold(text, |text, file| {
+                    text.replace(&format!("/{}", file.meta.location), &file.name)
+                })
+            };
+            Error::Format {
+                path: named(path),
+                line: None,
+                message: named(message),
+            }
+        }
+        other => {
+            let names: Vec<&str> = files
+                .iter()
+                .take(2)
+                .map(|file| file.name.as_str())
+                .collect();
+            bad_file_named(other, &names.join(", "))
+        }
+    }
 }
 
 async fn schema_of(

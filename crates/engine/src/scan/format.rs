@@ -15,8 +15,8 @@ use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::json::JsonFormat;
-use datafusion::datasource::file_format::parquet::ParquetFormat;
 
+use super::parquet::{Parquet, PlainBytes};
 use super::text::SAMPLE_ROWS;
 use crate::error::{Error, Result};
 
@@ -128,7 +128,7 @@ pub fn known_extensions() -> String {
     format!("{} (text also with .gz, .zst, .bz2, .xz)", names.join(", "))
 }
 
-/// What `read_csv` and `read_json` let a user say about a text file.
+/// What `read_csv` and its likes let a user say about text.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TextOptions {
     /// The first line holds the names; `None` = yes.
@@ -149,6 +149,8 @@ pub struct TextOptions {
     pub null_padding: Option<bool>,
     /// Compression, whatever the name says.
     pub compression: Option<CompressionTypeVariant>,
+    /// Parquet: what bytes without an annotation are; `None` = as the host's option says.
+    pub plain_bytes: Option<PlainBytes>,
 }
 
 /// What the beginning of a text file says that its name does not.
@@ -156,6 +158,8 @@ pub struct TextOptions {
 pub struct Beginning {
     /// JSON: the first character opens an array.
     pub is_json_array: bool,
+    /// JSON: some files are arrays, some are not.
+    pub is_partly_json_array: bool,
     /// CSV: a quoted field contains a line end.
     pub newlines_in_values: bool,
 }
@@ -168,12 +172,12 @@ impl Beginning {
                 let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
                 Beginning {
                     is_json_array: first == Some(&b'['),
-                    newlines_in_values: false,
+                    ..Beginning::default()
                 }
             }
             Kind::Csv | Kind::Tsv => Beginning {
-                is_json_array: false,
                 newlines_in_values: has_quoted_newline(bytes, quote),
+                ..Beginning::default()
             },
             Kind::Parquet | Kind::Arrow => Beginning::default(),
         }
@@ -207,7 +211,7 @@ pub fn host_format(
                 global,
                 ..Default::default()
             };
-            Arc::new(ParquetFormat::default().with_options(options))
+            Arc::new(Parquet::new(options, text.plain_bytes))
         }
         Kind::Arrow => Arc::new(ArrowFormat),
         Kind::Json => Arc::new(

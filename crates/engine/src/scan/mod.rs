@@ -3,10 +3,11 @@
 //! In: `'data/*.parquet'`, `read_csv('x.csv', delim => ';')`, `s3://bucket/folder/`.
 //! Out: a host table provider with the schema of the files.
 //! Invariant: a file that cannot be read is an error that names it, never a panic and never an empty table.
-//! Not here: reading itself; the host's readers do that.
+//! Not here: reading itself; the host's decoders do that, from footers and lines that they do not misread (footer.rs,
+//! mend.rs).
 //!
 //! ```text
-//! text -> call (what is asked for) -> location (which files) -> format (how to read) -> files (schema, table)
+//! text -> call (what is asked for) -> location (which files) -> format (how to read) -> files (schema, table) <- views
 //! ```
 
 pub mod call;
@@ -15,7 +16,14 @@ pub mod location;
 pub mod stores;
 pub mod text;
 pub mod ipc;
+pub mod widen;
+pub mod footer;
+pub mod parquet;
+pub mod mend;
+pub mod json;
+pub mod lines;
 pub mod files;
+pub mod views;
 pub mod schema;
 pub(crate) mod codes;
 pub mod blame;

@@ -12,9 +12,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, TableProvider};
 use datafusion::common::Result;
+use datafusion::datasource::ViewTable;
 use parking_lot::Mutex;
 
 use super::files::FileTables;
+use super::views::{self, BrokenView};
+use crate::error::Error;
 use crate::spelling::only_other_case;
 
 /// Tables by name.
@@ -66,9 +69,45 @@ impl FileSchema {
 
     /// The table of exactly this name.
     async fn exact(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        match own_table(name) {
-            Some(table) => Ok(Some(table)),
-            None => self.tables.table(name).await,
+        let table = match own_table(name) {
+            Some(table) => Some(table),
+            None => self.tables.table(name).await?,
+        };
+        match table {
+            Some(table) => Ok(Some(self.current(name, table).await)),
+            None => Ok(None),
+        }
+    }
+
+    /// A view over files as they are now; other tables are what they are.
+    async fn current(&self, name: &str, table: Arc<dyn TableProvider>) -> Arc<dyn TableProvider> {
+        let Some(view) = table.downcast_ref::<ViewTable>() else {
+            return table;
+        };
+        match self.over_files(name, view).await {
+            Ok(Some(view)) => Arc::new(view),
+            Ok(None) => table,
+            Err(error) => Arc::new(BrokenView {
+                schema: view.schema(),
+                definition: view.definition().cloned(),
+                error: Error::from(error),
+            }),
+        }
+    }
+
+    /// The view over the tables that its file names stand for now; `None` = it reads no files.
+    async fn over_files(&self, name: &str, view: &ViewTable) -> Result<Option<ViewTable>> {
+        let mut files = views::files_of(view)?;
+        files.retain(|file, _| !self.tables.table_exist(file));
+        for (file, table) in &mut files {
+            if let Some(now) = self.file(file).await? {
+                views::check_columns(name, file, &table.schema(), &now.schema())?;
+                *table = now;
+            }
+        }
+        match files.is_empty() {
+            true => Ok(None),
+            false => views::over(view, &files).map(Some),
         }
     }
 

@@ -3,7 +3,7 @@
 //! In: the first bytes of every file of a table.
 //! Out: one schema; types are widened until every sampled row fits.
 //! Invariant: all files have the same columns in the same order, because the host reads CSV by position.
-//! Not here: JSON, whose types the host finds. The host's CSV inference is not used: it cuts files at line ends inside
+//! Not here: JSON (json.rs). The host's CSV inference is not used: it cuts files at line ends inside
 //! quotes where a read crosses 8 KiB.
 
 use datafusion::arrow::csv::reader::Format;
@@ -68,7 +68,7 @@ pub(crate) enum Extent {
     Part,
 }
 
-fn csv_format(kind: Kind, options: &TextOptions) -> Format {
+pub(crate) fn csv_format(kind: Kind, options: &TextOptions) -> Format {
     let delimiter = if kind == Kind::Tsv { b'\t' } else { b',' };
     let mut format = Format::default()
         .with_header(options.header.unwrap_or(true))

@@ -6,3 +6,5 @@ mod errors;
 mod numbers;
 mod files;
 mod codes;
+mod parquet;
+mod text_files;

@@ -1,0 +1,237 @@
+//! Footers: what a Parquet file says about itself, without what it cannot know.
+//!
+//! In: a footer as it was read; the columns that the table takes for text.
+//! Out: a footer that the host may believe.
+//! Invariant: row groups, pages and values are those of the file; only claims about values are dropped, and only text
+//! that the file does not declare is declared, so that the reader checks it.
+//! Not here: reading footers and keeping them (parquet.rs).
+//!
+//! Writers leave NaN out of the bounds of floats and write 0 for -0.0, so a bound says nothing about the rows that the
+//! host would prune or answer from it. The reader checks UTF-8 only where a column is declared to be text.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::parquet::arrow::parquet_to_arrow_schema;
+use datafusion::parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use datafusion::parquet::errors::{ParquetError, Result};
+use datafusion::parquet::file::metadata::{ColumnChunkMetaData, FileMetaData, ParquetMetaData};
+use datafusion::parquet::file::page_index::column_index::ColumnIndexMetaData;
+use datafusion::parquet::file::statistics::Statistics;
+use datafusion::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
+
+/// Top-level columns that a table takes for text.
+pub(crate) type Texts = BTreeSet<String>;
+
+/// The footer that the host may believe; the same one where there is nothing to mend.
+pub(crate) fn sound(
+    metadata: &Arc<ParquetMetaData>,
+    texts: &Texts,
+) -> Result<Arc<ParquetMetaData>> {
+    let undeclared = undeclared_texts(metadata.file_metadata(), texts)?;
+    let unbounded = unsound_bounds(metadata);
+    if undeclared.is_empty() && unbounded.is_empty() {
+        return Ok(Arc::clone(metadata));
+    }
+    let file = declare(metadata.file_metadata(), &undeclared)?;
+    let mut builder = metadata.as_ref().clone().into_builder();
+    let mut groups = builder.take_row_groups();
+    let mut pages = builder.take_column_index();
+    for (row, group) in groups.iter_mut().enumerate() {
+        for &leaf in &unbounded {
+            let chunk = &mut group.columns_mut()[leaf];
+            *chunk = without_bounds(chunk)?;
+            if let Some(index) = pages
+                .as_mut()
+                .and_then(|rows| rows.get_mut(row)?.get_mut(leaf))
+            {
+                *index = ColumnIndexMetaData::NONE;
+            }
+        }
+    }
+    let offsets = builder.take_offset_index();
+    let sound = ParquetMetaData::new(file, groups).into_builder();
+    let sound = sound.set_column_index(pages).set_offset_index(offsets);
+    Ok(Arc::new(sound.build()))
+}
+
+/// Whether least and greatest value of a column say nothing about all of its rows.
+pub(crate) fn has_unsound_bounds(
+    column: &ColumnDescriptor,
+    statistics: Option<&Statistics>,
+) -> bool {
+    let is_float = matches!(column.physical_type(), Physical::FLOAT | Physical::DOUBLE)
+        || column.logical_type_ref() == Some(&LogicalType::Float16);
+    // Old writers compared bytes and unsigned numbers as if they had a sign.
+    is_float
+        || statistics.is_some_and(|known| {
+            known.is_min_max_deprecated() && !known.is_min_max_backwards_compatible()
+        })
+}
+
+/// The leaves with claims to drop.
+fn unsound_bounds(metadata: &ParquetMetaData) -> Vec<usize> {
+    let leaves = metadata.file_metadata().schema_descr().columns();
+    let has_claim = |chunk: &ColumnChunkMetaData| {
+        let is_bounded = |known: &&Statistics| {
+            known.min_bytes_opt().is_some() || known.max_bytes_opt().is_some()
+        };
+        let bounds = chunk.statistics().filter(is_bounded);
+        (bounds.is_some()
+            || chunk.column_index_offset().is_some()
+            || chunk.bloom_filter_offset().is_some())
+            && has_unsound_bounds(chunk.column_descr(), bounds)
+    };
+    let is_unsound = |leaf: &usize| {
+        let mut groups = metadata.row_groups().iter();
+        groups.any(|group| has_claim(group.column(*leaf)))
+    };
+    (0..leaves.len()).filter(is_unsound).collect()
+}
+
+/// Whether both bounds are there.
+pub(crate) fn has_bounds(statistics: &Statistics) -> bool {
+    statistics.min_bytes_opt().is_some() && statistics.max_bytes_opt().is_some()
+}
+
+/// The chunk without bounds, page bounds and Bloom filter, which tells 0.0 from -0.0; NULLs stay counted.
+fn without_bounds(chunk: &ColumnChunkMetaData) -> Result<ColumnChunkMetaData> {
+    let statistics = chunk.statistics().map(|known| {
+        let (distinct, nulls) = (known.distinct_count_opt(), known.null_count_opt());
+        match known {
+            Statistics::Boolean(_) => Statistics::boolean(None, None, distinct, nulls, false),
+            Statistics::Int32(_) => Statistics::int32(None, None, distinct, nulls, false),
+            Statistics::Int64(_) => Statistics::int64(None, None, distinct, nulls, false),
+            Statistics::Int96(_) => Statistics::int96(None, None, distinct, nulls, false),
+            Statistics::Float(_) => Statistics::float(None, None, distinct, nulls, false),
+            Statistics::Double(_) => Statistics::double(None, None, distinct, nulls, false),
+            Statistics::ByteArray(_) => Statistics::byte_array(None, None, distinct, nulls, false),
+            Statistics::FixedLenByteArray(_) => {
+                Statistics::fixed_len_byte_array(None, None, distinct, nulls, false)
+            }
+        }
+    });
+    let mut builder = chunk.clone().into_builder().clear_statistics();
+    if let Some(statistics) = statistics {
+        builder = builder.set_statistics(statistics);
+    }
+    builder
+        .set_column_index_offset(None)
+        .set_column_index_length(None)
+        .set_bloom_filter_offset(None)
+        .set_bloom_filter_length(None)
+        .build()
+}
+
+/// The leaves that will be read as text although the file does not declare them to be.
+fn undeclared_texts(file: &FileMetaData, texts: &Texts) -> Result<BTreeSet<usize>> {
+    let schema = file.schema_descr();
+    let is_open = |column: &ColumnDescriptor| {
+        column.physical_type() == Physical::BYTE_ARRAY
+            && column.converted_type() != ConvertedType::UTF8
+    };
+    if !schema.columns().iter().any(|column| is_open(column)) {
+        return Ok(BTreeSet::new());
+    }
+    let mut types = Vec::with_capacity(schema.num_columns());
+    for field in parquet_to_arrow_schema(schema, file.key_value_metadata())?.fields() {
+        leaf_types(field.data_type(), &mut types);
+    }
+    if types.len() != schema.num_columns() {
+        let text = format!(
+            "{} columns with {} types",
+            schema.num_columns(),
+            types.len()
+        );
+        return Err(ParquetError::General(text));
+    }
+    let is_text = |leaf: &usize| {
+        let column = schema.column(*leaf);
+        let path = column.path().parts();
+        let is_named = path.len() == 1 && texts.contains(&path[0]) && is_bytes(&types[*leaf]);
+        is_open(&column) && (is_named || is_string(&types[*leaf]))
+    };
+    Ok((0..types.len()).filter(is_text).collect())
+}
+
+/// The types of a field's leaves, in the order in which Parquet numbers them.
+fn leaf_types(kind: &DataType, leaves: &mut Vec<DataType>) {
+    match kind {
+        DataType::Struct(fields) => {
+            for field in fields {
+                leaf_types(field.data_type(), leaves);
+            }
+        }
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => leaf_types(field.data_type(), leaves),
+        leaf => leaves.push(leaf.clone()),
+    }
+}
+
+/// Whether values are text, whatever their layout.
+pub(crate) fn is_string(kind: &DataType) -> bool {
+    match kind {
+        DataType::Dictionary(_, value) => is_string(value),
+        other => other.is_string(),
+    }
+}
+
+fn is_bytes(kind: &DataType) -> bool {
+    match kind {
+        DataType::Dictionary(_, value) => is_bytes(value),
+        other => other.is_binary(),
+    }
+}
+
+/// The file's schema with these leaves declared to be text.
+fn declare(file: &FileMetaData, leaves: &BTreeSet<usize>) -> Result<FileMetaData> {
+    let schema = match leaves.is_empty() {
+        true => file.schema_descr_ptr(),
+        false => {
+            let root = declared(file.schema(), &mut 0, leaves)?;
+            Arc::new(SchemaDescriptor::new(root))
+        }
+    };
+    Ok(FileMetaData::new(
+        file.version(),
+        file.num_rows(),
+        file.created_by().map(str::to_string),
+        file.key_value_metadata().cloned(),
+        schema,
+        file.column_orders().cloned(),
+    ))
+}
+
+/// One node; `next` counts the leaves passed so far.
+fn declared(node: &Type, next: &mut usize, leaves: &BTreeSet<usize>) -> Result<TypePtr> {
+    let info = node.get_basic_info();
+    let id = info.has_id().then(|| info.id());
+    if node.is_primitive() {
+        *next += 1;
+        if !leaves.contains(&(*next - 1)) {
+            return Ok(Arc::new(node.clone()));
+        }
+        let text = Type::primitive_type_builder(node.name(), Physical::BYTE_ARRAY)
+            .with_repetition(info.repetition())
+            .with_logical_type(Some(LogicalType::String))
+            .with_converted_type(ConvertedType::UTF8)
+            .with_id(id);
+        return Ok(Arc::new(text.build()?));
+    }
+    let fields = node.get_fields().iter();
+    let fields = fields.map(|field| declared(field, next, leaves));
+    let mut group = Type::group_type_builder(node.name())
+        .with_fields(fields.collect::<Result<Vec<_>>>()?)
+        .with_logical_type(info.logical_type_ref().cloned())
+        .with_converted_type(info.converted_type())
+        .with_id(id);
+    if info.has_repetition() {
+        group = group.with_repetition(info.repetition());
+    }
+    Ok(Arc::new(group.build()?))
+}

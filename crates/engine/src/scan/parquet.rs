@@ -1,0 +1,480 @@
+//! Parquet: the host's format with footers that it may believe.
+//!
+//! In: Parquet files. Out: their common schema and statistics; scans.
+//! Invariant: a column is text only if its file says so or does not say what it is, and text is valid UTF-8 or an error;
+//! no answer and no skipped row comes from a bound that may be wrong.
+//! Not here: what a footer may claim (footer.rs), types that several files have in common (widen.rs), decoding.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::Session;
+use datafusion::common::stats::Precision;
+use datafusion::common::{DataFusionError, GetExt, Result, ScalarValue, Statistics};
+use datafusion::config::TableParquetOptions;
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::file_format::parquet::{ParquetFormat, ParquetFormatFactory};
+use datafusion::datasource::file_format::{FileFormat, FileFormatFactory, FileMeta};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
+use datafusion::datasource::physical_plan::parquet::{
+    CachedParquetFileReaderFactory, CachedParquetMetaData, transform_schema_to_view,
+};
+use datafusion::datasource::physical_plan::{
+    FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource, ParquetFileReaderFactory,
+    ParquetSource,
+};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::cache::cache_manager::{CachedFileMetadataEntry, FileMetadataCache};
+use datafusion::parquet::arrow::ARROW_SCHEMA_META_KEY;
+use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
+use datafusion::parquet::arrow::async_reader::AsyncFileReader;
+use datafusion::parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use datafusion::parquet::errors::Result as ParquetResult;
+use datafusion::parquet::file::metadata::{FileMetaData, ParquetMetaData};
+use datafusion::parquet::file::statistics::Statistics as Bounds;
+use datafusion::parquet::schema::types::Type;
+use datafusion::physical_expr::{LexOrdering, LexRequirement};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore, PutPayload};
+
+use super::footer::{Texts, has_bounds, has_unsound_bounds, is_string, sound};
+use super::widen::common_schema;
+
+/// The buffers of readers, which the store names without a name.
+type Bytes = <PutPayload as IntoIterator>::Item;
+
+/// What columns of bytes are that their file does not annotate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlainBytes {
+    /// Text, unless the file keeps the Arrow schema it was written from, in which text would be called text.
+    TextUnlessKnown,
+    /// Text.
+    Text,
+    /// Bytes.
+    Bytes,
+}
+
+impl PlainBytes {
+    /// What the host's option says.
+    fn of(options: &TableParquetOptions) -> PlainBytes {
+        match options.global.binary_as_string {
+            true => PlainBytes::TextUnlessKnown,
+            false => PlainBytes::Bytes,
+        }
+    }
+}
+
+/// The host's format, mended.
+#[derive(Debug)]
+pub(crate) struct Parquet {
+    host: ParquetFormat,
+    options: TableParquetOptions,
+    bytes: PlainBytes,
+}
+
+impl Parquet {
+    /// `bytes` = `None`: as the options say.
+    pub(crate) fn new(options: TableParquetOptions, bytes: Option<PlainBytes>) -> Parquet {
+        let mut plain = options.clone();
+        // These two change types; they come after the files' schemas have been put together.
+        plain.global.binary_as_string = false;
+        plain.global.schema_force_view_types = false;
+        Parquet {
+            host: ParquetFormat::default().with_options(plain),
+            bytes: bytes.unwrap_or_else(|| PlainBytes::of(&options)),
+            options,
+        }
+    }
+
+    async fn footer(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        object: &ObjectMeta,
+    ) -> Result<Arc<ParquetMetaData>> {
+        DFParquetMetadata::new(store.as_ref(), object)
+            .with_metadata_size_hint(self.host.metadata_size_hint())
+            .with_file_metadata_cache(Some(footers(state)))
+            .fetch_metadata()
+            .await
+    }
+
+    async fn schema_of(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        object: &ObjectMeta,
+    ) -> Result<Schema> {
+        let footer = self.footer(state, store, object).await?;
+        let objects = std::slice::from_ref(object);
+        let schema = self.host.infer_schema(state, store, objects).await?;
+        Ok(with_texts(&schema, footer.file_metadata(), self.bytes))
+    }
+}
+
+fn footers(state: &dyn Session) -> Arc<FileMetadataCache> {
+    state.runtime_env().cache_manager.get_file_metadata_cache()
+}
+
+/// A file's schema with the columns as text that are taken for it.
+fn with_texts(schema: &Schema, file: &FileMetaData, bytes: PlainBytes) -> Schema {
+    let knows_types = || {
+        let entries = file.key_value_metadata();
+        entries.is_some_and(|all| all.iter().any(|entry| entry.key == ARROW_SCHEMA_META_KEY))
+    };
+    let is_text = match bytes {
+        PlainBytes::Bytes => false,
+        PlainBytes::Text => true,
+        PlainBytes::TextUnlessKnown => !knows_types(),
+    };
+    if !is_text {
+        return schema.clone();
+    }
+    let columns = file.schema().get_fields();
+    let fields = schema.fields().iter().zip(columns).map(|(field, column)| {
+        let kind = match (is_plain(column), field.data_type()) {
+            (true, DataType::Binary) => DataType::Utf8,
+            (true, DataType::LargeBinary) => DataType::LargeUtf8,
+            (true, DataType::BinaryView) => DataType::Utf8View,
+            (_, other) => other.clone(),
+        };
+        field.as_ref().clone().with_data_type(kind)
+    });
+    Schema::new_with_metadata(fields.collect::<Vec<Field>>(), schema.metadata().clone())
+}
+
+/// Whether a column is bytes of which nothing more is said; ENUM is text, too, to readers that know no enums.
+fn is_plain(column: &Type) -> bool {
+    let info = column.get_basic_info();
+    column.is_primitive()
+        && column.get_physical_type() == Physical::BYTE_ARRAY
+        && matches!(
+            (info.logical_type_ref(), info.converted_type()),
+            (None, ConvertedType::NONE | ConvertedType::ENUM) | (Some(LogicalType::Enum), _)
+        )
+}
+
+/// Drops the bounds that may be wrong: those of floats, of row groups without any, and of columns that the table reads
+/// as another type.
+fn keep_sound(statistics: &mut Statistics, schema: &Schema, footer: &ParquetMetaData) {
+    let columns = statistics.column_statistics.iter_mut();
+    for (field, known) in schema.fields().iter().zip(columns) {
+        let is_kept = are_bounds_sound(field, footer)
+            && [&known.min_value, &known.max_value]
+                .iter()
+                .all(|bound| is_of_type(bound, field.data_type()));
+        if !is_kept {
+            known.min_value = Precision::Absent;
+            known.max_value = Precision::Absent;
+        }
+    }
+}
+
+/// Whether all row groups of a column have bounds that hold for all their rows.
+fn are_bounds_sound(field: &Field, footer: &ParquetMetaData) -> bool {
+    let leaves = footer.file_metadata().schema_descr().columns();
+    let is_column = |path: &[String]| path.len() == 1 && path[0] == *field.name();
+    let Some(leaf) = leaves
+        .iter()
+        .position(|column| is_column(column.path().parts()))
+    else {
+        return false;
+    };
+    // The host leaves out a bound that is no text, as if the row group were empty.
+    let is_readable = |known: &Bounds| {
+        let is_text =
+            |bytes: Option<&[u8]>| bytes.is_some_and(|bytes| str::from_utf8(bytes).is_ok());
+        !is_string(field.data_type())
+            || is_text(known.min_bytes_opt()) && is_text(known.max_bytes_opt())
+    };
+    footer.row_groups().iter().all(|group| {
+        let known = group.column(leaf).statistics();
+        let is_empty =
+            known.and_then(|known| known.null_count_opt()) == Some(group.num_rows() as u64);
+        let is_bounded = known.is_some_and(|known| has_bounds(known) && is_readable(known));
+        is_empty || is_bounded && !has_unsound_bounds(&leaves[leaf], known)
+    })
+}
+
+fn is_of_type(bound: &Precision<ScalarValue>, kind: &DataType) -> bool {
+    match bound.get_value().map(ScalarValue::data_type) {
+        None => true,
+        Some(found) => found == *kind || is_string(&found) && is_string(kind),
+    }
+}
+
+#[async_trait]
+impl FileFormat for Parquet {
+    fn get_ext(&self) -> String {
+        self.host.get_ext()
+    }
+
+    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
+        self.host.get_ext_with_compression(compression)
+    }
+
+    fn compression_type(&self) -> Option<FileCompressionType> {
+        self.host.compression_type()
+    }
+
+    async fn infer_schema(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        objects: &[ObjectMeta],
+    ) -> Result<SchemaRef> {
+        let at_once = state
+            .config_options()
+            .execution
+            .meta_fetch_concurrency
+            .get();
+        let mut schemas: Vec<(&Path, Schema)> = futures::stream::iter(objects)
+            .map(|object| async move {
+                let schema = self.schema_of(state, store, object).await?;
+                Ok::<_, DataFusionError>((&object.location, schema))
+            })
+            .boxed()
+            .buffered(at_once)
+            .try_collect()
+            .await?;
+        schemas.sort_by_key(|(location, _)| *location);
+        let schema = common_schema(&schemas)?;
+        Ok(Arc::new(
+            match self.options.global.schema_force_view_types {
+                true => transform_schema_to_view(&schema),
+                false => schema,
+            },
+        ))
+    }
+
+    async fn infer_stats(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Statistics> {
+        let footer = self.footer(state, store, object).await?;
+        let mut statistics = DFParquetMetadata::statistics_from_parquet_metadata(&footer, &schema)?;
+        keep_sound(&mut statistics, &schema, &footer);
+        Ok(statistics)
+    }
+
+    async fn infer_ordering(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Option<LexOrdering>> {
+        self.host.infer_ordering(state, store, schema, object).await
+    }
+
+    async fn infer_stats_and_ordering(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<FileMeta> {
+        let statistics = self
+            .infer_stats(state, store, Arc::clone(&schema), object)
+            .await?;
+        let ordering = self.infer_ordering(state, store, schema, object).await?;
+        Ok(FileMeta::new(statistics).with_ordering(ordering))
+    }
+
+    async fn create_physical_plan(
+        &self,
+        state: &dyn Session,
+        conf: FileScanConfig,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let source = conf.file_source().downcast_ref::<ParquetSource>().cloned();
+        let source = source.ok_or_else(|| {
+            DataFusionError::Internal("a Parquet scan with another format's source".to_string())
+        })?;
+        let runtime = state.runtime_env();
+        let store = runtime.object_store(conf.object_store_url.clone())?;
+        let fields = source.table_schema().file_schema().fields().iter();
+        let texts = fields.filter(|field| is_string(field.data_type()));
+        let readers = SoundReaders {
+            host: CachedParquetFileReaderFactory::new(store, footers(state)),
+            footers: footers(state),
+            texts: Arc::new(texts.map(|field| field.name().clone()).collect()),
+        };
+        let mut source = source
+            .with_table_parquet_options(self.options.clone())
+            .with_parquet_file_reader_factory(Arc::new(readers));
+        if let Some(bytes) = self.host.metadata_size_hint() {
+            source = source.with_metadata_size_hint(bytes);
+        }
+        let conf = FileScanConfigBuilder::from(conf).with_source(Arc::new(source));
+        Ok(DataSourceExec::from_data_source(conf.build()))
+    }
+
+    async fn create_writer_physical_plan(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        state: &dyn Session,
+        conf: FileSinkConfig,
+        order: Option<LexRequirement>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.host
+            .create_writer_physical_plan(input, state, conf, order)
+            .await
+    }
+
+    fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
+        self.host.file_source(schema)
+    }
+}
+
+/// Readers that see mended footers.
+struct SoundReaders {
+    host: CachedParquetFileReaderFactory,
+    footers: Arc<FileMetadataCache>,
+    texts: Arc<Texts>,
+}
+
+impl fmt::Debug for SoundReaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SoundReaders")
+            .field("texts", &self.texts)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ParquetFileReaderFactory for SoundReaders {
+    fn create_reader(
+        &self,
+        partition_index: usize,
+        file: PartitionedFile,
+        metadata_size_hint: Option<usize>,
+        metrics: &ExecutionPlanMetricsSet,
+    ) -> Result<Box<dyn AsyncFileReader + Send>> {
+        let object = file.object_meta.clone();
+        let host = self
+            .host
+            .create_reader(partition_index, file, metadata_size_hint, metrics)?;
+        Ok(Box::new(SoundReader {
+            host,
+            object,
+            footers: Arc::clone(&self.footers),
+            texts: Arc::clone(&self.texts),
+        }))
+    }
+}
+
+struct SoundReader {
+    host: Box<dyn AsyncFileReader + Send>,
+    object: ObjectMeta,
+    footers: Arc<FileMetadataCache>,
+    texts: Arc<Texts>,
+}
+
+impl SoundReader {
+    /// Under which name a mended footer is kept beside the file's own: it depends on the columns taken for text.
+    fn key(&self) -> Path {
+        let texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
+        Path::from(format!("{}\0{}", self.object.location, texts.join("\0")))
+    }
+
+    fn known(&self, key: &Path) -> Option<Arc<ParquetMetaData>> {
+        let entry = self
+            .footers
+            .get(key)
+            .filter(|entry| entry.is_valid_for(&self.object))?;
+        let footer = entry
+            .file_metadata
+            .as_any()
+            .downcast_ref::<CachedParquetMetaData>()?;
+        Some(Arc::clone(footer.parquet_metadata()))
+    }
+}
+
+impl AsyncFileReader for SoundReader {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        self.host.get_bytes(range)
+    }
+
+    fn get_byte_ranges(
+        &mut self,
+        ranges: Vec<Range<u64>>,
+    ) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
+        self.host.get_byte_ranges(ranges)
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
+        async move {
+            let key = self.key();
+            if let Some(footer) = self.known(&key) {
+                return Ok(footer);
+            }
+            let footer = self.host.get_metadata(options).await?;
+            let mended = sound(&footer, &self.texts)?;
+            if !Arc::ptr_eq(&footer, &mended) {
+                let kept = Arc::new(CachedParquetMetaData::new(Arc::clone(&mended)));
+                let entry = CachedFileMetadataEntry::new(self.object.clone(), kept);
+                self.footers.put(&key, entry);
+            }
+            Ok(mended)
+        }
+        .boxed()
+    }
+}
+
+/// The same scan of one column without a predicate; `None` if it is no Parquet scan.
+pub(crate) fn only_column(config: &FileScanConfig, index: usize) -> Option<FileScanConfig> {
+    let known = config.file_source().downcast_ref::<ParquetSource>()?;
+    let readers = known.parquet_file_reader_factory()?;
+    let source = ParquetSource::new(known.table_schema().clone())
+        .with_table_parquet_options(known.table_parquet_options().clone())
+        .with_parquet_file_reader_factory(Arc::clone(readers));
+    let config = FileScanConfigBuilder::new(config.object_store_url.clone(), Arc::new(source));
+    let config = config.with_projection_indices(Some(vec![index])).ok()?;
+    Some(config.build())
+}
+
+/// Makes the mended format for `CREATE EXTERNAL TABLE` and `COPY`.
+#[derive(Debug, Default)]
+pub(crate) struct ParquetFactory {
+    host: ParquetFormatFactory,
+}
+
+impl GetExt for ParquetFactory {
+    fn get_ext(&self) -> String {
+        self.host.get_ext()
+    }
+}
+
+impl FileFormatFactory for ParquetFactory {
+    fn create(
+        &self,
+        state: &dyn Session,
+        format_options: &HashMap<String, String>,
+    ) -> Result<Arc<dyn FileFormat>> {
+        let host = self.host.create(state, format_options)?;
+        let host = host.downcast_ref::<ParquetFormat>();
+        let host = host.ok_or_else(|| {
+            DataFusionError::Internal("the host's Parquet format is not its own".to_string())
+        })?;
+        Ok(Arc::new(Parquet::new(host.options().clone(), None)))
+    }
+
+    fn default(&self) -> Arc<dyn FileFormat> {
+        Arc::new(Parquet::new(TableParquetOptions::default(), None))
+    }
+}

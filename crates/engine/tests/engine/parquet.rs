@@ -1,0 +1,282 @@
+//! Parquet files: what is text, what bounds may be believed, what files of one table have in common.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::support::{error, rows, run, session};
+use datafusion::arrow::array::{
+    ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
+    RecordBatch, StringArray,
+};
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
+use datafusion::parquet::file::properties::WriterProperties;
+use grouse::{Error, Session};
+use tempfile::TempDir;
+
+/// Whether a file keeps the Arrow schema that it was written from.
+#[derive(Clone, Copy, PartialEq)]
+enum Types {
+    Kept,
+    Forgotten,
+}
+
+struct Folder {
+    folder: TempDir,
+    session: Session,
+}
+
+impl Folder {
+    fn new() -> Folder {
+        Folder {
+            folder: tempfile::tempdir().unwrap(),
+            session: session(),
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes columns as row groups of two rows, with page indexes and Bloom filters.
+    fn write(&self, name: &str, types: Types, columns: &[(&str, ArrayRef)]) {
+        let batch = RecordBatch::try_from_iter(columns.to_vec()).unwrap();
+        let properties = WriterProperties::builder()
+            .set_max_row_group_row_count(Some(2))
+            .set_bloom_filter_enabled(true)
+            .build();
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties)
+            .with_skip_arrow_metadata(types == Types::Forgotten);
+        let file = File::create(self.path(name)).unwrap();
+        let mut writer = ArrowWriter::try_new_with_options(file, batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+    }
+
+    /// `{}` in the SQL is the folder.
+    #[track_caller]
+    fn check(&self, sql: &str, expected: &[&str]) {
+        let sql = sql.replace("{}", self.folder.path().to_str().unwrap());
+        assert_eq!(rows(&self.session, &sql), expected, "{sql}");
+    }
+
+    fn error(&self, sql: &str) -> Error {
+        let sql = sql.replace("{}", self.folder.path().to_str().unwrap());
+        error(&self.session, &sql)
+    }
+}
+
+fn bytes(values: &[&[u8]]) -> ArrayRef {
+    Arc::new(BinaryArray::from(values.to_vec()))
+}
+
+fn floats(values: &[f64]) -> ArrayRef {
+    Arc::new(Float64Array::from(values.to_vec()))
+}
+
+// Bytes without annotation were handed out as text whatever they held: invalid UTF-8 crashed the process.
+#[test]
+fn bytes_without_annotation_are_text_or_an_error() {
+    let folder = Folder::new();
+    let column = bytes(&[b"abc", "é".as_bytes(), b"abc"]);
+    folder.write("text.parquet", Types::Forgotten, &[("b", column)]);
+    let sql =
+        "SELECT b, count(*), arrow_typeof(max(b)) FROM '{}/text.parquet' GROUP BY b ORDER BY b";
+    folder.check(sql, &["abc|2|Utf8View", "é|1|Utf8View"]);
+    folder.check(
+        "SELECT count(*) FROM '{}/text.parquet' WHERE b = 'abc'",
+        &["2"],
+    );
+
+    let column = bytes(&[b"abc", b"abc", b"\x00\xff"]);
+    let good: ArrayRef = Arc::new(StringArray::from(vec!["x", "y", "z"]));
+    folder.write(
+        "bytes.parquet",
+        Types::Forgotten,
+        &[("good", good), ("bad", column)],
+    );
+    for sql in [
+        "SELECT * FROM '{}/bytes.parquet'",
+        "SELECT bad, count(*) FROM '{}/bytes.parquet' GROUP BY bad",
+        "SELECT max(bad) FROM '{}/bytes.parquet'",
+        "SELECT count(*) FROM '{}/bytes.parquet' WHERE bad LIKE '%a%'",
+        "SELECT bad FROM read_parquet('{}/bytes.parquet', binary_as_string => true)",
+    ] {
+        let error = folder.error(sql);
+        assert!(matches!(error, Error::Format { .. }), "{sql}: {error:?}");
+        for part in ["/bytes.parquet", "'bad'", "binary_as_string => false"] {
+            assert!(error.to_string().contains(part), "{sql}: {error}");
+        }
+    }
+    folder.check(
+        "SELECT good FROM '{}/bytes.parquet' WHERE good > 'x' ORDER BY good",
+        &["y", "z"],
+    );
+    let sql = "SELECT bad, count(*) FROM read_parquet('{}/bytes.parquet', binary_as_string => false) GROUP BY bad ORDER BY bad";
+    folder.check(sql, &["00ff|1", "616263|2"]);
+    run(
+        &folder.session,
+        "SET datafusion.execution.parquet.binary_as_string = false",
+    )
+    .unwrap();
+    folder.check("SELECT max(bad) FROM '{}/bytes.parquet'", &["616263"]);
+}
+
+#[test]
+fn bytes_that_the_file_knows_to_be_bytes_stay_bytes() {
+    let folder = Folder::new();
+    let sql = "COPY (SELECT x'00ff' AS b, 'é' AS t) TO '{}/own.parquet' STORED AS PARQUET";
+    let sql = sql.replace("{}", folder.folder.path().to_str().unwrap());
+    run(&folder.session, &sql).unwrap();
+    folder.check(
+        "SELECT b, t, arrow_typeof(b) FROM '{}/own.parquet'",
+        &["00ff|é|BinaryView"],
+    );
+    folder.write("kept.parquet", Types::Kept, &[("b", bytes(&[b"abc"]))]);
+    folder.check("SELECT b FROM '{}/kept.parquet'", &["616263"]);
+    let sql = "SELECT b FROM read_parquet('{}/kept.parquet', binary_as_string => true)";
+    folder.check(sql, &["abc"]);
+    // Beside text, bytes make the column one of bytes.
+    folder.write(
+        "plain.parquet",
+        Types::Forgotten,
+        &[("b", bytes(&[b"xyz"]))],
+    );
+    let sql = "SELECT b FROM read_parquet(['{}/plain.parquet', '{}/kept.parquet']) ORDER BY b";
+    folder.check(sql, &["616263", "78797a"]);
+    // The same file as text and as bytes in one session.
+    folder.check("SELECT b FROM '{}/plain.parquet'", &["xyz"]);
+    let sql = "SELECT b FROM read_parquet('{}/plain.parquet', binary_as_string => false)";
+    folder.check(sql, &["78797a"]);
+    let root = folder.folder.path().display();
+    let sql = format!("CREATE EXTERNAL TABLE e STORED AS PARQUET LOCATION '{root}/kept.parquet'");
+    run(&folder.session, &sql).unwrap();
+    folder.check("SELECT b FROM e", &["616263"]);
+}
+
+// Bounds leave NaN out: row groups with NaN were pruned, and a file of [1.0, NaN] was read as [1.0, 1.0].
+#[test]
+fn nan_is_in_no_bounds() {
+    let folder = Folder::new();
+    let nan = f64::NAN;
+    folder.write("nan.parquet", Types::Kept, &[("x", floats(&[1.0, nan]))]);
+    folder.check("SELECT x FROM '{}/nan.parquet'", &["1.0", "NaN"]);
+    folder.check("SELECT min(x), max(x) FROM '{}/nan.parquet'", &["1.0|NaN"]);
+    folder.check("SELECT count(*) FROM '{}/nan.parquet' WHERE x = 1", &["1"]);
+
+    let groups = floats(&[0.0, 0.5, 1.0, nan, 2.0, 2.5, 3.0, 3.0]);
+    let narrow: ArrayRef = Arc::new(Float32Array::from(vec![
+        0.0,
+        0.5,
+        1.0,
+        f32::NAN,
+        2.0,
+        2.5,
+        3.0,
+        3.0,
+    ]));
+    folder.write(
+        "groups.parquet",
+        Types::Kept,
+        &[("x", groups), ("y", narrow)],
+    );
+    for (predicate, expected) in [
+        ("x > 2.4", "4"),
+        ("x >= 100", "1"),
+        ("x <> 1", "7"),
+        ("NOT (x < 2.4)", "4"),
+        ("NOT (x <= 100)", "1"),
+        ("x BETWEEN 1 AND 2", "2"),
+        ("x = 'NaN'::double", "1"),
+        ("x > 2.4 AND x < 100", "3"),
+        ("x IS NULL", "0"),
+    ] {
+        for column in ["x", "y"] {
+            let predicate = predicate.replace('x', column);
+            let sql = format!("SELECT count(*) FROM '{{}}/groups.parquet' WHERE {predicate}");
+            folder.check(&sql, &[expected]);
+        }
+    }
+    folder.check(
+        "SELECT min(x), max(x), max(y) FROM '{}/groups.parquet'",
+        &["0.0|NaN|NaN"],
+    );
+    folder.check(
+        "SELECT x FROM '{}/groups.parquet' ORDER BY x DESC LIMIT 2",
+        &["NaN", "3.0"],
+    );
+    folder.check("SELECT max(x) FROM '{}/*.parquet'", &["NaN"]);
+}
+
+// Writers put -0.0 as the least and 0.0 as the greatest value where either occurs.
+#[test]
+fn bounds_do_not_tell_zeros_apart() {
+    let folder = Folder::new();
+    folder.write("zero.parquet", Types::Kept, &[("x", floats(&[0.0]))]);
+    folder.check("SELECT min(x), max(x) FROM '{}/zero.parquet'", &["0.0|0.0"]);
+    folder.write(
+        "both.parquet",
+        Types::Kept,
+        &[("x", floats(&[0.0, -0.0, -0.0, -0.0]))],
+    );
+    folder.check(
+        "SELECT x FROM '{}/both.parquet'",
+        &["0.0", "-0.0", "-0.0", "-0.0"],
+    );
+    folder.check("SELECT count(*) FROM '{}/both.parquet' WHERE x = 0", &["4"]);
+    folder.check(
+        "SELECT count(*) FROM '{}/both.parquet' WHERE x = -0.0",
+        &["4"],
+    );
+}
+
+#[test]
+fn bounds_that_are_believed_still_prune() {
+    let folder = Folder::new();
+    let numbers: ArrayRef = Arc::new(Int64Array::from((0..100).collect::<Vec<_>>()));
+    folder.write("n.parquet", Types::Kept, &[("n", numbers)]);
+    folder.check(
+        "SELECT min(n), max(n), count(*) FROM '{}/n.parquet'",
+        &["0|99|100"],
+    );
+    let sql = "EXPLAIN ANALYZE SELECT count(*) FROM '{}/n.parquet' WHERE n >= 98 + length('')";
+    let sql = sql.replace("{}", folder.folder.path().to_str().unwrap());
+    let plan = rows(&folder.session, &sql).join("\n");
+    let pruned = "row_groups_pruned_statistics=50 total → 1 matched";
+    assert!(plan.contains(pruned), "{plan}");
+}
+
+// Files whose columns differed in width were refused.
+#[test]
+fn columns_of_several_files_are_widened() {
+    let folder = Folder::new();
+    let narrow: ArrayRef = Arc::new(Int32Array::from(vec![7, -1, 3]));
+    let wide: ArrayRef = Arc::new(Int64Array::from(vec![1 << 40, 5, 5]));
+    folder.write(
+        "1.parquet",
+        Types::Kept,
+        &[("a", Arc::clone(&narrow)), ("b", Arc::clone(&wide))],
+    );
+    folder.write("2.parquet", Types::Kept, &[("b", narrow), ("a", wide)]);
+    let glob = "'{}/[12].parquet'";
+    folder.check(
+        &format!("SELECT arrow_typeof(min(a)), min(a), max(a), sum(b), count(*) FROM {glob}"),
+        &["Int64|-1|1099511627776|1099511627795|6"],
+    );
+    folder.check(
+        &format!("SELECT a FROM {glob} WHERE a > 6 ORDER BY a"),
+        &["7", "1099511627776"],
+    );
+    folder.check(
+        &format!("SELECT a, count(*) FROM {glob} WHERE a = 5 GROUP BY a"),
+        &["5|2"],
+    );
+    let flags: ArrayRef = Arc::new(BooleanArray::from(vec![true]));
+    folder.write("3.parquet", Types::Kept, &[("a", flags)]);
+    let error = folder.error("SELECT * FROM '{}/*.parquet'");
+    for part in ["3.parquet", "1.parquet", "'a'", "Boolean", "Int64"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+}
