@@ -24,7 +24,7 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::cache::cache_manager::FileMetadataCache;
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
-use datafusion::parquet::basic::{ConvertedType, Encoding, Type};
+use datafusion::parquet::basic::{Encoding, Type};
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
@@ -153,7 +153,7 @@ impl CodesRule {
         }
         let picks: Vec<(&str, DataType)> = picked
             .iter()
-            .map(|(column, of)| (schema.field(*column).name().as_str(), of.clone()))
+            .map(|(column, of)| (schema.field(*column).name().as_str(), dictionary(of)))
             .collect();
         let mut schemas = files.iter().map(|file| with_types(&file.schema, &picks));
         let groups = config.file_groups.iter().map(|group| {
@@ -183,33 +183,40 @@ impl CodesRule {
 
     /// All files in their order; none if the footer of one is unknown.
     fn files_of(&self, config: &FileScanConfig) -> Option<Vec<KnownFile>> {
+        let table = config.file_source().table_schema().file_schema();
         let files = config.file_groups.iter().flat_map(|group| group.files());
-        files.map(|file| self.file(file)).collect()
+        files.map(|file| self.file(file, table)).collect()
     }
 
-    fn file(&self, file: &PartitionedFile) -> Option<KnownFile> {
+    fn file(&self, file: &PartitionedFile, table: &Schema) -> Option<KnownFile> {
         let known = self.footers.get(&file.object_meta.location)?;
-        if !known.is_valid_for(&file.object_meta) {
+        if !known.is_valid_for(&file.object_meta) || file.arrow_schema.is_some() {
             return None;
         }
         let footer = known.file_metadata.as_any().downcast_ref();
         let footer = Arc::clone(CachedParquetMetaData::parquet_metadata(footer?));
         let of = footer.file_metadata();
-        let schema = match &file.arrow_schema {
-            Some(schema) => Arc::clone(schema),
-            None => {
-                let hints = of.key_value_metadata();
-                Arc::new(parquet_to_arrow_schema(of.schema_descr(), hints).ok()?)
-            }
-        };
+        let plain = parquet_to_arrow_schema(of.schema_descr(), of.key_value_metadata()).ok()?;
+        let texts: Vec<(&str, DataType)> = plain
+            .fields()
+            .iter()
+            .filter(|field| field.data_type() == &DataType::Binary && is_text(table, field.name()))
+            .map(|field| (field.name().as_str(), DataType::Utf8))
+            .collect();
+        let schema = with_types(&plain, &texts);
         Some(KnownFile { footer, schema })
     }
+}
+
+fn is_text(table: &Schema, name: &str) -> bool {
+    let field = table.field_with_name(name);
+    field.is_ok_and(|field| field.data_type().is_string())
 }
 
 /// A file whose footer planning has read.
 struct KnownFile {
     footer: Arc<ParquetMetaData>,
-    /// What the reader makes of its columns.
+    /// What the reader makes of its columns: the table's texts are declared to it (footer.rs).
     schema: SchemaRef,
 }
 
@@ -281,23 +288,15 @@ fn common_code_type(files: &[KnownFile], name: &str) -> Option<DataType> {
 }
 
 fn code_type(file: &KnownFile, name: &str) -> Option<DataType> {
-    let read = file.schema.field_with_name(name).ok()?.data_type();
-    if !read.is_string() && !read.is_binary() {
-        return None;
-    }
-    let leaves = file.footer.file_metadata().schema_descr().columns();
-    let at = leaves
-        .iter()
-        .position(|leaf| leaf.path().parts() == [name])?;
-    let leaf = &leaves[at];
-    // The reader checks text only where the older annotation says so; bytes are checked by who needs text.
-    let values = match (leaf.physical_type(), leaf.converted_type()) {
-        (Type::BYTE_ARRAY, ConvertedType::UTF8) => DataType::Utf8,
-        (Type::BYTE_ARRAY, ConvertedType::NONE) if leaf.logical_type_ref().is_none() => {
-            DataType::Binary
-        }
+    let values = match file.schema.field_with_name(name).ok()?.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
         _ => return None,
     };
+    let leaves = file.footer.file_metadata().schema_descr().columns();
+    let at = leaves.iter().position(|leaf| {
+        leaf.path().parts() == [name] && leaf.physical_type() == Type::BYTE_ARRAY
+    })?;
     let mut chunks = file
         .footer
         .row_groups()
@@ -317,16 +316,16 @@ fn is_coded(chunk: &ColumnChunkMetaData) -> bool {
     only_codes && dictionary_bytes.is_some_and(|bytes| (0..=DICTIONARY_BYTES_MAX).contains(&bytes))
 }
 
-/// The schema with dictionaries of these values in the named columns.
-fn with_types(schema: &SchemaRef, picks: &[(&str, DataType)]) -> SchemaRef {
-    let coded = |field: &FieldRef| match picks.iter().find(|(name, _)| name == field.name()) {
-        Some((_, values)) => {
-            let data_type =
-                DataType::Dictionary(Box::new(DataType::Int32), Box::new(values.clone()));
-            Arc::new(Field::clone(field).with_data_type(data_type))
-        }
+fn dictionary(values: &DataType) -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(values.clone()))
+}
+
+/// The schema with other types in the named columns.
+fn with_types(schema: &Schema, picks: &[(&str, DataType)]) -> SchemaRef {
+    let typed = |field: &FieldRef| match picks.iter().find(|(name, _)| name == field.name()) {
+        Some((_, data_type)) => Arc::new(Field::clone(field).with_data_type(data_type.clone())),
         None => Arc::clone(field),
     };
-    let fields: Vec<FieldRef> = schema.fields().iter().map(coded).collect();
+    let fields: Vec<FieldRef> = schema.fields().iter().map(typed).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
