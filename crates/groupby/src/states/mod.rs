@@ -11,12 +11,16 @@ pub mod avg;
 pub mod min_max;
 pub mod min_max_bytes;
 pub mod arg_extreme;
+pub mod uniq;
 mod native;
 mod fixed;
 mod rows;
 mod seen;
 mod wide;
 mod byte_values;
+mod sketches;
+mod sketch;
+mod blocks;
 
 use arrow::array::{ArrayRef, BooleanArray};
 use arrow::datatypes::DataType;
@@ -30,6 +34,7 @@ pub use count::count;
 pub use min_max::{Extreme, min_max};
 pub(crate) use rows::truths;
 pub use sum::sum;
+pub use uniq::uniq;
 
 /// The group of each row of a batch.
 #[derive(Debug, Clone, Copy)]
@@ -102,4 +107,10 @@ pub trait GroupStates: Send {
 
     /// Bytes held.
     fn bytes(&self) -> usize;
+
+    /// Bytes that updates touch at random, which a cache has to hold: all, but for states that
+    /// gather what goes to the rest of them.
+    fn used_bytes(&self) -> usize {
+        self.bytes()
+    }
 }
