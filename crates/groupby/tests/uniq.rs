@@ -183,12 +183,7 @@ fn repeats_take_no_memory() {
         let mut states = states(&[DataType::UInt64]);
         let groups = 10u64;
         let rows: Vec<_> = (0..distinct * groups * 20)
-            .map(|at| {
-                (
-                    (at % groups) as u32,
-                    at / groups % distinct,
-                )
-            })
+            .map(|at| ((at % groups) as u32, at / groups % distinct))
             .collect();
         update(&mut states, &rows, groups as usize);
         let partial = states.drain_partial(groups as usize).unwrap();
@@ -310,7 +305,8 @@ fn bytes_never_change() {
         partial[0].as_binary_view().value(0).to_vec()
     };
     assert_eq!(state(0..0), [0u8; 0]);
-    assert_eq!(state(0..3), [0u8; 12]);
+    let three = [28, 119, 153, 220, 218, 130, 27, 243, 16, 64, 77, 58];
+    assert_eq!(state(0..3), three);
     let registers = state(0..100_000);
     assert_eq!(registers.len(), REGISTERS_BYTES);
     let sum = |bytes: &[u8]| {
@@ -319,7 +315,7 @@ fn bytes_never_change() {
                 .wrapping_add(u64::from(*byte) + at as u64)
         })
     };
-    assert_eq!(sum(&registers), 0);
+    assert_eq!(sum(&registers), 0xfb27_401f_a825_44df);
 }
 
 #[test]

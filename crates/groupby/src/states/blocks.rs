@@ -96,12 +96,11 @@ impl Blocks {
     fn touch(&mut self, block: Block, order: u8) {
         let end = block.offset() + (UNIT_BYTES << order);
         let slab = &mut self.slabs[block.slab()];
-        if slab.len() < end {
-            let bytes = match block.slab() {
-                0 => end.next_power_of_two(),
-                _ => SLAB_BYTES,
-            };
-            slab.resize(bytes, 0);
+        if block.slab() == 0 && slab.len() < end {
+            slab.resize(end.next_power_of_two(), 0);
+        } else if slab.is_empty() {
+            // Fresh pages are zero already; these are not touched before they are needed.
+            *slab = vec![0; SLAB_BYTES];
         }
     }
 
@@ -124,8 +123,53 @@ impl Blocks {
 
     /// Bytes held.
     pub fn held_bytes(&self) -> usize {
-        let slabs: usize = self.slabs.iter().map(Vec::capacity).sum();
+        let slabs = match self.slabs.as_slice() {
+            [] => 0,
+            [first, full @ ..] => first.capacity() + full.len() * SLAB_BYTES,
+        };
         let free: usize = self.free.iter().map(Vec::capacity).sum();
         slabs + free * size_of::<u32>() + self.free_order.capacity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_freed_joins_its_neighbour() {
+        let mut blocks = Blocks::default();
+        let small: Vec<_> = (0..SLAB_UNITS).map(|_| blocks.take(0)).collect();
+        let held = blocks.held_bytes();
+        for block in small {
+            blocks.give(block, 0);
+        }
+        let all = blocks.take(SLAB_ORDER);
+        assert_eq!((all.slab(), all.offset()), (0, 0));
+        let next = blocks.take(0);
+        assert_eq!(next.slab(), 1);
+        assert!(blocks.held_bytes() >= held + SLAB_BYTES);
+    }
+
+    #[test]
+    fn blocks_keep_their_bytes_whatever_comes_and_goes() {
+        let mut blocks = Blocks::default();
+        let mut held: Vec<(Block, u8, u8)> = Vec::new();
+        for round in 0..5000u32 {
+            let order = (round.wrapping_mul(0x9e37_79b1) >> 28) as u8 % 10;
+            let block = blocks.take(order);
+            blocks.bytes_mut(block, order).fill(round as u8);
+            held.push((block, order, round as u8));
+            if round % 3 > 0 {
+                let at = (round.wrapping_mul(0x85eb_ca6b) >> 8) as usize % held.len();
+                let (block, order, mark) = held.swap_remove(at);
+                assert!(blocks.bytes(block, order).iter().all(|byte| *byte == mark));
+                blocks.give(block, order);
+            }
+        }
+        for (block, order, mark) in held {
+            assert_eq!(block.offset() % (UNIT_BYTES << order), 0);
+            assert!(blocks.bytes(block, order).iter().all(|byte| *byte == mark));
+        }
     }
 }

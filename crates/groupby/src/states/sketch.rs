@@ -214,3 +214,45 @@ impl Distinct {
         self.slots.capacity() * size_of::<u32>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_holds_what_registers_need() {
+        for zeros in 0..=RANK_BITS {
+            // So many zeros behind the index, then ones.
+            let behind = u64::MAX.checked_shr(INDEX_BITS + zeros).unwrap_or(0);
+            for index in [0, 1, 0x7fff] {
+                let code = code_of(index << RANK_BITS | behind);
+                assert!(code != 0 && are_codes(&[code]), "{zeros} zeros: {code:x}");
+                assert_eq!(place_of(code), (index as usize, zeros as u8 + 1));
+            }
+        }
+        let (none, beyond) = (0x2_0000, 0x2_0000 | (RANK_MAX + 1) << 1 | 1);
+        assert!(!are_codes(&[0]) && !are_codes(&[none]) && !are_codes(&[beyond]));
+    }
+
+    #[test]
+    fn registers_at_both_ends_have_an_estimate() {
+        assert_eq!(estimate(&[0; REGISTERS]), 0);
+        let mut registers = [0; REGISTERS];
+        registers[17] = 1;
+        assert_eq!(estimate(&registers), 1);
+        assert!(estimate(&[RANK_MAX as u8; REGISTERS]) > 1 << 60);
+        assert_eq!(reached(&[RANK_MAX as u8; REGISTERS]), REGISTERS);
+    }
+
+    #[test]
+    fn distinct_codes_come_first_in_their_order() {
+        let mut distinct = Distinct::default();
+        let mut codes = [7, 7, 9 << 20, 7, 8, 9 << 20, u32::MAX, u32::MAX];
+        assert_eq!(distinct.dedup(&mut codes), 4);
+        assert_eq!(codes[..4], [7, 9 << 20, 8, u32::MAX]);
+        assert_eq!(distinct.dedup(&mut []), 0);
+        let spread = (0..32u32).map(|at| at << 27);
+        assert!(distinct.mostly(spread));
+        assert!(!distinct.mostly((0..32u32).map(|at| at % 16 << 27)));
+    }
+}

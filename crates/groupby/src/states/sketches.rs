@@ -28,8 +28,8 @@ const REGISTERS_ORDER: u8 = order_of_bytes(REGISTERS);
 const WAITING_CODES: usize = 1024;
 const WAITING_ORDER: u8 = order_of_bytes(WAITING_CODES * CODE_BYTES);
 const CODE_BYTES: usize = 4;
-/// Longer byte strings lie outside of their Arrow view.
-const INLINE_BYTES_MAX: usize = 12;
+/// So many codes lie in their Arrow view.
+const INLINE_CODES: usize = 12 / CODE_BYTES;
 /// A list that is full moves to a block four times as large.
 const GROWTH_ORDERS: u8 = 2;
 /// Cells that were emptied and whose codes wait until the end of their list is in the cache: as
@@ -39,7 +39,10 @@ const SPILLS: usize = 16;
 const FIRST_ORDER: u8 = order_of_bytes(32 * CODE_BYTES);
 
 const fn order_of_bytes(bytes: usize) -> u8 {
-    (bytes.next_power_of_two().ilog2() - UNIT_BYTES.ilog2()) as u8
+    bytes
+        .next_power_of_two()
+        .ilog2()
+        .saturating_sub(UNIT_BYTES.ilog2()) as u8
 }
 
 /// One group's sketch.
@@ -438,6 +441,7 @@ impl Sketches {
 
     /// Distinct values of a group; its sketch is of no use afterwards.
     pub fn count(&mut self, group: usize) -> u64 {
+        debug_assert_eq!(self.arrived, self.spilled, "a batch ends with `arrive`");
         let cell = &mut self.cells[group];
         let scratch = &mut self.scratch;
         match cell.stage {
@@ -479,6 +483,7 @@ impl Sketches {
 
     /// The sketches of groups `0..total` as Arrow views, and the buffers they point into.
     pub fn into_views(mut self, total: usize) -> (Vec<u128>, Vec<Vec<u8>>) {
+        assert_eq!(self.arrived, self.spilled, "a batch ends with `arrive`");
         self.grow(total);
         let views = (0..total).map(|group| self.view(group)).collect();
         (views, self.blocks.into_slabs())
@@ -488,11 +493,11 @@ impl Sketches {
         let cell = &mut self.cells[group];
         if matches!(cell.stage, Stage::Nothing) {
             cell.dedup();
-            let mut bytes = [0; CELL_CODES * CODE_BYTES];
-            write(&cell.fresh, &mut bytes);
-            let used = usize::from(cell.used) * CODE_BYTES;
-            if used <= INLINE_BYTES_MAX {
-                return hash::inline_view(&bytes[..used]);
+            let used = usize::from(cell.used);
+            if used <= INLINE_CODES {
+                let mut bytes = [0; INLINE_CODES * CODE_BYTES];
+                write(&cell.fresh[..used], &mut bytes);
+                return hash::inline_view(&bytes[..used * CODE_BYTES]);
             }
         }
         if !matches!(cell.stage, Stage::Registers { .. }) {
@@ -510,8 +515,11 @@ impl Sketches {
             } => (block, order, usize::from(codes) * CODE_BYTES),
             Stage::Nothing => unreachable!("codes have left their cell"),
         };
-        let prefix = codes_in(self.blocks.bytes(block, order)).next();
-        let prefix = prefix.expect("a block holds a code");
+        let held = self.blocks.bytes(block, order);
+        if bytes <= INLINE_CODES * CODE_BYTES {
+            return hash::inline_view(&held[..bytes]);
+        }
+        let prefix = codes_in(held).next().expect("a block holds a code");
         bytes as u128
             | u128::from(prefix) << 32
             | (block.slab() as u128) << 64
