@@ -177,7 +177,7 @@ fn repeats_take_no_memory() {
         (1u64, 64),
         (6, 64),
         (7, 256),
-        (100, 1 << 10),
+        (100, 2 << 10),
         (6144, 33 << 10),
     ] {
         let mut states = states(&[DataType::UInt64]);
