@@ -3,7 +3,8 @@
 //!
 //! In: one or more arguments of any type that can be grouped by. Out: a count.
 //! Invariant: a row with a NULL argument does not count; several arguments count as one tuple. Up to 6,144 values are
-//! counted without error, more with a standard error of 0.57 %. `uniq_exact` is `count(DISTINCT ...)`.
+//! counted one by one (two of them look alike with probability 2^-31), more with a standard error of 0.57 %.
+//! `uniq_exact` is `count(DISTINCT ...)`.
 //! Not here: the sketches (uniq_states.rs).
 
 use std::sync::Arc;

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, UInt64Array};
-use arrow::buffer::Buffer;
+use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field};
 use grouse_kernels::hash;
@@ -59,8 +59,49 @@ struct Uniq {
 #[derive(Default)]
 struct Held {
     sketches: Sketches,
+    recent: Recent,
     hashes: Vec<u64>,
     codes: Vec<u32>,
+}
+
+/// Codes that groups had a moment ago and need not get again: where values repeat, most rows end here.
+#[derive(Default)]
+struct Recent {
+    pairs: Vec<u64>,
+    /// Batches to come that are not worth a look.
+    pause: u32,
+}
+
+/// Pairs of group and code that are remembered: half of a first-level cache.
+const RECENT: usize = 2048;
+/// Batches without a look after one in which less than half was known.
+const PAUSE: u32 = 31;
+
+impl Recent {
+    /// True if the next batch is looked at.
+    fn begin(&mut self) -> bool {
+        let looks = self.pause == 0;
+        self.pause = self.pause.saturating_sub(1);
+        if looks {
+            // No code is 0, so no pair is.
+            self.pairs.resize(RECENT, 0);
+        }
+        looks
+    }
+
+    #[inline(always)]
+    fn is_new(&mut self, group: usize, code: u32) -> bool {
+        let pair = (group as u64) << 32 | u64::from(code);
+        let mixed = code.wrapping_add((group as u32).wrapping_mul(0x9e37_79b1));
+        let slot = (mixed >> (u32::BITS - RECENT.ilog2())) as usize;
+        std::mem::replace(&mut self.pairs[slot], pair) != pair
+    }
+
+    fn end(&mut self, rows: usize, new: usize) {
+        if new * 2 > rows {
+            self.pause = PAUSE;
+        }
+    }
 }
 
 impl Uniq {
@@ -74,11 +115,27 @@ impl Uniq {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let Held { hashes, codes, .. } = &mut self.held;
-        self.layout.encode(&columns, rows, hashes)?;
         codes.clear();
+        if let Some(words) = one_word(&columns) {
+            let hashes = words.iter().map(|word| hash::hash_words(&[*word]));
+            codes.extend(hashes.map(|hash| sketch::code_of(hash::mix(hash))));
+            return Ok(());
+        }
+        self.layout.encode(&columns, rows, hashes)?;
         codes.extend(hashes.iter().map(|hash| sketch::code_of(hash::mix(*hash))));
         Ok(())
     }
+}
+
+/// The words of one integer column of 8 bytes, which are its keys: no need to copy them.
+fn one_word(columns: &[ArrayRef]) -> Option<ScalarBuffer<u64>> {
+    let [column] = columns else { return None };
+    let is_word =
+        column.data_type().primitive_width() == Some(8) && !column.data_type().is_floating();
+    is_word.then(|| {
+        let data = column.to_data();
+        ScalarBuffer::new(data.buffers()[0].clone(), data.offset(), data.len())
+    })
 }
 
 impl GroupStates for Uniq {
@@ -96,19 +153,36 @@ impl GroupStates for Uniq {
         }
         self.encode(columns, rows.count())?;
         let Held {
-            sketches, codes, ..
+            sketches,
+            recent,
+            codes,
+            ..
         } = &mut self.held;
+        let looks = recent.begin();
+        let mut new = 0;
         match groups {
-            Groups::Ids(_) => {
-                rows.for_each(codes, |group, code| sketches.push(group, code));
-                sketches.arrive();
-            }
-            Groups::One(_) if rows.is_whole_column() => sketches.extend(0, codes),
+            Groups::Ids(_) if looks => rows.for_each(codes, |group, code| {
+                if recent.is_new(group, code) {
+                    new += 1;
+                    sketches.push(group, code);
+                }
+            }),
+            Groups::Ids(_) => rows.for_each(codes, |group, code| sketches.push(group, code)),
+            Groups::One(_) if rows.is_whole_column() && !looks => sketches.extend(0, codes),
             Groups::One(_) => {
                 let mut live = Vec::with_capacity(rows.live());
-                rows.for_each(codes, |_, code| live.push(code));
+                rows.for_each(codes, |_, code| {
+                    if !looks || recent.is_new(0, code) {
+                        live.push(code);
+                    }
+                });
+                new = live.len();
                 sketches.extend(0, &live);
             }
+        }
+        sketches.arrive();
+        if looks {
+            recent.end(rows.live(), new);
         }
         Ok(())
     }
@@ -156,10 +230,14 @@ impl GroupStates for Uniq {
     fn bytes(&self) -> usize {
         let Held {
             sketches,
+            recent,
             hashes,
             codes,
         } = &self.held;
-        sketches.bytes() + hashes.capacity() * 8 + codes.capacity() * 4
+        sketches.bytes()
+            + recent.pairs.capacity() * 8
+            + hashes.capacity() * 8
+            + codes.capacity() * 4
     }
 
     fn used_bytes(&self) -> usize {
