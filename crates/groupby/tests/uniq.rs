@@ -343,7 +343,7 @@ fn bytes_grow_with_the_values_and_go_with_the_states() {
         let bytes = states.bytes();
         assert!(bytes > held, "{bytes} bytes after {held}");
         // A list's block is at most four times as large as the list.
-        let fair = 256 * 1024 + 2 * groups as usize * (16 * values as usize).min(40 << 10);
+        let fair = 512 * 1024 + 2 * groups as usize * (16 * values as usize).min(40 << 10);
         assert!(bytes < fair, "{bytes} bytes for {values} values");
         assert_eq!(states.used_bytes(), 64 * groups as usize);
         held = bytes;

@@ -72,8 +72,9 @@ struct Recent {
     pause: u32,
 }
 
-/// Pairs of group and code that are remembered: half of a first-level cache.
-const RECENT: usize = 2048;
+/// Pairs of group and code that are remembered: 128 KiB of a second-level cache. One group of 1,000
+/// values takes 9.6 ns a row, 12.5 with 2,048 pairs, 20 with none; of 6,000 values 23, 50 and 46.
+const RECENT: usize = 16 << 10;
 /// Batches without a look after one in which less than half was known.
 const PAUSE: u32 = 31;
 
