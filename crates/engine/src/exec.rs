@@ -18,6 +18,7 @@ mod run;
 mod order;
 mod node;
 
+pub(crate) use memory::to_host;
 pub use node::GroupByExec;
 pub(crate) use node::{Replaced, Tuning};
 

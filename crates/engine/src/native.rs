@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_aggregate::approx_distinct::approx_distinct_udaf;
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::correlation::corr_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
@@ -43,8 +44,12 @@ static OURS: LazyLock<Vec<AggregateUDF>> = LazyLock::new(|| {
     let mut ours = with_native_states();
     // The host's sum wraps where it does not fit; the native one, as ours, says so.
     ours.push(sum_udaf().as_ref().clone());
+    ours.push(approx_distinct_udaf().as_ref().clone());
     ours
 });
+
+/// Of these, the approximate counts.
+const SKETCHES: [&str; 2] = ["uniq", "approx_distinct"];
 
 /// The native form of `expression`, whose arguments are evaluated on batches of `schema`.
 pub(crate) fn native(
@@ -65,12 +70,15 @@ pub(crate) fn native(
         return Ok(with_columns(aggregate, columns));
     }
     if is(function, &min_udaf()) || is(function, &max_udaf()) {
-        // DISTINCT and ORDER BY change nothing here.
+        // DISTINCT and ORDER BY change nothing, here and in sketches.
         let extreme = extreme_of(function.name());
         return Ok(with_columns(
             states::min_max(name, extreme, &types[0]),
             columns,
         ));
+    }
+    if SKETCHES.contains(&function.name()) && OURS.contains(function) {
+        return Ok(with_columns(states::uniq(name, &types), columns));
     }
     if expression.is_distinct() {
         return Ok(None);

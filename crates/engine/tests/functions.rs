@@ -396,6 +396,30 @@ fn uniq_over_a_window_and_over_nothing() {
 }
 
 #[test]
+fn uniq_goes_on_counting_after_a_look() {
+    let table = "(VALUES (1, 'a'), (2, 'b'), (3, 'a'), (4, NULL), (5, 'c')) t(i, x)";
+    check(
+        &format!(
+            "SELECT uniq(x) OVER (ORDER BY i), approx_distinct(x) OVER (ORDER BY i) FROM {table} ORDER BY i"
+        ),
+        "1 1, 2 2, 2 2, 2 2, 3 3",
+    );
+    let sql = "SELECT count(DISTINCT u), max(u) > 9800 AND max(u) < 10200 FROM \
+               (SELECT uniq(value) OVER (ORDER BY value ROWS BETWEEN UNBOUNDED PRECEDING AND 9000 FOLLOWING) AS u \
+                FROM generate_series(1, 10000))";
+    assert!(block(run(&context(), sql)).is_ok_and(|rows| rows.ends_with("true")));
+}
+
+#[test]
+fn approx_distinct_counts_as_uniq_does() {
+    check(
+        "SELECT approx_distinct(x) = uniq(x), approx_distinct(x % 5000) FROM (SELECT value AS x FROM generate_series(1, 50000))",
+        "true 5000",
+    );
+    check_error("SELECT approx_distinct()", &["approx_distinct"]);
+}
+
+#[test]
 fn uniq_is_close_and_uniq_exact_exact() {
     let sql = "SELECT abs(uniq(value::double) - 100000) < 3000, uniq_exact(value::double) FROM generate_series(1, 100000)";
     check(sql, "true 100000");

@@ -314,6 +314,10 @@ const QUERIES: &[&str] = &[
     "SELECT DISTINCT small, flag FROM t",
     "SELECT DISTINCT * FROM t",
     "SELECT small + 1, long % 3, count(*), sum(small + 1) FROM t GROUP BY small + 1, long % 3",
+    // sketches, which the host's operators hold too
+    "SELECT number % 3, uniq(number), approx_distinct(number % 9000), uniq(number, number % 2) FROM numbers(40000) GROUP BY 1",
+    "SELECT uniq(number), uniq(number::varchar) FILTER (WHERE number % 2 = 0), uniq(DISTINCT number % 7000) FROM numbers(40000)",
+    "SELECT wide, uniq(text, long), approx_distinct(list), uniq(finite) FILTER (WHERE flag) FROM t GROUP BY wide",
     // the host's states
     "SELECT small, stddev(finite), covar_samp(finite, long), regr_slope(finite, long) FROM t GROUP BY small",
     "SELECT small, median(long), approx_distinct(text), bit_xor(long) FROM t GROUP BY small",
@@ -468,6 +472,9 @@ fn the_plan_says_keys_aggregates_workers_and_table() {
         assert!(text.contains("GroupByExec"), "{text}");
         assert!(!text.contains("host_states"), "{text}");
     }
+    let sketched = "SELECT small, uniq(long), uniq(DISTINCT text, list), approx_distinct(float) FROM t GROUP BY small";
+    let text = explained(&session, sketched);
+    assert!(!text.contains("host_states"), "{text}");
     let kinds = [
         ("text", "direct"),
         ("wide", "direct"),

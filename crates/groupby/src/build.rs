@@ -389,7 +389,7 @@ impl Build {
             Route::Direct(direct) => direct.used_bytes(),
             Route::Hashed | Route::Bypass { .. } => self.table.used_bytes(),
         };
-        table + self.states.iter().map(|s| s.bytes()).sum::<usize>()
+        table + self.states.iter().map(|s| s.used_bytes()).sum::<usize>()
     }
 
     fn bytes(&self) -> usize {

@@ -30,6 +30,9 @@ pub enum Error {
     /// An aggregate that the host provides failed.
     #[error("{0}")]
     Host(Box<dyn std::error::Error + Send + Sync>),
+    /// Bytes that are no state of this aggregate.
+    #[error("malformed state of {0}: it was cut, changed or made by another program")]
+    Malformed(&'static str),
     /// One key table or one key is larger than what 32-bit group ids and lengths address.
     #[error("{0}")]
     TooLarge(String),

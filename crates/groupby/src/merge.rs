@@ -24,6 +24,10 @@ use crate::states::{GroupStates, Groups};
 /// Records looked up at once: ids and slices of this many rows stay in the first-level cache.
 const CHUNK_RECORDS: usize = 4096;
 
+/// Bytes of a record that is not counted as several: keys and states of the usual kinds are smaller.
+/// Sketches are not; a task of few of them is worth handing out, and fits a core's cache.
+const RECORD_BYTES: usize = 128;
+
 /// A range of partitions to aggregate.
 #[derive(Debug, Clone)]
 pub struct MergeTask {
@@ -111,21 +115,24 @@ impl Merge {
     }
 }
 
-/// Neighbouring partitions until each task has at least `records_min` records.
+/// Neighbouring partitions until each task has at least `records_min` records, or their bytes.
 fn cut(blocks: &[Block], partitions: usize, records_min: usize) -> Vec<MergeTask> {
     let mut tasks = Vec::new();
+    let mut bytes = 0;
     let mut task = MergeTask {
         partitions: 0..0,
         records: 0,
     };
     for partition in 0..partitions {
         let here = partition..partition + 1;
-        task.records += blocks
-            .iter()
-            .map(|block| block.records(&here).len())
-            .sum::<usize>();
+        for block in blocks {
+            let records = block.records(&here).len();
+            task.records += records;
+            bytes += records * (block.bytes() / block.len().max(1));
+        }
         task.partitions.end = partition + 1;
-        if task.records >= records_min {
+        if task.records >= records_min || bytes >= records_min * RECORD_BYTES {
+            bytes = 0;
             let next = partition + 1..partition + 1;
             tasks.push(std::mem::replace(
                 &mut task,

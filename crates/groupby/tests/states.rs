@@ -6,7 +6,7 @@
 //! Not here: the tables that number groups, the host.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray};
@@ -18,7 +18,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use grouse_groupby::Error;
 use grouse_groupby::keys::GroupId;
 use grouse_groupby::states::{Aggregate, Extreme, GroupStates, Groups};
-use grouse_groupby::states::{arg_extreme, avg, count, min_max, sum};
+use grouse_groupby::states::{arg_extreme, avg, count, min_max, sum, uniq};
 use proptest::prelude::*;
 
 #[path = "states/moments.rs"]
@@ -604,6 +604,23 @@ proptest! {
     }
 
     #[test]
+    fn uniqs((rows, filtered, batch_rows) in table()) {
+        let words: Vec<_> = rows.iter().map(|row| row.0).collect();
+        for data_type in ordered_types() {
+            let values = column(&words, &data_type);
+            // As bytes: far timestamps have no text of their own.
+            let sortable = RowConverter::new(vec![SortField::new(data_type.clone())]).unwrap();
+            let bytes = sortable.convert_columns(&[tied(&values)]).unwrap();
+            let input = input(&rows, filtered, vec![values]);
+            let aggregate = uniq("uniq(x)", std::slice::from_ref(&data_type)).unwrap();
+            check(&*aggregate, &input, batch_rows, |rows| {
+                let distinct: BTreeSet<_> = rows.iter().map(|row| bytes.row(*row)).collect();
+                Ok(Some(distinct.len().to_string()))
+            });
+        }
+    }
+
+    #[test]
     fn extremes_by((rows, filtered, batch_rows) in table(), skip in 0usize..26) {
         let words: Vec<_> = rows.iter().map(|row| row.0).collect();
         let others: Vec<_> = rows.iter().map(|row| row.1).collect();
@@ -741,6 +758,7 @@ fn bytes_follow_what_is_held() {
         )
         .unwrap(),
     );
+    aggregates.push(uniq("uniq", &types[..1]).unwrap());
     for data_type in &types {
         aggregates.push(min_max("min", Extreme::Min, data_type).unwrap());
     }

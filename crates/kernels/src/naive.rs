@@ -46,6 +46,11 @@ pub fn hash_bytes(bytes: &[u8]) -> u64 {
     fold(read(last) ^ 0x4b33_a62e_d433_d4a3, read(last + 8) ^ hash)
 }
 
+/// `hash::mix`.
+pub fn mix(hash: u64) -> u64 {
+    fold(hash ^ 0x8bb8_4b93_962e_acc9, 0x4b33_a62e_d433_d4a3)
+}
+
 /// `scatter::destinations` followed by `scatter::scatter` of the hashes themselves.
 pub fn sort_by_partition(hashes: &[u64], bits: u32) -> Vec<u64> {
     let mut sorted = hashes.to_vec();

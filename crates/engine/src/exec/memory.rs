@@ -37,7 +37,7 @@ impl Budget for PoolBudget {
 }
 
 /// The host's form of what stopped a worker; the host's own errors come back as they were.
-pub(super) fn to_host(error: GroupError) -> DataFusionError {
+pub(crate) fn to_host(error: GroupError) -> DataFusionError {
     match error {
         GroupError::Memory(inner) | GroupError::Host(inner) => {
             match inner.downcast::<DataFusionError>() {
@@ -55,5 +55,6 @@ pub(super) fn to_host(error: GroupError) -> DataFusionError {
             DataFusionError::from(crate::Error::Overflow { aggregate, message })
         }
         GroupError::TooLarge(message) => DataFusionError::Execution(message),
+        malformed @ GroupError::Malformed(_) => DataFusionError::Execution(malformed.to_string()),
     }
 }

@@ -1,7 +1,7 @@
 //! The aggregates that grouse adds to the host or puts in the place of the host's.
 //!
 //! In: a host session. Out: the same session, in which `sum` is exact, and `max_by`/`arg_max`, `min_by`/`arg_min`,
-//! `uniq` and `uniq_exact` exist.
+//! `uniq` and `uniq_exact` exist, `approx_distinct` being `uniq` too.
 //! Invariant: every function here runs on every path of the host (plain, grouped, window), so that a query means the
 //! same whether our operator or the host's takes it.
 //! Not here: the operator's native states of the same aggregates; they are known by the names registered here.
@@ -15,6 +15,7 @@ mod arg_extreme_groups;
 mod arg_extreme_rows;
 mod uniq;
 mod top_rows;
+mod uniq_states;
 
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::SessionContext;
@@ -31,16 +32,18 @@ pub fn register(context: &SessionContext) {
 /// All aggregates of this room.
 pub fn aggregates() -> Vec<AggregateUDF> {
     let mut aggregates = with_native_states();
-    aggregates.push(AggregateUDF::from(uniq::Uniq::new()));
     aggregates.push(AggregateUDF::from(uniq::UniqExact::new()));
     aggregates
 }
 
-/// Those for which our operator may put native states of the same meaning: `sum`, `max_by` and `min_by`.
+/// Those for which our operator may put native states of the same meaning: `sum`, `max_by`, `min_by`, `uniq` and
+/// `approx_distinct`.
 pub fn with_native_states() -> Vec<AggregateUDF> {
     vec![
         AggregateUDF::from(sum::Sum::new()),
         AggregateUDF::from(arg_extreme::ArgExtreme::max_by()),
         AggregateUDF::from(arg_extreme::ArgExtreme::min_by()),
+        AggregateUDF::from(uniq::Uniq::new()),
+        AggregateUDF::from(uniq::Uniq::approx_distinct()),
     ]
 }

@@ -16,6 +16,7 @@ pub mod min_max;
 pub mod min_max_bytes;
 pub mod arg_extreme;
 pub mod top_rows;
+pub mod uniq;
 mod native;
 mod fixed;
 mod rows;
@@ -23,6 +24,9 @@ mod lanes;
 mod seen;
 mod wide;
 mod byte_values;
+mod sketches;
+mod sketch;
+mod blocks;
 
 use arrow::array::{ArrayRef, BooleanArray};
 use arrow::datatypes::DataType;
@@ -40,6 +44,7 @@ pub(crate) use rows::truths;
 pub use sum::sum;
 pub use variance::{Spread, variance};
 pub use top_rows::top_rows;
+pub use uniq::uniq;
 
 /// The group of each row of a batch.
 #[derive(Debug, Clone, Copy)]
@@ -117,5 +122,11 @@ pub trait GroupStates: Send {
     /// appended before is not touched again.
     fn appended_bytes(&self) -> usize {
         0
+    }
+
+    /// Bytes that updates touch at random, which a cache has to hold: all, but for states that
+    /// gather what goes to the rest of them.
+    fn used_bytes(&self) -> usize {
+        self.bytes()
     }
 }
