@@ -42,9 +42,9 @@ pub use min_max::{Extreme, min_max};
 pub use quantile::{median, percentile};
 pub(crate) use rows::truths;
 pub use sum::sum;
-pub use variance::{Spread, variance};
 pub use top_rows::top_rows;
 pub use uniq::uniq;
+pub use variance::{Spread, variance};
 
 /// The group of each row of a batch.
 #[derive(Debug, Clone, Copy)]
