@@ -1,398 +1,408 @@
-//! Keys of any types as one byte string per row.
+//! Keys of any types as one byte string per row, without the bytes that a value does not need.
 //!
 //! ```text
-//! null bits | fixed-width columns | length of each variable column (u32) | their bytes
+//! sizes (4 bits a column) | numbers of up to 8 bytes | numbers of 16 bytes | byte strings
 //! ```
 //!
 //! In: key columns. Out: views into one buffer per batch.
-//! Invariant: equal keys have equal bytes; a NULL's fixed bytes are zero, its length 0.
+//! Invariant: equal keys have equal bytes; a number is as short as its value, a NULL has no bytes.
 //! Columns that are neither of fixed width nor byte strings (nested types, 256-bit decimals) go
-//! through Arrow's row format, NULLs too, and are one variable column each.
+//! through Arrow's row format, NULLs too, and are one byte string each.
 //! Not here: tables, keys that can be packed (`packed`), one string (`bytes`).
+//!
+//! Nanoseconds of one core for a row of `lineitem` (16 columns, 75 bytes; 171 at full width): see
+//! `bench/queries/tpch.sql`, t10. Most of the gain are pages that nobody has to clear.
 
-use std::sync::Arc;
+mod decode;
+mod nested;
+mod numbers;
 
-use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BinaryArray, BooleanArray};
-use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayData, ArrayRef};
+use arrow::buffer::{Buffer, NullBuffer};
 use arrow::datatypes::{DataType, FieldRef};
-use arrow::row::{RowConverter, Rows, SortField};
+use arrow::row::{RowConverter, SortField};
 
-use super::bytes::{self, column, view, with_bytes};
-use super::layout::is_fixed;
-use super::packed::{canonical_f16, canonical_f32, canonical_f64, fixed_width};
-use super::{ByteKeys, KeyRows};
+use super::ByteKeys;
+use super::bytes::{self, is_long, long_bytes, view};
+use super::packed::fixed_width;
 use crate::error::{Error, Result};
+
+/// Rows encoded at a time: their numbers stay in the core's own cache.
+const TILE_ROWS: usize = 1024;
+/// The size of a NULL.
+const NULL: u64 = 15;
+/// Sizes of byte strings: up to this, they are lengths.
+const SHORT_MAX: u64 = 12;
+/// The size of a byte string whose length is a byte in front of it.
+const LENGTH_1: u64 = 13;
+/// The size of a byte string whose length is four bytes in front of it.
+const LENGTH_4: u64 = 14;
+/// The size of a number of more than 8 bytes, which takes 16.
+const WHOLE: u64 = 9;
+/// Sizes in one word.
+const SIZES_PER_WORD: usize = 16;
+/// Numbers and short strings are written whole; what follows them in the row overwrites the rest.
+const SLACK_BYTES: usize = 16;
 
 /// How the columns of a row lie in its bytes.
 #[derive(Debug)]
 pub struct RowLayout {
-    columns: Vec<Place>,
-    /// Null bits and fixed-width columns.
-    fixed_bytes: usize,
-    variable: usize,
+    /// In the order of the row.
+    places: Vec<Place>,
+    /// Of the places, the first are numbers of up to 8 bytes.
+    numbers: usize,
+    /// The next are numbers of 16 bytes.
+    wides: usize,
 }
 
 #[derive(Debug)]
 struct Place {
+    /// Which key column this is.
+    column: usize,
     data_type: DataType,
     form: Form,
 }
 
 #[derive(Debug)]
 enum Form {
-    /// At this offset of the row, this many bytes.
-    Fixed { offset: usize, bytes: usize },
-    /// The n-th variable column.
-    Bytes { at: usize },
-    /// The n-th variable column, encoded by Arrow.
-    Other { at: usize, converter: RowConverter },
+    /// A number of up to 8 bytes.
+    Number,
+    /// A number of 16 bytes.
+    Wide,
+    /// A byte string.
+    Bytes,
+    /// A byte string in Arrow's row format.
+    Nested(RowConverter),
 }
 
 impl RowLayout {
     /// Fails for types that Arrow's row format does not know.
     pub fn new(fields: &[FieldRef]) -> Result<Self> {
-        let mut fixed_bytes = fields.len().div_ceil(8); // the null bits
-        let mut variable = 0;
-        let mut columns = Vec::with_capacity(fields.len());
-        for field in fields {
+        let place = |(column, field): (usize, &FieldRef)| {
             let data_type = field.data_type().clone();
-            let form = if is_fixed(&data_type) {
-                let bytes = fixed_width(&data_type).expect("a fixed-width type");
-                fixed_bytes += bytes;
-                Form::Fixed {
-                    offset: fixed_bytes - bytes,
-                    bytes,
-                }
-            } else {
-                variable += 1;
-                if bytes::is_bytes(&data_type) {
-                    Form::Bytes { at: variable - 1 }
-                } else {
-                    let converter = RowConverter::new(vec![SortField::new(data_type.clone())])?;
-                    Form::Other {
-                        at: variable - 1,
-                        converter,
-                    }
-                }
+            let form = match fixed_width(&data_type) {
+                Some(16) => Form::Wide,
+                Some(_) => Form::Number,
+                None if bytes::is_bytes(&data_type) => Form::Bytes,
+                None => Form::Nested(RowConverter::new(vec![SortField::new(data_type.clone())])?),
             };
-            columns.push(Place { data_type, form });
-        }
+            Ok(Place {
+                column,
+                data_type,
+                form,
+            })
+        };
+        let mut places: Vec<Place> = fields
+            .iter()
+            .enumerate()
+            .map(place)
+            .collect::<Result<_>>()?;
+        places.sort_by_key(|place| match place.form {
+            Form::Number => 0,
+            Form::Wide => 1,
+            Form::Bytes | Form::Nested(_) => 2,
+        });
+        let count = |is: fn(&Form) -> bool| places.iter().filter(|place| is(&place.form)).count();
         Ok(Self {
-            columns,
-            fixed_bytes,
-            variable,
+            numbers: count(|form| matches!(form, Form::Number)),
+            wides: count(|form| matches!(form, Form::Wide)),
+            places,
         })
+    }
+
+    /// Bytes of the sizes of a row.
+    fn sizes_bytes(&self) -> usize {
+        self.places.len().div_ceil(2)
     }
 
     /// Encodes the columns of `rows` rows into one buffer.
     pub fn encode(&self, columns: &[ArrayRef], rows: usize) -> Result<ByteKeys> {
-        let sources = self.sources(columns)?;
-        let head = self.fixed_bytes + 4 * self.variable;
-        let offsets = row_offsets(&sources, head, rows)?;
-        let mut buffer = vec![0u8; offsets[rows]];
-        let mut cursors: Vec<usize> = offsets[..rows].iter().map(|offset| offset + head).collect();
-        for (index, (place, column)) in self.columns.iter().zip(columns).enumerate() {
-            let nulls = column
-                .logical_nulls()
-                .filter(|nulls| nulls.null_count() > 0);
-            if let Some(nulls) = &nulls {
-                for (row, offset) in offsets[..rows].iter().enumerate() {
-                    buffer[offset + index / 8] |= u8::from(nulls.is_null(row)) << (index % 8);
-                }
+        let inputs = self
+            .places
+            .iter()
+            .map(|place| Input::new(place, &columns[place.column]))
+            .collect::<Result<Vec<_>>>()?;
+        let mut tile = Tile::new(self);
+        let mut keys = Vec::with_capacity(rows);
+        let mut buffer = Vec::new();
+        let mut end = 0;
+        for start in (0..rows).step_by(TILE_ROWS) {
+            let range = start..(start + TILE_ROWS).min(rows);
+            let bytes = tile.measure(&inputs, range.clone());
+            if u32::try_from(end + bytes).is_err() {
+                return Err(Error::TooLarge(format!(
+                    "the keys of one batch take more than {end} bytes; they end at 4 GiB"
+                )));
             }
-            match &place.form {
-                Form::Fixed { offset, bytes } => {
-                    write_fixed(
-                        column,
-                        nulls.as_ref(),
-                        *bytes,
-                        &offsets[..rows],
-                        *offset,
-                        &mut buffer,
-                    );
-                }
-                Form::Bytes { at } | Form::Other { at, .. } => {
-                    let source = &sources[*at];
-                    write_variable(
-                        source,
-                        self.fixed_bytes + 4 * at,
-                        &offsets[..rows],
-                        &mut cursors,
-                        &mut buffer,
-                    );
-                }
+            if buffer.is_empty() {
+                // The other tiles take about as much.
+                buffer.reserve((bytes * rows / range.len()) * 17 / 16 + tile.slack_bytes());
             }
+            buffer.resize(end + bytes + tile.slack_bytes(), 0);
+            end = tile.write(&inputs, range, &mut buffer, end, &mut keys);
         }
-        let views = offsets
-            .windows(2)
-            .map(|pair| view(&buffer[pair[0]..pair[1]], 0, pair[0] as u32))
-            .collect();
+        buffer.truncate(end);
         Ok(ByteKeys {
-            views,
+            views: keys,
             buffers: vec![Buffer::from_vec(buffer)],
         })
     }
+}
 
-    /// The variable columns as views.
-    fn sources(&self, columns: &[ArrayRef]) -> Result<Vec<ByteKeys>> {
-        let mut sources = Vec::with_capacity(self.variable);
-        for (place, column) in self.columns.iter().zip(columns) {
-            sources.push(match &place.form {
-                Form::Fixed { .. } => continue,
-                Form::Bytes { .. } => empty_where_null(bytes::encode(column)?, column),
-                Form::Other { converter, .. } => encode_other(converter, column)?,
-            });
+/// A key column, ready to be read row by row.
+struct Input {
+    source: Source,
+    nulls: Option<NullBuffer>,
+}
+
+enum Source {
+    Number(ArrayData),
+    Wide(ArrayData),
+    Bytes(ByteKeys),
+}
+
+impl Input {
+    fn new(place: &Place, column: &ArrayRef) -> Result<Self> {
+        let nulls = column
+            .logical_nulls()
+            .filter(|nulls| nulls.null_count() > 0);
+        Ok(match &place.form {
+            Form::Number => Self {
+                source: Source::Number(column.to_data()),
+                nulls,
+            },
+            Form::Wide => Self {
+                source: Source::Wide(column.to_data()),
+                nulls,
+            },
+            Form::Bytes => Self {
+                source: Source::Bytes(bytes::encode(column)?),
+                nulls,
+            },
+            // Arrow's row format holds NULL itself.
+            Form::Nested(converter) => Self {
+                source: Source::Bytes(nested::encode(converter, column)?),
+                nulls: None,
+            },
+        })
+    }
+}
+
+/// What some rows need until their bytes are written.
+struct Tile {
+    /// The sizes of each row's columns, some words per row.
+    sizes: Vec<u64>,
+    sizes_words: usize,
+    sizes_bytes: usize,
+    /// Numbers of up to 8 bytes, column by column.
+    numbers: Vec<[u64; TILE_ROWS]>,
+    /// Numbers of 16 bytes, column by column.
+    wides: Vec<[u128; TILE_ROWS]>,
+}
+
+impl Tile {
+    fn new(layout: &RowLayout) -> Self {
+        let sizes_words = layout.places.len().div_ceil(SIZES_PER_WORD);
+        Self {
+            sizes: vec![0; TILE_ROWS * sizes_words],
+            sizes_words,
+            sizes_bytes: layout.sizes_bytes(),
+            numbers: vec![[0; TILE_ROWS]; layout.numbers],
+            wides: vec![[0; TILE_ROWS]; layout.wides],
         }
-        Ok(sources)
     }
 
-    /// The key columns of these rows.
-    pub fn decode(&self, keys: KeyRows<'_>) -> Result<Vec<ArrayRef>> {
-        let KeyRows::Bytes(rows, buffers) = keys else {
-            unreachable!("byte-string keys")
-        };
-        (0..self.columns.len())
-            .map(|index| self.decode_column(index, rows, buffers))
-            .collect()
+    /// How far a write may reach beyond what is kept of it.
+    fn slack_bytes(&self) -> usize {
+        SLACK_BYTES + 8 * self.sizes_words
     }
 
-    fn decode_column(&self, index: usize, rows: &[u128], buffers: &[Buffer]) -> Result<ArrayRef> {
-        let place = &self.columns[index];
-        let is_null = |bytes: &[u8]| bytes[index / 8] >> (index % 8) & 1 == 1;
-        let nulls = NullBuffer::from_iter(
-            rows.iter()
-                .map(|&row| with_bytes(row, buffers, |b| !is_null(b))),
-        );
-        let nulls = (nulls.null_count() > 0).then_some(nulls);
-        match &place.form {
-            Form::Fixed { offset, bytes } => {
-                read_fixed(rows, buffers, *offset, *bytes, nulls, &place.data_type)
+    /// Reads numbers, and sizes of all columns; gives the bytes of the rows in `range`.
+    fn measure(&mut self, inputs: &[Input], range: Range<usize>) -> usize {
+        self.sizes.fill(0);
+        let mut bytes = self.sizes_bytes * range.len();
+        let (mut numbers, mut wides) = (self.numbers.iter_mut(), self.wides.iter_mut());
+        for (at, input) in inputs.iter().enumerate() {
+            let mut sizes = Sizes {
+                sizes: self.sizes[at / SIZES_PER_WORD..]
+                    .iter_mut()
+                    .step_by(self.sizes_words),
+                shift: at % SIZES_PER_WORD * 4,
+                bytes: 0,
+            };
+            let nulls = input
+                .nulls
+                .as_ref()
+                .map(|n| n.slice(range.start, range.len()));
+            match &input.source {
+                Source::Number(data) => {
+                    let out = &mut numbers.next().expect("a place for each")[..range.len()];
+                    numbers::load(data, range.start, out);
+                    clear(out, nulls.as_ref());
+                    sizes.add(out, nulls.as_ref(), |&value| (numbers::bytes(value), 0));
+                }
+                Source::Wide(data) => {
+                    let out = &mut wides.next().expect("a place for each")[..range.len()];
+                    numbers::load_wide(data, range.start, out);
+                    clear(out, nulls.as_ref());
+                    sizes.add(out, nulls.as_ref(), |&value| wide_size(value));
+                }
+                Source::Bytes(keys) => {
+                    let views = &keys.views[range.clone()];
+                    sizes.add(views, nulls.as_ref(), |&view| string_size(view));
+                }
             }
-            Form::Bytes { at } => {
-                let (views, extra) = self.variable_views(*at, rows, buffers)?;
-                column(&views, &extra, nulls, &place.data_type)
-            }
-            Form::Other { at, converter } => {
-                let (views, extra) = self.variable_views(*at, rows, buffers)?;
-                decode_other(converter, &views, &extra)
-            }
+            bytes += sizes.bytes;
         }
+        bytes
     }
 
-    /// Views of the `at`-th variable column: long values stay where the row's bytes are.
-    fn variable_views(
+    /// Writes the bytes of the rows in `range` from `at` on, and their views; gives the end.
+    fn write(
         &self,
-        at: usize,
-        rows: &[u128],
-        buffers: &[Buffer],
-    ) -> Result<(Vec<u128>, Vec<Buffer>)> {
-        let views = rows.iter().map(|&row| {
-            with_bytes(row, buffers, |bytes| {
-                let length = |n: usize| {
-                    let from = self.fixed_bytes + 4 * n;
-                    u32::from_le_bytes(bytes[from..from + 4].try_into().expect("four bytes"))
-                        as usize
-                };
-                let from =
-                    self.fixed_bytes + 4 * self.variable + (0..at).map(length).sum::<usize>();
-                // A value inside an inline row is shorter than a view, so it never needs these.
-                let (buffer, offset) = ((row >> 64) as u32, (row >> 96) as u32);
-                view(
-                    &bytes[from..from + length(at)],
-                    buffer,
-                    offset.wrapping_add(from as u32),
-                )
+        inputs: &[Input],
+        range: Range<usize>,
+        buffer: &mut [u8],
+        mut at: usize,
+        keys: &mut Vec<u128>,
+    ) -> usize {
+        let strings: Vec<(&[u128], &[Buffer])> = inputs
+            .iter()
+            .filter_map(|input| match &input.source {
+                Source::Bytes(keys) => Some((&keys.views[range.clone()], keys.buffers.as_slice())),
+                Source::Number(_) | Source::Wide(_) => None,
             })
-        });
-        Ok((views.collect(), buffers.to_vec()))
+            .collect();
+        for (row, sizes) in self.sizes.chunks_exact(self.sizes_words).enumerate() {
+            if row == range.len() {
+                break;
+            }
+            let from = at;
+            for (word, sizes) in sizes.iter().enumerate() {
+                put(buffer, from + 8 * word, sizes.to_le_bytes());
+            }
+            at += self.sizes_bytes;
+            let mut place = 0..;
+            let mut next = || size_at(sizes, place.next().expect("endless"));
+            for column in &self.numbers {
+                put(buffer, at, column[row].to_le_bytes());
+                at += number_bytes(next());
+            }
+            for column in &self.wides {
+                put(buffer, at, column[row].to_le_bytes());
+                at += number_bytes(next());
+            }
+            for (views, buffers) in &strings {
+                at = put_string(buffer, at, next(), views[row], buffers);
+            }
+            keys.push(view(&buffer[from..at], 0, from as u32));
+        }
+        at
+    }
+}
+
+/// The sizes of one column, row by row.
+struct Sizes<I> {
+    sizes: I,
+    shift: usize,
+    /// Bytes of the column so far.
+    bytes: usize,
+}
+
+impl<'a, I: Iterator<Item = &'a mut u64>> Sizes<I> {
+    /// `size` gives a value's size and its bytes beyond that size.
+    fn add<T>(
+        &mut self,
+        values: &[T],
+        nulls: Option<&NullBuffer>,
+        size: impl Fn(&T) -> (u64, usize),
+    ) {
+        let mut bytes = 0;
+        for (row, (value, sizes)) in values.iter().zip(&mut self.sizes).enumerate() {
+            if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                *sizes |= NULL << self.shift;
+                continue;
+            }
+            let (size, beyond) = size(value);
+            *sizes |= size << self.shift;
+            bytes += size as usize + beyond;
+        }
+        self.bytes = bytes;
     }
 }
 
 /// Whatever lies under a NULL must not tell two NULLs apart.
-fn empty_where_null(mut keys: ByteKeys, column: &ArrayRef) -> ByteKeys {
-    if let Some(nulls) = column.logical_nulls() {
-        for (view, valid) in keys.views.iter_mut().zip(nulls.inner().iter()) {
-            if !valid {
-                *view = 0;
-            }
+fn clear<T: Default>(values: &mut [T], nulls: Option<&NullBuffer>) {
+    let Some(nulls) = nulls else { return };
+    for (value, valid) in values.iter_mut().zip(nulls.inner().iter()) {
+        if !valid {
+            *value = T::default();
         }
     }
-    keys
 }
 
-/// Where each row begins; one more entry for the end.
-fn row_offsets(sources: &[ByteKeys], head: usize, rows: usize) -> Result<Vec<usize>> {
-    let mut lengths = vec![head; rows];
-    for source in sources {
-        for (length, view) in lengths.iter_mut().zip(&source.views) {
-            *length += *view as u32 as usize;
+fn wide_size(value: u128) -> (u64, usize) {
+    match u64::try_from(value) {
+        Ok(value) => (numbers::bytes(value), 0),
+        Err(_) => (WHOLE, 16 - WHOLE as usize),
+    }
+}
+
+fn string_size(view: u128) -> (u64, usize) {
+    let length = view as u32;
+    match u64::from(length) {
+        short if short <= SHORT_MAX => (short, 0),
+        long if long <= 0xff => (LENGTH_1, 1 + length as usize - LENGTH_1 as usize),
+        _ => (
+            LENGTH_4,
+            (4 + length as usize).saturating_sub(LENGTH_4 as usize),
+        ),
+    }
+}
+
+/// The size of column `place` of a row.
+#[inline(always)]
+fn size_at(sizes: &[u64], place: usize) -> u64 {
+    sizes[place / SIZES_PER_WORD] >> (place % SIZES_PER_WORD * 4) & 15
+}
+
+/// Bytes of a number of this size.
+#[inline(always)]
+fn number_bytes(size: u64) -> usize {
+    match size {
+        NULL => 0,
+        WHOLE => 16,
+        bytes => bytes as usize,
+    }
+}
+
+#[inline(always)]
+fn put<const N: usize>(buffer: &mut [u8], at: usize, bytes: [u8; N]) {
+    buffer[at..at + N].copy_from_slice(&bytes);
+}
+
+/// Writes a byte string with the length that its size does not tell; gives its end.
+#[inline(always)]
+fn put_string(buffer: &mut [u8], at: usize, size: u64, view: u128, buffers: &[Buffer]) -> usize {
+    let length = view as u32 as usize;
+    let at = match size {
+        NULL => return at,
+        LENGTH_1 => {
+            buffer[at] = length as u8;
+            at + 1
         }
-    }
-    let mut offsets = Vec::with_capacity(rows + 1);
-    let mut next = 0usize;
-    offsets.push(0);
-    for length in lengths {
-        next += length;
-        offsets.push(next);
-    }
-    if u32::try_from(next).is_err() {
-        return Err(Error::TooLarge(format!(
-            "the keys of one batch take {next} bytes; they end at 4 GiB"
-        )));
-    }
-    Ok(offsets)
-}
-
-fn write_variable(
-    source: &ByteKeys,
-    length_at: usize,
-    offsets: &[usize],
-    cursors: &mut [usize],
-    buffer: &mut [u8],
-) {
-    for ((&view, offset), cursor) in source.views.iter().zip(offsets).zip(cursors) {
-        let length = view as u32;
-        let at = offset + length_at;
-        buffer[at..at + 4].copy_from_slice(&length.to_le_bytes());
-        with_bytes(view, &source.buffers, |bytes| {
-            buffer[*cursor..*cursor + bytes.len()].copy_from_slice(bytes)
-        });
-        *cursor += length as usize;
-    }
-}
-
-/// Writes a fixed-width column at `at` of every row; NULLs stay zero.
-fn write_fixed(
-    column: &ArrayRef,
-    nulls: Option<&NullBuffer>,
-    bytes: usize,
-    offsets: &[usize],
-    at: usize,
-    buffer: &mut [u8],
-) {
-    let data = column.to_data();
-    macro_rules! write {
-        ($native:ty, $canonical:expr) => {{
-            let values =
-                &data.buffers()[0].typed_data::<$native>()[data.offset()..][..offsets.len()];
-            for (row, (&value, offset)) in values.iter().zip(offsets).enumerate() {
-                if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
-                    let from = offset + at;
-                    buffer[from..from + bytes].copy_from_slice(&$canonical(value).to_le_bytes());
-                }
-            }
-        }};
-    }
-    match (column.data_type(), bytes) {
-        (DataType::Boolean, _) => {
-            let values: &BooleanArray = column.as_boolean();
-            for (row, offset) in offsets.iter().enumerate() {
-                let valid = nulls.is_none_or(|nulls| nulls.is_valid(row));
-                buffer[offset + at] = u8::from(valid && values.value(row));
-            }
+        LENGTH_4 => {
+            put(buffer, at, (length as u32).to_le_bytes());
+            at + 4
         }
-        (DataType::Float16, _) => write!(u16, canonical_f16),
-        (DataType::Float32, _) => write!(f32, canonical_f32),
-        (DataType::Float64, _) => write!(f64, canonical_f64),
-        (_, 1) => write!(u8, |v: u8| v),
-        (_, 2) => write!(u16, |v: u16| v),
-        (_, 4) => write!(u32, |v: u32| v),
-        (_, 8) => write!(u64, |v: u64| v),
-        _ => write!(i128, |v: i128| v),
-    }
-}
-
-fn read_fixed(
-    rows: &[u128],
-    buffers: &[Buffer],
-    offset: usize,
-    bytes: usize,
-    nulls: Option<NullBuffer>,
-    data_type: &DataType,
-) -> Result<ArrayRef> {
-    if *data_type == DataType::Boolean {
-        let value = |row: usize| with_bytes(rows[row], buffers, |b| b[offset] != 0);
-        let values = arrow::buffer::BooleanBuffer::collect_bool(rows.len(), value);
-        return Ok(super::layout::array(BooleanArray::new(values, nulls)));
-    }
-    let mut values = vec![0u128; (rows.len() * bytes).div_ceil(16)];
-    let mut out = Vec::with_capacity(rows.len() * bytes);
-    for &row in rows {
-        with_bytes(row, buffers, |b| {
-            out.extend_from_slice(&b[offset..offset + bytes])
-        });
-    }
-    // 16-byte words keep the buffer aligned for every width.
-    for (word, chunk) in values.iter_mut().zip(out.chunks(16)) {
-        let mut padded = [0u8; 16];
-        padded[..chunk.len()].copy_from_slice(chunk);
-        *word = u128::from_le_bytes(padded);
-    }
-    let data = arrow::array::ArrayData::builder(data_type.clone())
-        .len(rows.len())
-        .add_buffer(Buffer::from_vec(values))
-        .nulls(nulls);
-    Ok(arrow::array::make_array(data.build()?))
-}
-
-fn encode_other(converter: &RowConverter, column: &ArrayRef) -> Result<ByteKeys> {
-    let column = match has_floats(column.data_type()) {
-        true => arrow::array::make_array(canonical_floats(column.to_data())?),
-        false => Arc::clone(column),
+        _ => at,
     };
-    let mut rows: Rows = converter.empty_rows(column.len(), 0);
-    converter.append(&mut rows, std::slice::from_ref(&column))?;
-    let binary = rows.try_into_binary()?;
-    bytes::encode(&(Arc::new(binary) as ArrayRef))
-}
-
-fn has_floats(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::ListView(field)
-        | DataType::LargeListView(field)
-        | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _) => has_floats(field.data_type()),
-        DataType::Dictionary(_, values) => has_floats(values),
-        other => other.is_floating(),
+    if is_long(view) {
+        buffer[at..at + length].copy_from_slice(long_bytes(view, buffers));
+    } else {
+        put(buffer, at, (view >> 32).to_le_bytes());
     }
-}
-
-/// The same values, every float in them canonical: Arrow's row format tells NaN from NaN and -0.0 from 0.0.
-fn canonical_floats(data: ArrayData) -> Result<ArrayData> {
-    let children = data.child_data().iter().cloned().map(canonical_floats);
-    let children = children.collect::<Result<Vec<_>>>()?;
-    macro_rules! map {
-        ($native:ty, $canonical:expr) => {{
-            let values = data.buffers()[0].typed_data::<$native>();
-            vec![values.iter().map(|&value| $canonical(value)).collect()]
-        }};
-    }
-    let buffers = match data.data_type() {
-        DataType::Float16 => map!(u16, canonical_f16),
-        DataType::Float32 => map!(f32, canonical_f32),
-        DataType::Float64 => map!(f64, canonical_f64),
-        _ => data.buffers().to_vec(),
-    };
-    let builder = data.into_builder().buffers(buffers).child_data(children);
-    Ok(builder.build()?)
-}
-
-/// Arrow's row format holds NULL itself, so the row's null bit is not needed here.
-fn decode_other(converter: &RowConverter, views: &[u128], buffers: &[Buffer]) -> Result<ArrayRef> {
-    let mut values: Vec<u8> = Vec::new();
-    let mut lengths = Vec::with_capacity(views.len());
-    for &view in views {
-        with_bytes(view, buffers, |bytes| values.extend_from_slice(bytes));
-        lengths.push(view as u32 as usize);
-    }
-    let rows = BinaryArray::new(
-        OffsetBuffer::from_lengths(lengths),
-        Buffer::from_vec(values),
-        None,
-    );
-    let rows = converter.from_binary(rows);
-    Ok(converter.convert_rows(&rows)?.remove(0))
+    at + length
 }
