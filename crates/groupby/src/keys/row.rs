@@ -1,7 +1,7 @@
 //! Keys of any types as one byte string per row, without the bytes that a value does not need.
 //!
 //! ```text
-//! sizes (4 bits a column) | numbers of up to 8 bytes | numbers of 16 bytes | byte strings
+//! numbers of up to 8 bytes | numbers of 16 bytes | byte strings | sizes (4 bits a column)
 //! ```
 //!
 //! In: key columns. Out: views into one buffer per batch.
@@ -9,9 +9,6 @@
 //! Columns that are neither of fixed width nor byte strings (nested types, 256-bit decimals) go
 //! through Arrow's row format, NULLs too, and are one byte string each.
 //! Not here: tables, keys that can be packed (`packed`), one string (`bytes`).
-//!
-//! Nanoseconds of one core for a row of `lineitem` (16 columns, 75 bytes; 171 at full width): see
-//! `bench/queries/tpch.sql`, t10. Most of the gain are pages that nobody has to clear.
 
 mod decode;
 mod nested;
@@ -41,8 +38,10 @@ const LENGTH_1: u64 = 13;
 const LENGTH_4: u64 = 14;
 /// The size of a number of more than 8 bytes, which takes 16.
 const WHOLE: u64 = 9;
-/// Sizes in one word.
-const SIZES_PER_WORD: usize = 16;
+/// Bits of one size.
+const SIZE_BITS: u32 = 4;
+/// Bytes of the longest length in front of a byte string.
+const LENGTH_BYTES_MAX: usize = 4;
 /// Numbers and short strings are written whole; what follows them in the row overwrites the rest.
 const SLACK_BYTES: usize = 16;
 
@@ -124,30 +123,57 @@ impl RowLayout {
             .iter()
             .map(|place| Input::new(place, &columns[place.column]))
             .collect::<Result<Vec<_>>>()?;
+        let has_nulls = inputs.iter().any(|input| input.nulls.is_some());
         let mut tile = Tile::new(self);
-        let mut keys = Vec::with_capacity(rows);
-        let mut buffer = Vec::new();
-        let mut end = 0;
+        let mut out = Written {
+            buffer: Vec::new(),
+            end: 0,
+            keys: Vec::with_capacity(rows),
+        };
         for start in (0..rows).step_by(TILE_ROWS) {
             let range = start..(start + TILE_ROWS).min(rows);
-            let bytes = tile.measure(&inputs, range.clone());
-            if u32::try_from(end + bytes).is_err() {
-                return Err(Error::TooLarge(format!(
-                    "the keys of one batch take more than {end} bytes; they end at 4 GiB"
-                )));
+            out.make_room(tile.bytes_max(&inputs, range.clone()), rows)?;
+            tile.load(&inputs, range.clone());
+            match has_nulls {
+                true => tile.write::<true>(&inputs, range, &mut out),
+                false => tile.write::<false>(&inputs, range, &mut out),
             }
-            if buffer.is_empty() {
-                // The other tiles take about as much.
-                buffer.reserve((bytes * rows / range.len()) * 17 / 16 + tile.slack_bytes());
-            }
-            buffer.resize(end + bytes + tile.slack_bytes(), 0);
-            end = tile.write(&inputs, range, &mut buffer, end, &mut keys);
         }
-        buffer.truncate(end);
+        out.buffer.truncate(out.end);
         Ok(ByteKeys {
-            views: keys,
-            buffers: vec![Buffer::from_vec(buffer)],
+            views: out.keys,
+            buffers: vec![Buffer::from_vec(out.buffer)],
         })
+    }
+}
+
+/// Rows that are encoded.
+struct Written {
+    /// Their bytes, and room.
+    buffer: Vec<u8>,
+    /// Where the room begins.
+    end: usize,
+    /// Their views.
+    keys: Vec<u128>,
+}
+
+impl Written {
+    /// Makes room for a tile of at most `bytes_max`, one of those that hold `rows` rows in all.
+    fn make_room(&mut self, bytes_max: usize, rows: usize) -> Result<()> {
+        if u32::try_from(self.end + bytes_max).is_err() {
+            return Err(Error::TooLarge(format!(
+                "the keys of one batch take more than {} bytes; they end at 4 GiB",
+                self.end
+            )));
+        }
+        if self.keys.len() == TILE_ROWS {
+            // The other tiles take about as much as the first.
+            let rest = self.end * (rows - TILE_ROWS) / TILE_ROWS;
+            self.buffer.reserve_exact(rest + rest / 16 + bytes_max);
+        }
+        let end = self.buffer.len().max(self.end + bytes_max);
+        self.buffer.resize(end, 0);
+        Ok(())
     }
 }
 
@@ -188,184 +214,155 @@ impl Input {
             },
         })
     }
+
+    #[inline(always)]
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+    }
 }
 
-/// What some rows need until their bytes are written.
+/// The numbers of some rows, column by column.
 struct Tile {
-    /// The sizes of each row's columns, some words per row.
-    sizes: Vec<u64>,
-    sizes_words: usize,
-    sizes_bytes: usize,
-    /// Numbers of up to 8 bytes, column by column.
+    /// Numbers of up to 8 bytes.
     numbers: Vec<[u64; TILE_ROWS]>,
-    /// Numbers of 16 bytes, column by column.
+    /// Numbers of 16 bytes.
     wides: Vec<[u128; TILE_ROWS]>,
+    sizes_bytes: usize,
 }
 
 impl Tile {
     fn new(layout: &RowLayout) -> Self {
-        let sizes_words = layout.places.len().div_ceil(SIZES_PER_WORD);
         Self {
-            sizes: vec![0; TILE_ROWS * sizes_words],
-            sizes_words,
-            sizes_bytes: layout.sizes_bytes(),
             numbers: vec![[0; TILE_ROWS]; layout.numbers],
             wides: vec![[0; TILE_ROWS]; layout.wides],
+            sizes_bytes: layout.sizes_bytes(),
         }
     }
 
-    /// How far a write may reach beyond what is kept of it.
-    fn slack_bytes(&self) -> usize {
-        SLACK_BYTES + 8 * self.sizes_words
+    /// What the rows in `range` take at most, with what is written beyond their end.
+    fn bytes_max(&self, inputs: &[Input], range: Range<usize>) -> usize {
+        let fixed = self.sizes_bytes + 8 * self.numbers.len() + 16 * self.wides.len();
+        let strings: usize = inputs
+            .iter()
+            .map(|input| match &input.source {
+                Source::Bytes(keys) => keys.views[range.clone()]
+                    .iter()
+                    .map(|&view| LENGTH_BYTES_MAX + view as u32 as usize)
+                    .sum(),
+                Source::Number(_) | Source::Wide(_) => 0,
+            })
+            .sum();
+        fixed * range.len() + strings + SLACK_BYTES
     }
 
-    /// Reads numbers, and sizes of all columns; gives the bytes of the rows in `range`.
-    fn measure(&mut self, inputs: &[Input], range: Range<usize>) -> usize {
-        self.sizes.fill(0);
-        let mut bytes = self.sizes_bytes * range.len();
+    /// Reads the numbers of the rows in `range`; those under NULLs do not count.
+    fn load(&mut self, inputs: &[Input], range: Range<usize>) {
         let (mut numbers, mut wides) = (self.numbers.iter_mut(), self.wides.iter_mut());
-        for (at, input) in inputs.iter().enumerate() {
-            let mut sizes = Sizes {
-                sizes: self.sizes[at / SIZES_PER_WORD..]
-                    .iter_mut()
-                    .step_by(self.sizes_words),
-                shift: at % SIZES_PER_WORD * 4,
-                bytes: 0,
-            };
-            let nulls = input
-                .nulls
-                .as_ref()
-                .map(|n| n.slice(range.start, range.len()));
+        for input in inputs {
             match &input.source {
                 Source::Number(data) => {
-                    let out = &mut numbers.next().expect("a place for each")[..range.len()];
-                    numbers::load(data, range.start, out);
-                    clear(out, nulls.as_ref());
-                    sizes.add(out, nulls.as_ref(), |&value| (numbers::bytes(value), 0));
+                    let out = numbers.next().expect("a place for each");
+                    numbers::load(data, range.start, &mut out[..range.len()]);
                 }
                 Source::Wide(data) => {
-                    let out = &mut wides.next().expect("a place for each")[..range.len()];
-                    numbers::load_wide(data, range.start, out);
-                    clear(out, nulls.as_ref());
-                    sizes.add(out, nulls.as_ref(), |&value| wide_size(value));
+                    let out = wides.next().expect("a place for each");
+                    numbers::load_wide(data, range.start, &mut out[..range.len()]);
                 }
-                Source::Bytes(keys) => {
-                    let views = &keys.views[range.clone()];
-                    sizes.add(views, nulls.as_ref(), |&view| string_size(view));
+                Source::Bytes(_) => {}
+            }
+        }
+    }
+
+    /// Writes the bytes of the rows in `range`, and their views. Without `NULLS` there are none.
+    fn write<const NULLS: bool>(&self, inputs: &[Input], range: Range<usize>, out: &mut Written) {
+        let (numbers, others) = inputs.split_at(self.numbers.len());
+        let (wides, strings) = others.split_at(self.wides.len());
+        let (mut at, buffer) = (out.end, out.buffer.as_mut_slice());
+        for row in 0..range.len() {
+            let (from, source_row) = (at, range.start + row);
+            let mut sizes = Sizes::default();
+            for (input, column) in numbers.iter().zip(&self.numbers) {
+                if NULLS && input.is_null(source_row) {
+                    sizes.push(NULL);
+                    continue;
                 }
-            }
-            bytes += sizes.bytes;
-        }
-        bytes
-    }
-
-    /// Writes the bytes of the rows in `range` from `at` on, and their views; gives the end.
-    fn write(
-        &self,
-        inputs: &[Input],
-        range: Range<usize>,
-        buffer: &mut [u8],
-        mut at: usize,
-        keys: &mut Vec<u128>,
-    ) -> usize {
-        let strings: Vec<(&[u128], &[Buffer])> = inputs
-            .iter()
-            .filter_map(|input| match &input.source {
-                Source::Bytes(keys) => Some((&keys.views[range.clone()], keys.buffers.as_slice())),
-                Source::Number(_) | Source::Wide(_) => None,
-            })
-            .collect();
-        for (row, sizes) in self.sizes.chunks_exact(self.sizes_words).enumerate() {
-            if row == range.len() {
-                break;
-            }
-            let from = at;
-            for (word, sizes) in sizes.iter().enumerate() {
-                put(buffer, from + 8 * word, sizes.to_le_bytes());
-            }
-            at += self.sizes_bytes;
-            let mut place = 0..;
-            let mut next = || size_at(sizes, place.next().expect("endless"));
-            for column in &self.numbers {
+                let bytes = numbers::bytes(column[row]);
                 put(buffer, at, column[row].to_le_bytes());
-                at += number_bytes(next());
+                sizes.push(bytes);
+                at += bytes as usize;
             }
-            for column in &self.wides {
+            for (input, column) in wides.iter().zip(&self.wides) {
+                if NULLS && input.is_null(source_row) {
+                    sizes.push(NULL);
+                    continue;
+                }
+                let size = wide_size(column[row]);
                 put(buffer, at, column[row].to_le_bytes());
-                at += number_bytes(next());
+                sizes.push(size);
+                at += number_bytes(size);
             }
-            for (views, buffers) in &strings {
-                at = put_string(buffer, at, next(), views[row], buffers);
+            for input in strings {
+                let Source::Bytes(keys) = &input.source else {
+                    unreachable!("strings come last")
+                };
+                if NULLS && input.is_null(source_row) {
+                    sizes.push(NULL);
+                    continue;
+                }
+                let size = string_size(keys.views[source_row]);
+                sizes.push(size);
+                at = put_string(buffer, at, size, keys.views[source_row], &keys.buffers);
             }
-            keys.push(view(&buffer[from..at], 0, from as u32));
+            at = sizes.put(buffer, at);
+            out.keys.push(view(&buffer[from..at], 0, from as u32));
         }
-        at
+        out.end = at;
     }
 }
 
-/// The sizes of one column, row by row.
-struct Sizes<I> {
-    sizes: I,
-    shift: usize,
-    /// Bytes of the column so far.
-    bytes: usize,
+/// The sizes of one row, on their way to its end.
+#[derive(Default)]
+struct Sizes {
+    /// Whole words, for rows of many columns.
+    words: Vec<u64>,
+    word: u64,
+    shift: u32,
 }
 
-impl<'a, I: Iterator<Item = &'a mut u64>> Sizes<I> {
-    /// `size` gives a value's size and its bytes beyond that size.
-    fn add<T>(
-        &mut self,
-        values: &[T],
-        nulls: Option<&NullBuffer>,
-        size: impl Fn(&T) -> (u64, usize),
-    ) {
-        let mut bytes = 0;
-        for (row, (value, sizes)) in values.iter().zip(&mut self.sizes).enumerate() {
-            if nulls.is_some_and(|nulls| nulls.is_null(row)) {
-                *sizes |= NULL << self.shift;
-                continue;
-            }
-            let (size, beyond) = size(value);
-            *sizes |= size << self.shift;
-            bytes += size as usize + beyond;
+impl Sizes {
+    #[inline(always)]
+    fn push(&mut self, size: u64) {
+        if self.shift == u64::BITS {
+            self.words.push(std::mem::take(&mut self.word));
+            self.shift = 0;
         }
-        self.bytes = bytes;
+        self.word |= size << self.shift;
+        self.shift += SIZE_BITS;
     }
-}
 
-/// Whatever lies under a NULL must not tell two NULLs apart.
-fn clear<T: Default>(values: &mut [T], nulls: Option<&NullBuffer>) {
-    let Some(nulls) = nulls else { return };
-    for (value, valid) in values.iter_mut().zip(nulls.inner().iter()) {
-        if !valid {
-            *value = T::default();
+    /// Writes them at `at`; gives their end.
+    #[inline(always)]
+    fn put(self, buffer: &mut [u8], mut at: usize) -> usize {
+        for word in self.words {
+            put(buffer, at, word.to_le_bytes());
+            at += 8;
         }
+        put(buffer, at, self.word.to_le_bytes());
+        at + self.shift.div_ceil(8) as usize
     }
 }
 
-fn wide_size(value: u128) -> (u64, usize) {
-    match u64::try_from(value) {
-        Ok(value) => (numbers::bytes(value), 0),
-        Err(_) => (WHOLE, 16 - WHOLE as usize),
-    }
+fn wide_size(value: u128) -> u64 {
+    u64::try_from(value).map_or(WHOLE, numbers::bytes)
 }
 
-fn string_size(view: u128) -> (u64, usize) {
-    let length = view as u32;
-    match u64::from(length) {
-        short if short <= SHORT_MAX => (short, 0),
-        long if long <= 0xff => (LENGTH_1, 1 + length as usize - LENGTH_1 as usize),
-        _ => (
-            LENGTH_4,
-            (4 + length as usize).saturating_sub(LENGTH_4 as usize),
-        ),
-    }
-}
-
-/// The size of column `place` of a row.
 #[inline(always)]
-fn size_at(sizes: &[u64], place: usize) -> u64 {
-    sizes[place / SIZES_PER_WORD] >> (place % SIZES_PER_WORD * 4) & 15
+fn string_size(view: u128) -> u64 {
+    match u64::from(view as u32) {
+        short if short <= SHORT_MAX => short,
+        long if long <= 0xff => LENGTH_1,
+        _ => LENGTH_4,
+    }
 }
 
 /// Bytes of a number of this size.
@@ -388,7 +385,6 @@ fn put<const N: usize>(buffer: &mut [u8], at: usize, bytes: [u8; N]) {
 fn put_string(buffer: &mut [u8], at: usize, size: u64, view: u128, buffers: &[Buffer]) -> usize {
     let length = view as u32 as usize;
     let at = match size {
-        NULL => return at,
         LENGTH_1 => {
             buffer[at] = length as u8;
             at + 1
@@ -405,4 +401,122 @@ fn put_string(buffer: &mut [u8], at: usize, size: u64, view: u128, buffers: &[Bu
         put(buffer, at, (view >> 32).to_le_bytes());
     }
     at + length
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{
+        ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Float32Array, Float64Array,
+        Int8Array, Int32Array, Int64Array, StringArray, StringViewArray, UInt64Array,
+    };
+    use arrow::datatypes::{Field, FieldRef};
+
+    use super::TILE_ROWS;
+    use crate::keys::{DistinctKeys, KeyLayout};
+    use crate::spec::TableKind;
+
+    /// More columns than sizes in a word; every size that a value can have.
+    fn columns() -> Vec<ArrayRef> {
+        let lengths = [0, 1, 11, 12, 13, 254, 255, 256, 257, 70_000];
+        let texts = || lengths.map(|length| Some("x".repeat(length)));
+        let numbers = [
+            0,
+            1,
+            -1,
+            127,
+            -128,
+            255,
+            1 << 31,
+            1 << 62,
+            i64::MAX,
+            i64::MIN,
+        ];
+        let edges = numbers.map(Some);
+        let wide = numbers.map(|n| Some(i128::from(n) << 60)).into_iter();
+        let three = || -> [ArrayRef; 3] {
+            [
+                Arc::new(Int64Array::from_iter(edges)),
+                Arc::new(UInt64Array::from_iter(edges.map(|n| n.map(|n| n as u64)))),
+                Arc::new(Int32Array::from_iter(edges.map(|n| n.map(|n| n as i32)))),
+            ]
+        };
+        let mut columns: Vec<ArrayRef> = vec![
+            Arc::new(StringViewArray::from_iter(texts())),
+            Arc::new(StringArray::from_iter(texts())),
+            Arc::new(BinaryArray::from_iter(texts())),
+            Arc::new(Int8Array::from_iter(edges.map(|n| n.map(|n| n as i8)))),
+            Arc::new(Decimal128Array::from_iter(wide)),
+            Arc::new(Decimal128Array::from_iter(edges.map(|n| n.map(i128::from)))),
+            Arc::new(Float64Array::from_iter(
+                edges.map(|n| n.map(|n| n as f64 / 3.0)),
+            )),
+            Arc::new(Float32Array::from_iter(edges.map(|n| n.map(|n| n as f32)))),
+            Arc::new(BooleanArray::from_iter(edges.map(|n| n.map(|n| n > 0)))),
+        ];
+        (0..3).for_each(|_| columns.extend(three()));
+        columns
+    }
+
+    fn layout(columns: &[ArrayRef]) -> KeyLayout {
+        let field = |column: &ArrayRef| -> FieldRef {
+            Arc::new(Field::new("k", column.data_type().clone(), true))
+        };
+        let fields: Vec<FieldRef> = columns.iter().map(field).collect();
+        KeyLayout::new(&fields, TableKind::Row).expect("types that rows know")
+    }
+
+    fn decoded(layout: &KeyLayout, columns: &[ArrayRef], wanted: &[usize]) -> Vec<ArrayRef> {
+        let (rows, mut hashes) = (columns[0].len(), Vec::new());
+        let keys = layout.encode(columns, rows, &mut hashes).expect("encoded");
+        let keys = DistinctKeys { keys, hashes };
+        layout.decode(&keys, 0..rows, wanted).expect("decoded")
+    }
+
+    #[test]
+    fn values_of_every_size_come_back() {
+        let columns = columns();
+        let all: Vec<usize> = (0..columns.len()).collect();
+        assert!(columns.len() > 16, "sizes of one word would do");
+        assert_eq!(decoded(&layout(&columns), &columns, &all), columns);
+    }
+
+    #[test]
+    fn nulls_come_back_and_what_lies_under_them_does_not_count() {
+        let columns: Vec<ArrayRef> = columns()
+            .iter()
+            .map(|column| {
+                let every_other = BooleanArray::from_iter((0..10).map(|row| Some(row % 2 == 0)));
+                arrow::compute::nullif(column, &every_other).expect("half of them")
+            })
+            .collect();
+        let layout = layout(&columns);
+        let all: Vec<usize> = (0..columns.len()).collect();
+        assert_eq!(decoded(&layout, &columns, &all), columns);
+        let nothing: Vec<ArrayRef> = columns.iter().map(|c| c.slice(0, 3)).collect();
+        let mut hashes = Vec::new();
+        layout.encode(&nothing, 3, &mut hashes).expect("encoded");
+        assert!(hashes[0] == hashes[2] && hashes[0] != hashes[1]);
+    }
+
+    #[test]
+    fn columns_come_in_the_order_in_which_they_are_asked_for() {
+        let columns = columns();
+        let wanted = [16, 0, 7];
+        let expected = wanted.map(|column| columns[column].clone());
+        assert_eq!(decoded(&layout(&columns), &columns, &wanted), expected);
+        assert!(decoded(&layout(&columns), &columns, &[]).is_empty());
+    }
+
+    #[test]
+    fn rows_beyond_one_tile_follow_each_other() {
+        let rows = 2 * TILE_ROWS as i64 + 7;
+        let text = |row: i64| "y".repeat((row * row % 400) as usize);
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int64Array::from_iter_values((0..rows).map(|row| row * row))),
+            Arc::new(StringViewArray::from_iter_values((0..rows).map(text))),
+        ];
+        assert_eq!(decoded(&layout(&columns), &columns, &[0, 1]), columns);
+    }
 }

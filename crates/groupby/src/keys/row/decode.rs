@@ -18,6 +18,7 @@ struct Cursor<'a> {
     rows: &'a [u128],
     buffers: &'a [Buffer],
     at: Vec<u32>,
+    sizes_bytes: usize,
 }
 
 impl RowLayout {
@@ -29,7 +30,8 @@ impl RowLayout {
         let mut cursor = Cursor {
             rows,
             buffers,
-            at: vec![self.sizes_bytes() as u32; rows.len()],
+            at: vec![0; rows.len()],
+            sizes_bytes: self.sizes_bytes(),
         };
         let mut columns = vec![None; self.places.len()];
         let is_wanted = |place: &Place| wanted.contains(&place.column);
@@ -55,7 +57,8 @@ impl Cursor<'_> {
         let rows = self.rows.iter().zip(&mut self.at).enumerate();
         for (row, (&key, at)) in rows {
             with_bytes(key, self.buffers, |bytes| {
-                let size = u64::from(bytes[number / 2] >> (number % 2 * 4) & 15);
+                let sizes = &bytes[bytes.len() - self.sizes_bytes..];
+                let size = u64::from(sizes[number / 2] >> (number % 2 * 4) & 15);
                 *at += each(row, &bytes[*at as usize..], size) as u32;
             });
         }
