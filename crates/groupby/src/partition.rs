@@ -244,14 +244,14 @@ impl Strings {
         view + (first << 64)
     }
 
-    /// Asks for the beginning of a string.
+    /// Asks for the first 128 bytes of a string; most rows of `keys::row` have fewer. 64 alone: 8 %
+    /// more of all time for distinct rows of lineitem.
     #[inline(always)]
     fn fetch(&self, view: u128) {
         if is_long(view) {
-            prefetch(
-                &self.buffers[(view >> 64) as u32 as usize],
-                (view >> 96) as usize,
-            );
+            let (buffer, from) = ((view >> 64) as u32 as usize, (view >> 96) as usize);
+            prefetch(&self.buffers[buffer], from);
+            prefetch(&self.buffers[buffer], from + 64);
         }
     }
 

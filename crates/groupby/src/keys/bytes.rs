@@ -3,7 +3,8 @@
 //! In: string or binary columns (or encoded rows) as views. Out: group ids; distinct keys as views
 //! into arenas, which become the buffers of a view column without a copy.
 //! Invariant: a view of up to 12 bytes holds the whole string and zero padding, so that equal
-//! short strings have equal views; the table copies bytes once per distinct key, never per row.
+//! short strings have equal views; the table copies bytes once per distinct key or, where they
+//! outlive it, never.
 
 use std::sync::Arc;
 
@@ -309,7 +310,7 @@ impl Arena {
 }
 
 /// Where a table's long strings lie.
-pub(super) trait Strings: Default + Send {
+pub(super) trait LongStrings: Default + Send {
     /// What own views point into.
     fn chunks(&self) -> &[impl std::ops::Deref<Target = [u8]>];
     /// Views of these buffers come next.
@@ -323,7 +324,7 @@ pub(super) trait Strings: Default + Send {
 }
 
 /// Strings are copied: where they come from goes away.
-impl Strings for Arena {
+impl LongStrings for Arena {
     fn chunks(&self) -> &[impl std::ops::Deref<Target = [u8]>] {
         &self.chunks
     }
@@ -352,7 +353,7 @@ pub(super) struct Shared {
     first: usize,
 }
 
-impl Strings for Shared {
+impl LongStrings for Shared {
     fn chunks(&self) -> &[impl std::ops::Deref<Target = [u8]>] {
         &self.buffers
     }
@@ -392,7 +393,7 @@ pub(super) struct BytesTable<S = Arena> {
     strings: S,
 }
 
-impl<S: Strings> BytesTable<S> {
+impl<S: LongStrings> BytesTable<S> {
     #[inline(always)]
     fn is_same(
         own: u128,
@@ -449,7 +450,7 @@ impl<S: Strings> BytesTable<S> {
     }
 }
 
-impl<S: Strings> KeyTable for BytesTable<S> {
+impl<S: LongStrings> KeyTable for BytesTable<S> {
     fn assign(
         &mut self,
         keys: KeyRows<'_>,
