@@ -4,6 +4,7 @@
 //! own table, so that a new option needs no line here.
 //! Not here: what the options mean.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
@@ -63,12 +64,21 @@ impl Args {
         arguments: impl IntoIterator<Item = T>,
     ) -> Result<(Args, SessionOptions), clap::Error>
     where
-        T: Into<std::ffi::OsString> + Clone,
+        T: Into<OsString>,
     {
         let mut command =
             engine_flags().fold(Args::command(), |command, (_, flag)| command.arg(flag));
+        let arguments = arguments.into_iter().map(|one| comment_as_sql(one.into()));
         let matches = command.try_get_matches_from_mut(arguments)?;
         let args = Args::from_arg_matches(&matches)?;
+        if let Some(path) = args.output.as_deref().filter(|path| is_compressed(path)) {
+            let message = format!(
+                "--output {}: results are not compressed, save in parquet; write .csv, .tsv, .json, .ndjson, .md, .arrow or \
+                 .parquet, or pipe them: grouse --format csv … | gzip > {0}",
+                path.display()
+            );
+            return Err(command.error(ErrorKind::ValueValidation, message));
+        }
         let options = options(&matches, &args)
             .map_err(|error| command.error(ErrorKind::ValueValidation, error))?;
         Ok((args, options))
@@ -84,6 +94,20 @@ impl Args {
     pub fn host_settings(&self) -> impl Iterator<Item = &(String, String)> {
         self.settings.iter().filter(|(name, _)| is_of_host(name))
     }
+}
+
+/// SQL that begins with a comment, `-- daily\nSELECT …`, is no flag: no flag has a blank after its dashes.
+fn comment_as_sql(argument: OsString) -> OsString {
+    let is_comment = argument
+        .to_str()
+        .and_then(|text| text.strip_prefix("--"))
+        .is_some_and(|rest| rest.starts_with(char::is_whitespace));
+    if !is_comment {
+        return argument;
+    }
+    let mut sql = OsString::from(" ");
+    sql.push(argument);
+    sql
 }
 
 /// A flag per option for users: `memory_limit` is `--memory-limit`.
@@ -137,6 +161,13 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
         }
         _ => Err("expected NAME=VALUE".to_owned()),
     }
+}
+
+/// Whether a file's ending promises compression, which the formats of text do not have.
+fn is_compressed(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    let ending = ending.unwrap_or_default().to_ascii_lowercase();
+    ["gz", "gzip", "zst", "bz2", "xz", "lz4", "zip"].contains(&ending.as_str())
 }
 
 fn format_of(path: &Path) -> Option<Format> {
@@ -212,6 +243,22 @@ mod tests {
     #[test]
     fn sql_and_a_file_exclude_each_other() {
         assert!(parse(&["select 1", "-f", "x.sql"]).is_err());
+    }
+
+    #[test]
+    fn sql_may_begin_with_a_comment() {
+        for sql in ["-- a comment\nselect 1", "--\nselect 1"] {
+            let (args, _) = parse(&["--threads", "2", sql]).unwrap();
+            assert_eq!(args.sql.as_deref().map(str::trim_start), Some(sql));
+        }
+        assert!(parse(&["--nothing"]).is_err());
+    }
+
+    #[test]
+    fn a_compressed_file_is_refused() {
+        let error = parse(&["select 1", "-o", "a.csv.GZ", "--format", "csv"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{error}");
+        assert!(error.to_string().contains("a.csv.GZ"), "{error}");
     }
 
     #[test]

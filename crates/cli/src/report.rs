@@ -87,15 +87,13 @@ fn one_cell(c: char) -> char {
     if c.is_control() { ' ' } else { c }
 }
 
-/// Without control characters other than line ends.
+/// Without control characters other than line ends; a tab is a blank.
 fn harmless(text: &str) -> String {
     text.chars()
-        .map(|c| {
-            if c.is_control() && c != '\n' {
-                '\u{fffd}'
-            } else {
-                c
-            }
+        .map(|c| match c {
+            '\t' => ' ',
+            c if c.is_control() && c != '\n' => '\u{fffd}',
+            c => c,
         })
         .collect()
 }
@@ -103,6 +101,11 @@ fn harmless(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_do_no_harm() {
+        assert_eq!(harmless("a\tb\nc\u{1b}[0m"), "a b\nc\u{fffd}[0m");
+    }
 
     fn check(sql: &str, line: u64, column: u64, first_line: usize, expected: &str) {
         let found = excerpt(sql, Position { line, column }, first_line);

@@ -54,7 +54,7 @@ pub enum Error {
         position: Option<Position>,
     },
     /// Several tables of the query have such a column.
-    #[error("column '{name}' is ambiguous{}; write one of {}", at(.position), .candidates.join(", "))]
+    #[error("column '{name}' is ambiguous{}; {}", at(.position), write_one_of(.candidates))]
     AmbiguousColumn {
         /// As written.
         name: String,
@@ -275,6 +275,13 @@ fn at(position: &Option<Position>) -> String {
     position
         .map(|position| format!(" ({position})"))
         .unwrap_or_default()
+}
+
+fn write_one_of(candidates: &[String]) -> String {
+    match candidates {
+        [] => "write its table before it".to_string(),
+        names => format!("write one of {}", names.join(", ")),
+    }
 }
 
 fn did_you_mean(nearest: &[String]) -> String {

@@ -1,8 +1,7 @@
 //! The operator's lines in EXPLAIN.
 //!
 //! In: a node. Out: its text in each of the host's formats.
-//! Invariant: the line of the indented format says what runs in the host's accumulators instead of native states; the
-//! tree does not.
+//! Invariant: what runs in the host's accumulators instead of native states is said, and what arrives as codes.
 //! Not here: figures of a run; those are metrics (exec/metrics.rs).
 
 use std::fmt;
@@ -36,6 +35,10 @@ fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, ", limit={limit}")?;
     }
     write!(f, ", workers={}, table={}", node.workers(), node.table())?;
+    let coded = node.coded_keys();
+    if !coded.is_empty() {
+        write!(f, ", codes=[{}]", coded.join(", "))?;
+    }
     let adapted = adapted(node);
     if !adapted.is_empty() {
         write!(f, ", host_states=[{}]", adapted.join(", "))?;
@@ -56,7 +59,16 @@ fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "limit={limit}")?;
     }
     writeln!(f, "workers={}", node.workers())?;
-    writeln!(f, "table={}", node.table())
+    writeln!(f, "table={}", node.table())?;
+    let coded = node.coded_keys();
+    if !coded.is_empty() {
+        writeln!(f, "codes={}", coded.join(", "))?;
+    }
+    let adapted = adapted(node);
+    if !adapted.is_empty() {
+        writeln!(f, "host_states={}", adapted.join(", "))?;
+    }
+    Ok(())
 }
 
 /// The keys, or the grouping sets in brackets.

@@ -10,16 +10,25 @@ use std::sync::{Arc, LazyLock};
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::average::avg_udaf;
+use datafusion::functions_aggregate::correlation::corr_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::functions_aggregate::covariance::{covar_pop_udaf, covar_samp_udaf};
+use datafusion::functions_aggregate::median::median_udaf;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion::functions_aggregate::percentile_cont::percentile_cont_udaf;
+use datafusion::functions_aggregate::regr::{regr_avgx_udaf, regr_avgy_udaf, regr_count_udaf};
+use datafusion::functions_aggregate::regr::{regr_intercept_udaf, regr_r2_udaf, regr_slope_udaf};
+use datafusion::functions_aggregate::regr::{regr_sxx_udaf, regr_sxy_udaf, regr_syy_udaf};
+use datafusion::functions_aggregate::stddev::{stddev_pop_udaf, stddev_udaf};
 use datafusion::functions_aggregate::sum::sum_udaf;
+use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
-use grouse_groupby::states::{self, Aggregate, Extreme};
+use grouse_groupby::states::{self, Aggregate, Extreme, Relation, Spread};
 
-use crate::functions::with_native_states;
+use crate::functions::{TopRows, with_native_states};
 
 /// An aggregate with native states.
 pub(crate) struct Native {
@@ -51,6 +60,10 @@ pub(crate) fn native(
         .human_display()
         .unwrap_or_else(|| expression.name());
     let function = expression.fun();
+    if let Some(top_rows) = function.inner().downcast_ref::<TopRows>() {
+        let aggregate = states::top_rows(name, top_rows.shape().clone());
+        return Ok(with_columns(aggregate, columns));
+    }
     if is(function, &min_udaf()) || is(function, &max_udaf()) {
         // DISTINCT and ORDER BY change nothing here.
         let extreme = extreme_of(function.name());
@@ -59,7 +72,19 @@ pub(crate) fn native(
             columns,
         ));
     }
-    if expression.is_distinct() || !expression.order_bys().is_empty() {
+    if expression.is_distinct() {
+        return Ok(None);
+    }
+    if is(function, &percentile_cont_udaf()) {
+        // The order that it is written with only says from which end to count.
+        return Ok(
+            percentile(expression, name, &types).map(|aggregate| Native {
+                aggregate,
+                columns: columns[..1].to_vec(),
+            }),
+        );
+    }
+    if !expression.order_bys().is_empty() {
         return Ok(None);
     }
     if is(function, &count_udaf()) {
@@ -70,6 +95,12 @@ pub(crate) fn native(
     let result = field.data_type();
     let aggregate = if is(function, &avg_udaf()) {
         states::avg(name, &types[0], result)
+    } else if is(function, &median_udaf()) {
+        states::median(name, &types[0])
+    } else if let Some(spread) = spread_of(function) {
+        states::variance(name, spread, &types[0])
+    } else if let Some(relation) = relation_of(function) {
+        states::covariance(name, relation, &types)
     } else if !OURS.contains(function) {
         None
     } else if function.name() == "sum" {
@@ -89,6 +120,73 @@ fn best(function: &str, name: &str, types: &[DataType]) -> Option<Arc<dyn Aggreg
         value,
         by,
     )
+}
+
+/// `percentile_cont(x, share)`; `None` where the share is none, which the host's own states say best.
+fn percentile(
+    expression: &AggregateFunctionExpr,
+    name: &str,
+    types: &[DataType],
+) -> Option<Arc<dyn Aggregate>> {
+    let literal = expression
+        .expressions()
+        .get(1)?
+        .downcast_ref::<Literal>()?
+        .value()
+        .clone();
+    let share = match literal {
+        ScalarValue::Float64(Some(share)) => share,
+        ScalarValue::Float32(Some(share)) => share.into(),
+        _ => return None,
+    };
+    let order = expression.order_bys().first();
+    let descending = order.is_some_and(|key| key.options.descending);
+    let share = if descending { 1.0 - share } else { share };
+    (0.0..=1.0)
+        .contains(&share)
+        .then(|| states::percentile(name, share, &types[0]))?
+}
+
+/// What a variance or standard deviation of the host says.
+fn spread_of(function: &AggregateUDF) -> Option<Spread> {
+    one_of(
+        function,
+        [
+            (stddev_udaf(), Spread::DeviationSample),
+            (stddev_pop_udaf(), Spread::DeviationPopulation),
+            (var_samp_udaf(), Spread::VarianceSample),
+            (var_pop_udaf(), Spread::VariancePopulation),
+        ],
+    )
+}
+
+/// What a covariance, correlation or regression of the host says.
+fn relation_of(function: &AggregateUDF) -> Option<Relation> {
+    one_of(
+        function,
+        [
+            (covar_pop_udaf(), Relation::CovariancePopulation),
+            (covar_samp_udaf(), Relation::CovarianceSample),
+            (corr_udaf(), Relation::Correlation),
+            (regr_slope_udaf(), Relation::Slope),
+            (regr_intercept_udaf(), Relation::Intercept),
+            (regr_r2_udaf(), Relation::Determination),
+            (regr_count_udaf(), Relation::Count),
+            (regr_avgx_udaf(), Relation::MeanX),
+            (regr_avgy_udaf(), Relation::MeanY),
+            (regr_sxx_udaf(), Relation::SquaresX),
+            (regr_syy_udaf(), Relation::SquaresY),
+            (regr_sxy_udaf(), Relation::Products),
+        ],
+    )
+}
+
+fn one_of<T, const N: usize>(
+    function: &AggregateUDF,
+    known: [(Arc<AggregateUDF>, T); N],
+) -> Option<T> {
+    let mut known = known.into_iter();
+    known.find_map(|(host, meaning)| is(function, &host).then_some(meaning))
 }
 
 fn extreme_of(name: &str) -> Extreme {

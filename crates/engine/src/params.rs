@@ -160,7 +160,8 @@ impl VisitorMut for Marks {
     }
 }
 
-fn call(name: String) -> SqlExpr {
+/// A call of a function without arguments.
+pub(crate) fn call(name: String) -> SqlExpr {
     SqlExpr::Function(Function {
         name: ObjectName(vec![ObjectNamePart::Identifier(Ident::with_quote(
             '"', name,

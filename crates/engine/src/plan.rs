@@ -1,10 +1,10 @@
 //! The optimizer rule that puts our operator in the place of the host's.
 //!
 //! In: a physical plan directly before the host's `EnsureRequirements`. Out: the same plan in which every `AggregateExec`
-//! (a pair of partial and final, or a single one) is a `GroupByExec`.
+//! (a pair of partial and final, or a single one) is a `GroupByExec`, and so is a window of row numbers that is cut.
 //! Invariant: an `AggregateExec` that is left is the stated fallback, visible as such in EXPLAIN: the input's order lets
 //! the host stream, the input never ends, or the operator cannot take it, as where a key type has no encoding.
-//! Not here: the node (exec.rs).
+//! Not here: the node (exec.rs), windows (top_rows.rs).
 
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrd
 
 use crate::exec::{GroupByExec, Replaced, Tuning};
 use crate::options::{GroupByOperator, SessionOptions};
+use crate::top_rows;
 
 /// Replaces the host's aggregation by ours.
 #[derive(Debug, Default)]
@@ -33,7 +34,7 @@ impl PhysicalOptimizerRule for GroupByRule {
             return Ok(plan);
         }
         let tuning = tuning(&options, config);
-        plan.transform_up(|node| Ok(replace(node, tuning))).data()
+        plan.transform_up(|node| replace(node, tuning)).data()
     }
 
     fn name(&self) -> &str {
@@ -54,15 +55,21 @@ fn tuning(options: &SessionOptions, config: &ConfigOptions) -> Tuning {
     }
 }
 
-fn replace(node: Arc<dyn ExecutionPlan>, tuning: Tuning) -> Transformed<Arc<dyn ExecutionPlan>> {
+fn replace(
+    node: Arc<dyn ExecutionPlan>,
+    tuning: Tuning,
+) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    if let Some(first_rows) = top_rows::replacing(&node, tuning)? {
+        return Ok(Transformed::yes(first_rows));
+    }
     let Some(replaced) = aggregation(&node).filter(|replaced| !better_in_the_host(replaced.first))
     else {
-        return Transformed::no(node);
+        return Ok(Transformed::no(node));
     };
     match GroupByExec::replacing(&replaced, tuning) {
-        Ok(ours) => Transformed::yes(Arc::new(ours)),
+        Ok(ours) => Ok(Transformed::yes(Arc::new(ours))),
         // The host's node stays and shows in EXPLAIN; if the query itself is wrong, it says so when it runs.
-        Err(_) => Transformed::no(node),
+        Err(_) => Ok(Transformed::no(node)),
     }
 }
 

@@ -34,6 +34,7 @@ use crate::plan::GroupByRule;
 use crate::query::Query;
 use crate::rewrite;
 use crate::scan::call::function_names;
+use crate::scan::codes::CodesRule;
 use crate::scan::files::FileTables;
 use crate::scan::location::is_location;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
@@ -76,14 +77,15 @@ impl Session {
     /// A session with a worker pool, a memory pool and a catalog of its own.
     pub fn new(options: SessionOptions) -> Result<Session> {
         let stores = Arc::new(Stores::new(&options));
-        let runtime = runtime_env(&options, &stores)?;
+        let runtime = Arc::new(runtime_env(&options, &stores)?);
         let state = SessionStateBuilder::new()
             .with_config(host::session_config(&options)?)
-            .with_runtime_env(Arc::new(runtime))
+            .with_runtime_env(Arc::clone(&runtime))
             .with_expr_planners(rewrite::expr_planners())
             .with_default_features()
+            .with_analyzer_rules(rewrite::analyzer_rules())
             .with_optimizer_rules(rewrite::optimizer_rules())
-            .with_physical_optimizer_rules(physical_optimizer_rules()?)
+            .with_physical_optimizer_rules(physical_optimizer_rules(&runtime)?)
             .build();
         let context = SessionContext::new_with_state(state);
         let files = Arc::new(FileTables::default());
@@ -224,8 +226,9 @@ impl Session {
         }
         let (mut state, mut statement) = (self.context().state(), request.statement);
         params::bind(&mut statement, &params, &mut state)?;
+        rewrite::keep_long_literals(&mut statement, &mut state)?;
         let plan = self.resolve(&state, statement).await?;
-        let plan = params::resolve(plan, params)?;
+        let plan = rewrite::short_headers(params::resolve(plan, params)?)?;
         let option = match &plan {
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => Some(set.variable.clone()),
             _ => None,
@@ -237,7 +240,8 @@ impl Session {
         Ok(Query::new(plan, context, self.workers()))
     }
 
-    /// The host's plan. Where it misses a column that is only written in another case, it is asked again.
+    /// The host's plan. Where it misses a column that is only written in another case, or meets a name twice, it is asked
+    /// again.
     async fn resolve(
         &self,
         state: &SessionState,
@@ -254,7 +258,9 @@ impl Session {
                 columns = Some(self.columns_of(state, &statement).await);
             }
             let columns = columns.as_deref().unwrap_or_default();
-            if !spelling::respell(&mut statement, &unknown, columns) {
+            if !spelling::respell(&mut statement, &unknown, columns)
+                && !rewrite::rename_repeated(&mut statement, &error)
+            {
                 return Err(error.into());
             }
         }
@@ -376,7 +382,12 @@ fn operator_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
 /// The host's rule that plans exchanges and sorts.
 const ENSURE_REQUIREMENTS: &str = "EnsureRequirements";
 
-fn physical_optimizer_rules() -> Result<Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>> {
+/// The host's rule that checks the finished plan.
+const SANITY_CHECK: &str = "SanityCheckPlan";
+
+fn physical_optimizer_rules(
+    runtime: &RuntimeEnv,
+) -> Result<Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let at = rules
         .iter()
@@ -384,6 +395,10 @@ fn physical_optimizer_rules() -> Result<Vec<Arc<dyn PhysicalOptimizerRule + Send
     let at =
         at.ok_or_else(|| Error::Internal(format!("the host has no rule {ENSURE_REQUIREMENTS}")))?;
     rules.splice(at..at, operator_rules());
+    // Last but for the host's check of the whole plan: no rule may see the types of codes.
+    let footers = runtime.cache_manager.get_file_metadata_cache();
+    let at = rules.iter().position(|rule| rule.name() == SANITY_CHECK);
+    rules.insert(at.unwrap_or(rules.len()), Arc::new(CodesRule::new(footers)));
     Ok(rewrite::physical_rules(rules))
 }
 

@@ -14,18 +14,14 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Set, Statement as SqlStatement, TableAlias,
     TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
-use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError};
 
+use crate::dialect::DIALECT;
 use crate::error::{Error, Position, Result};
 use crate::options::OptionSpec;
-use crate::rewrite::composite_groups;
+use crate::rewrite::{composite_groups, far_timestamp};
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
-
-/// The parser's generic dialect. DuckDB's own is not it, though we follow DuckDB's functions: there `f(a = b)` is a
-/// named argument, so `count_if(a = 1)` would not parse.
-const DIALECT: GenericDialect = GenericDialect {};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -296,7 +292,8 @@ pub(crate) fn visit<V: VisitorMut>(
     }
 }
 
-/// Rewrites what the host does not know: `read_csv('…')`, upper-case table functions, `?` parameters.
+/// Rewrites what the host does not know: `read_csv('…')`, upper-case table functions, `?` parameters, far
+/// timestamps.
 struct Preparation {
     files: Vec<FileCall>,
     question_marks: usize,
@@ -329,6 +326,11 @@ impl VisitorMut for Preparation {
             Ok(None) => *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(function))]),
             Err(error) => return ControlFlow::Break(error),
         }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        far_timestamp(expr);
         ControlFlow::Continue(())
     }
 

@@ -23,6 +23,9 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displaya
 use futures::StreamExt;
 use grouse::{Error, GroupByOperator, Query, Session, SessionOptions};
 
+#[path = "operator/top_rows.rs"]
+mod top_rows;
+
 const ROWS: usize = 3000;
 const PARTITIONS: usize = 3;
 const BATCH_ROWS: usize = 250;
@@ -438,16 +441,32 @@ fn the_plan_says_keys_aggregates_workers_and_table() {
     let session = session(|options| options.threads = 3);
     let text = explained(
         &session,
-        "SELECT small, sum(long), median(long) FROM t GROUP BY small",
+        "SELECT small, sum(long), array_agg(long) FROM t GROUP BY small",
     );
     for part in [
         "keys=[small@",
         "aggregates=[sum(",
         "workers=3",
         "table=direct",
-        "host_states=[median]",
+        "host_states=[array_agg]",
     ] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    let native = [
+        "stddev(long), stddev_pop(long), var(long), var_pop(long)",
+        "covar(long, finite), covar_pop(long, finite), corr(long, finite)",
+        "regr_slope(long, finite), regr_intercept(long, finite), regr_count(long, finite), regr_r2(long, finite)",
+        "regr_avgx(long, finite), regr_avgy(long, finite), regr_sxx(long, finite), regr_syy(long, finite)",
+        "regr_sxy(long, finite), median(long), median(finite), quantile_cont(long, 0.3)",
+        "percentile_cont(0.9) WITHIN GROUP (ORDER BY finite DESC)",
+    ];
+    for aggregates in native {
+        let text = explained(
+            &session,
+            &format!("SELECT small, {aggregates} FROM t GROUP BY small"),
+        );
+        assert!(text.contains("GroupByExec"), "{text}");
+        assert!(!text.contains("host_states"), "{text}");
     }
     let kinds = [
         ("text", "direct"),

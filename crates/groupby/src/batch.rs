@@ -25,7 +25,8 @@ impl Arguments {
     }
 }
 
-fn is_plain(data_type: &DataType) -> bool {
+/// True for types whose values of several batches can stand in one column.
+pub(crate) fn is_plain(data_type: &DataType) -> bool {
     use DataType::{
         Dictionary, FixedSizeList, LargeList, LargeListView, List, ListView, Map, RunEndEncoded,
         Struct, Union,

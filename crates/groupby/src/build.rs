@@ -225,7 +225,8 @@ impl Build {
         if self.spec.keys.types().is_empty() {
             return Ok(());
         }
-        self.seen.bytes = self.used_bytes();
+        self.seen.appended_bytes = self.states.iter().map(|s| s.appended_bytes()).sum();
+        self.seen.bytes = self.used_bytes() - self.seen.appended_bytes;
         let bounds = Bounds {
             hot_bytes: self.spec.sizes.hot_bytes,
             grown_bytes: self.spec.sizes.grown_bytes,
@@ -233,7 +234,8 @@ impl Build {
             may_grow: self.may_grow,
         };
         let decision = policy::decide(self.seen, bounds);
-        if self.seen.expected_groups.is_some() && !matches!(decision, Decision::Grow { .. }) {
+        let grows = matches!(decision, Decision::Grow { .. } | Decision::Shed);
+        if self.seen.expected_groups.is_some() && !grows {
             self.may_grow = false;
         }
         match decision {
@@ -242,7 +244,7 @@ impl Build {
                 self.seen.expected_groups = Some(expected_groups);
                 Ok(())
             }
-            Decision::Flush => self.flush(),
+            Decision::Flush | Decision::Shed => self.flush(),
             Decision::Bypass => {
                 self.flush()?;
                 self.counters.uses("partitions");
@@ -331,10 +333,12 @@ impl Build {
             }
             Route::Hashed | Route::Bypass { .. } => self.table.drain(),
         };
+        let mut lap = Lap::start();
         let mut aggregates = Vec::with_capacity(self.states.len());
         for states in &mut self.states {
             aggregates.push(Records::Partial(states.drain_partial(total)?));
         }
+        lap.end(&mut self.counters.partition_ns);
         self.seen = Seen::default();
         self.counters.flushes += 1;
         self.counters.built_groups += total as u64;

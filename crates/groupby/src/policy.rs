@@ -1,6 +1,6 @@
 //! What a worker does when its hot table is full: a pure function of what it has seen.
 //!
-//! In: counters since the table was last empty, bounds. Out: one of four decisions.
+//! In: counters since the table was last empty, bounds. Out: one of five decisions.
 //! Invariant: no state, no clock; the same counters and bounds give the same decision.
 //! Not here: doing it (`build`).
 //!
@@ -26,6 +26,8 @@ pub struct Seen {
     pub window_groups: u64,
     /// Bytes of the groups in table and states.
     pub bytes: usize,
+    /// Bytes that states hold beside them, per row: appended, never looked up.
+    pub appended_bytes: usize,
     /// Groups in all, as expected when the table outgrew the cache; `None` before.
     pub expected_groups: Option<f64>,
 }
@@ -55,12 +57,24 @@ pub enum Decision {
     },
     /// Empty the table into partitions and go on with an empty one.
     Flush,
+    /// Empty the table into partitions because of what is appended to its states, and go on as before.
+    Shed,
     /// Empty the table and send the next rows to partitions unseen.
     Bypass,
 }
 
 /// The decision for a worker that has seen `seen`.
 pub fn decide(seen: Seen, bounds: Bounds) -> Decision {
+    match decide_by_groups(seen, bounds) {
+        // Sorting what was appended takes as much again, and reaches further than any cache.
+        Decision::Keep | Decision::Grow { .. } if seen.appended_bytes > bounds.grown_bytes => {
+            Decision::Shed
+        }
+        decision => decision,
+    }
+}
+
+fn decide_by_groups(seen: Seen, bounds: Bounds) -> Decision {
     if seen.bytes <= bounds.hot_bytes {
         return Decision::Keep;
     }
@@ -102,6 +116,7 @@ mod tests {
             window_rows: window.0,
             window_groups: window.1,
             bytes,
+            appended_bytes: 0,
             expected_groups: None,
         }
     }
@@ -145,6 +160,18 @@ mod tests {
             ..BOUNDS
         };
         assert_eq!(decide(grown(200), bounds), Decision::Flush);
+    }
+
+    #[test]
+    fn a_table_of_long_lists_is_emptied_and_may_still_grow() {
+        let long = |bytes, appended_bytes| Seen {
+            appended_bytes,
+            ..seen(1000, 100, (100, 50), bytes)
+        };
+        assert_eq!(decide(long(500, 8000), BOUNDS), Decision::Keep);
+        assert_eq!(decide(long(500, 8001), BOUNDS), Decision::Shed);
+        assert_eq!(decide(long(2000, 8001), BOUNDS), Decision::Shed);
+        assert_eq!(decide(long(5000, 8001), BOUNDS), Decision::Flush);
     }
 
     #[test]

@@ -21,6 +21,13 @@ use grouse_groupby::states::{Aggregate, Extreme, GroupStates, Groups};
 use grouse_groupby::states::{arg_extreme, avg, count, min_max, sum};
 use proptest::prelude::*;
 
+#[path = "states/moments.rs"]
+mod moments;
+#[path = "states/quantiles.rs"]
+mod quantiles;
+#[path = "states/top_rows.rs"]
+mod top_rows;
+
 /// One batch: argument columns, filter and the group of each row, numbered in order of appearance.
 #[derive(Debug, Clone)]
 struct Input {
@@ -39,6 +46,13 @@ impl Input {
                 .collect(),
             filter: self.filter.as_ref().map(|f| f.slice(from, to - from)),
             groups: self.groups[from..to].to_vec(),
+        }
+    }
+
+    fn in_one_group(&self) -> Self {
+        Self {
+            groups: vec![0; self.groups.len()],
+            ..self.clone()
         }
     }
 
@@ -204,15 +218,27 @@ fn check_one_group(
     batch_rows: usize,
     expected: impl Fn(&[usize]) -> Result<Option<String>, ()>,
 ) {
-    let one = Input {
-        groups: vec![0; input.groups.len()],
-        ..input.clone()
-    };
+    let one = input.in_one_group();
     let rows = one.live_rows().remove(&0).unwrap_or_default();
+    for result in run_one_group(aggregate, &one, batch_rows) {
+        match (result, expected(&rows)) {
+            (Ok(column), Ok(text)) => assert_eq!(texts(&column), [text], "{aggregate:?}"),
+            (Err(Error::Overflow { .. }), Err(())) => {}
+            (found, expected) => panic!("{aggregate:?}: {found:?} instead of {expected:?}"),
+        }
+    }
+}
+
+/// The result for all rows, from states that saw the rows and from states that saw those of each batch.
+fn run_one_group(
+    aggregate: &dyn Aggregate,
+    input: &Input,
+    batch_rows: usize,
+) -> [Result<ArrayRef, Error>; 2] {
     let mut states = aggregate.states().unwrap();
     let mut merged = aggregate.states().unwrap();
-    for from in (0..one.groups.len()).step_by(batch_rows) {
-        let batch = one.slice(from, (from + batch_rows).min(one.groups.len()));
+    for from in (0..input.groups.len()).step_by(batch_rows) {
+        let batch = input.slice(from, (from + batch_rows).min(input.groups.len()));
         let groups = Groups::One(batch.groups.len());
         states
             .update(&batch.columns, batch.filter.as_ref(), groups, 1)
@@ -224,13 +250,7 @@ fn check_one_group(
             .merge(&hot.drain_partial(1).unwrap(), Groups::One(1), 1)
             .unwrap();
     }
-    for mut states in [states, merged] {
-        match (states.drain_final(1), expected(&rows)) {
-            (Ok(column), Ok(text)) => assert_eq!(texts(&column), [text], "{aggregate:?}"),
-            (Err(Error::Overflow { .. }), Err(())) => {}
-            (found, expected) => panic!("{aggregate:?}: {found:?} instead of {expected:?}"),
-        }
-    }
+    [states, merged].map(|mut states| states.drain_final(1))
 }
 
 /// A column as text, NaN with its sign and -0.0 told apart.
@@ -668,10 +688,7 @@ fn a_sum_that_overflows_only_on_its_way_is_right() {
             filter: None,
             groups,
         };
-        let one = Input {
-            groups: vec![0; words.len()],
-            ..input
-        };
+        let one = input.in_one_group();
         let aggregate = sum("sum(x)", &data_type, &data_type).unwrap();
         for path in [Path::Direct, Path::Partial, Path::Mixed] {
             let (_, sum) = run(&*aggregate, &one, 100, path).unwrap();

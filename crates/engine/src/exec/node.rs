@@ -9,7 +9,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::config::ConfigOptions;
@@ -17,6 +17,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::equivalence::{EquivalenceProperties, ProjectionMapping};
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{Distribution, OrderingRequirements, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::coop::cooperative;
@@ -35,6 +36,7 @@ use datafusion::physical_plan::{
     ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
     InputDistributionRequirements, PlanProperties, StatisticsArgs,
 };
+use grouse_groupby::keys::bytes::is_bytes;
 use grouse_groupby::{Sizes, TableKind};
 use parking_lot::Mutex;
 
@@ -204,6 +206,44 @@ impl GroupByExec {
     /// The key table that rows meet first.
     pub fn table(&self) -> &'static str {
         self.program.spec.keys.kind()
+    }
+
+    /// Columns of the input that are nothing but keys and that the first table takes as codes.
+    pub(crate) fn columns_only_keys(&self) -> Vec<usize> {
+        if !self.program.spec.keys.direct() {
+            return Vec::new();
+        }
+        let keys = self.group_by().expr().iter().map(|(key, _)| key);
+        let arguments = self.aggregates.iter().flat_map(|aggregate| {
+            let all = aggregate.all_expressions();
+            all.args.into_iter().chain(all.order_by_exprs)
+        });
+        let filters = self.filters().iter().flatten().cloned();
+        let read: Vec<_> = keys
+            .clone()
+            .cloned()
+            .chain(arguments)
+            .chain(filters)
+            .flat_map(|expression| collect_columns(&expression))
+            .map(|column| column.index())
+            .collect();
+        keys.filter_map(|key| key.downcast_ref::<Column>())
+            .map(Column::index)
+            .filter(|key| read.iter().filter(|read| *read == key).count() == 1)
+            .collect()
+    }
+
+    /// The key columns that arrive as codes.
+    pub(crate) fn coded_keys(&self) -> Vec<&str> {
+        let input = self.described.input().schema();
+        let keys = self.group_by().expr().iter();
+        keys.filter(|(key, _)| {
+            let data_type = key.data_type(&input);
+            self.program.spec.keys.direct()
+                && matches!(data_type, Ok(DataType::Dictionary(_, of)) if is_bytes(&of))
+        })
+        .map(|(_, name)| name.as_str())
+        .collect()
     }
 
     /// Groups after which a run needs no further input.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::plan_datafusion_err;
+use datafusion::functions_aggregate::percentile_cont::percentile_cont_udaf;
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_plan::ExecutionPlanProperties;
@@ -57,6 +58,10 @@ fn fit_one(
 ) -> Result<(Arc<AggregateFunctionExpr>, bool)> {
     let wanted = aggregate.order_bys();
     let as_is = Arc::clone(aggregate);
+    if aggregate.fun() == percentile_cont_udaf().as_ref() {
+        // It orders the values itself; its ORDER BY only says from which end to count.
+        return Ok((as_is, false));
+    }
     match aggregate.order_sensitivity() {
         AggregateOrderSensitivity::Insensitive => return Ok((as_is, false)),
         AggregateOrderSensitivity::HardRequirement => return Ok((as_is, true)),

@@ -19,6 +19,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use grouse_groupby::emit::Emitted;
+use grouse_groupby::keys::bytes::is_bytes;
 use grouse_groupby::states::Aggregate;
 use grouse_groupby::{Arguments, Batch, Spec};
 
@@ -45,6 +46,19 @@ struct Key {
     expression: usize,
     /// The type as the algorithm groups by it.
     data_type: DataType,
+    /// True if codes may stay codes: the first table takes them.
+    coded: bool,
+}
+
+impl Key {
+    fn of(&self, values: &[ArrayRef]) -> Result<ArrayRef> {
+        let column = &values[self.expression];
+        let is_coded = matches!(column.data_type(), DataType::Dictionary(_, of) if is_bytes(of));
+        if self.coded && is_coded {
+            return Ok(Arc::clone(column));
+        }
+        as_type(column, &self.data_type)
+    }
 }
 
 /// One grouping set; a plain GROUP BY is one without an id.
@@ -78,13 +92,14 @@ impl Program {
             Grouping::Keyed
         };
         let mut expressions = Expressions::default();
-        let keys = group_by
+        let mut keys: Vec<Key> = group_by
             .expr()
             .iter()
             .zip(schema.fields())
             .map(|((expression, _), field)| Key {
                 expression: expressions.place(expression),
                 data_type: plain(field.data_type()),
+                coded: false,
             })
             .collect();
         let mut arguments = Vec::with_capacity(aggregates.len());
@@ -119,6 +134,9 @@ impl Program {
         if let Some(emitted) = &columns.emitted {
             spec = spec.emitting(emitted.clone());
         }
+        for key in &mut keys {
+            key.coded = spec.keys.direct();
+        }
         Ok(Program {
             spec: Arc::new(spec),
             columns: columns.clone(),
@@ -147,7 +165,7 @@ impl Program {
         let keys = self
             .keys
             .iter()
-            .map(|key| as_type(&values[key.expression], &key.data_type))
+            .map(|key| key.of(&values))
             .collect::<Result<Vec<_>>>()?;
         let arguments = self
             .arguments

@@ -14,9 +14,12 @@ mod arg_extreme;
 mod arg_extreme_groups;
 mod arg_extreme_rows;
 mod uniq;
+mod top_rows;
 
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::SessionContext;
+
+pub(crate) use top_rows::TopRows;
 
 /// Registers our aggregates; one that has a name of the host's replaces it.
 pub fn register(context: &SessionContext) {

@@ -1,17 +1,27 @@
 //! Mends of the host: plans it gets wrong, and SQL it does not plan.
 //!
-//! In: a parsed statement ([`composite_groups`]), the host's planners of expressions and its lists of rules.
+//! In: a parsed statement ([`composite_groups`], [`far_timestamp`], [`keep_long_literals`]), the host's planners of
+//! expressions and its lists of rules.
 //! Out: the statement in a form the host plans; planners of ours before the host's; the lists with the rules that go wrong
 //! held back where they do.
 //! Invariant: a mend changes no plan that the host gets right, and goes when the host's own tests cover its case.
 //! Not here: our operator's rule; functions whose host version is wrong (functions/).
 
 mod composite_groups;
+mod repeated_names;
+mod headers;
+mod long_literals;
 mod unsigned_literals;
+mod compared;
+mod decimals;
+mod timestamps;
+mod mixed_types;
+mod narrow_dictionaries;
 mod having;
 mod single_distinct;
 mod grouping_sets;
 mod repeated_order;
+mod distinct_floats;
 mod constants;
 mod checked;
 mod checked_plan;
@@ -23,14 +33,29 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
 pub use composite_groups::composite_groups;
+pub use headers::short_headers;
+pub use long_literals::keep_long_literals;
+pub use repeated_names::rename_repeated;
+pub use timestamps::far_timestamp;
 
 /// Planners that see an expression before the host's do.
 pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
     vec![Arc::new(unsigned_literals::UnsignedLiterals)]
+}
+
+/// The host's rules before the optimizer, after ours: its type coercion leaves nothing to mend.
+pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(mixed_types::RefuseMixedUnions),
+        Arc::new(narrow_dictionaries::UnpackNarrowDictionaries),
+        Arc::new(compared::CompareExactly),
+    ];
+    rules.extend(Analyzer::new().rules);
+    rules
 }
 
 /// The host's logical rules with ours in place.
@@ -38,6 +63,8 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(mended).collect();
     // Last, because simplification can make two keys the same.
     rules.push(Arc::new(repeated_order::DropRepeatedOrder));
+    // Last as well: the host's rule for a single DISTINCT has then had its turn.
+    rules.push(Arc::new(distinct_floats::DistinctFloats));
     rules
 }
 

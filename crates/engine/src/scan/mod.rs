@@ -17,4 +17,5 @@ pub mod text;
 pub mod ipc;
 pub mod files;
 pub mod schema;
+pub(crate) mod codes;
 pub mod blame;

@@ -529,3 +529,34 @@ fn s3_with_credentials() {
         );
     }
 }
+
+#[test]
+fn headers_do_not_name_the_file() {
+    let folder = folder();
+    let path = write(&folder, "a.csv", b"id,name\n1,a\n2,b\n");
+    let session = session();
+    let check = |sql: &str, expected: &[&str]| {
+        let sql = sql.replace("FILE", &path);
+        let query = session.handle().block_on(session.query(&sql)).unwrap();
+        let schema = query.schema();
+        let names: Vec<&str> = schema
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str())
+            .collect();
+        assert_eq!(names, expected, "{sql}");
+    };
+    check(
+        "SELECT name, count(id), sum(id + 1) FROM 'FILE' GROUP BY name",
+        &["name", "count(id)", "sum(id + Int64(1))"],
+    );
+    check("SELECT max(id) FROM read_csv('FILE')", &["max(id)"]);
+    check(
+        "SELECT max(id) FROM (SELECT id FROM 'FILE') ORDER BY 1",
+        &["max(id)"],
+    );
+    check("SELECT max(t.id) FROM 'FILE' t", &["max(t.id)"]);
+    let made = format!("CREATE TABLE m AS SELECT max(id) FROM '{path}'");
+    run(&session, &made).unwrap();
+    check("SELECT \"max(id)\" FROM m", &["max(id)"]);
+}

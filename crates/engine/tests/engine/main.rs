@@ -5,3 +5,4 @@ mod session;
 mod errors;
 mod numbers;
 mod files;
+mod codes;

@@ -1,7 +1,7 @@
 //! Small integer keys, strings of few values, or products of several: the key addresses an array,
 //! no hash, no compare.
 //!
-//! In: columns of integers, dates, times, booleans, strings (as codes). Out: group ids, or `Full`
+//! In: columns of integers, dates, times, booleans, strings (plain or as codes). Out: group ids, or `Full`
 //! when the observed ranges no longer fit the array.
 //! Invariant: ranges are observed while running and widened; ids of known groups never change.
 //! Not here: hashes; they are computed once per group when the table is drained.
@@ -152,7 +152,7 @@ impl DirectTable {
         }
         for (at, interner) in self.interners.iter_mut().enumerate() {
             if let Some(interner) = interner {
-                interner.push(&columns[at])?;
+                interner.push(&columns[at], &self.dimensions[at].data_type)?;
                 observed[at] = interner.observed(&columns[at]);
             }
         }
@@ -173,14 +173,24 @@ impl DirectTable {
             scratch,
             ..
         } = self;
+        let from = out.len();
+        let mut fresh = false;
         out.extend(scratch.iter().map(|&address| {
-            let group = &mut groups[address as usize];
-            if *group == EMPTY {
-                *group = addresses.len() as u32;
-                addresses.push(address);
-            }
-            GroupId(*group)
+            let group = groups[address as usize];
+            fresh |= group == EMPTY;
+            GroupId(group)
         }));
+        // Most batches have no new group, and nothing but the lookup stands in their loop.
+        if fresh {
+            for (id, &address) in out[from..].iter_mut().zip(&*scratch) {
+                let group = &mut groups[address as usize];
+                if *group == EMPTY {
+                    *group = addresses.len() as u32;
+                    addresses.push(address);
+                }
+                id.0 = *group;
+            }
+        }
         Ok(())
     }
 

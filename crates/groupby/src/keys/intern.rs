@@ -1,25 +1,35 @@
 //! Strings of few values as dense codes.
 //!
-//! In: one string column after another. Out: a code per row, the same for the same string in every
-//! batch; the strings in code order.
+//! In: one string column after another, plain or as codes of its own dictionaries. Out: a code per
+//! row, the same for the same string in every batch; the strings in code order.
 //! Invariant: a code never changes; `VALUES_MAX` bounds them, and more values are `Full`.
 //! Not here: what is addressed by codes (`direct`).
 //!
 //! A string repeats as the same view: short ones hold their bytes, long ones of one dictionary page
-//! point at the same place. So a small cache from views to codes stands before the table.
+//! point at the same place. So a small cache from views to codes stands before the table. Of a
+//! column that comes as codes each value is looked up once while its dictionary lives.
 
-use arrow::array::{Array, ArrayRef};
-use arrow::buffer::Buffer;
-use arrow::datatypes::DataType;
+use std::sync::Arc;
+
+use arrow::array::types;
+use arrow::array::{AnyDictionaryArray, Array, ArrayRef, AsArray};
+use arrow::buffer::{Buffer, NullBuffer};
+use arrow::datatypes::{ArrowDictionaryKeyType, ArrowNativeType, DataType};
 use grouse_kernels::hash::hash_view;
 
+use super::ByteKeys;
 use super::bytes::{self, BytesTable, hash_one, is_long};
 use super::direct::Full;
+use super::layout::strict_cast;
 use crate::error::Result;
 
 /// More values are no fewer than rows of a hot table: they are looked up as keys.
 pub(super) const VALUES_MAX: usize = 1024;
 const NEAR: usize = 1024;
+/// A dictionary of more values costs more to take note of than a batch's rows.
+const DICTIONARY_MAX: usize = 64 << 10;
+/// The code of a value that no row had yet.
+const UNKNOWN: u32 = u32::MAX;
 /// No view has this length and prefix.
 const NOTHING: u128 = u128::MAX;
 
@@ -41,12 +51,45 @@ impl Near {
     }
 }
 
+/// A dictionary and the codes of its values.
+#[derive(Debug)]
+struct Translation {
+    dictionary: ArrayRef,
+    values: ByteKeys,
+    codes: Vec<u32>,
+}
+
+impl Translation {
+    /// Nothing is looked up yet; `Full` if these are no values of `data_type`.
+    fn new(dictionary: &ArrayRef, data_type: &DataType) -> std::result::Result<Self, Full> {
+        if dictionary.len() > DICTIONARY_MAX {
+            return Err(Full);
+        }
+        let values = if is_text(data_type) && !is_text(dictionary.data_type()) {
+            // Bytes become text where they are valid.
+            bytes::encode(&strict_cast(dictionary, data_type).map_err(|_| Full)?)
+        } else {
+            bytes::encode(dictionary)
+        };
+        Ok(Self {
+            dictionary: Arc::clone(dictionary),
+            values: values.map_err(|_| Full)?,
+            codes: vec![UNKNOWN; dictionary.len()],
+        })
+    }
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    data_type.is_string()
+}
+
 /// Codes of one column.
 #[derive(Debug)]
 pub(super) struct Interner {
     table: BytesTable,
     near: Vec<Near>,
     batch: u32,
+    translation: Option<Translation>,
     /// The codes of the current batch; of a NULL any.
     pub(super) codes: Vec<u32>,
 }
@@ -63,22 +106,45 @@ impl Default for Interner {
             table: BytesTable::default(),
             near: vec![nothing; NEAR],
             batch: 0,
+            translation: None,
             codes: Vec::new(),
         }
     }
 }
 
 impl Interner {
-    /// Fills `codes` for the rows of `column`.
-    pub fn push(&mut self, column: &ArrayRef) -> std::result::Result<(), Full> {
-        let keys = bytes::encode(column).map_err(|_| Full)?;
+    /// Fills `codes` for the rows of `column`, whose values are of `data_type`.
+    pub fn push(
+        &mut self,
+        column: &ArrayRef,
+        data_type: &DataType,
+    ) -> std::result::Result<(), Full> {
         self.batch = self.batch.checked_add(1).ok_or(Full)?;
         let mut codes = std::mem::take(&mut self.codes);
         codes.clear();
-        codes.resize(keys.views.len(), 0);
         let nulls = column
             .logical_nulls()
             .filter(|nulls| nulls.null_count() > 0);
+        let pushed = match column.as_any_dictionary_opt() {
+            Some(coded) => self.push_coded(coded, nulls.as_ref(), data_type, &mut codes),
+            None => self.push_plain(column, nulls.as_ref(), &mut codes),
+        };
+        self.codes = codes;
+        pushed?;
+        if self.values() > VALUES_MAX {
+            return Err(Full);
+        }
+        Ok(())
+    }
+
+    fn push_plain(
+        &mut self,
+        column: &ArrayRef,
+        nulls: Option<&NullBuffer>,
+        codes: &mut Vec<u32>,
+    ) -> std::result::Result<(), Full> {
+        let keys = bytes::encode(column).map_err(|_| Full)?;
+        codes.resize(keys.views.len(), 0);
         match nulls {
             None => {
                 for (code, &view) in codes.iter_mut().zip(&keys.views) {
@@ -91,11 +157,75 @@ impl Interner {
                 }
             }
         }
-        self.codes = codes;
-        if self.values() > VALUES_MAX {
-            return Err(Full);
-        }
         Ok(())
+    }
+
+    fn push_coded(
+        &mut self,
+        column: &dyn AnyDictionaryArray,
+        nulls: Option<&NullBuffer>,
+        data_type: &DataType,
+        codes: &mut Vec<u32>,
+    ) -> std::result::Result<(), Full> {
+        let dictionary = column.values();
+        let known = self
+            .translation
+            .take()
+            .filter(|known| Arc::ptr_eq(&known.dictionary, dictionary));
+        let mut translation = match known {
+            Some(known) => known,
+            None => Translation::new(dictionary, data_type)?,
+        };
+        let keys = column.keys();
+        macro_rules! typed {
+            ($key:ty) => {
+                self.translate::<$key>(keys, nulls, &mut translation, codes)
+            };
+        }
+        match keys.data_type() {
+            DataType::Int8 => typed!(types::Int8Type),
+            DataType::Int16 => typed!(types::Int16Type),
+            DataType::Int32 => typed!(types::Int32Type),
+            DataType::Int64 => typed!(types::Int64Type),
+            DataType::UInt8 => typed!(types::UInt8Type),
+            DataType::UInt16 => typed!(types::UInt16Type),
+            DataType::UInt32 => typed!(types::UInt32Type),
+            DataType::UInt64 => typed!(types::UInt64Type),
+            other => unreachable!("{other} is no type of dictionary keys"),
+        }
+        self.translation = Some(translation);
+        Ok(())
+    }
+
+    fn translate<K: ArrowDictionaryKeyType>(
+        &mut self,
+        keys: &dyn Array,
+        nulls: Option<&NullBuffer>,
+        translation: &mut Translation,
+        codes: &mut Vec<u32>,
+    ) {
+        let keys = keys.as_primitive::<K>().values();
+        let Translation {
+            values,
+            codes: known,
+            ..
+        } = translation;
+        let mut translate = |key: K::Native| {
+            let code = &mut known[key.as_usize()];
+            if *code == UNKNOWN {
+                *code = self.code(values.views[key.as_usize()], &values.buffers);
+            }
+            *code
+        };
+        if let Some(nulls) = nulls {
+            // Of a NULL the key says nothing.
+            codes.resize(keys.len(), 0);
+            for row in nulls.valid_indices() {
+                codes[row] = translate(keys[row]);
+            }
+        } else {
+            codes.extend(keys.iter().map(|key| translate(*key)));
+        }
     }
 
     #[inline(always)]
@@ -143,7 +273,11 @@ impl Interner {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.table.held_bytes() + NEAR * size_of::<Near>() + self.codes.capacity() * 4
+        let translated = self.translation.as_ref().map_or(0, |known| {
+            known.dictionary.get_array_memory_size() + known.codes.len() * (4 + 16)
+        });
+        let held = NEAR * size_of::<Near>() + self.codes.capacity() * 4;
+        self.table.held_bytes() + held + translated
     }
 
     /// The strings of these codes as a column of `data_type`.
@@ -154,9 +288,10 @@ impl Interner {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow::array::{AsArray, StringArray, StringViewArray};
+    use arrow::array::{
+        BinaryArray, DictionaryArray, Int8Array, Int32Array, StringArray, StringViewArray,
+        UInt16Array,
+    };
 
     use super::*;
 
@@ -168,7 +303,8 @@ mod tests {
         for end in ["one", "two", "one"] {
             let long = format!("the same beginning {end}");
             let column = StringViewArray::from(vec![Some(""), None, Some("short"), Some(&long)]);
-            interner.push(&(Arc::new(column) as ArrayRef)).unwrap();
+            let column: ArrayRef = Arc::new(column);
+            interner.push(&column, &DataType::Utf8View).unwrap();
             seen.push(interner.codes[3]);
             assert_eq!((interner.codes[0], interner.codes[2]), (0, 1));
         }
@@ -189,6 +325,44 @@ mod tests {
     }
 
     #[test]
+    fn columns_of_codes_and_plain_ones_share_their_codes() {
+        let mut interner = Interner::default();
+        let mut push = |column: ArrayRef| {
+            interner.push(&column, &DataType::Utf8View).unwrap();
+            interner.codes.clone()
+        };
+        let plain: ArrayRef = Arc::new(StringArray::from(vec!["b", "a"]));
+        assert_eq!(push(Arc::clone(&plain)), [0, 1]);
+        // A value that is NULL, a NULL key, a value that no row has, bytes for text.
+        let values = StringArray::from(vec![Some("a"), None, Some("no row"), Some("c")]);
+        let keys = Int8Array::from(vec![Some(3), Some(1), None, Some(0)]);
+        let coded = DictionaryArray::new(keys, Arc::new(values));
+        assert_eq!(push(Arc::new(coded.slice(0, 3))), [2, 0, 0]);
+        assert_eq!(push(Arc::new(coded)), [2, 0, 0, 1]);
+        let bytes = BinaryArray::from(vec!["c".as_bytes(), "b".as_bytes()]);
+        let keys = UInt16Array::from(vec![1, 0, 0]);
+        assert_eq!(
+            push(Arc::new(DictionaryArray::new(keys, Arc::new(bytes)))),
+            [0, 2, 2]
+        );
+        assert_eq!(push(plain), [0, 1]);
+        assert_eq!(interner.values(), 3);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_full() {
+        let bytes = BinaryArray::from(vec![[0xff].as_slice()]);
+        let coded = DictionaryArray::new(Int32Array::from(vec![0]), Arc::new(bytes));
+        let coded: ArrayRef = Arc::new(coded);
+        assert!(
+            Interner::default()
+                .push(&coded, &DataType::Utf8View)
+                .is_err()
+        );
+        assert!(Interner::default().push(&coded, &DataType::Binary).is_ok());
+    }
+
+    #[test]
     fn too_many_values_are_full() {
         let mut interner = Interner::default();
         let texts = |count: usize| -> ArrayRef {
@@ -196,8 +370,9 @@ mod tests {
                 (0..count).map(|n| n.to_string()),
             ))
         };
-        assert!(interner.push(&texts(VALUES_MAX)).is_ok());
-        assert!(interner.push(&texts(VALUES_MAX)).is_ok());
-        assert!(interner.push(&texts(VALUES_MAX + 1)).is_err());
+        let mut push = |column: ArrayRef| interner.push(&column, &DataType::Utf8);
+        assert!(push(texts(VALUES_MAX)).is_ok());
+        assert!(push(texts(VALUES_MAX)).is_ok());
+        assert!(push(texts(VALUES_MAX + 1)).is_err());
     }
 }

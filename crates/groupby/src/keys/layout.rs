@@ -4,10 +4,12 @@
 //! Invariant: `decode(encode(columns))` gives the columns back, up to NaN and -0.0.
 //! Not here: the tables that number encoded keys.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, FieldRef};
 use grouse_kernels::hash;
 
@@ -117,7 +119,8 @@ impl KeyLayout {
         rows: usize,
         hashes: &mut Vec<u64>,
     ) -> Result<EncodedKeys> {
-        let mut encoded = self.pack(columns, rows)?;
+        let columns = self.plain(columns)?;
+        let mut encoded = self.pack(&columns, rows)?;
         self.hash(&encoded, hashes);
         if self.marks_nulls() {
             mark_nulls(&columns[0], &mut encoded, hashes);
@@ -136,7 +139,7 @@ impl KeyLayout {
     ) -> Result<EncodedKeys> {
         // A key that is NULL as a whole has no words of its own.
         if !self.marks_nulls() || columns[0].logical_null_count() == 0 {
-            let encoded = self.pack(columns, rows)?;
+            let encoded = self.pack(&self.plain(columns)?, rows)?;
             let firsts = runs::compress(&encoded, starts);
             if firsts.is_none() {
                 starts.clear();
@@ -152,6 +155,17 @@ impl KeyLayout {
     /// True if NULL is told by the hash: a key of one column that is not encoded as a row.
     fn marks_nulls(&self) -> bool {
         self.types.len() == 1 && !matches!(self.encoding, Encoding::Row(_))
+    }
+
+    /// The columns without dictionaries: only codes of one column's own are keys.
+    fn plain<'a>(&self, columns: &'a [ArrayRef]) -> Result<Cow<'a, [ArrayRef]>> {
+        let is_coded = |column: &ArrayRef| column.as_any_dictionary_opt().is_some();
+        if !columns.iter().any(is_coded) {
+            return Ok(Cow::Borrowed(columns));
+        }
+        let types = columns.iter().zip(&self.types);
+        let plain = types.map(|(column, data_type)| strict_cast(column, data_type));
+        Ok(Cow::Owned(plain.collect::<Result<_>>()?))
     }
 
     fn pack(&self, columns: &[ArrayRef], rows: usize) -> Result<EncodedKeys> {
@@ -222,6 +236,15 @@ impl KeyLayout {
         }
         range.len()
     }
+}
+
+/// The column in another type; values that it does not have are an error, not NULL.
+pub(super) fn strict_cast(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    Ok(cast_with_options(column, data_type, &strict)?)
 }
 
 /// A key that is one NULL is zero words with a hash that zero words never have.

@@ -26,6 +26,8 @@ use super::bytes::{self, is_long, long_bytes, view};
 use super::packed::fixed_width;
 use crate::error::{Error, Result};
 
+pub use nested::{canonical_floats, has_floats};
+
 /// Rows encoded at a time: their numbers stay in the core's own cache.
 const TILE_ROWS: usize = 1024;
 /// The size of a NULL.

@@ -11,7 +11,9 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, i256};
 
+use super::count::add_rows;
 use super::fixed::{column_of, values_of};
+use super::lanes::add_up;
 use super::native::native;
 use super::rows::Rows;
 use super::sum::sum_floats;
@@ -62,6 +64,20 @@ struct Mean {
     count: i64,
 }
 
+impl Mean {
+    #[inline(always)]
+    fn add(&mut self, value: f64) {
+        self.sum += value;
+        self.count += 1;
+    }
+
+    #[inline(always)]
+    fn merge(&mut self, other: Self) {
+        self.sum += other.sum;
+        self.count += other.count;
+    }
+}
+
 #[derive(Debug, Default)]
 struct AvgFloat {
     means: Vec<Mean>,
@@ -90,12 +106,11 @@ impl GroupStates for AvgFloat {
         if rows.is_whole_column() {
             means[0].sum += sum_floats(values);
             means[0].count += rows.count() as i64;
+        } else if let Some(ids) = rows.few(total) {
+            let fold = |group: usize, part: Mean| means[group].merge(part);
+            add_up(ids, values, total, Mean::add, fold);
         } else {
-            rows.for_each(values, |group, value| {
-                let mean = &mut means[group];
-                mean.sum += value;
-                mean.count += 1;
-            });
+            rows.for_each(values, |group, value| means[group].add(value));
         }
         Ok(())
     }
@@ -108,9 +123,8 @@ impl GroupStates for AvgFloat {
         let counts = partial[1].as_primitive::<Int64Type>().values();
         let means = self.means.as_mut_slice();
         rows.for_each_row(|group, row| {
-            let mean = &mut means[group];
-            mean.sum += sums[row];
-            mean.count += counts[row];
+            let (sum, count) = (sums[row], counts[row]);
+            means[group].merge(Mean { sum, count });
         });
         Ok(())
     }
@@ -199,6 +213,8 @@ impl<T: Summed> GroupStates for AvgWide<T> {
         let counts = self.counts.as_mut_slice();
         if let Groups::One(_) = groups {
             counts[0] += rows.live() as i64;
+        } else if let Some(ids) = rows.few(total) {
+            add_rows(counts, ids, total);
         } else {
             rows.for_each_group(|group| counts[group] += 1);
         }

@@ -8,14 +8,22 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Int64Array};
 use arrow::datatypes::{DataType, Int64Type};
 
+use super::lanes::add_up;
 use super::native::native;
 use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::Result;
+use crate::keys::GroupId;
 
 /// `count` of the rows where no argument column is NULL; without columns of all rows.
 pub fn count(name: &str) -> Option<Arc<dyn Aggregate>> {
     Some(native(name, &DataType::Int64, Count::default))
+}
+
+/// Counts the rows of few groups.
+pub(super) fn add_rows(counts: &mut [i64], ids: &[GroupId], total: usize) {
+    let add = |count: &mut i64, _| *count += 1;
+    add_up(ids, ids, total, add, |group, count| counts[group] += count);
 }
 
 #[derive(Debug, Default)]
@@ -36,6 +44,8 @@ impl GroupStates for Count {
         let counts = self.counts.as_mut_slice();
         if let Groups::One(_) = groups {
             counts[0] += rows.live() as i64;
+        } else if let Some(ids) = rows.few(total) {
+            add_rows(counts, ids, total);
         } else {
             rows.for_each_group(|group| counts[group] += 1);
         }

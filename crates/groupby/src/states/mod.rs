@@ -8,12 +8,18 @@
 pub mod count;
 pub mod sum;
 pub mod avg;
+pub mod variance;
+pub mod covariance;
+pub mod quantile;
+mod element;
 pub mod min_max;
 pub mod min_max_bytes;
 pub mod arg_extreme;
+pub mod top_rows;
 mod native;
 mod fixed;
 mod rows;
+mod lanes;
 mod seen;
 mod wide;
 mod byte_values;
@@ -27,9 +33,13 @@ use crate::keys::GroupId;
 pub use arg_extreme::arg_extreme;
 pub use avg::avg;
 pub use count::count;
+pub use covariance::{Relation, covariance};
 pub use min_max::{Extreme, min_max};
+pub use quantile::{median, percentile};
 pub(crate) use rows::truths;
 pub use sum::sum;
+pub use variance::{Spread, variance};
+pub use top_rows::top_rows;
 
 /// The group of each row of a batch.
 #[derive(Debug, Clone, Copy)]
@@ -102,4 +112,10 @@ pub trait GroupStates: Send {
 
     /// Bytes held.
     fn bytes(&self) -> usize;
+
+    /// Those of `bytes` that an update appends to: they grow with the rows and not with the groups, and what was
+    /// appended before is not touched again.
+    fn appended_bytes(&self) -> usize {
+        0
+    }
 }

@@ -54,9 +54,14 @@ impl<'a> Rows<'a> {
         self.live
     }
 
+    /// The groups, if all rows are live.
+    pub fn whole(&self) -> Option<Groups<'a>> {
+        self.mask.is_none().then_some(self.groups)
+    }
+
     /// True if all rows are live and belong to group 0: kernels may run over whole columns.
     pub fn is_whole_column(&self) -> bool {
-        matches!(self.groups, Groups::One(_)) && self.mask.is_none()
+        matches!(self.whole(), Some(Groups::One(_)))
     }
 
     /// Calls `step(group, value)` for each live row.

@@ -11,6 +11,7 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array};
 use arrow::datatypes::{DataType, Float64Type, i256};
 
 use super::fixed::{column_of, values_of};
+use super::lanes::add_up;
 use super::native::native;
 use super::rows::Rows;
 use super::seen::Seen;
@@ -173,6 +174,9 @@ impl GroupStates for SumFloat {
         let sums = self.sums.as_mut_slice();
         if rows.is_whole_column() {
             sums[0] += sum_floats(values);
+        } else if let Some(ids) = rows.few(total) {
+            let fold = |group: usize, sum: f64| sums[group] += sum;
+            add_up(ids, values, total, |sum, value| *sum += value, fold);
         } else {
             rows.for_each(values, |group, value| sums[group] += value);
         }

@@ -12,6 +12,7 @@ use arrow::array::{PrimitiveArray, types};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowNativeType, DataType, Int64Type, i256};
 
+use super::lanes::add_up;
 use super::rows::Rows;
 
 /// Values of one chunk, so that sums of 32-bit halves stay within 64 bits.
@@ -34,6 +35,16 @@ pub(super) trait Width: ArrowNativeTypeOp + ArrowNativeType {
     /// `sum * factor / count`, rounded towards zero, of the sum `self + carry * 2^bits`; none if
     /// it needs more than the native width.
     fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self>;
+
+    /// A number that has at least as many bits as the value without its sign has; all bits where
+    /// those are more than 64.
+    fn magnitude(self) -> u64;
+
+    /// The value, of a `magnitude` below 2^63.
+    fn word(self) -> i64;
+
+    /// A value that came from `word`s; where there are no negative ones it is none.
+    fn of_word(word: i64) -> Self;
 
     /// The sum of a column.
     #[inline]
@@ -85,6 +96,21 @@ impl Width for i64 {
         )
     }
 
+    #[inline(always)]
+    fn magnitude(self) -> u64 {
+        (self ^ (self >> 63)) as u64
+    }
+
+    #[inline(always)]
+    fn word(self) -> i64 {
+        self
+    }
+
+    #[inline(always)]
+    fn of_word(word: i64) -> Self {
+        word
+    }
+
     fn is_within(self, limit: Self) -> bool {
         -limit < self && self < limit
     }
@@ -119,6 +145,21 @@ impl Width for u64 {
         (low, i64::from(wrapped))
     }
 
+    #[inline(always)]
+    fn magnitude(self) -> u64 {
+        self
+    }
+
+    #[inline(always)]
+    fn word(self) -> i64 {
+        self as i64
+    }
+
+    #[inline(always)]
+    fn of_word(word: i64) -> Self {
+        word as u64
+    }
+
     fn is_within(self, limit: Self) -> bool {
         self < limit
     }
@@ -150,6 +191,23 @@ impl Width for i128 {
                 0
             },
         )
+    }
+
+    #[inline(always)]
+    fn magnitude(self) -> u64 {
+        let bits = (self ^ (self >> 127)) as u128;
+        // The high word spoils all bits at once.
+        bits as u64 | u64::from(bits >> 64 != 0).wrapping_neg()
+    }
+
+    #[inline(always)]
+    fn word(self) -> i64 {
+        self as i64
+    }
+
+    #[inline(always)]
+    fn of_word(word: i64) -> Self {
+        word.into()
     }
 
     fn is_within(self, limit: Self) -> bool {
@@ -187,6 +245,19 @@ impl Width for i256 {
         )
     }
 
+    fn magnitude(self) -> u64 {
+        let fits = self.to_i128().map(Width::magnitude);
+        fits.unwrap_or(u64::MAX)
+    }
+
+    fn word(self) -> i64 {
+        self.as_i128() as i64
+    }
+
+    fn of_word(word: i64) -> Self {
+        Self::from_i128(word.into())
+    }
+
     fn is_within(self, limit: Self) -> bool {
         -limit < self && self < limit
     }
@@ -196,6 +267,16 @@ impl Width for i256 {
         let mean = scaled.checked_div(i256::from_i128(count.into()));
         mean.filter(|_| carry == 0)
     }
+}
+
+/// Bits of values that may be added up in 64 bits, as many as a batch has rows.
+const NARROW_BITS: u32 = 47;
+const NARROW_ROWS_MAX: usize = 1 << (63 - NARROW_BITS);
+
+/// True if sums of these values fit 64 bits in any order.
+fn are_narrow<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> bool {
+    let magnitudes = |all, value: &T| all | widen(*value).magnitude();
+    values.len() <= NARROW_ROWS_MAX && values.iter().fold(0, magnitudes) >> NARROW_BITS == 0
 }
 
 /// One sum per group.
@@ -223,6 +304,15 @@ impl<W: Width> WideSums<W> {
         if rows.is_whole_column() {
             let (low, carry) = W::sum(values, widen);
             return self.add_one(0, low, carry);
+        }
+        if let Some(ids) = rows
+            .few(self.low.len())
+            .filter(|_| are_narrow(values, widen))
+        {
+            let add = |sum: &mut i64, value| *sum += widen(value).word();
+            return add_up(ids, values, self.low.len(), add, |group, sum| {
+                self.add_one(group, W::of_word(sum), 0);
+            });
         }
         let (low, carry) = (self.low.as_mut_slice(), &mut self.carry);
         rows.for_each(values, |group, value| {

@@ -19,7 +19,7 @@ use crate::error::Result;
 /// The values as byte strings.
 pub fn encode(converter: &RowConverter, column: &ArrayRef) -> Result<ByteKeys> {
     let column = match has_floats(column.data_type()) {
-        true => arrow::array::make_array(canonical_floats(column.to_data())?),
+        true => canonical_floats(column)?,
         false => Arc::clone(column),
     };
     let mut rows: Rows = converter.empty_rows(column.len(), 0);
@@ -28,7 +28,8 @@ pub fn encode(converter: &RowConverter, column: &ArrayRef) -> Result<ByteKeys> {
     bytes::encode(&(Arc::new(binary) as ArrayRef))
 }
 
-fn has_floats(data_type: &DataType) -> bool {
+/// Whether values of a type are floats or have floats in them.
+pub fn has_floats(data_type: &DataType) -> bool {
     match data_type {
         DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
         DataType::List(field)
@@ -43,8 +44,13 @@ fn has_floats(data_type: &DataType) -> bool {
 }
 
 /// The same values, every float in them canonical.
-fn canonical_floats(data: ArrayData) -> Result<ArrayData> {
-    let children = data.child_data().iter().cloned().map(canonical_floats);
+pub fn canonical_floats(column: &ArrayRef) -> Result<ArrayRef> {
+    let data = canonical_data(column.to_data())?;
+    Ok(arrow::array::make_array(data))
+}
+
+fn canonical_data(data: ArrayData) -> Result<ArrayData> {
+    let children = data.child_data().iter().cloned().map(canonical_data);
     let children = children.collect::<Result<Vec<_>>>()?;
     macro_rules! map {
         ($native:ty, $canonical:expr) => {{

@@ -1,0 +1,140 @@
+//! The dialect of SQL that is parsed: the parser's generic one with a mend.
+//!
+//! In: tokens. Out: [`DIALECT`], what the parser takes them for.
+//! Invariant: all but the mend is the generic dialect's; each method that it has is listed here.
+//! DuckDB's own is not it, though we follow DuckDB's functions: there `f(a = b)` is a named argument, so `count_if(a = 1)`
+//! would not parse.
+//! Not here: what the host does not plan (statement.rs, rewrite/).
+
+use std::any::TypeId;
+
+use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+
+/// The dialect of every statement.
+pub(crate) const DIALECT: GrouseDialect = GrouseDialect {};
+
+#[derive(Debug)]
+pub(crate) struct GrouseDialect {}
+
+const GENERIC: GenericDialect = GenericDialect {};
+
+/// What the generic dialect says yes or no to.
+macro_rules! as_generic {
+    ($($question:ident)*) => {
+        $(fn $question(&self) -> bool {
+            GENERIC.$question()
+        })*
+    };
+}
+
+impl Dialect for GrouseDialect {
+    /// To the parser's own questions it is the generic one.
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<GenericDialect>()
+    }
+
+    fn is_delimited_identifier_start(&self, character: char) -> bool {
+        GENERIC.is_delimited_identifier_start(character)
+    }
+
+    fn is_identifier_start(&self, character: char) -> bool {
+        GENERIC.is_identifier_start(character)
+    }
+
+    fn is_identifier_part(&self, character: char) -> bool {
+        GENERIC.is_identifier_part(character)
+    }
+
+    /// `a IS [NOT] DISTINCT FROM b AND c`: the parser takes all that follows FROM, `b AND c`, for the second operand.
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        expr: &Expr,
+        _precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        use Keyword::{DISTINCT, FROM, IS, NOT};
+        let form = if parser.parse_keywords(&[IS, DISTINCT, FROM]) {
+            Expr::IsDistinctFrom
+        } else if parser.parse_keywords(&[IS, NOT, DISTINCT, FROM]) {
+            Expr::IsNotDistinctFrom
+        } else {
+            return None;
+        };
+        let second = parser.parse_subexpr(self.prec_value(Precedence::Is));
+        Some(second.map(|second| form(Box::new(expr.clone()), Box::new(second))))
+    }
+
+    as_generic! {
+        supports_unicode_string_literal
+        supports_partition_by_after_order_by
+        supports_array_join_syntax
+        supports_group_by_expr
+        supports_group_by_with_modifier
+        supports_left_associative_joins_without_parens
+        supports_connect_by
+        supports_match_recognize
+        supports_pipe_operator
+        supports_start_transaction_modifier
+        supports_window_function_null_treatment_arg
+        supports_dictionary_syntax
+        supports_window_clause_named_window_reference
+        supports_parenthesized_set_variables
+        supports_select_wildcard_except
+        support_map_literal_syntax
+        allow_extract_custom
+        allow_extract_single_quotes
+        supports_extract_comma_syntax
+        supports_create_view_comment_syntax
+        supports_parens_around_table_factor
+        supports_values_as_table_factor
+        supports_create_index_with_clause
+        supports_explain_with_utility_options
+        supports_limit_comma
+        supports_update_order_by
+        supports_from_first_select
+        supports_projection_trailing_commas
+        supports_asc_desc_in_column_definition
+        supports_try_convert
+        supports_bitwise_shift_operators
+        supports_comment_on
+        supports_load_extension
+        supports_named_fn_args_with_assignment_operator
+        supports_struct_literal
+        supports_empty_projections
+        supports_nested_comments
+        supports_multiline_comment_hints
+        supports_user_host_grantee
+        supports_string_escape_constant
+        supports_array_typedef_with_brackets
+        supports_match_against
+        supports_set_names
+        supports_comma_separated_set_assignments
+        supports_filter_during_aggregation
+        supports_select_wildcard_exclude
+        supports_data_type_signed_suffix
+        supports_interval_options
+        supports_quote_delimited_string
+        supports_select_wildcard_replace
+        supports_select_wildcard_ilike
+        supports_select_wildcard_rename
+        supports_optimize_table
+        supports_install
+        supports_detach
+        supports_prewhere
+        supports_with_fill
+        supports_limit_by
+        supports_interpolate
+        supports_settings
+        supports_select_format
+        supports_comment_optimizer_hint
+        supports_constraint_keyword_without_name
+        supports_key_column_option
+        supports_comma_separated_trim
+        supports_cte_without_as
+        supports_select_item_multi_column_alias
+        supports_xml_expressions
+    }
+}

@@ -1,0 +1,66 @@
+//! `top_rows(n, columns ORDER BY keys)`: the n first rows of a group, as a list of structs.
+//!
+//! In: columns, by some of which rows are ordered. Out: the type of what the operator's states give.
+//! Invariant: only a plan of ours contains it; SQL cannot name it, and it has no states but the operator's.
+//! Not here: which windows it replaces (top_rows.rs), the states (`grouse_groupby::states::top_rows`).
+
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::{Result, internal_err};
+use datafusion::logical_expr::function::AccumulatorArgs;
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
+use grouse_groupby::states::top_rows::TopRows as Shape;
+
+/// The name of the function.
+const NAME: &str = "top_rows";
+
+/// The function for one plan.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct TopRows {
+    shape: Shape,
+    signature: Signature,
+}
+
+impl TopRows {
+    pub(crate) fn new(shape: Shape) -> Self {
+        Self {
+            shape,
+            signature: Signature::variadic_any(Volatility::Immutable),
+        }
+    }
+
+    /// What is kept of each group.
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+}
+
+impl AggregateUDFImpl for TopRows {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.shape.result_type())
+    }
+
+    fn return_field(&self, _: &[FieldRef]) -> Result<FieldRef> {
+        Ok(Field::new(NAME, self.shape.result_type(), false).into())
+    }
+
+    fn is_nullable(&self) -> bool {
+        false
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
+    }
+
+    fn accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        internal_err!("{NAME} runs in our operator alone")
+    }
+}

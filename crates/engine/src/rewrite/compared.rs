@@ -1,0 +1,139 @@
+//! Values that SQL brings to one type, brought to the right one before the host chooses.
+//!
+//! In: a plan before the host's type coercion. Out: the same plan; operands of comparisons, IN, BETWEEN and CASE, its
+//! results and the arguments of COALESCE and its kin have types that the host compares without loss.
+//! Invariant: names of columns stay; operands that the host brings to one type without loss are not touched.
+//! Not here: which type is right (decimals.rs, timestamps.rs); the operands of arithmetic that is not compared.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Case, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::mixed_types::refuse_mixed;
+use super::{decimals, timestamps};
+
+/// Functions whose arguments are brought to one type.
+const OF_ONE_TYPE: [&str; 6] = ["coalesce", "nullif", "nvl", "ifnull", "greatest", "least"];
+
+/// The rule.
+#[derive(Debug)]
+pub(super) struct CompareExactly;
+
+impl AnalyzerRule for CompareExactly {
+    fn name(&self) -> &str {
+        "compare_exactly"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut changed = false;
+        let plan = plan.transform_up_with_subqueries(|plan| {
+            let plan = mend(plan)?;
+            changed |= plan.transformed;
+            // A type that has changed below is one of the plans above as well.
+            match changed {
+                true => Ok(Transformed::yes(plan.data.recompute_schema()?)),
+                false => Ok(plan),
+            }
+        })?;
+        Ok(plan.data)
+    }
+}
+
+fn mend(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let schema = in_scope(&plan)?;
+    let names = NamePreserver::new(&plan);
+    let settled = matches!(plan, LogicalPlan::Values(_));
+    plan.map_expressions(|expr| match expr {
+        // The sets have no names, their columns have.
+        Expr::GroupingSet(_) => expr.map_children(|column| mend_named(column, &names, &schema)),
+        // The types of VALUES stand already; what is left are the casts to them.
+        _ if settled => expr.transform_up(|part| Ok(decimals::mend_cast(part))),
+        _ => mend_named(expr, &names, &schema),
+    })
+}
+
+fn in_scope(plan: &LogicalPlan) -> Result<DFSchema> {
+    let mut schema = merge_schema(&plan.inputs());
+    if let LogicalPlan::TableScan(scan) = plan {
+        let source = scan.source.schema();
+        schema.merge(&DFSchema::try_from_qualified_schema(
+            scan.table_name.clone(),
+            &source,
+        )?);
+    }
+    Ok(schema)
+}
+
+fn mend_named(expr: Expr, names: &NamePreserver, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let name = names.save(&expr);
+    let mended = expr.transform_up(|part| mend_part(part, schema))?;
+    Ok(mended.update_data(|expr| name.restore(expr)))
+}
+
+fn mend_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let changed = match &mut part {
+        Expr::BinaryExpr(binary) if is_comparison(binary.op) => {
+            align(&mut [&mut binary.left, &mut binary.right], schema)
+        }
+        Expr::Between(between) => align(
+            &mut [&mut between.expr, &mut between.low, &mut between.high],
+            schema,
+        ),
+        Expr::InList(list) => {
+            let mut operands = vec![list.expr.as_mut()];
+            operands.extend(list.list.iter_mut());
+            align(&mut operands, schema)
+        }
+        Expr::Case(case) => align_case(case, schema)?,
+        Expr::ScalarFunction(call) if OF_ONE_TYPE.contains(&call.func.name()) => {
+            let mut operands: Vec<&mut Expr> = call.args.iter_mut().collect();
+            align(&mut operands, schema)
+        }
+        Expr::Cast(_) | Expr::TryCast(_) => return Ok(decimals::mend_cast(part)),
+        _ => false,
+    };
+    Ok(match changed {
+        true => Transformed::yes(part),
+        false => Transformed::no(part),
+    })
+}
+
+fn align_case(case: &mut Case, schema: &DFSchema) -> Result<bool> {
+    let (mut compared, mut results) = (Vec::new(), Vec::new());
+    let is_compared = case.expr.is_some();
+    compared.extend(case.expr.as_deref_mut());
+    for (when, then) in &mut case.when_then_expr {
+        compared.extend(is_compared.then_some(when.as_mut()));
+        results.push(then.as_mut());
+    }
+    results.extend(case.else_expr.as_deref_mut());
+    let types: Vec<DataType> = results
+        .iter()
+        .filter_map(|result| result.get_type(schema).ok())
+        .collect();
+    refuse_mixed(&types.iter().collect::<Vec<_>>(), || "CASE".to_string())?;
+    Ok(align(&mut compared, schema) | align(&mut results, schema))
+}
+
+fn is_comparison(op: Operator) -> bool {
+    matches!(
+        op,
+        Operator::Eq
+            | Operator::NotEq
+            | Operator::Lt
+            | Operator::LtEq
+            | Operator::Gt
+            | Operator::GtEq
+            | Operator::IsDistinctFrom
+            | Operator::IsNotDistinctFrom
+    )
+}
+
+fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    operands.len() > 1 && (decimals::align(operands, schema) || timestamps::align(operands, schema))
+}

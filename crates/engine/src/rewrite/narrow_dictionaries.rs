@@ -1,0 +1,91 @@
+//! Aggregates that keep values of a dictionary with small keys get the values instead.
+//!
+//! In: a plan before the host's type coercion. Out: the same plan; an argument of `first_value` and its kin whose
+//! dictionary has keys of 8 or 16 bits is cast to the type of the values, which is then the type of the result.
+//! Invariant: the names of columns stay.
+//! The host collects the groups' values of one batch in one dictionary of the same kind: with keys of 8 bits it has room
+//! for the values of 128 groups and is an error beyond.
+//! Not here: dictionaries with wider keys, which a batch never fills.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
+use datafusion::optimizer::AnalyzerRule;
+
+/// The aggregates whose result holds values of their argument, gathered in one array.
+const KEEP_VALUES: [&str; 4] = ["first_value", "last_value", "nth_value", "array_agg"];
+
+/// The rule.
+#[derive(Debug)]
+pub(super) struct UnpackNarrowDictionaries;
+
+impl AnalyzerRule for UnpackNarrowDictionaries {
+    fn name(&self) -> &str {
+        "unpack_narrow_dictionaries"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut changed = false;
+        let plan = plan.transform_up_with_subqueries(|plan| {
+            let plan = match plan {
+                LogicalPlan::Aggregate(_) => mend(plan)?,
+                other => Transformed::no(other),
+            };
+            changed |= plan.transformed;
+            // A type that has changed below is one of the plans above as well.
+            match changed {
+                true => Ok(Transformed::yes(plan.data.recompute_schema()?)),
+                false => Ok(plan),
+            }
+        })?;
+        Ok(plan.data)
+    }
+}
+
+fn mend(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Aggregate(aggregate) = &plan else {
+        return Ok(Transformed::no(plan));
+    };
+    let schema = aggregate.input.schema().clone();
+    let names = NamePreserver::new(&plan);
+    plan.map_expressions(|expr| {
+        if matches!(expr, Expr::GroupingSet(_)) {
+            return Ok(Transformed::no(expr));
+        }
+        let name = names.save(&expr);
+        let expr = expr.transform_up(|part| unpack(part, &schema))?;
+        Ok(expr.update_data(|expr| name.restore(expr)))
+    })
+}
+
+fn unpack(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let mut changed = false;
+    if let Expr::AggregateFunction(AggregateFunction { func, params }) = &mut expr
+        && KEEP_VALUES.contains(&func.name())
+    {
+        for arg in &mut params.args {
+            if let DataType::Dictionary(keys, values) = arg.get_type(schema)?
+                && is_narrow(&keys)
+            {
+                let packed = std::mem::take(arg);
+                *arg = Expr::Cast(Cast::new(Box::new(packed), *values));
+                changed = true;
+            }
+        }
+    }
+    Ok(match changed {
+        true => Transformed::yes(expr),
+        false => Transformed::no(expr),
+    })
+}
+
+fn is_narrow(keys: &DataType) -> bool {
+    matches!(
+        keys,
+        DataType::Int8 | DataType::UInt8 | DataType::Int16 | DataType::UInt16
+    )
+}

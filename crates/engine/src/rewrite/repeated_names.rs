@@ -1,0 +1,156 @@
+//! A name that a SELECT gives to two columns: `SELECT a, a`, `SELECT *, a`, `SELECT a, sum(b) AS a`.
+//!
+//! In: the host's error that a name is there twice, and the parsed statement. Out: the statement with `_1` after the
+//! name of the later one, as DuckDB names the columns of a table that is made so, or the text of its cast, of which the
+//! host takes no notice in names; the host can be asked again.
+//! Invariant: a statement that the host plans is never touched; the column that is named first keeps its name. Each
+//! renaming makes a name unique within its SELECT, so asking again comes to an end.
+//! Not here: names that differ by their table only, as of a join; the host lets those be.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
+use datafusion::common::{DataFusionError, SchemaError};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, VisitMut, VisitorMut};
+
+use crate::statement::visit;
+
+/// How the host's error about a projection begins.
+const PROJECTION: &str = "Projections require unique expression names";
+
+/// Renames what `error` complains about; false if it is about something else, or nothing is left to rename.
+pub fn rename_repeated(statement: &mut Statement, error: &DataFusionError) -> bool {
+    let Some(name) = repeated(error.find_root()) else {
+        return false;
+    };
+    // Beside `*` it is not known which names there are, but for the one that the host has met twice.
+    [None, Some(name)].into_iter().any(|beside_wildcard| {
+        let mut renaming = Renaming {
+            beside_wildcard,
+            renamed: false,
+        };
+        let ControlFlow::Continue(()) = visit(statement, &mut renaming);
+        renaming.renamed
+    })
+}
+
+/// The name that is there twice, in lower case.
+fn repeated(error: &DataFusionError) -> Option<String> {
+    let name = match error {
+        DataFusionError::Plan(message) if message.starts_with(PROJECTION) => {
+            let quoted: Vec<&str> = message.split('"').collect();
+            // The expression of the second column, with its alias.
+            let second = quoted.get(3)?;
+            let alias = second.rsplit_once(" AS ").map(|(_, alias)| alias);
+            let column = || {
+                second
+                    .rsplit_once('.')
+                    .map_or(*second, |(_, column)| column)
+            };
+            alias.unwrap_or_else(column).to_owned()
+        }
+        DataFusionError::SchemaError(error, _) => match error.as_ref() {
+            SchemaError::AmbiguousReference { field } => field.name.clone(),
+            SchemaError::DuplicateQualifiedField { name, .. }
+            | SchemaError::DuplicateUnqualifiedField { name } => name.clone(),
+            SchemaError::FieldNotFound { .. } => return None,
+        },
+        _ => return None,
+    };
+    Some(name.to_lowercase())
+}
+
+struct Renaming {
+    /// The name that an item beside a wildcard must not have.
+    beside_wildcard: Option<String>,
+    renamed: bool,
+}
+
+impl VisitorMut for Renaming {
+    type Break = Infallible;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {
+        let mut taken: BTreeSet<String> = BTreeSet::new();
+        let has_wildcard = select.projection.iter().any(is_wildcard);
+        if has_wildcard {
+            taken.extend(self.beside_wildcard.clone());
+        }
+        for item in &mut select.projection {
+            let bare = name_of(item, Casts::Left).zip(name_of(item, Casts::Kept));
+            let Some((name, text)) = bare else {
+                continue;
+            };
+            if !taken.insert(name.to_lowercase()) {
+                let numbered = (1..).map(|number| format!("{name}_{number}"));
+                let mut names = std::iter::once(text).chain(numbered);
+                let free = names.find(|free| taken.insert(free.to_lowercase()));
+                name_item(item, free.unwrap_or(name));
+                self.renamed = true;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn is_wildcard(item: &SelectItem) -> bool {
+    matches!(
+        item,
+        SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)
+    )
+}
+
+/// Whether the name of an expression tells its casts: the host's does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Casts {
+    Left,
+    Kept,
+}
+
+/// The name of the column that an item makes; that of an expression is its text without the names of tables.
+fn name_of(item: &SelectItem, casts: Casts) -> Option<String> {
+    match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
+        SelectItem::UnnamedExpr(expr) => {
+            let mut expr = expr.clone();
+            let ControlFlow::Continue(()) = expr.visit(&mut Bare { casts });
+            Some(match &expr {
+                Expr::Identifier(column) => column.value.clone(),
+                other => other.to_string(),
+            })
+        }
+        _ => None,
+    }
+}
+
+fn name_item(item: &mut SelectItem, name: String) {
+    if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
+        *item = SelectItem::ExprWithAlias {
+            expr: expr.clone(),
+            alias: Ident::with_quote('"', name),
+        };
+    }
+}
+
+/// Takes the names of tables out of an expression, and perhaps its casts.
+struct Bare {
+    casts: Casts,
+}
+
+impl VisitorMut for Bare {
+    type Break = Infallible;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        let inner = match expr {
+            Expr::CompoundIdentifier(parts) => parts.pop().map(Expr::Identifier),
+            Expr::Nested(inner) => Some(inner.as_ref().clone()),
+            Expr::Cast { expr, .. } if self.casts == Casts::Left => Some(expr.as_ref().clone()),
+            _ => None,
+        };
+        if let Some(inner) = inner {
+            *expr = inner;
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,162 @@
+//! Group keys that a Parquet scan hands out as codes: who gets them, and that answers are the same.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::support::{error, rows, session};
+use datafusion::arrow::array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
+use datafusion::parquet::file::properties::WriterProperties;
+use grouse::Session;
+use tempfile::TempDir;
+
+/// Writes a file whose row groups have so many rows, its text as bytes without any annotation if `bare`.
+fn write(path: &Path, batch: &RecordBatch, group_rows: usize, bare: bool) {
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(group_rows))
+        .set_dictionary_page_size_limit(24 << 10)
+        .build();
+    let options = ArrowWriterOptions::new()
+        .with_properties(properties)
+        .with_skip_arrow_metadata(bare);
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new_with_options(file, batch.schema(), options).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+}
+
+/// `low` has `values` values and NULLs, `long` the same as long texts, `high` one value per row.
+fn table(rows: i64, values: i64, shift: i64) -> RecordBatch {
+    let text = |row: i64| (row % 11 != 0).then(|| format!("v{}", (row * 7 + shift) % values));
+    let low: StringArray = (0..rows).map(text).collect();
+    let long = |row: i64| text(row).map(|text| format!("a text that fits no view: {text}"));
+    let long: StringArray = (0..rows).map(long).collect();
+    let high: StringArray = (0..rows).map(|row| Some(format!("row {row:07}"))).collect();
+    let number: Int64Array = (0..rows).map(|row| Some(row % 5)).collect();
+    RecordBatch::try_from_iter([
+        ("low", Arc::new(low) as ArrayRef),
+        ("long", Arc::new(long)),
+        ("high", Arc::new(high)),
+        ("n", Arc::new(number)),
+    ])
+    .unwrap()
+}
+
+fn two_files() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    // Chunks end in the middle of batches; the files' dictionaries differ.
+    write(
+        &folder.path().join("a.parquet"),
+        &table(30_000, 90, 0),
+        10_007,
+        false,
+    );
+    write(
+        &folder.path().join("b.parquet"),
+        &table(20_000, 120, 1),
+        20_000,
+        false,
+    );
+    folder
+}
+
+fn plan(session: &Session, sql: &str) -> String {
+    rows(session, &format!("EXPLAIN {sql}")).join("\n")
+}
+
+fn sorted(session: &Session, sql: &str) -> Vec<String> {
+    let mut rows = rows(session, sql);
+    rows.sort();
+    rows
+}
+
+#[test]
+fn keys_come_as_codes_and_answers_stay_the_same() {
+    let folder = two_files();
+    let files = format!("'{}/*.parquet'", folder.path().display());
+    let ours = session();
+    let host = session();
+    rows(&host, "SET group_by_operator = 'host'");
+    for (query, codes) in [
+        ("low, count(*), sum(n) FROM {} GROUP BY low", Some("low")),
+        (
+            "low, long, count(*) FROM {} GROUP BY low, long",
+            Some("low, long"),
+        ),
+        (
+            "low, n, count(high) FROM {} WHERE n > 1 GROUP BY low, n",
+            Some("low"),
+        ),
+        (
+            "low, count(*) FROM {} WHERE high < 'row 0015000' GROUP BY low",
+            Some("low"),
+        ),
+        (
+            "low, long, count(*) FROM {} GROUP BY GROUPING SETS ((low), (low, long), ())",
+            Some("low, long"),
+        ),
+        // Read by something else: the SQL type has to be there.
+        ("low, count(*) FROM {} WHERE low <> 'v3' GROUP BY low", None),
+        ("low, max(low) FROM {} GROUP BY low", None),
+        (
+            "low, count(*) FILTER (WHERE low > 'v5') FROM {} GROUP BY low",
+            None,
+        ),
+        ("upper(low), count(*) FROM {} GROUP BY upper(low)", None),
+        // Fell back to plain pages.
+        ("high, count(*) FROM {} GROUP BY high", None),
+    ] {
+        let sql = format!("SELECT {}", query.replace("{}", &files));
+        let plan = plan(&ours, &sql);
+        match codes {
+            Some(codes) => assert!(plan.contains(&format!("codes=[{codes}]")), "{plan}"),
+            None => assert!(!plan.contains("codes="), "{plan}"),
+        }
+        let answer = sorted(&ours, &sql);
+        assert!(answer.len() > 1, "{sql}");
+        assert_eq!(answer, sorted(&host, &sql), "{sql}");
+    }
+}
+
+#[test]
+fn more_values_than_the_direct_table_takes_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("many.parquet");
+    write(&path, &table(40_000, 1_500, 0), 40_000, false);
+    let ours = session();
+    let sql = format!(
+        "SELECT low, count(*) FROM '{}' GROUP BY low",
+        path.display()
+    );
+    let host = session();
+    rows(&host, "SET group_by_operator = 'host'");
+    assert!(plan(&ours, &sql).contains("codes=[low]"));
+    assert_eq!(sorted(&ours, &sql), sorted(&host, &sql));
+}
+
+#[test]
+fn bytes_without_annotation_are_text_only_where_they_are_valid() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = session();
+    let write_bytes = |name: &str, values: Vec<&[u8]>| {
+        let path = folder.path().join(name);
+        let column: ArrayRef = Arc::new(BinaryArray::from(values));
+        write(
+            &path,
+            &RecordBatch::try_from_iter([("b", column)]).unwrap(),
+            100,
+            true,
+        );
+        format!("SELECT b, count(*) FROM '{}' GROUP BY b", path.display())
+    };
+    let valid = write_bytes("valid.parquet", vec![b"x", "ä".as_bytes(), b"x"]);
+    assert!(plan(&ours, &valid).contains("codes=[b]"));
+    assert_eq!(sorted(&ours, &valid), ["x|2", "ä|1"]);
+    let broken = write_bytes("broken.parquet", vec![b"x", &[0xff, 0xfe]]);
+    let message = error(&ours, &broken).to_string();
+    assert!(
+        message.to_lowercase().contains("utf-8") || message.to_lowercase().contains("utf8"),
+        "{message}"
+    );
+}

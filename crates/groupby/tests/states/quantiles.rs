@@ -1,0 +1,131 @@
+//! Medians and percentiles against sorted lists of the values of a group.
+//!
+//! In: as in the suite, every type of values. Out: equal results; of floats nearly, and NaN whatever its sign.
+//! Not here: the ways to spread rows (`states.rs`).
+
+use grouse_groupby::states::{median, percentile};
+
+use super::moments::{Expected, check_close};
+use super::*;
+
+/// The values of some rows in order, all NaN at the end.
+fn sorted(column: &ArrayRef, rows: &[usize]) -> Vec<f64> {
+    let floats = cast(column, &DataType::Float64).unwrap();
+    let floats = floats.as_primitive::<types::Float64Type>();
+    let mut values: Vec<_> = rows.iter().map(|row| one_nan(floats.value(*row))).collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// What lies at `position` of sorted values, interpolated; the digits that the type has not do not count.
+fn between(values: &[f64], position: f64, digits: i32) -> Expected {
+    let Some(low) = values.get(position.floor() as usize) else {
+        return None.into();
+    };
+    let high = values[position.ceil() as usize];
+    let value = match *low == high {
+        true => high,
+        false => low + (high - low) * ((position.fract() * 1e6).floor() / 1e6),
+    };
+    let scale = 10f64.powi(9 - digits) * (low.abs() + high.abs());
+    Expected {
+        value: Some(value),
+        scale: if scale.is_finite() { scale } else { 0.0 },
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn medians_and_percentiles_of_floats((rows, filtered, batch_rows) in table(), share in 0.0..=1.0) {
+        let words: Vec<_> = rows.iter().map(|row| row.0).collect();
+        let types = [(DataType::Float16, 3), (DataType::Float32, 6), (DataType::Float64, 12)];
+        for (data_type, digits) in types {
+            let values = column(&words, &data_type);
+            let input = input(&rows, filtered, vec![Arc::clone(&values)]);
+            let position = |share: f64, rows: &[usize]| share * (rows.len().max(1) - 1) as f64;
+            let aggregate = median("median(x)", &data_type).unwrap();
+            check_close(&*aggregate, &input, batch_rows, |rows| {
+                let values = sorted(&values, rows);
+                match values.get(values.len() / 2) {
+                    // Half of each: the sum of the greatest ones is infinite.
+                    Some(high) if values.len() % 2 == 0 => {
+                        let low = values[values.len() / 2 - 1];
+                        let value = if low == *high { low } else { low / 2.0 + high / 2.0 };
+                        Expected { value: Some(value), ..between(&values, position(0.5, rows), digits) }
+                    }
+                    middle => middle.copied().into(),
+                }
+            });
+            for share in [share, 0.0, 0.25, 1.0] {
+                let aggregate = percentile("percentile(x)", share, &data_type).unwrap();
+                check_close(&*aggregate, &input, batch_rows, |rows| {
+                    between(&sorted(&values, rows), position(share, rows), digits)
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn medians_of_decimals((rows, filtered, batch_rows) in table()) {
+        // No more digits than the narrowest type has.
+        let words: Vec<_> = rows.iter().map(|row| row.0.map(|word| word % 100_000_000)).collect();
+        let types = [
+            DataType::Decimal32(9, 2),
+            DataType::Decimal64(18, 2),
+            DataType::Decimal128(38, 3),
+            DataType::Decimal256(76, 5),
+        ];
+        for data_type in types {
+            let values = column(&words, &data_type);
+            let wide = cast(&values, &DataType::Decimal256(76, scale(&data_type))).unwrap();
+            let wide = wide.as_primitive::<types::Decimal256Type>().clone();
+            let input = input(&rows, filtered, vec![values]);
+            let aggregate = median("median(x)", &data_type).unwrap();
+            check(&*aggregate, &input, batch_rows, |rows| {
+                let mut values: Vec<_> = rows.iter().map(|row| wide.value(*row)).collect();
+                values.sort();
+                let Some(high) = values.get(values.len() / 2) else { return Ok(None) };
+                let low = values[(values.len() - 1) / 2];
+                let middle = (low + *high) / i256::from_i128(2);
+                let one = PrimitiveArray::<types::Decimal256Type>::from(vec![middle]);
+                let one: ArrayRef =
+                    Arc::new(one.with_data_type(DataType::Decimal256(76, scale(&data_type))));
+                Ok(texts(&one).remove(0))
+            });
+        }
+    }
+}
+
+#[test]
+fn values_are_counted_until_they_are_drained() {
+    let words: Vec<_> = (0..100_000i64).map(Some).collect();
+    let ids: Vec<_> = (0..100_000).map(|row| GroupId(row % 10)).collect();
+    let values = column(&words, &DataType::Float64);
+    let mut states = median("median", &DataType::Float64)
+        .unwrap()
+        .states()
+        .unwrap();
+    assert_eq!(states.bytes(), 0);
+    states
+        .update(&[values], None, Groups::Ids(&ids), 10)
+        .unwrap();
+    // Value, group, and the place that sorting takes.
+    assert!(states.bytes() >= 20 * ids.len(), "{}", states.bytes());
+    assert_eq!(states.appended_bytes(), states.bytes());
+    let partial = states.drain_partial(10).unwrap();
+    assert_eq!(states.bytes(), 0);
+    let ids: Vec<_> = (0..10).map(GroupId).collect();
+    states.merge(&partial, Groups::Ids(&ids), 10).unwrap();
+    assert!(states.bytes() >= 8 * 100_000, "{}", states.bytes());
+    let medians = states.drain_final(10).unwrap();
+    assert_eq!(texts(&medians)[5], Some("25000 false".to_owned()));
+    assert_eq!(states.bytes(), 0);
+}
+
+#[test]
+fn only_floats_and_decimals_have_native_quantiles() {
+    assert!(median("median", &DataType::Int64).is_none());
+    assert!(percentile("percentile", 0.5, &DataType::Decimal128(9, 2)).is_none());
+}
