@@ -28,6 +28,9 @@ pub(crate) fn group_by(
 fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{NAME}: keys=[{}]", keys(node.group_by()).join(", "))?;
     write!(f, ", aggregates=[{}]", aggregates(node).join(", "))?;
+    if let Some(columns) = node.projection() {
+        write!(f, ", projection=[{}]", columns.join(", "))?;
+    }
     if let Some(limit) = node.limit() {
         write!(f, ", limit={limit}")?;
     }

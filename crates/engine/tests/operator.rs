@@ -498,6 +498,36 @@ fn the_plan_says_keys_aggregates_workers_and_table() {
 }
 
 #[test]
+fn the_plan_says_which_columns_somebody_reads() {
+    let session = session(|_| {});
+    for (sql, projection) in [
+        (
+            "SELECT count(*) FROM (SELECT DISTINCT small, text FROM t)",
+            Some("projection=[]"),
+        ),
+        (
+            "SELECT text FROM t GROUP BY small, text",
+            Some("projection=[text]"),
+        ),
+        (
+            "SELECT sum(long), text FROM t GROUP BY small, text",
+            Some("projection=[sum(t.long), text]"),
+        ),
+        ("SELECT small, text FROM t GROUP BY small, text", None),
+    ] {
+        let text = explained(&session, sql);
+        let is_node = |line: &&str| line.trim().starts_with("GroupByExec");
+        let node = text.lines().rfind(is_node).expect("a node of ours");
+        let expected = projection.unwrap_or("projection=");
+        assert_eq!(
+            node.contains(expected),
+            projection.is_some(),
+            "{sql}\n{text}"
+        );
+    }
+}
+
+#[test]
 fn analyze_says_what_happened() {
     let session = session(|_| {});
     let text = rows(

@@ -1,9 +1,11 @@
 //! Phase 3: finished groups as batches of the caller's size.
 //!
-//! In: distinct keys and results of one merge task. Out: key columns, then result columns.
+//! In: distinct keys and results of one merge task. Out: key columns, then result columns, those
+//! that are asked for.
 //! Invariant: keys are decoded slice by slice, so that a batch never exceeds Arrow's 32-bit offsets.
 //! Not here: order between tasks; a GROUP BY has none.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
@@ -65,17 +67,21 @@ impl Finished {
             self.spec.keys.fitting(&self.keys, self.next..end)
         };
         let range = self.next..self.next + rows;
-        let mut columns = if self.spec.keys.types().is_empty() {
-            Vec::new()
-        } else {
-            self.spec.keys.decode(&self.keys, range)?
-        };
-        columns.extend(
-            self.results
-                .iter()
-                .map(|result| result.slice(self.next, rows)),
-        );
+        let columns = self.columns(range)?;
         self.next += rows;
         Ok(Some(Emitted { columns, rows }))
+    }
+
+    /// The columns of the groups in `range` that somebody reads.
+    fn columns(&self, range: Range<usize>) -> Result<Vec<ArrayRef>> {
+        let (emitted, keys) = (self.spec.emitted(), self.spec.keys.types().len());
+        let wanted: Vec<usize> = emitted.iter().copied().filter(|&at| at < keys).collect();
+        let decoded = self.spec.keys.decode(&self.keys, range.clone(), &wanted)?;
+        let mut decoded = decoded.into_iter();
+        let column = |&at: &usize| match at.checked_sub(keys) {
+            Some(result) => self.results[result].slice(range.start, range.len()),
+            None => decoded.next().expect("a column per key that is wanted"),
+        };
+        Ok(emitted.iter().map(column).collect())
     }
 }

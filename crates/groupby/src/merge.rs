@@ -100,7 +100,7 @@ impl Merge {
     pub fn worker(&self, grant: Grant) -> Result<MergeWorker> {
         Ok(MergeWorker {
             spec: Arc::clone(&self.spec),
-            table: self.spec.keys.table(),
+            table: self.spec.keys.merge_table(),
             states: self
                 .spec
                 .aggregates

@@ -14,6 +14,7 @@ use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, UInt32Arra
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::{interleave, take};
 use arrow::datatypes::DataType;
+use grouse_kernels::prefetch::prefetch;
 use grouse_kernels::scatter::{Destinations, destinations, scatter};
 
 use crate::batch::Arguments;
@@ -22,6 +23,9 @@ use crate::keys::bytes::{Arena, is_long, long_bytes};
 use crate::keys::wide::{set_view, view_of};
 use crate::keys::{ByteKeys, DistinctKeys, EncodedKeys, KeyRows, WideKeys};
 use crate::states::truths;
+
+/// Strings between asking for one and copying it: they lie where the scan left them.
+const STRINGS_AHEAD: usize = 16;
 
 /// What the columns of one aggregate in a block are.
 #[derive(Debug, Clone)]
@@ -240,6 +244,17 @@ impl Strings {
         view + (first << 64)
     }
 
+    /// Asks for the first 128 bytes of a string; most rows of `keys::row` have fewer. 64 alone: 8 %
+    /// more of all time for distinct rows of lineitem.
+    #[inline(always)]
+    fn fetch(&self, view: u128) {
+        if is_long(view) {
+            let (buffer, from) = ((view >> 64) as u32 as usize, (view >> 96) as usize);
+            prefetch(&self.buffers[buffer], from);
+            prefetch(&self.buffers[buffer], from + 64);
+        }
+    }
+
     /// The same string in the arena.
     #[inline(always)]
     fn copied(&self, view: u128, arena: &mut Arena) -> Result<u128> {
@@ -361,8 +376,11 @@ impl<'a> Sort<'a> {
             }
         }
         let mut arena = Arena::with_capacity(strings.bytes);
-        for view in &mut views {
-            *view = strings.copied(*view, &mut arena)?;
+        for row in 0..views.len() {
+            if let Some(&view) = views.get(row + STRINGS_AHEAD) {
+                strings.fetch(view);
+            }
+            views[row] = strings.copied(views[row], &mut arena)?;
         }
         Ok(ByteKeys {
             views,

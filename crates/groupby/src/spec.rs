@@ -83,6 +83,8 @@ pub struct Spec {
     pub aggregates: Vec<Arc<dyn Aggregate>>,
     /// The sizes that steer the operator.
     pub sizes: Sizes,
+    /// Of keys and then aggregates, the columns that somebody reads.
+    emitted: Vec<usize>,
 }
 
 impl Spec {
@@ -99,9 +101,22 @@ impl Spec {
         );
         Ok(Self {
             keys: KeyLayout::new(key_fields, table)?,
+            emitted: (0..key_fields.len() + aggregates.len()).collect(),
             aggregates,
             sizes,
         })
+    }
+
+    /// The same with other columns in the result; `columns` counts keys, then aggregates.
+    #[must_use]
+    pub fn emitting(mut self, columns: Vec<usize>) -> Self {
+        self.emitted = columns;
+        self
+    }
+
+    /// The columns of the result, in its order.
+    pub(crate) fn emitted(&self) -> &[usize] {
+        &self.emitted
     }
 
     /// The result types of the aggregates, in output order.

@@ -305,6 +305,77 @@ fn a_direct_table_follows_a_moving_range() {
     }
 }
 
+/// Keys of every type at once, twice: rows of more than 96 bytes and more than 16 columns.
+#[test]
+fn keys_of_many_columns_equal_the_twin() {
+    let kinds: Vec<usize> = (0..KINDS).chain(0..KINDS).collect();
+    for (distinct, nulls) in [(1, false), (2, true), (40, false), (1_000_000, true)] {
+        let case = case(&kinds, 700, distinct, nulls, 11);
+        for sizes in [normal(), Sizes::tiny()] {
+            let how = How {
+                table: TableKind::Auto,
+                sizes,
+                workers: 2,
+                batch_rows: 99,
+            };
+            check(&case, &how);
+        }
+    }
+}
+
+/// Any columns in any order, keys and results, whatever the encoding of the keys.
+#[test]
+fn only_the_columns_that_are_asked_for_come_out() {
+    for (kinds, table) in [
+        (vec![0, 9, 5], TableKind::Packed),
+        (vec![0, 9, 5], TableKind::Row),
+        (vec![9], TableKind::Bytes),
+    ] {
+        let case = case(&kinds, 500, 40, true, 3);
+        let results = kinds.len();
+        for emitted in [vec![results, 0], vec![], vec![kinds.len() - 1, results]] {
+            let (rows, types) = narrowed(&case, table, &emitted);
+            assert_eq!(rows, twin(&case.keys, &case.values, &case.filter).len());
+            let expected = |&at: &usize| match case.keys.get(at) {
+                Some(key) => key.data_type().clone(),
+                None => DataType::Int64,
+            };
+            let expected: Vec<DataType> = emitted.iter().map(expected).collect();
+            assert!(types.iter().all(|types| *types == expected), "{types:?}");
+        }
+    }
+}
+
+/// Rows in all, and the types of each batch.
+fn narrowed(case: &Case, table: TableKind, emitted: &[usize]) -> (usize, Vec<Vec<DataType>>) {
+    let field = |key: &ArrayRef| Arc::new(Field::new("k", key.data_type().clone(), true));
+    let fields: Vec<FieldRef> = case.keys.iter().map(field).collect();
+    let aggregates = vec![count::count("count(*)").expect("native")];
+    let spec = Spec::new(&fields, aggregates, table, normal()).expect("a layout");
+    let spec = Arc::new(spec.emitting(emitted.to_vec()));
+    let grant = || Grant::new(Arc::new(Unlimited));
+    let mut build = Build::new(spec.clone(), grant()).expect("a build");
+    let batch = Batch::new(
+        case.values.len(),
+        case.keys.clone(),
+        vec![Arguments::default()],
+    );
+    build.push(&batch).expect("a push");
+    let merge = Merge::new(spec, vec![build.finish().expect("a finish")]);
+    let mut worker = merge.worker(grant()).expect("a worker");
+    let (mut rows, mut types) = (0, Vec::new());
+    while let Some(task) = merge.next() {
+        let finished = worker.run(&merge, &task, &|| false).expect("a merge");
+        let mut finished = finished.expect("not cancelled");
+        while let Some(batch) = finished.next(100).expect("a batch") {
+            rows += batch.rows;
+            let each = batch.columns.iter();
+            types.push(each.map(|column| column.data_type().clone()).collect());
+        }
+    }
+    (rows, types)
+}
+
 /// Values that lie under a NULL must not tell two NULL keys apart.
 #[test]
 fn whatever_lies_under_a_null_is_one_key() {

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -29,6 +29,9 @@ use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
 };
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::projection::{
+    EmbeddedProjection, ProjectionExec, try_embed_projection,
+};
 use datafusion::physical_plan::{
     ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
     InputDistributionRequirements, PlanProperties, StatisticsArgs,
@@ -64,12 +67,63 @@ pub struct GroupByExec {
     described: Arc<AggregateExec>,
     aggregates: Vec<Arc<AggregateFunctionExpr>>,
     feed: Feed,
-    schema: SchemaRef,
+    columns: Columns,
     tuning: Tuning,
     program: Arc<Program>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     generation: Mutex<Option<Generation>>,
+}
+
+/// The columns that the node yields.
+#[derive(Debug, Clone)]
+pub(super) struct Columns {
+    /// Keys, then aggregates.
+    pub all: SchemaRef,
+    /// Those of them that somebody reads, in the order of `schema`; `None` are all.
+    pub emitted: Option<Vec<usize>>,
+    /// The schema of those.
+    pub schema: SchemaRef,
+}
+
+impl Columns {
+    fn all(schema: SchemaRef) -> Columns {
+        Columns {
+            all: Arc::clone(&schema),
+            emitted: None,
+            schema,
+        }
+    }
+
+    /// Of the columns that are left those at these places.
+    fn narrowed(&self, places: Vec<usize>) -> Result<Columns> {
+        let emitted: Vec<usize> = match &self.emitted {
+            Some(emitted) => places.iter().map(|place| emitted[*place]).collect(),
+            None => places,
+        };
+        Ok(Columns {
+            all: Arc::clone(&self.all),
+            schema: Arc::new(self.all.project(&emitted)?),
+            emitted: Some(emitted),
+        })
+    }
+
+    /// An expression over what the node yields as one over all columns.
+    fn widen(&self, expression: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
+        let Some(emitted) = &self.emitted else {
+            return Ok(expression);
+        };
+        let widened = expression.transform_down(|expression| {
+            Ok(match expression.downcast_ref::<Column>() {
+                Some(column) => {
+                    let place = emitted[column.index()];
+                    Transformed::yes(Arc::new(Column::new(column.name(), place)) as _)
+                }
+                None => Transformed::no(expression),
+            })
+        });
+        widened.data()
+    }
 }
 
 /// A run of which some partitions are not executed yet.
@@ -92,22 +146,23 @@ impl GroupByExec {
             first.input_schema(),
         )?;
         let described = described.with_limit_options(pair.last.limit_options());
-        GroupByExec::over(Arc::new(described), pair.last.schema(), tuning)
+        let columns = Columns::all(pair.last.schema());
+        GroupByExec::over(Arc::new(described), columns, tuning)
     }
 
     fn over(
         described: Arc<AggregateExec>,
-        schema: SchemaRef,
+        columns: Columns,
         tuning: Tuning,
     ) -> Result<GroupByExec> {
         let fitted = fit(&described)?;
-        let program = Program::new(&described, &fitted.aggregates, &schema, tuning)?;
-        let properties = properties(&described, &schema, tuning.workers)?;
+        let program = Program::new(&described, &fitted.aggregates, &columns, tuning)?;
+        let properties = properties(&described, &columns, tuning.workers)?;
         Ok(GroupByExec {
             described,
             aggregates: fitted.aggregates,
             feed: fitted.feed,
-            schema,
+            columns,
             tuning,
             program: Arc::new(program),
             properties: Arc::new(properties),
@@ -134,6 +189,13 @@ impl GroupByExec {
     /// Which aggregates have native states; the others keep theirs in the host's accumulators.
     pub fn native(&self) -> &[bool] {
         self.program.native()
+    }
+
+    /// The names of the columns that it yields, if not all.
+    pub fn projection(&self) -> Option<Vec<&str>> {
+        self.columns.emitted.as_ref()?;
+        let fields = self.columns.schema.fields().iter();
+        Some(fields.map(|field| field.name().as_str()).collect())
     }
 
     /// Workers of a run.
@@ -232,6 +294,16 @@ impl GroupByExec {
     }
 }
 
+impl EmbeddedProjection for GroupByExec {
+    fn with_projection(&self, projection: Option<Vec<usize>>) -> Result<GroupByExec> {
+        let columns = match projection {
+            Some(places) => self.columns.narrowed(places)?,
+            None => self.columns.clone(),
+        };
+        GroupByExec::over(Arc::clone(&self.described), columns, self.tuning)
+    }
+}
+
 /// The host's nodes that one node of ours replaces.
 pub(crate) struct Replaced<'a> {
     /// The node that reads rows.
@@ -243,13 +315,14 @@ pub(crate) struct Replaced<'a> {
 /// What the host may rely on.
 fn properties(
     described: &Arc<AggregateExec>,
-    schema: &SchemaRef,
+    columns: &Columns,
     workers: usize,
 ) -> Result<PlanProperties> {
+    let schema = &columns.all;
     let group_by = described.group_expr();
     let global = group_by.is_true_no_grouping();
     let input = described.input();
-    let equivalences = if group_by.has_grouping_set() {
+    let mut equivalences = if group_by.has_grouping_set() {
         // Keys are NULL in some rows: nothing that held for the input's columns holds for them.
         EquivalenceProperties::new(Arc::clone(schema))
     } else {
@@ -270,6 +343,10 @@ fn properties(
         }
         equivalences
     };
+    if let Some(emitted) = &columns.emitted {
+        let mapping = ProjectionMapping::from_indices(emitted, schema)?;
+        equivalences = equivalences.project(&mapping, Arc::clone(&columns.schema));
+    }
     let partitions = if global { 1 } else { workers };
     let partitioning = Partitioning::UnknownPartitioning(partitions);
     Ok(PlanProperties::new(
@@ -294,7 +371,7 @@ impl ExecutionPlan for GroupByExec {
     }
 
     fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
+        Arc::clone(&self.columns.schema)
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -347,7 +424,7 @@ impl ExecutionPlan for GroupByExec {
         if !keeps {
             return Ok(Arc::new(GroupByExec::over(
                 described,
-                Arc::clone(&self.schema),
+                self.columns.clone(),
                 self.tuning,
             )?));
         }
@@ -355,7 +432,7 @@ impl ExecutionPlan for GroupByExec {
             described,
             aggregates: self.aggregates.clone(),
             feed: self.feed,
-            schema: Arc::clone(&self.schema),
+            columns: self.columns.clone(),
             tuning: self.tuning,
             program: Arc::clone(&self.program),
             properties: Arc::clone(&self.properties),
@@ -388,7 +465,7 @@ impl ExecutionPlan for GroupByExec {
         let run = self.run_of(partition, &context);
         Ok(Box::pin(cooperative(Output::new(
             run,
-            Arc::clone(&self.schema),
+            self.schema(),
             partition,
         ))))
     }
@@ -408,9 +485,20 @@ impl ExecutionPlan for GroupByExec {
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         if args.partition().is_some() && !self.group_by().is_true_no_grouping() {
-            return Ok(Arc::new(Statistics::new_unknown(&self.schema)));
+            return Ok(Arc::new(Statistics::new_unknown(&self.schema())));
         }
-        self.described.statistics_from_inputs(input, args)
+        let all = self.described.statistics_from_inputs(input, args)?;
+        let Some(emitted) = &self.columns.emitted else {
+            return Ok(all);
+        };
+        Ok(Arc::new(Arc::unwrap_or_clone(all).project(Some(emitted))))
+    }
+
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExec,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        try_embed_projection(projection, self)
     }
 
     fn gather_filters_for_pushdown(
@@ -419,8 +507,12 @@ impl ExecutionPlan for GroupByExec {
         parent_filters: Vec<Arc<dyn PhysicalExpr>>,
         config: &ConfigOptions,
     ) -> Result<FilterDescription> {
+        let filters = parent_filters
+            .into_iter()
+            .map(|filter| self.columns.widen(filter))
+            .collect::<Result<_>>()?;
         self.described
-            .gather_filters_for_pushdown(phase, parent_filters, config)
+            .gather_filters_for_pushdown(phase, filters, config)
     }
 
     fn handle_child_pushdown_result(

@@ -24,7 +24,7 @@ use grouse_groupby::states::Aggregate;
 use grouse_groupby::{Arguments, Batch, Spec};
 
 use super::memory::to_host;
-use super::node::Tuning;
+use super::node::{Columns, Tuning};
 use crate::native::{Native, native};
 use crate::udaf::{Grouping, HostAggregate, Stages};
 
@@ -32,7 +32,7 @@ use crate::udaf::{Grouping, HostAggregate, Stages};
 pub(super) struct Program {
     /// What the algorithm needs to know.
     pub spec: Arc<Spec>,
-    schema: SchemaRef,
+    columns: Columns,
     expressions: Vec<Arc<dyn PhysicalExpr>>,
     keys: Vec<Key>,
     sets: Vec<Set>,
@@ -80,9 +80,10 @@ impl Program {
     pub fn new(
         described: &AggregateExec,
         aggregates: &[Arc<AggregateFunctionExpr>],
-        schema: &SchemaRef,
+        columns: &Columns,
         tuning: Tuning,
     ) -> Result<Program> {
+        let schema = &columns.all;
         let input = described.input().schema();
         let group_by = described.group_expr();
         let grouping = if group_by.is_true_no_grouping() {
@@ -128,13 +129,17 @@ impl Program {
                 ))
             })
             .collect();
-        let spec = Spec::new(&key_fields, states, tuning.table, tuning.sizes).map_err(to_host)?;
+        let mut spec =
+            Spec::new(&key_fields, states, tuning.table, tuning.sizes).map_err(to_host)?;
+        if let Some(emitted) = &columns.emitted {
+            spec = spec.emitting(emitted.clone());
+        }
         for key in &mut keys {
             key.coded = spec.keys.direct();
         }
         Ok(Program {
             spec: Arc::new(spec),
-            schema: Arc::clone(schema),
+            columns: columns.clone(),
             expressions: expressions.0,
             keys,
             sets: sets(group_by)?,
@@ -234,7 +239,7 @@ impl Program {
             let ids: ArrayRef = Arc::new(UInt64Array::from_value(id, rows));
             columns.push(as_type(
                 &ids,
-                self.schema.field(self.keys.len()).data_type(),
+                self.columns.all.field(self.keys.len()).data_type(),
             )?);
         }
         Ok(columns)
@@ -245,12 +250,12 @@ impl Program {
         let columns = emitted
             .columns
             .iter()
-            .zip(self.schema.fields())
+            .zip(self.columns.schema.fields())
             .map(|(column, field)| as_type(column, field.data_type()))
             .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(emitted.rows));
         Ok(RecordBatch::try_new_with_options(
-            Arc::clone(&self.schema),
+            Arc::clone(&self.columns.schema),
             columns,
             &options,
         )?)

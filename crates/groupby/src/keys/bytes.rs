@@ -3,7 +3,8 @@
 //! In: string or binary columns (or encoded rows) as views. Out: group ids; distinct keys as views
 //! into arenas, which become the buffers of a view column without a copy.
 //! Invariant: a view of up to 12 bytes holds the whole string and zero padding, so that equal
-//! short strings have equal views; the table copies bytes once per distinct key, never per row.
+//! short strings have equal views; the table copies bytes once per distinct key or, where they
+//! outlive it, never.
 
 use std::sync::Arc;
 
@@ -308,17 +309,98 @@ impl Arena {
     }
 }
 
-/// A table of byte strings: tagged slots beside dense views.
-#[derive(Debug, Default)]
-pub struct BytesTable {
-    slots: Slots,
-    views: Vec<u128>,
-    arena: Arena,
+/// Where a table's long strings lie.
+pub(super) trait LongStrings: Default + Send {
+    /// What own views point into.
+    fn chunks(&self) -> &[impl std::ops::Deref<Target = [u8]>];
+    /// Views of these buffers come next.
+    fn begin(&mut self, buffers: &[Buffer]);
+    /// The own view of a long string that lies in `buffers`.
+    fn keep(&mut self, key: u128, buffers: &[Buffer]) -> Result<u128>;
+    /// Bytes held by the table alone.
+    fn bytes(&self) -> usize;
+    /// The chunks as Arrow buffers.
+    fn into_buffers(self) -> Vec<Buffer>;
 }
 
-impl BytesTable {
+/// Strings are copied: where they come from goes away.
+impl LongStrings for Arena {
+    fn chunks(&self) -> &[impl std::ops::Deref<Target = [u8]>] {
+        &self.chunks
+    }
+
+    fn begin(&mut self, _buffers: &[Buffer]) {}
+
     #[inline(always)]
-    fn is_same(own: u128, own_chunks: &[Vec<u8>], other: u128, other_buffers: &[Buffer]) -> bool {
+    fn keep(&mut self, key: u128, buffers: &[Buffer]) -> Result<u128> {
+        Arena::keep(self, long_bytes(key, buffers))
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn into_buffers(self) -> Vec<Buffer> {
+        Arena::into_buffers(self)
+    }
+}
+
+/// Strings stay where they are: blocks live as long as their merge.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    buffers: Vec<Buffer>,
+    /// The first buffer of those that keys come from now.
+    first: usize,
+}
+
+impl LongStrings for Shared {
+    fn chunks(&self) -> &[impl std::ops::Deref<Target = [u8]>] {
+        &self.buffers
+    }
+
+    fn begin(&mut self, buffers: &[Buffer]) {
+        let known = &self.buffers[self.first..];
+        let same = known.len() == buffers.len()
+            && known
+                .iter()
+                .zip(buffers)
+                .all(|(one, other)| one.ptr_eq(other));
+        if !same {
+            self.first = self.buffers.len();
+            self.buffers.extend_from_slice(buffers);
+        }
+    }
+
+    #[inline(always)]
+    fn keep(&mut self, key: u128, _buffers: &[Buffer]) -> Result<u128> {
+        Ok(key + ((self.first as u128) << 64))
+    }
+
+    fn bytes(&self) -> usize {
+        self.buffers.capacity() * size_of::<Buffer>()
+    }
+
+    fn into_buffers(self) -> Vec<Buffer> {
+        self.buffers
+    }
+}
+
+/// A table of byte strings: tagged slots beside dense views.
+#[derive(Debug, Default)]
+pub(super) struct BytesTable<S = Arena> {
+    slots: Slots,
+    views: Vec<u128>,
+    strings: S,
+}
+
+impl<S: LongStrings> BytesTable<S> {
+    #[inline(always)]
+    fn is_same(
+        own: u128,
+        own_chunks: &[impl std::ops::Deref<Target = [u8]>],
+        other: u128,
+        other_buffers: &[Buffer],
+    ) -> bool {
         if own as u64 != other as u64 {
             return false; // length or prefix
         }
@@ -331,13 +413,13 @@ impl BytesTable {
     /// A long string, a new one, or one whose first slot another string holds.
     #[inline(never)]
     pub(super) fn search(&mut self, key: u128, hash: u64, buffers: &[Buffer]) -> Result<GroupId> {
-        let (views, chunks) = (&self.views, self.arena.chunks());
+        let (views, chunks) = (&self.views, self.strings.chunks());
         let same = |group: GroupId| Self::is_same(views[group.0 as usize], chunks, key, buffers);
         if let Some(group) = self.slots.find_or_insert(hash, same) {
             return Ok(group);
         }
         self.views.push(if is_long(key) {
-            self.arena.keep(long_bytes(key, buffers))?
+            self.strings.keep(key, buffers)?
         } else {
             key
         });
@@ -351,7 +433,7 @@ impl BytesTable {
 
     /// Bytes held.
     pub(super) fn held_bytes(&self) -> usize {
-        self.slots.bytes() + self.views.capacity() * 16 + self.arena.bytes
+        self.slots.bytes() + self.views.capacity() * 16 + self.strings.bytes()
     }
 
     /// The strings of these groups as a column of `data_type`; the table keeps its own.
@@ -361,14 +443,14 @@ impl BytesTable {
             .iter()
             .map(|group| group.map_or(0, |group| self.views[group as usize]))
             .collect();
-        let chunks = self.arena.chunks().iter();
-        let buffers: Vec<Buffer> = chunks.map(|chunk| Buffer::from(chunk.as_slice())).collect();
+        let chunks = self.strings.chunks().iter();
+        let buffers: Vec<Buffer> = chunks.map(|chunk| Buffer::from(&**chunk)).collect();
         let nulls = (nulls.null_count() > 0).then_some(nulls);
         column(&views, &buffers, nulls, data_type)
     }
 }
 
-impl KeyTable for BytesTable {
+impl<S: LongStrings> KeyTable for BytesTable<S> {
     fn assign(
         &mut self,
         keys: KeyRows<'_>,
@@ -379,6 +461,7 @@ impl KeyTable for BytesTable {
             unreachable!("byte-string keys")
         };
         assert_eq!(rows.len(), hashes.len(), "one hash per key");
+        self.strings.begin(buffers);
         let far = self.slots.is_far();
         for (row, group) in room(groups, rows.len()).iter_mut().enumerate() {
             if far {
@@ -411,7 +494,7 @@ impl KeyTable for BytesTable {
     }
 
     fn used_bytes(&self) -> usize {
-        self.slots.used_bytes() + self.views.len() * 16 + self.arena.bytes
+        self.slots.used_bytes() + self.views.len() * 16 + self.strings.bytes()
     }
 
     fn collisions(&self) -> u64 {
@@ -421,7 +504,7 @@ impl KeyTable for BytesTable {
     fn drain(&mut self) -> DistinctKeys {
         let capacity = self.views.capacity();
         let views = std::mem::replace(&mut self.views, Vec::with_capacity(capacity));
-        let buffers = std::mem::take(&mut self.arena).into_buffers();
+        let buffers = std::mem::take(&mut self.strings).into_buffers();
         DistinctKeys {
             keys: EncodedKeys::Bytes(ByteKeys { views, buffers }),
             hashes: self.slots.drain(),

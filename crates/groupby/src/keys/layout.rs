@@ -13,8 +13,8 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, FieldRef};
 use grouse_kernels::hash;
 
-use super::bytes::{self, BytesTable};
-use super::packed::{PackedLayout, fixed_width};
+use super::bytes::{self, Arena, BytesTable, Shared};
+use super::packed::PackedLayout;
 use super::row::RowLayout;
 use super::runs;
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
@@ -99,7 +99,16 @@ impl KeyLayout {
         match &self.encoding {
             Encoding::None => Box::new(OneGroup::default()),
             Encoding::Packed(layout) => layout.table(),
-            Encoding::Bytes | Encoding::Row(_) => Box::new(BytesTable::default()),
+            Encoding::Bytes | Encoding::Row(_) => Box::new(BytesTable::<Arena>::default()),
+        }
+    }
+
+    /// An empty table for keys of blocks, which outlive it.
+    pub fn merge_table(&self) -> Box<dyn KeyTable> {
+        match &self.encoding {
+            // Decoding copies what is asked for; columns of one string would hold whole blocks.
+            Encoding::Row(_) => Box::new(BytesTable::<Shared>::default()),
+            Encoding::None | Encoding::Packed(_) | Encoding::Bytes => self.table(),
         }
     }
 
@@ -181,18 +190,26 @@ impl KeyLayout {
         }
     }
 
-    /// The key columns of the groups in `range`.
-    pub fn decode(&self, keys: &DistinctKeys, range: Range<usize>) -> Result<Vec<ArrayRef>> {
+    /// The key columns that `wanted` names, of the groups in `range`.
+    pub fn decode(
+        &self,
+        keys: &DistinctKeys,
+        range: Range<usize>,
+        wanted: &[usize],
+    ) -> Result<Vec<ArrayRef>> {
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
         let hashes = &keys.hashes[range.clone()];
         match &self.encoding {
             Encoding::None => Ok(Vec::new()),
-            Encoding::Packed(layout) => layout.decode(keys.keys.rows(range), hashes),
+            Encoding::Packed(layout) => layout.decode(keys.keys.rows(range), hashes, wanted),
             Encoding::Bytes => Ok(vec![bytes::decode(
                 keys.keys.rows(range),
                 hashes,
                 &self.types[0],
             )?]),
-            Encoding::Row(layout) => layout.decode(keys.keys.rows(range)),
+            Encoding::Row(layout) => layout.decode(keys.keys.rows(range), wanted),
         }
     }
 
@@ -313,11 +330,6 @@ impl KeyTable for OneGroup {
             hashes: vec![0; groups],
         }
     }
-}
-
-/// True if a column of this type has a place in a packed key.
-pub(super) fn is_fixed(data_type: &DataType) -> bool {
-    fixed_width(data_type).is_some()
 }
 
 /// An array reference, for the decoders.

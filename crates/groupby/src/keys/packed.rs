@@ -213,14 +213,19 @@ impl PackedLayout {
         keys.len()
     }
 
-    /// The key columns of these keys.
-    pub fn decode(&self, keys: KeyRows<'_>, hashes: &[u64]) -> Result<Vec<ArrayRef>> {
+    /// Of the key columns of these keys those that `wanted` names.
+    pub fn decode(
+        &self,
+        keys: KeyRows<'_>,
+        hashes: &[u64],
+        wanted: &[usize],
+    ) -> Result<Vec<ArrayRef>> {
         match keys {
-            KeyRows::Packed1(keys) => self.unpack(keys, &[], hashes),
-            KeyRows::Packed2(keys) => self.unpack(keys, &[], hashes),
-            KeyRows::Packed4(keys, buffers) => self.unpack(keys, buffers, hashes),
-            KeyRows::Packed8(keys, buffers) => self.unpack(keys, buffers, hashes),
-            KeyRows::Packed12(keys, buffers) => self.unpack(keys, buffers, hashes),
+            KeyRows::Packed1(keys) => self.unpack(keys, &[], hashes, wanted),
+            KeyRows::Packed2(keys) => self.unpack(keys, &[], hashes, wanted),
+            KeyRows::Packed4(keys, buffers) => self.unpack(keys, buffers, hashes, wanted),
+            KeyRows::Packed8(keys, buffers) => self.unpack(keys, buffers, hashes, wanted),
+            KeyRows::Packed12(keys, buffers) => self.unpack(keys, buffers, hashes, wanted),
             KeyRows::None(_) | KeyRows::Bytes(..) => {
                 unreachable!("a packed layout has packed keys")
             }
@@ -232,10 +237,12 @@ impl PackedLayout {
         keys: &[[u64; N]],
         buffers: &[Buffer],
         hashes: &[u64],
+        wanted: &[usize],
     ) -> Result<Vec<ArrayRef>> {
-        self.places
+        wanted
             .iter()
-            .map(|place| {
+            .map(|&column| {
+                let place = &self.places[column];
                 let nulls = match place.null_bit {
                     Some(bit) => {
                         let valid = |key: &[u64; N]| key[self.null_word] >> bit & 1 == 0;

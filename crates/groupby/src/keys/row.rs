@@ -1,404 +1,524 @@
-//! Keys of any types as one byte string per row.
+//! Keys of any types as one byte string per row, without the bytes that a value does not need.
 //!
 //! ```text
-//! null bits | fixed-width columns | length of each variable column (u32) | their bytes
+//! numbers of up to 8 bytes | numbers of 16 bytes | byte strings | sizes (4 bits a column)
 //! ```
 //!
 //! In: key columns. Out: views into one buffer per batch.
-//! Invariant: equal keys have equal bytes; a NULL's fixed bytes are zero, its length 0.
+//! Invariant: equal keys have equal bytes; a number is as short as its value, a NULL has no bytes.
 //! Columns that are neither of fixed width nor byte strings (nested types, 256-bit decimals) go
-//! through Arrow's row format, NULLs too, and are one variable column each.
+//! through Arrow's row format, NULLs too, and are one byte string each.
 //! Not here: tables, keys that can be packed (`packed`), one string (`bytes`).
 
-use std::sync::Arc;
+mod decode;
+mod nested;
+mod numbers;
 
-use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BinaryArray, BooleanArray};
-use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayData, ArrayRef};
+use arrow::buffer::{Buffer, NullBuffer};
 use arrow::datatypes::{DataType, FieldRef};
-use arrow::row::{RowConverter, Rows, SortField};
+use arrow::row::{RowConverter, SortField};
 
-use super::bytes::{self, column, view, with_bytes};
-use super::layout::is_fixed;
-use super::packed::{canonical_f16, canonical_f32, canonical_f64, fixed_width};
-use super::{ByteKeys, KeyRows};
+use super::ByteKeys;
+use super::bytes::{self, is_long, long_bytes, view};
+use super::packed::fixed_width;
 use crate::error::{Error, Result};
+
+pub use nested::{canonical_floats, has_floats};
+
+/// Rows encoded at a time: their numbers stay in the core's own cache.
+const TILE_ROWS: usize = 1024;
+/// The size of a NULL.
+const NULL: u64 = 15;
+/// Sizes of byte strings: up to this, they are lengths.
+const SHORT_MAX: u64 = 12;
+/// The size of a byte string whose length is a byte in front of it.
+const LENGTH_1: u64 = 13;
+/// The size of a byte string whose length is four bytes in front of it.
+const LENGTH_4: u64 = 14;
+/// The size of a number of more than 8 bytes, which takes 16.
+const WHOLE: u64 = 9;
+/// Bits of one size.
+const SIZE_BITS: u32 = 4;
+/// Bytes of the longest length in front of a byte string.
+const LENGTH_BYTES_MAX: usize = 4;
+/// Numbers and short strings are written whole; what follows them in the row overwrites the rest.
+const SLACK_BYTES: usize = 16;
 
 /// How the columns of a row lie in its bytes.
 #[derive(Debug)]
 pub struct RowLayout {
-    columns: Vec<Place>,
-    /// Null bits and fixed-width columns.
-    fixed_bytes: usize,
-    variable: usize,
+    /// In the order of the row.
+    places: Vec<Place>,
+    /// Of the places, the first are numbers of up to 8 bytes.
+    numbers: usize,
+    /// The next are numbers of 16 bytes.
+    wides: usize,
 }
 
 #[derive(Debug)]
 struct Place {
+    /// Which key column this is.
+    column: usize,
     data_type: DataType,
     form: Form,
 }
 
 #[derive(Debug)]
 enum Form {
-    /// At this offset of the row, this many bytes.
-    Fixed { offset: usize, bytes: usize },
-    /// The n-th variable column.
-    Bytes { at: usize },
-    /// The n-th variable column, encoded by Arrow.
-    Other { at: usize, converter: RowConverter },
+    /// A number of up to 8 bytes.
+    Number,
+    /// A number of 16 bytes.
+    Wide,
+    /// A byte string.
+    Bytes,
+    /// A byte string in Arrow's row format.
+    Nested(RowConverter),
 }
 
 impl RowLayout {
     /// Fails for types that Arrow's row format does not know.
     pub fn new(fields: &[FieldRef]) -> Result<Self> {
-        let mut fixed_bytes = fields.len().div_ceil(8); // the null bits
-        let mut variable = 0;
-        let mut columns = Vec::with_capacity(fields.len());
-        for field in fields {
+        let place = |(column, field): (usize, &FieldRef)| {
             let data_type = field.data_type().clone();
-            let form = if is_fixed(&data_type) {
-                let bytes = fixed_width(&data_type).expect("a fixed-width type");
-                fixed_bytes += bytes;
-                Form::Fixed {
-                    offset: fixed_bytes - bytes,
-                    bytes,
-                }
-            } else {
-                variable += 1;
-                if bytes::is_bytes(&data_type) {
-                    Form::Bytes { at: variable - 1 }
-                } else {
-                    let converter = RowConverter::new(vec![SortField::new(data_type.clone())])?;
-                    Form::Other {
-                        at: variable - 1,
-                        converter,
-                    }
-                }
+            let form = match fixed_width(&data_type) {
+                Some(16) => Form::Wide,
+                Some(_) => Form::Number,
+                None if bytes::is_bytes(&data_type) => Form::Bytes,
+                None => Form::Nested(RowConverter::new(vec![SortField::new(data_type.clone())])?),
             };
-            columns.push(Place { data_type, form });
-        }
+            Ok(Place {
+                column,
+                data_type,
+                form,
+            })
+        };
+        let mut places: Vec<Place> = fields
+            .iter()
+            .enumerate()
+            .map(place)
+            .collect::<Result<_>>()?;
+        places.sort_by_key(|place| match place.form {
+            Form::Number => 0,
+            Form::Wide => 1,
+            Form::Bytes | Form::Nested(_) => 2,
+        });
+        let count = |is: fn(&Form) -> bool| places.iter().filter(|place| is(&place.form)).count();
         Ok(Self {
-            columns,
-            fixed_bytes,
-            variable,
+            numbers: count(|form| matches!(form, Form::Number)),
+            wides: count(|form| matches!(form, Form::Wide)),
+            places,
         })
+    }
+
+    /// Bytes of the sizes of a row.
+    fn sizes_bytes(&self) -> usize {
+        self.places.len().div_ceil(2)
     }
 
     /// Encodes the columns of `rows` rows into one buffer.
     pub fn encode(&self, columns: &[ArrayRef], rows: usize) -> Result<ByteKeys> {
-        let sources = self.sources(columns)?;
-        let head = self.fixed_bytes + 4 * self.variable;
-        let offsets = row_offsets(&sources, head, rows)?;
-        let mut buffer = vec![0u8; offsets[rows]];
-        let mut cursors: Vec<usize> = offsets[..rows].iter().map(|offset| offset + head).collect();
-        for (index, (place, column)) in self.columns.iter().zip(columns).enumerate() {
-            let nulls = column
-                .logical_nulls()
-                .filter(|nulls| nulls.null_count() > 0);
-            if let Some(nulls) = &nulls {
-                for (row, offset) in offsets[..rows].iter().enumerate() {
-                    buffer[offset + index / 8] |= u8::from(nulls.is_null(row)) << (index % 8);
-                }
-            }
-            match &place.form {
-                Form::Fixed { offset, bytes } => {
-                    write_fixed(
-                        column,
-                        nulls.as_ref(),
-                        *bytes,
-                        &offsets[..rows],
-                        *offset,
-                        &mut buffer,
-                    );
-                }
-                Form::Bytes { at } | Form::Other { at, .. } => {
-                    let source = &sources[*at];
-                    write_variable(
-                        source,
-                        self.fixed_bytes + 4 * at,
-                        &offsets[..rows],
-                        &mut cursors,
-                        &mut buffer,
-                    );
-                }
+        let inputs = self
+            .places
+            .iter()
+            .map(|place| Input::new(place, &columns[place.column]))
+            .collect::<Result<Vec<_>>>()?;
+        let has_nulls = inputs.iter().any(|input| input.nulls.is_some());
+        let mut tile = Tile::new(self);
+        let mut out = Written {
+            buffer: Vec::new(),
+            end: 0,
+            keys: Vec::with_capacity(rows),
+        };
+        for start in (0..rows).step_by(TILE_ROWS) {
+            let range = start..(start + TILE_ROWS).min(rows);
+            out.make_room(tile.bytes_max(&inputs, range.clone()), rows)?;
+            tile.load(&inputs, range.clone());
+            match has_nulls {
+                true => tile.write::<true>(&inputs, range, &mut out),
+                false => tile.write::<false>(&inputs, range, &mut out),
             }
         }
-        let views = offsets
-            .windows(2)
-            .map(|pair| view(&buffer[pair[0]..pair[1]], 0, pair[0] as u32))
-            .collect();
+        out.buffer.truncate(out.end);
         Ok(ByteKeys {
-            views,
-            buffers: vec![Buffer::from_vec(buffer)],
+            views: out.keys,
+            buffers: vec![Buffer::from_vec(out.buffer)],
+        })
+    }
+}
+
+/// Rows that are encoded.
+struct Written {
+    /// Their bytes, and room.
+    buffer: Vec<u8>,
+    /// Where the room begins.
+    end: usize,
+    /// Their views.
+    keys: Vec<u128>,
+}
+
+impl Written {
+    /// Makes room for a tile of at most `bytes_max`, one of those that hold `rows` rows in all.
+    fn make_room(&mut self, bytes_max: usize, rows: usize) -> Result<()> {
+        if u32::try_from(self.end + bytes_max).is_err() {
+            return Err(Error::TooLarge(format!(
+                "the keys of one batch take more than {} bytes; they end at 4 GiB",
+                self.end
+            )));
+        }
+        if self.keys.len() == TILE_ROWS {
+            // The other tiles take about as much as the first.
+            let rest = self.end * (rows - TILE_ROWS) / TILE_ROWS;
+            self.buffer.reserve_exact(rest + rest / 16 + bytes_max);
+        }
+        let end = self.buffer.len().max(self.end + bytes_max);
+        self.buffer.resize(end, 0);
+        Ok(())
+    }
+}
+
+/// A key column, ready to be read row by row.
+struct Input {
+    source: Source,
+    nulls: Option<NullBuffer>,
+}
+
+enum Source {
+    Number(ArrayData),
+    Wide(ArrayData),
+    Bytes(ByteKeys),
+}
+
+impl Input {
+    fn new(place: &Place, column: &ArrayRef) -> Result<Self> {
+        let nulls = column
+            .logical_nulls()
+            .filter(|nulls| nulls.null_count() > 0);
+        Ok(match &place.form {
+            Form::Number => Self {
+                source: Source::Number(column.to_data()),
+                nulls,
+            },
+            Form::Wide => Self {
+                source: Source::Wide(column.to_data()),
+                nulls,
+            },
+            Form::Bytes => Self {
+                source: Source::Bytes(bytes::encode(column)?),
+                nulls,
+            },
+            // Arrow's row format holds NULL itself.
+            Form::Nested(converter) => Self {
+                source: Source::Bytes(nested::encode(converter, column)?),
+                nulls: None,
+            },
         })
     }
 
-    /// The variable columns as views.
-    fn sources(&self, columns: &[ArrayRef]) -> Result<Vec<ByteKeys>> {
-        let mut sources = Vec::with_capacity(self.variable);
-        for (place, column) in self.columns.iter().zip(columns) {
-            sources.push(match &place.form {
-                Form::Fixed { .. } => continue,
-                Form::Bytes { .. } => empty_where_null(bytes::encode(column)?, column),
-                Form::Other { converter, .. } => encode_other(converter, column)?,
-            });
-        }
-        Ok(sources)
+    #[inline(always)]
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
+}
 
-    /// The key columns of these rows.
-    pub fn decode(&self, keys: KeyRows<'_>) -> Result<Vec<ArrayRef>> {
-        let KeyRows::Bytes(rows, buffers) = keys else {
-            unreachable!("byte-string keys")
-        };
-        (0..self.columns.len())
-            .map(|index| self.decode_column(index, rows, buffers))
-            .collect()
-    }
+/// The numbers of some rows, column by column.
+struct Tile {
+    /// Numbers of up to 8 bytes.
+    numbers: Vec<[u64; TILE_ROWS]>,
+    /// Numbers of 16 bytes.
+    wides: Vec<[u128; TILE_ROWS]>,
+    sizes_bytes: usize,
+}
 
-    fn decode_column(&self, index: usize, rows: &[u128], buffers: &[Buffer]) -> Result<ArrayRef> {
-        let place = &self.columns[index];
-        let is_null = |bytes: &[u8]| bytes[index / 8] >> (index % 8) & 1 == 1;
-        let nulls = NullBuffer::from_iter(
-            rows.iter()
-                .map(|&row| with_bytes(row, buffers, |b| !is_null(b))),
-        );
-        let nulls = (nulls.null_count() > 0).then_some(nulls);
-        match &place.form {
-            Form::Fixed { offset, bytes } => {
-                read_fixed(rows, buffers, *offset, *bytes, nulls, &place.data_type)
-            }
-            Form::Bytes { at } => {
-                let (views, extra) = self.variable_views(*at, rows, buffers)?;
-                column(&views, &extra, nulls, &place.data_type)
-            }
-            Form::Other { at, converter } => {
-                let (views, extra) = self.variable_views(*at, rows, buffers)?;
-                decode_other(converter, &views, &extra)
-            }
+impl Tile {
+    fn new(layout: &RowLayout) -> Self {
+        Self {
+            numbers: vec![[0; TILE_ROWS]; layout.numbers],
+            wides: vec![[0; TILE_ROWS]; layout.wides],
+            sizes_bytes: layout.sizes_bytes(),
         }
     }
 
-    /// Views of the `at`-th variable column: long values stay where the row's bytes are.
-    fn variable_views(
-        &self,
-        at: usize,
-        rows: &[u128],
-        buffers: &[Buffer],
-    ) -> Result<(Vec<u128>, Vec<Buffer>)> {
-        let views = rows.iter().map(|&row| {
-            with_bytes(row, buffers, |bytes| {
-                let length = |n: usize| {
-                    let from = self.fixed_bytes + 4 * n;
-                    u32::from_le_bytes(bytes[from..from + 4].try_into().expect("four bytes"))
-                        as usize
-                };
-                let from =
-                    self.fixed_bytes + 4 * self.variable + (0..at).map(length).sum::<usize>();
-                // A value inside an inline row is shorter than a view, so it never needs these.
-                let (buffer, offset) = ((row >> 64) as u32, (row >> 96) as u32);
-                view(
-                    &bytes[from..from + length(at)],
-                    buffer,
-                    offset.wrapping_add(from as u32),
-                )
+    /// What the rows in `range` take at most, with what is written beyond their end.
+    fn bytes_max(&self, inputs: &[Input], range: Range<usize>) -> usize {
+        let fixed = self.sizes_bytes + 8 * self.numbers.len() + 16 * self.wides.len();
+        let strings: usize = inputs
+            .iter()
+            .map(|input| match &input.source {
+                Source::Bytes(keys) => keys.views[range.clone()]
+                    .iter()
+                    .map(|&view| LENGTH_BYTES_MAX + view as u32 as usize)
+                    .sum(),
+                Source::Number(_) | Source::Wide(_) => 0,
             })
-        });
-        Ok((views.collect(), buffers.to_vec()))
+            .sum();
+        fixed * range.len() + strings + SLACK_BYTES
     }
-}
 
-/// Whatever lies under a NULL must not tell two NULLs apart.
-fn empty_where_null(mut keys: ByteKeys, column: &ArrayRef) -> ByteKeys {
-    if let Some(nulls) = column.logical_nulls() {
-        for (view, valid) in keys.views.iter_mut().zip(nulls.inner().iter()) {
-            if !valid {
-                *view = 0;
-            }
-        }
-    }
-    keys
-}
-
-/// Where each row begins; one more entry for the end.
-fn row_offsets(sources: &[ByteKeys], head: usize, rows: usize) -> Result<Vec<usize>> {
-    let mut lengths = vec![head; rows];
-    for source in sources {
-        for (length, view) in lengths.iter_mut().zip(&source.views) {
-            *length += *view as u32 as usize;
-        }
-    }
-    let mut offsets = Vec::with_capacity(rows + 1);
-    let mut next = 0usize;
-    offsets.push(0);
-    for length in lengths {
-        next += length;
-        offsets.push(next);
-    }
-    if u32::try_from(next).is_err() {
-        return Err(Error::TooLarge(format!(
-            "the keys of one batch take {next} bytes; they end at 4 GiB"
-        )));
-    }
-    Ok(offsets)
-}
-
-fn write_variable(
-    source: &ByteKeys,
-    length_at: usize,
-    offsets: &[usize],
-    cursors: &mut [usize],
-    buffer: &mut [u8],
-) {
-    for ((&view, offset), cursor) in source.views.iter().zip(offsets).zip(cursors) {
-        let length = view as u32;
-        let at = offset + length_at;
-        buffer[at..at + 4].copy_from_slice(&length.to_le_bytes());
-        with_bytes(view, &source.buffers, |bytes| {
-            buffer[*cursor..*cursor + bytes.len()].copy_from_slice(bytes)
-        });
-        *cursor += length as usize;
-    }
-}
-
-/// Writes a fixed-width column at `at` of every row; NULLs stay zero.
-fn write_fixed(
-    column: &ArrayRef,
-    nulls: Option<&NullBuffer>,
-    bytes: usize,
-    offsets: &[usize],
-    at: usize,
-    buffer: &mut [u8],
-) {
-    let data = column.to_data();
-    macro_rules! write {
-        ($native:ty, $canonical:expr) => {{
-            let values =
-                &data.buffers()[0].typed_data::<$native>()[data.offset()..][..offsets.len()];
-            for (row, (&value, offset)) in values.iter().zip(offsets).enumerate() {
-                if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
-                    let from = offset + at;
-                    buffer[from..from + bytes].copy_from_slice(&$canonical(value).to_le_bytes());
+    /// Reads the numbers of the rows in `range`; those under NULLs do not count.
+    fn load(&mut self, inputs: &[Input], range: Range<usize>) {
+        let (mut numbers, mut wides) = (self.numbers.iter_mut(), self.wides.iter_mut());
+        for input in inputs {
+            match &input.source {
+                Source::Number(data) => {
+                    let out = numbers.next().expect("a place for each");
+                    numbers::load(data, range.start, &mut out[..range.len()]);
                 }
-            }
-        }};
-    }
-    match (column.data_type(), bytes) {
-        (DataType::Boolean, _) => {
-            let values: &BooleanArray = column.as_boolean();
-            for (row, offset) in offsets.iter().enumerate() {
-                let valid = nulls.is_none_or(|nulls| nulls.is_valid(row));
-                buffer[offset + at] = u8::from(valid && values.value(row));
+                Source::Wide(data) => {
+                    let out = wides.next().expect("a place for each");
+                    numbers::load_wide(data, range.start, &mut out[..range.len()]);
+                }
+                Source::Bytes(_) => {}
             }
         }
-        (DataType::Float16, _) => write!(u16, canonical_f16),
-        (DataType::Float32, _) => write!(f32, canonical_f32),
-        (DataType::Float64, _) => write!(f64, canonical_f64),
-        (_, 1) => write!(u8, |v: u8| v),
-        (_, 2) => write!(u16, |v: u16| v),
-        (_, 4) => write!(u32, |v: u32| v),
-        (_, 8) => write!(u64, |v: u64| v),
-        _ => write!(i128, |v: i128| v),
+    }
+
+    /// Writes the bytes of the rows in `range`, and their views. Without `NULLS` there are none.
+    fn write<const NULLS: bool>(&self, inputs: &[Input], range: Range<usize>, out: &mut Written) {
+        let (numbers, others) = inputs.split_at(self.numbers.len());
+        let (wides, strings) = others.split_at(self.wides.len());
+        let (mut at, buffer) = (out.end, out.buffer.as_mut_slice());
+        for row in 0..range.len() {
+            let (from, source_row) = (at, range.start + row);
+            let mut sizes = Sizes::default();
+            for (input, column) in numbers.iter().zip(&self.numbers) {
+                if NULLS && input.is_null(source_row) {
+                    sizes.push(NULL);
+                    continue;
+                }
+                let bytes = numbers::bytes(column[row]);
+                put(buffer, at, column[row].to_le_bytes());
+                sizes.push(bytes);
+                at += bytes as usize;
+            }
+            for (input, column) in wides.iter().zip(&self.wides) {
+                if NULLS && input.is_null(source_row) {
+                    sizes.push(NULL);
+                    continue;
+                }
+                let size = wide_size(column[row]);
+                put(buffer, at, column[row].to_le_bytes());
+                sizes.push(size);
+                at += number_bytes(size);
+            }
+            for input in strings {
+                let Source::Bytes(keys) = &input.source else {
+                    unreachable!("strings come last")
+                };
+                if NULLS && input.is_null(source_row) {
+                    sizes.push(NULL);
+                    continue;
+                }
+                let size = string_size(keys.views[source_row]);
+                sizes.push(size);
+                at = put_string(buffer, at, size, keys.views[source_row], &keys.buffers);
+            }
+            at = sizes.put(buffer, at);
+            out.keys.push(view(&buffer[from..at], 0, from as u32));
+        }
+        out.end = at;
     }
 }
 
-fn read_fixed(
-    rows: &[u128],
-    buffers: &[Buffer],
-    offset: usize,
-    bytes: usize,
-    nulls: Option<NullBuffer>,
-    data_type: &DataType,
-) -> Result<ArrayRef> {
-    if *data_type == DataType::Boolean {
-        let value = |row: usize| with_bytes(rows[row], buffers, |b| b[offset] != 0);
-        let values = arrow::buffer::BooleanBuffer::collect_bool(rows.len(), value);
-        return Ok(super::layout::array(BooleanArray::new(values, nulls)));
-    }
-    let mut values = vec![0u128; (rows.len() * bytes).div_ceil(16)];
-    let mut out = Vec::with_capacity(rows.len() * bytes);
-    for &row in rows {
-        with_bytes(row, buffers, |b| {
-            out.extend_from_slice(&b[offset..offset + bytes])
-        });
-    }
-    // 16-byte words keep the buffer aligned for every width.
-    for (word, chunk) in values.iter_mut().zip(out.chunks(16)) {
-        let mut padded = [0u8; 16];
-        padded[..chunk.len()].copy_from_slice(chunk);
-        *word = u128::from_le_bytes(padded);
-    }
-    let data = arrow::array::ArrayData::builder(data_type.clone())
-        .len(rows.len())
-        .add_buffer(Buffer::from_vec(values))
-        .nulls(nulls);
-    Ok(arrow::array::make_array(data.build()?))
+/// The sizes of one row, on their way to its end.
+#[derive(Default)]
+struct Sizes {
+    /// Whole words, for rows of many columns.
+    words: Vec<u64>,
+    word: u64,
+    shift: u32,
 }
 
-fn encode_other(converter: &RowConverter, column: &ArrayRef) -> Result<ByteKeys> {
-    let column = match has_floats(column.data_type()) {
-        true => canonical_floats(column)?,
-        false => Arc::clone(column),
+impl Sizes {
+    #[inline(always)]
+    fn push(&mut self, size: u64) {
+        if self.shift == u64::BITS {
+            self.words.push(std::mem::take(&mut self.word));
+            self.shift = 0;
+        }
+        self.word |= size << self.shift;
+        self.shift += SIZE_BITS;
+    }
+
+    /// Writes them at `at`; gives their end.
+    #[inline(always)]
+    fn put(self, buffer: &mut [u8], mut at: usize) -> usize {
+        for word in self.words {
+            put(buffer, at, word.to_le_bytes());
+            at += 8;
+        }
+        put(buffer, at, self.word.to_le_bytes());
+        at + self.shift.div_ceil(8) as usize
+    }
+}
+
+fn wide_size(value: u128) -> u64 {
+    u64::try_from(value).map_or(WHOLE, numbers::bytes)
+}
+
+#[inline(always)]
+fn string_size(view: u128) -> u64 {
+    match u64::from(view as u32) {
+        short if short <= SHORT_MAX => short,
+        long if long <= 0xff => LENGTH_1,
+        _ => LENGTH_4,
+    }
+}
+
+/// Bytes of a number of this size.
+#[inline(always)]
+fn number_bytes(size: u64) -> usize {
+    match size {
+        NULL => 0,
+        WHOLE => 16,
+        bytes => bytes as usize,
+    }
+}
+
+#[inline(always)]
+fn put<const N: usize>(buffer: &mut [u8], at: usize, bytes: [u8; N]) {
+    buffer[at..at + N].copy_from_slice(&bytes);
+}
+
+/// Writes a byte string with the length that its size does not tell; gives its end.
+#[inline(always)]
+fn put_string(buffer: &mut [u8], at: usize, size: u64, view: u128, buffers: &[Buffer]) -> usize {
+    let length = view as u32 as usize;
+    let at = match size {
+        LENGTH_1 => {
+            buffer[at] = length as u8;
+            at + 1
+        }
+        LENGTH_4 => {
+            put(buffer, at, (length as u32).to_le_bytes());
+            at + 4
+        }
+        _ => at,
     };
-    let mut rows: Rows = converter.empty_rows(column.len(), 0);
-    converter.append(&mut rows, std::slice::from_ref(&column))?;
-    let binary = rows.try_into_binary()?;
-    bytes::encode(&(Arc::new(binary) as ArrayRef))
-}
-
-/// Whether values of a type are floats or have floats in them.
-pub fn has_floats(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::ListView(field)
-        | DataType::LargeListView(field)
-        | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _) => has_floats(field.data_type()),
-        DataType::Dictionary(_, values) => has_floats(values),
-        other => other.is_floating(),
+    if is_long(view) {
+        buffer[at..at + length].copy_from_slice(long_bytes(view, buffers));
+    } else {
+        put(buffer, at, (view >> 32).to_le_bytes());
     }
+    at + length
 }
 
-/// The same values, every float in them canonical: Arrow's row format tells NaN from NaN and -0.0 from 0.0.
-pub fn canonical_floats(column: &ArrayRef) -> Result<ArrayRef> {
-    let data = canonical_data(column.to_data())?;
-    Ok(arrow::array::make_array(data))
-}
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
 
-fn canonical_data(data: ArrayData) -> Result<ArrayData> {
-    let children = data.child_data().iter().cloned().map(canonical_data);
-    let children = children.collect::<Result<Vec<_>>>()?;
-    macro_rules! map {
-        ($native:ty, $canonical:expr) => {{
-            let values = data.buffers()[0].typed_data::<$native>();
-            vec![values.iter().map(|&value| $canonical(value)).collect()]
-        }};
-    }
-    let buffers = match data.data_type() {
-        DataType::Float16 => map!(u16, canonical_f16),
-        DataType::Float32 => map!(f32, canonical_f32),
-        DataType::Float64 => map!(f64, canonical_f64),
-        _ => data.buffers().to_vec(),
+    use arrow::array::{
+        ArrayRef, BinaryArray, BooleanArray, Decimal128Array, Float32Array, Float64Array,
+        Int8Array, Int32Array, Int64Array, StringArray, StringViewArray, UInt64Array,
     };
-    let builder = data.into_builder().buffers(buffers).child_data(children);
-    Ok(builder.build()?)
-}
+    use arrow::datatypes::{Field, FieldRef};
 
-/// Arrow's row format holds NULL itself, so the row's null bit is not needed here.
-fn decode_other(converter: &RowConverter, views: &[u128], buffers: &[Buffer]) -> Result<ArrayRef> {
-    let mut values: Vec<u8> = Vec::new();
-    let mut lengths = Vec::with_capacity(views.len());
-    for &view in views {
-        with_bytes(view, buffers, |bytes| values.extend_from_slice(bytes));
-        lengths.push(view as u32 as usize);
+    use super::TILE_ROWS;
+    use crate::keys::{DistinctKeys, KeyLayout};
+    use crate::spec::TableKind;
+
+    /// More columns than sizes in a word; every size that a value can have.
+    fn columns() -> Vec<ArrayRef> {
+        let lengths = [0, 1, 11, 12, 13, 254, 255, 256, 257, 70_000];
+        let texts = || lengths.map(|length| Some("x".repeat(length)));
+        let numbers = [
+            0,
+            1,
+            -1,
+            127,
+            -128,
+            255,
+            1 << 31,
+            1 << 62,
+            i64::MAX,
+            i64::MIN,
+        ];
+        let edges = numbers.map(Some);
+        let wide = numbers.map(|n| Some(i128::from(n) << 60)).into_iter();
+        let three = || -> [ArrayRef; 3] {
+            [
+                Arc::new(Int64Array::from_iter(edges)),
+                Arc::new(UInt64Array::from_iter(edges.map(|n| n.map(|n| n as u64)))),
+                Arc::new(Int32Array::from_iter(edges.map(|n| n.map(|n| n as i32)))),
+            ]
+        };
+        let mut columns: Vec<ArrayRef> = vec![
+            Arc::new(StringViewArray::from_iter(texts())),
+            Arc::new(StringArray::from_iter(texts())),
+            Arc::new(BinaryArray::from_iter(texts())),
+            Arc::new(Int8Array::from_iter(edges.map(|n| n.map(|n| n as i8)))),
+            Arc::new(Decimal128Array::from_iter(wide)),
+            Arc::new(Decimal128Array::from_iter(edges.map(|n| n.map(i128::from)))),
+            Arc::new(Float64Array::from_iter(
+                edges.map(|n| n.map(|n| n as f64 / 3.0)),
+            )),
+            Arc::new(Float32Array::from_iter(edges.map(|n| n.map(|n| n as f32)))),
+            Arc::new(BooleanArray::from_iter(edges.map(|n| n.map(|n| n > 0)))),
+        ];
+        (0..3).for_each(|_| columns.extend(three()));
+        columns
     }
-    let rows = BinaryArray::new(
-        OffsetBuffer::from_lengths(lengths),
-        Buffer::from_vec(values),
-        None,
-    );
-    let rows = converter.from_binary(rows);
-    Ok(converter.convert_rows(&rows)?.remove(0))
+
+    fn layout(columns: &[ArrayRef]) -> KeyLayout {
+        let field = |column: &ArrayRef| -> FieldRef {
+            Arc::new(Field::new("k", column.data_type().clone(), true))
+        };
+        let fields: Vec<FieldRef> = columns.iter().map(field).collect();
+        KeyLayout::new(&fields, TableKind::Row).expect("types that rows know")
+    }
+
+    fn decoded(layout: &KeyLayout, columns: &[ArrayRef], wanted: &[usize]) -> Vec<ArrayRef> {
+        let (rows, mut hashes) = (columns[0].len(), Vec::new());
+        let keys = layout.encode(columns, rows, &mut hashes).expect("encoded");
+        let keys = DistinctKeys { keys, hashes };
+        layout.decode(&keys, 0..rows, wanted).expect("decoded")
+    }
+
+    #[test]
+    fn values_of_every_size_come_back() {
+        let columns = columns();
+        let all: Vec<usize> = (0..columns.len()).collect();
+        assert!(columns.len() > 16, "sizes of one word would do");
+        assert_eq!(decoded(&layout(&columns), &columns, &all), columns);
+    }
+
+    #[test]
+    fn nulls_come_back_and_what_lies_under_them_does_not_count() {
+        let columns: Vec<ArrayRef> = columns()
+            .iter()
+            .map(|column| {
+                let every_other = BooleanArray::from_iter((0..10).map(|row| Some(row % 2 == 0)));
+                arrow::compute::nullif(column, &every_other).expect("half of them")
+            })
+            .collect();
+        let layout = layout(&columns);
+        let all: Vec<usize> = (0..columns.len()).collect();
+        assert_eq!(decoded(&layout, &columns, &all), columns);
+        let nothing: Vec<ArrayRef> = columns.iter().map(|c| c.slice(0, 3)).collect();
+        let mut hashes = Vec::new();
+        layout.encode(&nothing, 3, &mut hashes).expect("encoded");
+        assert!(hashes[0] == hashes[2] && hashes[0] != hashes[1]);
+    }
+
+    #[test]
+    fn columns_come_in_the_order_in_which_they_are_asked_for() {
+        let columns = columns();
+        let wanted = [16, 0, 7];
+        let expected = wanted.map(|column| columns[column].clone());
+        assert_eq!(decoded(&layout(&columns), &columns, &wanted), expected);
+        assert!(decoded(&layout(&columns), &columns, &[]).is_empty());
+    }
+
+    #[test]
+    fn rows_beyond_one_tile_follow_each_other() {
+        let rows = 2 * TILE_ROWS as i64 + 7;
+        let text = |row: i64| "y".repeat((row * row % 400) as usize);
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(Int64Array::from_iter_values((0..rows).map(|row| row * row))),
+            Arc::new(StringViewArray::from_iter_values((0..rows).map(text))),
+        ];
+        assert_eq!(decoded(&layout(&columns), &columns, &[0, 1]), columns);
+    }
 }
