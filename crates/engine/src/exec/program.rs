@@ -46,15 +46,14 @@ struct Key {
     expression: usize,
     /// The type as the algorithm groups by it.
     data_type: DataType,
-    /// True if codes may stay codes: the first table takes them.
-    coded: bool,
 }
 
 impl Key {
-    fn of(&self, values: &[ArrayRef]) -> Result<ArrayRef> {
+    /// The key's column; codes stay codes where the first table takes them.
+    fn of(&self, values: &[ArrayRef], takes_codes: bool) -> Result<ArrayRef> {
         let column = &values[self.expression];
         let is_coded = matches!(column.data_type(), DataType::Dictionary(_, of) if is_bytes(of));
-        if self.coded && is_coded {
+        if takes_codes && is_coded {
             return Ok(Arc::clone(column));
         }
         as_type(column, &self.data_type)
@@ -92,14 +91,13 @@ impl Program {
             Grouping::Keyed
         };
         let mut expressions = Expressions::default();
-        let mut keys: Vec<Key> = group_by
+        let keys: Vec<Key> = group_by
             .expr()
             .iter()
             .zip(schema.fields())
             .map(|((expression, _), field)| Key {
                 expression: expressions.place(expression),
                 data_type: plain(field.data_type()),
-                coded: false,
             })
             .collect();
         let mut arguments = Vec::with_capacity(aggregates.len());
@@ -134,9 +132,6 @@ impl Program {
         if let Some(emitted) = &columns.emitted {
             spec = spec.emitting(emitted.clone());
         }
-        for key in &mut keys {
-            key.coded = spec.keys.direct();
-        }
         Ok(Program {
             spec: Arc::new(spec),
             columns: columns.clone(),
@@ -162,10 +157,11 @@ impl Program {
             .iter()
             .map(|expression| expression.evaluate(batch)?.into_array(rows))
             .collect::<Result<Vec<_>>>()?;
+        let takes_codes = self.spec.keys.direct();
         let keys = self
             .keys
             .iter()
-            .map(|key| key.of(&values))
+            .map(|key| key.of(&values, takes_codes))
             .collect::<Result<Vec<_>>>()?;
         let arguments = self
             .arguments

@@ -109,6 +109,11 @@ impl CodesRule {
         let Some(input) = self.coded(node.children()[0], below)? else {
             return Ok(None);
         };
+        if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
+            // With another input it would keep its schema.
+            let fresh = ProjectionExec::try_new(projection.expr().to_vec(), input)?;
+            return Ok(Some(Arc::new(fresh)));
+        }
         replace_children_if_necessary(Arc::clone(node), vec![input]).map(Some)
     }
 

@@ -96,6 +96,10 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
             "low, long, count(*) FROM {} GROUP BY GROUPING SETS ((low), (low, long), ())",
             Some("low, long"),
         ),
+        (
+            "low, m, count(*) FROM (SELECT low, n + 1 AS m FROM {} WHERE n > 0) GROUP BY low, m",
+            Some("low"),
+        ),
         // Read by something else: the SQL type has to be there.
         ("low, count(*) FROM {} WHERE low <> 'v3' GROUP BY low", None),
         ("low, max(low) FROM {} GROUP BY low", None),
