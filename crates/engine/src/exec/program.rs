@@ -53,7 +53,7 @@ impl Key {
     fn of(&self, values: &[ArrayRef], takes_codes: bool) -> Result<ArrayRef> {
         let column = &values[self.expression];
         let is_coded = matches!(column.data_type(), DataType::Dictionary(_, of) if is_bytes(of));
-        if takes_codes && is_coded {
+        if takes_codes && is_coded && is_bytes(&self.data_type) {
             return Ok(Arc::clone(column));
         }
         as_type(column, &self.data_type)

@@ -149,8 +149,14 @@ impl CodesRule {
                 .into_iter()
                 .filter(|column| *column < schema.fields().len())
                 .filter_map(|column| {
-                    let name = schema.field(column).name();
-                    Some((column, common_code_type(&files, name)?))
+                    let field = schema.field(column);
+                    let values = common_code_type(&files, field.name())?;
+                    // A table may declare a column to be something else than its files do.
+                    let is_kept = match values {
+                        DataType::Utf8 => field.data_type().is_string(),
+                        _ => field.data_type().is_binary(),
+                    };
+                    is_kept.then_some((column, values))
                 })
                 .collect();
         if picked.is_empty() {

@@ -140,6 +140,29 @@ fn more_values_than_the_direct_table_takes_lose_nothing() {
 }
 
 #[test]
+fn a_table_may_declare_another_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("digits.parquet");
+    let digits: StringArray = (0..3000)
+        .map(|row: i32| Some((row % 7).to_string()))
+        .collect();
+    let batch = RecordBatch::try_from_iter([("k", Arc::new(digits) as ArrayRef)]).unwrap();
+    write(&path, &batch, 3000, false);
+    let ours = session();
+    for (name, declared) in [("i", "INT"), ("v", "VARCHAR")] {
+        let path = path.display();
+        let create = format!(
+            "CREATE EXTERNAL TABLE {name}(k {declared}) STORED AS PARQUET LOCATION '{path}'"
+        );
+        rows(&ours, &create);
+    }
+    let count = "SELECT count(*), min(n), max(n) FROM (SELECT k, count(*) AS n FROM {} GROUP BY k)";
+    for table in ["i", "v"] {
+        assert_eq!(rows(&ours, &count.replace("{}", table)), ["7|428|429"]);
+    }
+}
+
+#[test]
 fn bytes_without_annotation_are_text_only_where_they_are_valid() {
     let folder = tempfile::tempdir().unwrap();
     let ours = session();
