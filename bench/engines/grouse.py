@@ -16,8 +16,6 @@ class Grouse:
     def open(self, tables: dict[str, str], threads: int) -> None:
         self.connection = grouse.connect(threads=threads)
         self.connection.sql(f"SET grouse.group_by_operator = '{self.group_by_operator}'").fetchall()
-        # The tables' columns are CamelCase, and the same text goes to all engines.
-        self.connection.sql("SET datafusion.sql_parser.enable_ident_normalization = false").fetchall()
         for name, path in tables.items():
             self.connection.sql(f"CREATE EXTERNAL TABLE {name} STORED AS PARQUET LOCATION '{path}'").fetchall()
 
