@@ -1,6 +1,6 @@
 //! Blame: which file a reader's error is about, and which line of it.
 //!
-//! In: a bad-file error without a path, the plan that met it.
+//! In: a bad-file error without a path or one about moments that do not fit nanoseconds, the plan that met it.
 //! Out: the same error with the file and, for text, the line counted from the file's beginning.
 //! Invariant: the files are read again one by one, only after an error, and for a bounded time.
 //! Not here: errors that name their file already.
@@ -11,6 +11,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::DataFusionError;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, FileScanConfigBuilder};
@@ -39,13 +40,18 @@ pub(crate) async fn blame(
 ) -> Error {
     let error = Error::from(error);
     let is_unnamed = matches!(&error, Error::Format { path, .. } | Error::Io { path, .. } if path == PATH_UNKNOWN);
-    if !is_unnamed {
+    let is_about_moment = is_about_moment(&error);
+    if !is_unnamed && !is_about_moment {
         return error;
     }
     let mut scans = Vec::new();
     collect_scans(plan, &mut scans);
     let files: Vec<(FileScanConfig, PartitionedFile)> =
         scans.into_iter().flat_map(files_of).collect();
+    if is_about_moment {
+        let found = tokio::time::timeout(SEARCH_MAX, beyond_nanoseconds(&files, &context)).await;
+        return found.ok().flatten().unwrap_or(error);
+    }
     if files.is_empty() {
         return without_file(error);
     }
@@ -154,6 +160,45 @@ async fn not_text(
                     field.name()
                 ),
             });
+        }
+    }
+    None
+}
+
+/// The host's words for a moment that does not fit the unit it is converted to.
+fn is_about_moment(error: &Error) -> bool {
+    matches!(error, Error::Execution(message) if message.starts_with("Cannot cast ") && message.contains(" to Timestamp(ns"))
+}
+
+/// Reads the columns of nanoseconds one by one until one fails: a file may hold them in a coarser unit, which reaches
+/// further. `None`: the conversion is one of the query's.
+async fn beyond_nanoseconds(
+    files: &[(FileScanConfig, PartitionedFile)],
+    context: &Arc<TaskContext>,
+) -> Option<Error> {
+    for (config, file) in files {
+        let schema = Arc::clone(config.file_source().table_schema().file_schema());
+        for (index, field) in schema.fields().iter().enumerate() {
+            let kind = field.data_type();
+            if !kind.is_nested() && !matches!(kind, DataType::Timestamp(TimeUnit::Nanosecond, _)) {
+                continue;
+            }
+            let Some(column) = only_column(config, index) else {
+                break;
+            };
+            let Err(error) = read_whole(&column, file, context).await else {
+                continue;
+            };
+            if is_about_moment(&Error::from(error)) {
+                return Some(Error::Format {
+                    path: name_of(config, file),
+                    line: None,
+                    message: format!(
+                        "column '{}' holds moments outside 1677 to 2262, beyond the nanoseconds that it has in another file of the table; read the files apart, cast it in the others to TIMESTAMP(6) and put them together with UNION ALL",
+                        field.name()
+                    ),
+                });
+            }
         }
     }
     None

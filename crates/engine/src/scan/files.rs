@@ -29,6 +29,7 @@ use super::json::{json_schema, records};
 use super::lines::{Lines, LinesFormat};
 use super::location::{File, Found, find, is_location, named};
 use super::mend::EmptyLines;
+use super::quotes::Quotes;
 use super::text::{Extent, SAMPLE_ROWS, csv_format, csv_schema};
 use crate::error::host::PATH_UNKNOWN;
 use crate::error::{Error, Result};
@@ -233,12 +234,7 @@ fn text_columns(
 
 /// CSV of one column, in which an empty line is a NULL.
 fn one_column(schema: &Schema, kind: Kind, text: &TextOptions) -> Option<Lines> {
-    let lines = EmptyLines::new(
-        text.quote.unwrap_or(b'"'),
-        text.escape,
-        text.comment,
-        text.header.unwrap_or(true),
-    );
+    let lines = EmptyLines::new(Quotes::new(kind, text), text.header.unwrap_or(true));
     (schema.fields().len() == 1).then(|| Lines::OneColumn(csv_format(kind, text), lines))
 }
 

@@ -3,44 +3,23 @@
 //! In: a file's bytes, chunk by chunk, cut anywhere.
 //! Out: the same records in a form that the readers take for what it is.
 //! Invariant: a chunk needs no other chunk; values are not touched.
-//! Not here: reading files (lines.rs).
+//! Not here: reading files (lines.rs), where records end (quotes.rs).
+
+use super::quotes::{Place, Quotes};
 
 /// Empty lines of a CSV file of one column: records with nothing in them, which the reader would skip.
 #[derive(Debug, Clone)]
 pub(crate) struct EmptyLines {
-    quote: u8,
-    escape: Option<u8>,
-    comment: Option<u8>,
+    quotes: Quotes,
     /// Empty lines before the header are no records.
     is_before_header: bool,
-    place: Place,
-}
-
-/// Where in a CSV file the next byte stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    LineStart,
-    /// At a line's start, the line before ended in a carriage return, to which a line feed belongs.
-    AfterReturn,
-    Field,
-    Quoted,
-    Escaped,
-    Comment,
 }
 
 impl EmptyLines {
-    pub(crate) fn new(
-        quote: u8,
-        escape: Option<u8>,
-        comment: Option<u8>,
-        has_header: bool,
-    ) -> EmptyLines {
+    pub(crate) fn new(quotes: Quotes, has_header: bool) -> EmptyLines {
         EmptyLines {
-            quote,
-            escape,
-            comment,
+            quotes,
             is_before_header: has_header,
-            place: Place::LineStart,
         }
     }
 
@@ -48,34 +27,20 @@ impl EmptyLines {
     pub(crate) fn mend(&mut self, chunk: &[u8]) -> Vec<u8> {
         let mut mended = Vec::with_capacity(chunk.len());
         for &byte in chunk {
-            let is_start = matches!(self.place, Place::LineStart | Place::AfterReturn);
-            let is_second_half = self.place == Place::AfterReturn && byte == b'\n';
+            let before = self.quotes.place();
+            let is_start = before.is_line_start();
+            let is_second_half = before == Place::AfterReturn && byte == b'\n';
             let is_end = matches!(byte, b'\n' | b'\r');
             if is_start && is_end && !is_second_half && !self.is_before_header {
-                mended.extend_from_slice(&[self.quote, self.quote]);
+                mended.extend_from_slice(&[self.quotes.quote(), self.quotes.quote()]);
             }
             mended.push(byte);
-            self.place = self.after(byte);
-            if is_start && matches!(self.place, Place::Field | Place::Quoted) {
+            let after = self.quotes.step(byte);
+            if is_start && !after.is_line_start() && after != Place::Comment {
                 self.is_before_header = false;
             }
         }
         mended
-    }
-
-    fn after(&self, byte: u8) -> Place {
-        match self.place {
-            Place::Escaped => Place::Quoted,
-            Place::Quoted if Some(byte) == self.escape && byte != self.quote => Place::Escaped,
-            Place::Quoted if byte == self.quote => Place::Field,
-            Place::Quoted => Place::Quoted,
-            Place::LineStart | Place::AfterReturn if Some(byte) == self.comment => Place::Comment,
-            Place::Comment if byte != b'\n' => Place::Comment,
-            _ if byte == b'\r' => Place::AfterReturn,
-            _ if byte == b'\n' => Place::LineStart,
-            _ if byte == self.quote => Place::Quoted,
-            _ => Place::Field,
-        }
     }
 }
 
@@ -124,6 +89,7 @@ impl JsonRecords {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scan::format::{Kind, TextOptions};
 
     /// Whatever the chunks, the text is the same.
     fn check(mend: impl Fn() -> Box<dyn FnMut(&[u8]) -> Vec<u8>>, text: &str, expected: &str) {
@@ -142,14 +108,19 @@ mod tests {
         }
     }
 
+    fn with(has_header: bool) -> impl Fn() -> Box<dyn FnMut(&[u8]) -> Vec<u8>> {
+        move || {
+            let options = TextOptions {
+                comment: Some(b'#'),
+                ..TextOptions::default()
+            };
+            let mut lines = EmptyLines::new(Quotes::new(Kind::Csv, &options), has_header);
+            Box::new(move |chunk: &[u8]| lines.mend(chunk))
+        }
+    }
+
     #[test]
     fn empty_lines_are_records() {
-        let with = |has_header| {
-            move || {
-                let mut lines = EmptyLines::new(b'"', None, Some(b'#'), has_header);
-                Box::new(move |chunk: &[u8]| lines.mend(chunk)) as Box<dyn FnMut(&[u8]) -> Vec<u8>>
-            }
-        };
         check(with(true), "\na\n1\n\n3\n\n", "\na\n1\n\"\"\n3\n\"\"\n");
         check(with(false), "\n1", "\"\"\n1");
         check(with(true), "a\r\n1\r\n\r\n3\r\n", "a\r\n1\r\n\"\"\r\n3\r\n");
@@ -157,6 +128,30 @@ mod tests {
             with(true),
             "a\n\"x\n\n\"\"\n\"\n#c\n\n",
             "a\n\"x\n\n\"\"\n\"\n#c\n\"\"\n",
+        );
+    }
+
+    #[test]
+    fn quotes_inside_a_field_are_bytes() {
+        check(
+            with(true),
+            "x\n5\" tall\n\nb\n\n\n",
+            "x\n5\" tall\n\"\"\nb\n\"\"\n\"\"\n",
+        );
+        check(
+            with(true),
+            "x\na\"b\n\nc\"d\n\n",
+            "x\na\"b\n\"\"\nc\"d\n\"\"\n",
+        );
+        check(
+            with(true),
+            "x\n\"a\"b\"\n\n\"\"\n\n",
+            "x\n\"a\"b\"\n\"\"\n\"\"\n\"\"\n",
+        );
+        check(
+            with(true),
+            "\u{feff}\"a\n\nb\"\n\n",
+            "\u{feff}\"a\n\nb\"\n\"\"\n",
         );
     }
 

@@ -13,6 +13,7 @@
 pub mod call;
 pub mod format;
 pub mod location;
+mod quotes;
 pub mod stores;
 pub mod text;
 pub mod ipc;

@@ -164,15 +164,18 @@ fn is_plain(column: &Type) -> bool {
         )
 }
 
-/// Drops the bounds that may be wrong: those of floats, of row groups without any, and of columns that the table reads
-/// as another type.
+/// Drops the bounds that may be wrong: those of floats, of row groups without any, of columns that the table reads
+/// as another type, and those that do not fit the table's type, which the host makes NULL.
 fn keep_sound(statistics: &mut Statistics, schema: &Schema, footer: &ParquetMetaData) {
+    let rows = statistics.num_rows;
     let columns = statistics.column_statistics.iter_mut();
     for (field, known) in schema.fields().iter().zip(columns) {
+        let is_all_null = rows.get_value().is_some() && known.null_count == rows;
         let is_kept = are_bounds_sound(field, footer)
-            && [&known.min_value, &known.max_value]
-                .iter()
-                .all(|bound| is_of_type(bound, field.data_type()));
+            && [&known.min_value, &known.max_value].iter().all(|bound| {
+                let is_null = bound.get_value().is_some_and(ScalarValue::is_null);
+                is_of_type(bound, field.data_type()) && (is_all_null || !is_null)
+            });
         if !is_kept {
             known.min_value = Precision::Absent;
             known.max_value = Precision::Absent;

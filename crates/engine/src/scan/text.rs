@@ -11,6 +11,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::format::{Kind, TextOptions};
 use super::location::File;
+use super::quotes::Quotes;
 use crate::error::{Error, Result};
 
 /// Rows of one table that are read to find its column types; as many as DuckDB reads.
@@ -29,11 +30,10 @@ pub(crate) fn csv_schema(
     beginnings: &[(&File, Vec<u8>, Extent)],
 ) -> Result<SchemaRef> {
     let format = csv_format(kind, options);
-    let quote = options.quote.unwrap_or(b'"');
     let mut rows_left = options.sample_rows.unwrap_or(SAMPLE_ROWS);
     let mut all: Option<(&File, Columns)> = None;
     for (file, bytes, extent) in beginnings {
-        let bytes = whole_records(bytes, quote, *extent);
+        let bytes = whole_records(bytes, Quotes::new(kind, options), *extent);
         let (schema, rows) = format
             .infer_schema(bytes, Some(rows_left.max(1)))
             .map_err(|error| super::location::named(Error::from(error), &file.name))?;
@@ -85,17 +85,14 @@ pub(crate) fn csv_format(kind: Kind, options: &TextOptions) -> Format {
 }
 
 /// The bytes up to the last line end outside quotes.
-fn whole_records(bytes: &[u8], quote: u8, extent: Extent) -> &[u8] {
+fn whole_records(bytes: &[u8], mut quotes: Quotes, extent: Extent) -> &[u8] {
     if extent == Extent::Whole {
         return bytes;
     }
-    let mut inside = false;
     let mut end = 0;
     for (at, &byte) in bytes.iter().enumerate() {
-        match byte {
-            _ if byte == quote => inside = !inside,
-            b'\n' if !inside => end = at + 1,
-            _ => {}
+        if quotes.step(byte).is_line_start() {
+            end = at + 1;
         }
     }
     &bytes[..end]
@@ -160,13 +157,15 @@ mod tests {
 
     #[test]
     fn records_end_outside_quotes() {
-        let bytes = b"a,b\n1,\"x\ny\"\n2,\"z\n";
-        assert_eq!(
-            whole_records(bytes, b'"', Extent::Part),
-            b"a,b\n1,\"x\ny\"\n"
-        );
-        assert_eq!(whole_records(bytes, b'"', Extent::Whole), bytes);
-        assert_eq!(whole_records(b"no end", b'"', Extent::Part), b"");
+        let part = |bytes: &'static [u8]| {
+            let quotes = Quotes::new(Kind::Csv, &TextOptions::default());
+            whole_records(bytes, quotes, Extent::Part)
+        };
+        assert_eq!(part(b"a,b\n1,\"x\ny\"\n2,\"z\n"), b"a,b\n1,\"x\ny\"\n");
+        assert_eq!(part(b"a,b\n5\" tall,1\n2,z\n3"), b"a,b\n5\" tall,1\n2,z\n");
+        assert_eq!(part(b"no end"), b"");
+        let quotes = Quotes::new(Kind::Csv, &TextOptions::default());
+        assert_eq!(whole_records(b"no end", quotes, Extent::Whole), b"no end");
     }
 
     #[test]

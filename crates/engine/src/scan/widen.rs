@@ -2,7 +2,8 @@
 //!
 //! In: one schema per file.
 //! Out: all columns by name, each of the narrowest type that holds the values of all files.
-//! Invariant: no type is chosen in which a value of some file is another one, save integers beyond 2^53 beside floats.
+//! Invariant: no type is chosen in which a value of some file is another one, save integers beyond 2^53 beside floats;
+//! moments outside 1677 to 2262 beside nanoseconds have no such type and are an error where they are read (blame.rs).
 //! Not here: casting what is read; the host's scans do that.
 
 use std::fmt::Display;
@@ -103,6 +104,7 @@ fn common_fields(a: &Fields, b: &Fields) -> Option<DataType> {
     Some(DataType::Struct(fields.into()))
 }
 
+/// The unit that keeps the digits of both; it may not reach as far as the coarser one.
 fn finer(a: TimeUnit, b: TimeUnit) -> TimeUnit {
     let digits = |unit: TimeUnit| match unit {
         TimeUnit::Second => 0,

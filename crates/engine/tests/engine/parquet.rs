@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::support::{error, rows, run, session};
 use datafusion::arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array,
-    RecordBatch, StringArray,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Float32Array, Float64Array, Int32Array,
+    Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray, TimestampNanosecondArray,
 };
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -279,4 +279,38 @@ fn columns_of_several_files_are_widened() {
     for part in ["3.parquet", "1.parquet", "'a'", "Boolean", "Int64"] {
         assert!(error.to_string().contains(part), "{error}");
     }
+}
+
+// 9999 does not fit nanoseconds: an error that named nothing, and max answered from the other file's bounds.
+#[test]
+fn moments_beyond_nanoseconds_name_their_file() {
+    let folder = Folder::new();
+    let fine: ArrayRef = Arc::new(TimestampNanosecondArray::from(vec![
+        1_577_836_800_123_456_789,
+    ]));
+    let far: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![
+        253_402_214_400_000_000,
+    ]));
+    let day: ArrayRef = Arc::new(Date32Array::from(vec![2_932_896]));
+    folder.write("ns.parquet", Types::Kept, &[("t", fine)]);
+    for (name, column) in [("far.parquet", far), ("day.parquet", day)] {
+        folder.write(name, Types::Kept, &[("t", column)]);
+        for (a, b) in [("ns.parquet", name), (name, "ns.parquet")] {
+            let files = format!("read_parquet(['{{}}/{a}', '{{}}/{b}'])");
+            for sql in [
+                format!("SELECT t FROM {files}"),
+                format!("SELECT max(t) FROM {files}"),
+                format!("SELECT t, count(*) FROM {files} GROUP BY t"),
+            ] {
+                let error = folder.error(&sql).to_string();
+                for part in [name, "column 't'", "nanoseconds", "TIMESTAMP(6)"] {
+                    assert!(error.contains(part), "{sql}: {error}");
+                }
+            }
+        }
+    }
+    folder.check(
+        "SELECT t FROM '{}/far.parquet' UNION ALL SELECT CAST(t AS TIMESTAMP(6)) FROM '{}/ns.parquet' ORDER BY t",
+        &["2020-01-01T00:00:00.123456", "9999-12-31T00:00:00"],
+    );
 }

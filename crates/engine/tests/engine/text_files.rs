@@ -81,6 +81,34 @@ fn empty_lines_of_one_column_are_null() {
     }
 }
 
+// A quote inside a field opened quotes: empty lines after it were skipped, and a type was taken from no row.
+#[test]
+fn quotes_inside_fields_are_text() {
+    let (folder, session) = (tempfile::tempdir().unwrap(), session());
+    let path = write(&folder, "q.csv", "x\n5\" tall\n\nb\n\n\n");
+    let sql = format!("SELECT x FROM '{path}'");
+    check(&session, &sql, &["5\" tall", "NULL", "b", "NULL", "NULL"]);
+    let sql = format!("SELECT count(*), count(x) FROM '{path}'");
+    check(&session, &sql, &["5|2"]);
+    let path = write(&folder, "r.csv", "x\na\"b\n\nz\n\nc\"d\n");
+    let sql = format!("SELECT x FROM '{path}'");
+    check(&session, &sql, &["a\"b", "NULL", "z", "NULL", "c\"d"]);
+    let path = write(&folder, "s.csv", "\u{feff}\"x\n\ny\"\n1\n\n");
+    let sql = format!("SELECT * FROM '{path}'");
+    check(&session, &sql, &["1", "NULL"]);
+    // Longer than the beginning from which types are taken.
+    let lines: String = (0..200_000).map(|row| format!("abcdef,{row}\n")).collect();
+    for header in [
+        "name,n\n5\" tall,1",
+        "\"name\",n\n5\" tall,1",
+        "5\" tall,n\nx,1",
+    ] {
+        let path = write(&folder, "long.csv", &format!("{header}\n{lines}"));
+        let sql = format!("SELECT arrow_typeof(max(n)), count(*), sum(n) FROM '{path}'");
+        check(&session, &sql, &["Int64|200001|19999900001"]);
+    }
+}
+
 #[test]
 fn errors_count_lines_from_one() {
     let (folder, session) = (tempfile::tempdir().unwrap(), session());
