@@ -434,6 +434,7 @@ fn a_literal_beside_a_decimal_is_the_decimal_that_is_written() {
         "SELECT CAST('12345678901234567.89' AS DECIMAL(20, 2)) = 12345678901234567.89",
         "true",
     );
+    host_fails(&of("p % 0.3 = 0.27"), "94861.47");
     check(&of("p > 5.305"), "94861.47");
     check(&of("p <> 5.30"), "94861.47");
 }
@@ -443,6 +444,28 @@ fn a_decimal_beside_a_double_is_one() {
     host_fails(
         &format!("SELECT p = CAST(p AS DOUBLE) FROM {PRICES}"),
         "true, true",
+    );
+}
+
+#[test]
+fn a_rounded_decimal_keeps_its_type() {
+    let of = |from: &str, condition: &str| format!("SELECT p FROM {from} WHERE {condition}");
+    host_fails(&of(PRICES, "round(p, 1) = p"), "5.30");
+    host_fails(&of(PRICES, "round(p, 1 + 0) = p"), "5.30");
+    let with_places = format!("(SELECT p, 1 AS places FROM {PRICES})");
+    host_fails(&of(&with_places, "round(p, places) = p"), "5.30");
+    host_fails(
+        &format!("SELECT sum(CASE WHEN p < 6 THEN round(p, 1) ELSE p END) FROM {PRICES}"),
+        "94866.77",
+    );
+    host_fails(
+        "VALUES (round(CAST('1.25' AS DECIMAL(10, 2)), 1 + 0))",
+        "1.30",
+    );
+    check(&of(PRICES, "round(p, 1) IN (94861.5, 0.5)"), "94861.47");
+    check(
+        &format!("SELECT arrow_typeof(round(p, 1)) FROM {PRICES} LIMIT 1"),
+        "Decimal128(10, 1)",
     );
 }
 

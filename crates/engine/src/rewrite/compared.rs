@@ -3,7 +3,7 @@
 //! In: a plan before the host's type coercion. Out: the same plan; operands of comparisons, IN, BETWEEN and CASE, its
 //! results and the arguments of COALESCE and its kin have types that the host compares without loss.
 //! Invariant: names of columns stay; operands that the host brings to one type without loss are not touched.
-//! Not here: which type is right (decimals.rs, timestamps.rs); the operands of arithmetic that is not compared.
+//! Not here: which type is right (decimals.rs, rounded.rs, timestamps.rs); the operands of arithmetic that is not compared.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
@@ -15,7 +15,7 @@ use datafusion::logical_expr::{Case, Expr, ExprSchemable, LogicalPlan, Operator}
 use datafusion::optimizer::AnalyzerRule;
 
 use super::mixed_types::refuse_mixed;
-use super::{decimals, timestamps};
+use super::{decimals, rounded, timestamps};
 
 /// Functions whose arguments are brought to one type.
 const OF_ONE_TYPE: [&str; 6] = ["coalesce", "nullif", "nvl", "ifnull", "greatest", "least"];
@@ -51,10 +51,20 @@ fn mend(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     plan.map_expressions(|expr| match expr {
         // The sets have no names, their columns have.
         Expr::GroupingSet(_) => expr.map_children(|column| mend_named(column, &names, &schema)),
-        // The types of VALUES stand already; what is left are the casts to them.
-        _ if settled => expr.transform_up(|part| Ok(decimals::mend_cast(part))),
+        _ if settled => expr.transform_up(|part| Ok(mend_settled(part, &schema))),
         _ => mend_named(expr, &names, &schema),
     })
+}
+
+/// The types of VALUES stand already; what is left are the casts to them, and calls that would lose theirs.
+fn mend_settled(mut part: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    match &mut part {
+        Expr::ScalarFunction(call) => {
+            let changed = rounded::settle(call, schema);
+            Transformed::new_transformed(part, changed)
+        }
+        _ => decimals::mend_cast(part),
+    }
 }
 
 fn in_scope(plan: &LogicalPlan) -> Result<DFSchema> {
@@ -94,6 +104,7 @@ fn mend_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let mut operands: Vec<&mut Expr> = call.args.iter_mut().collect();
             align(&mut operands, schema)
         }
+        Expr::ScalarFunction(call) => rounded::settle(call, schema),
         Expr::Cast(_) | Expr::TryCast(_) => return Ok(decimals::mend_cast(part)),
         _ => false,
     };

@@ -1,7 +1,7 @@
 //! Decimals beside literals with a decimal point, and beside doubles.
 //!
 //! In: operands that are to have one type. Out: beside a DECIMAL, literals are the decimals that they are written as, also
-//! in sums, differences and products; where one operand is a double, the decimals are compared as doubles.
+//! in sums, differences, products and remainders; where one operand is a double, the decimals are compared as doubles.
 //! Invariant: no digit is lost: a literal that no decimal holds stays a double.
 //! The host calls each such literal a double and compares it as DECIMAL(30, 15): `price = 94861.47` finds nothing,
 //! because the double nearest to 94861.47 has more digits than that, and `price < 1e20` is an error.
@@ -177,7 +177,7 @@ fn exact(expr: &Expr, schema: &DFSchema) -> Option<Exact> {
     })
 }
 
-/// A sum, difference or product that is a double only because of the literals in it.
+/// A sum, difference, product or remainder that is a double only because of the literals in it.
 fn exact_arithmetic(binary: &BinaryExpr, schema: &DFSchema) -> Option<Exact> {
     let left = exact(&binary.left, schema)?;
     let right = exact(&binary.right, schema)?;
@@ -186,10 +186,16 @@ fn exact_arithmetic(binary: &BinaryExpr, schema: &DFSchema) -> Option<Exact> {
             (left.whole.max(right.whole) + 1, left.scale.max(right.scale))
         }
         Operator::Multiply => (left.whole + right.whole + 1, left.scale + right.scale),
+        Operator::Modulo => (left.whole.min(right.whole), left.scale.max(right.scale)),
         _ => return None,
     };
+    // The host brings the operands of a remainder to one scale before it makes them smaller.
+    let whole_within = match binary.op {
+        Operator::Modulo => left.whole.max(right.whole),
+        _ => whole,
+    };
     // The host computes in a Decimal128 and cuts its size at 38 digits.
-    if whole + scale > DIGITS {
+    if whole_within + scale > DIGITS {
         return None;
     }
     let decimal = left.decimal || right.decimal;

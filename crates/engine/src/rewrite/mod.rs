@@ -14,6 +14,7 @@ mod long_literals;
 mod unsigned_literals;
 mod compared;
 mod decimals;
+mod rounded;
 mod timestamps;
 mod mixed_types;
 mod narrow_dictionaries;
