@@ -195,8 +195,9 @@ fn json_fields_of_several_types_are_text() {
         &["10|4"],
     );
     write(&folder, "n.json", "{\"b\":7}\n");
-    let sql = format!("SELECT b FROM read_json(['{root}/n.json', '{root}/m.json']) LIMIT 2");
-    check(&session, &sql, &["7", "1"]);
+    let sql =
+        format!("SELECT b FROM read_json(['{root}/n.json', '{root}/m.json']) ORDER BY b LIMIT 2");
+    check(&session, &sql, &["1", "1.50"]);
 }
 
 // A view over a file that was written anew had NULL in columns that the file no longer has.
