@@ -127,10 +127,7 @@ async fn local_file(path: PathBuf, store: &Arc<dyn ObjectStore>) -> Result<File>
     Ok(File { name, url, meta })
 }
 
-fn local_url<'a>(
-    path: &'a SystemPath,
-    to_url: fn(PathBuf) -> Result<Url, ()>,
-) -> Result<ListingTableUrl> {
+fn local_url(path: &SystemPath, to_url: fn(PathBuf) -> Result<Url, ()>) -> Result<ListingTableUrl> {
     let name = path.display().to_string();
     let absolute =
         std::path::absolute(path).map_err(|error| not_found(&name, &error.to_string()))?;

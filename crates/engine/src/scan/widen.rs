@@ -151,11 +151,10 @@ fn common_number(a: &DataType, b: &DataType) -> Option<DataType> {
     let scale = a_scale.max(b_scale);
     let precision = u8::try_from(a_whole.max(b_whole) + scale).ok()?;
     let scale = i8::try_from(scale).ok()?;
-    match precision {
-        0..=DECIMAL128_MAX_PRECISION => Some(DataType::Decimal128(precision, scale)),
-        0..=DECIMAL256_MAX_PRECISION => Some(DataType::Decimal256(precision, scale)),
-        _ => None,
+    if precision <= DECIMAL128_MAX_PRECISION {
+        return Some(DataType::Decimal128(precision, scale));
     }
+    (precision <= DECIMAL256_MAX_PRECISION).then_some(DataType::Decimal256(precision, scale))
 }
 
 fn common_integer(a: &DataType, b: &DataType) -> DataType {

@@ -145,11 +145,6 @@ impl Slots {
         }
     }
 
-    /// Number of groups.
-    pub fn len(&self) -> usize {
-        self.hashes.len()
-    }
-
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         (self.slots.capacity() + self.hashes.capacity()) * 8
