@@ -137,12 +137,12 @@ pub fn key(random: &mut Random) -> Expression {
 
 /// A condition on rows.
 pub fn predicate(random: &mut Random) -> &'static str {
-    *random.pick(&PREDICATES)
+    random.pick::<&str>(&PREDICATES)
 }
 
 /// A condition on groups.
 pub fn having(random: &mut Random) -> &'static str {
-    *random.pick(&HAVINGS)
+    random.pick::<&str>(&HAVINGS)
 }
 
 /// An aggregate, at times with FILTER.

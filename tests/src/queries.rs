@@ -98,7 +98,7 @@ impl Draft {
             keys,
             aggregates,
             named,
-            input: *random.pick(&INPUTS),
+            input: random.pick::<&str>(&INPUTS),
             filter,
             groups,
         }

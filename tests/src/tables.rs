@@ -85,7 +85,7 @@ impl Table {
         for (name, make) in COLUMNS {
             let shape = Shape::random(random, rows);
             let indices = shape.indices(random, rows);
-            let salt = random.next();
+            let salt = random.bits();
             columns.push((name, make(&indices, salt)));
             story += &format!(
                 "; {name}: {} distinct, {} % NULL",
@@ -102,7 +102,7 @@ impl Table {
             columns.into_iter().map(|(_, array)| array).collect(),
         )
         .expect("columns of equal length");
-        let path = folder.join(format!("t{}.parquet", random.next()));
+        let path = folder.join(format!("t{}.parquet", random.bits()));
         write(&batch, &path, random);
         Table {
             streams: split(&batch, random),
@@ -261,7 +261,7 @@ fn values<'a, T>(
 ) -> impl Iterator<Item = Option<T>> + 'a {
     indices
         .iter()
-        .map(move |index| index.map(|index| make(Random::new(salt ^ index as u64).next())))
+        .map(move |index| index.map(|index| make(Random::new(salt ^ index as u64).bits())))
 }
 
 /// Floats with everything that floats have.

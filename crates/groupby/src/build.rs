@@ -226,7 +226,7 @@ impl Build {
             return Ok(());
         }
         self.seen.appended_bytes = self.states.iter().map(|s| s.appended_bytes()).sum();
-        self.seen.bytes = self.used_bytes() - self.seen.appended_bytes;
+        self.seen.bytes = self.used_bytes();
         let bounds = Bounds {
             hot_bytes: self.spec.sizes.hot_bytes,
             grown_bytes: self.spec.sizes.grown_bytes,

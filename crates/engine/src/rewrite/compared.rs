@@ -15,7 +15,7 @@ use datafusion::logical_expr::{Case, Expr, ExprSchemable, LogicalPlan, Operator}
 use datafusion::optimizer::AnalyzerRule;
 
 use super::mixed_types::refuse_mixed;
-use super::{decimals, rounded, timestamps};
+use super::{decimals, each_plan, rounded, timestamps};
 
 /// Functions whose arguments are brought to one type.
 const OF_ONE_TYPE: [&str; 6] = ["coalesce", "nullif", "nvl", "ifnull", "greatest", "least"];
@@ -30,17 +30,7 @@ impl AnalyzerRule for CompareExactly {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut changed = false;
-        let plan = plan.transform_up_with_subqueries(|plan| {
-            let plan = mend(plan)?;
-            changed |= plan.transformed;
-            // A type that has changed below is one of the plans above as well.
-            match changed {
-                true => Ok(Transformed::yes(plan.data.recompute_schema()?)),
-                false => Ok(plan),
-            }
-        })?;
-        Ok(plan.data)
+        each_plan(plan, mend)
     }
 }
 

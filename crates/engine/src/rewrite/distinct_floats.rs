@@ -9,12 +9,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::array::{ArrayRef, AsArray};
-use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, DataFusionError, Result};
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature, SortExpr, Volatility, WindowFunctionDefinition,
@@ -22,6 +20,8 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use grouse_groupby::keys::row::{canonical_floats, has_floats};
+
+use super::each_named;
 
 static CANONICAL: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::new_from_impl(Canonical::new())));
@@ -49,15 +49,7 @@ impl OptimizerRule for DistinctFloats {
             LogicalPlan::Window(window) => Arc::clone(window.input.schema()),
             _ => return Ok(Transformed::no(plan)),
         };
-        let names = NamePreserver::new(&plan);
-        plan.map_expressions(|expr| {
-            if matches!(expr, Expr::GroupingSet(_)) {
-                return Ok(Transformed::no(expr));
-            }
-            let name = names.save(&expr);
-            let expr = expr.transform_up(|part| mend(part, &schema))?;
-            Ok(expr.update_data(|expr| name.restore(expr)))
-        })
+        each_named(plan, |part| mend(part, &schema))
     }
 }
 
@@ -136,37 +128,8 @@ impl ScalarUDFImpl for Canonical {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
         let column = args.args[0].to_array(rows)?;
-        Ok(ColumnarValue::Array(canonical_column(&column)?))
+        let canonical = canonical_floats(&column);
+        let canonical = canonical.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        Ok(ColumnarValue::Array(canonical))
     }
-}
-
-fn canonical_column(column: &ArrayRef) -> Result<ArrayRef> {
-    // Adding zero makes 0.0 of -0.0.
-    Ok(match column.data_type() {
-        DataType::Float32 => Arc::new(
-            column
-                .as_primitive::<Float32Type>()
-                .unary::<_, Float32Type>(|value| {
-                    if value.is_nan() {
-                        f32::NAN
-                    } else {
-                        value + 0.0
-                    }
-                }),
-        ),
-        DataType::Float64 => Arc::new(
-            column
-                .as_primitive::<Float64Type>()
-                .unary::<_, Float64Type>(|value| {
-                    if value.is_nan() {
-                        f64::NAN
-                    } else {
-                        value + 0.0
-                    }
-                }),
-        ),
-        _ => {
-            canonical_floats(column).map_err(|error| DataFusionError::External(Box::new(error)))?
-        }
-    })
 }

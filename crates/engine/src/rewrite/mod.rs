@@ -30,9 +30,10 @@ mod checked_plan;
 use std::sync::Arc;
 
 use datafusion::common::Result;
-use datafusion::common::tree_node::Transformed;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -106,6 +107,40 @@ impl OptimizerRule for Mended {
     ) -> Result<Transformed<LogicalPlan>> {
         (self.rewrite)(self.host.as_ref(), plan, config)
     }
+}
+
+/// Mends every plan from the leaves up, those in subqueries too.
+fn each_plan(
+    plan: LogicalPlan,
+    mend: fn(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
+) -> Result<LogicalPlan> {
+    let mut changed = false;
+    let plan = plan.transform_up_with_subqueries(|plan| {
+        let plan = mend(plan)?;
+        changed |= plan.transformed;
+        // A type that has changed below is one of the plans above as well.
+        match changed {
+            true => Ok(Transformed::yes(plan.data.recompute_schema()?)),
+            false => Ok(plan),
+        }
+    })?;
+    Ok(plan.data)
+}
+
+/// Mends every part of a plan's expressions, which keep their names; the columns of grouping sets stay.
+fn each_named(
+    plan: LogicalPlan,
+    mut mend: impl FnMut(Expr) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<LogicalPlan>> {
+    let names = NamePreserver::new(&plan);
+    plan.map_expressions(|expr| {
+        if matches!(expr, Expr::GroupingSet(_)) {
+            return Ok(Transformed::no(expr));
+        }
+        let name = names.save(&expr);
+        let expr = expr.transform_up(&mut mend)?;
+        Ok(expr.update_data(|expr| name.restore(expr)))
+    })
 }
 
 /// `rules`, the host's physical rules and perhaps our operator's, with ours in place.

@@ -9,12 +9,13 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::AggregateFunction;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
+
+use super::{each_named, each_plan};
 
 /// The aggregates whose result holds values of their argument, gathered in one array.
 const KEEP_VALUES: [&str; 4] = ["first_value", "last_value", "nth_value", "array_agg"];
@@ -29,20 +30,7 @@ impl AnalyzerRule for UnpackNarrowDictionaries {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut changed = false;
-        let plan = plan.transform_up_with_subqueries(|plan| {
-            let plan = match plan {
-                LogicalPlan::Aggregate(_) => mend(plan)?,
-                other => Transformed::no(other),
-            };
-            changed |= plan.transformed;
-            // A type that has changed below is one of the plans above as well.
-            match changed {
-                true => Ok(Transformed::yes(plan.data.recompute_schema()?)),
-                false => Ok(plan),
-            }
-        })?;
-        Ok(plan.data)
+        each_plan(plan, mend)
     }
 }
 
@@ -51,15 +39,7 @@ fn mend(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         return Ok(Transformed::no(plan));
     };
     let schema = aggregate.input.schema().clone();
-    let names = NamePreserver::new(&plan);
-    plan.map_expressions(|expr| {
-        if matches!(expr, Expr::GroupingSet(_)) {
-            return Ok(Transformed::no(expr));
-        }
-        let name = names.save(&expr);
-        let expr = expr.transform_up(|part| unpack(part, &schema))?;
-        Ok(expr.update_data(|expr| name.restore(expr)))
-    })
+    each_named(plan, |part| unpack(part, &schema))
 }
 
 fn unpack(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {

@@ -9,6 +9,7 @@
 //! As views the reader writes 16 bytes per row, and each is looked up again; as codes it writes 4 and each value is looked up
 //! once per chunk. Decoding chunks that have fallen back to plain pages as codes is slower than as views: 1.8x, measured.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
@@ -16,7 +17,6 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{ColumnStatistics, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::parquet::metadata::CachedParquetMetaData;
 use datafusion::datasource::physical_plan::{
     FileGroup, FileScanConfig, FileScanConfigBuilder, FileSource, ParquetSource,
 };
@@ -35,6 +35,10 @@ use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
+use object_store::path::Path;
+
+use super::footer::{Texts, declare, texts_of};
+use super::parquet::{known_footer, reading_as};
 use crate::exec::GroupByExec;
 
 /// Dictionary pages of more bytes (compressed) hold more values than the direct table takes.
@@ -140,25 +144,23 @@ impl CodesRule {
         else {
             return Ok(None);
         };
-        let Some(files) = self.files_of(config) else {
+        let schema = table.file_schema();
+        let mut columns = passed_on(projection.as_ref(), source.filter().as_slice(), wanted);
+        columns.retain(|column| *column < schema.fields().len());
+        let Some(files) = self.files_of(config).filter(|_| !columns.is_empty()) else {
             return Ok(None);
         };
-        let schema = table.file_schema();
-        let picked: Vec<(usize, DataType)> =
-            passed_on(projection.as_ref(), source.filter().as_slice(), wanted)
-                .into_iter()
-                .filter(|column| *column < schema.fields().len())
-                .filter_map(|column| {
-                    let field = schema.field(column);
-                    let values = common_code_type(&files, field.name())?;
-                    // A table may declare a column to be something else than its files do.
-                    let is_kept = match values {
-                        DataType::Utf8 => field.data_type().is_string(),
-                        _ => field.data_type().is_binary(),
-                    };
-                    is_kept.then_some((column, values))
-                })
-                .collect();
+        let kept = columns.into_iter().filter_map(|column| {
+            let field = schema.field(column);
+            let values = common_code_type(&files, field.name())?;
+            // A table may declare a column to be something else than its files do.
+            let is_kept = match values {
+                DataType::Utf8 => field.data_type().is_string(),
+                _ => field.data_type().is_binary(),
+            };
+            is_kept.then_some((column, values))
+        });
+        let picked: Vec<(usize, DataType)> = kept.collect();
         if picked.is_empty() {
             return Ok(None);
         }
@@ -166,16 +168,15 @@ impl CodesRule {
             .iter()
             .map(|(column, of)| (schema.field(*column).name().as_str(), dictionary(of)))
             .collect();
-        let mut schemas = files.iter().map(|file| with_types(&file.schema, &picks));
-        let groups = config.file_groups.iter().map(|group| {
-            let files = group.files().iter().cloned().zip(&mut schemas);
-            FileGroup::new(
-                files
-                    .map(|(file, schema)| file.with_arrow_schema(schema))
-                    .collect(),
-            )
-        });
-        let groups = groups.collect();
+        let coded = |file: &PartitionedFile| {
+            let known = &files[&file.object_meta.location];
+            file.clone()
+                .with_arrow_schema(with_types(&known.schema, &picks))
+        };
+        let groups = config.file_groups.iter();
+        let groups = groups
+            .map(|group| FileGroup::new(group.files().iter().map(coded).collect()))
+            .collect();
         let Some(source) = reading(source, with_types(schema, &picks))? else {
             return Ok(None);
         };
@@ -192,36 +193,32 @@ impl CodesRule {
         Ok(Some(DataSourceExec::from_data_source(config)))
     }
 
-    /// All files in their order; none if the footer of one is unknown.
-    fn files_of(&self, config: &FileScanConfig) -> Option<Vec<KnownFile>> {
-        let table = config.file_source().table_schema().file_schema();
-        let files = config.file_groups.iter().flat_map(|group| group.files());
-        files.map(|file| self.file(file, table)).collect()
+    /// What is known of each file, which may stand in several groups; none if the footer of one is unknown.
+    fn files_of(&self, config: &FileScanConfig) -> Option<HashMap<Path, KnownFile>> {
+        let texts = texts_of(config.file_source().table_schema().file_schema());
+        let mut known = HashMap::new();
+        for file in config.file_groups.iter().flat_map(FileGroup::iter) {
+            let location = &file.object_meta.location;
+            if !known.contains_key(location) {
+                known.insert(location.clone(), self.file(file, &texts)?);
+            }
+        }
+        Some(known)
     }
 
-    fn file(&self, file: &PartitionedFile, table: &Schema) -> Option<KnownFile> {
-        let known = self.footers.get(&file.object_meta.location)?;
-        if !known.is_valid_for(&file.object_meta) || file.arrow_schema.is_some() {
+    fn file(&self, file: &PartitionedFile, texts: &Texts) -> Option<KnownFile> {
+        let object = &file.object_meta;
+        if file.arrow_schema.is_some() {
             return None;
         }
-        let footer = known.file_metadata.as_any().downcast_ref();
-        let footer = Arc::clone(CachedParquetMetaData::parquet_metadata(footer?));
-        let of = footer.file_metadata();
-        let plain = parquet_to_arrow_schema(of.schema_descr(), of.key_value_metadata()).ok()?;
-        let texts: Vec<(&str, DataType)> = plain
-            .fields()
-            .iter()
-            .filter(|field| field.data_type() == &DataType::Binary && is_text(table, field.name()))
-            .map(|field| (field.name().as_str(), DataType::Utf8))
-            .collect();
-        let schema = with_types(&plain, &texts);
+        let footer = known_footer(&*self.footers, &object.location, object)?;
+        let read = footer.file_metadata();
+        let declared = declare(read, texts).ok()?;
+        let read = declared.as_ref().unwrap_or(read);
+        let schema = parquet_to_arrow_schema(read.schema_descr(), read.key_value_metadata());
+        let schema = Arc::new(schema.ok()?);
         Some(KnownFile { footer, schema })
     }
-}
-
-fn is_text(table: &Schema, name: &str) -> bool {
-    let field = table.field_with_name(name);
-    field.is_ok_and(|field| field.data_type().is_string())
 }
 
 /// A file whose footer planning has read.
@@ -233,24 +230,11 @@ struct KnownFile {
 
 /// The same scan with another schema of the files.
 fn reading(source: &ParquetSource, schema: SchemaRef) -> Result<Option<Arc<dyn FileSource>>> {
-    let table = source.table_schema();
-    let partitions = table.table_partition_cols().clone();
-    let options = source.table_parquet_options().clone();
-    let hint = options.global.metadata_size_hint;
-    let mut fresh = ParquetSource::new(
-        TableSchema::builder(schema)
-            .with_table_partition_cols(partitions)
-            .build(),
-    )
-    .with_table_parquet_options(options);
-    if let Some(bytes) = hint {
-        fresh = fresh.with_metadata_size_hint(bytes);
-    }
+    let partitions = source.table_schema().table_partition_cols().clone();
+    let table = TableSchema::builder(schema).with_table_partition_cols(partitions);
+    let mut fresh = reading_as(source, table.build());
     if let Some(predicate) = source.filter() {
         fresh = fresh.with_predicate(predicate);
-    }
-    if let Some(factory) = source.parquet_file_reader_factory() {
-        fresh = fresh.with_parquet_file_reader_factory(Arc::clone(factory));
     }
     match source.projection() {
         Some(projection) => fresh.try_pushdown_projection(projection),
@@ -292,8 +276,8 @@ fn columns(expression: &Arc<dyn PhysicalExpr>) -> impl Iterator<Item = usize> {
 }
 
 /// The type of the values of a column that all chunks of all files hold as codes.
-fn common_code_type(files: &[KnownFile], name: &str) -> Option<DataType> {
-    let mut types = files.iter().map(|file| code_type(file, name));
+fn common_code_type(files: &HashMap<Path, KnownFile>, name: &str) -> Option<DataType> {
+    let mut types = files.values().map(|file| code_type(file, name));
     let first = types.next()??;
     types.all(|of| of.as_ref() == Some(&first)).then_some(first)
 }

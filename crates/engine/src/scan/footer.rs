@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use datafusion::parquet::errors::{ParquetError, Result};
@@ -24,17 +24,24 @@ use datafusion::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Typ
 /// Top-level columns that a table takes for text.
 pub(crate) type Texts = BTreeSet<String>;
 
+/// Those of a table whose files have these columns.
+pub(crate) fn texts_of(schema: &Schema) -> Texts {
+    let texts = schema.fields().iter();
+    let texts = texts.filter(|field| is_string(field.data_type()));
+    texts.map(|field| field.name().clone()).collect()
+}
+
 /// The footer that the host may believe; the same one where there is nothing to mend.
 pub(crate) fn sound(
     metadata: &Arc<ParquetMetaData>,
     texts: &Texts,
 ) -> Result<Arc<ParquetMetaData>> {
-    let undeclared = undeclared_texts(metadata.file_metadata(), texts)?;
+    let file = declare(metadata.file_metadata(), texts)?;
     let unbounded = unsound_bounds(metadata);
-    if undeclared.is_empty() && unbounded.is_empty() {
+    if file.is_none() && unbounded.is_empty() {
         return Ok(Arc::clone(metadata));
     }
-    let file = declare(metadata.file_metadata(), &undeclared)?;
+    let file = file.unwrap_or_else(|| metadata.file_metadata().clone());
     let mut builder = metadata.as_ref().clone().into_builder();
     let mut groups = builder.take_row_groups();
     let mut pages = builder.take_column_index();
@@ -188,23 +195,21 @@ fn is_bytes(kind: &DataType) -> bool {
     }
 }
 
-/// The file's schema with these leaves declared to be text.
-fn declare(file: &FileMetaData, leaves: &BTreeSet<usize>) -> Result<FileMetaData> {
-    let schema = match leaves.is_empty() {
-        true => file.schema_descr_ptr(),
-        false => {
-            let root = declared(file.schema(), &mut 0, leaves)?;
-            Arc::new(SchemaDescriptor::new(root))
-        }
-    };
-    Ok(FileMetaData::new(
+/// The file's part of the footer with the table's texts declared to be text; `None` where all are.
+pub(crate) fn declare(file: &FileMetaData, texts: &Texts) -> Result<Option<FileMetaData>> {
+    let leaves = undeclared_texts(file, texts)?;
+    if leaves.is_empty() {
+        return Ok(None);
+    }
+    let root = declared(file.schema(), &mut 0, &leaves)?;
+    Ok(Some(FileMetaData::new(
         file.version(),
         file.num_rows(),
         file.created_by().map(str::to_string),
         file.key_value_metadata().cloned(),
-        schema,
+        Arc::new(SchemaDescriptor::new(root)),
         file.column_orders().cloned(),
-    ))
+    )))
 }
 
 /// One node; `next` counts the leaves passed so far.

@@ -47,23 +47,23 @@ pub(crate) enum Lines {
 impl Lines {
     fn decoder(&self, schema: SchemaRef, columns: &[usize], rows: usize) -> Result<Decoder> {
         Ok(match self {
-            Lines::OneColumn(format, _) => Decoder::Csv(
+            Lines::OneColumn(format, _) => Decoder::Csv(Box::new(
                 csv::ReaderBuilder::new(schema)
                     .with_format(format.clone())
                     .with_batch_size(rows)
                     .with_projection(columns.to_vec())
                     .build_decoder(),
-            ),
-            Lines::Json => Decoder::Json(
+            )),
+            Lines::Json => Decoder::Json(Box::new(
                 json::ReaderBuilder::new(Arc::new(schema.project(columns)?))
                     .with_batch_size(rows)
                     .with_coerce_primitive(true)
                     .build_decoder()?,
-            ),
+            )),
         })
     }
 
-    fn mender(&self) -> Box<dyn FnMut(&[u8]) -> Vec<u8> + Send> {
+    fn mender(&self) -> Mender {
         match self {
             Lines::OneColumn(_, lines) => {
                 let mut lines = lines.clone();
@@ -77,10 +77,13 @@ impl Lines {
     }
 }
 
+/// Mends one chunk of bytes after the other.
+type Mender = Box<dyn FnMut(&[u8]) -> Vec<u8> + Send>;
+
 /// The host's decoders.
 enum Decoder {
-    Csv(csv::reader::Decoder),
-    Json(json::reader::Decoder),
+    Csv(Box<csv::reader::Decoder>),
+    Json(Box<json::reader::Decoder>),
 }
 
 impl Decoder {

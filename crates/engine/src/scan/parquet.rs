@@ -20,9 +20,11 @@ use datafusion::datasource::file_format::file_compression_type::FileCompressionT
 use datafusion::datasource::file_format::parquet::{ParquetFormat, ParquetFormatFactory};
 use datafusion::datasource::file_format::{FileFormat, FileFormatFactory, FileMeta};
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
+use datafusion::datasource::physical_plan::parquet::metadata::{
+    CachedParquetMetaData, DFParquetMetadata,
+};
 use datafusion::datasource::physical_plan::parquet::{
-    CachedParquetFileReaderFactory, CachedParquetMetaData, transform_schema_to_view,
+    CachedParquetFileReaderFactory, transform_schema_to_view,
 };
 use datafusion::datasource::physical_plan::{
     FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource, ParquetFileReaderFactory,
@@ -47,7 +49,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, PutPayload};
 
-use super::footer::{Texts, has_bounds, has_unsound_bounds, is_string, sound};
+use super::footer::{Texts, has_bounds, has_unsound_bounds, is_string, sound, texts_of};
 use super::widen::common_schema;
 
 /// The buffers of readers, which the store names without a name.
@@ -308,12 +310,10 @@ impl FileFormat for Parquet {
         })?;
         let runtime = state.runtime_env();
         let store = runtime.object_store(conf.object_store_url.clone())?;
-        let fields = source.table_schema().file_schema().fields().iter();
-        let texts = fields.filter(|field| is_string(field.data_type()));
         let readers = SoundReaders {
             host: CachedParquetFileReaderFactory::new(store, footers(state)),
             footers: footers(state),
-            texts: Arc::new(texts.map(|field| field.name().clone()).collect()),
+            texts: Arc::new(texts_of(source.table_schema().file_schema())),
         };
         let mut source = source
             .with_table_parquet_options(self.options.clone())
@@ -391,18 +391,6 @@ impl SoundReader {
         let texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
         Path::from(format!("{}\0{}", self.object.location, texts.join("\0")))
     }
-
-    fn known(&self, key: &Path) -> Option<Arc<ParquetMetaData>> {
-        let entry = self
-            .footers
-            .get(key)
-            .filter(|entry| entry.is_valid_for(&self.object))?;
-        let footer = entry
-            .file_metadata
-            .as_any()
-            .downcast_ref::<CachedParquetMetaData>()?;
-        Some(Arc::clone(footer.parquet_metadata()))
-    }
 }
 
 impl AsyncFileReader for SoundReader {
@@ -423,7 +411,7 @@ impl AsyncFileReader for SoundReader {
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         async move {
             let key = self.key();
-            if let Some(footer) = self.known(&key) {
+            if let Some(footer) = known_footer(&*self.footers, &key, &self.object) {
                 return Ok(footer);
             }
             let footer = self.host.get_metadata(options).await?;
@@ -439,13 +427,38 @@ impl AsyncFileReader for SoundReader {
     }
 }
 
+/// The footer that the cache keeps under `key` for the file as it is now.
+pub(crate) fn known_footer(
+    footers: &FileMetadataCache,
+    key: &Path,
+    object: &ObjectMeta,
+) -> Option<Arc<ParquetMetaData>> {
+    let known = footers.get(key)?;
+    if !known.is_valid_for(object) {
+        return None;
+    }
+    let footer = known.file_metadata.as_any().downcast_ref();
+    Some(Arc::clone(CachedParquetMetaData::parquet_metadata(footer?)))
+}
+
+/// A source that reads files as `known` does, but all columns of `schema` and all rows.
+pub(crate) fn reading_as(known: &ParquetSource, schema: TableSchema) -> ParquetSource {
+    let options = known.table_parquet_options().clone();
+    let hint = options.global.metadata_size_hint;
+    let mut source = ParquetSource::new(schema).with_table_parquet_options(options);
+    if let Some(bytes) = hint {
+        source = source.with_metadata_size_hint(bytes);
+    }
+    if let Some(readers) = known.parquet_file_reader_factory() {
+        source = source.with_parquet_file_reader_factory(Arc::clone(readers));
+    }
+    source
+}
+
 /// The same scan of one column without a predicate; `None` if it is no Parquet scan.
 pub(crate) fn only_column(config: &FileScanConfig, index: usize) -> Option<FileScanConfig> {
     let known = config.file_source().downcast_ref::<ParquetSource>()?;
-    let readers = known.parquet_file_reader_factory()?;
-    let source = ParquetSource::new(known.table_schema().clone())
-        .with_table_parquet_options(known.table_parquet_options().clone())
-        .with_parquet_file_reader_factory(Arc::clone(readers));
+    let source = reading_as(known, known.table_schema().clone());
     let config = FileScanConfigBuilder::new(config.object_store_url.clone(), Arc::new(source));
     let config = config.with_projection_indices(Some(vec![index])).ok()?;
     Some(config.build())

@@ -65,7 +65,7 @@ impl Translation {
         if dictionary.len() > DICTIONARY_MAX {
             return Err(Full);
         }
-        let values = if is_text(data_type) && !is_text(dictionary.data_type()) {
+        let values = if data_type.is_string() && !dictionary.data_type().is_string() {
             // Bytes become text where they are valid.
             bytes::encode(&strict_cast(dictionary, data_type).map_err(|_| Full)?)
         } else {
@@ -77,10 +77,6 @@ impl Translation {
             codes: vec![UNKNOWN; dictionary.len()],
         })
     }
-}
-
-fn is_text(data_type: &DataType) -> bool {
-    data_type.is_string()
 }
 
 /// Codes of one column.

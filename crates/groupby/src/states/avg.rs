@@ -11,10 +11,11 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, i256};
 
-use super::count::add_rows;
+use super::count::{add_counts, count_rows};
 use super::fixed::{column_of, values_of};
 use super::lanes::add_up;
 use super::native::native;
+use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::sum::sum_floats;
 use super::wide::{Summed, WideSums, Width, limit_of, with_summed};
@@ -80,14 +81,7 @@ impl Mean {
 
 #[derive(Debug, Default)]
 struct AvgFloat {
-    means: Vec<Mean>,
-}
-
-impl AvgFloat {
-    fn take(&mut self, total: usize) -> Vec<Mean> {
-        self.means.resize(total, Mean::default());
-        std::mem::take(&mut self.means)
-    }
+    means: PerGroup<Mean>,
 }
 
 impl GroupStates for AvgFloat {
@@ -99,10 +93,8 @@ impl GroupStates for AvgFloat {
         total: usize,
     ) -> Result<()> {
         let rows = Rows::new(columns, filter, groups);
-        self.means
-            .resize(total.max(self.means.len()), Mean::default());
         let values = columns[0].as_primitive::<Float64Type>().values();
-        let means = self.means.as_mut_slice();
+        let means = self.means.grow(total);
         if rows.is_whole_column() {
             means[0].sum += sum_floats(values);
             means[0].count += rows.count() as i64;
@@ -117,11 +109,9 @@ impl GroupStates for AvgFloat {
 
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
         let rows = Rows::new(&[], None, groups);
-        self.means
-            .resize(total.max(self.means.len()), Mean::default());
         let sums = partial[0].as_primitive::<Float64Type>().values();
         let counts = partial[1].as_primitive::<Int64Type>().values();
-        let means = self.means.as_mut_slice();
+        let means = self.means.grow(total);
         rows.for_each_row(|group, row| {
             let (sum, count) = (sums[row], counts[row]);
             means[group].merge(Mean { sum, count });
@@ -130,7 +120,7 @@ impl GroupStates for AvgFloat {
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
-        let means = self.take(total);
+        let means = self.means.take(total);
         let sums: Vec<_> = means.iter().map(|mean| mean.sum).collect();
         let counts: Vec<_> = means.iter().map(|mean| mean.count).collect();
         Ok(vec![
@@ -140,7 +130,7 @@ impl GroupStates for AvgFloat {
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
-        let means = self.take(total);
+        let means = self.means.take(total);
         let values: Vec<_> = means
             .iter()
             .map(|mean| mean.sum / mean.count as f64)
@@ -150,7 +140,7 @@ impl GroupStates for AvgFloat {
     }
 
     fn bytes(&self) -> usize {
-        self.means.capacity() * size_of::<Mean>()
+        self.means.bytes()
     }
 }
 
@@ -166,7 +156,7 @@ struct AvgWide<T: Summed> {
     limit: Option<T::Sum>,
     factor: i64,
     sums: WideSums<T::Sum>,
-    counts: Vec<i64>,
+    counts: PerGroup<i64>,
 }
 
 impl<T: Summed> AvgWide<T> {
@@ -178,13 +168,8 @@ impl<T: Summed> AvgWide<T> {
             limit,
             factor,
             sums: WideSums::default(),
-            counts: Vec::new(),
+            counts: PerGroup::default(),
         }
-    }
-
-    fn grow(&mut self, total: usize) {
-        self.sums.grow(total);
-        self.counts.resize(total.max(self.counts.len()), 0);
     }
 
     fn overflow(&self) -> Error {
@@ -207,48 +192,33 @@ impl<T: Summed> GroupStates for AvgWide<T> {
         total: usize,
     ) -> Result<()> {
         let rows = Rows::new(columns, filter, groups);
-        self.grow(total);
+        self.sums.grow(total);
         self.sums
             .update(&rows, &values_of::<T>(&columns[0])?, T::widen);
-        let counts = self.counts.as_mut_slice();
-        if let Groups::One(_) = groups {
-            counts[0] += rows.live() as i64;
-        } else if let Some(ids) = rows.few(total) {
-            add_rows(counts, ids, total);
-        } else {
-            rows.for_each_group(|group| counts[group] += 1);
-        }
+        count_rows(self.counts.grow(total), &rows, groups, total);
         Ok(())
     }
 
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
         let rows = Rows::new(&[], None, groups);
-        self.grow(total);
+        self.sums.grow(total);
         self.sums.merge(&rows, &partial[0], &partial[1]);
-        let counts = self.counts.as_mut_slice();
-        rows.for_each(
-            partial[2].as_primitive::<Int64Type>().values(),
-            |group, count| {
-                counts[group] += count;
-            },
-        );
+        add_counts(self.counts.grow(total), &rows, &partial[2]);
         Ok(())
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
-        self.grow(total);
         let [low, carry] = self.sums.take_partial(total, None);
         Ok(vec![
             low,
             carry,
-            Arc::new(Int64Array::from(std::mem::take(&mut self.counts))),
+            Arc::new(Int64Array::from(self.counts.take(total))),
         ])
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
-        self.grow(total);
         let (mut low, carry) = self.sums.take(total);
-        let counts = std::mem::take(&mut self.counts);
+        let counts = self.counts.take(total);
         for (group, (sum, count)) in low.iter_mut().zip(&counts).enumerate() {
             let carry = carry.get(group).copied().unwrap_or_default();
             let mean = if *count == 0 {
@@ -264,6 +234,6 @@ impl<T: Summed> GroupStates for AvgWide<T> {
     }
 
     fn bytes(&self) -> usize {
-        self.sums.bytes() + self.counts.capacity() * size_of::<i64>()
+        self.sums.bytes() + self.counts.bytes()
     }
 }

@@ -10,25 +10,37 @@ use arrow::datatypes::{DataType, Int64Type};
 
 use super::lanes::add_up;
 use super::native::native;
+use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::Result;
-use crate::keys::GroupId;
 
 /// `count` of the rows where no argument column is NULL; without columns of all rows.
 pub fn count(name: &str) -> Option<Arc<dyn Aggregate>> {
     Some(native(name, &DataType::Int64, Count::default))
 }
 
-/// Counts the rows of few groups.
-pub(super) fn add_rows(counts: &mut [i64], ids: &[GroupId], total: usize) {
-    let add = |count: &mut i64, _| *count += 1;
-    add_up(ids, ids, total, add, |group, count| counts[group] += count);
+/// Counts the live rows of each group.
+pub(super) fn count_rows(counts: &mut [i64], rows: &Rows<'_>, groups: Groups<'_>, total: usize) {
+    if let Groups::One(_) = groups {
+        counts[0] += rows.live() as i64;
+    } else if let Some(ids) = rows.few(total) {
+        let add = |count: &mut i64, _| *count += 1;
+        add_up(ids, ids, total, add, |group, count| counts[group] += count);
+    } else {
+        rows.for_each_group(|group| counts[group] += 1);
+    }
+}
+
+/// Adds the counts of partial states to those of their groups.
+pub(super) fn add_counts(counts: &mut [i64], rows: &Rows<'_>, partial: &ArrayRef) {
+    let values = partial.as_primitive::<Int64Type>().values();
+    rows.for_each(values, |group, count| counts[group] += count);
 }
 
 #[derive(Debug, Default)]
 struct Count {
-    counts: Vec<i64>,
+    counts: PerGroup<i64>,
 }
 
 impl GroupStates for Count {
@@ -40,28 +52,13 @@ impl GroupStates for Count {
         total: usize,
     ) -> Result<()> {
         let rows = Rows::new(columns, filter, groups);
-        self.counts.resize(total.max(self.counts.len()), 0);
-        let counts = self.counts.as_mut_slice();
-        if let Groups::One(_) = groups {
-            counts[0] += rows.live() as i64;
-        } else if let Some(ids) = rows.few(total) {
-            add_rows(counts, ids, total);
-        } else {
-            rows.for_each_group(|group| counts[group] += 1);
-        }
+        count_rows(self.counts.grow(total), &rows, groups, total);
         Ok(())
     }
 
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
         let rows = Rows::new(&[], None, groups);
-        self.counts.resize(total.max(self.counts.len()), 0);
-        let counts = self.counts.as_mut_slice();
-        rows.for_each(
-            partial[0].as_primitive::<Int64Type>().values(),
-            |group, n| {
-                counts[group] += n;
-            },
-        );
+        add_counts(self.counts.grow(total), &rows, &partial[0]);
         Ok(())
     }
 
@@ -70,11 +67,10 @@ impl GroupStates for Count {
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
-        self.counts.resize(total, 0);
-        Ok(Arc::new(Int64Array::from(std::mem::take(&mut self.counts))))
+        Ok(Arc::new(Int64Array::from(self.counts.take(total))))
     }
 
     fn bytes(&self) -> usize {
-        self.counts.capacity() * size_of::<i64>()
+        self.counts.bytes()
     }
 }

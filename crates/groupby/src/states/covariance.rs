@@ -12,6 +12,7 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, UInt64Array};
 use arrow::datatypes::{DataType, Float64Type};
 
 use super::native::native;
+use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::variance::lanes;
 use super::{Aggregate, GroupStates, Groups};
@@ -58,7 +59,7 @@ pub fn covariance(
     };
     let make = move || Covariance {
         relation,
-        pairs: Vec::new(),
+        pairs: PerGroup::default(),
     };
     let known = *input_types == [DataType::Float64, DataType::Float64];
     known.then(|| native(name, &result_type, make))
@@ -208,20 +209,7 @@ impl Pairs {
 
 struct Covariance {
     relation: Relation,
-    pairs: Vec<Pairs>,
-}
-
-impl Covariance {
-    fn grow(&mut self, total: usize) -> &mut [Pairs] {
-        self.pairs
-            .resize(total.max(self.pairs.len()), Pairs::default());
-        &mut self.pairs
-    }
-
-    fn take(&mut self, total: usize) -> Vec<Pairs> {
-        self.grow(total);
-        std::mem::take(&mut self.pairs)
-    }
+    pairs: PerGroup<Pairs>,
 }
 
 impl GroupStates for Covariance {
@@ -235,7 +223,7 @@ impl GroupStates for Covariance {
         let rows = Rows::new(columns, filter, groups);
         let ys = columns[0].as_primitive::<Float64Type>().values();
         let xs = columns[1].as_primitive::<Float64Type>().values();
-        let pairs = self.grow(total);
+        let pairs = self.pairs.grow(total);
         if rows.is_whole_column() {
             pairs[0].merge(Pairs::of(ys, xs));
         } else {
@@ -249,7 +237,7 @@ impl GroupStates for Covariance {
         let part = |at: usize| partial[at].as_primitive::<Float64Type>().values();
         let (counts, products) = (part(0), part(5));
         let (means_y, squares_y, means_x, squares_x) = (part(1), part(2), part(3), part(4));
-        let pairs = self.grow(total);
+        let pairs = self.pairs.grow(total);
         rows.for_each_row(|group, row| {
             pairs[group].merge(Pairs {
                 count: counts[row],
@@ -268,7 +256,7 @@ impl GroupStates for Covariance {
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
-        let pairs = self.take(total);
+        let pairs = self.pairs.take(total);
         let parts: [fn(&Pairs) -> f64; 6] = [
             |pairs| pairs.count,
             |pairs| pairs.y.mean,
@@ -283,7 +271,7 @@ impl GroupStates for Covariance {
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
-        let pairs = self.take(total);
+        let pairs = self.pairs.take(total);
         if self.relation == Relation::Count {
             let counts = pairs.iter().map(|pairs| pairs.count as u64);
             return Ok(Arc::new(UInt64Array::from_iter_values(counts)));
@@ -293,6 +281,6 @@ impl GroupStates for Covariance {
     }
 
     fn bytes(&self) -> usize {
-        self.pairs.capacity() * size_of::<Pairs>()
+        self.pairs.bytes()
     }
 }

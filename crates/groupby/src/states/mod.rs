@@ -21,6 +21,7 @@ mod native;
 mod fixed;
 mod rows;
 mod lanes;
+mod per_group;
 mod seen;
 mod wide;
 mod byte_values;
@@ -124,9 +125,9 @@ pub trait GroupStates: Send {
         0
     }
 
-    /// Bytes that updates touch at random, which a cache has to hold: all, but for states that
-    /// gather what goes to the rest of them.
+    /// Bytes that updates touch at random, which a cache has to hold: all but what is appended to, and less in states
+    /// that gather what goes to the rest of them.
     fn used_bytes(&self) -> usize {
-        self.bytes()
+        self.bytes() - self.appended_bytes()
     }
 }

@@ -13,6 +13,7 @@ use arrow::datatypes::{DataType, Float64Type, i256};
 use super::fixed::{column_of, values_of};
 use super::lanes::add_up;
 use super::native::native;
+use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::seen::Seen;
 use super::wide::{Summed, WideSums, Width, limit_of, with_summed};
@@ -155,7 +156,7 @@ pub(super) fn sum_floats(values: &[f64]) -> f64 {
 
 #[derive(Debug, Default)]
 struct SumFloat {
-    sums: Vec<f64>,
+    sums: PerGroup<f64>,
     seen: Seen,
 }
 
@@ -168,10 +169,9 @@ impl GroupStates for SumFloat {
         total: usize,
     ) -> Result<()> {
         let rows = Rows::new(columns, filter, groups);
-        self.sums.resize(total.max(self.sums.len()), 0.0);
         self.seen.note(&rows, total);
         let values = columns[0].as_primitive::<Float64Type>().values();
-        let sums = self.sums.as_mut_slice();
+        let sums = self.sums.grow(total);
         if rows.is_whole_column() {
             sums[0] += sum_floats(values);
         } else if let Some(ids) = rows.few(total) {
@@ -192,15 +192,12 @@ impl GroupStates for SumFloat {
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
-        self.sums.resize(total, 0.0);
         let nulls = self.seen.take(total);
-        Ok(Arc::new(Float64Array::new(
-            std::mem::take(&mut self.sums).into(),
-            nulls,
-        )))
+        let sums = self.sums.take(total);
+        Ok(Arc::new(Float64Array::new(sums.into(), nulls)))
     }
 
     fn bytes(&self) -> usize {
-        self.sums.capacity() * size_of::<f64>() + self.seen.bytes()
+        self.sums.bytes() + self.seen.bytes()
     }
 }

@@ -11,6 +11,7 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array};
 use arrow::datatypes::{DataType, Float64Type};
 
 use super::native::native;
+use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::Result;
@@ -32,7 +33,7 @@ pub enum Spread {
 pub fn variance(name: &str, spread: Spread, input_type: &DataType) -> Option<Arc<dyn Aggregate>> {
     let make = move || Variance {
         spread,
-        moments: Vec::new(),
+        moments: PerGroup::default(),
     };
     (*input_type == DataType::Float64).then(|| native(name, &DataType::Float64, make))
 }
@@ -125,20 +126,7 @@ pub(super) fn lanes<const COLUMNS: usize, const SUMS: usize>(
 
 struct Variance {
     spread: Spread,
-    moments: Vec<Moments>,
-}
-
-impl Variance {
-    fn grow(&mut self, total: usize) -> &mut [Moments] {
-        self.moments
-            .resize(total.max(self.moments.len()), Moments::default());
-        &mut self.moments
-    }
-
-    fn take(&mut self, total: usize) -> Vec<Moments> {
-        self.grow(total);
-        std::mem::take(&mut self.moments)
-    }
+    moments: PerGroup<Moments>,
 }
 
 impl GroupStates for Variance {
@@ -151,7 +139,7 @@ impl GroupStates for Variance {
     ) -> Result<()> {
         let rows = Rows::new(columns, filter, groups);
         let values = columns[0].as_primitive::<Float64Type>().values();
-        let moments = self.grow(total);
+        let moments = self.moments.grow(total);
         if rows.is_whole_column() {
             moments[0].merge(Moments::of(values));
         } else {
@@ -164,7 +152,7 @@ impl GroupStates for Variance {
         let rows = Rows::new(&[], None, groups);
         let part = |at: usize| partial[at].as_primitive::<Float64Type>().values();
         let (counts, means, squares) = (part(0), part(1), part(2));
-        let moments = self.grow(total);
+        let moments = self.moments.grow(total);
         rows.for_each_row(|group, row| {
             moments[group].merge(Moments {
                 count: counts[row],
@@ -176,7 +164,7 @@ impl GroupStates for Variance {
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
-        let moments = self.take(total);
+        let moments = self.moments.take(total);
         let part = |of: fn(&Moments) -> f64| -> ArrayRef {
             Arc::new(Float64Array::from_iter_values(moments.iter().map(of)))
         };
@@ -189,7 +177,7 @@ impl GroupStates for Variance {
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
         use Spread::{DeviationPopulation, DeviationSample, VariancePopulation, VarianceSample};
-        let moments = self.take(total);
+        let moments = self.moments.take(total);
         let (fewer, root): (f64, fn(f64) -> f64) = match self.spread {
             VariancePopulation => (0.0, std::convert::identity),
             VarianceSample => (1.0, std::convert::identity),
@@ -206,6 +194,6 @@ impl GroupStates for Variance {
     }
 
     fn bytes(&self) -> usize {
-        self.moments.capacity() * size_of::<Moments>()
+        self.moments.bytes()
     }
 }

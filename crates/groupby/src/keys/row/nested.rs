@@ -54,18 +54,19 @@ fn canonical_data(data: ArrayData) -> Result<ArrayData> {
     let children = children.collect::<Result<Vec<_>>>()?;
     macro_rules! map {
         ($native:ty, $canonical:expr) => {{
-            let values = data.buffers()[0].typed_data::<$native>();
-            vec![values.iter().map(|&value| $canonical(value)).collect()]
+            // Only the rows of a slice: its buffer may be that of a whole table.
+            let values = &data.buffers()[0].typed_data::<$native>()[data.offset()..][..data.len()];
+            let values = values.iter().map(|&value| $canonical(value)).collect();
+            data.clone().into_builder().offset(0).buffers(vec![values])
         }};
     }
-    let buffers = match data.data_type() {
+    let builder = match data.data_type() {
         DataType::Float16 => map!(u16, canonical_f16),
         DataType::Float32 => map!(f32, canonical_f32),
         DataType::Float64 => map!(f64, canonical_f64),
-        _ => data.buffers().to_vec(),
+        _ => data.into_builder(),
     };
-    let builder = data.into_builder().buffers(buffers).child_data(children);
-    Ok(builder.build()?)
+    Ok(builder.child_data(children).build()?)
 }
 
 /// The byte strings as a column.
