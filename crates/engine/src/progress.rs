@@ -16,6 +16,8 @@ use datafusion::physical_plan::metrics::{MetricValue, MetricsSet};
 use datafusion::physical_plan::{ExecutionPlan, StatisticsArgs, StatisticsContext};
 use object_store::path::Path;
 
+use crate::scan::morsels::MorselRows;
+
 /// A snapshot of a query's progress.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Progress {
@@ -86,9 +88,12 @@ struct Total {
 
 impl Total {
     fn add_leaf(&mut self, plan: &Arc<dyn ExecutionPlan>, metrics: Option<&MetricsSet>, rows: u64) {
-        let share = rows_total(plan)
-            .map(|total| share_of_rows(metrics, rows, total))
-            .or_else(|| share_of_files(plan, metrics));
+        let share = match rows_of_morsels(plan) {
+            Some(total) => Some(share(rows + filtered(metrics), total as f64)),
+            None => rows_total(plan)
+                .map(|total| share_of_rows(metrics, rows, total))
+                .or_else(|| share_of_files(plan, metrics)),
+        };
         self.leaves += 1;
         match share {
             Some(share) => self.done += share.clamp(0.0, 1.0),
@@ -116,6 +121,14 @@ fn rows_total(plan: &Arc<dyn ExecutionPlan>) -> Option<u64> {
     }
 }
 
+/// Rows of a scan in morsels, which are cut from what the bounds of row groups and pages leave.
+fn rows_of_morsels(plan: &Arc<dyn ExecutionPlan>) -> Option<u64> {
+    let files = file_scan(plan)?.file_groups.iter();
+    let rows = files.flat_map(|group| group.iter());
+    rows.map(|file| file.extension::<MorselRows>().map(|rows| rows.0))
+        .sum()
+}
+
 /// A file that is read in several pieces occurs once per piece, each with the rows of the whole file.
 fn rows_of_files(config: &FileScanConfig) -> Option<u64> {
     let mut rows: HashMap<&Path, u64> = HashMap::new();
@@ -134,7 +147,6 @@ fn file_scan(plan: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
 
 /// Rows that were handed on or seen and filtered out, of those in row groups that are not skipped.
 fn share_of_rows(metrics: Option<&MetricsSet>, rows: u64, total: u64) -> f64 {
-    let filtered = sum(metrics, "pushdown_rows_pruned").unwrap_or(0);
     let (skipped_rows, _) = pruned_and_matched(metrics, "page_index_rows_pruned");
     let (skipped, kept) = pruned_and_matched(metrics, "row_groups_pruned_statistics");
     let kept_share = if skipped + kept == 0 {
@@ -142,9 +154,18 @@ fn share_of_rows(metrics: Option<&MetricsSet>, rows: u64, total: u64) -> f64 {
     } else {
         kept as f64 / (skipped + kept) as f64
     };
-    let expected = total as f64 * kept_share;
+    let seen = rows + filtered(metrics) + skipped_rows;
+    share(seen, total as f64 * kept_share)
+}
+
+/// Rows that the scan's own filter has dropped.
+fn filtered(metrics: Option<&MetricsSet>) -> u64 {
+    sum(metrics, "pushdown_rows_pruned").unwrap_or(0)
+}
+
+fn share(seen: u64, expected: f64) -> f64 {
     match expected > 0.0 {
-        true => (rows + filtered + skipped_rows) as f64 / expected,
+        true => seen as f64 / expected,
         false => 1.0,
     }
 }

@@ -37,6 +37,7 @@ use crate::scan::call::function_names;
 use crate::scan::codes::CodesRule;
 use crate::scan::files::FileTables;
 use crate::scan::location::is_location;
+use crate::scan::morsels::MorselsRule;
 use crate::scan::parquet::ParquetFactory;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
@@ -400,7 +401,12 @@ fn physical_optimizer_rules(
     // Last but for the host's check of the whole plan: no rule may see the types of codes.
     let footers = runtime.cache_manager.get_file_metadata_cache();
     let at = rules.iter().position(|rule| rule.name() == SANITY_CHECK);
-    rules.insert(at.unwrap_or(rules.len()), Arc::new(CodesRule::new(footers)));
+    let at = at.unwrap_or(rules.len());
+    let scans: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] = [
+        Arc::new(MorselsRule::new(Arc::clone(&footers))),
+        Arc::new(CodesRule::new(footers)),
+    ];
+    rules.splice(at..at, scans);
     Ok(rewrite::physical_rules(rules))
 }
 

@@ -349,10 +349,13 @@ impl<'a> Sort<'a> {
         }
         let mut arena = Arena::with_capacity(strings.bytes);
         if strings.bytes > 0 {
-            for key in &mut sorted {
+            for row in 0..sorted.len() {
                 for &word in views {
-                    let view = strings.copied(view_of(key, word), &mut arena)?;
-                    set_view(key, word, view);
+                    if let Some(key) = sorted.get(row + STRINGS_AHEAD) {
+                        strings.fetch(view_of(key, word));
+                    }
+                    let view = strings.copied(view_of(&sorted[row], word), &mut arena)?;
+                    set_view(&mut sorted[row], word, view);
                 }
             }
         }

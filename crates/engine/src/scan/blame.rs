@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::DataFusionError;
+use datafusion::common::extensions::Extensions;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, FileScanConfigBuilder};
 use datafusion::datasource::source::DataSourceExec;
@@ -90,6 +91,7 @@ fn files_of(config: FileScanConfig) -> Vec<(FileScanConfig, PartitionedFile)> {
         {
             let mut whole = file.clone();
             whole.range = None;
+            whole.extensions = Extensions::default();
             files.push(whole);
         }
     }

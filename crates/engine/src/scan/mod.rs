@@ -26,5 +26,6 @@ pub mod lines;
 pub mod files;
 pub mod views;
 pub mod schema;
+pub(crate) mod morsels;
 pub(crate) mod codes;
 pub mod blame;

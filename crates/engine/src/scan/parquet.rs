@@ -385,14 +385,6 @@ struct SoundReader {
     texts: Arc<Texts>,
 }
 
-impl SoundReader {
-    /// Under which name a mended footer is kept beside the file's own: it depends on the columns taken for text.
-    fn key(&self) -> Path {
-        let texts: Vec<&str> = self.texts.iter().map(String::as_str).collect();
-        Path::from(format!("{}\0{}", self.object.location, texts.join("\0")))
-    }
-}
-
 impl AsyncFileReader for SoundReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
         self.host.get_bytes(range)
@@ -410,21 +402,51 @@ impl AsyncFileReader for SoundReader {
         options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         async move {
-            let key = self.key();
+            let key = sound_key(&self.object, &self.texts);
             if let Some(footer) = known_footer(&*self.footers, &key, &self.object) {
                 return Ok(footer);
             }
             let footer = self.host.get_metadata(options).await?;
-            let mended = sound(&footer, &self.texts)?;
-            if !Arc::ptr_eq(&footer, &mended) {
-                let kept = Arc::new(CachedParquetMetaData::new(Arc::clone(&mended)));
-                let entry = CachedFileMetadataEntry::new(self.object.clone(), kept);
-                self.footers.put(&key, entry);
-            }
-            Ok(mended)
+            mended(&footer, &*self.footers, key, &self.object, &self.texts)
         }
         .boxed()
     }
+}
+
+/// Under which name a mended footer is kept beside the file's own: it depends on the columns taken for text.
+fn sound_key(object: &ObjectMeta, texts: &Texts) -> Path {
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    Path::from(format!("{}\0{}", object.location, texts.join("\0")))
+}
+
+/// The footer as the host may believe it, kept under `key` if that is not the file's own.
+fn mended(
+    footer: &Arc<ParquetMetaData>,
+    footers: &FileMetadataCache,
+    key: Path,
+    object: &ObjectMeta,
+    texts: &Texts,
+) -> ParquetResult<Arc<ParquetMetaData>> {
+    let mended = sound(footer, texts)?;
+    if !Arc::ptr_eq(footer, &mended) {
+        let kept = Arc::new(CachedParquetMetaData::new(Arc::clone(&mended)));
+        footers.put(&key, CachedFileMetadataEntry::new(object.clone(), kept));
+    }
+    Ok(mended)
+}
+
+/// The footer that readers of a file that planning has looked at will see.
+pub(crate) fn known_sound_footer(
+    footers: &FileMetadataCache,
+    object: &ObjectMeta,
+    texts: &Texts,
+) -> Option<Arc<ParquetMetaData>> {
+    let key = sound_key(object, texts);
+    if let Some(footer) = known_footer(footers, &key, object) {
+        return Some(footer);
+    }
+    let own = known_footer(footers, &object.location, object)?;
+    mended(&own, footers, key, object, texts).ok()
 }
 
 /// The footer that the cache keeps under `key` for the file as it is now.

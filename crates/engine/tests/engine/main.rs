@@ -6,5 +6,6 @@ mod errors;
 mod numbers;
 mod files;
 mod codes;
+mod morsels;
 mod parquet;
 mod text_files;

@@ -9,7 +9,8 @@
 //! are at most 256 partitions.
 //!
 //! Tried and rejected: making room for a whole batch beforehand (100 groups then lie in 16,384
-//! slots, beyond the first-level cache).
+//! slots, beyond the first-level cache). Buckets of eight with their tags compared at once (1,000 groups 4.6 -> 6.1 ns a
+//! row, 100,000 groups 18 -> 19).
 
 use grouse_kernels::prefetch::prefetch;
 

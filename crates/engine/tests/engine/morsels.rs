@@ -1,0 +1,123 @@
+//! Parquet scans in morsels: which rows are in them, and that answers stay the same.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::support::{rows, session};
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
+use futures::TryStreamExt;
+use grouse::Session;
+
+const ROWS: i64 = 90_000;
+
+/// Three row groups of 40,000, 40,000 and 10,000 rows; `site` is sorted, a text has 300 bytes. Without `pages`, nothing
+/// says where a page begins.
+fn write(path: &Path, pages: bool) {
+    let statistics = match pages {
+        true => EnabledStatistics::Page,
+        false => EnabledStatistics::Chunk,
+    };
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(40_000))
+        .set_data_page_row_count_limit(2_000)
+        .set_dictionary_page_size_limit(1 << 10)
+        .set_statistics_enabled(statistics)
+        .set_offset_index_disabled(!pages)
+        .build();
+    let site: Int64Array = (0..ROWS).map(|row| Some(row / 7_000)).collect();
+    let key: Int64Array = (0..ROWS)
+        .map(|row| (row % 13 != 0).then_some(row % 97))
+        .collect();
+    let text: StringArray = (0..ROWS).map(|row| Some(format!("{row:0300}"))).collect();
+    let batch = RecordBatch::try_from_iter([
+        ("site", Arc::new(site) as ArrayRef),
+        ("key", Arc::new(key)),
+        ("text", Arc::new(text)),
+    ])
+    .unwrap();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+/// A session whose scans have a stream for each of two workers, however small the file.
+fn two_streams() -> Session {
+    let session = session();
+    rows(
+        &session,
+        "SET datafusion.optimizer.repartition_file_min_size = 0",
+    );
+    session
+}
+
+/// How many pieces of files the plan names; it leaves out all but the first five of a stream.
+fn pieces(session: &Session, sql: &str) -> usize {
+    let plan = rows(session, &format!("EXPLAIN {sql}")).join("\n");
+    assert!(plan.contains("GroupByExec"), "{plan}");
+    let files = plan
+        .split_once("file_groups={")
+        .map_or("", |(_, files)| files);
+    let files = files.split_once('}').map_or("", |(files, _)| files);
+    files.matches("t.parquet").count() - files.matches("t.parquet:").count()
+}
+
+#[test]
+fn every_row_is_in_one_morsel() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, pages) in [("paged", true), ("plain", false)] {
+        let folder = folder.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        write(&folder.join("t.parquet"), pages);
+        let file = format!("'{}'", folder.join("t.parquet").display());
+        let ours = two_streams();
+        let host = two_streams();
+        rows(&host, "SET group_by_operator = 'host'");
+        for (filter, least) in [
+            ("", if pages { 4 } else { 3 }),
+            ("WHERE site <> 3 AND key < 50", 3),
+            // 14,000 rows of one row group, 56,000 of two.
+            ("WHERE site BETWEEN 1 AND 2", 0),
+            ("WHERE site BETWEEN 2 AND 9", 2),
+            ("WHERE site = 99", 0),
+        ] {
+            let sql = format!(
+                "SELECT key, count(*) AS c, min(text) AS lo, max(text) AS hi, sum(length(text) + site) AS s \
+                 FROM {file} {filter} GROUP BY key ORDER BY key"
+            );
+            assert_eq!(rows(&ours, &sql), rows(&host, &sql), "{name}: {filter}");
+            assert!(pieces(&ours, &sql) >= least, "{name}: {filter}");
+        }
+        rows(
+            &ours,
+            "SET datafusion.execution.enable_file_stream_work_stealing = false",
+        );
+        let sql = format!("SELECT key, min(text) FROM {file} GROUP BY key");
+        assert_eq!(pieces(&ours, &sql), 0, "{name}");
+    }
+}
+
+#[test]
+fn progress_counts_the_rows_of_morsels() {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("t.parquet"), true);
+    let session = two_streams();
+    let sql = format!(
+        "SELECT key, min(text) FROM '{}/t.parquet' WHERE site > 4 GROUP BY key",
+        folder.path().display()
+    );
+    assert!(pieces(&session, &sql) > 2);
+    let progress = session.handle().block_on(async {
+        let query = session.query(&sql).await.unwrap();
+        let _batches: Vec<_> = query.execute().unwrap().try_collect().await.unwrap();
+        query.progress()
+    });
+    // Site 5 begins at row 35,000, a page every 2,000 rows or a little more.
+    assert!(
+        (55_000..=58_000).contains(&progress.input_rows),
+        "{progress:?}"
+    );
+    assert_eq!(progress.input_share, Some(1.0));
+}
