@@ -81,7 +81,9 @@ pub(crate) fn native(
         return Ok(with_columns(states::uniq(name, &types), columns));
     }
     if expression.is_distinct() {
-        return Ok(None);
+        let counted = is(function, &count_udaf()) && types.len() == 1;
+        let aggregate = counted.then(|| states::count_distinct(name, &types[0]));
+        return Ok(with_columns(aggregate.flatten(), columns));
     }
     if is(function, &percentile_cont_udaf()) {
         // The order that it is written with only says from which end to count.

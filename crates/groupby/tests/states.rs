@@ -21,6 +21,8 @@ use grouse_groupby::states::{Aggregate, Extreme, GroupStates, Groups};
 use grouse_groupby::states::{arg_extreme, avg, count, min_max, sum, uniq};
 use proptest::prelude::*;
 
+#[path = "states/distinct.rs"]
+mod distinct;
 #[path = "states/moments.rs"]
 mod moments;
 #[path = "states/quantiles.rs"]

@@ -6,6 +6,7 @@
 //! Not here: keys, memory limits (the build asks `bytes`).
 
 pub mod count;
+pub mod distinct;
 pub mod sum;
 pub mod avg;
 pub mod variance;
@@ -39,6 +40,7 @@ pub use arg_extreme::arg_extreme;
 pub use avg::avg;
 pub use count::count;
 pub use covariance::{Relation, covariance};
+pub use distinct::count_distinct;
 pub use min_max::{Extreme, min_max};
 pub use quantile::{median, percentile};
 pub(crate) use rows::truths;
