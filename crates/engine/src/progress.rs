@@ -89,7 +89,11 @@ struct Total {
 impl Total {
     fn add_leaf(&mut self, plan: &Arc<dyn ExecutionPlan>, metrics: Option<&MetricsSet>, rows: u64) {
         let share = match rows_of_morsels(plan) {
-            Some(total) => Some(share(rows + filtered(metrics), total as f64)),
+            // What is skipped only while reading: whole row groups, by predicates that planning could not evaluate.
+            Some(total) => Some(share(
+                rows + filtered(metrics),
+                total as f64 * kept_share(metrics),
+            )),
             None => rows_total(plan)
                 .map(|total| share_of_rows(metrics, rows, total))
                 .or_else(|| share_of_files(plan, metrics)),
@@ -148,14 +152,17 @@ fn file_scan(plan: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
 /// Rows that were handed on or seen and filtered out, of those in row groups that are not skipped.
 fn share_of_rows(metrics: Option<&MetricsSet>, rows: u64, total: u64) -> f64 {
     let (skipped_rows, _) = pruned_and_matched(metrics, "page_index_rows_pruned");
-    let (skipped, kept) = pruned_and_matched(metrics, "row_groups_pruned_statistics");
-    let kept_share = if skipped + kept == 0 {
-        1.0
-    } else {
-        kept as f64 / (skipped + kept) as f64
-    };
     let seen = rows + filtered(metrics) + skipped_rows;
-    share(seen, total as f64 * kept_share)
+    share(seen, total as f64 * kept_share(metrics))
+}
+
+/// Of the row groups that were looked at, the share that is read.
+fn kept_share(metrics: Option<&MetricsSet>) -> f64 {
+    let (skipped, kept) = pruned_and_matched(metrics, "row_groups_pruned_statistics");
+    match skipped + kept {
+        0 => 1.0,
+        all => kept as f64 / all as f64,
+    }
 }
 
 /// Rows that the scan's own filter has dropped.

@@ -9,18 +9,18 @@
 //! The host gives each worker one range of bytes. Where the rows that a predicate leaves lie together, one worker then
 //! has them all; where there are 23 row groups for two workers, one waits while the other reads the last.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Result, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::{
-    PagePruningAccessPlanFilter, ParquetAccessPlan, RowGroupAccess, RowGroupAccessPlanFilter,
-    apply_file_schema_type_coercions,
+    PagePruningAccessPlanFilter, ParquetAccessPlan, ParquetRowSelection, RowGroupAccess,
+    RowGroupAccessPlanFilter, apply_file_schema_type_coercions,
 };
 use datafusion::datasource::physical_plan::{
     FileGroup, FileScanConfig, FileScanConfigBuilder, FileSource, ParquetFileMetrics, ParquetSource,
@@ -31,9 +31,10 @@ use datafusion::parquet::arrow::arrow_reader::RowSelection;
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::parquet::file::metadata::ParquetMetaData;
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::simplifier::PhysicalExprSimplifier;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr_adapter::{
-    DefaultPhysicalExprAdapterFactory, PhysicalExprAdapterFactory,
+    DefaultPhysicalExprAdapterFactory, PhysicalExprAdapterFactory, replace_columns_with_literals,
 };
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
@@ -56,10 +57,12 @@ const PRUNING_BYTES: i64 = 512 << 10;
 const WORTH: i64 = 8;
 /// What a value costs beside its bytes in the file, in bytes: integers of a few bits each are read at 2 to 4 ns.
 const VALUE_BYTES: i64 = 4;
-/// Of the rows that are left, each worker takes this share at once.
+/// Of its even share of the rows that are left, a worker takes one part in so many at once.
 const SHARE: usize = 2;
+/// With more files for each worker they are pieces enough, and looking at all of them takes longer than an idle worker.
+const FILES_MAX: usize = 16;
 
-/// Rows of a file that is read in pieces, beside each piece.
+/// Rows of a piece, beside it.
 pub(crate) struct MorselRows(pub u64);
 
 /// Cuts scans into morsels.
@@ -141,9 +144,13 @@ impl MorselsRule {
         }
         let texts = texts_of(source.table_schema().file_schema());
         let files = whole_files(config)?;
+        if files.len() > FILES_MAX * workers {
+            return None;
+        }
+        let columns = columns_read(source);
         let known = files
             .into_iter()
-            .map(|file| self.known(file, source, config, &texts));
+            .map(|file| self.known(file, source, config, (&texts, &columns)));
         let morsels = morsels(&known.collect::<Option<Vec<_>>>()?, workers);
         if morsels.len() < workers {
             return None;
@@ -165,11 +172,10 @@ impl MorselsRule {
         file: PartitionedFile,
         source: &ParquetSource,
         config: &FileScanConfig,
-        texts: &Texts,
+        (texts, columns): (&Texts, &HashSet<&str>),
     ) -> Option<KnownFile> {
         let footer = known_sound_footer(&*self.footers, &file.object_meta, texts)?;
-        let predicate = source.filter();
-        let plan = predicate.and_then(|predicate| pruned(&footer, predicate, source, config));
+        let plan = pruned(&footer, &file, source, config);
         let plan = plan.unwrap_or_else(|| ParquetAccessPlan::new_all(footer.num_row_groups()));
         let is_paged = footer.offset_index().is_some();
         let groups = footer.row_groups().iter().zip(plan.inner());
@@ -188,7 +194,7 @@ impl MorselsRule {
         });
         Some(KnownFile {
             groups: groups.collect::<Option<_>>()?,
-            rows_min: rows_min(&footer, source),
+            rows_min: rows_min(&footer, columns, source.filter().is_some()),
             file,
         })
     }
@@ -207,27 +213,30 @@ fn columns_read(source: &ParquetSource) -> HashSet<&str> {
 }
 
 /// How few rows of a file are worth a piece of their own, which reads the dictionaries of its row group once more.
-fn rows_min(footer: &ParquetMetaData, source: &ParquetSource) -> usize {
-    let columns = columns_read(source);
-    let (mut bytes, mut dictionaries) = (0, 0);
+fn rows_min(footer: &ParquetMetaData, columns: &HashSet<&str>, is_pruned: bool) -> usize {
+    let (mut bytes, mut dictionaries) = (0i64, 0i64);
     let leaves = footer.row_groups().iter().flat_map(|group| group.columns());
     for leaf in leaves.filter(|leaf| columns.contains(leaf.column_path().parts()[0].as_str())) {
-        bytes += leaf.uncompressed_size() + leaf.num_values() * VALUE_BYTES;
+        let values = leaf.num_values().saturating_mul(VALUE_BYTES);
+        bytes = bytes.saturating_add(leaf.uncompressed_size().saturating_add(values));
         let start = leaf.dictionary_page_offset();
-        dictionaries += start.map_or(0, |start| leaf.data_page_offset() - start);
+        let dictionary = start.map_or(0, |start| leaf.data_page_offset().saturating_sub(start));
+        dictionaries = dictionaries.saturating_add(dictionary.max(0));
     }
     let row_bytes = bytes / footer.file_metadata().num_rows().max(1);
-    let pruning_bytes = source.filter().map_or(0, |_| PRUNING_BYTES);
+    let pruning_bytes = if is_pruned { PRUNING_BYTES } else { 0 };
     let dictionary_bytes = dictionaries / footer.num_row_groups().max(1) as i64;
-    let piece_bytes = OPENING_BYTES + pruning_bytes + dictionary_bytes;
-    (WORTH * piece_bytes / row_bytes.max(1)).max(1) as usize
+    let piece_bytes = dictionary_bytes.saturating_add(OPENING_BYTES + pruning_bytes);
+    (piece_bytes.saturating_mul(WORTH) / row_bytes.max(1)).max(1) as usize
 }
 
 /// Each file once and whole; none if a piece of it is missing or its reading is already laid down.
 fn whole_files(config: &FileScanConfig) -> Option<Vec<PartitionedFile>> {
     let mut files: Vec<(PartitionedFile, u64)> = Vec::new();
     for piece in config.file_groups.iter().flat_map(FileGroup::iter) {
-        if piece.extension::<ParquetAccessPlan>().is_some() {
+        if piece.extension::<ParquetAccessPlan>().is_some()
+            || piece.extension::<ParquetRowSelection>().is_some()
+        {
             return None;
         }
         let whole = 0..piece.object_meta.size as i64;
@@ -252,30 +261,53 @@ fn whole_files(config: &FileScanConfig) -> Option<Vec<PartitionedFile>> {
         .then(|| files.into_iter().map(|(file, _)| file).collect())
 }
 
-/// What is left of a file by the bounds of its row groups and pages: the host's own judgement, made before the file is
-/// opened. None where the predicate cannot be put in the file's terms.
+/// What is left of a file by the bounds of its row groups and pages: the host's judgement with the host's options, made
+/// before the file is opened. None where the predicate cannot be put in the file's terms.
 fn pruned(
     footer: &ParquetMetaData,
-    predicate: Arc<dyn PhysicalExpr>,
+    file: &PartitionedFile,
     source: &ParquetSource,
     config: &FileScanConfig,
 ) -> Option<ParquetAccessPlan> {
-    let file = footer.file_metadata();
-    let leaves = file.schema_descr();
+    let predicate = of_place(source.filter()?, file, source)?;
+    let options = &source.table_parquet_options().global;
+    let known = footer.file_metadata();
+    let leaves = known.schema_descr();
     let table = source.table_schema().file_schema();
-    let schema = parquet_to_arrow_schema(leaves, file.key_value_metadata()).ok()?;
+    let schema = parquet_to_arrow_schema(leaves, known.key_value_metadata()).ok()?;
     let schema: SchemaRef =
         Arc::new(apply_file_schema_type_coercions(table, &schema).unwrap_or(schema));
     let predicate = in_terms_of(&schema, predicate, table, config)?;
     let metrics = ParquetFileMetrics::new(0, "", &ExecutionPlanMetricsSet::new());
     let all = ParquetAccessPlan::new_all(footer.num_row_groups());
     let mut groups = RowGroupAccessPlanFilter::new(all);
-    let pruning = PruningPredicateBuilder::new().with_file_schema(Arc::clone(&schema));
-    if let Some(pruning) = pruning.build(Arc::clone(&predicate)) {
+    let pruning = PruningPredicateBuilder::new()
+        .with_file_schema(Arc::clone(&schema))
+        .with_max_in_list_size(source.max_in_list_size());
+    if options.pruning
+        && let Some(pruning) = pruning.build(Arc::clone(&predicate))
+    {
         groups.prune_by_statistics(&schema, leaves, footer.row_groups(), &pruning, &metrics);
     }
+    let plan = groups.build();
+    if !options.enable_page_index {
+        return Some(plan);
+    }
     let pages = PagePruningAccessPlanFilter::new(&predicate, Arc::clone(&schema));
-    Some(pages.prune_plan_with_page_index(groups.build(), &schema, leaves, footer, &metrics))
+    Some(pages.prune_plan_with_page_index(plan, &schema, leaves, footer, &metrics))
+}
+
+/// The predicate with the values of the partition columns that the file's place says: columns of the same name in the
+/// file are others.
+fn of_place(
+    predicate: Arc<dyn PhysicalExpr>,
+    file: &PartitionedFile,
+    source: &ParquetSource,
+) -> Option<Arc<dyn PhysicalExpr>> {
+    let columns = source.table_schema().table_partition_cols().iter();
+    let names = columns.map(|column| column.name().as_str());
+    let values: HashMap<&str, &ScalarValue> = names.zip(&file.partition_values).collect();
+    replace_columns_with_literals(predicate, &values).ok()
 }
 
 fn in_terms_of(
@@ -289,7 +321,8 @@ fn in_terms_of(
         None => &DefaultPhysicalExprAdapterFactory,
     };
     let adapter = adapters.create(Arc::clone(table), Arc::clone(file)).ok()?;
-    adapter.rewrite(predicate).ok()
+    let predicate = adapter.rewrite(predicate).ok()?;
+    PhysicalExprSimplifier::new(file).simplify(predicate).ok()
 }
 
 /// A file and what is wanted of it.
@@ -378,7 +411,7 @@ impl Morsel {
     }
 }
 
-/// The files in pieces, from large to small; a row group is cut only towards the end.
+/// The files in pieces that shrink with the rows that are left; a row group is cut where a piece is to be smaller.
 fn morsels(files: &[KnownFile], workers: usize) -> Vec<PartitionedFile> {
     let groups = files.iter().flat_map(|known| &known.groups);
     let mut left: usize = groups.map(|group| count(&group.wanted)).sum();

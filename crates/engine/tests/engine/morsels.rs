@@ -8,13 +8,17 @@ use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use futures::TryStreamExt;
-use grouse::Session;
+use grouse::{Progress, Session};
 
 const ROWS: i64 = 90_000;
 
 /// Three row groups of 40,000, 40,000 and 10,000 rows; `site` is sorted, a text has 300 bytes. Without `pages`, nothing
 /// says where a page begins.
 fn write(path: &Path, pages: bool) {
+    write_as(path, pages, ["site", "key", "text"]);
+}
+
+fn write_as(path: &Path, pages: bool, names: [&str; 3]) {
     let statistics = match pages {
         true => EnabledStatistics::Page,
         false => EnabledStatistics::Chunk,
@@ -32,9 +36,9 @@ fn write(path: &Path, pages: bool) {
         .collect();
     let text: StringArray = (0..ROWS).map(|row| Some(format!("{row:0300}"))).collect();
     let batch = RecordBatch::try_from_iter([
-        ("site", Arc::new(site) as ArrayRef),
-        ("key", Arc::new(key)),
-        ("text", Arc::new(text)),
+        (names[0], Arc::new(site) as ArrayRef),
+        (names[1], Arc::new(key)),
+        (names[2], Arc::new(text)),
     ])
     .unwrap();
     let file = std::fs::File::create(path).unwrap();
@@ -99,6 +103,14 @@ fn every_row_is_in_one_morsel() {
     }
 }
 
+fn progress_of(session: &Session, sql: &str) -> Progress {
+    session.handle().block_on(async {
+        let query = session.query(sql).await.unwrap();
+        let _batches: Vec<_> = query.execute().unwrap().try_collect().await.unwrap();
+        query.progress()
+    })
+}
+
 #[test]
 fn progress_counts_the_rows_of_morsels() {
     let folder = tempfile::tempdir().unwrap();
@@ -109,15 +121,60 @@ fn progress_counts_the_rows_of_morsels() {
         folder.path().display()
     );
     assert!(pieces(&session, &sql) > 2);
-    let progress = session.handle().block_on(async {
-        let query = session.query(&sql).await.unwrap();
-        let _batches: Vec<_> = query.execute().unwrap().try_collect().await.unwrap();
-        query.progress()
-    });
+    let progress = progress_of(&session, &sql);
     // Site 5 begins at row 35,000, a page every 2,000 rows or a little more.
     assert!(
         (55_000..=58_000).contains(&progress.input_rows),
         "{progress:?}"
     );
+    assert_eq!(progress.input_share, Some(1.0));
+}
+
+#[test]
+fn a_partition_column_is_what_the_path_says() {
+    let folder = tempfile::tempdir().unwrap();
+    for year in ["2024", "2025"] {
+        let folder = folder.path().join(format!("year={year}"));
+        std::fs::create_dir(&folder).unwrap();
+        // It holds a column of that name, too, with other values.
+        let names = ["year", "n", "text"];
+        write_as(&folder.join("t.parquet"), true, names);
+    }
+    let ours = two_streams();
+    let host = two_streams();
+    rows(&host, "SET group_by_operator = 'host'");
+    let table = format!(
+        "CREATE EXTERNAL TABLE t (n BIGINT, text VARCHAR, year BIGINT) STORED AS PARQUET \
+         PARTITIONED BY (year) LOCATION '{}/'",
+        folder.path().display()
+    );
+    for session in [&ours, &host] {
+        rows(session, &table);
+    }
+    for filter in ["year = 2025 OR n = 1000", "year = 2024 OR n = 7"] {
+        let sql =
+            format!("SELECT n, count(*), min(text) FROM t WHERE {filter} GROUP BY n ORDER BY n");
+        assert_eq!(rows(&ours, &sql), rows(&host, &sql), "{filter}");
+        assert!(rows(&ours, &sql).len() > 90, "{filter}");
+    }
+}
+
+#[test]
+fn nothing_is_skipped_where_the_options_forbid_it() {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("t.parquet"), true);
+    let session = two_streams();
+    let sql = format!(
+        "SELECT key, min(text) FROM '{}/t.parquet' WHERE site > 4 GROUP BY key",
+        folder.path().display()
+    );
+    for option in ["pruning", "enable_page_index"] {
+        rows(
+            &session,
+            &format!("SET datafusion.execution.parquet.{option} = false"),
+        );
+    }
+    let progress = progress_of(&session, &sql);
+    assert_eq!(progress.input_rows, ROWS as u64);
     assert_eq!(progress.input_share, Some(1.0));
 }
