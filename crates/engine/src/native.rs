@@ -81,7 +81,8 @@ pub(crate) fn native(
         return Ok(with_columns(states::uniq(name, &types), columns));
     }
     if expression.is_distinct() {
-        let counted = is(function, &count_udaf()) && types.len() == 1;
+        // Of plain numbers the host's sets are faster: 1.8 million pairs of region and user 0.36 s, in one table 0.45 s.
+        let counted = is(function, &count_udaf()) && types.len() == 1 && !types[0].is_primitive();
         let aggregate = counted.then(|| states::count_distinct(name, &types[0]));
         return Ok(with_columns(aggregate.flatten(), columns));
     }
