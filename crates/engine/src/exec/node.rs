@@ -23,7 +23,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, Physic
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, EmissionType, EvaluationType,
-    ReplaceChildrenOptions, SchedulingType,
+    ReplaceChildrenOptions, SchedulingType, replace_children_if_necessary,
 };
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
@@ -206,6 +206,21 @@ impl GroupByExec {
     /// The key table that rows meet first.
     pub fn table(&self) -> &'static str {
         self.program.spec.keys.kind()
+    }
+
+    /// The plan in which each group-by has the input that `change` gives it, if any.
+    pub(crate) fn with_inputs(
+        plan: Arc<dyn ExecutionPlan>,
+        mut change: impl FnMut(&GroupByExec) -> Result<Option<Arc<dyn ExecutionPlan>>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let changed = |node: Arc<dyn ExecutionPlan>| {
+            let input = node.downcast_ref::<GroupByExec>().map(&mut change);
+            Ok(match input.transpose()?.flatten() {
+                Some(input) => Transformed::yes(replace_children_if_necessary(node, vec![input])?),
+                None => Transformed::no(node),
+            })
+        };
+        plan.transform_up(changed).data()
     }
 
     /// Columns of the input that are nothing but keys and that the first table takes as codes.

@@ -13,7 +13,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{ColumnStatistics, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::listing::PartitionedFile;
@@ -37,7 +36,7 @@ use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
 use object_store::path::Path;
 
-use super::footer::{Texts, declare, texts_of};
+use super::footer::{Texts, declare, dictionary_bytes, texts_of};
 use super::parquet::{known_footer, reading_as};
 use crate::exec::GroupByExec;
 
@@ -68,22 +67,13 @@ impl PhysicalOptimizerRule for CodesRule {
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let coded = |node: Arc<dyn ExecutionPlan>| {
-            let wanted = node
-                .downcast_ref::<GroupByExec>()
-                .map(GroupByExec::columns_only_keys);
-            let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
-                return Ok(Transformed::no(node));
-            };
-            match self.coded(node.children()[0], wanted)? {
-                Some(input) => Ok(Transformed::yes(replace_children_if_necessary(
-                    node,
-                    vec![input],
-                )?)),
-                None => Ok(Transformed::no(node)),
+        GroupByExec::with_inputs(plan, |group_by| {
+            let wanted = group_by.columns_only_keys();
+            match wanted.is_empty() {
+                true => Ok(None),
+                false => self.coded(group_by.children()[0], wanted),
             }
-        };
-        plan.transform_up(coded).data()
+        })
     }
 
     fn name(&self) -> &str {
@@ -305,10 +295,8 @@ fn is_coded(chunk: &ColumnChunkMetaData) -> bool {
     let only_codes = chunk.page_encoding_stats_mask().is_some_and(|pages| {
         pages.is_only(Encoding::PLAIN_DICTIONARY) || pages.is_only(Encoding::RLE_DICTIONARY)
     });
-    let dictionary_bytes = chunk
-        .dictionary_page_offset()
-        .map(|at| chunk.data_page_offset() - at);
-    only_codes && dictionary_bytes.is_some_and(|bytes| (0..=DICTIONARY_BYTES_MAX).contains(&bytes))
+    let is_small = |bytes: i64| (0..=DICTIONARY_BYTES_MAX).contains(&bytes);
+    only_codes && dictionary_bytes(chunk).is_some_and(is_small)
 }
 
 fn dictionary(values: &DataType) -> DataType {

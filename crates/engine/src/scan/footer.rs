@@ -102,6 +102,12 @@ pub(crate) fn has_bounds(statistics: &Statistics) -> bool {
     statistics.min_bytes_opt().is_some() && statistics.max_bytes_opt().is_some()
 }
 
+/// Bytes of a chunk's dictionary in the file; none if it has no dictionary. A bad footer may say any number.
+pub(crate) fn dictionary_bytes(chunk: &ColumnChunkMetaData) -> Option<i64> {
+    let start = chunk.dictionary_page_offset()?;
+    Some(chunk.data_page_offset().saturating_sub(start))
+}
+
 /// The chunk without bounds, page bounds and Bloom filter, which tells 0.0 from -0.0; NULLs stay counted.
 fn without_bounds(chunk: &ColumnChunkMetaData) -> Result<ColumnChunkMetaData> {
     let statistics = chunk.statistics().map(|known| {

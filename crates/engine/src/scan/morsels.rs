@@ -14,7 +14,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::listing::PartitionedFile;
@@ -44,7 +43,7 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::projection::ProjectionExec;
 
-use super::footer::{Texts, texts_of};
+use super::footer::{Texts, dictionary_bytes, texts_of};
 use super::parquet::known_sound_footer;
 use crate::exec::GroupByExec;
 
@@ -92,16 +91,7 @@ impl PhysicalOptimizerRule for MorselsRule {
         if !config.execution.enable_file_stream_work_stealing {
             return Ok(plan);
         }
-        let cut = |node: Arc<dyn ExecutionPlan>| {
-            if !node.is::<GroupByExec>() {
-                return Ok(Transformed::no(node));
-            }
-            Ok(match self.cut(node.children()[0])? {
-                Some(input) => Transformed::yes(replace_children_if_necessary(node, vec![input])?),
-                None => Transformed::no(node),
-            })
-        };
-        plan.transform_up(cut).data()
+        GroupByExec::with_inputs(plan, |group_by| self.cut(group_by.children()[0]))
     }
 
     fn name(&self) -> &str {
@@ -219,14 +209,12 @@ fn rows_min(footer: &ParquetMetaData, columns: &HashSet<&str>, is_pruned: bool) 
     for leaf in leaves.filter(|leaf| columns.contains(leaf.column_path().parts()[0].as_str())) {
         let values = leaf.num_values().saturating_mul(VALUE_BYTES);
         bytes = bytes.saturating_add(leaf.uncompressed_size().saturating_add(values));
-        let start = leaf.dictionary_page_offset();
-        let dictionary = start.map_or(0, |start| leaf.data_page_offset().saturating_sub(start));
-        dictionaries = dictionaries.saturating_add(dictionary.max(0));
+        dictionaries = dictionaries.saturating_add(dictionary_bytes(leaf).unwrap_or(0).max(0));
     }
     let row_bytes = bytes / footer.file_metadata().num_rows().max(1);
     let pruning_bytes = if is_pruned { PRUNING_BYTES } else { 0 };
-    let dictionary_bytes = dictionaries / footer.num_row_groups().max(1) as i64;
-    let piece_bytes = dictionary_bytes.saturating_add(OPENING_BYTES + pruning_bytes);
+    let dictionaries = dictionaries / footer.num_row_groups().max(1) as i64;
+    let piece_bytes = dictionaries.saturating_add(OPENING_BYTES + pruning_bytes);
     (piece_bytes.saturating_mul(WORTH) / row_bytes.max(1)).max(1) as usize
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::{error, rows, session};
+use crate::support::{by_host, error, rows, session};
 use datafusion::arrow::array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -76,8 +76,7 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
     let folder = two_files();
     let files = format!("'{}/*.parquet'", folder.path().display());
     let ours = session();
-    let host = session();
-    rows(&host, "SET group_by_operator = 'host'");
+    let host = by_host(session());
     for (query, codes) in [
         ("low, count(*), sum(n) FROM {} GROUP BY low", Some("low")),
         (
@@ -133,8 +132,7 @@ fn more_values_than_the_direct_table_takes_lose_nothing() {
         "SELECT low, count(*) FROM '{}' GROUP BY low",
         path.display()
     );
-    let host = session();
-    rows(&host, "SET group_by_operator = 'host'");
+    let host = by_host(session());
     assert!(plan(&ours, &sql).contains("codes=[low]"));
     assert_eq!(sorted(&ours, &sql), sorted(&host, &sql));
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::{rows, session};
+use crate::support::{by_host, rows, session};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -77,8 +77,7 @@ fn every_row_is_in_one_morsel() {
         write(&folder.join("t.parquet"), pages);
         let file = format!("'{}'", folder.join("t.parquet").display());
         let ours = two_streams();
-        let host = two_streams();
-        rows(&host, "SET group_by_operator = 'host'");
+        let host = by_host(two_streams());
         for (filter, least) in [
             ("", if pages { 4 } else { 3 }),
             ("WHERE site <> 3 AND key < 50", 3),
@@ -141,8 +140,7 @@ fn a_partition_column_is_what_the_path_says() {
         write_as(&folder.join("t.parquet"), true, names);
     }
     let ours = two_streams();
-    let host = two_streams();
-    rows(&host, "SET group_by_operator = 'host'");
+    let host = by_host(two_streams());
     let table = format!(
         "CREATE EXTERNAL TABLE t (n BIGINT, text VARCHAR, year BIGINT) STORED AS PARQUET \
          PARTITIONED BY (year) LOCATION '{}/'",

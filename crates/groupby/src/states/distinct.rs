@@ -84,13 +84,6 @@ impl Distinct {
     }
 }
 
-fn ids(groups: Groups<'_>) -> Vec<u32> {
-    match groups {
-        Groups::Ids(ids) => ids.iter().map(|id| id.0).collect(),
-        Groups::One(rows) => vec![0; rows],
-    }
-}
-
 impl GroupStates for Distinct {
     fn update(
         &mut self,
@@ -102,7 +95,7 @@ impl GroupStates for Distinct {
         self.counts.grow(total);
         let rows = Rows::new(columns, filter, groups);
         let Some(mask) = rows.mask() else {
-            return self.add(ids(groups), Arc::clone(&columns[0]));
+            return self.add(groups.to_vec(), Arc::clone(&columns[0]));
         };
         let live = mask.set_indices();
         let live = match groups {
@@ -118,7 +111,7 @@ impl GroupStates for Distinct {
         let lists = partial[0].as_list_view::<i64>();
         let (mut of, mut places) = (Vec::new(), Vec::new());
         let ranges = lists.offsets().iter().zip(lists.sizes());
-        for (group, (offset, size)) in ids(groups).into_iter().zip(ranges) {
+        for (group, (offset, size)) in groups.to_vec().into_iter().zip(ranges) {
             let mut range = *offset as u64..(*offset + *size) as u64;
             while !range.is_empty() {
                 let room = (MERGED_ROWS - of.len()) as u64;

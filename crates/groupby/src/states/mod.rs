@@ -58,6 +58,16 @@ pub enum Groups<'a> {
     One(usize),
 }
 
+impl Groups<'_> {
+    /// The number of each row's group.
+    fn to_vec(self) -> Vec<u32> {
+        match self {
+            Self::Ids(ids) => ids.iter().map(|id| id.0).collect(),
+            Self::One(rows) => vec![0; rows],
+        }
+    }
+}
+
 /// How rows reach the states of an aggregate when the key table is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bypass {

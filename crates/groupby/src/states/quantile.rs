@@ -250,10 +250,7 @@ impl<E: Element> GroupStates for Values<E> {
         let lists = partial[0].as_list_view::<i64>().clone();
         self.groups = total.max(self.groups);
         self.held += lists.sizes().iter().sum::<i64>() as usize;
-        let ids = match groups {
-            Groups::Ids(ids) => ids.iter().map(|id| id.0).collect(),
-            Groups::One(rows) => vec![0; rows],
-        };
+        let ids = groups.to_vec();
         self.lists.push(Lists { ids, lists });
         Ok(())
     }

@@ -21,6 +21,12 @@ pub fn session() -> Session {
     .unwrap()
 }
 
+/// The same session with aggregations of the host.
+pub fn by_host(session: Session) -> Session {
+    rows(&session, "SET group_by_operator = 'host'");
+    session
+}
+
 /// The batches of one statement.
 pub fn run(session: &Session, sql: &str) -> Result<Vec<RecordBatch>, Error> {
     session.handle().block_on(async {
