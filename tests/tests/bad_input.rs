@@ -329,7 +329,7 @@ fn types() {
         "avg"
     );
     assert_error!(
-        bench.error("SELECT CAST('x' || number AS INT) FROM numbers(3)"),
+        bench.error("SELECT CAST('x' || number AS INT) FROM numbers(1)"),
         Error::Type { .. },
         "x0"
     );

@@ -258,7 +258,12 @@ impl Session {
             };
             let unknown = spelling::unknown_columns(&error);
             if columns.is_none() && !unknown.is_empty() {
-                columns = Some(self.columns_of(state, &statement).await);
+                let found = self.columns_of(state, &statement).await;
+                let respelled = spelling::respell_plain(&mut statement, &found);
+                columns = Some(found);
+                if respelled {
+                    continue;
+                }
             }
             let columns = columns.as_deref().unwrap_or_default();
             if !spelling::respell(&mut statement, &unknown, columns)

@@ -1,13 +1,15 @@
 //! Spelling: names that differ from those of tables and columns in nothing but case.
 //!
 //! In: the host's error about a column that it does not find, and the parsed statement.
-//! Out: the statement with that one identifier spelled as the column is, in quotes, so that the host can be asked again.
+//! Out: the statement with that identifier spelled as the column is, in quotes, so that the host can be asked again; with
+//! it, since planning costs milliseconds, all others that can mean nothing but a column in another case.
 //! Invariant: an unquoted name that the host resolves is never touched: exact names, aliases and quoted names keep their
 //! meaning. Each respelling uses up an unquoted identifier, so asking again comes to an end.
 //! Why not earlier: the host folds case and resolves names in one pass without a hook. Its errors know the place and the
 //! columns in scope, through aliases, subqueries and joins; to know them before would be to write its resolution twice.
 //! Not here: table names, which the catalog looks up (scan/schema.rs); fields of structs.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::common::{Column, DataFusionError, SchemaError};
@@ -16,6 +18,8 @@ use datafusion::sql::sqlparser::ast::{
     ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart,
     Select, SelectItem, TableFactor, TableWithJoins, VisitorMut, WildcardAdditionalOptions,
 };
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::error::Position;
 use crate::error::host::position;
@@ -127,6 +131,82 @@ pub(crate) fn respell(
         respelled |= visit(statement, &mut respelling).is_break();
     }
     respelled
+}
+
+/// Respells every unquoted identifier that only a column can answer to: a column of one spelling, in no table written as
+/// the host folds it, and no other word of the statement (an alias, a field, a function) that folds to the same. False if
+/// there is none.
+pub(crate) fn respell_plain(statement: &mut Statement, columns: &[String]) -> bool {
+    let mut mentions = Mentions::default();
+    let text = statement.to_string();
+    let Ok(tokens) = Tokenizer::new(&GenericDialect {}, &text).tokenize() else {
+        return false;
+    };
+    if visit(statement, &mut mentions).is_break() {
+        return false;
+    }
+    let mut words: HashMap<String, usize> = HashMap::new();
+    for token in tokens {
+        if let Token::Word(word) = token {
+            *words.entry(word.value.to_lowercase()).or_default() += 1;
+        }
+    }
+    let spelling = |(name, count): (String, usize)| {
+        let column = only_other_case(&name, columns.iter().map(String::as_str))?;
+        (words.get(&name) == Some(&count)).then(|| (name, column.to_string()))
+    };
+    let spellings: HashMap<_, _> = mentions.counts.into_iter().filter_map(spelling).collect();
+    let respelled = !spellings.is_empty();
+    let _: ControlFlow<()> = visit(statement, &mut PlainRespelling { spellings });
+    respelled
+}
+
+/// How often each name stands alone and unquoted, in lower case. Breaks at tables whose columns no catalog knows.
+#[derive(Default)]
+struct Mentions {
+    counts: HashMap<String, usize>,
+}
+
+impl VisitorMut for Mentions {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        match factor {
+            TableFactor::Table { args: None, .. }
+            | TableFactor::Derived { .. }
+            | TableFactor::NestedJoin { .. } => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(ident) = expr
+            && ident.quote_style.is_none()
+        {
+            *self.counts.entry(ident.value.to_lowercase()).or_default() += 1;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Respells each name that stands alone and unquoted as `spellings` has it.
+struct PlainRespelling {
+    spellings: HashMap<String, String>,
+}
+
+impl VisitorMut for PlainRespelling {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Identifier(ident) = expr
+            && ident.quote_style.is_none()
+            && let Some(spelling) = self.spellings.get(&ident.value.to_lowercase())
+        {
+            ident.value.clone_from(spelling);
+            ident.quote_style = Some('"');
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// Finds the identifier and respells it: the one at the place, or, where the host names none (below `-x`, `NOT x` and
@@ -255,6 +335,8 @@ impl VisitorMut for Respelling<'_> {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::sql::parser::DFParser;
+
     use super::*;
 
     #[test]
@@ -268,5 +350,29 @@ mod tests {
         check("userid", &["userid", "UserID"], None);
         check("userid", &["UserID", "USERID"], None);
         check("user", &["UserID"], None);
+    }
+
+    #[test]
+    fn plain_names() {
+        fn check(text: &str, expected: &str) {
+            let mut statements = DFParser::parse_sql(text).unwrap();
+            let statement = statements.front_mut().unwrap();
+            let columns = ["UserID", "URL", "Title", "title"].map(String::from);
+            assert_eq!(respell_plain(statement, &columns), text != expected);
+            assert_eq!(statement.to_string(), expected);
+        }
+        check(
+            "SELECT UserID, count(url) FROM t GROUP BY userid ORDER BY max(USERID)",
+            "SELECT \"UserID\", count(\"URL\") FROM t GROUP BY \"UserID\" ORDER BY max(\"UserID\")",
+        );
+        for kept in [
+            "SELECT a.UserID FROM t AS a WHERE UserID = 1",
+            "SELECT UserID AS userid FROM t ORDER BY UserID",
+            "SELECT UserID FROM (SELECT 1 AS \"userid\") AS s",
+            "SELECT Title, \"userid\" FROM t",
+            "SELECT UserID FROM numbers(3)",
+        ] {
+            check(kept, kept);
+        }
     }
 }
