@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array};
 use arrow::datatypes::{DataType, Float64Type};
 
+use super::lanes::add_up;
 use super::native::native;
 use super::per_group::PerGroup;
 use super::rows::Rows;
@@ -96,6 +97,40 @@ impl Moments {
     }
 }
 
+/// Values as they lie apart from the first of them, which takes no division per value: that one is among the values,
+/// so its distance from their mean is part of what is measured, and no digits are lost where the mean is large.
+#[derive(Debug, Clone, Copy, Default)]
+struct Apart {
+    first: f64,
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Apart {
+    #[inline(always)]
+    fn add(&mut self, value: f64) {
+        if self.count == 0.0 {
+            self.first = value;
+        }
+        let apart = value - self.first;
+        self.count += 1.0;
+        self.sum += apart;
+        self.squares += apart * apart;
+    }
+
+    fn moments(self) -> Moments {
+        match self.count == 0.0 {
+            true => Moments::default(),
+            false => Moments {
+                count: self.count,
+                mean: self.first + self.sum / self.count,
+                squares: self.squares - self.sum * self.sum / self.count,
+            },
+        }
+    }
+}
+
 /// Sums of what `of` gives for each row, in as many lanes as keep the adders busy.
 #[inline]
 pub(super) fn lanes<const COLUMNS: usize, const SUMS: usize>(
@@ -142,6 +177,9 @@ impl GroupStates for Variance {
         let moments = self.moments.grow(total);
         if rows.is_whole_column() {
             moments[0].merge(Moments::of(values));
+        } else if let Some(ids) = rows.few(total) {
+            let fold = |group: usize, part: Apart| moments[group].merge(part.moments());
+            add_up(ids, values, total, Apart::add, fold);
         } else {
             rows.for_each(values, |group, value| moments[group].add(value));
         }

@@ -223,7 +223,27 @@ fn far_from_zero_variances_keep_their_digits() {
         groups: (0..9_000).map(|row| row / 3 % 2).collect(),
     };
     let aggregate = variance("var_pop", Spread::VariancePopulation, &DataType::Float64).unwrap();
-    check_close(&*aggregate, &input, 1_000, |_| Some(2.0 / 3.0).into());
+    for batch_rows in [1_000, 4_500] {
+        check_close(&*aggregate, &input, batch_rows, |_| Some(2.0 / 3.0).into());
+    }
+}
+
+/// The first value of a batch, from which the others are measured, lies far from them.
+#[test]
+fn a_far_value_does_not_swallow_the_others() {
+    let words: Vec<_> = (0..9_000i64).map(|row| Some(row % 3)).collect();
+    let far = |word: i64| if word == 0 { 1e9 } else { word as f64 };
+    let values = primitive::<types::Float64Type>(words.into_iter(), &DataType::Float64, far);
+    let input = Input {
+        columns: vec![Arc::clone(&values)],
+        filter: None,
+        groups: (0..9_000).map(|row| row / 3 % 2).collect(),
+    };
+    let aggregate = variance("var_pop", Spread::VariancePopulation, &DataType::Float64).unwrap();
+    check_close(&*aggregate, &input, 4_500, |rows| {
+        let (_, squares) = moments(&picked(&values, rows));
+        Some(squares / rows.len() as f64).into()
+    });
 }
 
 #[test]
@@ -239,7 +259,9 @@ fn equal_values_have_no_variance() {
         groups: (0..10_000).map(|row| row % 7).collect(),
     };
     let aggregate = variance("stddev", Spread::DeviationSample, &DataType::Float64).unwrap();
-    check_close(&*aggregate, &input, 777, |_| Some(0.0).into());
+    for batch_rows in [777, 5_000] {
+        check_close(&*aggregate, &input, batch_rows, |_| Some(0.0).into());
+    }
 }
 
 #[test]
