@@ -26,6 +26,7 @@ pub mod lines;
 pub mod files;
 pub mod views;
 pub mod schema;
+mod local;
 pub(crate) mod morsels;
 pub(crate) mod codes;
 pub mod blame;

@@ -44,6 +44,7 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::projection::ProjectionExec;
 
 use super::footer::{Texts, dictionary_bytes, texts_of};
+use super::local::LocalReaders;
 use super::parquet::known_sound_footer;
 use crate::exec::GroupByExec;
 
@@ -152,8 +153,14 @@ impl MorselsRule {
             .map(|files| FileGroup::new(files.to_vec()))
             .collect();
         groups.resize(workers, FileGroup::default());
-        let config = FileScanConfigBuilder::from(config.clone()).with_file_groups(groups);
-        Some(DataSourceExec::from_data_source(config.build()))
+        let is_local = config.object_store_url.as_str().starts_with("file:");
+        let mut scan = FileScanConfigBuilder::from(config.clone()).with_file_groups(groups);
+        if let Some(readers) = source.parquet_file_reader_factory().filter(|_| is_local) {
+            let readers = Arc::new(LocalReaders::new(Arc::clone(readers)));
+            let source = source.clone().with_parquet_file_reader_factory(readers);
+            scan = scan.with_source(Arc::new(source));
+        }
+        Some(DataSourceExec::from_data_source(scan.build()))
     }
 
     /// A file with the rows of each row group that the predicate may want.

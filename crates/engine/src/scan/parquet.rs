@@ -53,7 +53,7 @@ use super::footer::{Texts, has_bounds, has_unsound_bounds, is_string, sound, tex
 use super::widen::common_schema;
 
 /// The buffers of readers, which the store names without a name.
-type Bytes = <PutPayload as IntoIterator>::Item;
+pub(crate) type Bytes = <PutPayload as IntoIterator>::Item;
 
 /// What columns of bytes are that their file does not annotate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,209 @@
+//! Local files: the worker that decodes a piece reads its bytes.
+//!
+//! In: ranges of bytes of one file on this machine. Out: the bytes.
+//! Invariant: what cannot be read here is read, or refused, by the host's reader, whose errors name the file.
+//! Not here: footers (parquet.rs), files behind other addresses.
+//!
+//! The host reads on another thread, which the worker waits for, into memory that it fills with zeros beforehand.
+//! Tried and rejected: mapping the file, where a file that another process cuts short ends ours.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
+use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
+use datafusion::parquet::arrow::async_reader::AsyncFileReader;
+use datafusion::parquet::errors::Result as ParquetResult;
+use datafusion::parquet::file::metadata::ParquetMetaData;
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use object_store::local::LocalFileSystem;
+
+use super::parquet::Bytes;
+
+/// Between two reads of so many bytes the worker looks whether it is still wanted.
+const READ_BYTES: u64 = 1 << 20;
+
+/// Readers of local files.
+pub(crate) struct LocalReaders {
+    host: Arc<dyn ParquetFileReaderFactory>,
+    paths: LocalFileSystem,
+}
+
+impl LocalReaders {
+    /// `host` makes the readers for everything but bytes.
+    pub fn new(host: Arc<dyn ParquetFileReaderFactory>) -> LocalReaders {
+        LocalReaders {
+            host,
+            paths: LocalFileSystem::new(),
+        }
+    }
+}
+
+impl fmt::Debug for LocalReaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalReaders")
+            .field("host", &self.host)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ParquetFileReaderFactory for LocalReaders {
+    fn create_reader(
+        &self,
+        partition_index: usize,
+        file: PartitionedFile,
+        metadata_size_hint: Option<usize>,
+        metrics: &ExecutionPlanMetricsSet,
+    ) -> Result<Box<dyn AsyncFileReader + Send>> {
+        let location = &file.object_meta.location;
+        let bytes_scanned = MetricBuilder::new(metrics)
+            .with_new_label("filename", location.to_string())
+            .counter("bytes_scanned", partition_index);
+        let path = self.paths.path_to_filesystem(location).ok();
+        let host = self
+            .host
+            .create_reader(partition_index, file, metadata_size_hint, metrics)?;
+        Ok(Box::new(LocalReader {
+            host,
+            path,
+            file: None,
+            bytes_scanned,
+        }))
+    }
+}
+
+struct LocalReader {
+    host: Box<dyn AsyncFileReader + Send>,
+    path: Option<PathBuf>,
+    file: Option<File>,
+    bytes_scanned: Count,
+}
+
+impl LocalReader {
+    /// The bytes of all ranges; none if one cannot be read.
+    async fn read(&mut self, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
+        if self.file.is_none() {
+            self.file = Some(File::open(self.path.as_ref()?).ok()?);
+        }
+        let mut file = self.file.as_ref()?;
+        let mut all = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let bytes = range.end.checked_sub(range.start)?;
+            let mut read = Vec::new();
+            read.try_reserve_exact(usize::try_from(bytes).ok()?).ok()?;
+            file.seek(SeekFrom::Start(range.start)).ok()?;
+            let mut left = bytes;
+            while left > 0 {
+                let part = left.min(READ_BYTES);
+                if file.take(part).read_to_end(&mut read).ok()? as u64 != part {
+                    return None;
+                }
+                left -= part;
+                tokio::task::yield_now().await;
+            }
+            all.push(Bytes::from(read));
+        }
+        let bytes: usize = all.iter().map(Bytes::len).sum();
+        self.bytes_scanned.add(bytes);
+        Some(all)
+    }
+}
+
+impl AsyncFileReader for LocalReader {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        async move {
+            let read = self.read(std::slice::from_ref(&range)).await;
+            match read.and_then(|mut all| all.pop()) {
+                Some(bytes) => Ok(bytes),
+                None => self.host.get_bytes(range).await,
+            }
+        }
+        .boxed()
+    }
+
+    fn get_byte_ranges(
+        &mut self,
+        ranges: Vec<Range<u64>>,
+    ) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
+        async move {
+            match self.read(&ranges).await {
+                Some(all) => Ok(all),
+                None => self.host.get_byte_ranges(ranges).await,
+            }
+        }
+        .boxed()
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
+        self.host.get_metadata(options)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::datasource::physical_plan::parquet::DefaultParquetFileReaderFactory;
+    use object_store::ObjectMeta;
+    use object_store::path::Path;
+
+    use super::*;
+
+    const BYTES: u64 = 2 * READ_BYTES + 77;
+
+    fn reader(
+        path: &std::path::Path,
+        metrics: &ExecutionPlanMetricsSet,
+    ) -> Box<dyn AsyncFileReader + Send> {
+        let object = ObjectMeta {
+            location: Path::from_absolute_path(path).unwrap(),
+            last_modified: std::time::SystemTime::UNIX_EPOCH.into(),
+            size: BYTES,
+            e_tag: None,
+            version: None,
+        };
+        let host = DefaultParquetFileReaderFactory::new(Arc::new(LocalFileSystem::new()));
+        LocalReaders::new(Arc::new(host))
+            .create_reader(0, PartitionedFile::from(object), None, metrics)
+            .unwrap()
+    }
+
+    #[tokio::test]
+    async fn ranges_are_the_bytes_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a b%20c.parquet");
+        let bytes: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let metrics = ExecutionPlanMetricsSet::new();
+        let mut reader = reader(&path, &metrics);
+        let ranges = vec![5..5, 0..BYTES, 1_000..1_003, BYTES - 1..BYTES];
+        let read = reader.get_byte_ranges(ranges.clone()).await.unwrap();
+        for (range, read) in ranges.iter().zip(&read) {
+            assert_eq!(read, &bytes[range.start as usize..range.end as usize]);
+        }
+        assert_eq!(reader.get_bytes(7..9).await.unwrap(), &bytes[7..9]);
+        let scanned = metrics.clone_inner().sum_by_name("bytes_scanned");
+        assert_eq!(scanned.unwrap().as_usize() as u64, BYTES + 6);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_is_the_hosts_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("short.parquet");
+        let metrics = ExecutionPlanMetricsSet::new();
+        let missing = reader(&path, &metrics).get_bytes(0..9).await;
+        assert!(missing.unwrap_err().to_string().contains("short.parquet"));
+        std::fs::write(&path, b"short").unwrap();
+        let mut reader = reader(&path, &metrics);
+        assert!(reader.get_byte_ranges(vec![0..2, 0..9]).await.is_err());
+    }
+}
