@@ -87,7 +87,7 @@ impl Session {
             .with_default_features()
             .with_analyzer_rules(rewrite::analyzer_rules())
             .with_optimizer_rules(rewrite::optimizer_rules())
-            .with_physical_optimizer_rules(physical_optimizer_rules(&runtime)?)
+            .with_physical_optimizer_rules(physical_optimizer_rules(&runtime, &stores)?)
             .build();
         state.register_file_format(Arc::new(ParquetFactory::default()), true)?;
         let context = SessionContext::new_with_state(state);
@@ -395,6 +395,7 @@ const SANITY_CHECK: &str = "SanityCheckPlan";
 
 fn physical_optimizer_rules(
     runtime: &RuntimeEnv,
+    stores: &Arc<Stores>,
 ) -> Result<Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let at = rules
@@ -408,7 +409,7 @@ fn physical_optimizer_rules(
     let at = rules.iter().position(|rule| rule.name() == SANITY_CHECK);
     let at = at.unwrap_or(rules.len());
     let scans: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] = [
-        Arc::new(MorselsRule::new(Arc::clone(&footers))),
+        Arc::new(MorselsRule::new(Arc::clone(&footers), Arc::clone(stores))),
         Arc::new(CodesRule::new(footers)),
     ];
     rules.splice(at..at, scans);

@@ -16,10 +16,11 @@ use datafusion::common::{Column, DataFusionError, SchemaError};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart,
-    Select, SelectItem, TableFactor, TableWithJoins, VisitorMut, WildcardAdditionalOptions,
+    Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, VisitorMut,
+    WildcardAdditionalOptions,
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace};
 
 use crate::error::Position;
 use crate::error::host::position;
@@ -134,23 +135,16 @@ pub(crate) fn respell(
 }
 
 /// Respells every unquoted identifier that only a column can answer to: a column of one spelling, in no table written as
-/// the host folds it, and no other word of the statement (an alias, a field, a function) that folds to the same. False if
-/// there is none.
+/// the host folds it, and no other word or text of the statement (an alias, a field, a function) that folds to the same.
+/// False if there is none.
 pub(crate) fn respell_plain(statement: &mut Statement, columns: &[String]) -> bool {
     let mut mentions = Mentions::default();
-    let text = statement.to_string();
-    let Ok(tokens) = Tokenizer::new(&GenericDialect {}, &text).tokenize() else {
-        return false;
-    };
     if visit(statement, &mut mentions).is_break() {
         return false;
     }
-    let mut words: HashMap<String, usize> = HashMap::new();
-    for token in tokens {
-        if let Token::Word(word) = token {
-            *words.entry(word.value.to_lowercase()).or_default() += 1;
-        }
-    }
+    let Some(words) = words(&statement.to_string()) else {
+        return false;
+    };
     let spelling = |(name, count): (String, usize)| {
         let column = only_other_case(&name, columns.iter().map(String::as_str))?;
         (words.get(&name) == Some(&count)).then(|| (name, column.to_string()))
@@ -161,7 +155,27 @@ pub(crate) fn respell_plain(statement: &mut Statement, columns: &[String]) -> bo
     respelled
 }
 
-/// How often each name stands alone and unquoted, in lower case. Breaks at tables whose columns no catalog knows.
+/// How often each word and each text stands in a printed statement, in lower case; none if parts of it read as a comment.
+fn words(text: &str) -> Option<HashMap<String, usize>> {
+    let mut words: HashMap<String, usize> = HashMap::new();
+    for token in Tokenizer::new(&GenericDialect {}, text).tokenize().ok()? {
+        let word = match token {
+            Token::Word(word) => word.value,
+            // An alias may stand in single quotes.
+            Token::SingleQuotedString(text) => text,
+            Token::Whitespace(Whitespace::Space | Whitespace::Newline | Whitespace::Tab) => {
+                continue;
+            }
+            Token::Whitespace(_) => return None,
+            _ => continue,
+        };
+        *words.entry(word.to_lowercase()).or_default() += 1;
+    }
+    Some(words)
+}
+
+/// How often each name stands alone and unquoted, in lower case. Breaks at tables whose columns no catalog knows and at
+/// fields of structs.
 #[derive(Default)]
 struct Mentions {
     counts: HashMap<String, usize>,
@@ -179,7 +193,17 @@ impl VisitorMut for Mentions {
         }
     }
 
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        match query.body.as_ref() {
+            SetExpr::Values(_) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if matches!(expr, Expr::CompoundFieldAccess { .. }) {
+            return ControlFlow::Break(());
+        }
         if let Expr::Identifier(ident) = expr
             && ident.quote_style.is_none()
         {
@@ -371,6 +395,9 @@ mod tests {
             "SELECT UserID FROM (SELECT 1 AS \"userid\") AS s",
             "SELECT Title, \"userid\" FROM t",
             "SELECT UserID FROM numbers(3)",
+            "SELECT url AS 'userid' FROM t ORDER BY UserID",
+            "SELECT UserID FROM t, (VALUES (7)) AS v",
+            "SELECT s.UserID[1] FROM t",
         ] {
             check(kept, kept);
         }

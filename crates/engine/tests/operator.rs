@@ -69,7 +69,7 @@ fn batch(rows: std::ops::Range<usize>) -> RecordBatch {
     let rows: Vec<usize> = rows
         .map(|row| row.wrapping_mul(2_654_435_761) >> 3)
         .collect();
-    let every = |n: usize, row: usize| row % n == 0;
+    let every = |n: usize, row: usize| row.is_multiple_of(n);
     let opt = |n: usize, row: usize| (!every(n, row)).then_some(());
     let words = [
         "a",
@@ -99,7 +99,7 @@ fn batch(rows: std::ops::Range<usize>) -> RecordBatch {
             longs.iter().map(|x| x.map(|x| x % 4)).collect::<Vec<_>>(),
         )) as ArrayRef,
     )]);
-    let columns: Vec<(&str, ArrayRef)> = vec![
+    let mut columns: Vec<(&str, ArrayRef)> = vec![
         (
             "small",
             Arc::new(Int32Array::from_iter(
@@ -108,12 +108,6 @@ fn batch(rows: std::ops::Range<usize>) -> RecordBatch {
             )),
         ),
         ("long", Arc::new(Int64Array::from(longs))),
-        (
-            "wide",
-            Arc::new(Int64Array::from_iter_values(
-                rows.iter().map(|row| *row as i64 * 103 - 77),
-            )),
-        ),
         ("text", Arc::new(StringArray::from(strings.clone()))),
         ("seen", Arc::new(StringViewArray::from(strings))),
         ("coded", Arc::new(dictionary)),
@@ -125,15 +119,38 @@ fn batch(rows: std::ops::Range<usize>) -> RecordBatch {
             )),
         ),
         (
-            "finite",
-            Arc::new(Float64Array::from_iter_values(
-                rows.iter().map(|row| (row % 1000) as f64 / 4.0),
-            )),
-        ),
-        (
             "flag",
             Arc::new(BooleanArray::from_iter(
                 rows.iter().map(|row| opt(4, *row).map(|()| row % 3 == 0)),
+            )),
+        ),
+        (
+            "list",
+            Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists)),
+        ),
+        ("pair", Arc::new(structs)),
+    ];
+    columns.extend(columns_without_nulls(&rows));
+    RecordBatch::try_from_iter_with_nullable(
+        columns
+            .into_iter()
+            .map(|(name, column)| (name, column, true)),
+    )
+    .expect("a batch")
+}
+
+fn columns_without_nulls(rows: &[usize]) -> Vec<(&'static str, ArrayRef)> {
+    vec![
+        (
+            "wide",
+            Arc::new(Int64Array::from_iter_values(
+                rows.iter().map(|row| *row as i64 * 103 - 77),
+            )),
+        ),
+        (
+            "finite",
+            Arc::new(Float64Array::from_iter_values(
+                rows.iter().map(|row| (row % 1000) as f64 / 4.0),
             )),
         ),
         (
@@ -158,18 +175,7 @@ fn batch(rows: std::ops::Range<usize>) -> RecordBatch {
                 .expect("a decimal"),
             ),
         ),
-        (
-            "list",
-            Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists)),
-        ),
-        ("pair", Arc::new(structs)),
-    ];
-    RecordBatch::try_from_iter_with_nullable(
-        columns
-            .into_iter()
-            .map(|(name, column)| (name, column, true)),
-    )
-    .expect("a batch")
+    ]
 }
 
 fn plan(session: &Session, sql: &str) -> Query {
@@ -216,7 +222,7 @@ fn text_of(batches: &[RecordBatch]) -> Vec<String> {
 
 fn rounded(cell: String) -> String {
     match cell.parse::<f64>() {
-        Ok(number) if number == 0.0 => "0".to_string(),
+        Ok(0.0) => "0".to_string(),
         Ok(number) if cell.contains(['.', 'e']) => format!("{number:.9e}"),
         _ => cell,
     }

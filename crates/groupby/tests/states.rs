@@ -711,7 +711,11 @@ fn a_sum_that_overflows_only_on_its_way_is_right() {
         let aggregate = sum("sum(x)", &data_type, &data_type).unwrap();
         for path in [Path::Direct, Path::Partial, Path::Mixed] {
             let (_, sum) = run(&*aggregate, &one, 100, path).unwrap();
-            assert_eq!(texts(&sum), [expected.clone()], "{data_type}, {path:?}");
+            assert_eq!(
+                texts(&sum),
+                std::slice::from_ref(&expected),
+                "{data_type}, {path:?}"
+            );
         }
     }
 }

@@ -63,7 +63,7 @@ fn group(random: &mut Random, id: u32, distinct: u64, rows: &mut Vec<(u32, u64)>
     let step = step * [1, 3, 10, 1000][random.next() as usize % 4];
     for at in 0..distinct {
         rows.push((id, first.wrapping_add(at.wrapping_mul(step))));
-        if random.next() % 4 == 0 {
+        if random.next().is_multiple_of(4) {
             let again = random.next() % (at + 1);
             rows.push((id, first.wrapping_add(again.wrapping_mul(step))));
         }

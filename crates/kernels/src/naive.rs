@@ -10,7 +10,7 @@ pub fn hash_words(words: &[u64]) -> u64 {
         let (a, b) = match *pair {
             [a, b] => (
                 a ^ 0x8bb8_4b93_962e_acc9 ^ hash,
-                b ^ 0x4b33_a62e_d433_d4a3 ^ (hash << 32 | hash >> 32),
+                b ^ 0x4b33_a62e_d433_d4a3 ^ hash.rotate_left(32),
             ),
             [a] => (a ^ hash, 0x4d5a_2da5_1de1_aa47),
             _ => unreachable!("chunks of one or two"),

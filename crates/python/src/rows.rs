@@ -237,7 +237,7 @@ fn timestamps<'py, T: ArrowTimestampType>(
             None => Ok(naive),
             Some(zone) => {
                 let instant = naive.call_method("replace", (), Some(&in_utc))?;
-                if zone.is(&utc) {
+                if zone.is(utc) {
                     Ok(instant)
                 } else {
                     instant.call_method1("astimezone", (zone,))

@@ -12,7 +12,7 @@ use grouse_tests::cell::Cell;
 use grouse_tests::oracle;
 
 /// Queries of the fuzz.
-const QUERIES: usize = 50_000;
+const QUERIES: usize = 20_000;
 
 /// Rows of the large groupings.
 const ROWS: i128 = 100_000_000;

@@ -173,7 +173,7 @@ mod tests {
         for columns in 2..40 {
             for width in [30, 80, 200] {
                 let wish = |c: usize| {
-                    if c % 3 == 0 {
+                    if c.is_multiple_of(3) {
                         text(c * 7 % 60 + 1)
                     } else {
                         number(c % 13 + 1)

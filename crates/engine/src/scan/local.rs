@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
+use datafusion::datasource::physical_plan::{ParquetFileMetrics, ParquetFileReaderFactory};
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
 use datafusion::parquet::errors::Result as ParquetResult;
 use datafusion::parquet::file::metadata::ParquetMetaData;
-use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use object_store::local::LocalFileSystem;
@@ -64,9 +64,7 @@ impl ParquetFileReaderFactory for LocalReaders {
         metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
         let location = &file.object_meta.location;
-        let bytes_scanned = MetricBuilder::new(metrics)
-            .with_new_label("filename", location.to_string())
-            .counter("bytes_scanned", partition_index);
+        let counts = ParquetFileMetrics::new(partition_index, location.as_ref(), metrics);
         let path = self.paths.path_to_filesystem(location).ok();
         let host = self
             .host
@@ -75,7 +73,7 @@ impl ParquetFileReaderFactory for LocalReaders {
             host,
             path,
             file: None,
-            bytes_scanned,
+            counts,
         }))
     }
 }
@@ -83,22 +81,27 @@ impl ParquetFileReaderFactory for LocalReaders {
 struct LocalReader {
     host: Box<dyn AsyncFileReader + Send>,
     path: Option<PathBuf>,
-    file: Option<File>,
-    bytes_scanned: Count,
+    /// Open, and its bytes.
+    file: Option<(File, u64)>,
+    counts: ParquetFileMetrics,
 }
 
 impl LocalReader {
     /// The bytes of all ranges; none if one cannot be read.
     async fn read(&mut self, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
         if self.file.is_none() {
-            self.file = Some(File::open(self.path.as_ref()?).ok()?);
+            let file = File::open(self.path.as_ref()?).ok()?;
+            let bytes = file.metadata().ok()?.len();
+            self.file = Some((file, bytes));
         }
-        let mut file = self.file.as_ref()?;
+        let (mut file, file_bytes) = self.file.as_ref().map(|(file, bytes)| (file, *bytes))?;
         let mut all = Vec::with_capacity(ranges.len());
         for range in ranges {
+            if range.end > file_bytes {
+                return None;
+            }
             let bytes = range.end.checked_sub(range.start)?;
-            let mut read = Vec::new();
-            read.try_reserve_exact(usize::try_from(bytes).ok()?).ok()?;
+            let mut read = Vec::with_capacity(usize::try_from(bytes).ok()?);
             file.seek(SeekFrom::Start(range.start)).ok()?;
             let mut left = bytes;
             while left > 0 {
@@ -112,7 +115,8 @@ impl LocalReader {
             all.push(Bytes::from(read));
         }
         let bytes: usize = all.iter().map(Bytes::len).sum();
-        self.bytes_scanned.add(bytes);
+        self.counts.bytes_scanned.add(bytes);
+        self.counts.scan_efficiency_ratio.add_part(bytes);
         Some(all)
     }
 }

@@ -92,14 +92,11 @@ mod tests {
     use crate::scan::format::{Kind, TextOptions};
 
     /// Whatever the chunks, the text is the same.
-    fn check(mend: impl Fn() -> Box<dyn FnMut(&[u8]) -> Vec<u8>>, text: &str, expected: &str) {
+    type Mend = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
+
+    fn check(mend: impl Fn() -> Mend, text: &str, expected: &str) {
         for size in 1..=text.len() {
-            let mut mend = mend();
-            let mended: Vec<u8> = text
-                .as_bytes()
-                .chunks(size)
-                .flat_map(|chunk| mend(chunk))
-                .collect();
+            let mended: Vec<u8> = text.as_bytes().chunks(size).flat_map(mend()).collect();
             assert_eq!(
                 String::from_utf8(mended).unwrap_or_default(),
                 expected,
@@ -108,7 +105,7 @@ mod tests {
         }
     }
 
-    fn with(has_header: bool) -> impl Fn() -> Box<dyn FnMut(&[u8]) -> Vec<u8>> {
+    fn with(has_header: bool) -> impl Fn() -> Mend {
         move || {
             let options = TextOptions {
                 comment: Some(b'#'),

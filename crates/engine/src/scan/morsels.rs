@@ -46,6 +46,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use super::footer::{Texts, dictionary_bytes, texts_of};
 use super::local::LocalReaders;
 use super::parquet::known_sound_footer;
+use super::stores::Stores;
 use crate::exec::GroupByExec;
 
 /// Opening a piece costs as much as reading these bytes: 0.25 ms.
@@ -68,12 +69,13 @@ pub(crate) struct MorselRows(pub u64);
 /// Cuts scans into morsels.
 pub(crate) struct MorselsRule {
     footers: Arc<FileMetadataCache>,
+    stores: Arc<Stores>,
 }
 
 impl MorselsRule {
     /// A rule that knows the files whose footers are in this cache.
-    pub fn new(footers: Arc<FileMetadataCache>) -> MorselsRule {
-        MorselsRule { footers }
+    pub fn new(footers: Arc<FileMetadataCache>, stores: Arc<Stores>) -> MorselsRule {
+        MorselsRule { footers, stores }
     }
 }
 
@@ -153,7 +155,8 @@ impl MorselsRule {
             .map(|files| FileGroup::new(files.to_vec()))
             .collect();
         groups.resize(workers, FileGroup::default());
-        let is_local = config.object_store_url.as_str().starts_with("file:");
+        let is_file = config.object_store_url.as_str().starts_with("file:");
+        let is_local = is_file && self.stores.has_own_files();
         let mut scan = FileScanConfigBuilder::from(config.clone()).with_file_groups(groups);
         if let Some(readers) = source.parquet_file_reader_factory().filter(|_| is_local) {
             let readers = Arc::new(LocalReaders::new(Arc::clone(readers)));
@@ -180,7 +183,7 @@ impl MorselsRule {
             let rows = usize::try_from(group.num_rows()).ok()?;
             let wanted = match access {
                 RowGroupAccess::Skip => Vec::new(),
-                RowGroupAccess::Scan => vec![0..rows],
+                RowGroupAccess::Scan => whole(rows),
                 RowGroupAccess::Selection(selection) => ranges(selection),
             };
             Some(RowGroup {
@@ -336,6 +339,11 @@ struct RowGroup {
     is_paged: bool,
 }
 
+/// All rows of a row group.
+fn whole(rows: usize) -> Vec<Range<usize>> {
+    std::iter::once(0..rows).collect()
+}
+
 /// The rows that a selection takes.
 fn ranges(selection: &RowSelection) -> Vec<Range<usize>> {
     let mut at = 0;
@@ -453,7 +461,7 @@ mod tests {
     fn file(groups: usize, is_paged: bool, rows_min: usize) -> KnownFile {
         let group = || RowGroup {
             rows: ROWS,
-            wanted: vec![0..ROWS],
+            wanted: whole(ROWS),
             is_paged,
         };
         KnownFile {

@@ -54,6 +54,11 @@ impl Stores {
         }
     }
 
+    /// True if paths of `file://` are those of this machine: no other store was registered for them.
+    pub(crate) fn has_own_files(&self) -> bool {
+        !self.remote.read().open.contains_key("file://")
+    }
+
     fn open(&self, url: &Url, key: &str) -> Result<Arc<dyn ObjectStore>> {
         match url.scheme() {
             "s3" => {

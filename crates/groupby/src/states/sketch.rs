@@ -253,6 +253,6 @@ mod tests {
         assert_eq!(distinct.dedup(&mut []), 0);
         let spread = (0..32u32).map(|at| at << 27);
         assert!(distinct.mostly(spread));
-        assert!(!distinct.mostly((0..32u32).map(|at| at % 16 << 27)));
+        assert!(!distinct.mostly((0..32u32).map(|at| (at % 16) << 27)));
     }
 }

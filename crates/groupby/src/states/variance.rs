@@ -16,6 +16,7 @@ use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::Result;
+use crate::keys::GroupId;
 
 /// What is said of how far values lie apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,38 +98,62 @@ impl Moments {
     }
 }
 
-/// Values as they lie apart from the first of them, which takes no division per value: that one is among the values,
-/// so its distance from their mean is part of what is measured, and no digits are lost where the mean is large.
+/// How many values and their mean, by their distances from the first of them: the mean of equal values is that value.
 #[derive(Debug, Clone, Copy, Default)]
-struct Apart {
+struct Near {
     first: f64,
     count: f64,
     sum: f64,
-    squares: f64,
 }
 
-impl Apart {
+impl Near {
     #[inline(always)]
     fn add(&mut self, value: f64) {
         if self.count == 0.0 {
             self.first = value;
         }
-        let apart = value - self.first;
+        self.sum += value - self.first;
         self.count += 1.0;
-        self.sum += apart;
-        self.squares += apart * apart;
     }
 
-    fn moments(self) -> Moments {
+    fn mean(self) -> Moments {
         match self.count == 0.0 {
             true => Moments::default(),
             false => Moments {
                 count: self.count,
                 mean: self.first + self.sum / self.count,
-                squares: self.squares - self.sum * self.sum / self.count,
+                squares: 0.0,
             },
         }
     }
+}
+
+/// The moments of the groups of a batch, where they are few: in two passes without a division per value. Tried and
+/// rejected: one pass over distances from the first value, which loses digits where that one lies far from the others.
+fn few_moments(ids: &[GroupId], values: &[f64], total: usize) -> Vec<Moments> {
+    let mut moments = vec![Moments::default(); total];
+    let fold = |group: usize, part: Near| moments[group].merge(part.mean());
+    add_up(ids, values, total, Near::add, fold);
+    let pairs = ids.iter().zip(values);
+    let apart = pairs.map(|(id, value)| value - moments[id.0 as usize].mean);
+    let apart: Vec<f64> = apart.collect();
+    let add = |[sum, squares]: &mut [f64; 2], apart: f64| {
+        *sum += apart;
+        *squares += apart * apart;
+    };
+    let mut sums = vec![[0.0; 2]; total];
+    let fold = |group: usize, [sum, squares]: [f64; 2]| {
+        sums[group][0] += sum;
+        sums[group][1] += squares;
+    };
+    add_up(ids, &apart, total, add, fold);
+    for (moments, [sum, squares]) in moments.iter_mut().zip(sums) {
+        if moments.count > 0.0 {
+            // Less what the rounded mean is off by.
+            moments.squares = squares - sum * (sum / moments.count);
+        }
+    }
+    moments
 }
 
 /// Sums of what `of` gives for each row, in as many lanes as keep the adders busy.
@@ -178,8 +203,10 @@ impl GroupStates for Variance {
         if rows.is_whole_column() {
             moments[0].merge(Moments::of(values));
         } else if let Some(ids) = rows.few(total) {
-            let fold = |group: usize, part: Apart| moments[group].merge(part.moments());
-            add_up(ids, values, total, Apart::add, fold);
+            let batch = few_moments(ids, values, total);
+            for (moments, batch) in moments.iter_mut().zip(batch) {
+                moments.merge(batch);
+            }
         } else {
             rows.for_each(values, |group, value| moments[group].add(value));
         }

@@ -228,22 +228,30 @@ fn far_from_zero_variances_keep_their_digits() {
     }
 }
 
-/// The first value of a batch, from which the others are measured, lies far from them.
+/// One value of a group lies far from the others, or is of another magnitude.
 #[test]
 fn a_far_value_does_not_swallow_the_others() {
-    let words: Vec<_> = (0..9_000i64).map(|row| Some(row % 3)).collect();
-    let far = |word: i64| if word == 0 { 1e9 } else { word as f64 };
-    let values = primitive::<types::Float64Type>(words.into_iter(), &DataType::Float64, far);
-    let input = Input {
-        columns: vec![Arc::clone(&values)],
-        filter: None,
-        groups: (0..9_000).map(|row| row / 3 % 2).collect(),
-    };
-    let aggregate = variance("var_pop", Spread::VariancePopulation, &DataType::Float64).unwrap();
-    check_close(&*aggregate, &input, 4_500, |rows| {
-        let (_, squares) = moments(&picked(&values, rows));
-        Some(squares / rows.len() as f64).into()
-    });
+    for (far, near) in [(1e9, 0.1), (0.0, 0.1), (0.0, 1e152), (-1e152, 1.0)] {
+        let words: Vec<_> = (0..9_000i64).map(|row| Some(row / 2)).collect();
+        let value = |word: i64| {
+            if word == 0 {
+                far
+            } else {
+                near + word as f64 * near / 1e6
+            }
+        };
+        let values = primitive::<types::Float64Type>(words.into_iter(), &DataType::Float64, value);
+        let input = Input {
+            columns: vec![Arc::clone(&values)],
+            filter: None,
+            groups: (0..9_000).map(|row| row % 2).collect(),
+        };
+        let aggregate = variance("var", Spread::VariancePopulation, &DataType::Float64).unwrap();
+        check_close(&*aggregate, &input, 4_500, |rows| {
+            let (_, squares) = moments(&picked(&values, rows));
+            Some(squares / rows.len() as f64).into()
+        });
+    }
 }
 
 #[test]

@@ -50,7 +50,7 @@ proptest! {
                 let values = sorted(&values, rows);
                 match values.get(values.len() / 2) {
                     // Half of each: the sum of the greatest ones is infinite.
-                    Some(high) if values.len() % 2 == 0 => {
+                    Some(high) if values.len().is_multiple_of(2) => {
                         let low = values[values.len() / 2 - 1];
                         let value = if low == *high { low } else { low / 2.0 + high / 2.0 };
                         Expected { value: Some(value), ..between(&values, position(0.5, rows), digits) }
