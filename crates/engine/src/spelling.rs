@@ -395,7 +395,7 @@ mod tests {
             "SELECT UserID FROM (SELECT 1 AS \"userid\") AS s",
             "SELECT Title, \"userid\" FROM t",
             "SELECT UserID FROM numbers(3)",
-            "SELECT url AS 'userid' FROM t ORDER BY UserID",
+            "SELECT 1 AS 'userid' FROM t ORDER BY UserID",
             "SELECT UserID FROM t, (VALUES (7)) AS v",
             "SELECT s.UserID[1] FROM t",
         ] {
