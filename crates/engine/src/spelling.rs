@@ -16,10 +16,10 @@ use datafusion::common::{Column, DataFusionError, SchemaError};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart,
-    Query, Select, SelectItem, SetExpr, TableFactor, TableWithJoins, VisitorMut,
-    WildcardAdditionalOptions,
+    Select, SelectItem, TableFactor, TableWithJoins, VisitorMut, WildcardAdditionalOptions,
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace};
 
 use crate::error::Position;
@@ -155,11 +155,14 @@ pub(crate) fn respell_plain(statement: &mut Statement, columns: &[String]) -> bo
     respelled
 }
 
-/// How often each word and each text stands in a printed statement, in lower case; none if parts of it read as a comment.
+/// How often each word and each text stands in a printed statement, in lower case; none if parts of it read as a comment
+/// or name columns by themselves.
 fn words(text: &str) -> Option<HashMap<String, usize>> {
     let mut words: HashMap<String, usize> = HashMap::new();
     for token in Tokenizer::new(&GenericDialect {}, text).tokenize().ok()? {
         let word = match token {
+            // Its columns have names that nobody wrote.
+            Token::Word(word) if word.keyword == Keyword::VALUES => return None,
             Token::Word(word) => word.value,
             // An alias may stand in single quotes.
             Token::SingleQuotedString(text) => text,
@@ -190,13 +193,6 @@ impl VisitorMut for Mentions {
             | TableFactor::Derived { .. }
             | TableFactor::NestedJoin { .. } => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
-        }
-    }
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        match query.body.as_ref() {
-            SetExpr::Values(_) => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
         }
     }
 
@@ -397,6 +393,7 @@ mod tests {
             "SELECT UserID FROM numbers(3)",
             "SELECT 1 AS 'userid' FROM t ORDER BY UserID",
             "SELECT UserID FROM t, (VALUES (7)) AS v",
+            "SELECT UserID FROM t, (VALUES (7) UNION ALL VALUES (8)) AS v",
             "SELECT s.UserID[1] FROM t",
         ] {
             check(kept, kept);

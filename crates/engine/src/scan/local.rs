@@ -7,7 +7,6 @@
 //! The host reads on another thread, which the worker waits for, into memory that it fills with zeros beforehand.
 //! Tried and rejected: mapping the file, where a file that another process cuts short ends ours.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -32,6 +31,7 @@ use super::parquet::Bytes;
 const READ_BYTES: u64 = 1 << 20;
 
 /// Readers of local files.
+#[derive(Debug)]
 pub(crate) struct LocalReaders {
     host: Arc<dyn ParquetFileReaderFactory>,
     paths: LocalFileSystem,
@@ -44,14 +44,6 @@ impl LocalReaders {
             host,
             paths: LocalFileSystem::new(),
         }
-    }
-}
-
-impl fmt::Debug for LocalReaders {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalReaders")
-            .field("host", &self.host)
-            .finish_non_exhaustive()
     }
 }
 

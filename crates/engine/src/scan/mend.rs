@@ -91,9 +91,9 @@ mod tests {
     use super::*;
     use crate::scan::format::{Kind, TextOptions};
 
-    /// Whatever the chunks, the text is the same.
     type Mend = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
 
+    /// Whatever the chunks, the text is the same.
     fn check(mend: impl Fn() -> Mend, text: &str, expected: &str) {
         for size in 1..=text.len() {
             let mended: Vec<u8> = text.as_bytes().chunks(size).flat_map(mend()).collect();

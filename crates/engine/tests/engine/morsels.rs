@@ -110,15 +110,20 @@ fn progress_of(session: &Session, sql: &str) -> Progress {
     })
 }
 
+/// A session and a query of the last rows of a file with pages, which it writes.
+fn late_sites(folder: &Path) -> (Session, String) {
+    write(&folder.join("t.parquet"), true);
+    let sql = format!(
+        "SELECT key, min(text) FROM '{}/t.parquet' WHERE site > 4 GROUP BY key",
+        folder.display()
+    );
+    (two_streams(), sql)
+}
+
 #[test]
 fn progress_counts_the_rows_of_morsels() {
     let folder = tempfile::tempdir().unwrap();
-    write(&folder.path().join("t.parquet"), true);
-    let session = two_streams();
-    let sql = format!(
-        "SELECT key, min(text) FROM '{}/t.parquet' WHERE site > 4 GROUP BY key",
-        folder.path().display()
-    );
+    let (session, sql) = late_sites(folder.path());
     assert!(pieces(&session, &sql) > 2);
     let progress = progress_of(&session, &sql);
     // Site 5 begins at row 35,000, a page every 2,000 rows or a little more.
@@ -160,12 +165,7 @@ fn a_partition_column_is_what_the_path_says() {
 #[test]
 fn nothing_is_skipped_where_the_options_forbid_it() {
     let folder = tempfile::tempdir().unwrap();
-    write(&folder.path().join("t.parquet"), true);
-    let session = two_streams();
-    let sql = format!(
-        "SELECT key, min(text) FROM '{}/t.parquet' WHERE site > 4 GROUP BY key",
-        folder.path().display()
-    );
+    let (session, sql) = late_sites(folder.path());
     for option in ["pruning", "enable_page_index"] {
         rows(
             &session,
