@@ -25,7 +25,7 @@ DEFAULT_BUDGET_S = 60
 BUDGET_S = {
     "grouse_groupby": 120,
     "grouse-tests/oracle": 240,
-    "grouse-tests/slt": 120,
+    "grouse-tests/slt": 240,
     "docs": 90,
     "python": 120,
 }

@@ -4,15 +4,18 @@ import json
 
 from chdb.session import Session
 
-from engines.server import serve
+from engines.server import Limit, serve
 
 
 class ChDb:
     uniq = "uniq"
 
-    def open(self, tables: dict[str, str], threads: int) -> None:
+    def open(self, tables: dict[str, str], threads: int, limit: Limit | None) -> None:
         self.session = Session()
         self.session.query(f"SET max_threads = {threads}")
+        if limit:
+            self.session.query(f"SET max_memory_usage = {limit.memory_bytes}")
+            self.session.query(f"SET max_bytes_before_external_group_by = {limit.memory_bytes // 2}")
         for name, path in tables.items():
             self.session.query(f"CREATE VIEW {name} AS SELECT * FROM file('{path}', Parquet)")
 

@@ -2,14 +2,17 @@
 
 import duckdb
 
-from engines.server import serve
+from engines.server import Limit, serve
 
 
 class DuckDb:
     uniq = "approx_count_distinct"
 
-    def open(self, tables: dict[str, str], threads: int) -> None:
-        self.connection = duckdb.connect(config={"threads": threads})
+    def open(self, tables: dict[str, str], threads: int, limit: Limit | None) -> None:
+        config = {"threads": threads}
+        if limit:
+            config |= {"memory_limit": f"{limit.memory_bytes}B", "temp_directory": limit.temp_folder}
+        self.connection = duckdb.connect(config=config)
         for name, path in tables.items():
             self.connection.execute(
                 f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{path}', binary_as_string = true)"

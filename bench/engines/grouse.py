@@ -4,7 +4,7 @@ import sys
 
 import grouse
 
-from engines.server import serve
+from engines.server import Limit, serve
 
 
 class Grouse:
@@ -13,8 +13,9 @@ class Grouse:
     def __init__(self, group_by_operator: str) -> None:
         self.group_by_operator = group_by_operator
 
-    def open(self, tables: dict[str, str], threads: int) -> None:
-        self.connection = grouse.connect(threads=threads)
+    def open(self, tables: dict[str, str], threads: int, limit: Limit | None) -> None:
+        limits = {"memory_limit": limit.memory_bytes, "temp_directory": limit.temp_folder} if limit else {}
+        self.connection = grouse.connect(threads=threads, **limits)
         self.connection.sql(f"SET grouse.group_by_operator = '{self.group_by_operator}'").fetchall()
         for name, path in tables.items():
             self.connection.sql(f"CREATE EXTERNAL TABLE {name} STORED AS PARQUET LOCATION '{path}'").fetchall()

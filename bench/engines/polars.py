@@ -3,13 +3,15 @@
 import os
 import sys
 
-from engines.server import Unsupported, serve
+from engines.server import Limit, Unsupported, serve
 
 
 class Polars:
     uniq = "approx_count_distinct"
 
-    def open(self, tables: dict[str, str], threads: int) -> None:
+    def open(self, tables: dict[str, str], threads: int, limit: Limit | None) -> None:
+        if limit:
+            raise Unsupported("it has no memory limit")
         os.environ["POLARS_MAX_THREADS"] = str(threads)  # read once, when the package is loaded
         import polars
 

@@ -1,11 +1,12 @@
 """One engine in one process: answers requests until its input ends.
 
 In: JSON lines {"op": "open", "tables", "threads", "touch_bytes"} and {"op": "query", "sql", "numbers"}.
-Out: one JSON line each: {"seconds", "columns", "rows", "resident_bytes"} or {"error", "kind"}.
+Out: one JSON line each: {"seconds", "columns", "rows", "resident_bytes", "peak_bytes"} or {"error", "kind"}.
 Invariant: the clock runs from the SQL text to the fetched rows; making them JSON is not timed.
 Not here: which query is run when, and whether the answer is right.
 """
 
+import dataclasses
 import datetime
 import decimal
 import json
@@ -21,13 +22,21 @@ class Unsupported(Exception):
     """The engine has no way to say this query; recorded as such, which is not the same as an error."""
 
 
+@dataclasses.dataclass
+class Limit:
+    """How much memory an engine may take, and where it may write instead."""
+
+    memory_bytes: int
+    temp_folder: str
+
+
 class Engine(Protocol):
     """What a module of this package offers."""
 
     uniq: str
     """Name of the approximate distinct count."""
 
-    def open(self, tables: dict[str, str], threads: int) -> None:
+    def open(self, tables: dict[str, str], threads: int, limit: "Limit | None") -> None:
         """Makes Parquet files visible as tables, their binary columns as text."""
 
     def numbers(self, rows: int) -> str:
@@ -56,7 +65,9 @@ def serve(engine: Engine) -> None:
 
 def open_tables(engine: Engine, request: dict) -> dict:
     touch(request["touch_bytes"])
-    engine.open(request["tables"], request["threads"])
+    memory_bytes = request.get("memory_bytes")
+    limit = Limit(memory_bytes, request["temp_folder"]) if memory_bytes else None
+    engine.open(request["tables"], request["threads"], limit)
     return {"opened": sorted(request["tables"])}
 
 
@@ -72,6 +83,7 @@ def run_query(engine: Engine, request: dict) -> dict:
         "columns": columns,
         "rows": [[plain(value) for value in row] for row in rows],
         "resident_bytes": resident_bytes(),
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
     }
 
 

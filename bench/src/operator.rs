@@ -171,7 +171,7 @@ fn run(batches: &[Batch], threads: usize, sizes: Sizes) -> Outcome {
         let workers: Vec<_> = batches
             .chunks(share)
             .map(|share| {
-                let mut build = Build::new(Arc::clone(&spec), grant()).expect("a build");
+                let mut build = Build::new(Arc::clone(&spec), grant(), None).expect("a build");
                 scope.spawn(move || {
                     for batch in share {
                         build.push(batch).expect("memory");

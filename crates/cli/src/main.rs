@@ -36,8 +36,11 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    allocator::keep_pages();
     let (args, options) = Args::parse_all();
+    match options.memory_limit {
+        None => allocator::keep_pages(),
+        Some(_) => allocator::give_pages_back(),
+    }
     match start(&args, options) {
         Ok(code) => code,
         Err(message) => {

@@ -13,6 +13,7 @@ mod source;
 mod worker;
 mod outlet;
 mod memory;
+mod disk;
 mod metrics;
 mod run;
 mod order;

@@ -101,6 +101,8 @@ pub enum GroupBySizes {
     Machine,
     /// So small that a few hundred rows take every path.
     Tiny,
+    /// As small, and everything goes to disk.
+    Spilling,
 }
 
 impl GroupBySizes {
@@ -109,6 +111,7 @@ impl GroupBySizes {
         match self {
             GroupBySizes::Machine => Sizes::for_machine(workers, topology::l2_bytes()),
             GroupBySizes::Tiny => Sizes::tiny(),
+            GroupBySizes::Spilling => Sizes::spilling(),
         }
     }
 }
@@ -126,6 +129,7 @@ const TABLES: &[(&str, TableKind)] = &[
 const SIZES: &[(&str, GroupBySizes)] = &[
     ("machine", GroupBySizes::Machine),
     ("tiny", GroupBySizes::Tiny),
+    ("spilling", GroupBySizes::Spilling),
 ];
 
 fn name_of<T: PartialEq>(names: &[(&str, T)], value: &T) -> Option<String> {
@@ -280,9 +284,9 @@ pub const OPTIONS: &[OptionSpec] = &[
     },
     OptionSpec {
         name: "group_by_sizes",
-        value: "machine|tiny",
+        value: "machine|tiny|spilling",
         default: "machine",
-        doc: "When key tables are emptied, skipped and split; tiny makes small inputs take every path.",
+        doc: "When key tables are emptied, skipped and split; tiny makes small inputs take every path, spilling that and the one to disk.",
         audience: Audience::Test,
         get: |options| name_of(SIZES, &options.group_by_sizes),
         set: |options, text| {
@@ -504,7 +508,7 @@ mod tests {
                 "SIZE" => "7",
                 "grouse|host" => "host",
                 "auto|direct|packed|bytes|row" => "row",
-                "machine|tiny" => "tiny",
+                "machine|tiny|spilling" => "tiny",
                 _ => "x",
             };
             options.set(spec.name, sample).unwrap();

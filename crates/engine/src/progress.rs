@@ -31,7 +31,7 @@ pub struct Progress {
     pub groups: u64,
     /// Bytes that the session's queries hold.
     pub memory_bytes: u64,
-    /// Bytes that the host's operators wrote to disk for want of memory.
+    /// Bytes that operators wrote to disk for want of memory.
     pub spilled_bytes: u64,
     /// Time since the query started, up to its end.
     pub elapsed: Duration,

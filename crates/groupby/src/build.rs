@@ -2,13 +2,13 @@
 //! up does not pay, records of a partition.
 //!
 //! In: batches. Out: `Built`, blocks of records sorted by partition.
-//! Invariant: every row is in exactly one place: a state of the table, a waiting row or a block.
+//! Invariant: every row is in exactly one place: a state of the table, a waiting row or a block, in memory or on disk.
 //! Not here: what to do when the table is full (`policy`), threads, the host.
 
 use std::sync::Arc;
 
 use crate::batch::{Arguments, Batch};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keys::runs;
 use crate::keys::{DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable};
 use crate::partition::{Block, Records, Unsorted};
@@ -16,19 +16,38 @@ use crate::policy::{self, Bounds, Decision, Seen};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
+use crate::spill::{Spill, SpillFile, Stored};
 use crate::states::{Bypass, GroupStates, Groups};
 
 /// Rows between two looks of the policy at hit rates.
 const WINDOW_ROWS: u64 = 16 << 10;
 
+/// What a worker holds in each phase, whatever the budget says: a table and a batch, a task's table and a page.
+pub(crate) const WORKING_BYTES: usize = 8 << 20;
+
+/// Blocks of less are not worth writing because another worker needs memory.
+const CALLED_BYTES: usize = 4 << 20;
+
+/// A merge needs so many times the bytes of the records that it combines: their table, its states, the results.
+pub(crate) const MERGE_FACTOR: usize = 3;
+
 /// What one worker hands to the merge.
 pub struct Built {
     /// Records sorted by partition.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<Stored>,
     /// What the worker counted.
     pub counters: Counters,
     /// Covers the blocks until they are dropped.
     pub grant: Grant,
+}
+
+impl Built {
+    /// Gives back what was held for the merge beside the blocks.
+    pub(crate) fn release_room(&mut self) {
+        let in_memory = self.blocks.iter().filter(|stored| !stored.is_on_disk());
+        let bytes: usize = in_memory.map(Stored::bytes).sum();
+        self.grant.keep(bytes + bytes / 8);
+    }
 }
 
 /// Where the next rows go.
@@ -50,8 +69,12 @@ pub struct Build {
     bypass: Option<Vec<Bypass>>,
     waiting: Vec<Unsorted>,
     waiting_rows: usize,
+    waiting_bytes: usize,
     blocks: Vec<Block>,
     blocks_bytes: usize,
+    spilled: Vec<Stored>,
+    /// Where blocks go that memory does not hold.
+    file: Option<SpillFile>,
     seen: Seen,
     /// False once a table has grown beyond the cache in vain.
     may_grow: bool,
@@ -65,13 +88,9 @@ pub struct Build {
 }
 
 impl Build {
-    /// An empty build.
-    pub fn new(spec: Arc<Spec>, grant: Grant) -> Result<Self> {
-        let states = spec
-            .aggregates
-            .iter()
-            .map(|a| a.states())
-            .collect::<Result<_>>()?;
+    /// An empty build; without `spill` it ends where memory does.
+    pub fn new(spec: Arc<Spec>, grant: Grant, spill: Option<Arc<Spill>>) -> Result<Self> {
+        let states = new_states(&spec)?;
         let bypass: Vec<_> = spec.aggregates.iter().map(|a| a.bypass()).collect();
         let direct = spec.keys.direct();
         let route = if direct {
@@ -89,8 +108,11 @@ impl Build {
             bypass: (!keyless && !bypass.contains(&Bypass::Never)).then_some(bypass),
             waiting: Vec::new(),
             waiting_rows: 0,
+            waiting_bytes: 0,
             blocks: Vec::new(),
             blocks_bytes: 0,
+            spilled: Vec::new(),
+            file: spill.map(SpillFile::new),
             seen: Seen::default(),
             may_grow: true,
             grant,
@@ -132,9 +154,84 @@ impl Build {
             self.push_looked_up(batch)?;
             self.decide(batch)?;
         }
+        self.hold(0)
+    }
+
+    /// Covers what is held and `more`; what memory has no room for goes to disk.
+    fn hold(&mut self, more: usize) -> Result<()> {
         let held = self.bytes();
         self.counters.holds(held);
-        self.grant.hold(held)
+        let Some(file) = &mut self.file else {
+            return self.grant.hold(held);
+        };
+        if held > self.spec.sizes.held_bytes {
+            self.write_blocks()?;
+            return self.write_rest();
+        }
+        let calls = file.shared().calls();
+        if std::mem::replace(&mut file.answered, calls) < calls && self.blocks_bytes >= CALLED_BYTES
+        {
+            self.write_blocks()?;
+        }
+        let wanted = self.bytes() + more;
+        match self.grant.hold_or_insist(wanted, WORKING_BYTES) {
+            Err(Error::Memory(_)) => {}
+            done => return done,
+        }
+        let many = self.blocks_bytes > held / 2;
+        self.write_blocks()?;
+        if let Some(file) = &mut self.file {
+            file.answered = file.shared().call();
+        }
+        match self.grant.hold(self.bytes() + more) {
+            Ok(()) if many => Ok(()),
+            _ => self.write_rest(),
+        }
+    }
+
+    /// Everything goes to disk, the table's groups too; the table begins anew.
+    fn write_rest(&mut self) -> Result<()> {
+        self.sort_waiting()?;
+        self.flush()?;
+        self.write_blocks()?;
+        self.begin_anew()?;
+        let left = self.bytes();
+        self.grant.hold_or_insist(left, WORKING_BYTES)
+    }
+
+    /// Gives back the room that table and states keep when they are emptied.
+    fn begin_anew(&mut self) -> Result<()> {
+        self.counters.probes += self.table.collisions();
+        self.table = self.spec.keys.table();
+        if let Route::Direct(direct) = &mut self.route {
+            self.counters.widened += direct.widened() as u64;
+            *direct = DirectTable::new(self.spec.keys.types(), self.spec.sizes.direct_slots);
+        }
+        self.states = new_states(&self.spec)?;
+        Ok(())
+    }
+
+    /// Neighbouring blocks that can stand in one go to disk as one; their order stays.
+    fn write_blocks(&mut self) -> Result<()> {
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let mut left = self.blocks.as_slice();
+        while let Some(first) = left.first() {
+            let mut records = first.len();
+            let same = left[1..].iter().take_while(|block| {
+                records += block.len();
+                first.mixes(block) && u32::try_from(records).is_ok()
+            });
+            let (run, rest) = left.split_at(1 + same.count());
+            let views = self.spec.keys.views();
+            let written = file.write(run, views, &mut self.counters)?;
+            self.spilled.push(Stored::Disk(written));
+            left = rest;
+        }
+        self.blocks.clear();
+        self.blocks_bytes = 0;
+        Ok(())
     }
 
     /// No GROUP BY: one group, and kernels over whole columns.
@@ -280,12 +377,14 @@ impl Build {
         }
         self.counters.bypassed_rows += batch.rows as u64;
         self.waiting_rows += batch.rows;
-        self.waiting.push(Unsorted {
+        let records = Unsorted {
             keys,
             hashes,
             aggregates,
             distinct: false,
-        });
+        };
+        self.waiting_bytes += records.bytes();
+        self.waiting.push(records);
         lap.end(&mut self.counters.partition_ns);
         if self.waiting_rows >= self.spec.sizes.block_rows {
             self.sort_waiting()?;
@@ -296,7 +395,7 @@ impl Build {
     fn sort_waiting(&mut self) -> Result<()> {
         if !self.waiting.is_empty() {
             let parts = std::mem::take(&mut self.waiting);
-            self.waiting_rows = 0;
+            (self.waiting_rows, self.waiting_bytes) = (0, 0);
             self.add_block(parts)?;
         }
         Ok(())
@@ -353,18 +452,27 @@ impl Build {
     /// All input is seen: everything becomes blocks.
     pub fn finish(mut self) -> Result<Built> {
         self.sort_waiting()?;
-        if let Route::Direct(direct) = &self.route {
-            self.counters.widened += direct.widened() as u64;
-        }
         self.flush()?;
-        self.counters.probes = self.counters.looked_up + self.table.collisions();
-        self.counters.holds(self.blocks_bytes);
-        self.grant.hold(self.blocks_bytes)?;
+        self.begin_anew()?;
+        self.counters.probes += self.counters.looked_up;
+        self.leave_room()?;
+        let mut blocks = self.spilled;
+        blocks.extend(self.blocks.into_iter().map(Stored::Memory));
         Ok(Built {
-            blocks: self.blocks,
+            blocks,
             counters: self.counters,
             grant: self.grant,
         })
+    }
+
+    /// Blocks stay in memory only where the merge will have room beside them, which the grant covers until it begins.
+    fn leave_room(&mut self) -> Result<()> {
+        let partition = self.blocks_bytes / self.spec.sizes.partitions;
+        self.hold(partition * MERGE_FACTOR * self.spec.sizes.workers)?;
+        if !self.spilled.is_empty() {
+            self.write_blocks()?;
+        }
+        Ok(())
     }
 
     /// Groups in the table.
@@ -393,11 +501,12 @@ impl Build {
     }
 
     fn bytes(&self) -> usize {
-        let waiting: usize = self
-            .waiting
-            .iter()
-            .map(|part| part.keys.bytes() + part.hashes.capacity() * 8)
-            .sum();
-        self.table_bytes() + self.blocks_bytes + waiting
+        // Allocators round up: mimalloc keeps 576 KiB for 512.
+        let blocks = self.blocks_bytes + self.blocks_bytes / 8;
+        self.table_bytes() + blocks + self.waiting_bytes
     }
+}
+
+fn new_states(spec: &Spec) -> Result<Vec<Box<dyn GroupStates>>> {
+    spec.aggregates.iter().map(|a| a.states()).collect()
 }

@@ -24,6 +24,19 @@ pub enum Error {
     /// The memory budget refused to grow.
     #[error("{0}")]
     Memory(Box<dyn std::error::Error + Send + Sync>),
+    /// A file for records that do not fit memory could not be made, written or read.
+    #[error("cannot {doing} {name}: {error}")]
+    Disk {
+        /// What was tried.
+        doing: &'static str,
+        /// The file or folder.
+        name: String,
+        /// The system's own words.
+        error: std::io::Error,
+    },
+    /// Nobody wants the result any more.
+    #[error("cancelled")]
+    Cancelled,
     /// An Arrow kernel failed.
     #[error(transparent)]
     Arrow(#[from] ArrowError),

@@ -1,7 +1,7 @@
 //! The GROUP BY algorithm of grouse on Arrow arrays: no SQL, no host, no async.
 //!
 //! ```text
-//! Batch -> Build (one per worker: key table + states) -> Block (sorted by partition)
+//! Batch -> Build (one per worker: key table + states) -> Block (sorted by partition, in memory or on disk)
 //!       -> Merge (one task per range of partitions)   -> Finished -> batches
 //! ```
 //!
@@ -17,6 +17,7 @@ pub mod states;
 pub mod policy;
 pub mod build;
 pub mod partition;
+pub mod spill;
 pub mod merge;
 pub mod emit;
 pub mod runtime;
@@ -27,3 +28,4 @@ pub use emit::Finished;
 pub use error::{Error, Result};
 pub use merge::{Merge, MergeTask};
 pub use spec::{Sizes, Spec, TableKind};
+pub use spill::{Disk, Spill};

@@ -1,6 +1,6 @@
 //! Phase 2: ranges of partitions, each aggregated once, by any number of workers that never meet.
 //!
-//! In: the blocks of all builds. Out: `Finished` groups, one per task.
+//! In: the blocks of all builds, in memory or on disk. Out: `Finished` groups, one per task.
 //! Invariant: a task's partitions are in no other task; tasks are handed out largest first by one
 //! counter; an instance of states sees both rows and partial states only where its aggregate allows
 //! it (`states::Bypass::Rows`), else partial states alone.
@@ -11,14 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::batch::Arguments;
-use crate::build::Built;
+use crate::build::{Built, MERGE_FACTOR, WORKING_BYTES};
 use crate::emit::Finished;
 use crate::error::Result;
 use crate::keys::{DistinctKeys, GroupId, KeyTable};
-use crate::partition::{Block, Records, Slice};
+use crate::partition::{Records, Slice, Split};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
+use crate::spill::{Source, Stored};
 use crate::states::{GroupStates, Groups};
 
 /// Records looked up at once: ids and slices of this many rows stay in the first-level cache.
@@ -28,10 +29,18 @@ const CHUNK_RECORDS: usize = 4096;
 /// Sketches are not; a task of few of them is worth handing out, and fits a core's cache.
 const RECORD_BYTES: usize = 128;
 
-/// A range of partitions to aggregate.
+/// A task may have so many bytes of records in any case.
+const ROOM_BYTES_MIN: usize = 1 << 20;
+
+/// The parts of one partition read its records anew each: 64 times at most.
+const SPLIT_BITS_MAX: u32 = 6;
+
+/// A range of partitions to aggregate, or a part of one.
 #[derive(Debug, Clone)]
 pub struct MergeTask {
     partitions: Range<usize>,
+    /// Of one partition that is too large to be combined at once, a part.
+    split: Option<Split>,
     records: usize,
 }
 
@@ -45,7 +54,7 @@ impl MergeTask {
 /// The merge phase, shared by its workers.
 pub struct Merge {
     spec: Arc<Spec>,
-    blocks: Vec<Block>,
+    blocks: Vec<Stored>,
     tasks: Vec<MergeTask>,
     next: AtomicUsize,
     /// Hold the builds' memory until the merge is dropped.
@@ -57,14 +66,16 @@ impl Merge {
     pub fn new(spec: Arc<Spec>, built: Vec<Built>) -> Self {
         let mut blocks = Vec::new();
         let mut grants = Vec::new();
-        for part in built {
+        for mut part in built {
+            part.release_room();
             blocks.extend(part.blocks);
             grants.push(part.grant);
         }
-        let mut tasks = cut(&blocks, spec.sizes.partitions, spec.sizes.task_records);
+        let mut tasks = cut(&blocks, &spec, room(&spec, &blocks, &grants));
         if tasks.is_empty() && spec.keys.types().is_empty() {
             tasks.push(MergeTask {
                 partitions: 0..spec.sizes.partitions,
+                split: None,
                 records: 0,
             });
         }
@@ -81,6 +92,14 @@ impl Merge {
     /// Number of tasks.
     pub fn tasks(&self) -> usize {
         self.tasks.len()
+    }
+
+    /// Number of tasks that are parts of a partition.
+    pub fn parts(&self) -> usize {
+        self.tasks
+            .iter()
+            .filter(|task| task.split.is_some())
+            .count()
     }
 
     /// Number of records of all tasks.
@@ -100,7 +119,11 @@ impl Merge {
     pub fn worker(&self, grant: Grant) -> Result<MergeWorker> {
         Ok(MergeWorker {
             spec: Arc::clone(&self.spec),
-            table: self.spec.keys.merge_table(),
+            // A table that refers to keys would keep all pages of a task.
+            table: match self.blocks.iter().any(Stored::is_on_disk) {
+                true => self.spec.keys.table(),
+                false => self.spec.keys.merge_table(),
+            },
             states: self
                 .spec
                 .aggregates
@@ -115,15 +138,29 @@ impl Merge {
     }
 }
 
-/// Neighbouring partitions until each task has at least `records_min` records, or their bytes.
-fn cut(blocks: &[Block], partitions: usize, records_min: usize) -> Vec<MergeTask> {
+/// Bytes of records that a task may have: as memory allows once something had to leave it.
+fn room(spec: &Spec, blocks: &[Stored], grants: &[Grant]) -> usize {
+    if !blocks.iter().any(Stored::is_on_disk) {
+        return usize::MAX;
+    }
+    let free = grants.first().map_or(usize::MAX, Grant::free);
+    (free / spec.sizes.workers / MERGE_FACTOR)
+        .max(ROOM_BYTES_MIN)
+        .min(spec.sizes.held_bytes)
+}
+
+/// Neighbouring partitions until each task has enough records, or their bytes; one partition of more than `room`
+/// bytes becomes several tasks.
+fn cut(blocks: &[Stored], spec: &Spec, room: usize) -> Vec<MergeTask> {
+    let records_min = spec.sizes.task_records;
     let mut tasks = Vec::new();
     let mut bytes = 0;
     let mut task = MergeTask {
         partitions: 0..0,
+        split: None,
         records: 0,
     };
-    for partition in 0..partitions {
+    for partition in 0..spec.sizes.partitions {
         let here = partition..partition + 1;
         for block in blocks {
             let records = block.records(&here).len();
@@ -131,22 +168,38 @@ fn cut(blocks: &[Block], partitions: usize, records_min: usize) -> Vec<MergeTask
             bytes += records * (block.bytes() / block.len().max(1));
         }
         task.partitions.end = partition + 1;
-        if task.records >= records_min || bytes >= records_min * RECORD_BYTES {
+        if task.records >= records_min || bytes >= (records_min * RECORD_BYTES).min(room) {
+            let next = MergeTask {
+                partitions: partition + 1..partition + 1,
+                split: None,
+                records: 0,
+            };
+            let full = std::mem::replace(&mut task, next);
+            match split_bits(bytes, room) {
+                bits @ 1.. if !spec.keys.types().is_empty() => tasks.extend(split(&full, bits)),
+                _ => tasks.push(full),
+            }
             bytes = 0;
-            let next = partition + 1..partition + 1;
-            tasks.push(std::mem::replace(
-                &mut task,
-                MergeTask {
-                    partitions: next,
-                    records: 0,
-                },
-            ));
         }
     }
     if task.records > 0 {
         tasks.push(task);
     }
     tasks
+}
+
+/// How many bits of the hash part `bytes` into pieces of `room`.
+fn split_bits(bytes: usize, room: usize) -> u32 {
+    let pieces = bytes.div_ceil(room.max(1)).next_power_of_two();
+    pieces.ilog2().min(SPLIT_BITS_MAX)
+}
+
+fn split(task: &MergeTask, bits: u32) -> impl Iterator<Item = MergeTask> {
+    (0..1 << bits).map(move |value| MergeTask {
+        split: Some(Split { bits, value }),
+        records: task.records >> bits,
+        ..task.clone()
+    })
 }
 
 /// One merge worker.
@@ -175,42 +228,42 @@ impl MergeWorker {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Option<Finished>> {
         let mut lap = Lap::start();
-        let sources: Vec<(&Block, Range<usize>)> = merge
-            .blocks
+        let stored = merge.blocks.iter();
+        let with_records = stored.filter(|stored| !stored.records(&task.partitions).is_empty());
+        let stored: Vec<&Stored> = with_records.collect();
+        let sources = stored
             .iter()
-            .map(|block| (block, block.records(&task.partitions)))
-            .filter(|(_, records)| !records.is_empty())
-            .collect();
-        // Records that are already one per key need no table.
-        let known = match sources.as_slice() {
-            [(block, records)] if block.distinct() && !self.spec.keys.types().is_empty() => {
-                Some((*block, records))
+            .flat_map(|stored| stored.sources(&task.partitions));
+        let sources: Vec<Source<'_>> = sources.collect();
+        let spec = Arc::clone(&self.spec);
+        let (above, views) = (spec.sizes.partitions.ilog2(), spec.keys.views());
+        let keys = match (stored.as_slice(), sources.as_slice()) {
+            // Records that are already one per key need no table.
+            ([stored], [source]) if stored.distinct() && !self.spec.keys.types().is_empty() => {
+                let opened = source.open(task.split, above, views, &mut self.counters)?;
+                let (block, records) = opened;
+                let slice = block.slice(records);
+                self.take_over(&slice)?;
+                self.hold(block.bytes())?;
+                slice.distinct_keys()
             }
-            _ => None,
-        };
-        if known.is_none() {
-            // As many per record as in the tasks before; half of them in the first.
-            let (groups, records) = self.yielded;
-            self.table
-                .expect(task.records * (groups + 1) / (records + 2));
-        }
-        if let Some((block, records)) = known {
-            self.take_over(&block.slice(records.clone()))?;
-        } else {
-            for (block, records) in &sources {
-                if cancelled() {
-                    return Ok(None);
+            _ => {
+                // As many per record as in the tasks before; half of them in the first.
+                let (groups, records) = self.yielded;
+                let expected = task.records * (groups + 1) / (records + 2);
+                self.table.expect(expected);
+                for source in sources {
+                    if cancelled() {
+                        return Ok(None);
+                    }
+                    let opened = source.open(task.split, above, views, &mut self.counters)?;
+                    let (block, records) = opened;
+                    for start in records.clone().step_by(CHUNK_RECORDS) {
+                        let chunk = start..(start + CHUNK_RECORDS).min(records.end);
+                        self.absorb(&block.slice(chunk))?;
+                    }
+                    self.hold(block.bytes())?;
                 }
-                for start in records.clone().step_by(CHUNK_RECORDS) {
-                    let chunk = start..(start + CHUNK_RECORDS).min(records.end);
-                    self.absorb(&block.slice(chunk))?;
-                }
-                self.hold()?;
-            }
-        }
-        let keys = match known {
-            Some((block, records)) => block.slice(records.clone()).distinct_keys(),
-            None => {
                 self.yielded.0 += self.table.len();
                 self.yielded.1 += task.records;
                 self.table.drain()
@@ -236,8 +289,7 @@ impl MergeWorker {
     fn take_over(&mut self, slice: &Slice<'_>) -> Result<()> {
         let total = slice.hashes.len();
         let groups: Vec<GroupId> = (0..total as u32).map(GroupId).collect();
-        self.aggregate(slice, Groups::Ids(&groups), total)?;
-        self.hold()
+        self.aggregate(slice, Groups::Ids(&groups), total)
     }
 
     fn aggregate(&mut self, slice: &Slice<'_>, groups: Groups<'_>, total: usize) -> Result<()> {
@@ -252,10 +304,12 @@ impl MergeWorker {
         Ok(())
     }
 
-    fn hold(&mut self) -> Result<()> {
-        let bytes = self.table.bytes() + self.states.iter().map(|s| s.bytes()).sum::<usize>();
+    /// Covers the table, its states and `read` bytes of records.
+    fn hold(&mut self, read: usize) -> Result<()> {
+        let states: usize = self.states.iter().map(|s| s.bytes()).sum();
+        let bytes = self.table.bytes() + states + read;
         self.counters.holds(bytes);
-        self.grant.hold(bytes)
+        self.grant.hold_or_insist(bytes, WORKING_BYTES)
     }
 
     fn finish(&mut self, keys: DistinctKeys, mut lap: Lap) -> Result<Finished> {

@@ -17,7 +17,7 @@ use arrow::datatypes::DataType;
 use grouse_kernels::prefetch::prefetch;
 use grouse_kernels::scatter::{Destinations, destinations, scatter};
 
-use crate::batch::Arguments;
+use crate::batch::{Arguments, is_plain};
 use crate::error::Result;
 use crate::keys::bytes::{Arena, is_long, long_bytes};
 use crate::keys::wide::{set_view, view_of};
@@ -36,6 +36,35 @@ pub enum Records {
     Partial(Vec<ArrayRef>),
 }
 
+impl Records {
+    /// All columns, a filter last.
+    pub fn into_columns(self) -> Vec<ArrayRef> {
+        match self {
+            Self::Partial(columns) => columns,
+            Self::Rows(Arguments {
+                mut columns,
+                filter,
+            }) => {
+                columns.extend(filter.map(|filter| Arc::new(filter) as ArrayRef));
+                columns
+            }
+        }
+    }
+
+    /// True if records of both can stand in the same columns.
+    fn mixes(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Partial(own), Self::Partial(_)) => {
+                own.iter().all(|column| is_plain(column.data_type()))
+            }
+            (Self::Rows(own), Self::Rows(other)) => {
+                own.mix() && own.filter.is_some() == other.filter.is_some()
+            }
+            (Self::Partial(_), Self::Rows(_)) | (Self::Rows(_), Self::Partial(_)) => false,
+        }
+    }
+}
+
 /// Records of one moment of one worker, not yet sorted.
 #[derive(Debug)]
 pub struct Unsorted {
@@ -49,15 +78,36 @@ pub struct Unsorted {
     pub distinct: bool,
 }
 
+impl Unsorted {
+    /// Bytes held; what keys share with other records counts whole, what arguments share as far as they refer to it.
+    pub fn bytes(&self) -> usize {
+        let columns = self.aggregates.iter().flat_map(|records| match records {
+            Records::Rows(arguments) => &arguments.columns,
+            Records::Partial(columns) => columns,
+        });
+        let columns = columns.map(|column| column.to_data().get_slice_memory_size().unwrap_or(0));
+        self.keys.bytes() + self.hashes.capacity() * 8 + columns.sum::<usize>()
+    }
+}
+
 /// Records sorted by partition.
 #[derive(Debug)]
 pub struct Block {
-    keys: EncodedKeys,
-    hashes: Vec<u64>,
-    aggregates: Vec<Records>,
-    offsets: Vec<u32>,
+    pub(crate) keys: EncodedKeys,
+    pub(crate) hashes: Vec<u64>,
+    pub(crate) aggregates: Vec<Records>,
+    pub(crate) offsets: Vec<u32>,
     bytes: usize,
     distinct: bool,
+}
+
+/// A part of a partition: one value of so many bits of the hash below those that name the partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split {
+    /// How many bits.
+    pub bits: u32,
+    /// Their value.
+    pub value: usize,
 }
 
 /// A range of partitions of a block.
@@ -74,6 +124,11 @@ impl Block {
     /// Sorts records by the `bits` highest bits of their hash. All of `parts` have the same kinds
     /// of columns; `views` are the words of a packed key at which its strings' views begin.
     pub fn sort(parts: Vec<Unsorted>, bits: u32, views: &[usize]) -> Result<Self> {
+        Self::sort_after(parts, 0, bits, views)
+    }
+
+    /// The same by the `bits` bits below the `above` highest ones.
+    fn sort_after(parts: Vec<Unsorted>, above: u32, bits: u32, views: &[usize]) -> Result<Self> {
         let distinct = parts.len() == 1 && parts[0].distinct;
         let hashes: Vec<u64> = match parts.as_slice() {
             [one] => one.hashes.clone(),
@@ -82,7 +137,13 @@ impl Block {
                 .flat_map(|part| part.hashes.iter().copied())
                 .collect(),
         };
-        let Destinations { rows, offsets } = destinations(&hashes, bits);
+        let Destinations { rows, offsets } = match above {
+            0 => destinations(&hashes, bits),
+            _ => {
+                let below: Vec<u64> = hashes.iter().map(|hash| hash << above).collect();
+                destinations(&below, bits)
+            }
+        };
         let mut sorted = vec![0; hashes.len()];
         scatter(&hashes, &rows, &mut sorted);
         let sort = Sort::new(&rows, parts.iter().map(|part| part.hashes.len()));
@@ -90,16 +151,27 @@ impl Block {
         let aggregates = (0..parts[0].aggregates.len())
             .map(|at| sort.records(parts.iter().map(|part| &part.aggregates[at]).collect()))
             .collect::<Result<Vec<_>>>()?;
+        Ok(Self::new(keys, sorted, aggregates, offsets, distinct))
+    }
+
+    /// A block of sorted records.
+    pub(crate) fn new(
+        keys: EncodedKeys,
+        hashes: Vec<u64>,
+        aggregates: Vec<Records>,
+        offsets: Vec<u32>,
+        distinct: bool,
+    ) -> Self {
         let mut block = Self {
             keys,
-            hashes: sorted,
+            hashes,
             aggregates,
             offsets,
             bytes: 0,
             distinct,
         };
         block.bytes = block.count_bytes();
-        Ok(block)
+        block
     }
 
     /// Number of records.
@@ -115,6 +187,12 @@ impl Block {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// True if records of both blocks can stand in one.
+    pub fn mixes(&self, other: &Self) -> bool {
+        let mut pairs = self.aggregates.iter().zip(&other.aggregates);
+        pairs.all(|(own, other)| own.mixes(other))
     }
 
     /// True if no two records of the block have the same key.
@@ -176,6 +254,19 @@ fn count_buffers(data: &ArrayData, count: &mut impl FnMut(&Buffer)) {
 }
 
 impl Slice<'_> {
+    /// Those of the records whose hash has `split`'s bits below the `above` highest ones.
+    pub fn split(&self, split: Split, above: u32, views: &[usize]) -> Result<Block> {
+        let DistinctKeys { keys, hashes } = self.distinct_keys();
+        let aggregates = (0..self.aggregates()).map(|at| self.aggregate(at));
+        let records = Unsorted {
+            keys,
+            hashes,
+            aggregates: aggregates.collect(),
+            distinct: self.block.distinct,
+        };
+        Block::sort_after(vec![records], above, split.bits, views)
+    }
+
     /// The keys of a slice of distinct records, as a table would give them.
     pub fn distinct_keys(&self) -> DistinctKeys {
         let keys = match self.keys {
@@ -194,6 +285,11 @@ impl Slice<'_> {
             keys,
             hashes: self.hashes.to_vec(),
         }
+    }
+
+    /// Number of aggregates.
+    pub fn aggregates(&self) -> usize {
+        self.block.aggregates.len()
     }
 
     /// The columns of one aggregate.

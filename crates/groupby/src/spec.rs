@@ -44,6 +44,10 @@ pub struct Sizes {
     pub task_records: usize,
     /// Slots of a direct table.
     pub direct_slots: usize,
+    /// Workers of a run: the merge's tasks share memory.
+    pub workers: usize,
+    /// Bytes that a worker holds before it writes to disk, even if the budget has more.
+    pub held_bytes: usize,
 }
 
 impl Sizes {
@@ -58,6 +62,8 @@ impl Sizes {
             bypass_rows: 1 << 20,
             task_records: 8 << 10,
             direct_slots: 1 << 20,
+            workers,
+            held_bytes: usize::MAX,
         }
     }
 
@@ -71,6 +77,16 @@ impl Sizes {
             bypass_rows: 128,
             task_records: 16,
             direct_slots: 64,
+            workers: 2,
+            held_bytes: usize::MAX,
+        }
+    }
+
+    /// Sizes so small that a few hundred rows go to disk.
+    pub fn spilling() -> Self {
+        Self {
+            held_bytes: 24 << 10,
+            ..Self::tiny()
         }
     }
 }

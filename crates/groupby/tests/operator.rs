@@ -2,6 +2,7 @@
 //! normal sizes, one to four workers, rows and partial states mixed in the merge.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -14,8 +15,9 @@ use arrow::datatypes::{DataType, Field, FieldRef, Int32Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use grouse_groupby::runtime::Grant;
 use grouse_groupby::runtime::budget::Unlimited;
+use grouse_groupby::spill::Stored;
 use grouse_groupby::states::{count, sum};
-use grouse_groupby::{Arguments, Batch, Build, Merge, Sizes, Spec, TableKind};
+use grouse_groupby::{Arguments, Batch, Build, Built, Disk, Merge, Sizes, Spec, Spill, TableKind};
 use proptest::prelude::*;
 
 /// A column of `rows` values with about `distinct` different ones; `kind` picks the type.
@@ -136,7 +138,15 @@ struct How {
     batch_rows: usize,
 }
 
-fn ours(case: &Case, how: &How) -> Rows {
+struct Nameless;
+
+impl Disk for Nameless {
+    fn create(&self) -> std::io::Result<(File, String)> {
+        Ok((tempfile::tempfile()?, "a file".to_string()))
+    }
+}
+
+fn build(case: &Case, how: &How) -> (Arc<Spec>, Vec<Built>) {
     let fields: Vec<FieldRef> = case
         .keys
         .iter()
@@ -149,8 +159,9 @@ fn ours(case: &Case, how: &How) -> Rows {
     ];
     let spec = Arc::new(Spec::new(&fields, aggregates, how.table, how.sizes).expect("a layout"));
     let grant = || Grant::new(Arc::new(Unlimited));
+    let spill = Arc::new(Spill::new(Nameless));
     let mut builds: Vec<Build> = (0..how.workers)
-        .map(|_| Build::new(spec.clone(), grant()).expect("a build"))
+        .map(|_| Build::new(spec.clone(), grant(), Some(spill.clone())).expect("a build"))
         .collect();
     for (at, start) in (0..case.values.len()).step_by(how.batch_rows).enumerate() {
         let rows = how.batch_rows.min(case.values.len() - start);
@@ -167,8 +178,13 @@ fn ours(case: &Case, how: &How) -> Rows {
     }
     let built = builds
         .into_iter()
-        .map(|build| build.finish().expect("a finish"))
-        .collect();
+        .map(|build| build.finish().expect("a finish"));
+    (spec, built.collect())
+}
+
+fn ours(case: &Case, how: &How) -> Rows {
+    let grant = || Grant::new(Arc::new(Unlimited));
+    let (spec, built) = build(case, how);
     let merge = Merge::new(spec, built);
     let mut worker = merge.worker(grant()).expect("a worker");
     let mut groups = Rows::new();
@@ -237,12 +253,11 @@ proptest! {
         table in prop_oneof![
             Just(TableKind::Auto), Just(TableKind::Direct), Just(TableKind::Packed), Just(TableKind::Bytes), Just(TableKind::Row)
         ],
-        tiny in any::<bool>(),
+        sizes in prop_oneof![Just(normal()), Just(Sizes::tiny()), Just(Sizes::spilling())],
         workers in 1usize..5,
         batch_rows in prop_oneof![Just(1usize), Just(50), Just(333)],
     ) {
         let case = case(&kinds, rows, distinct, nulls, u64::from(seed) + 1);
-        let sizes = if tiny { Sizes::tiny() } else { normal() };
         check(&case, &How { table, sizes, workers, batch_rows });
     }
 }
@@ -292,7 +307,7 @@ fn a_direct_table_follows_a_moving_range() {
         keys: vec![key],
         ..filler
     };
-    for sizes in [normal(), Sizes::tiny()] {
+    for sizes in [normal(), Sizes::tiny(), Sizes::spilling()] {
         check(
             &case,
             &How {
@@ -305,13 +320,38 @@ fn a_direct_table_follows_a_moving_range() {
     }
 }
 
+/// All that a worker holds at its end is on disk, and partitions that are too large for the merge are cut.
+#[test]
+fn past_its_bound_a_worker_writes_everything_and_the_merge_cuts_partitions() {
+    for kinds in [vec![0], vec![9], vec![0, 9, 5], vec![13]] {
+        let case = case(&kinds, 20_000, 1_000_000, true, 17);
+        let how = How {
+            table: TableKind::Auto,
+            sizes: Sizes::spilling(),
+            workers: 2,
+            batch_rows: 100,
+        };
+        let (spec, built) = build(&case, &how);
+        for part in &built {
+            assert!(
+                part.blocks
+                    .iter()
+                    .all(|stored| matches!(stored, Stored::Disk(_)))
+            );
+            assert!(part.counters.spilled_bytes > 10_000 && part.counters.spills > 1);
+        }
+        assert!(Merge::new(spec, built).parts() > 8, "{kinds:?}");
+        check(&case, &how);
+    }
+}
+
 /// Keys of every type at once, twice: rows of more than 96 bytes and more than 16 columns.
 #[test]
 fn keys_of_many_columns_equal_the_twin() {
     let kinds: Vec<usize> = (0..KINDS).chain(0..KINDS).collect();
     for (distinct, nulls) in [(1, false), (2, true), (40, false), (1_000_000, true)] {
         let case = case(&kinds, 700, distinct, nulls, 11);
-        for sizes in [normal(), Sizes::tiny()] {
+        for sizes in [normal(), Sizes::tiny(), Sizes::spilling()] {
             let how = How {
                 table: TableKind::Auto,
                 sizes,
@@ -354,7 +394,7 @@ fn narrowed(case: &Case, table: TableKind, emitted: &[usize]) -> (usize, Vec<Vec
     let spec = Spec::new(&fields, aggregates, table, normal()).expect("a layout");
     let spec = Arc::new(spec.emitting(emitted.to_vec()));
     let grant = || Grant::new(Arc::new(Unlimited));
-    let mut build = Build::new(spec.clone(), grant()).expect("a build");
+    let mut build = Build::new(spec.clone(), grant(), None).expect("a build");
     let batch = Batch::new(
         case.values.len(),
         case.keys.clone(),

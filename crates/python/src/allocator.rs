@@ -22,7 +22,16 @@ unsafe extern "C" {
 
 /// Keeps freed pages for [`PURGE_DELAY_MS`].
 pub fn keep_pages() {
+    purge_after(PURGE_DELAY_MS);
+}
+
+/// Gives freed pages back soon, for one who sets a limit; see the shell's.
+pub fn give_pages_back() {
+    purge_after(10);
+}
+
+fn purge_after(ms: core::ffi::c_long) {
     // SAFETY: mi_option_set is linked in with the allocator, takes two plain numbers, and PURGE_DELAY is an option that
     // it knows; it may be called at any time.
-    unsafe { mi_option_set(PURGE_DELAY, PURGE_DELAY_MS) }
+    unsafe { mi_option_set(PURGE_DELAY, ms) }
 }

@@ -8,31 +8,49 @@ use std::sync::Arc;
 
 use datafusion::common::DataFusionError;
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::memory_pool::{
+    MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
+};
 use grouse_groupby::Error as GroupError;
 use grouse_groupby::runtime::Budget;
 
 use super::NAME;
 
 /// A run's reservation as the workers' budget.
-pub(super) struct PoolBudget(MemoryReservation);
+pub(super) struct PoolBudget {
+    reservation: MemoryReservation,
+    pool: Arc<dyn MemoryPool>,
+}
 
 impl PoolBudget {
     /// An empty reservation in the pool that `context` names.
     pub fn new(context: &TaskContext) -> Arc<PoolBudget> {
-        Arc::new(PoolBudget(
-            MemoryConsumer::new(NAME).register(context.memory_pool()),
-        ))
+        let pool = Arc::clone(context.memory_pool());
+        Arc::new(PoolBudget {
+            reservation: MemoryConsumer::new(NAME).register(&pool),
+            pool,
+        })
     }
 }
 
 impl Budget for PoolBudget {
     fn grow(&self, bytes: usize) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        self.0.try_grow(bytes).map_err(Into::into)
+        self.reservation.try_grow(bytes).map_err(Into::into)
+    }
+
+    fn insist(&self, bytes: usize) {
+        self.reservation.grow(bytes);
     }
 
     fn shrink(&self, bytes: usize) {
-        self.0.shrink(bytes);
+        self.reservation.shrink(bytes);
+    }
+
+    fn free(&self) -> usize {
+        match self.pool.memory_limit() {
+            MemoryLimit::Finite(limit) => limit.saturating_sub(self.pool.reserved()),
+            MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
+        }
     }
 }
 
@@ -54,6 +72,11 @@ pub(crate) fn to_host(error: GroupError) -> DataFusionError {
             let message = format!("the result does not fit {data_type}: {remedy}");
             DataFusionError::from(crate::Error::Overflow { aggregate, message })
         }
+        GroupError::Disk { doing, name, error } => DataFusionError::from(crate::Error::Io {
+            path: name,
+            message: format!("cannot {doing} it: {error}"),
+        }),
+        cancelled @ GroupError::Cancelled => DataFusionError::Execution(cancelled.to_string()),
         GroupError::TooLarge(message) => DataFusionError::Execution(message),
         malformed @ GroupError::Malformed(_) => DataFusionError::Execution(malformed.to_string()),
     }

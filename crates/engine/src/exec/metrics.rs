@@ -12,6 +12,7 @@ use std::time::Duration;
 use datafusion::physical_plan::metrics::{
     Count, CustomMetricValue, ExecutionPlanMetricsSet, Gauge, MetricBuilder, MetricValue, Time,
 };
+use grouse_groupby::Merge;
 use grouse_groupby::runtime::Counters;
 use parking_lot::Mutex;
 
@@ -20,6 +21,8 @@ pub(super) struct WorkerMetrics {
     rows_in: Count,
     groups_out: Count,
     rows_out: Count,
+    spilled_bytes: Count,
+    spills: Count,
     /// Evaluating keys, arguments and filters.
     pub evaluate: Time,
     /// Decoding keys and making batches.
@@ -35,6 +38,8 @@ impl WorkerMetrics {
             rows_in: MetricBuilder::new(set).counter("rows_in", worker),
             groups_out: MetricBuilder::new(set).counter("groups_out", worker),
             rows_out: MetricBuilder::new(set).output_rows(worker),
+            spilled_bytes: MetricBuilder::new(set).spilled_bytes(worker),
+            spills: MetricBuilder::new(set).spill_count(worker),
             evaluate: MetricBuilder::new(set).subset_time("evaluate_time", worker),
             emit: MetricBuilder::new(set).subset_time("emit_time", worker),
             set: set.clone(),
@@ -53,6 +58,14 @@ impl WorkerMetrics {
         self.rows_out.add(groups);
     }
 
+    /// What went to disk so far.
+    pub fn spilled(&self, counters: &Counters) {
+        self.spilled_bytes
+            .add(counters.spilled_bytes as usize - self.spilled_bytes.value());
+        self.spills
+            .add(counters.spills as usize - self.spills.value());
+    }
+
     /// What a worker's build phase counted.
     pub fn built(&self, counters: &Counters) {
         self.time(
@@ -63,6 +76,7 @@ impl WorkerMetrics {
         self.time("assign_time", counters.assign_ns);
         self.time("update_time", counters.update_ns);
         self.time("partition_time", counters.partition_ns);
+        self.time("spill_time", counters.spill_ns);
         self.count("blocks", counters.blocks);
         self.count("flushes", counters.flushes);
         self.count("rows_bypassed", counters.bypassed_rows);
@@ -78,6 +92,8 @@ impl WorkerMetrics {
     /// What a worker's merge phase counted.
     pub fn merged(&self, counters: &Counters) {
         self.time("merge_time", counters.merge_ns);
+        self.time("read_time", counters.read_ns);
+        self.count("spilled_bytes_read", counters.read_bytes);
         self.emit
             .add_duration(Duration::from_nanos(counters.emit_ns));
         self.gauge("merge_bytes_peak", counters.bytes_peak);
@@ -88,9 +104,12 @@ impl WorkerMetrics {
     }
 
     /// How the merge was cut; one worker says it for all.
-    pub fn cut(&self, partitions: usize, tasks: usize) {
+    pub fn cut(&self, partitions: usize, merge: &Merge) {
         self.gauge("partitions", partitions as u64);
-        self.gauge("merge_tasks", tasks as u64);
+        self.gauge("merge_tasks", merge.tasks() as u64);
+        if merge.parts() > 0 {
+            self.gauge("merge_tasks_split", merge.parts() as u64);
+        }
     }
 
     fn time(&self, name: &'static str, ns: u64) {

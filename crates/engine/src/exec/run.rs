@@ -63,7 +63,7 @@ impl fmt::Debug for Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.shared.outlet.stop();
+        self.shared.stop();
     }
 }
 
@@ -73,8 +73,8 @@ async fn guarded(shared: Arc<Shared>, worker: usize) {
         .await;
     match outcome {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => shared.outlet.fail(error),
-        Err(panic) => shared.outlet.fail(DataFusionError::Internal(format!(
+        Ok(Err(error)) => shared.fail(error),
+        Err(panic) => shared.fail(DataFusionError::Internal(format!(
             "{NAME}: {}",
             text_of(&*panic)
         ))),

@@ -8,9 +8,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use datafusion::common::Result;
+use datafusion::common::{DataFusionError, Result};
 use grouse_groupby::runtime::{Budget, Grant};
-use grouse_groupby::{Batch, Build, Built, Merge};
+use grouse_groupby::{Batch, Build, Built, Merge, Spill};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::coop::consume_budget;
@@ -28,6 +28,8 @@ pub(super) struct Shared {
     pub sources: Sources,
     pub outlet: Outlet,
     pub budget: Arc<dyn Budget>,
+    /// Where workers write what memory does not hold.
+    pub spill: Option<Arc<Spill>>,
     pub metrics: ExecutionPlanMetricsSet,
     pub rows_max: usize,
     /// Groups after which no further input is needed (DISTINCT with LIMIT).
@@ -96,6 +98,9 @@ async fn build(shared: &Shared, worker: usize, metrics: &WorkerMetrics) -> Resul
             let batches = shared.program.evaluate(&batch)?;
             evaluating.done();
             push(shared, &mut build, &batches)?;
+            if let Some(build) = &build {
+                metrics.spilled(build.counters());
+            }
             consume_budget().await;
         }
     }
@@ -122,7 +127,26 @@ fn push(shared: &Shared, build: &mut Option<Build>, batches: &[Batch]) -> Result
 
 impl Shared {
     fn new_build(&self) -> Result<Build> {
-        Build::new(Arc::clone(&self.program.spec), self.grant()).map_err(to_host)
+        let spec = Arc::clone(&self.program.spec);
+        Build::new(spec, self.grant(), self.spill.clone()).map_err(to_host)
+    }
+
+    /// Nobody wants the rest.
+    pub fn stop(&self) {
+        self.outlet.stop();
+        self.stop_writing();
+    }
+
+    /// The run has failed; only the first failure counts.
+    pub fn fail(&self, error: DataFusionError) {
+        self.outlet.fail(error);
+        self.stop_writing();
+    }
+
+    fn stop_writing(&self) {
+        if let Some(spill) = &self.spill {
+            spill.cancel();
+        }
     }
 
     fn grant(&self) -> Grant {
@@ -137,13 +161,14 @@ impl Shared {
     ) -> Result<Option<Arc<Merge>>> {
         if let Some(build) = build {
             let built = build.finish().map_err(to_host)?;
+            metrics.spilled(&built.counters);
             metrics.built(&built.counters);
             self.meeting.built.lock().push(built);
         }
         if self.meeting.building.fetch_sub(1, Ordering::AcqRel) == 1 {
             let built = std::mem::take(&mut *self.meeting.built.lock());
             let merge = Merge::new(Arc::clone(&self.program.spec), built);
-            metrics.cut(self.program.spec.sizes.partitions, merge.tasks());
+            metrics.cut(self.program.spec.sizes.partitions, &merge);
             self.meeting
                 .merge
                 .send_replace(Stage::Merging(Arc::new(merge)));

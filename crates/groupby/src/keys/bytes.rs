@@ -129,7 +129,7 @@ pub(crate) fn long_bytes(view: u128, buffers: &[impl std::ops::Deref<Target = [u
 
 /// Calls `f` with the bytes of `view`, inline or not.
 #[inline(always)]
-pub(super) fn with_bytes<R>(view: u128, buffers: &[Buffer], f: impl FnOnce(&[u8]) -> R) -> R {
+pub(crate) fn with_bytes<R>(view: u128, buffers: &[Buffer], f: impl FnOnce(&[u8]) -> R) -> R {
     let length = view as u32 as usize;
     if length <= INLINE_BYTES_MAX {
         return f(&view.to_le_bytes()[4..4 + length]);

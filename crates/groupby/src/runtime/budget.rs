@@ -19,8 +19,12 @@ pub trait Budget: Send + Sync {
         &self,
         bytes: usize,
     ) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>>;
+    /// Takes `bytes` more, whether or not they are there: the little without which a worker cannot free more.
+    fn insist(&self, bytes: usize);
     /// Gives `bytes` back.
     fn shrink(&self, bytes: usize);
+    /// Bytes that nobody has taken.
+    fn free(&self) -> usize;
 }
 
 /// A budget without limit.
@@ -35,7 +39,13 @@ impl Budget for Unlimited {
         Ok(())
     }
 
+    fn insist(&self, _bytes: usize) {}
+
     fn shrink(&self, _bytes: usize) {}
+
+    fn free(&self) -> usize {
+        usize::MAX
+    }
 }
 
 /// One worker's share.
@@ -64,11 +74,36 @@ impl Grant {
                 .map_err(Error::Memory)?;
             self.bytes = wanted;
         } else if self.bytes - bytes > 2 * GRANT_BYTES {
-            let kept = bytes.next_multiple_of(GRANT_BYTES);
+            self.keep(bytes);
+        }
+        Ok(())
+    }
+
+    /// The same, but that a worker gets the `least` that it cannot do without whatever the budget says.
+    pub fn hold_or_insist(&mut self, bytes: usize, least: usize) -> Result<()> {
+        match self.hold(bytes) {
+            Err(Error::Memory(_)) if bytes <= least => {
+                let wanted = bytes.next_multiple_of(GRANT_BYTES);
+                self.budget.insist(wanted - self.bytes);
+                self.bytes = wanted;
+                Ok(())
+            }
+            held => held,
+        }
+    }
+
+    /// Gives back what exceeds `bytes`.
+    pub fn keep(&mut self, bytes: usize) {
+        let kept = bytes.next_multiple_of(GRANT_BYTES);
+        if kept < self.bytes {
             self.budget.shrink(self.bytes - kept);
             self.bytes = kept;
         }
-        Ok(())
+    }
+
+    /// Bytes that nobody has taken from the budget.
+    pub fn free(&self) -> usize {
+        self.budget.free()
     }
 
     /// Bytes granted.
@@ -104,8 +139,16 @@ mod tests {
             Ok(())
         }
 
+        fn insist(&self, bytes: usize) {
+            self.0.fetch_add(bytes, Ordering::Relaxed);
+        }
+
         fn shrink(&self, bytes: usize) {
             self.0.fetch_sub(bytes, Ordering::Relaxed);
+        }
+
+        fn free(&self) -> usize {
+            (8 << 20) - self.0.load(Ordering::Relaxed).min(8 << 20)
         }
     }
 
@@ -118,6 +161,9 @@ mod tests {
             assert!(grant.bytes() >= bytes && budget.0.load(Ordering::Relaxed) == grant.bytes());
         }
         assert!(matches!(grant.hold(9 << 20), Err(Error::Memory(_))));
+        assert!(grant.hold_or_insist(9 << 20, 8 << 20).is_err());
+        grant.hold_or_insist(9 << 20, 9 << 20).expect("the least");
+        assert_eq!(grant.bytes(), 9 << 20);
         drop(grant);
         assert_eq!(budget.0.load(Ordering::Relaxed), 0);
     }

@@ -28,6 +28,12 @@ pub struct Counters {
     pub widened: u64,
     /// Blocks of partitioned records.
     pub blocks: u64,
+    /// Times that blocks were written to disk.
+    pub spills: u64,
+    /// Bytes that were written to disk.
+    pub spilled_bytes: u64,
+    /// Bytes that were read back.
+    pub read_bytes: u64,
     /// Most bytes held at once (a sum over workers when added up).
     pub bytes_peak: u64,
     /// Table kinds that were used, in order of first use.
@@ -40,6 +46,10 @@ pub struct Counters {
     pub update_ns: u64,
     /// Sorting records into partitions.
     pub partition_ns: u64,
+    /// Writing blocks to disk.
+    pub spill_ns: u64,
+    /// Reading them back.
+    pub read_ns: u64,
     /// Merging partitions.
     pub merge_ns: u64,
     /// Decoding keys and finishing results.
@@ -61,7 +71,7 @@ impl Counters {
 
     /// Adds another worker's counters.
     pub fn add(&mut self, other: &Self) {
-        let pairs: [(&mut u64, u64); 16] = [
+        let pairs: [(&mut u64, u64); 21] = [
             (&mut self.rows, other.rows),
             (&mut self.batches, other.batches),
             (&mut self.built_groups, other.built_groups),
@@ -72,11 +82,16 @@ impl Counters {
             (&mut self.bypassed_rows, other.bypassed_rows),
             (&mut self.widened, other.widened),
             (&mut self.blocks, other.blocks),
+            (&mut self.spills, other.spills),
+            (&mut self.spilled_bytes, other.spilled_bytes),
+            (&mut self.read_bytes, other.read_bytes),
             (&mut self.bytes_peak, other.bytes_peak),
             (&mut self.hash_ns, other.hash_ns),
             (&mut self.assign_ns, other.assign_ns),
             (&mut self.update_ns, other.update_ns),
             (&mut self.partition_ns, other.partition_ns),
+            (&mut self.spill_ns, other.spill_ns),
+            (&mut self.read_ns, other.read_ns),
             (&mut self.merge_ns, other.merge_ns),
         ];
         for (own, others) in pairs {

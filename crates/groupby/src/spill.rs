@@ -1,0 +1,522 @@
+//! Blocks on disk: where records wait for the merge once memory does not suffice.
+//!
+//! In: blocks, sorted by partition. Out: the same records, page by page, to any number of readers.
+//! Invariant: what is read is held against a checksum that never left memory before anything is made of it; a page is
+//! whole records of one block, in its order; the file ends with its last handle.
+//! Not here: when to write (`build`), what a page looks like (`page`), where files lie (the caller's `Disk`).
+
+mod page;
+
+use std::fs::File;
+use std::io::{Error as IoError, ErrorKind};
+use std::ops::{Deref, Range};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use crate::error::{Error, Result};
+use crate::partition::{Block, Slice, Split};
+use crate::runtime::Counters;
+use crate::runtime::counters::Lap;
+
+/// Bytes in memory from which a page is full: partitions of less share one.
+const PAGE_BYTES: usize = 128 << 10;
+/// Pages are written together until they have so many bytes.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// Where a run's workers write; shared by all of them.
+pub struct Spill {
+    disk: Box<dyn Disk>,
+    calls: AtomicUsize,
+    cancelled: AtomicBool,
+}
+
+/// Gives files for records.
+pub trait Disk: Send + Sync {
+    /// A new file, open for reading and writing, of which nothing is left once it is dropped, and what to call it in
+    /// messages.
+    fn create(&self) -> std::io::Result<(File, String)>;
+}
+
+impl Spill {
+    /// On that disk.
+    pub fn new(disk: impl Disk + 'static) -> Self {
+        Self {
+            disk: Box::new(disk),
+            calls: AtomicUsize::new(0),
+            cancelled: AtomicBool::new(false),
+        }
+    }
+
+    /// Nobody wants the records any more: writing ends with the next page.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// How often memory was short so far.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// Asks all workers to write what they hold.
+    pub(crate) fn call(&self) -> usize {
+        self.calls.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+/// A file and its name for messages.
+#[derive(Debug)]
+struct Scratch {
+    file: File,
+    name: String,
+}
+
+impl Scratch {
+    fn failed(&self, doing: &'static str, error: IoError) -> Error {
+        Error::Disk {
+            doing,
+            name: self.name.clone(),
+            error,
+        }
+    }
+}
+
+/// One worker's file, while it is written.
+pub(crate) struct SpillFile {
+    spill: Arc<Spill>,
+    scratch: Option<Arc<Scratch>>,
+    end: u64,
+    /// Pages that are not written yet.
+    buffer: Vec<u8>,
+    /// The calls that the worker has answered.
+    pub answered: usize,
+}
+
+impl SpillFile {
+    /// No file yet: the first block makes one.
+    pub fn new(spill: Arc<Spill>) -> Self {
+        Self {
+            answered: spill.calls(),
+            spill,
+            scratch: None,
+            end: 0,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// What all workers share.
+    pub fn shared(&self) -> &Spill {
+        &self.spill
+    }
+
+    /// Writes blocks of one shape as one: partition by partition, so that a task finds its records side by side.
+    pub fn write(
+        &mut self,
+        blocks: &[Block],
+        views: &[usize],
+        counters: &mut Counters,
+    ) -> Result<SpilledBlock> {
+        let mut lap = Lap::start();
+        let scratch = self.scratch()?;
+        let (mut pages, mut records) = (Vec::new(), 0);
+        for slices in cut(blocks) {
+            if self.spill.cancelled.load(Ordering::Relaxed) {
+                return Err(Error::Cancelled);
+            }
+            let from = self.buffer.len();
+            page::encode(&slices, views, &mut self.buffer)?;
+            let bytes = &self.buffer[from..];
+            let before = records;
+            records += slices.iter().map(|slice| slice.hashes.len()).sum::<usize>();
+            pages.push(Page {
+                records: before..records,
+                at: self.end + from as u64,
+                bytes: bytes.len(),
+                checksum: crc32fast::hash(bytes),
+            });
+            if self.buffer.len() >= WRITE_BYTES {
+                self.flush(&scratch)?;
+            }
+        }
+        self.flush(&scratch)?;
+        counters.spilled_bytes += pages.iter().map(|page| page.bytes as u64).sum::<u64>();
+        counters.spills += 1;
+        lap.end(&mut counters.spill_ns);
+        Ok(SpilledBlock {
+            scratch,
+            pages,
+            template: page::template(blocks),
+            records,
+            bytes: blocks.iter().map(Block::bytes).sum(),
+        })
+    }
+
+    fn scratch(&mut self) -> Result<Arc<Scratch>> {
+        if let Some(scratch) = &self.scratch {
+            return Ok(Arc::clone(scratch));
+        }
+        let (file, name) = self.spill.disk.create().map_err(|error| Error::Disk {
+            doing: "make a file in",
+            name: "the temporary folder".to_string(),
+            error,
+        })?;
+        Ok(Arc::clone(
+            self.scratch.insert(Arc::new(Scratch { file, name })),
+        ))
+    }
+
+    fn flush(&mut self, scratch: &Scratch) -> Result<()> {
+        scratch
+            .file
+            .write_all_at(&self.buffer, self.end)
+            .map_err(|error| scratch.failed("write to", error))?;
+        self.end += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// The records of each page: neighbouring partitions of all blocks, or a part of one that is larger than a page.
+fn cut(blocks: &[Block]) -> Vec<Vec<Slice<'_>>> {
+    let bytes: usize = blocks.iter().map(Block::bytes).sum();
+    let records: usize = blocks.iter().map(Block::len).sum();
+    let record_bytes = (bytes / records.max(1)).max(1);
+    let full = PAGE_BYTES.div_ceil(record_bytes);
+    let most = full.max(PAGE_BYTES * 8 / record_bytes);
+    let (mut pages, mut page, mut held) = (Vec::new(), Vec::new(), 0);
+    for partition in 0..blocks.first().map_or(0, Block::partitions) {
+        for block in blocks {
+            let mut records = block.records(&(partition..partition + 1));
+            while !records.is_empty() {
+                let end = records.end.min(records.start + most - held);
+                page.push(block.slice(records.start..end));
+                held += end - records.start;
+                records.start = end;
+                if held == most {
+                    pages.push(std::mem::take(&mut page));
+                    held = 0;
+                }
+            }
+        }
+        if held >= full {
+            pages.push(std::mem::take(&mut page));
+            held = 0;
+        }
+    }
+    if held > 0 {
+        pages.push(page);
+    }
+    pages
+}
+
+/// A block on disk.
+#[derive(Debug)]
+pub struct SpilledBlock {
+    scratch: Arc<Scratch>,
+    pages: Vec<Page>,
+    /// The block without its records: kinds and types of columns, where partitions begin.
+    template: Block,
+    records: usize,
+    bytes: usize,
+}
+
+/// Neighbouring records as one piece of a file.
+#[derive(Debug)]
+pub(crate) struct Page {
+    records: Range<usize>,
+    at: u64,
+    bytes: usize,
+    checksum: u32,
+}
+
+/// Records that wait for the merge.
+#[derive(Debug)]
+pub enum Stored {
+    /// In memory.
+    Memory(Block),
+    /// On disk.
+    Disk(SpilledBlock),
+}
+
+/// Some of the records of a task: a range of one block, or of one page.
+pub(crate) enum Source<'a> {
+    Memory(&'a Block, Range<usize>),
+    Disk(&'a SpilledBlock, &'a Page, Range<usize>),
+}
+
+impl Stored {
+    /// Number of records.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Memory(block) => block.len(),
+            Self::Disk(spilled) => spilled.records,
+        }
+    }
+
+    /// True if there is no record.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes that the records have in memory.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Memory(block) => block.bytes(),
+            Self::Disk(spilled) => spilled.bytes,
+        }
+    }
+
+    /// True if reading the records takes a disk.
+    pub fn is_on_disk(&self) -> bool {
+        matches!(self, Self::Disk(_))
+    }
+
+    /// True if no two of the records have the same key.
+    pub fn distinct(&self) -> bool {
+        self.block().distinct()
+    }
+
+    /// Records of a range of partitions.
+    pub fn records(&self, partitions: &Range<usize>) -> Range<usize> {
+        self.block().records(partitions)
+    }
+
+    fn block(&self) -> &Block {
+        match self {
+            Self::Memory(block) => block,
+            Self::Disk(spilled) => &spilled.template,
+        }
+    }
+
+    /// Where the records of a range of partitions are; none of the pieces is empty.
+    pub(crate) fn sources<'a>(&'a self, partitions: &Range<usize>) -> Vec<Source<'a>> {
+        let records = self.records(partitions);
+        if records.is_empty() {
+            return Vec::new();
+        }
+        let spilled = match self {
+            Self::Memory(block) => return vec![Source::Memory(block, records)],
+            Self::Disk(spilled) => spilled,
+        };
+        let pages = &spilled.pages;
+        let first = pages.partition_point(|page| page.records.end <= records.start);
+        let pages = pages[first..].iter();
+        pages
+            .take_while(|page| page.records.start < records.end)
+            .map(|page| {
+                let from = records.start.max(page.records.start) - page.records.start;
+                let to = records.end.min(page.records.end) - page.records.start;
+                Source::Disk(spilled, page, from..to)
+            })
+            .collect()
+    }
+}
+
+/// A block whose records can be looked at.
+#[derive(Debug)]
+pub(crate) enum Opened<'a> {
+    /// It was in memory.
+    Held(&'a Block),
+    /// It is made for one task, of so many bytes.
+    Made(Block, usize),
+}
+
+impl Opened<'_> {
+    /// Bytes that it adds to those of the blocks in memory.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Held(_) => 0,
+            Self::Made(_, bytes) => *bytes,
+        }
+    }
+}
+
+impl Deref for Opened<'_> {
+    type Target = Block;
+
+    fn deref(&self) -> &Block {
+        match self {
+            Self::Held(block) => block,
+            Self::Made(block, _) => block,
+        }
+    }
+}
+
+impl<'a> Source<'a> {
+    /// The records of `split`, or all, as a range of a block; what lies on disk is read.
+    pub fn open(
+        &self,
+        split: Option<Split>,
+        above: u32,
+        views: &[usize],
+        counters: &mut Counters,
+    ) -> Result<(Opened<'a>, Range<usize>)> {
+        let (block, records) = match self {
+            Self::Memory(block, records) => (Opened::Held(block), records.clone()),
+            Self::Disk(spilled, page, records) => {
+                let read = spilled.read(page, views, counters)?;
+                let bytes = read.bytes();
+                (Opened::Made(read, bytes), records.clone())
+            }
+        };
+        let Some(split) = split else {
+            return Ok((block, records));
+        };
+        // What parts share with the block that they come from counts once.
+        let bytes = Block::bytes(&block) / block.len().max(1) * records.len();
+        let parts = block.slice(records).split(split, above, views)?;
+        let records = parts.records(&(split.value..split.value + 1));
+        Ok((Opened::Made(parts, bytes), records))
+    }
+}
+
+impl SpilledBlock {
+    fn read(&self, page: &Page, views: &[usize], counters: &mut Counters) -> Result<Block> {
+        let mut lap = Lap::start();
+        let mut bytes = vec![0; page.bytes];
+        let read = self.scratch.file.read_exact_at(&mut bytes, page.at);
+        read.map_err(|error| self.scratch.failed("read from", error))?;
+        if crc32fast::hash(&bytes) != page.checksum {
+            let changed = IoError::new(
+                ErrorKind::InvalidData,
+                "it has other bytes than were written",
+            );
+            return Err(self.scratch.failed("read from", changed));
+        }
+        counters.read_bytes += page.bytes as u64;
+        let block = page::decode(bytes, &self.template, views)?;
+        lap.end(&mut counters.read_ns);
+        Ok(block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::EncodedKeys;
+
+    /// Keys of 8 bytes; partitions of these numbers of records.
+    fn block(partitions: &[u32]) -> Block {
+        let mut offsets = vec![0];
+        for records in partitions {
+            offsets.push(offsets[offsets.len() - 1] + records);
+        }
+        let records = offsets[partitions.len()];
+        let keys = (0..u64::from(records)).map(|key| [key]).collect();
+        let hashes = (0..u64::from(records)).collect();
+        Block::new(
+            EncodedKeys::Packed1(keys),
+            hashes,
+            Vec::new(),
+            offsets,
+            true,
+        )
+    }
+
+    struct Folder(tempfile::TempDir);
+
+    impl Disk for Folder {
+        fn create(&self) -> std::io::Result<(File, String)> {
+            let path = self.0.path().join("records");
+            let mut options = File::options();
+            let file = options.read(true).write(true).create(true).open(&path)?;
+            Ok((file, path.display().to_string()))
+        }
+    }
+
+    fn folder() -> (std::path::PathBuf, SpillFile) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("records");
+        (path, SpillFile::new(Arc::new(Spill::new(Folder(folder)))))
+    }
+
+    #[test]
+    fn pages_are_whole_partitions_of_all_blocks_unless_one_is_larger() {
+        let lengths = |blocks: &[Block]| -> Vec<usize> {
+            let pages = cut(blocks).into_iter();
+            pages
+                .map(|page| page.iter().map(|slice| slice.hashes.len()).sum())
+                .collect()
+        };
+        // 16 bytes a record, and the offsets.
+        let page = (PAGE_BYTES / 16) as u32;
+        let small = [
+            block(&[page / 2, page / 2 + 9, 0, 5]),
+            block(&[page / 2, 7, 0, 5]),
+        ];
+        assert_eq!(lengths(&small), [page as usize, page as usize / 2 + 26]);
+        let large = lengths(&[block(&[3, page * 40, 7])]);
+        assert_eq!(large.iter().sum::<usize>(), page as usize * 40 + 10);
+        assert!(large.len() >= 5 && large.iter().all(|page| *page > 0));
+        assert!(cut(&[block(&[0, 0])]).is_empty() && cut(&[]).is_empty());
+    }
+
+    #[test]
+    fn a_task_reads_its_own_partitions_alone() {
+        let (_, mut file) = folder();
+        let counters = &mut Counters::default();
+        let page = (PAGE_BYTES / 16) as u32;
+        let blocks = [
+            block(&[10, page, 3, 0, page * 20, 5]),
+            block(&[0, 1, 1, 0, 1, 1]),
+        ];
+        let written = file.write(&blocks, &[], counters).expect("written");
+        assert!(!written.template.distinct());
+        let stored = Stored::Disk(written);
+        let read = |partitions: Range<usize>| {
+            let mut keys = Vec::new();
+            for source in stored.sources(&partitions) {
+                let opened = source.open(None, 0, &[], &mut Counters::default());
+                let (block, records) = opened.expect("read");
+                keys.extend_from_slice(block.slice(records).hashes);
+            }
+            keys
+        };
+        let page = u64::from(page);
+        let expected = |own: Range<u64>, other: Range<u64>| own.chain(other).collect::<Vec<_>>();
+        assert_eq!(read(0..6).len(), stored.len());
+        assert_eq!(read(0..1), expected(0..10, 0..0));
+        assert_eq!(read(2..4), expected(page + 10..page + 13, 1..2));
+        assert_eq!(read(4..5), expected(page + 13..page * 21 + 13, 2..3));
+        assert_eq!(read(5..6), expected(page * 21 + 13..page * 21 + 18, 3..4));
+        assert!(read(3..4).is_empty());
+    }
+
+    struct Full;
+
+    impl Disk for Full {
+        fn create(&self) -> std::io::Result<(File, String)> {
+            let file = File::options().read(true).write(true).open("/dev/full")?;
+            Ok((file, "/dev/full".to_string()))
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_that_names_the_file() {
+        let mut file = SpillFile::new(Arc::new(Spill::new(Full)));
+        let written = file.write(&[block(&[100])], &[], &mut Counters::default());
+        let error = written.expect_err("no room").to_string();
+        assert!(
+            error.contains("/dev/full") && error.contains("space"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_changed_or_shorter_file_is_an_error_that_names_it() {
+        for change in [0, 1] {
+            let (path, mut file) = folder();
+            let written = file.write(&[block(&[100])], &[], &mut Counters::default());
+            let stored = Stored::Disk(written.expect("written"));
+            let other = File::options().write(true).open(&path).expect("the file");
+            match change {
+                0 => other.write_all_at(&[0xff; 3], 500).expect("a write"),
+                _ => other.set_len(100).expect("shorter"),
+            }
+            let sources = stored.sources(&(0..1));
+            let error = sources[0].open(None, 0, &[], &mut Counters::default());
+            let error = error.expect_err("other bytes").to_string();
+            assert!(error.contains(&path.display().to_string()), "{error}");
+        }
+    }
+}
