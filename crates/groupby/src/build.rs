@@ -45,8 +45,8 @@ impl Built {
     /// Gives back what was held for the merge beside the blocks.
     pub(crate) fn release_room(&mut self) {
         let in_memory = self.blocks.iter().filter(|stored| !stored.is_on_disk());
-        let bytes: usize = in_memory.map(Stored::bytes).sum();
-        self.grant.keep(bytes + bytes / 8);
+        self.grant
+            .keep(allocated(in_memory.map(Stored::bytes).sum()));
     }
 }
 
@@ -501,10 +501,13 @@ impl Build {
     }
 
     fn bytes(&self) -> usize {
-        // Allocators round up: mimalloc keeps 576 KiB for 512.
-        let blocks = self.blocks_bytes + self.blocks_bytes / 8;
-        self.table_bytes() + blocks + self.waiting_bytes
+        self.table_bytes() + allocated(self.blocks_bytes) + self.waiting_bytes
     }
+}
+
+/// What large buffers of so many bytes take: allocators round up, mimalloc from 512 KiB to 576.
+fn allocated(bytes: usize) -> usize {
+    bytes + bytes / 8
 }
 
 fn new_states(spec: &Spec) -> Result<Vec<Box<dyn GroupStates>>> {

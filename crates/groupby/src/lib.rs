@@ -28,4 +28,4 @@ pub use emit::Finished;
 pub use error::{Error, Result};
 pub use merge::{Merge, MergeTask};
 pub use spec::{Sizes, Spec, TableKind};
-pub use spill::{Disk, Spill};
+pub use spill::{Disk, ScratchFile, Spill};

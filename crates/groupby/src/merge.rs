@@ -19,7 +19,7 @@ use crate::partition::{Records, Slice, Split};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
-use crate::spill::{Source, Stored};
+use crate::spill::{Opened, Source, Stored};
 use crate::states::{GroupStates, Groups};
 
 /// Records looked up at once: ids and slices of this many rows stay in the first-level cache.
@@ -235,43 +235,66 @@ impl MergeWorker {
             .iter()
             .flat_map(|stored| stored.sources(&task.partitions));
         let sources: Vec<Source<'_>> = sources.collect();
-        let spec = Arc::clone(&self.spec);
-        let (above, views) = (spec.sizes.partitions.ilog2(), spec.keys.views());
         let keys = match (stored.as_slice(), sources.as_slice()) {
-            // Records that are already one per key need no table.
             ([stored], [source]) if stored.distinct() && !self.spec.keys.types().is_empty() => {
-                let opened = source.open(task.split, above, views, &mut self.counters)?;
-                let (block, records) = opened;
-                let slice = block.slice(records);
-                self.take_over(&slice)?;
-                self.hold(block.bytes())?;
-                slice.distinct_keys()
+                self.take_over(source, task)?
             }
-            _ => {
-                // As many per record as in the tasks before; half of them in the first.
-                let (groups, records) = self.yielded;
-                let expected = task.records * (groups + 1) / (records + 2);
-                self.table.expect(expected);
-                for source in sources {
-                    if cancelled() {
-                        return Ok(None);
-                    }
-                    let opened = source.open(task.split, above, views, &mut self.counters)?;
-                    let (block, records) = opened;
-                    for start in records.clone().step_by(CHUNK_RECORDS) {
-                        let chunk = start..(start + CHUNK_RECORDS).min(records.end);
-                        self.absorb(&block.slice(chunk))?;
-                    }
-                    self.hold(block.bytes())?;
-                }
-                self.yielded.0 += self.table.len();
-                self.yielded.1 += task.records;
-                self.table.drain()
-            }
+            _ => match self.combine(&sources, task, cancelled)? {
+                Some(keys) => keys,
+                None => return Ok(None),
+            },
         };
         self.counters.probes = self.counters.looked_up + self.table.collisions();
         lap.end(&mut self.counters.merge_ns);
         self.finish(keys, lap).map(Some)
+    }
+
+    /// Records that are one per key already: each is a group of its own, without a table.
+    fn take_over(&mut self, source: &Source<'_>, task: &MergeTask) -> Result<DistinctKeys> {
+        let (block, records) = self.open(source, task)?;
+        let slice = block.slice(records);
+        let total = slice.hashes.len();
+        let groups: Vec<GroupId> = (0..total as u32).map(GroupId).collect();
+        self.aggregate(&slice, Groups::Ids(&groups), total)?;
+        self.hold(block.bytes())?;
+        Ok(slice.distinct_keys())
+    }
+
+    /// One group per key of all the records; `None` if `cancelled`.
+    fn combine(
+        &mut self,
+        sources: &[Source<'_>],
+        task: &MergeTask,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Option<DistinctKeys>> {
+        // As many per record as in the tasks before; half of them in the first.
+        let (groups, records) = self.yielded;
+        self.table
+            .expect(task.records * (groups + 1) / (records + 2));
+        for source in sources {
+            if cancelled() {
+                return Ok(None);
+            }
+            let (block, records) = self.open(source, task)?;
+            for start in records.clone().step_by(CHUNK_RECORDS) {
+                let chunk = start..(start + CHUNK_RECORDS).min(records.end);
+                self.absorb(&block.slice(chunk))?;
+            }
+            self.hold(block.bytes())?;
+        }
+        self.yielded.0 += self.table.len();
+        self.yielded.1 += task.records;
+        Ok(Some(self.table.drain()))
+    }
+
+    fn open<'a>(
+        &mut self,
+        source: &Source<'a>,
+        task: &MergeTask,
+    ) -> Result<(Opened<'a>, Range<usize>)> {
+        let above = self.spec.sizes.partitions.ilog2();
+        let views = self.spec.keys.views();
+        source.open(task.split, above, views, &mut self.counters)
     }
 
     /// Looks up and aggregates a chunk of records.
@@ -283,13 +306,6 @@ impl MergeWorker {
         let result = self.aggregate(slice, Groups::Ids(&groups), self.table.len());
         self.groups = groups;
         result
-    }
-
-    /// Every record is a group of its own.
-    fn take_over(&mut self, slice: &Slice<'_>) -> Result<()> {
-        let total = slice.hashes.len();
-        let groups: Vec<GroupId> = (0..total as u32).map(GroupId).collect();
-        self.aggregate(slice, Groups::Ids(&groups), total)
     }
 
     fn aggregate(&mut self, slice: &Slice<'_>, groups: Groups<'_>, total: usize) -> Result<()> {

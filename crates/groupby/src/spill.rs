@@ -7,6 +7,7 @@
 
 mod page;
 
+use std::fmt::Debug;
 use std::fs::File;
 use std::io::{Error as IoError, ErrorKind};
 use std::ops::{Deref, Range};
@@ -33,9 +34,26 @@ pub struct Spill {
 
 /// Gives files for records.
 pub trait Disk: Send + Sync {
-    /// A new file, open for reading and writing, of which nothing is left once it is dropped, and what to call it in
-    /// messages.
-    fn create(&self) -> std::io::Result<(File, String)>;
+    /// A new file of which nothing is left once it is dropped, and what to call it in messages.
+    fn create(&self) -> std::io::Result<(Box<dyn ScratchFile>, String)>;
+}
+
+/// A file that is written from its beginning to its end and read in pieces.
+pub trait ScratchFile: Debug + Send + Sync {
+    /// Writes all of `bytes` from the `at`th byte of the file on.
+    fn write(&self, bytes: &[u8], at: u64) -> std::io::Result<()>;
+    /// Fills `bytes` from the `at`th byte of the file on.
+    fn read(&self, bytes: &mut [u8], at: u64) -> std::io::Result<()>;
+}
+
+impl ScratchFile for File {
+    fn write(&self, bytes: &[u8], at: u64) -> std::io::Result<()> {
+        self.write_all_at(bytes, at)
+    }
+
+    fn read(&self, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
+        self.read_exact_at(bytes, at)
+    }
 }
 
 impl Spill {
@@ -67,7 +85,7 @@ impl Spill {
 /// A file and its name for messages.
 #[derive(Debug)]
 struct Scratch {
-    file: File,
+    file: Box<dyn ScratchFile>,
     name: String,
 }
 
@@ -168,7 +186,7 @@ impl SpillFile {
     fn flush(&mut self, scratch: &Scratch) -> Result<()> {
         scratch
             .file
-            .write_all_at(&self.buffer, self.end)
+            .write(&self.buffer, self.end)
             .map_err(|error| scratch.failed("write to", error))?;
         self.end += self.buffer.len() as u64;
         self.buffer.clear();
@@ -374,7 +392,7 @@ impl SpilledBlock {
     fn read(&self, page: &Page, views: &[usize], counters: &mut Counters) -> Result<Block> {
         let mut lap = Lap::start();
         let mut bytes = vec![0; page.bytes];
-        let read = self.scratch.file.read_exact_at(&mut bytes, page.at);
+        let read = self.scratch.file.read(&mut bytes, page.at);
         read.map_err(|error| self.scratch.failed("read from", error))?;
         if crc32fast::hash(&bytes) != page.checksum {
             let changed = IoError::new(
@@ -416,11 +434,11 @@ mod tests {
     struct Folder(tempfile::TempDir);
 
     impl Disk for Folder {
-        fn create(&self) -> std::io::Result<(File, String)> {
+        fn create(&self) -> std::io::Result<(Box<dyn ScratchFile>, String)> {
             let path = self.0.path().join("records");
             let mut options = File::options();
             let file = options.read(true).write(true).create(true).open(&path)?;
-            Ok((file, path.display().to_string()))
+            Ok((Box::new(file), path.display().to_string()))
         }
     }
 
@@ -485,9 +503,9 @@ mod tests {
     struct Full;
 
     impl Disk for Full {
-        fn create(&self) -> std::io::Result<(File, String)> {
+        fn create(&self) -> std::io::Result<(Box<dyn ScratchFile>, String)> {
             let file = File::options().read(true).write(true).open("/dev/full")?;
-            Ok((file, "/dev/full".to_string()))
+            Ok((Box::new(file), "/dev/full".to_string()))
         }
     }
 

@@ -2,7 +2,6 @@
 //! normal sizes, one to four workers, rows and partial states mixed in the merge.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -13,12 +12,17 @@ use arrow::array::{
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, FieldRef, Int32Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use grouse_groupby::runtime::Grant;
 use grouse_groupby::runtime::budget::Unlimited;
+use grouse_groupby::runtime::{Budget, Grant};
 use grouse_groupby::spill::Stored;
 use grouse_groupby::states::{count, sum};
-use grouse_groupby::{Arguments, Batch, Build, Built, Disk, Merge, Sizes, Spec, Spill, TableKind};
+use grouse_groupby::{
+    Arguments, Batch, Build, Built, Disk, Error, Merge, ScratchFile, Sizes, Spec, Spill, TableKind,
+};
 use proptest::prelude::*;
+
+#[path = "operator/faults.rs"]
+mod faults;
 
 /// A column of `rows` values with about `distinct` different ones; `kind` picks the type.
 fn column(kind: usize, rows: usize, distinct: u64, nulls: bool, seed: u64) -> ArrayRef {
@@ -141,12 +145,31 @@ struct How {
 struct Nameless;
 
 impl Disk for Nameless {
-    fn create(&self) -> std::io::Result<(File, String)> {
-        Ok((tempfile::tempfile()?, "a file".to_string()))
+    fn create(&self) -> std::io::Result<(Box<dyn ScratchFile>, String)> {
+        Ok((Box::new(tempfile::tempfile()?), "a file".to_string()))
     }
 }
 
-fn build(case: &Case, how: &How) -> (Arc<Spec>, Vec<Built>) {
+/// What a run may use.
+struct Means {
+    budget: Arc<dyn Budget>,
+    spill: Arc<Spill>,
+}
+
+impl Means {
+    fn unlimited() -> Means {
+        Means {
+            budget: Arc::new(Unlimited),
+            spill: Arc::new(Spill::new(Nameless)),
+        }
+    }
+
+    fn grant(&self) -> Grant {
+        Grant::new(Arc::clone(&self.budget))
+    }
+}
+
+fn build(case: &Case, how: &How, means: &Means) -> Result<(Arc<Spec>, Vec<Built>), Error> {
     let fields: Vec<FieldRef> = case
         .keys
         .iter()
@@ -157,12 +180,10 @@ fn build(case: &Case, how: &How) -> (Arc<Spec>, Vec<Built>) {
         count::count("count(*)").expect("native"),
         sum::sum("sum(v)", &DataType::Int64, &DataType::Int64).expect("native"),
     ];
-    let spec = Arc::new(Spec::new(&fields, aggregates, how.table, how.sizes).expect("a layout"));
-    let grant = || Grant::new(Arc::new(Unlimited));
-    let spill = Arc::new(Spill::new(Nameless));
-    let mut builds: Vec<Build> = (0..how.workers)
-        .map(|_| Build::new(spec.clone(), grant(), Some(spill.clone())).expect("a build"))
-        .collect();
+    let spec = Arc::new(Spec::new(&fields, aggregates, how.table, how.sizes)?);
+    let mut builds = (0..how.workers)
+        .map(|_| Build::new(spec.clone(), means.grant(), Some(means.spill.clone())))
+        .collect::<Result<Vec<_>, _>>()?;
     for (at, start) in (0..case.values.len()).step_by(how.batch_rows).enumerate() {
         let rows = how.batch_rows.min(case.values.len() - start);
         let keys = case.keys.iter().map(|key| key.slice(start, rows)).collect();
@@ -172,28 +193,22 @@ fn build(case: &Case, how: &How) -> (Arc<Spec>, Vec<Built>) {
             filter: Some(case.filter.slice(start, rows)),
         };
         let workers = builds.len();
-        builds[at % workers]
-            .push(&Batch::new(rows, keys, vec![all, some]))
-            .expect("a push");
+        builds[at % workers].push(&Batch::new(rows, keys, vec![all, some]))?;
     }
-    let built = builds
-        .into_iter()
-        .map(|build| build.finish().expect("a finish"));
-    (spec, built.collect())
+    let built = builds.into_iter().map(Build::finish);
+    Ok((spec, built.collect::<Result<_, _>>()?))
 }
 
-fn ours(case: &Case, how: &How) -> Rows {
-    let grant = || Grant::new(Arc::new(Unlimited));
-    let (spec, built) = build(case, how);
+fn run(case: &Case, how: &How, means: &Means) -> Result<Rows, Error> {
+    let (spec, built) = build(case, how, means)?;
     let merge = Merge::new(spec, built);
-    let mut worker = merge.worker(grant()).expect("a worker");
+    let mut worker = merge.worker(means.grant())?;
     let mut groups = Rows::new();
     while let Some(task) = merge.next() {
         let mut finished = worker
-            .run(&merge, &task, &|| false)
-            .expect("a merge")
+            .run(&merge, &task, &|| false)?
             .expect("not cancelled");
-        while let Some(emitted) = finished.next(7).expect("a batch") {
+        while let Some(emitted) = finished.next(7)? {
             let shown: Vec<_> = emitted.columns.iter().map(shown).collect();
             for row in 0..emitted.rows {
                 let mut cells: Vec<String> =
@@ -207,7 +222,11 @@ fn ours(case: &Case, how: &How) -> Rows {
             }
         }
     }
-    groups
+    Ok(groups)
+}
+
+fn ours(case: &Case, how: &How) -> Rows {
+    run(case, how, &Means::unlimited()).expect("no fault")
 }
 
 fn check(case: &Case, how: &How) {
@@ -331,7 +350,7 @@ fn past_its_bound_a_worker_writes_everything_and_the_merge_cuts_partitions() {
             workers: 2,
             batch_rows: 100,
         };
-        let (spec, built) = build(&case, &how);
+        let (spec, built) = build(&case, &how, &Means::unlimited()).expect("no fault");
         for part in &built {
             assert!(
                 part.blocks

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use datafusion::common::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::disk_manager::DiskManager;
-use grouse_groupby::{Disk, Spill};
+use grouse_groupby::{Disk, ScratchFile, Spill};
 
 use super::NAME;
 
@@ -28,12 +28,12 @@ pub(super) fn spill(context: &TaskContext) -> Option<Arc<Spill>> {
 }
 
 impl Disk for Folders {
-    fn create(&self) -> std::io::Result<(File, String)> {
+    fn create(&self) -> std::io::Result<(Box<dyn ScratchFile>, String)> {
         let named = self.0.create_tmp_file(NAME).map_err(own_words)?;
         let path = named.path().ok_or(ErrorKind::Unsupported)?;
         let file = File::options().read(true).write(true).open(path)?;
         // Dropping `named` removes the name.
-        Ok((file, path.display().to_string()))
+        Ok((Box::new(file), path.display().to_string()))
     }
 }
 
