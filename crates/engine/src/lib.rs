@@ -16,6 +16,7 @@ mod spelling;
 pub mod scan;
 pub mod functions;
 pub mod rewrite;
+mod shifted_sums;
 pub mod plan;
 mod top_rows;
 pub mod exec;

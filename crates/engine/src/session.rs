@@ -15,6 +15,7 @@ use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement};
+use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::empty::EmptyExec;
@@ -41,6 +42,7 @@ use crate::scan::morsels::MorselsRule;
 use crate::scan::parquet::ParquetFactory;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
+use crate::shifted_sums::ShiftedSums;
 use crate::spelling;
 use crate::statement::{self, HostRequest, Request, Statement};
 
@@ -86,7 +88,7 @@ impl Session {
             .with_expr_planners(rewrite::expr_planners())
             .with_default_features()
             .with_analyzer_rules(rewrite::analyzer_rules())
-            .with_optimizer_rules(rewrite::optimizer_rules())
+            .with_optimizer_rules(optimizer_rules())
             .with_physical_optimizer_rules(physical_optimizer_rules(&runtime, &stores)?)
             .build();
         state.register_file_format(Arc::new(ParquetFactory::default()), true)?;
@@ -379,6 +381,13 @@ fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
     context.register_udtf(numbers::NAME, Arc::new(numbers::NumbersFunction));
     functions::register(context);
     Ok(())
+}
+
+/// The logical rules, of which ours for sums sees arguments as they were written.
+fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let mut rules = rewrite::optimizer_rules();
+    rules.insert(0, Arc::new(ShiftedSums));
+    rules
 }
 
 /// Our physical optimizer rules; they run directly before the host's `EnsureRequirements`, so that no exchange is

@@ -20,7 +20,13 @@ mod uniq_states;
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::SessionContext;
 
+pub(crate) use overflow::overflow;
 pub(crate) use top_rows::TopRows;
+
+/// True of our `sum`, also under another name.
+pub(crate) fn is_exact_sum(function: &AggregateUDF) -> bool {
+    function.inner().is::<sum::Sum>()
+}
 
 /// Registers our aggregates; one that has a name of the host's replaces it.
 pub fn register(context: &SessionContext) {

@@ -10,7 +10,7 @@ use datafusion::error::DataFusionError;
 use crate::Error;
 
 /// The error of `aggregate`, for example `sum(t.x)`, whose result is no value of `data_type`.
-pub(super) fn overflow(aggregate: &str, data_type: &DataType) -> DataFusionError {
+pub(crate) fn overflow(aggregate: &str, data_type: &DataType) -> DataFusionError {
     let message = format!(
         "the result does not fit {data_type}: {}",
         way_out(data_type)

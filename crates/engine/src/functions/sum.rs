@@ -6,6 +6,7 @@
 //! units are the host's.
 //! Not here: the host's rewrite of `sum(a + c)` into `sum(a) + c * count(a)`. It can overflow where the query does not,
 //! and it makes `SELECT sum(a + 1), sum(a + 2), count(a)` fail to plan; a sum that does not offer it switches it off.
+//! Ours is `shifted_sums.rs`.
 
 use std::sync::Arc;
 

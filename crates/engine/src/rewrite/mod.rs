@@ -29,11 +29,11 @@ mod checked_plan;
 
 use std::sync::Arc;
 
-use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::ExprPlanner;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -141,6 +141,27 @@ fn each_named(
         let expr = expr.transform_up(&mut mend)?;
         Ok(expr.update_data(|expr| name.restore(expr)))
     })
+}
+
+/// An aggregation with other aggregates, `below`, under a projection in which `columns`, made of them, have the names of
+/// its own.
+pub(crate) fn under_names(
+    aggregate: &Aggregate,
+    below: Vec<Expr>,
+    columns: Vec<Expr>,
+) -> Result<LogicalPlan> {
+    let keys = aggregate.schema.fields().len() - aggregate.aggr_expr.len();
+    let fields: Vec<_> = aggregate.schema.iter().collect();
+    let (keys, names) = fields.split_at(keys);
+    let keys = keys.iter().map(|field| Expr::Column(Column::from(*field)));
+    let named = columns.into_iter().zip(names);
+    let named =
+        named.map(|(column, (of, field))| column.alias_qualified(of.cloned(), field.name()));
+    let (input, keys_below) = (Arc::clone(&aggregate.input), aggregate.group_expr.clone());
+    let outputs = keys.chain(named).collect();
+    let below = LogicalPlan::Aggregate(Aggregate::try_new(input, keys_below, below)?);
+    let outputs = Projection::try_new(outputs, Arc::new(below))?;
+    Ok(LogicalPlan::Projection(outputs))
 }
 
 /// `rules`, the host's physical rules and perhaps our operator's, with ours in place.
