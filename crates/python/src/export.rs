@@ -19,6 +19,8 @@ use pyo3_arrow::ffi::{
 };
 use pyo3_arrow::{PyRecordBatch, PyTable};
 
+use crate::known::Known;
+use crate::rows::tuples;
 use crate::running::{Running, StopFlag};
 use crate::wait::{lock, try_lock};
 
@@ -190,7 +192,7 @@ impl Batch {
 
     /// The rows as a list of tuples.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        crate::rows::tuples(py, &self.0)
+        tuples(py, &self.0, &mut Known::default())
     }
 
     fn __len__(&self) -> usize {

@@ -16,6 +16,7 @@ mod running;
 mod wait;
 mod progress;
 mod rows;
+mod known;
 mod export;
 mod frame;
 mod error;

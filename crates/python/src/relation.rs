@@ -20,6 +20,7 @@ use pyo3::types::{PyCapsule, PyDict, PyList, PyTuple};
 use crate::error::{invalid, raise};
 use crate::export::{self, Batches};
 use crate::frame;
+use crate::known::Known;
 use crate::rows::tuples;
 use crate::running::{Running, StopFlag};
 use crate::session::Shared;
@@ -232,9 +233,9 @@ impl Relation {
         form: &str,
         preview: &Preview,
     ) -> PyResult<DisplayCall<'py>> {
-        let rows = PyList::empty(py);
+        let (rows, mut known) = (PyList::empty(py), Known::default());
         for batch in &preview.batches {
-            for row in tuples(py, batch)? {
+            for row in tuples(py, batch, &mut known)? {
                 rows.append(row)?;
             }
         }
@@ -396,7 +397,7 @@ impl Relation {
         let mut running = Running::start(query, self.shared.display(py))?;
         let mut text = String::new();
         for batch in running.collect(py)? {
-            for row in tuples(py, &batch)? {
+            for row in tuples(py, &batch, &mut Known::default())? {
                 let (title, plan): (String, String) = row.extract()?;
                 text.push_str(&format!("{title}\n{}\n\n", plan.trim_end()));
             }
@@ -451,6 +452,7 @@ fn with_notes(py: Python<'_>, failure: PyErr, notes: &[String]) -> PyErr {
 struct Cursor {
     running: Running,
     rows: IntoIter<Py<PyTuple>>,
+    known: Known,
 }
 
 impl Cursor {
@@ -458,6 +460,7 @@ impl Cursor {
         Cursor {
             running,
             rows: Vec::new().into_iter(),
+            known: Known::default(),
         }
     }
 
@@ -480,10 +483,11 @@ impl Cursor {
                 return Ok(taken);
             }
             let Some(batch) = self.running.next(py)? else {
+                self.known = Known::default();
                 return Ok(taken);
             };
             py.check_signals()?;
-            let rows = tuples(py, &batch)?;
+            let rows = tuples(py, &batch, &mut self.known)?;
             if rows.len() <= rows_max - taken.len() {
                 taken.extend(rows);
             } else {

@@ -1,8 +1,9 @@
 //! Columns of a batch as Python objects, and rows as tuples of them.
 //!
 //! In: a record batch. Out: one tuple per row.
-//! Invariant: conversion goes column by column, the type is looked at once per column and batch; a value that stands once
-//! in a dictionary becomes one object, however many rows refer to it. Nothing wraps: what Python cannot hold is an error.
+//! Invariant: conversion goes column by column, the type is looked at once per column and batch; equal texts, bytes,
+//! decimals, dates and times of a column become one object as far as `known` knows them. Nothing wraps: what Python cannot
+//! hold is an error.
 //! Not here: fetching batches; pandas, which takes numbers without objects (frame.rs).
 
 use arrow::array::*;
@@ -17,6 +18,7 @@ use pyo3::types::{
 };
 
 use crate::error::raise;
+use crate::known::Known;
 
 /// The values of one column.
 pub type Objects<'py> = Vec<Bound<'py, PyAny>>;
@@ -25,12 +27,15 @@ const DAY_MICROSECONDS: i64 = 86_400_000_000;
 /// Days that a month of an interval counts for, as DuckDB has it: Python's timedelta has no months.
 const MONTH_DAYS: i64 = 30;
 
-/// The rows of a batch.
-pub fn tuples<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-    let columns = batch
-        .columns()
-        .iter()
-        .map(|array| objects(py, array).map(Vec::into_iter));
+/// The rows of a batch; `known` goes from batch to batch of a result.
+pub fn tuples<'py>(
+    py: Python<'py>,
+    batch: &RecordBatch,
+    known: &mut Known,
+) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    let columns = batch.columns().iter().enumerate();
+    let columns =
+        columns.map(|(at, array)| objects(py, array, known.child(at)).map(Vec::into_iter));
     let mut columns = columns.collect::<PyResult<Vec<_>>>()?;
     let rows = (0..batch.num_rows()).map(|_| {
         // Every column has as many values as the batch has rows.
@@ -45,7 +50,11 @@ pub fn tuples<'py>(py: Python<'py>, batch: &RecordBatch) -> PyResult<Vec<Bound<'
 }
 
 /// The values of one column.
-pub fn objects<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Objects<'py>> {
+pub fn objects<'py>(
+    py: Python<'py>,
+    array: &ArrayRef,
+    known: &mut Known,
+) -> PyResult<Objects<'py>> {
     use DataType::*;
     match array.data_type() {
         Null => Ok(vec![none(py); array.len()]),
@@ -69,33 +78,19 @@ pub fn objects<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Objects<'py>>
         Float64 => each(py, array.as_primitive::<Float64Type>(), |a, row| {
             Ok(float(py, a.value(row)))
         }),
-        Utf8 => each(py, array.as_string::<i32>(), |a, row| {
-            Ok(PyString::new(py, a.value(row)).into_any())
-        }),
-        LargeUtf8 => each(py, array.as_string::<i64>(), |a, row| {
-            Ok(PyString::new(py, a.value(row)).into_any())
-        }),
-        Utf8View => each(py, array.as_string_view(), |a, row| {
-            Ok(PyString::new(py, a.value(row)).into_any())
-        }),
-        Binary => each(py, array.as_binary::<i32>(), |a, row| {
-            Ok(PyBytes::new(py, a.value(row)).into_any())
-        }),
-        LargeBinary => each(py, array.as_binary::<i64>(), |a, row| {
-            Ok(PyBytes::new(py, a.value(row)).into_any())
-        }),
-        BinaryView => each(py, array.as_binary_view(), |a, row| {
-            Ok(PyBytes::new(py, a.value(row)).into_any())
-        }),
-        FixedSizeBinary(_) => each(py, array.as_fixed_size_binary(), |a, row| {
-            Ok(PyBytes::new(py, a.value(row)).into_any())
-        }),
-        Decimal32(..) => decimals::<Decimal32Type>(py, array),
-        Decimal64(..) => decimals::<Decimal64Type>(py, array),
-        Decimal128(..) => decimals::<Decimal128Type>(py, array),
-        Decimal256(..) => decimals::<Decimal256Type>(py, array),
-        other if other.is_temporal() => temporal(py, array),
-        _ => nested(py, array),
+        Utf8 => texts(py, array.as_string::<i32>(), known),
+        LargeUtf8 => texts(py, array.as_string::<i64>(), known),
+        Utf8View => texts(py, array.as_string_view(), known),
+        Binary => blobs(py, array.as_binary::<i32>(), known),
+        LargeBinary => blobs(py, array.as_binary::<i64>(), known),
+        BinaryView => blobs(py, array.as_binary_view(), known),
+        FixedSizeBinary(_) => blobs(py, array.as_fixed_size_binary(), known),
+        Decimal32(..) => decimals::<Decimal32Type>(py, array, known),
+        Decimal64(..) => decimals::<Decimal64Type>(py, array, known),
+        Decimal128(..) => decimals::<Decimal128Type>(py, array, known),
+        Decimal256(..) => decimals::<Decimal256Type>(py, array, known),
+        other if other.is_temporal() => temporal(py, array, known),
+        _ => nested(py, array, known),
     }
 }
 
@@ -120,10 +115,10 @@ fn with_nulls<'py>(
     py: Python<'py>,
     rows: usize,
     nulls: Option<&NullBuffer>,
-    object: impl Fn(usize) -> PyResult<Bound<'py, PyAny>>,
+    mut object: impl FnMut(usize) -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Objects<'py>> {
     match nulls.filter(|nulls| nulls.null_count() > 0) {
-        None => (0..rows).map(object).collect(),
+        None => (0..rows).map(&mut object).collect(),
         Some(nulls) => (0..rows)
             .map(|row| {
                 if nulls.is_null(row) {
@@ -134,6 +129,44 @@ fn with_nulls<'py>(
             })
             .collect(),
     }
+}
+
+fn texts<'py, 'a, A: StringArrayType<'a>>(
+    py: Python<'py>,
+    array: A,
+    known: &mut Known,
+) -> PyResult<Objects<'py>> {
+    with_nulls(py, array.len(), array.nulls(), |row| {
+        let text = array.value(row);
+        known.object(py, text.as_bytes(), || {
+            Ok(PyString::new(py, text).into_any())
+        })
+    })
+}
+
+fn blobs<'py, 'a, A: BinaryArrayType<'a>>(
+    py: Python<'py>,
+    array: A,
+    known: &mut Known,
+) -> PyResult<Objects<'py>> {
+    with_nulls(py, array.len(), array.nulls(), |row| {
+        let blob = array.value(row);
+        known.object(py, blob, || Ok(PyBytes::new(py, blob).into_any()))
+    })
+}
+
+/// One object per value of a column of fixed width.
+fn fixed<'py, T: ArrowPrimitiveType>(
+    py: Python<'py>,
+    array: &ArrayRef,
+    known: &mut Known,
+    object: impl Fn(&PrimitiveArray<T>, usize) -> PyResult<Bound<'py, PyAny>>,
+) -> PyResult<Objects<'py>> {
+    let array = array.as_primitive::<T>();
+    with_nulls(py, array.len(), array.nulls(), |row| {
+        let value = &array.values()[row..=row];
+        known.object(py, value.to_byte_slice(), || object(array, row))
+    })
 }
 
 fn integers<'py, T: ArrowPrimitiveType>(py: Python<'py>, array: &ArrayRef) -> PyResult<Objects<'py>>
@@ -152,34 +185,38 @@ where
     })
 }
 
-fn decimals<'py, T: DecimalType>(py: Python<'py>, array: &ArrayRef) -> PyResult<Objects<'py>> {
+fn decimals<'py, T: DecimalType>(
+    py: Python<'py>,
+    array: &ArrayRef,
+    known: &mut Known,
+) -> PyResult<Objects<'py>> {
     static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let class = DECIMAL.import(py, "decimal", "Decimal")?;
-    each(py, array.as_primitive::<T>(), |a, row| {
+    fixed::<T>(py, array, known, |a, row| {
         class.call1((a.value_as_string(row),))
     })
 }
 
-fn temporal<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Objects<'py>> {
+fn temporal<'py>(py: Python<'py>, array: &ArrayRef, known: &mut Known) -> PyResult<Objects<'py>> {
     use DataType::*;
     match array.data_type() {
-        Date32 => dates::<Date32Type>(py, array),
-        Date64 => dates::<Date64Type>(py, array),
-        Time32(TimeUnit::Second) => times::<Time32SecondType>(py, array),
-        Time32(_) => times::<Time32MillisecondType>(py, array),
-        Time64(TimeUnit::Microsecond) => times::<Time64MicrosecondType>(py, array),
-        Time64(_) => times::<Time64NanosecondType>(py, array),
+        Date32 => dates::<Date32Type>(py, array, known),
+        Date64 => dates::<Date64Type>(py, array, known),
+        Time32(TimeUnit::Second) => times::<Time32SecondType>(py, array, known),
+        Time32(_) => times::<Time32MillisecondType>(py, array, known),
+        Time64(TimeUnit::Microsecond) => times::<Time64MicrosecondType>(py, array, known),
+        Time64(_) => times::<Time64NanosecondType>(py, array, known),
         Timestamp(TimeUnit::Second, zone) => {
-            timestamps::<TimestampSecondType>(py, array, zone.as_deref())
+            timestamps::<TimestampSecondType>(py, array, zone.as_deref(), known)
         }
         Timestamp(TimeUnit::Millisecond, zone) => {
-            timestamps::<TimestampMillisecondType>(py, array, zone.as_deref())
+            timestamps::<TimestampMillisecondType>(py, array, zone.as_deref(), known)
         }
         Timestamp(TimeUnit::Microsecond, zone) => {
-            timestamps::<TimestampMicrosecondType>(py, array, zone.as_deref())
+            timestamps::<TimestampMicrosecondType>(py, array, zone.as_deref(), known)
         }
         Timestamp(TimeUnit::Nanosecond, zone) => {
-            timestamps::<TimestampNanosecondType>(py, array, zone.as_deref())
+            timestamps::<TimestampNanosecondType>(py, array, zone.as_deref(), known)
         }
         Duration(unit) => durations(py, array, *unit),
         Interval(unit) => intervals(py, array, *unit),
@@ -187,32 +224,28 @@ fn temporal<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Objects<'py>> {
     }
 }
 
-fn dates<'py, T>(py: Python<'py>, array: &ArrayRef) -> PyResult<Objects<'py>>
+fn dates<'py, T>(py: Python<'py>, array: &ArrayRef, known: &mut Known) -> PyResult<Objects<'py>>
 where
     T: ArrowTemporalType,
     i64: From<T::Native>,
 {
-    each(py, array.as_primitive::<T>(), |a, row| {
-        match a.value_as_date(row) {
-            Some(date) => Ok(date
-                .into_pyobject(py)
-                .map_err(|_| out_of_range(a, row))?
-                .into_any()),
-            None => Err(out_of_range(a, row)),
-        }
+    fixed::<T>(py, array, known, |a, row| match a.value_as_date(row) {
+        Some(date) => Ok(date
+            .into_pyobject(py)
+            .map_err(|_| out_of_range(a, row))?
+            .into_any()),
+        None => Err(out_of_range(a, row)),
     })
 }
 
-fn times<'py, T>(py: Python<'py>, array: &ArrayRef) -> PyResult<Objects<'py>>
+fn times<'py, T>(py: Python<'py>, array: &ArrayRef, known: &mut Known) -> PyResult<Objects<'py>>
 where
     T: ArrowTemporalType,
     i64: From<T::Native>,
 {
-    each(py, array.as_primitive::<T>(), |a, row| {
-        match a.value_as_time(row) {
-            Some(time) => Ok(time.into_pyobject(py)?.into_any()),
-            None => Err(out_of_range(a, row)),
-        }
+    fixed::<T>(py, array, known, |a, row| match a.value_as_time(row) {
+        Some(time) => Ok(time.into_pyobject(py)?.into_any()),
+        None => Err(out_of_range(a, row)),
     })
 }
 
@@ -220,12 +253,13 @@ fn timestamps<'py, T: ArrowTimestampType>(
     py: Python<'py>,
     array: &ArrayRef,
     zone: Option<&str>,
+    known: &mut Known,
 ) -> PyResult<Objects<'py>> {
     let utc = PyTzInfo::utc(py)?;
     let zone = zone.map(|zone| time_zone(py, zone)).transpose()?;
     let in_utc = PyDict::new(py);
     in_utc.set_item("tzinfo", utc)?;
-    each(py, array.as_primitive::<T>(), |a, row| {
+    fixed::<T>(py, array, known, |a, row| {
         let naive = a
             .value_as_datetime(row)
             .ok_or_else(|| out_of_range(a, row))?;
@@ -319,18 +353,18 @@ fn delta(py: Python<'_>, microseconds: i128) -> PyResult<Bound<'_, PyAny>> {
     made.map(Bound::into_any).map_err(|_| too_long())
 }
 
-fn nested<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Objects<'py>> {
+fn nested<'py>(py: Python<'py>, array: &ArrayRef, known: &mut Known) -> PyResult<Objects<'py>> {
     use DataType::*;
     match array.data_type() {
-        List(_) => lists(py, array.as_list::<i32>()),
-        LargeList(_) => lists(py, array.as_list::<i64>()),
-        FixedSizeList(_, length) => fixed_lists(py, array.as_fixed_size_list(), *length),
-        Struct(_) => structs(py, array.as_struct()),
-        Map(..) => maps(py, array.as_map()),
-        Dictionary(..) => dictionary(py, array),
-        ListView(item) => objects(py, &laid_out(array, &List(item.clone()))?),
-        LargeListView(item) => objects(py, &laid_out(array, &LargeList(item.clone()))?),
-        RunEndEncoded(_, values) => objects(py, &laid_out(array, values.data_type())?),
+        List(_) => lists(py, array.as_list::<i32>(), known),
+        LargeList(_) => lists(py, array.as_list::<i64>(), known),
+        FixedSizeList(_, length) => fixed_lists(py, array.as_fixed_size_list(), *length, known),
+        Struct(_) => structs(py, array.as_struct(), known),
+        Map(..) => maps(py, array.as_map(), known),
+        Dictionary(..) => dictionary(py, array, known),
+        ListView(item) => objects(py, &laid_out(array, &List(item.clone()))?, known),
+        LargeListView(item) => objects(py, &laid_out(array, &LargeList(item.clone()))?, known),
+        RunEndEncoded(_, values) => objects(py, &laid_out(array, values.data_type())?, known),
         Union(..) => unions(py, array.as_union()),
         other => Err(unknown(other)),
     }
@@ -343,6 +377,7 @@ fn laid_out(array: &ArrayRef, data_type: &DataType) -> PyResult<ArrayRef> {
 fn lists<'py, O: OffsetSizeTrait>(
     py: Python<'py>,
     array: &GenericListArray<O>,
+    known: &mut Known,
 ) -> PyResult<Objects<'py>> {
     let offsets = array.value_offsets();
     let first = offsets[0].as_usize();
@@ -351,6 +386,7 @@ fn lists<'py, O: OffsetSizeTrait>(
         &array
             .values()
             .slice(first, offsets[array.len()].as_usize() - first),
+        known.child(0),
     )?;
     each(py, array, |_, row| {
         let range = offsets[row].as_usize() - first..offsets[row + 1].as_usize() - first;
@@ -362,25 +398,29 @@ fn fixed_lists<'py>(
     py: Python<'py>,
     array: &FixedSizeListArray,
     length: i32,
+    known: &mut Known,
 ) -> PyResult<Objects<'py>> {
     let length = usize::try_from(length).unwrap_or(0);
     let first = array.value_offset(0) as usize;
-    let items = objects(py, &array.values().slice(first, array.len() * length))?;
+    let items = objects(
+        py,
+        &array.values().slice(first, array.len() * length),
+        known.child(0),
+    )?;
     each(py, array, |_, row| {
         Ok(PyList::new(py, &items[row * length..(row + 1) * length])?.into_any())
     })
 }
 
-fn structs<'py>(py: Python<'py>, array: &StructArray) -> PyResult<Objects<'py>> {
+fn structs<'py>(py: Python<'py>, array: &StructArray, known: &mut Known) -> PyResult<Objects<'py>> {
     let names: Vec<Bound<'py, PyString>> = array
         .fields()
         .iter()
         .map(|field| PyString::new(py, field.name()))
         .collect();
-    let columns = array
-        .columns()
-        .iter()
-        .map(|column| objects(py, column))
+    let columns = array.columns().iter().enumerate();
+    let columns = columns
+        .map(|(at, column)| objects(py, column, known.child(at)))
         .collect::<PyResult<Vec<_>>>()?;
     each(py, array, |_, row| {
         let dict = PyDict::new(py);
@@ -391,12 +431,12 @@ fn structs<'py>(py: Python<'py>, array: &StructArray) -> PyResult<Objects<'py>> 
     })
 }
 
-fn maps<'py>(py: Python<'py>, array: &MapArray) -> PyResult<Objects<'py>> {
+fn maps<'py>(py: Python<'py>, array: &MapArray, known: &mut Known) -> PyResult<Objects<'py>> {
     let offsets = array.value_offsets();
     let first = offsets[0].as_usize();
     let entries = offsets[array.len()].as_usize() - first;
-    let keys = objects(py, &array.keys().slice(first, entries))?;
-    let values = objects(py, &array.values().slice(first, entries))?;
+    let keys = objects(py, &array.keys().slice(first, entries), known.child(0))?;
+    let values = objects(py, &array.values().slice(first, entries), known.child(1))?;
     each(py, array, |_, row| {
         let dict = PyDict::new(py);
         for entry in offsets[row].as_usize() - first..offsets[row + 1].as_usize() - first {
@@ -421,21 +461,31 @@ fn hashable<'py>(py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py
 }
 
 /// One object per value of the dictionary, shared by all rows that refer to it.
-fn dictionary<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Objects<'py>> {
+fn dictionary<'py>(py: Python<'py>, array: &ArrayRef, known: &mut Known) -> PyResult<Objects<'py>> {
     let dictionary = array.as_any_dictionary();
-    if dictionary.values().is_empty() {
+    let values = dictionary.values();
+    if values.is_empty() {
         return Ok(vec![none(py); array.len()]);
     }
-    let values = objects(py, dictionary.values())?;
-    let keys = dictionary.normalized_keys();
-    with_nulls(py, array.len(), dictionary.keys().nulls(), |row| {
-        Ok(values[keys[row]].clone())
+    if values.data_type().is_nested() {
+        // Lists and dicts can be changed: each row has its own.
+        return objects(py, &laid_out(array, values.data_type())?, known);
+    }
+    let (codes, nulls) = (dictionary.normalized_keys(), dictionary.keys().nulls());
+    let valid = |row| nulls.is_none_or(|nulls| nulls.is_valid(row));
+    let codes = codes.iter().enumerate();
+    let codes = codes.map(|(row, &code)| valid(row).then_some(code));
+    known.decoded(py, values, codes, |values, known| {
+        objects(py, values, known)
     })
 }
 
 fn unions<'py>(py: Python<'py>, array: &UnionArray) -> PyResult<Objects<'py>> {
-    let value =
-        |row| objects(py, &array.value(row)).map(|mut one| one.pop().unwrap_or_else(|| none(py)));
+    let value = |row| {
+        // Rows differ in type: equal bytes are not equal values.
+        let one = objects(py, &array.value(row), &mut Known::default());
+        one.map(|mut one| one.pop().unwrap_or_else(|| none(py)))
+    };
     (0..array.len()).map(value).collect()
 }
 

@@ -94,10 +94,73 @@ def test_years_that_python_has_not_are_an_error(con, text):
         con.sql(text).fetchall()
 
 
+def objects(rows, column=0):
+    """How many objects the values of a column are."""
+    return len({id(row[column]) for row in rows})
+
+
+def test_equal_values_are_one_object(con):
+    rows = con.sql(
+        """SELECT 'a text of ' || (number % 100), 'short' || (number % 10), CAST(number % 7 AS DECIMAL(10, 2)),
+                  arrow_cast(CAST(number % 5 AS INT), 'Date32'), arrow_cast(number % 3, 'Timestamp(Second, None)'),
+                  [(number % 2) || ' of a list'], arrow_cast('blob' || (number % 4), 'Binary'), NULLIF('n' || (number % 2), 'n0')
+           FROM numbers(100000)"""
+    ).fetchall()
+    assert [objects(rows, column) for column in (0, 1, 2, 3, 4, 6, 7)] == [100, 10, 7, 5, 3, 4, 2]
+    assert len({id(row[5]) for row in rows}) == len(rows), "lists can be changed: each row has its own"
+    assert len({id(row[5][0]) for row in rows}) == 2
+    first = ("a text of 0", "short0", D("0.00"), dt.date(1970, 1, 1), dt.datetime(1970, 1, 1), ["0 of a list"], b"blob0", None)
+    assert first in rows
+
+
+def test_fetches_share_objects(con):
+    relation = con.sql("SELECT 'text ' || (number % 3) FROM numbers(100000)")
+    rows = relation.fetchmany(10) + [relation.fetchone()] + relation.fetchmany(50_000) + relation.fetchall()
+    assert (len(rows), objects(rows)) == (100_000, 3)
+
+
+def test_values_that_do_not_repeat(con):
+    """First ever new ones, then repeated ones, then ever new ones; long ones all the time."""
+    sql = """SELECT CASE WHEN number BETWEEN 100000 AND 200000 THEN 'again ' || (number % 10) ELSE 'new ' || number END,
+                    repeat('x', 300) || (number % 2)
+             FROM numbers(300000)"""
+    rows = con.sql(sql).fetchall()
+    expected = [f"again {at % 10}" if 100_000 <= at <= 200_000 else f"new {at}" for at in range(300_000)]
+    assert sorted(row[0] for row in rows) == sorted(expected)
+    assert {row[1] for row in rows} == {"x" * 300 + "0", "x" * 300 + "1"}
+
+
 def test_values_of_a_dictionary_are_one_object_each(con):
-    rows = con.sql("SELECT arrow_cast(CAST(number % 3 AS VARCHAR) || ' and more', 'Dictionary(Int32, Utf8)') FROM numbers(300)").fetchall()
-    assert len(rows) == 300
-    assert len({id(value) for (value,) in rows}) <= 3 * 2, "three values a batch, at most a few batches"
+    values = ["red", "a much longer value than twelve bytes", None, "green"]
+    frame = polars.DataFrame({"v": polars.Series(values * 30_000, dtype=polars.Categorical)})
+    rows = con.sql("SELECT v FROM frame").fetchall()
+    assert [row[0] for row in rows] == values * 30_000
+    assert objects(rows) == 4
+
+
+def test_lists_of_a_dictionary_are_a_rows_own(con):
+    arrow = pytest.importorskip("pyarrow")
+    lists = arrow.DictionaryArray.from_arrays(arrow.array([0, 1, 0, None, 0], "int8"), arrow.array([[1], [2, 3]]))
+    coded = arrow.table({"v": lists})
+    rows = con.sql("SELECT v FROM coded").fetchall()
+    assert sorted(map(str, rows)) == ["(None,)", "([1],)", "([1],)", "([1],)", "([2, 3],)"]
+    assert objects(rows) == 5
+
+
+@pytest.mark.parametrize("codes", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_dictionaries_of_every_batch_are_read_by_their_own_values(con, codes):
+    """Other values in each batch, some twice, some in no row, NULL as a value and as a code."""
+    arrow = pytest.importorskip("pyarrow")
+    batches, expected = [], []
+    for values in (["aa", "bb", "aa", None, "unused"], ["bb", "cc"], ["cc", "bb", "d" * 300]):
+        picked = [None if row % 7 == 0 else row % min(len(values), 4) for row in range(1000)]
+        column = arrow.DictionaryArray.from_arrays(arrow.array(picked, codes), arrow.array(values))
+        batches.append(arrow.record_batch([column], names=["v"]))
+        expected += [None if code is None else values[code] for code in picked]
+    dictionaries = arrow.Table.from_batches(batches)
+    rows = con.sql("SELECT v FROM dictionaries").fetchall()
+    assert sorted(map(str, (row[0] for row in rows))) == sorted(map(str, expected))
+    assert objects([row for row in rows if row[0] and len(row[0]) == 2]) == 3, "aa, bb and cc, whichever dictionary they are of"
 
 
 @pytest.mark.parametrize(
