@@ -196,10 +196,10 @@ def means(rows: list[dict[str, Result]], names: list[str]) -> list[str]:
     return [*lines, f"- runs without a right answer: {failed}"]
 
 
-def picture(stem: Path, python: str) -> bool:
-    """Draws the CSV with matplotlib, which only the bench environment has."""
+def picture(script: str, stem: Path, python: str) -> bool:
+    """Draws the CSV by a script of this folder with matplotlib, which only the bench environment has."""
     try:
-        subprocess.run([python, str(Path(__file__).with_name("plot.py")), f"{stem}.csv", f"{stem}.svg"], check=True)
+        subprocess.run([python, str(Path(__file__).with_name(script)), f"{stem}.csv", f"{stem}.svg"], check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"no picture: {error}")
         return False

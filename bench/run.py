@@ -30,16 +30,14 @@ RESIDENT_SHARE_MAX = 0.5
 
 def main() -> None:
     flags = parse_flags()
-    record = Path(flags.record)
-    record.mkdir(parents=True, exist_ok=True)
+    stem = stem_of(flags)
     results = []
     for set_name in flags.set.split(","):
         results += SetRun(set_name, flags).results()
     if not results:
         raise SystemExit(f"no query matches --queries {flags.queries!r}")
-    stem = record / f"{datetime.date.today()}-{flags.host}{flags.suffix}"
     report.write(stem, results, report.Machine.here(flags))
-    if not flags.no_picture and report.picture(stem, flags.python_peers):
+    if not flags.no_picture and report.picture("plot.py", stem, flags.python_peers):
         print(f"wrote {stem}.svg")
     wrong = [result for result in results if result.engine in OWN and result.status != "ok"]
     for result in wrong:
@@ -48,16 +46,22 @@ def main() -> None:
 
 
 def parse_flags() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = shared_flags(__doc__)
+    parser.add_argument("--touch-gb", type=float, default=4.0, help="memory that each process touches and frees first")
+    return checked(parser)
+
+
+def shared_flags(description: str) -> argparse.ArgumentParser:
+    """The flags of every benchmark of queries."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument("--set", default="hits,g1,tpch,numbers", help="query sets, with commas")
     parser.add_argument("--queries", default="", help="only queries whose name matches this regular expression")
     parser.add_argument("--engines", default=",".join(ENGINES), help="engines, with commas")
-    parser.add_argument("--rounds", type=int, default=3, help="timed runs of each query and engine, after one warm-up")
+    parser.add_argument("--rounds", type=int, default=3, help="timed runs of each query and engine")
     parser.add_argument("--size", default="default", choices=["default", "small", "large"])
     parser.add_argument("--rows", type=int, help="any other number of rows (hits, g1, numbers)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds that one run may take")
-    parser.add_argument("--touch-gb", type=float, default=4.0, help="memory that each process touches and frees first")
     parser.add_argument("--data", default=str(HERE.parent / "data"), help="folder of the tables; missing ones are made")
     parser.add_argument("--record", default=str(HERE / "record"), help="folder of the results")
     parser.add_argument("--no-picture", action="store_true", help="write no SVG (it needs matplotlib)")
@@ -66,6 +70,11 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--bin", default=str(HERE.parent / "target/release"), help="folder of grouse-datagen, grouse-decode")
     parser.add_argument("--python-grouse", default=str(HERE.parent / ".venv/bin/python"))
     parser.add_argument("--python-peers", default=str(HERE.parent / ".bench-venv/bin/python"))
+    return parser
+
+
+def checked(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """The flags of this call; names that nothing has are a usage error."""
     flags = parser.parse_args()
     unknown = set(flags.engines.split(",")) - set(ENGINES)
     if unknown:
@@ -74,6 +83,13 @@ def parse_flags() -> argparse.Namespace:
     if unknown:
         parser.error(f"no set {', '.join(sorted(unknown))}; there are {', '.join(queries.SIZES)}")
     return flags
+
+
+def stem_of(flags: argparse.Namespace) -> Path:
+    """Where the results go, without the end of the name."""
+    record = Path(flags.record)
+    record.mkdir(parents=True, exist_ok=True)
+    return record / f"{datetime.date.today()}-{flags.host}{flags.suffix}"
 
 
 class SetRun:

@@ -20,3 +20,7 @@ FROM (SELECT number % 1000003 AS k, count(*) AS c FROM {numbers} GROUP BY number
 
 -- query: n05_global
 SELECT count(*) AS n, sum(number) AS s, avg(number) AS a, max(number) AS m FROM {numbers};
+
+-- query: n06_25m_groups
+SELECT count(*) AS n, min(c) AS lo, max(c) AS hi, sum(k) AS s
+FROM (SELECT number % 25000000 AS k, count(*) AS c FROM {numbers} GROUP BY number % 25000000) AS t;

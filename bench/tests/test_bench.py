@@ -1,6 +1,7 @@
 """The benchmark itself: its files fit together, its judge is strict, and its small sizes have the right answers.
 
-In: the query files, the Python package of this environment, the binaries of this build. The peers are not needed.
+In: the query files, the Python package of this environment, the binaries of this build. The peers' environment is not needed:
+those that the tests ask are in this one.
 """
 
 import csv
@@ -89,7 +90,7 @@ def test_a_limit_is_kept_and_changes_no_answer(tmp_path):
     pytest.importorskip("grouse", reason="the package is not installed")
     command = [sys.executable, str(BENCH / "limits.py"), "--set", "tpch", "--size", "small", "--rounds", "1"]
     command += ["--engines", "grouse", "--limits", "none,16MB", "--host", "test", "--data", str(tmp_path)]
-    command += ["--record", str(tmp_path), "--bin", str(RELEASE), "--python-grouse", sys.executable]
+    command += ["--record", str(tmp_path), "--bin", str(RELEASE), "--python-grouse", sys.executable, "--no-picture"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     (record,) = tmp_path.glob("*.csv")
@@ -97,3 +98,16 @@ def test_a_limit_is_kept_and_changes_no_answer(tmp_path):
         rows = list(csv.DictReader(file))
     assert {row["limit"] for row in rows} == {"none", "16MB"}
     assert {row["status"] for row in rows} == {"ok"} and all(int(row["peak_mb"]) > 0 for row in rows)
+
+
+def test_rows_are_the_same_from_every_engine(tmp_path):
+    pytest.importorskip("grouse", reason="the package is not installed")
+    command = [sys.executable, str(BENCH / "rows.py"), "--rows", "20000", "--rounds", "1", "--host", "test"]
+    command += ["--data", str(tmp_path), "--record", str(tmp_path), "--python-grouse", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    (record,) = tmp_path.glob("*.csv")
+    with record.open(newline="") as file:
+        objects = {row["engine"]: int(row["text_objects"]) for row in csv.DictReader(file)}
+    assert set(objects) == {"ready", "grouse", "duckdb", "polars", "pyarrow"}
+    assert objects["grouse"] == objects["ready"] == 100

@@ -1,0 +1,140 @@
+"""Rows as Python objects: a million tuples of an integer and one of 100 texts, grouse beside its peers.
+
+In: flags (`--help`). Out: `record/<date>-<host>-rows.csv` and a summary.
+Invariant: every run has a process of its own, engines run in turn (A B C A B C), and each has to give the same rows.
+`ready` builds the list of tuples from objects that are there already: nobody can be faster.
+"""
+
+import argparse
+import csv
+import datetime
+import json
+import resource
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import report
+from run import HERE, stem_of
+
+TEXTS = 100
+
+
+def from_ready_objects(path, rows):
+    integers = list(range(rows))
+    texts = [f"text number {at}" for at in range(TEXTS)]
+    column = [texts[at % TEXTS] for at in integers]
+    return lambda: list(zip(integers, column))
+
+
+def from_grouse(path, _rows):
+    import grouse
+
+    return lambda: grouse.sql(f"SELECT * FROM '{path}'").fetchall()
+
+
+def from_duckdb(path, _rows):
+    import duckdb
+
+    return lambda: duckdb.sql(f"SELECT * FROM '{path}'").fetchall()
+
+
+def from_polars(path, _rows):
+    import polars
+
+    return lambda: polars.read_parquet(path).rows()
+
+
+def from_pyarrow(path, _rows):
+    import pyarrow.parquet
+
+    return lambda: list(zip(*(column.to_pylist() for column in pyarrow.parquet.read_table(path).columns)))
+
+
+ENGINES = {
+    "ready": from_ready_objects,
+    "grouse": from_grouse,
+    "duckdb": from_duckdb,
+    "polars": from_polars,
+    "pyarrow": from_pyarrow,
+}
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["one"]:
+        return one(*sys.argv[2:])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each engine; the best counts")
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds that one run may take")
+    parser.add_argument("--data", default=str(HERE.parent / "data"), help="folder of the table; it is made if it is missing")
+    parser.add_argument("--record", default=str(HERE / "record"), help="folder of the results")
+    parser.add_argument("--suffix", default="-rows", help="added to the names of the results")
+    parser.add_argument("--host", default=socket.gethostname().split(".")[0], help="name of this machine in the record")
+    parser.add_argument("--python-grouse", default=str(HERE.parent / ".venv/bin/python"), help="has grouse and its peers")
+    flags = parser.parse_args()
+    path = Path(flags.data).resolve() / f"rows_{flags.rows}.parquet"
+    if not path.exists():
+        make(flags, path)
+    runs = {engine: [] for engine in ENGINES}
+    for _ in range(flags.rounds):
+        for engine, results in runs.items():
+            results.append(measured(engine, path, flags))
+    write(stem_of(flags), flags.rows, runs)
+
+
+def make(flags: argparse.Namespace, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = f"SELECT CAST(number AS BIGINT) AS id, 'text number ' || (number % {TEXTS}) AS text FROM numbers({flags.rows})"
+    sql = f"COPY ({table} ORDER BY id) TO '{path}'"
+    subprocess.run([flags.python_grouse, "-c", f"import grouse; grouse.sql({sql!r})"], check=True)
+
+
+def measured(engine: str, path: Path, flags: argparse.Namespace) -> dict:
+    command = [flags.python_grouse, __file__, "one", engine, str(path), str(flags.rows)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=flags.timeout, cwd=HERE)
+    return json.loads(done.stdout)
+
+
+def one(engine: str, path: str, count: str) -> None:
+    """A run: the second of two fetches; the peak is the process's, with both."""
+    fetch = ENGINES[engine](path, int(count))
+    rows = sorted(fetch())
+    assert len(rows) == int(count) and all(row == (at, f"text number {at % TEXTS}") for at, row in enumerate(rows)), engine
+    del rows
+    start = time.perf_counter()
+    rows = fetch()
+    seconds = time.perf_counter() - start
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 // 10**6
+    print(json.dumps({"seconds": seconds, "peak_mb": peak_mb, "texts": len({id(row[1]) for row in rows})}))
+
+
+def write(stem: Path, rows: int, runs: dict[str, list[dict]]) -> None:
+    with open(f"{stem}.csv", "w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["engine", "best_s", "peak_mb", "text_objects", "samples_s"])
+        for engine, results in runs.items():
+            samples = [result["seconds"] for result in results]
+            table.writerow(
+                [
+                    engine,
+                    f"{min(samples):.4f}",
+                    max(result["peak_mb"] for result in results),
+                    max(result["texts"] for result in results),
+                    " ".join(f"{sample:.4f}" for sample in samples),
+                ]
+            )
+    lines = [f"{datetime.date.today()}, {report.processor()}. {rows:,} rows as tuples, {TEXTS} texts.", ""]
+    lines += ["| engine | seconds | peak MB of the process | text objects |", "|---|---:|---:|---:|"]
+    with open(f"{stem}.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            lines.append(f"| {row['engine']} | {row['best_s']} | {row['peak_mb']} | {row['text_objects']} |")
+    text = "\n".join(lines) + "\n"
+    Path(f"{stem}.md").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
