@@ -209,25 +209,28 @@ impl Oracle {
 
         let (whole_ours, whole_duck) = query.whole.clone().unzip();
         let host = (query.host_judges && !query.may_overflow)
-            .then(|| self.host(&query.ours))
-            .and_then(Result::ok);
+            .then(|| with_whole(|sql| self.host(sql), &query.ours, whole_ours))
+            .flatten();
         let duck = query
             .duck_judges
-            .then(|| self.duck.ask(&query.duck))
-            .and_then(Result::ok);
+            .then(|| with_whole(|sql| self.duck.ask(sql), &query.duck, whole_duck))
+            .flatten();
+        let judge = |name: &str, (theirs, whole): &(Answer, Option<Answer>)| match difference(
+            &ours,
+            theirs,
+            whole.as_ref(),
+            &query.certain,
+        ) {
+            Some(reason) => Err(format!("{name} disagrees: {reason}")),
+            None => Ok(()),
+        };
         if let Some(theirs) = &duck {
-            let whole = whole_duck.map(|sql| self.duck.ask(&sql)).transpose()?;
             report.by_duck += 1;
-            if let Some(reason) = difference(&ours, theirs, whole.as_ref(), &query.certain) {
-                return Err(format!("DuckDB disagrees: {reason}"));
-            }
+            judge("DuckDB", theirs)?;
         }
         if let Some(theirs) = &host {
-            let whole = whole_ours.map(|sql| self.host(&sql)).transpose()?;
             report.by_host += 1;
-            if let Some(reason) = difference(&ours, theirs, whole.as_ref(), &query.certain) {
-                return Err(format!("stock DataFusion disagrees: {reason}"));
-            }
+            judge("stock DataFusion", theirs)?;
         }
         report.unjudged += usize::from(host.is_none() && duck.is_none());
         Ok(())
@@ -244,4 +247,15 @@ impl Oracle {
             _ => Ok(()),
         }
     }
+}
+
+/// A peer's answer, and the one without the LIMIT where there is one; `None` if it fails on either.
+fn with_whole(
+    mut ask: impl FnMut(&str) -> Result<Answer, String>,
+    sql: &str,
+    whole: Option<String>,
+) -> Option<(Answer, Option<Answer>)> {
+    let answer = ask(sql).ok()?;
+    let whole = whole.map(|sql| ask(&sql)).transpose().ok()?;
+    Some((answer, whole))
 }
