@@ -19,6 +19,7 @@ pub mod rewrite;
 mod shifted_sums;
 pub mod plan;
 mod top_rows;
+mod narrow_decimals;
 pub mod exec;
 mod native;
 mod udaf;

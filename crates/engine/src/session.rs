@@ -28,6 +28,7 @@ use crate::error::{Error, Result, nearest_names};
 use crate::functions;
 use crate::host;
 use crate::memory::SessionPool;
+use crate::narrow_decimals::NarrowDecimals;
 use crate::numbers;
 use crate::options::SessionOptions;
 use crate::params::{self, Params};
@@ -422,7 +423,10 @@ fn physical_optimizer_rules(
         Arc::new(CodesRule::new(footers)),
     ];
     rules.splice(at..at, scans);
-    Ok(rewrite::physical_rules(rules))
+    let mut rules = rewrite::physical_rules(rules);
+    // Before all that compare, move and merge expressions.
+    rules.insert(0, Arc::new(NarrowDecimals));
+    Ok(rules)
 }
 
 fn runtime_env(options: &SessionOptions, stores: &Arc<Stores>) -> Result<RuntimeEnv> {

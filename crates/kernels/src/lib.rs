@@ -7,4 +7,5 @@
 pub mod hash;
 pub mod scatter;
 pub mod prefetch;
+pub mod narrow;
 pub mod naive;

@@ -3,6 +3,8 @@
 //! In / Out: as the kernel of the same name.
 //! Not here: speed.
 
+use crate::narrow::Side;
+
 /// `hash::hash_words`, word by word with big integers.
 pub fn hash_words(words: &[u64]) -> u64 {
     let mut hash: u64 = 0x2d35_8dcc_aa6c_78a5;
@@ -61,4 +63,35 @@ pub fn sort_by_partition(hashes: &[u64], bits: u32) -> Vec<u64> {
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product % (1 << 64)) as u64 ^ (product / (1 << 64)) as u64
+}
+
+/// `narrow::product`.
+pub fn narrow_product(a: Side<'_>, b: Side<'_>) -> Option<Vec<i128>> {
+    rows(a, b)?.map(|(a, b)| a.checked_mul(b)).collect()
+}
+
+/// `narrow::sum`.
+pub fn narrow_sum(a: Side<'_>, scale_a: i64, b: Side<'_>, scale_b: i64) -> Option<Vec<i128>> {
+    let scaled = |value: i128, scale: i64| value.checked_mul(scale.into());
+    rows(a, b)?
+        .map(|(a, b)| scaled(a, scale_a)?.checked_add(scaled(b, scale_b)?))
+        .collect()
+}
+
+/// Both sides of each row, if all values fit 64 bits.
+fn rows(a: Side<'_>, b: Side<'_>) -> Option<impl Iterator<Item = (i128, i128)>> {
+    let length = match (a, b) {
+        (Side::Column(column), _) | (_, Side::Column(column)) => column.len(),
+        (Side::Value(_), Side::Value(_)) => return None,
+    };
+    let values = |side| match side {
+        Side::Column(column) => column.to_vec(),
+        Side::Value(value) => vec![value; length],
+    };
+    let is_narrow = |side| match side {
+        Side::Column(column) => column.iter().all(|&value| i64::try_from(value).is_ok()),
+        Side::Value(value) => i64::try_from(value).is_ok(),
+    };
+    let pairs = values(a).into_iter().zip(values(b));
+    (is_narrow(a) && is_narrow(b)).then_some(pairs)
 }

@@ -25,6 +25,7 @@ mod repeated_order;
 mod distinct_floats;
 mod constants;
 mod checked;
+pub(crate) mod node_expressions;
 mod checked_plan;
 
 use std::sync::Arc;
