@@ -1,8 +1,9 @@
 //! `+`, `-` and `*` of decimals whose values fit 64 bits, which is nearly all there are.
 //!
-//! In: a physical plan for our operator. Out: the same plan; in projections and aggregations such an operation of two
-//! DECIMALs of up to 38 digits looks at its values first, and computes them in words where they allow it.
-//! Invariant: types, names, NULLs and errors are the host's: whatever does not fit is computed by it.
+//! In: a physical plan for our operator. Out: the same plan; in projections, aggregations and sorts such an operation of
+//! two DECIMALs of up to 38 digits looks at its values first, and computes them in words where they allow it.
+//! Invariant: types, names, NULLs and errors are the host's: whatever does not fit is computed by it. In EXPLAIN the
+//! operation stands in brackets, whatever is around it.
 //! Not here: the loops (`grouse_kernels::narrow`); predicates, which scans prune by their form; divisions; plans for the
 //! host's operator.
 
@@ -27,6 +28,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
 use grouse_kernels::narrow::{Side, product, sum};
 
 use crate::options::{GroupByOperator, SessionOptions};
@@ -49,12 +51,12 @@ impl PhysicalOptimizerRule for NarrowDecimals {
             return Ok(plan);
         }
         plan.transform_up(|node| {
-            let is_reached = node.is::<ProjectionExec>() || node.is::<AggregateExec>();
-            let changed = match is_reached {
-                true => exchanged(&node, narrowed)?,
-                false => None,
-            };
-            Ok(match changed {
+            let is_reached = node.is::<ProjectionExec>()
+                || node.is::<AggregateExec>()
+                // Orders are compared with the others' expressions.
+                || node.is::<SortExec>();
+            let changed = is_reached.then(|| exchanged(&node, narrowed)).transpose()?;
+            Ok(match changed.flatten() {
                 Some(changed) => Transformed::yes(changed),
                 None => Transformed::no(node),
             })
@@ -96,12 +98,11 @@ impl Narrow {
             binary.op(),
             Operator::Plus | Operator::Minus | Operator::Multiply
         );
-        // The right side first: a long sum has its parts on the left.
+        // A long sum has its parts on the left: asked for its type, each would ask all of them.
         let is_decimal = |side: &Arc<dyn PhysicalExpr>| {
-            matches!(side.data_type(schema), Ok(DataType::Decimal128(..)))
+            side.is::<Narrow>() || matches!(side.data_type(schema), Ok(DataType::Decimal128(..)))
         };
-        if !known || !is_decimal(binary.right()) || !is_decimal(binary.left()) || !is_decimal(expr)
-        {
+        if !known || !is_decimal(binary.right()) || !is_decimal(binary.left()) {
             return None;
         }
         Some(Narrow {
@@ -117,15 +118,12 @@ impl Narrow {
         let Some((precision, scale)) = result_type(*self.host.op(), &a, &b) else {
             return Ok(None);
         };
-        let power = |of: &Decimals<'_>| Some(10i64.pow(u32::try_from(scale - of.scale).ok()?));
+        let power = |of: &Decimals<'_>| 10i64.pow(u32::from((scale - of.scale).unsigned_abs()));
         let values = match self.host.op() {
             Operator::Multiply => product(a.values, b.values),
-            Operator::Minus => power(&a)
-                .zip(power(&b))
-                .and_then(|(left, right)| sum(a.values, left, b.values, -right)),
-            _ => power(&a)
-                .zip(power(&b))
-                .and_then(|(left, right)| sum(a.values, left, b.values, right)),
+            Operator::Plus => sum(a.values, power(&a), b.values, power(&b)),
+            Operator::Minus => sum(a.values, power(&a), b.values, -power(&b)),
+            _ => None,
         };
         let Some(values) = values else {
             return Ok(None);
@@ -193,7 +191,8 @@ fn result_type(op: Operator, a: &Decimals<'_>, b: &Decimals<'_>) -> Option<(u8, 
 
 impl fmt::Display for Narrow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.host.fmt(f)
+        // The host puts none around what it does not know.
+        write!(f, "({})", self.host)
     }
 }
 
@@ -232,11 +231,11 @@ impl PhysicalExpr for Narrow {
         self: Arc<Self>,
         children: Vec<Arc<dyn PhysicalExpr>>,
     ) -> Result<Arc<dyn PhysicalExpr>> {
-        let [left, right] = children.as_slice() else {
-            return internal_err!("{self} has two sides");
-        };
-        let host = BinaryExpr::new(Arc::clone(left), *self.host.op(), Arc::clone(right));
-        Ok(Arc::new(Narrow { host }))
+        let host = Arc::new(self.host.clone()).with_new_children(children)?;
+        match host.downcast_ref::<BinaryExpr>() {
+            Some(host) => Ok(Arc::new(Narrow { host: host.clone() })),
+            None => Ok(host),
+        }
     }
 
     fn get_properties(&self, children: &[ExprProperties]) -> Result<ExprProperties> {
@@ -244,7 +243,9 @@ impl PhysicalExpr for Narrow {
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.host.fmt_sql(f)
+        write!(f, "(")?;
+        self.host.fmt_sql(f)?;
+        write!(f, ")")
     }
 }
 
@@ -280,13 +281,10 @@ mod tests {
         batch: &RecordBatch,
     ) -> (String, String) {
         let host: Arc<dyn PhysicalExpr> = Arc::new(BinaryExpr::new(left, op, right));
-        let Some(ours) = Narrow::of(&host, &batch.schema()) else {
-            let announced = host.data_type(&batch.schema());
-            assert!(!matches!(announced, Ok(DataType::Decimal128(..))), "{host}");
-            return Default::default();
-        };
-        let ours: Arc<dyn PhysicalExpr> = Arc::new(ours);
-        assert_eq!(ours.to_string(), host.to_string());
+        let ours = narrowed(Arc::clone(&host), &batch.schema())
+            .expect("types")
+            .data;
+        assert_eq!(ours.to_string(), format!("({host})"));
         let shown = |expr: &Arc<dyn PhysicalExpr>| {
             let rows = batch.num_rows();
             let column = expr
@@ -334,5 +332,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn brackets_stay_and_a_long_sum_is_planned_in_good_time() {
+        let schema = Schema::new(vec![Field::new("a", DataType::Decimal128(15, 2), true)]);
+        let a = || Arc::new(Column::new("a", 0)) as Arc<dyn PhysicalExpr>;
+        let binary =
+            |left, op, right| Arc::new(BinaryExpr::new(left, op, right)) as Arc<dyn PhysicalExpr>;
+        let nested = binary(a(), Operator::Multiply, binary(a(), Operator::Minus, a()));
+        let quotient = binary(nested, Operator::Divide, a());
+        let quotient = narrowed(quotient, &schema).expect("types").data;
+        assert_eq!(quotient.to_string(), "(a@0 * (a@0 - a@0)) / a@0");
+        let mut sum = a();
+        for _ in 0..500 {
+            sum = binary(sum, Operator::Plus, a());
+        }
+        assert!(narrowed(sum, &schema).expect("types").data.is::<Narrow>());
     }
 }

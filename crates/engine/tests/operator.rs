@@ -409,6 +409,23 @@ fn every_shape_gives_the_hosts_rows() {
 }
 
 #[test]
+fn decimals_are_added_and_multiplied_as_the_host_does() {
+    let (ours, host) = (session(|_| {}), host());
+    let queries = [
+        "SELECT small, sum(money * (1 - money)), min(money - 1), max((money + 2) * (money - 3) + money) FROM t GROUP BY small",
+        "SELECT money * money AS p, count(*) FROM t GROUP BY money * money ORDER BY p LIMIT 9",
+        "SELECT (money + 1.25) / 3, money * arrow_cast(money, 'Decimal128(38, 10)') FROM t",
+        "SELECT sum(p) FROM (SELECT money * 1.5 AS p FROM (SELECT * FROM t ORDER BY money * 1.5, wide LIMIT 100) ORDER BY p)",
+        "SELECT CASE WHEN money > 0 THEN 10 / money ELSE money - 0.5 END FROM t",
+    ];
+    for_each(&queries, |sql| compare(&ours, sql, &rows(&host, sql)));
+    let product = "SELECT money * money FROM t";
+    let shown = "(money@0 * money@0)";
+    assert!(explained(&ours, product).contains(shown));
+    assert!(!explained(&host, product).contains(shown));
+}
+
+#[test]
 fn every_table_and_tiny_sizes_give_the_same_rows() {
     let host = host();
     let tables = ["auto", "direct", "packed", "bytes", "row"];

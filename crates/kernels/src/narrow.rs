@@ -2,7 +2,7 @@
 //!
 //! In: columns or single values of 128 bits. Out: exact results, or none if a value is wider than 64 bits.
 //! Invariant: a result is exact; whether all values fit is looked at once per column, not per row.
-//! Not here: types, scales, NULLs.
+//! Not here: types, scales, NULLs (a wide value under one counts, too).
 
 /// One side of an operation.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +13,7 @@ pub enum Side<'a> {
     Value(i128),
 }
 
-/// `a * b` of each row; `None` if a value is wider than 64 bits, or if there is no column.
+/// `a * b` of each row; `None` if a value is wider than 64 bits, or if there is no column, or two of unequal lengths.
 pub fn product(a: Side<'_>, b: Side<'_>) -> Option<Vec<i128>> {
     combined(a, b, |a, b| i128::from(a) * i128::from(b))
 }
@@ -40,6 +40,9 @@ fn combined(a: Side<'_>, b: Side<'_>, each: impl Fn(i64, i64) -> i128) -> Option
     let mut wide = 0;
     let out: Vec<i128> = match (a, b) {
         (Side::Column(a), Side::Column(b)) => {
+            if a.len() != b.len() {
+                return None;
+            }
             let rows = a.iter().zip(b);
             rows.map(|(&a, &b)| {
                 wide |= beyond(a) | beyond(b);
