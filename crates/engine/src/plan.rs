@@ -3,7 +3,7 @@
 //! In: a physical plan directly before the host's `EnsureRequirements`. Out: the same plan in which every `AggregateExec`
 //! (a pair of partial and final, or a single one) is a `GroupByExec`, and so is a window of row numbers that is cut.
 //! Invariant: an `AggregateExec` that is left is the stated fallback, visible as such in EXPLAIN: the input's order lets
-//! the host stream, the input never ends, or the operator cannot take it, as where a key type has no encoding.
+//! the host stream and is right, the input never ends, or the operator cannot take it, as where a key type has no encoding.
 //! Not here: the node (exec.rs), windows (top_rows.rs).
 
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::config::ConfigOptions;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode};
@@ -96,5 +97,12 @@ fn better_in_the_host(first: &AggregateExec) -> bool {
     // Without an order of the input, "sorted" only means that every key is a constant.
     let streams =
         *first.input_order_mode() == InputOrderMode::Sorted && input.output_ordering().is_some();
-    streams || input.boundedness().is_unbounded()
+    let is_right = !first.aggr_expr().iter().any(|aggregate| forgets(aggregate));
+    streams && is_right || input.boundedness().is_unbounded()
+}
+
+/// True where the host's states are wrong: its `min` and `max` of floats begin anew after a NaN.
+fn forgets(aggregate: &AggregateFunctionExpr) -> bool {
+    let is_extreme = ["min", "max"].contains(&aggregate.fun().name());
+    is_extreme && aggregate.field().data_type().is_floating()
 }
