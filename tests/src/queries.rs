@@ -268,7 +268,10 @@ fn nested(random: &mut Random) -> Query {
         .aggregates
         .retain(|aggregate| aggregate.gives == Gives::Ordered);
     if draft.columns().next().is_none() {
-        draft.keys.push(key(random));
+        let key = key(random);
+        // Bare, a constant in GROUP BY would name a column by its position.
+        draft.named |= key.ours == "42";
+        draft.keys.push(key);
         draft.groups = Groups::Plain;
     }
     let mut query = draft.finish("", Vec::new(), None);
