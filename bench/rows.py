@@ -10,14 +10,13 @@ import csv
 import datetime
 import json
 import resource
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import report
-from run import HERE, stem_of
+from run import HERE, record_flags, stem_of
 
 TEXTS = 100
 
@@ -65,15 +64,8 @@ ENGINES = {
 def main() -> None:
     if sys.argv[1:2] == ["one"]:
         return one(*sys.argv[2:])
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=5, help="runs of each engine; the best counts")
-    parser.add_argument("--timeout", type=float, default=120.0, help="seconds that one run may take")
-    parser.add_argument("--data", default=str(HERE.parent / "data"), help="folder of the table; it is made if it is missing")
-    parser.add_argument("--record", default=str(HERE / "record"), help="folder of the results")
-    parser.add_argument("--suffix", default="-rows", help="added to the names of the results")
-    parser.add_argument("--host", default=socket.gethostname().split(".")[0], help="name of this machine in the record")
-    parser.add_argument("--python-grouse", default=str(HERE.parent / ".venv/bin/python"), help="has grouse and its peers")
+    parser = record_flags(__doc__)
+    parser.set_defaults(rows=1_000_000, rounds=5, suffix="-rows")
     flags = parser.parse_args()
     path = Path(flags.data).resolve() / f"rows_{flags.rows}.parquet"
     if not path.exists():
@@ -111,29 +103,29 @@ def one(engine: str, path: str, count: str) -> None:
     print(json.dumps({"seconds": seconds, "peak_mb": peak_mb, "texts": len({id(row[1]) for row in rows})}))
 
 
-def write(stem: Path, rows: int, runs: dict[str, list[dict]]) -> None:
+def write(stem: Path, count: int, runs: dict[str, list[dict]]) -> None:
+    rows = [row(engine, results) for engine, results in runs.items()]
     with open(f"{stem}.csv", "w", newline="") as file:
-        table = csv.writer(file, lineterminator="\n")
-        table.writerow(["engine", "best_s", "peak_mb", "text_objects", "samples_s"])
-        for engine, results in runs.items():
-            samples = [result["seconds"] for result in results]
-            table.writerow(
-                [
-                    engine,
-                    f"{min(samples):.4f}",
-                    max(result["peak_mb"] for result in results),
-                    max(result["texts"] for result in results),
-                    " ".join(f"{sample:.4f}" for sample in samples),
-                ]
-            )
-    lines = [f"{datetime.date.today()}, {report.processor()}. {rows:,} rows as tuples, {TEXTS} texts.", ""]
+        table = csv.DictWriter(file, rows[0], lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+    lines = [f"{datetime.date.today()}, {report.processor()}. {count:,} rows as tuples, {TEXTS} texts.", ""]
     lines += ["| engine | seconds | peak MB of the process | text objects |", "|---|---:|---:|---:|"]
-    with open(f"{stem}.csv", newline="") as file:
-        for row in csv.DictReader(file):
-            lines.append(f"| {row['engine']} | {row['best_s']} | {row['peak_mb']} | {row['text_objects']} |")
+    lines += ["| {engine} | {best_s} | {peak_mb} | {text_objects} |".format_map(row) for row in rows]
     text = "\n".join(lines) + "\n"
     Path(f"{stem}.md").write_text(text)
     print(text)
+
+
+def row(engine: str, results: list[dict]) -> dict:
+    samples = [result["seconds"] for result in results]
+    return {
+        "engine": engine,
+        "best_s": f"{min(samples):.4f}",
+        "peak_mb": max(result["peak_mb"] for result in results),
+        "text_objects": max(result["texts"] for result in results),
+        "samples_s": " ".join(f"{sample:.4f}" for sample in samples),
+    }
 
 
 if __name__ == "__main__":

@@ -51,24 +51,30 @@ def parse_flags() -> argparse.Namespace:
     return checked(parser)
 
 
-def shared_flags(description: str) -> argparse.ArgumentParser:
-    """The flags of every benchmark of queries."""
+def record_flags(description: str) -> argparse.ArgumentParser:
+    """The flags of every benchmark: rounds, folders, names."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
-    parser.add_argument("--set", default="hits,g1,tpch,numbers", help="query sets, with commas")
-    parser.add_argument("--queries", default="", help="only queries whose name matches this regular expression")
-    parser.add_argument("--engines", default=",".join(ENGINES), help="engines, with commas")
     parser.add_argument("--rounds", type=int, default=3, help="timed runs of each query and engine")
-    parser.add_argument("--size", default="default", choices=["default", "small", "large"])
     parser.add_argument("--rows", type=int, help="any other number of rows (hits, g1, numbers)")
-    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds that one run may take")
     parser.add_argument("--data", default=str(HERE.parent / "data"), help="folder of the tables; missing ones are made")
     parser.add_argument("--record", default=str(HERE / "record"), help="folder of the results")
-    parser.add_argument("--no-picture", action="store_true", help="write no SVG (it needs matplotlib)")
     parser.add_argument("--suffix", default="", help="added to the names of the results")
     parser.add_argument("--host", default=socket.gethostname().split(".")[0], help="name of this machine in the record")
-    parser.add_argument("--bin", default=str(HERE.parent / "target/release"), help="folder of grouse-datagen, grouse-decode")
     parser.add_argument("--python-grouse", default=str(HERE.parent / ".venv/bin/python"))
+    return parser
+
+
+def shared_flags(description: str) -> argparse.ArgumentParser:
+    """The flags of every benchmark of queries."""
+    parser = record_flags(description)
+    parser.add_argument("--set", default="hits,g1,tpch,numbers", help="query sets, with commas")
+    parser.add_argument("--queries", default="", help="only queries whose name matches this regular expression")
+    parser.add_argument("--engines", default=",".join(ENGINES), help="engines, with commas")
+    parser.add_argument("--size", default="default", choices=["default", "small", "large"])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--no-picture", action="store_true", help="write no SVG (it needs matplotlib)")
+    parser.add_argument("--bin", default=str(HERE.parent / "target/release"), help="folder of grouse-datagen, grouse-decode")
     parser.add_argument("--python-peers", default=str(HERE.parent / ".bench-venv/bin/python"))
     return parser
 

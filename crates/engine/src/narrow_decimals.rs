@@ -55,11 +55,10 @@ impl PhysicalOptimizerRule for NarrowDecimals {
                 || node.is::<AggregateExec>()
                 // Orders are compared with the others' expressions.
                 || node.is::<SortExec>();
-            let changed = is_reached.then(|| exchanged(&node, narrowed)).transpose()?;
-            Ok(match changed.flatten() {
-                Some(changed) => Transformed::yes(changed),
-                None => Transformed::no(node),
-            })
+            match is_reached {
+                true => exchanged(node, narrowed),
+                false => Ok(Transformed::no(node)),
+            }
         })
         .data()
     }
@@ -170,23 +169,18 @@ impl<'a> Decimals<'a> {
 
 /// Precision and scale as the host's kernels have them; `None` where they would fail, or scale by more than a word.
 fn result_type(op: Operator, a: &Decimals<'_>, b: &Decimals<'_>) -> Option<(u8, i8)> {
-    let digits = |whole: i16, scale: i8| {
-        let precision = (whole + i16::from(scale) + 1).min(DECIMAL128_MAX_PRECISION.into());
-        u8::try_from(precision).ok()
-    };
+    let capped = |digits: i16| u8::try_from(digits.min(DECIMAL128_MAX_PRECISION.into())).ok();
     if op == Operator::Multiply {
-        let scale = a
-            .scale
-            .checked_add(b.scale)
-            .filter(|scale| *scale <= DECIMAL128_MAX_SCALE)?;
-        let whole = i16::from(a.precision) + i16::from(b.precision) - i16::from(scale);
-        return Some((digits(whole, scale)?, scale));
+        let scale = a.scale.checked_add(b.scale);
+        let scale = scale.filter(|scale| *scale <= DECIMAL128_MAX_SCALE)?;
+        let precision = capped(i16::from(a.precision) + i16::from(b.precision) + 1)?;
+        return Some((precision, scale));
     }
     let scale = a.scale.max(b.scale);
-    let fits = |of: &Decimals<'_>| scale - of.scale <= EXPONENT_MAX;
+    let fits = |of: &Decimals<'_>| of.scale >= 0 && scale - of.scale <= EXPONENT_MAX;
     let whole = |of: &Decimals<'_>| i16::from(of.precision) - i16::from(of.scale);
-    let precision = digits(whole(a).max(whole(b)), scale)?;
-    (a.scale >= 0 && b.scale >= 0 && fits(a) && fits(b)).then_some((precision, scale))
+    let precision = capped(whole(a).max(whole(b)) + i16::from(scale) + 1)?;
+    (fits(a) && fits(b)).then_some((precision, scale))
 }
 
 impl fmt::Display for Narrow {

@@ -69,7 +69,7 @@ pub(crate) fn native(
         let aggregate = states::top_rows(name, top_rows.shape().clone());
         return Ok(with_columns(aggregate, columns));
     }
-    if is(function, &min_udaf()) || is(function, &max_udaf()) {
+    if is_extreme(function) {
         // DISTINCT and ORDER BY change nothing, here and in sketches.
         let extreme = extreme_of(function.name());
         return Ok(with_columns(
@@ -198,6 +198,11 @@ fn one_of<T, const N: usize>(
 ) -> Option<T> {
     let mut known = known.into_iter();
     known.find_map(|(host, meaning)| is(function, &host).then_some(meaning))
+}
+
+/// True of the host's `min` and `max`.
+pub(crate) fn is_extreme(function: &AggregateUDF) -> bool {
+    is(function, &min_udaf()) || is(function, &max_udaf())
 }
 
 fn extreme_of(name: &str) -> Extreme {

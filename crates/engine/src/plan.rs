@@ -17,6 +17,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode};
 
 use crate::exec::{GroupByExec, Replaced, Tuning};
+use crate::native::is_extreme;
 use crate::options::{GroupByOperator, SessionOptions};
 use crate::top_rows;
 
@@ -103,6 +104,5 @@ fn better_in_the_host(first: &AggregateExec) -> bool {
 
 /// True where the host's states are wrong: its `min` and `max` of floats begin anew after a NaN.
 fn forgets(aggregate: &AggregateFunctionExpr) -> bool {
-    let is_extreme = ["min", "max"].contains(&aggregate.fun().name());
-    is_extreme && aggregate.field().data_type().is_floating()
+    is_extreme(aggregate.fun()) && aggregate.field().data_type().is_floating()
 }

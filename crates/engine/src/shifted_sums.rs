@@ -7,7 +7,6 @@
 //! Not here: wider integers and decimals, whose `x + 1` may be an error; floats, whose sums would differ in their last digits;
 //! plans for the host's operator.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array};
@@ -141,8 +140,7 @@ fn long(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// The plan with one sum for all that differ in the constant; `None` where there are none, or two of its columns would
-/// have one name: casts do not show in names.
+/// The plan with one sum for all that differ in the constant; `None` where there are none, or names would collide.
 fn shared(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let input = aggregate.input.schema();
     let sums = aggregate.aggr_expr.iter().map(|expr| Sum::of(expr, input));
@@ -179,15 +177,7 @@ fn shared(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
             }
         });
     }
-    let keys = aggregate.schema.fields().len() - aggregate.aggr_expr.len();
-    let keys = aggregate.schema.fields()[..keys].iter();
-    let names = below.iter().map(|expr| expr.qualified_name().1);
-    let names = names.chain(keys.map(|key| key.name().clone()));
-    let mut known = HashSet::new();
-    if !names.into_iter().all(|name| known.insert(name)) {
-        return Ok(None);
-    }
-    under_names(aggregate, below, above).map(Some)
+    under_names(aggregate, below, above)
 }
 
 /// `shifted_sum(sum(x), count(x), constant)`: the sum of `x + constant`.

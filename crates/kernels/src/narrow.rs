@@ -37,41 +37,31 @@ pub fn sum(a: Side<'_>, scale_a: i64, b: Side<'_>, scale_b: i64) -> Option<Vec<i
 
 #[inline(always)]
 fn combined(a: Side<'_>, b: Side<'_>, each: impl Fn(i64, i64) -> i128) -> Option<Vec<i128>> {
+    let is_wide = |side| matches!(side, Side::Value(value) if beyond(value) != 0);
+    if is_wide(a) || is_wide(b) {
+        return None;
+    }
+    match (a, b) {
+        (Side::Column(a), Side::Column(b)) if a.len() == b.len() => {
+            each_row(a.iter().copied().zip(b.iter().copied()), each)
+        }
+        (Side::Column(a), Side::Value(b)) => each_row(a.iter().map(|&a| (a, b)), each),
+        (Side::Value(a), Side::Column(b)) => each_row(b.iter().map(|&b| (a, b)), each),
+        (Side::Column(_), Side::Column(_)) | (Side::Value(_), Side::Value(_)) => None,
+    }
+}
+
+#[inline(always)]
+fn each_row(
+    rows: impl Iterator<Item = (i128, i128)>,
+    each: impl Fn(i64, i64) -> i128,
+) -> Option<Vec<i128>> {
     let mut wide = 0;
-    let out: Vec<i128> = match (a, b) {
-        (Side::Column(a), Side::Column(b)) => {
-            if a.len() != b.len() {
-                return None;
-            }
-            let rows = a.iter().zip(b);
-            rows.map(|(&a, &b)| {
-                wide |= beyond(a) | beyond(b);
-                each(a as i64, b as i64)
-            })
-            .collect()
-        }
-        (Side::Column(a), Side::Value(b)) => {
-            wide |= beyond(b);
-            let b = b as i64;
-            a.iter()
-                .map(|&a| {
-                    wide |= beyond(a);
-                    each(a as i64, b)
-                })
-                .collect()
-        }
-        (Side::Value(a), Side::Column(b)) => {
-            wide |= beyond(a);
-            let a = a as i64;
-            b.iter()
-                .map(|&b| {
-                    wide |= beyond(b);
-                    each(a, b as i64)
-                })
-                .collect()
-        }
-        (Side::Value(_), Side::Value(_)) => return None,
-    };
+    let rows = rows.map(|(a, b)| {
+        wide |= beyond(a) | beyond(b);
+        each(a as i64, b as i64)
+    });
+    let out: Vec<i128> = rows.collect();
     (wide == 0).then_some(out)
 }
 

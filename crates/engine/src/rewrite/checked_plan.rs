@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{TransformedResult, TreeNode};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -26,13 +26,7 @@ impl PhysicalOptimizerRule for CheckArithmetic {
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
-            Ok(match exchanged(&node, checked)? {
-                Some(checked) => Transformed::yes(checked),
-                None => Transformed::no(node),
-            })
-        })
-        .data()
+        plan.transform_up(|node| exchanged(node, checked)).data()
     }
 
     fn name(&self) -> &str {

@@ -28,6 +28,7 @@ mod checked;
 pub(crate) mod node_expressions;
 mod checked_plan;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -145,15 +146,21 @@ fn each_named(
 }
 
 /// An aggregation with other aggregates, `below`, under a projection in which `columns`, made of them, have the names of
-/// its own.
+/// its own. `None` where two columns below would have one name: casts do not show in names.
 pub(crate) fn under_names(
     aggregate: &Aggregate,
     below: Vec<Expr>,
     columns: Vec<Expr>,
-) -> Result<LogicalPlan> {
+) -> Result<Option<LogicalPlan>> {
     let keys = aggregate.schema.fields().len() - aggregate.aggr_expr.len();
     let fields: Vec<_> = aggregate.schema.iter().collect();
     let (keys, names) = fields.split_at(keys);
+    let names_below = below.iter().map(|expr| expr.qualified_name().1);
+    let mut names_below = names_below.chain(keys.iter().map(|(_, key)| key.name().clone()));
+    let mut known = HashSet::new();
+    if !names_below.all(|name| known.insert(name)) {
+        return Ok(None);
+    }
     let keys = keys.iter().map(|field| Expr::Column(Column::from(*field)));
     let named = columns.into_iter().zip(names);
     let named =
@@ -162,7 +169,7 @@ pub(crate) fn under_names(
     let outputs = keys.chain(named).collect();
     let below = LogicalPlan::Aggregate(Aggregate::try_new(input, keys_below, below)?);
     let outputs = Projection::try_new(outputs, Arc::new(below))?;
-    Ok(LogicalPlan::Projection(outputs))
+    Ok(Some(LogicalPlan::Projection(outputs)))
 }
 
 /// `rules`, the host's physical rules and perhaps our operator's, with ours in place.

@@ -31,7 +31,17 @@ pub(crate) type Exchange =
 type Exchanged = Result<Option<Arc<dyn ExecutionPlan>>>;
 
 /// The node with what `exchange` makes of its expressions.
-pub(crate) fn exchanged(node: &Arc<dyn ExecutionPlan>, exchange: Exchange) -> Exchanged {
+pub(crate) fn exchanged(
+    node: Arc<dyn ExecutionPlan>,
+    exchange: Exchange,
+) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    Ok(match in_node(&node, exchange)? {
+        Some(exchanged) => Transformed::yes(exchanged),
+        None => Transformed::no(node),
+    })
+}
+
+fn in_node(node: &Arc<dyn ExecutionPlan>, exchange: Exchange) -> Exchanged {
     if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
         in_projection(projection, exchange)
     } else if let Some(filter) = node.downcast_ref::<FilterExec>() {

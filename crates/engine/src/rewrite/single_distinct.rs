@@ -26,7 +26,10 @@ pub(super) fn rewrite(
     match &plan {
         LogicalPlan::Aggregate(aggregate) if has_exact_sum(aggregate)? => Ok(Transformed::no(plan)),
         LogicalPlan::Aggregate(aggregate) if aggregate.aggr_expr.iter().any(is_named_distinct) => {
-            Ok(Transformed::yes(names_on_top(aggregate)?))
+            Ok(match names_on_top(aggregate)? {
+                Some(named) => Transformed::yes(named),
+                None => Transformed::no(plan),
+            })
         }
         _ => host.rewrite(plan, config),
     }
@@ -43,7 +46,7 @@ fn is_named_distinct(expr: &Expr) -> bool {
 }
 
 /// The aggregation with bare aggregates, each once, below a projection that gives them their names.
-fn names_on_top(aggregate: &Aggregate) -> Result<LogicalPlan> {
+fn names_on_top(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let mut bare: Vec<Expr> = Vec::new();
     let mut columns = Vec::with_capacity(aggregate.aggr_expr.len());
     for expr in &aggregate.aggr_expr {
