@@ -37,7 +37,7 @@ def parse_flags() -> argparse.Namespace:
     parser.add_argument("--limits", default="none,10GB,8GB,6GB,4GB,3GB,2GB,1GB,512MB", help="memory limits, with commas")
     parser.set_defaults(
         set="tpch,g1,numbers",
-        queries="t10_|t04_|t08_|g10_|n06_",
+        queries="t10_|t04_|t08_|g10_|n06_|n07_",
         engines="grouse,datafusion,duckdb",
         rounds=2,
         size="large",

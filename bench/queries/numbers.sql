@@ -24,3 +24,7 @@ SELECT count(*) AS n, sum(number) AS s, avg(number) AS a, max(number) AS m FROM 
 -- query: n06_25m_groups
 SELECT count(*) AS n, min(c) AS lo, max(c) AS hi, sum(k) AS s
 FROM (SELECT number % 25000000 AS k, count(*) AS c FROM {numbers} GROUP BY number % 25000000) AS t;
+
+-- query: n07_2m_groups
+SELECT count(*) AS n, min(c) AS lo, max(c) AS hi, sum(k) AS s
+FROM (SELECT number % 2000000 AS k, count(*) AS c FROM {numbers} GROUP BY number % 2000000) AS t;

@@ -188,7 +188,7 @@ fn run(batches: &[Batch], threads: usize, sizes: Sizes) -> Outcome {
     let build = started.elapsed();
     let mut counters = Counters::default();
     built.iter().for_each(|built| counters.add(&built.counters));
-    let merge = Merge::new(Arc::clone(&spec), built);
+    let merge = Merge::new(Arc::clone(&spec), built, None);
     let groups = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|_| {
@@ -197,7 +197,7 @@ fn run(batches: &[Batch], threads: usize, sizes: Sizes) -> Outcome {
                     let mut groups = 0;
                     while let Some(task) = merge.next() {
                         let finished = worker.run(&merge, &task, &|| false).expect("memory");
-                        let mut finished = finished.expect("not cancelled");
+                        let mut finished = finished.groups().expect("all in memory");
                         while let Some(batch) = finished.next(BATCH_ROWS).expect("a batch") {
                             groups += batch.rows;
                         }

@@ -14,3 +14,4 @@ pub mod tables;
 pub mod expressions;
 pub mod queries;
 pub mod oracle;
+pub mod endings;

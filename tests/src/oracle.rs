@@ -1,4 +1,5 @@
-//! Differential fuzz: generated queries over generated tables; our answers under random settings, stock DataFusion's and DuckDB's.
+//! Differential fuzz: generated queries over generated tables; our answers under random settings and again where everything
+//! goes to disk, stock DataFusion's and DuckDB's.
 //!
 //! In: a seed and a number of queries. Out: [`Report`], or the first difference with all that is needed to repeat it.
 //! Invariant: query number n of seed s is the same whatever ran before it: `seed = s + n` and one query repeat it alone.
@@ -99,8 +100,8 @@ pub fn run(seed: u64, queries: usize) -> Result<Report, String> {
         let (query, setting) = (Query::random(&mut random), Setting::random(&mut random));
         oracle.judge(&query, &setting, table, random.chance(30), &mut report).map_err(|reason| {
             format!(
-                "{reason}\n  ours:   {}\n  duckdb: {}\n  setting: {setting}\n  table: {}\n  again: GROUSE_ORACLE_SEED={seed} \
-                 GROUSE_ORACLE_QUERIES=1 cargo test --release --workspace --test oracle",
+                "{reason}\n  ours:   {}\n  duckdb: {}\n  setting: {setting}, and spilling\n  table: {}\n  again: \
+                 GROUSE_ORACLE_SEED={seed} GROUSE_ORACLE_QUERIES=1 cargo test --release --workspace --test oracle",
                 query.ours, query.duck, table.story
             )
         })?;
@@ -192,20 +193,27 @@ impl Oracle {
         from_file: bool,
         report: &mut Report,
     ) -> Result<(), String> {
-        let ours = catch_unwind(AssertUnwindSafe(|| {
-            self.ours(&query.ours, setting, table, from_file)
-        }))
-        .map_err(|_| "we panic".to_string())?;
         report.queries += 1;
-        let ours = match ours {
-            Ok(ours) => ours,
-            Err(Error::Overflow { .. }) if query.may_overflow => {
+        let (mut answers, mut overflows) = (Vec::new(), 0);
+        for setting in [setting, &setting.spilling()] {
+            let ours = catch_unwind(AssertUnwindSafe(|| {
+                self.ours(&query.ours, setting, table, from_file)
+            }));
+            match ours.map_err(|_| "we panic".to_string())? {
+                Ok(ours) => answers.push(ours),
+                Err(Error::Overflow { .. }) if query.may_overflow => overflows += 1,
+                Err(error) => return Err(format!("we fail ({setting}): {error}")),
+            }
+        }
+        match (overflows, answers.len()) {
+            (0, _) => {}
+            (_, 0) => {
                 report.overflows += 1;
                 return self.overflow_is_right(query);
             }
-            Err(error) => return Err(format!("we fail: {error}")),
-        };
-        report.with_rows += usize::from(!ours.rows.is_empty());
+            _ => return Err("we refuse a sum under one setting alone".to_string()),
+        }
+        report.with_rows += usize::from(!answers[0].rows.is_empty());
 
         let (whole_ours, whole_duck) = query.whole.clone().unzip();
         let host = (query.host_judges && !query.may_overflow)
@@ -215,14 +223,14 @@ impl Oracle {
             .duck_judges
             .then(|| with_whole(|sql| self.duck.ask(sql), &query.duck, whole_duck))
             .flatten();
-        let judge = |name: &str, (theirs, whole): &(Answer, Option<Answer>)| match difference(
-            &ours,
-            theirs,
-            whole.as_ref(),
-            &query.certain,
-        ) {
-            Some(reason) => Err(format!("{name} disagrees: {reason}")),
-            None => Ok(()),
+        let judge = |name: &str, (theirs, whole): &(Answer, Option<Answer>)| {
+            let differences = answers
+                .iter()
+                .find_map(|ours| difference(ours, theirs, whole.as_ref(), &query.certain));
+            match differences {
+                Some(reason) => Err(format!("{name} disagrees: {reason}")),
+                None => Ok(()),
+            }
         };
         if let Some(theirs) = &duck {
             report.by_duck += 1;

@@ -46,6 +46,17 @@ impl Setting {
         }
     }
 
+    /// The same, but that everything goes to disk.
+    pub fn spilling(&self) -> Setting {
+        let mut setting = self.clone();
+        for ((name, _), value) in FORCED.iter().zip(&mut setting.forced) {
+            if *name == "group_by_sizes" {
+                *value = "spilling";
+            }
+        }
+        setting
+    }
+
     /// A session with this setting.
     pub fn session(&self) -> Result<Session, grouse::Error> {
         let mut options = SessionOptions {

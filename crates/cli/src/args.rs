@@ -228,7 +228,7 @@ mod tests {
         let (_, options) = parse(&["--temp-dir", "/x", "--set", "threads=2"]).unwrap();
         assert_eq!(
             (options.threads, options.temp_directory),
-            (2, Some("/x".into()))
+            (2, vec!["/x".into()])
         );
         for wrong in [
             ["--threads", "many"],

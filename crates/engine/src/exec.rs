@@ -13,7 +13,6 @@ mod source;
 mod worker;
 mod outlet;
 mod memory;
-mod disk;
 mod metrics;
 mod run;
 mod order;

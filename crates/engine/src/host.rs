@@ -43,6 +43,26 @@ pub const HOST_OPTIONS: &[HostOption] = &[
     ),
 ];
 
+/// Options of the host's runtime that would part its operators from ours, and what is ours instead.
+const REPLACED: [(&str, &str); 3] = [
+    ("datafusion.runtime.memory_limit", "memory_limit"),
+    ("datafusion.runtime.temp_directory", "temp_directory"),
+    (
+        "datafusion.runtime.max_temp_directory_size",
+        "max_temp_directory_size",
+    ),
+];
+
+/// The row of [`REPLACED`] with this name of the host's.
+pub(crate) fn replaced(name: &str) -> Option<(&'static str, &'static str)> {
+    REPLACED
+        .into_iter()
+        .find(|(host, _)| host.eq_ignore_ascii_case(name))
+}
+
+/// The host's default of `sort_spill_reservation_bytes`.
+const SORT_BYTES: usize = 10 << 20;
+
 /// The host's configuration for `options`.
 pub(crate) fn session_config(options: &SessionOptions) -> Result<SessionConfig> {
     let mut config = SessionConfig::new();
@@ -64,6 +84,10 @@ pub(crate) fn apply(options: &SessionOptions, config: &mut SessionConfig) {
     if let Ok(rows) = ConfigNonZeroUsize::try_new(options.batch_size) {
         host.execution.batch_size = rows;
     }
+    // What each of the host's sorts takes before it begins has to fit a small limit for every worker.
+    let each = options.memory_limit_bytes() / (8 * options.threads_effective() as u64);
+    host.execution.sort_spill_reservation_bytes =
+        SORT_BYTES.min(usize::try_from(each).unwrap_or(SORT_BYTES));
     // The host's top-k aggregation only pays inside its own operator.
     host.optimizer.enable_topk_aggregation = options.group_by_operator == GroupByOperator::Host;
 }

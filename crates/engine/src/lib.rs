@@ -7,6 +7,7 @@
 
 pub mod options;
 pub mod memory;
+mod temp;
 pub mod host;
 pub mod session;
 mod dialect;

@@ -2,53 +2,158 @@
 //!
 //! In: reservations of the host's operators and of ours.
 //! Out: leave to hold the bytes, or an error that names the operator, the amount, the limit and the option.
-//! Invariant: the sum of all reservations stays within the limit, save for `grow`, which the host defines as infallible.
+//! Invariant: the sum of all reservations stays within the limit, save for `grow`, which the host defines as infallible and
+//! we use for what cannot be given up: a worker's least, bytes of files that are being decoded.
 //! Not here: who writes to disk when a reservation is refused; that is the operator's own decision.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use datafusion::common::{DataFusionError, Result};
-use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool, MemoryReservation};
+use datafusion::common::{DataFusionError, Result as HostResult};
+use datafusion::execution::memory_pool::{
+    MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
+};
 
 use crate::error::OutOfMemory;
+use crate::exec::NAME;
+use crate::scan::charged;
+
+/// Parts of the names of those of the host's consumers that keep rows until they have seen all.
+const KEEPERS: [&str; 6] = [
+    "Join",
+    "SMJStream",
+    "Sorter",
+    "HashAggregate",
+    "GroupedHash",
+    "RecursiveQuery",
+];
 
 /// The session's memory pool: one counter, checked against one limit.
 ///
 /// The host's `FairSpillPool` looks at one reservation at a time and never at the sum of those that can spill.
+/// Groupings can do with little, since they write to disk; the host's joins cannot, and its sorts fail where they have no
+/// room to sort what they are about to write, which takes up to 1.3 times as much again, and where one took it all. So
+/// while one of these is at work all groupings together may hold a fifth, and the sorts three tenths, in equal parts.
 #[derive(Debug)]
 pub struct SessionPool {
-    limit_bytes: usize,
+    limit_bytes: AtomicUsize,
     used_bytes: AtomicUsize,
+    /// Bytes of files that are being decoded, beside them: groupings make room for them, others do not know them.
+    scan_bytes: AtomicUsize,
+    /// Of the used bytes, groupings hold so many.
+    grouping_bytes: AtomicUsize,
+    /// Consumers at work that keep rows.
+    keepers: AtomicUsize,
+    /// Those of them that write to disk.
+    sorts: AtomicUsize,
 }
 
 impl SessionPool {
     /// A pool of `limit_bytes`.
     pub fn new(limit_bytes: u64) -> SessionPool {
-        SessionPool {
-            limit_bytes: usize::try_from(limit_bytes).unwrap_or(usize::MAX),
+        let pool = SessionPool {
+            limit_bytes: AtomicUsize::new(0),
             used_bytes: AtomicUsize::new(0),
+            scan_bytes: AtomicUsize::new(0),
+            grouping_bytes: AtomicUsize::new(0),
+            keepers: AtomicUsize::new(0),
+            sorts: AtomicUsize::new(0),
+        };
+        pool.set_limit(limit_bytes);
+        pool
+    }
+
+    /// What is held beyond a lower limit stays until it is given back.
+    pub fn set_limit(&self, limit_bytes: u64) {
+        let limit_bytes = usize::try_from(limit_bytes).unwrap_or(usize::MAX);
+        self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
+    }
+
+    fn limit(&self) -> usize {
+        self.limit_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that a grouping can get.
+    pub(crate) fn free_for_grouping(&self) -> usize {
+        let free = self.bounds(Kind::Grouping).map(|bound| match bound {
+            Some((counter, limit)) => limit.saturating_sub(counter.load(Ordering::Relaxed)),
+            None => usize::MAX,
+        });
+        free.into_iter().min().unwrap_or(0)
+    }
+
+    /// What counts the bytes of a kind of consumer, the narrowest first, and what they may come to now.
+    fn bounds(&self, kind: Kind) -> [Option<(&AtomicUsize, usize)>; 2] {
+        let limit = self.limit();
+        let groupings = match self.keepers.load(Ordering::Relaxed) {
+            0 => limit,
+            _ => limit / 5,
+        };
+        let beside_scans = limit.saturating_sub(self.scan_bytes.load(Ordering::Relaxed));
+        match kind {
+            Kind::Scan => [None, Some((&self.scan_bytes, usize::MAX))],
+            Kind::Grouping => [
+                Some((&self.grouping_bytes, groupings)),
+                Some((&self.used_bytes, beside_scans)),
+            ],
+            Kind::Sort | Kind::Other => [None, Some((&self.used_bytes, limit))],
         }
     }
 
-    fn refuse(
-        &self,
-        reservation: &MemoryReservation,
-        asked: usize,
-        used: usize,
-    ) -> DataFusionError {
+    /// What one consumer may hold.
+    fn share(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Sort => self.limit() / 10 * 3 / self.sorts.load(Ordering::Relaxed).max(1),
+            Kind::Scan | Kind::Grouping | Kind::Other => usize::MAX,
+        }
+    }
+
+    fn counters(&self, reservation: &MemoryReservation) -> impl Iterator<Item = &AtomicUsize> {
+        let bounds = self.bounds(Kind::of(reservation.consumer()));
+        bounds.into_iter().flatten().map(|(counter, _)| counter)
+    }
+
+    fn refuse(&self, reservation: &MemoryReservation, asked: usize) -> DataFusionError {
+        let consumer = reservation.consumer();
+        let share = match Kind::of(consumer) {
+            Kind::Grouping if self.keepers.load(Ordering::Relaxed) > 0 => {
+                " (beside joins or sorts, which leave it a fifth of the limit)"
+            }
+            _ => "",
+        };
         // The host's operators spill when they see exactly this variant, so our own typed error
         // cannot travel here; `Error::from` reads it back from the text.
         DataFusionError::ResourcesExhausted(
             OutOfMemory {
-                operator: reservation.consumer().name().to_string(),
+                operator: format!("{}{share}", consumer.name()),
                 asked_bytes: asked as u64,
                 held_bytes: reservation.size() as u64,
-                used_bytes: used as u64,
-                limit_bytes: self.limit_bytes as u64,
+                used_bytes: self.reserved() as u64,
+                limit_bytes: self.limit() as u64,
             }
             .to_string(),
         )
+    }
+}
+
+/// Consumers that are treated alike.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Scan,
+    Grouping,
+    /// Operators of the host that keep rows and write them to disk.
+    Sort,
+    Other,
+}
+
+impl Kind {
+    fn of(consumer: &MemoryConsumer) -> Kind {
+        match consumer.name() {
+            charged::NAME => Kind::Scan,
+            NAME => Kind::Grouping,
+            _ if consumer.can_spill() && is_keeper(consumer) => Kind::Sort,
+            _ => Kind::Other,
+        }
     }
 }
 
@@ -57,30 +162,60 @@ impl MemoryPool for SessionPool {
         "grouse session"
     }
 
-    fn grow(&self, _reservation: &MemoryReservation, additional: usize) {
-        self.used_bytes.fetch_add(additional, Ordering::Relaxed);
+    fn register(&self, consumer: &MemoryConsumer) {
+        if is_keeper(consumer) {
+            self.keepers.fetch_add(1, Ordering::Relaxed);
+            self.sorts
+                .fetch_add(usize::from(consumer.can_spill()), Ordering::Relaxed);
+        }
     }
 
-    fn shrink(&self, _reservation: &MemoryReservation, shrink: usize) {
-        self.used_bytes.fetch_sub(shrink, Ordering::Relaxed);
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        if is_keeper(consumer) {
+            self.keepers.fetch_sub(1, Ordering::Relaxed);
+            self.sorts
+                .fetch_sub(usize::from(consumer.can_spill()), Ordering::Relaxed);
+        }
     }
 
-    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> Result<()> {
-        self.used_bytes
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                used.checked_add(additional)
-                    .filter(|sum| *sum <= self.limit_bytes)
-            })
-            .map(|_| ())
-            .map_err(|used| self.refuse(reservation, additional, used))
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        for counter in self.counters(reservation) {
+            counter.fetch_add(additional, Ordering::Relaxed);
+        }
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        for counter in self.counters(reservation) {
+            counter.fetch_sub(shrink, Ordering::Relaxed);
+        }
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> HostResult<()> {
+        let kind = Kind::of(reservation.consumer());
+        if reservation.size().saturating_add(additional) > self.share(kind) {
+            return Err(self.refuse(reservation, additional));
+        }
+        let bounds = self.bounds(kind);
+        for (at, bound) in bounds.iter().enumerate() {
+            let Some((counter, limit)) = bound else {
+                continue;
+            };
+            if !take(counter, additional, *limit) {
+                for (counter, _) in bounds[..at].iter().flatten() {
+                    counter.fetch_sub(additional, Ordering::Relaxed);
+                }
+                return Err(self.refuse(reservation, additional));
+            }
+        }
+        Ok(())
     }
 
     fn reserved(&self) -> usize {
-        self.used_bytes.load(Ordering::Relaxed)
+        self.used_bytes.load(Ordering::Relaxed) + self.scan_bytes.load(Ordering::Relaxed)
     }
 
     fn memory_limit(&self) -> MemoryLimit {
-        MemoryLimit::Finite(self.limit_bytes)
+        MemoryLimit::Finite(self.limit())
     }
 }
 
@@ -91,9 +226,21 @@ impl fmt::Display for SessionPool {
             "{}(used: {}, limit: {})",
             self.name(),
             self.reserved(),
-            self.limit_bytes
+            self.limit()
         )
     }
+}
+
+fn is_keeper(consumer: &MemoryConsumer) -> bool {
+    KEEPERS.iter().any(|part| consumer.name().contains(part))
+}
+
+/// Adds to `counter` unless that would be more than `limit`.
+fn take(counter: &AtomicUsize, additional: usize, limit: usize) -> bool {
+    let added = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+        used.checked_add(additional).filter(|sum| *sum <= limit)
+    });
+    added.is_ok()
 }
 
 /// Memory that this process may use: the smallest of the machine's and of the cgroups' limits around it.
@@ -183,6 +330,50 @@ mod tests {
         drop(first);
         second.try_grow(1000).unwrap();
         assert_eq!(pool.reserved(), 1000);
+    }
+
+    #[test]
+    fn groupings_leave_room_to_those_that_keep_rows() {
+        let session = Arc::new(SessionPool::new(1000));
+        let pool: Arc<dyn MemoryPool> = Arc::clone(&session) as _;
+        let grouping = MemoryConsumer::new(NAME)
+            .with_can_spill(true)
+            .register(&pool);
+        grouping.try_grow(900).unwrap();
+        assert_eq!(session.free_for_grouping(), 100);
+        let join = MemoryConsumer::new("HashJoinInput").register(&pool);
+        let sorts = [0, 1].map(|partition| {
+            let name = format!("ExternalSorter[{partition}]");
+            let consumer = MemoryConsumer::new(name).with_can_spill(true);
+            consumer.register(&pool)
+        });
+        assert_eq!(session.free_for_grouping(), 0);
+        let refused = grouping.try_grow(1).unwrap_err().to_string();
+        assert!(refused.contains("a fifth of the limit"), "{refused}");
+        grouping.shrink(730);
+        assert_eq!(session.free_for_grouping(), 30);
+        assert!(grouping.try_grow(31).is_err());
+        grouping.try_grow(30).unwrap();
+        for sort in &sorts {
+            sort.try_grow(100).unwrap();
+            assert!(sort.try_grow(51).is_err());
+            sort.try_grow(50).unwrap();
+        }
+        join.try_grow(500).unwrap();
+        assert!(join.try_grow(1).is_err());
+        drop((join, sorts));
+        let scan = MemoryConsumer::new(charged::NAME).register(&pool);
+        scan.grow(900);
+        assert_eq!((session.free_for_grouping(), pool.reserved()), (0, 1100));
+        assert!(grouping.try_grow(1).is_err());
+        let join = MemoryConsumer::new("HashJoinInput").register(&pool);
+        join.try_grow(800).unwrap();
+        drop((scan, join));
+        grouping.try_grow(800).unwrap();
+        session.set_limit(100);
+        assert!(grouping.try_grow(1).is_err());
+        drop(grouping);
+        assert_eq!((pool.reserved(), session.free_for_grouping()), (0, 100));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use datafusion::common::DataFusionError;
 use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 
 use grouse_groupby::runtime::topology;
-use grouse_groupby::{Sizes, TableKind};
+use grouse_groupby::{Sizes, TableKind, WORKING_BYTES};
 
 use crate::error::Error;
 use crate::memory::machine_memory_bytes;
@@ -32,8 +32,10 @@ pub struct SessionOptions {
     pub threads: usize,
     /// Bytes that the operators of all queries of the session may hold; `None` = 80 % of the machine or cgroup.
     pub memory_limit: Option<u64>,
-    /// Folder for files of the host's operators that run out of memory; `None` = the system's.
-    pub temp_directory: Option<PathBuf>,
+    /// Folders for the files of queries that run out of memory, used in turn; none = the system's.
+    pub temp_directory: Vec<PathBuf>,
+    /// Bytes that those files may hold together; `None` = what the disks have.
+    pub max_temp_directory_size: Option<u64>,
     /// Rows per batch between operators.
     pub batch_size: usize,
     /// Which operator groups.
@@ -53,7 +55,8 @@ impl Default for SessionOptions {
         SessionOptions {
             threads: 0,
             memory_limit: None,
-            temp_directory: None,
+            temp_directory: Vec::new(),
+            max_temp_directory_size: None,
             batch_size: BATCH_SIZE_DEFAULT_ROWS,
             group_by_operator: GroupByOperator::Grouse,
             group_by_table: TableKind::Auto,
@@ -209,16 +212,32 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "temp_directory",
         value: "PATH",
         default: "the system's",
-        doc: "Folder for the files of queries that need more memory than they may hold.",
+        doc: "Folder for the files of queries that need more memory than they may hold; several, with ':' between them, are used in turn.",
+        audience: Audience::User,
+        get: |options| {
+            let joined = std::env::join_paths(&options.temp_directory).unwrap_or_default();
+            non_empty(&joined.to_string_lossy())
+        },
+        set: |options, text| {
+            let paths = std::env::split_paths(text);
+            options.temp_directory = paths.filter(|path| !path.as_os_str().is_empty()).collect();
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "max_temp_directory_size",
+        value: "SIZE",
+        default: "unlimited",
+        doc: "Bytes that the temporary files of the session's queries may hold together, such as '100GB'.",
         audience: Audience::User,
         get: |options| {
             options
-                .temp_directory
-                .as_ref()
-                .map(|path| path.display().to_string())
+                .max_temp_directory_size
+                .map(|bytes| bytes.to_string())
         },
         set: |options, text| {
-            options.temp_directory = non_empty(text).map(PathBuf::from);
+            let bytes = parse_bytes(text, None)?;
+            options.max_temp_directory_size = (bytes < u64::MAX).then_some(bytes);
             Ok(())
         },
     },
@@ -336,6 +355,9 @@ impl SessionOptions {
         match name {
             "memory_limit" => self.memory_limit = default.memory_limit,
             "temp_directory" => self.temp_directory = default.temp_directory,
+            "max_temp_directory_size" => {
+                self.max_temp_directory_size = default.max_temp_directory_size;
+            }
             "s3_region" => self.s3_region = default.s3_region,
             "s3_endpoint" => self.s3_endpoint = default.s3_endpoint,
             other => unreachable!("option {other} has a default text"),
@@ -354,6 +376,22 @@ impl SessionOptions {
     pub fn memory_limit_bytes(&self) -> u64 {
         self.memory_limit
             .unwrap_or_else(|| percent_of_machine(MEMORY_LIMIT_DEFAULT_PERCENT as f64))
+    }
+
+    /// An error where options do not fit each other.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let threads = self.threads_effective();
+        let least = (WORKING_BYTES * threads) as u64;
+        match self.memory_limit {
+            Some(limit) if limit < least => Err(Error::Invalid {
+                name: "memory_limit".to_string(),
+                message: format!(
+                    "{limit} bytes are too few for {threads} threads, each of which holds \
+                     {WORKING_BYTES} whatever it groups; {least} is the smallest that works, and fewer threads need less"
+                ),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// The options of the session that `config` belongs to; rules and operators read theirs here.
@@ -445,7 +483,15 @@ fn parse_count(text: &str, range: std::ops::RangeInclusive<usize>) -> Result<usi
 
 /// Bytes of '4GB' (powers of 1000), '512MiB' or '4G' (powers of 1024), '80%' of the machine, 'unlimited' or a plain number.
 pub fn parse_memory_bytes(text: &str) -> Result<u64, String> {
-    const EXPECTED: &str = "it must be a size such as '4GB', '512MiB', '80%' or 'unlimited'";
+    parse_bytes(text, Some(machine_memory_bytes))
+}
+
+/// A size; percentages are of `whole`.
+fn parse_bytes(text: &str, whole: Option<fn() -> u64>) -> Result<u64, String> {
+    let expected = || {
+        let percent = whole.map_or("", |_| ", '80%'");
+        format!("it must be a size such as '4GB', '512MiB'{percent} or 'unlimited'")
+    };
     let text = text.trim();
     if text.eq_ignore_ascii_case("unlimited") || text.eq_ignore_ascii_case("none") {
         return Ok(u64::MAX);
@@ -454,9 +500,12 @@ pub fn parse_memory_bytes(text: &str) -> Result<u64, String> {
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_start);
-    let number: f64 = number.parse().map_err(|_| EXPECTED.to_string())?;
+    let number: f64 = number.parse().map_err(|_| expected())?;
     let factor = match unit.trim().to_ascii_lowercase().as_str() {
-        "%" if number > 0.0 && number <= 100.0 => return Ok(percent_of_machine(number)),
+        "%" if number > 0.0 && number <= 100.0 => {
+            let whole = whole.ok_or_else(expected)?;
+            return Ok((whole() as f64 * number / 100.0) as u64);
+        }
         "" | "b" => 1.0,
         "kb" => 1e3,
         "mb" => 1e6,
@@ -466,11 +515,11 @@ pub fn parse_memory_bytes(text: &str) -> Result<u64, String> {
         "m" | "mib" => 1024.0 * 1024.0,
         "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
         "t" | "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        _ => return Err(EXPECTED.to_string()),
+        _ => return Err(expected()),
     };
     let bytes = number * factor;
     if bytes < 1.0 || bytes >= u64::MAX as f64 {
-        return Err(EXPECTED.to_string());
+        return Err(expected());
     }
     Ok(bytes as u64)
 }

@@ -46,6 +46,7 @@ use crate::scan::stores::Stores;
 use crate::shifted_sums::ShiftedSums;
 use crate::spelling;
 use crate::statement::{self, HostRequest, Request, Statement};
+use crate::temp::TempFolders;
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
 const WORKER_STACK_BYTES: usize = 8 << 20;
@@ -67,6 +68,8 @@ struct Shared {
     /// The workers that queries run on; `SET threads` replaces them.
     workers: RwLock<Arc<Workers>>,
     stores: Arc<Stores>,
+    pool: Arc<SessionPool>,
+    temp: Arc<TempFolders>,
     files: Arc<FileTables>,
 }
 
@@ -81,16 +84,23 @@ impl fmt::Debug for Session {
 impl Session {
     /// A session with a worker pool, a memory pool and a catalog of its own.
     pub fn new(options: SessionOptions) -> Result<Session> {
+        options.check()?;
         let stores = Arc::new(Stores::new(&options));
-        let runtime = Arc::new(runtime_env(&options, &stores)?);
+        let pool = Arc::new(SessionPool::new(options.memory_limit_bytes()));
+        let temp = TempFolders::new(&options)?;
+        let runtime = Arc::new(runtime_env(&stores, &pool, &temp)?);
         let mut state = SessionStateBuilder::new()
-            .with_config(host::session_config(&options)?)
+            .with_config(
+                host::session_config(&options)?
+                    .with_extension(Arc::clone(&pool))
+                    .with_extension(Arc::clone(&temp)),
+            )
             .with_runtime_env(Arc::clone(&runtime))
             .with_expr_planners(rewrite::expr_planners())
             .with_default_features()
             .with_analyzer_rules(rewrite::analyzer_rules())
             .with_optimizer_rules(optimizer_rules())
-            .with_physical_optimizer_rules(physical_optimizer_rules(&runtime, &stores)?)
+            .with_physical_optimizer_rules(physical_optimizer_rules(&runtime, &stores, &pool)?)
             .build();
         state.register_file_format(Arc::new(ParquetFactory::default()), true)?;
         let context = SessionContext::new_with_state(state);
@@ -103,6 +113,8 @@ impl Session {
             first_workers: Arc::clone(&workers),
             workers: RwLock::new(workers),
             stores,
+            pool,
+            temp,
             files,
         };
         Ok(Session {
@@ -239,6 +251,12 @@ impl Session {
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => Some(set.variable.clone()),
             _ => None,
         };
+        if let Some((host, ours)) = option.as_deref().and_then(host::replaced) {
+            return Err(Error::Invalid {
+                name: host.to_string(),
+                message: format!("a session of grouse has its own: SET {ours}"),
+            });
+        }
         let frame = self.context().execute_logical_plan(plan).await;
         let frame = frame.map_err(|error| name_option(Error::from(error), option))?;
         let context = Arc::new(frame.task_ctx());
@@ -305,21 +323,20 @@ impl Session {
         let before = self.options();
         let mut options = before.clone();
         change(&mut options)?;
+        options.check()?;
+        if (&options.temp_directory, options.max_temp_directory_size)
+            != (&before.temp_directory, before.max_temp_directory_size)
+        {
+            self.shared.temp.apply(&options)?;
+        }
         if options.threads_effective() != before.threads_effective() {
             let workers = Arc::new(Workers::new(options.threads_effective())?);
             *self.shared.workers.write() = workers;
         }
+        self.shared.pool.set_limit(options.memory_limit_bytes());
         self.shared.stores.apply(&options);
         let state = self.context().state_ref();
         let mut state = state.write();
-        if options.memory_limit != before.memory_limit
-            || options.temp_directory != before.temp_directory
-        {
-            let changed = changed_runtime_env(state.runtime_env(), &before, &options)?;
-            *state = SessionStateBuilder::from(state.clone())
-                .with_runtime_env(Arc::new(changed))
-                .build();
-        }
         host::apply(&options, state.config_mut());
         state.config_mut().options_mut().extensions.insert(options);
         let plan = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
@@ -406,6 +423,7 @@ const SANITY_CHECK: &str = "SanityCheckPlan";
 fn physical_optimizer_rules(
     runtime: &RuntimeEnv,
     stores: &Arc<Stores>,
+    pool: &Arc<SessionPool>,
 ) -> Result<Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let at = rules
@@ -419,7 +437,11 @@ fn physical_optimizer_rules(
     let at = rules.iter().position(|rule| rule.name() == SANITY_CHECK);
     let at = at.unwrap_or(rules.len());
     let scans: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] = [
-        Arc::new(MorselsRule::new(Arc::clone(&footers), Arc::clone(stores))),
+        Arc::new(MorselsRule::new(
+            Arc::clone(&footers),
+            Arc::clone(stores),
+            Arc::clone(pool),
+        )),
         Arc::new(CodesRule::new(footers)),
     ];
     rules.splice(at..at, scans);
@@ -429,46 +451,16 @@ fn physical_optimizer_rules(
     Ok(rules)
 }
 
-fn runtime_env(options: &SessionOptions, stores: &Arc<Stores>) -> Result<RuntimeEnv> {
-    let mut builder = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(SessionPool::new(options.memory_limit_bytes())))
-        .with_object_store_registry(Arc::clone(stores) as _);
-    builder = host::apply_runtime(builder)?;
-    if let Some(folder) = &options.temp_directory {
-        builder = builder.with_temp_file_path(folder);
-    }
-    builder.build().map_err(|error| temp_error(error, options))
-}
-
-fn changed_runtime_env(
-    current: &RuntimeEnv,
-    before: &SessionOptions,
-    options: &SessionOptions,
+fn runtime_env(
+    stores: &Arc<Stores>,
+    pool: &Arc<SessionPool>,
+    temp: &Arc<TempFolders>,
 ) -> Result<RuntimeEnv> {
-    let mut builder = RuntimeEnvBuilder::from_runtime_env(current);
-    if options.memory_limit != before.memory_limit {
-        builder =
-            builder.with_memory_pool(Arc::new(SessionPool::new(options.memory_limit_bytes())));
-    }
-    if options.temp_directory != before.temp_directory {
-        builder = match &options.temp_directory {
-            Some(folder) => builder.with_temp_file_path(folder),
-            None => builder.with_disk_manager_builder(Default::default()),
-        };
-    }
-    builder.build().map_err(|error| temp_error(error, options))
-}
-
-/// The only thing that can fail in a runtime environment is its folder for files.
-fn temp_error(error: datafusion::common::DataFusionError, options: &SessionOptions) -> Error {
-    let path = options
-        .temp_directory
-        .as_deref()
-        .unwrap_or(std::path::Path::new("the system's temporary folder"));
-    Error::Io {
-        path: path.display().to_string(),
-        message: Error::from(error).to_string(),
-    }
+    let builder = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::clone(pool) as _)
+        .with_disk_manager_builder(temp.disk_manager())
+        .with_object_store_registry(Arc::clone(stores) as _);
+    Ok(host::apply_runtime(builder)?.build()?)
 }
 
 /// The host does not say which of its options has a wrong value.

@@ -819,7 +819,7 @@ fn past_the_memory_limit_the_error_names_operator_amount_limit_and_option() {
         let Error::OutOfMemory(out) = &error else {
             panic!("{sql}: {error}")
         };
-        assert_eq!(out.operator, "GroupByExec");
+        assert_eq!(out.operator, "median(numbers().number) in GroupByExec");
         assert_eq!(out.limit_bytes, 48 << 20);
         assert!(
             out.asked_bytes > 0 && error.to_string().contains("memory_limit"),

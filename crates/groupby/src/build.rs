@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use crate::batch::{Arguments, Batch};
+use crate::combine::{blame, combined, new_states};
 use crate::error::{Error, Result};
 use crate::keys::runs;
 use crate::keys::{DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable};
@@ -16,14 +17,14 @@ use crate::policy::{self, Bounds, Decision, Seen};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
-use crate::spill::{Spill, SpillFile, Stored};
+use crate::spill::{Handed, Spill, SpillFile, Stored};
 use crate::states::{Bypass, GroupStates, Groups};
 
 /// Rows between two looks of the policy at hit rates.
 const WINDOW_ROWS: u64 = 16 << 10;
 
 /// What a worker holds in each phase, whatever the budget says: a table and a batch, a task's table and a page.
-pub(crate) const WORKING_BYTES: usize = 8 << 20;
+pub const WORKING_BYTES: usize = 8 << 20;
 
 /// Blocks of less are not worth writing because another worker needs memory.
 const CALLED_BYTES: usize = 4 << 20;
@@ -75,6 +76,12 @@ pub struct Build {
     spilled: Vec<Stored>,
     /// Where blocks go that memory does not hold.
     file: Option<SpillFile>,
+    /// How many calls for memory this worker has answered.
+    answered: usize,
+    /// Bytes of blocks at which to look again whether their groups repeat.
+    next_look_bytes: usize,
+    /// False once blocks of two workers had little in common.
+    may_hand: bool,
     seen: Seen,
     /// False once a table has grown beyond the cache in vain.
     may_grow: bool,
@@ -112,6 +119,9 @@ impl Build {
             blocks: Vec::new(),
             blocks_bytes: 0,
             spilled: Vec::new(),
+            answered: spill.as_ref().map_or(0, |spill| spill.calls()),
+            next_look_bytes: spec.sizes.repeat_bytes,
+            may_hand: true,
             file: spill.map(SpillFile::new),
             seen: Seen::default(),
             may_grow: true,
@@ -154,38 +164,119 @@ impl Build {
             self.push_looked_up(batch)?;
             self.decide(batch)?;
         }
+        self.combine_repeats()?;
         self.hold(0)
     }
 
     /// Covers what is held and `more`; what memory has no room for goes to disk.
     fn hold(&mut self, more: usize) -> Result<()> {
+        let covered = self.cover(more);
+        covered.map_err(|error| blame(error, &self.spec, &self.states, self.table_bytes()))
+    }
+
+    fn cover(&mut self, more: usize) -> Result<()> {
         let held = self.bytes();
         self.counters.holds(held);
-        let Some(file) = &mut self.file else {
+        let Some(spill) = self.spill().cloned() else {
             return self.grant.hold(held);
         };
         if held > self.spec.sizes.held_bytes {
             self.write_blocks()?;
             return self.write_rest();
         }
-        let calls = file.shared().calls();
-        if std::mem::replace(&mut file.answered, calls) < calls && self.blocks_bytes >= CALLED_BYTES
-        {
+        let calls = spill.calls();
+        let is_called = std::mem::replace(&mut self.answered, calls) < calls;
+        if is_called && self.blocks_bytes >= CALLED_BYTES {
             self.write_blocks()?;
         }
         let wanted = self.bytes() + more;
         match self.grant.hold_or_insist(wanted, WORKING_BYTES) {
-            Err(Error::Memory(_)) => {}
+            Err(Error::Memory { .. }) => {}
             done => return done,
         }
         let many = self.blocks_bytes > held / 2;
+        self.take_handed(&spill);
         self.write_blocks()?;
-        if let Some(file) = &mut self.file {
-            file.answered = file.shared().call();
-        }
+        self.answered = spill.call();
         match self.grant.hold(self.bytes() + more) {
             Ok(()) if many => Ok(()),
             _ => self.write_rest(),
+        }
+    }
+
+    fn spill(&self) -> Option<&Arc<Spill>> {
+        self.file.as_ref().map(SpillFile::shared)
+    }
+
+    /// True if memory would not hold as much again of every worker.
+    fn is_short(&self) -> bool {
+        let held = self.spec.sizes.held_bytes.saturating_sub(self.bytes());
+        let free = self.grant.free().min(held);
+        free < self.blocks_bytes.saturating_mul(self.spec.sizes.workers)
+    }
+
+    /// Blocks with the same groups become one: this worker's and, where memory gets short, its and those of others.
+    /// Also where it does not: 100 M rows of 2 M keys in turn held 2.2 GB, most of it memory never touched before.
+    fn combine_repeats(&mut self) -> Result<()> {
+        if self.blocks_bytes < self.next_look_bytes {
+            return Ok(());
+        }
+        self.combine_blocks()?;
+        let others = self.spill().filter(|spill| spill.shares());
+        if let Some(spill) = others.cloned()
+            && self.may_hand
+            && self.is_short()
+        {
+            let have_met = self.take_handed(&spill);
+            self.may_hand = !have_met || self.combine_blocks()?;
+            if self.may_hand {
+                self.hand_over(&spill);
+            }
+        }
+        self.next_look_bytes = self.spec.sizes.repeat_bytes.max(2 * self.blocks_bytes);
+        Ok(())
+    }
+
+    /// True if that was worth it.
+    fn combine_blocks(&mut self) -> Result<bool> {
+        let mut lap = Lap::start();
+        let held = self.bytes();
+        let spill = self.spill().cloned();
+        let grant = &mut self.grant;
+        let combined = combined(&self.spec, &self.blocks, |more| {
+            let is_cancelled = spill.as_ref().is_some_and(|spill| spill.is_cancelled());
+            !is_cancelled && grant.hold(held + more).is_ok()
+        })?;
+        let is_worth_it = combined.is_some();
+        if let Some(blocks) = combined {
+            self.blocks = blocks;
+            self.blocks_bytes = self.blocks.iter().map(Block::bytes).sum();
+            self.counters.combined += 1;
+        }
+        self.grant.keep(self.bytes());
+        lap.end(&mut self.counters.partition_ns);
+        Ok(is_worth_it)
+    }
+
+    /// True if another worker had left blocks.
+    fn take_handed(&mut self, spill: &Spill) -> bool {
+        let Some(Handed { blocks, grant }) = spill.take_handed() else {
+            return false;
+        };
+        self.blocks_bytes += blocks.iter().map(Block::bytes).sum::<usize>();
+        self.blocks.extend(blocks);
+        self.grant.join(grant);
+        true
+    }
+
+    /// Leaves the blocks to the next worker that is short of memory, and to whoever is done.
+    fn hand_over(&mut self, spill: &Spill) {
+        let blocks = std::mem::take(&mut self.blocks);
+        let blocks_bytes = std::mem::take(&mut self.blocks_bytes);
+        let grant = self.grant.split(self.bytes());
+        if let Some(Handed { blocks, grant }) = spill.hand(Handed { blocks, grant }) {
+            (self.blocks, self.blocks_bytes) = (blocks, blocks_bytes);
+            self.grant.join(grant);
         }
     }
 
@@ -211,24 +302,14 @@ impl Build {
         Ok(())
     }
 
-    /// Neighbouring blocks that can stand in one go to disk as one; their order stays.
+    /// All blocks go to disk.
     fn write_blocks(&mut self) -> Result<()> {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
-        let mut left = self.blocks.as_slice();
-        while let Some(first) = left.first() {
-            let mut records = first.len();
-            let same = left[1..].iter().take_while(|block| {
-                records += block.len();
-                first.mixes(block) && u32::try_from(records).is_ok()
-            });
-            let (run, rest) = left.split_at(1 + same.count());
-            let views = self.spec.keys.views();
-            let written = file.write(run, views, &mut self.counters)?;
-            self.spilled.push(Stored::Disk(written));
-            left = rest;
-        }
+        let views = self.spec.keys.views();
+        let written = file.write(&self.blocks, views, &mut self.counters)?;
+        self.spilled.extend(written);
         self.blocks.clear();
         self.blocks_bytes = 0;
         Ok(())
@@ -455,6 +536,9 @@ impl Build {
         self.flush()?;
         self.begin_anew()?;
         self.counters.probes += self.counters.looked_up;
+        if let Some(spill) = self.spill().cloned() {
+            self.take_handed(&spill);
+        }
         self.leave_room()?;
         let mut blocks = self.spilled;
         blocks.extend(self.blocks.into_iter().map(Stored::Memory));
@@ -508,8 +592,4 @@ impl Build {
 /// What large buffers of so many bytes take: allocators round up, mimalloc from 512 KiB to 576.
 fn allocated(bytes: usize) -> usize {
     bytes + bytes / 8
-}
-
-fn new_states(spec: &Spec) -> Result<Vec<Box<dyn GroupStates>>> {
-    spec.aggregates.iter().map(|a| a.states()).collect()
 }

@@ -22,8 +22,13 @@ pub enum Error {
         remedy: String,
     },
     /// The memory budget refused to grow.
-    #[error("{0}")]
-    Memory(Box<dyn std::error::Error + Send + Sync>),
+    #[error("{error}")]
+    Memory {
+        /// The budget's own error.
+        error: Box<dyn std::error::Error + Send + Sync>,
+        /// The aggregate whose states were most of what had to be held, if one's were.
+        aggregate: Option<String>,
+    },
     /// A file for records that do not fit memory could not be made, written or read.
     #[error("cannot {doing} {name}: {error}")]
     Disk {

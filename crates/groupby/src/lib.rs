@@ -18,14 +18,15 @@ pub mod policy;
 pub mod build;
 pub mod partition;
 pub mod spill;
+mod combine;
 pub mod merge;
 pub mod emit;
 pub mod runtime;
 
 pub use batch::{Arguments, Batch};
-pub use build::{Build, Built};
+pub use build::{Build, Built, WORKING_BYTES};
 pub use emit::Finished;
 pub use error::{Error, Result};
-pub use merge::{Merge, MergeTask};
+pub use merge::{Merge, MergeTask, Merged};
 pub use spec::{Sizes, Spec, TableKind};
 pub use spill::{Disk, ScratchFile, Spill};

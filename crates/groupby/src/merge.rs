@@ -1,29 +1,26 @@
 //! Phase 2: ranges of partitions, each aggregated once, by any number of workers that never meet.
 //!
 //! In: the blocks of all builds, in memory or on disk. Out: `Finished` groups, one per task.
-//! Invariant: a task's partitions are in no other task; tasks are handed out largest first by one
-//! counter; an instance of states sees both rows and partial states only where its aggregate allows
-//! it (`states::Bypass::Rows`), else partial states alone.
+//! Invariant: a task's partitions are in no other task; tasks are handed out largest first by one counter, but for the
+//! parts of a task that memory has no room for, which come at once.
 //! Not here: threads; a caller makes one `MergeWorker` per thread.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::batch::Arguments;
+use parking_lot::Mutex;
+
 use crate::build::{Built, MERGE_FACTOR, WORKING_BYTES};
+use crate::combine::Combiner;
 use crate::emit::Finished;
-use crate::error::Result;
-use crate::keys::{DistinctKeys, GroupId, KeyTable};
-use crate::partition::{Records, Slice, Split};
+use crate::error::{Error, Result};
+use crate::keys::DistinctKeys;
+use crate::partition::Block;
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
-use crate::spill::{Opened, Source, Stored};
-use crate::states::{GroupStates, Groups};
-
-/// Records looked up at once: ids and slices of this many rows stay in the first-level cache.
-const CHUNK_RECORDS: usize = 4096;
+use crate::spill::{Source, Spill, SpillFile, Stored};
 
 /// Bytes of a record that is not counted as several: keys and states of the usual kinds are smaller.
 /// Sketches are not; a task of few of them is worth handing out, and fits a core's cache.
@@ -32,16 +29,88 @@ const RECORD_BYTES: usize = 128;
 /// A task may have so many bytes of records in any case.
 const ROOM_BYTES_MIN: usize = 1 << 20;
 
-/// The parts of one partition read its records anew each: 64 times at most.
-const SPLIT_BITS_MAX: u32 = 6;
+/// A task that memory has no room for becomes 64 parts at once at most: pages of fewer records are dear to read.
+const PART_BITS_MAX: u32 = 6;
+/// No task is parted by bits of the hash beyond these.
+const HASH_BITS: u32 = 60;
 
-/// A range of partitions to aggregate, or a part of one.
+/// Where the table of a task turned out too large: how much, nobody knows.
+const REFUSED_BITS: u32 = 3;
+
+/// Records between two looks whether anybody still wants them: some milliseconds.
+const LOOK_RECORDS: usize = 256 << 10;
+
+/// Parts are written together until they have so many bytes, or more where memory has room.
+const PARTS_BYTES: usize = WORKING_BYTES / 2;
+
+/// A range of partitions to aggregate.
 #[derive(Debug, Clone)]
 pub struct MergeTask {
+    level: Arc<Level>,
     partitions: Range<usize>,
-    /// Of one partition that is too large to be combined at once, a part.
-    split: Option<Split>,
     records: usize,
+    bytes: usize,
+}
+
+/// Blocks whose partitions are told apart by the same bits of the hash.
+#[derive(Debug)]
+struct Level {
+    blocks: Vec<Stored>,
+    /// The hash's top bits that partitions of these blocks are named by, and those above them.
+    bits: u32,
+    partitions: usize,
+    /// Records of the task that these are the parts of.
+    of_records: usize,
+}
+
+impl Level {
+    /// Neighbouring partitions until each task has enough records, or their bytes, or `room`.
+    fn cut(self, spec: &Spec, room: usize) -> Vec<MergeTask> {
+        let (records_min, bytes_min) = match room {
+            usize::MAX => {
+                let records = spec.sizes.task_records;
+                (records, records * RECORD_BYTES)
+            }
+            // Neighbouring partitions share pages on disk.
+            _ => {
+                let all: usize = self.blocks.iter().map(Stored::bytes).sum();
+                (usize::MAX, room.min(all / (4 * spec.sizes.workers)).max(1))
+            }
+        };
+        let level = Arc::new(self);
+        let none = |at| MergeTask {
+            level: Arc::clone(&level),
+            partitions: at..at,
+            records: 0,
+            bytes: 0,
+        };
+        let (mut tasks, mut task) = (Vec::new(), none(0));
+        for partition in 0..level.partitions {
+            let (records, bytes) = level.size(partition);
+            if task.records > 0 && task.bytes + bytes > room {
+                tasks.push(std::mem::replace(&mut task, none(partition)));
+            }
+            task.records += records;
+            task.bytes += bytes;
+            task.partitions.end = partition + 1;
+            if task.records >= records_min || task.bytes >= bytes_min {
+                tasks.push(std::mem::replace(&mut task, none(partition + 1)));
+            }
+        }
+        if task.records > 0 {
+            tasks.push(task);
+        }
+        tasks
+    }
+
+    /// Records of a partition, and their bytes.
+    fn size(&self, partition: usize) -> (usize, usize) {
+        let blocks = self.blocks.iter().map(|block| {
+            let records = block.records(&(partition..partition + 1)).len();
+            (records, records * (block.bytes() / block.len().max(1)))
+        });
+        blocks.fold((0, 0), |sum, block| (sum.0 + block.0, sum.1 + block.1))
+    }
 }
 
 impl MergeTask {
@@ -49,21 +118,53 @@ impl MergeTask {
     pub fn records(&self) -> usize {
         self.records
     }
+
+    /// False where parting again would not help: bits are used up, or almost all records came into one part, as those
+    /// of one key do.
+    fn may_part(&self) -> bool {
+        let level = &self.level;
+        level.bits + PART_BITS_MAX <= HASH_BITS && self.records < level.of_records / 4 * 3
+    }
+}
+
+/// What became of a task.
+pub enum Merged {
+    /// Its groups.
+    Groups(Finished),
+    /// Memory has no room for them all: its parts are tasks now.
+    Parted,
+    /// Nobody wants it any more.
+    Cancelled,
+}
+
+impl Merged {
+    /// The groups; `None` for all else, which does not happen where all records are in memory and nobody cancels.
+    pub fn groups(self) -> Option<Finished> {
+        match self {
+            Self::Groups(finished) => Some(finished),
+            Self::Parted | Self::Cancelled => None,
+        }
+    }
 }
 
 /// The merge phase, shared by its workers.
 pub struct Merge {
     spec: Arc<Spec>,
-    blocks: Vec<Stored>,
     tasks: Vec<MergeTask>,
     next: AtomicUsize,
+    parts: Mutex<Vec<MergeTask>>,
+    /// Where parts go.
+    spill: Option<Arc<Spill>>,
+    /// Bytes of records that a task may have: all where all are in memory.
+    room: usize,
     /// Hold the builds' memory until the merge is dropped.
     _grants: Vec<Grant>,
 }
 
 impl Merge {
-    /// Cuts the partitions into tasks.
-    pub fn new(spec: Arc<Spec>, built: Vec<Built>) -> Self {
+    /// Cuts the partitions into tasks. Once something had to leave memory, a task has as many bytes of records as memory
+    /// allows.
+    pub fn new(spec: Arc<Spec>, built: Vec<Built>, spill: Option<Arc<Spill>>) -> Self {
         let mut blocks = Vec::new();
         let mut grants = Vec::new();
         for mut part in built {
@@ -71,20 +172,32 @@ impl Merge {
             blocks.extend(part.blocks);
             grants.push(part.grant);
         }
-        let mut tasks = cut(&blocks, &spec, room(&spec, &blocks, &grants));
+        let is_on_disk = blocks.iter().any(Stored::is_on_disk);
+        let room = match grants.first().filter(|_| is_on_disk) {
+            Some(grant) => (grant.free() / spec.sizes.workers / MERGE_FACTOR)
+                .max(ROOM_BYTES_MIN)
+                .min(spec.sizes.held_bytes),
+            None => usize::MAX,
+        };
+        let partitions = spec.sizes.partitions;
+        let level = Level {
+            blocks,
+            bits: partitions.ilog2(),
+            partitions,
+            of_records: usize::MAX,
+        };
+        let mut tasks = level.cut(&spec, room);
         if tasks.is_empty() && spec.keys.types().is_empty() {
-            tasks.push(MergeTask {
-                partitions: 0..spec.sizes.partitions,
-                split: None,
-                records: 0,
-            });
+            tasks.push(no_rows(partitions));
         }
         tasks.sort_by_key(|task| std::cmp::Reverse(task.records));
         Self {
             spec,
-            blocks,
             tasks,
             next: AtomicUsize::new(0),
+            parts: Mutex::default(),
+            spill,
+            room,
             _grants: grants,
         }
     }
@@ -94,122 +207,60 @@ impl Merge {
         self.tasks.len()
     }
 
-    /// Number of tasks that are parts of a partition.
-    pub fn parts(&self) -> usize {
-        self.tasks
-            .iter()
-            .filter(|task| task.split.is_some())
-            .count()
-    }
-
     /// Number of records of all tasks.
     pub fn records(&self) -> usize {
         self.tasks.iter().map(|task| task.records).sum()
     }
 
-    /// The next task, largest first.
+    /// The next task: a part of one that was too large, else the largest.
     pub fn next(&self) -> Option<MergeTask> {
+        let part = self.parts.lock().pop();
         // One counter per task, not per row: at most a few thousand increments a query.
-        self.tasks
-            .get(self.next.fetch_add(1, Ordering::Relaxed))
-            .cloned()
+        part.or_else(|| {
+            let at = self.next.fetch_add(1, Ordering::Relaxed);
+            self.tasks.get(at).cloned()
+        })
     }
 
     /// A worker's tables, kept from task to task.
     pub fn worker(&self, grant: Grant) -> Result<MergeWorker> {
+        // A table that refers to keys would keep all pages of a task.
+        let table = match self.room {
+            usize::MAX => self.spec.keys.merge_table(),
+            _ => self.spec.keys.table(),
+        };
         Ok(MergeWorker {
+            combiner: Combiner::new(Arc::clone(&self.spec), table)?,
             spec: Arc::clone(&self.spec),
-            // A table that refers to keys would keep all pages of a task.
-            table: match self.blocks.iter().any(Stored::is_on_disk) {
-                true => self.spec.keys.table(),
-                false => self.spec.keys.merge_table(),
-            },
-            states: self
-                .spec
-                .aggregates
-                .iter()
-                .map(|a| a.states())
-                .collect::<Result<_>>()?,
             grant,
             counters: Counters::default(),
-            groups: Vec::new(),
             yielded: (0, 0),
         })
     }
 }
 
-/// Bytes of records that a task may have: as memory allows once something had to leave it.
-fn room(spec: &Spec, blocks: &[Stored], grants: &[Grant]) -> usize {
-    if !blocks.iter().any(Stored::is_on_disk) {
-        return usize::MAX;
-    }
-    let free = grants.first().map_or(usize::MAX, Grant::free);
-    (free / spec.sizes.workers / MERGE_FACTOR)
-        .max(ROOM_BYTES_MIN)
-        .min(spec.sizes.held_bytes)
-}
-
-/// Neighbouring partitions until each task has enough records, or their bytes; one partition of more than `room`
-/// bytes becomes several tasks.
-fn cut(blocks: &[Stored], spec: &Spec, room: usize) -> Vec<MergeTask> {
-    let records_min = spec.sizes.task_records;
-    let mut tasks = Vec::new();
-    let mut bytes = 0;
-    let mut task = MergeTask {
-        partitions: 0..0,
-        split: None,
-        records: 0,
+/// Without GROUP BY there is one group, also when no row came.
+fn no_rows(partitions: usize) -> MergeTask {
+    let level = Level {
+        blocks: Vec::new(),
+        bits: partitions.ilog2(),
+        partitions,
+        of_records: usize::MAX,
     };
-    for partition in 0..spec.sizes.partitions {
-        let here = partition..partition + 1;
-        for block in blocks {
-            let records = block.records(&here).len();
-            task.records += records;
-            bytes += records * (block.bytes() / block.len().max(1));
-        }
-        task.partitions.end = partition + 1;
-        if task.records >= records_min || bytes >= (records_min * RECORD_BYTES).min(room) {
-            let next = MergeTask {
-                partitions: partition + 1..partition + 1,
-                split: None,
-                records: 0,
-            };
-            let full = std::mem::replace(&mut task, next);
-            match split_bits(bytes, room) {
-                bits @ 1.. if !spec.keys.types().is_empty() => tasks.extend(split(&full, bits)),
-                _ => tasks.push(full),
-            }
-            bytes = 0;
-        }
+    MergeTask {
+        level: Arc::new(level),
+        partitions: 0..partitions,
+        records: 0,
+        bytes: 0,
     }
-    if task.records > 0 {
-        tasks.push(task);
-    }
-    tasks
-}
-
-/// How many bits of the hash part `bytes` into pieces of `room`.
-fn split_bits(bytes: usize, room: usize) -> u32 {
-    let pieces = bytes.div_ceil(room.max(1)).next_power_of_two();
-    pieces.ilog2().min(SPLIT_BITS_MAX)
-}
-
-fn split(task: &MergeTask, bits: u32) -> impl Iterator<Item = MergeTask> {
-    (0..1 << bits).map(move |value| MergeTask {
-        split: Some(Split { bits, value }),
-        records: task.records >> bits,
-        ..task.clone()
-    })
 }
 
 /// One merge worker.
 pub struct MergeWorker {
     spec: Arc<Spec>,
-    table: Box<dyn KeyTable>,
-    states: Vec<Box<dyn GroupStates>>,
+    combiner: Combiner,
     grant: Grant,
     counters: Counters,
-    groups: Vec<GroupId>,
     /// Groups and records of the tasks so far.
     yielded: (usize, usize),
 }
@@ -220,44 +271,65 @@ impl MergeWorker {
         &self.counters
     }
 
-    /// Aggregates the records of `task`; `None` if `cancelled` said so between two blocks.
+    /// Aggregates the records of `task`, or parts them where memory has no room; looks between two pieces of it whether
+    /// it is `cancelled`.
     pub fn run(
         &mut self,
         merge: &Merge,
         task: &MergeTask,
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<Option<Finished>> {
+    ) -> Result<Merged> {
         let mut lap = Lap::start();
-        let stored = merge.blocks.iter();
-        let with_records = stored.filter(|stored| !stored.records(&task.partitions).is_empty());
-        let stored: Vec<&Stored> = with_records.collect();
-        let sources = stored
-            .iter()
-            .flat_map(|stored| stored.sources(&task.partitions));
-        let sources: Vec<Source<'_>> = sources.collect();
-        let keys = match (stored.as_slice(), sources.as_slice()) {
-            ([stored], [source]) if stored.distinct() && !self.spec.keys.types().is_empty() => {
-                self.take_over(source, task)?
+        let keyless = self.spec.keys.types().is_empty();
+        let spill = merge.spill.as_ref();
+        let spill = spill.filter(|_| !keyless && task.may_part());
+        let merged = match spill {
+            Some(spill) if self.expected_bytes(task) > merge.room => {
+                let parts = (task.bytes / merge.room + 1).next_power_of_two();
+                self.part(merge, spill, task, parts.ilog2(), cancelled)
             }
-            _ => match self.combine(&sources, task, cancelled)? {
-                Some(keys) => keys,
-                None => return Ok(None),
+            Some(spill) => match self.groups(task, cancelled) {
+                Err(Error::Memory { .. }) => self.part(merge, spill, task, REFUSED_BITS, cancelled),
+                merged => merged,
             },
+            None => self.groups(task, cancelled),
         };
-        self.counters.probes = self.counters.looked_up + self.table.collisions();
+        self.counters.looked_up = self.combiner.looked_up;
+        self.counters.probes = self.combiner.probes();
         lap.end(&mut self.counters.merge_ns);
-        self.finish(keys, lap).map(Some)
+        merged
     }
 
-    /// Records that are one per key already: each is a group of its own, without a table.
-    fn take_over(&mut self, source: &Source<'_>, task: &MergeTask) -> Result<DistinctKeys> {
-        let (block, records) = self.open(source, task)?;
-        let slice = block.slice(records);
-        let total = slice.hashes.len();
-        let groups: Vec<GroupId> = (0..total as u32).map(GroupId).collect();
-        self.aggregate(&slice, Groups::Ids(&groups), total)?;
+    /// Bytes of records that are left once those of one key are one: as in the tasks before, all in the first.
+    fn expected_bytes(&self, task: &MergeTask) -> usize {
+        match self.yielded {
+            (_, 0) => task.bytes,
+            (groups, records) => (task.bytes as f64 * groups as f64 / records as f64) as usize,
+        }
+    }
+
+    fn groups(&mut self, task: &MergeTask, cancelled: &dyn Fn() -> bool) -> Result<Merged> {
+        let blocks = task.level.blocks.iter();
+        let with_records = blocks.filter(|stored| !stored.records(&task.partitions).is_empty());
+        let stored: Vec<&Stored> = with_records.collect();
+        let sources: Vec<Source<'_>> = sources(&stored, task).collect();
+        let keyless = self.spec.keys.types().is_empty();
+        let keys = match (stored.as_slice(), sources.as_slice()) {
+            ([stored], [source]) if stored.distinct() && !keyless => self.take_over(source)?,
+            _ => match self.combine(&sources, task, cancelled)? {
+                Some(keys) => keys,
+                None => return Ok(Merged::Cancelled),
+            },
+        };
+        self.finish(keys).map(Merged::Groups)
+    }
+
+    /// Records that are one per key already.
+    fn take_over(&mut self, source: &Source<'_>) -> Result<DistinctKeys> {
+        let (block, records) = source.open(self.spec.keys.views(), &mut self.counters)?;
+        let keys = self.combiner.take_over(&block.slice(records))?;
         self.hold(block.bytes())?;
-        Ok(slice.distinct_keys())
+        Ok(keys)
     }
 
     /// One group per key of all the records; `None` if `cancelled`.
@@ -269,76 +341,93 @@ impl MergeWorker {
     ) -> Result<Option<DistinctKeys>> {
         // As many per record as in the tasks before; half of them in the first.
         let (groups, records) = self.yielded;
-        self.table
+        self.combiner
             .expect(task.records * (groups + 1) / (records + 2));
         for source in sources {
             if cancelled() {
                 return Ok(None);
             }
-            let (block, records) = self.open(source, task)?;
-            for start in records.clone().step_by(CHUNK_RECORDS) {
-                let chunk = start..(start + CHUNK_RECORDS).min(records.end);
-                self.absorb(&block.slice(chunk))?;
+            let (block, records) = source.open(self.spec.keys.views(), &mut self.counters)?;
+            for start in records.clone().step_by(LOOK_RECORDS) {
+                if start > records.start && cancelled() {
+                    return Ok(None);
+                }
+                let piece = start..(start + LOOK_RECORDS).min(records.end);
+                self.combiner.absorb(&block, piece)?;
             }
             self.hold(block.bytes())?;
         }
-        self.yielded.0 += self.table.len();
+        self.yielded.0 += self.combiner.len();
         self.yielded.1 += task.records;
-        Ok(Some(self.table.drain()))
+        Ok(Some(self.combiner.keys()))
     }
 
-    fn open<'a>(
+    /// The records of `task` go to disk once more, sorted by the next `bits` bits of their hash.
+    fn part(
         &mut self,
-        source: &Source<'a>,
+        merge: &Merge,
+        spill: &Arc<Spill>,
         task: &MergeTask,
-    ) -> Result<(Opened<'a>, Range<usize>)> {
-        let above = self.spec.sizes.partitions.ilog2();
-        let views = self.spec.keys.views();
-        source.open(task.split, above, views, &mut self.counters)
-    }
-
-    /// Looks up and aggregates a chunk of records.
-    fn absorb(&mut self, slice: &Slice<'_>) -> Result<()> {
-        let mut groups = std::mem::take(&mut self.groups);
-        groups.clear();
-        self.table.assign(slice.keys, slice.hashes, &mut groups)?;
-        self.counters.looked_up += slice.hashes.len() as u64;
-        let result = self.aggregate(slice, Groups::Ids(&groups), self.table.len());
-        self.groups = groups;
-        result
-    }
-
-    fn aggregate(&mut self, slice: &Slice<'_>, groups: Groups<'_>, total: usize) -> Result<()> {
-        for (at, states) in self.states.iter_mut().enumerate() {
-            match slice.aggregate(at) {
-                Records::Rows(Arguments { columns, filter }) => {
-                    states.update(&columns, filter.as_ref(), groups, total)?;
-                }
-                Records::Partial(columns) => states.merge(&columns, groups, total)?,
+        bits: u32,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Merged> {
+        self.combiner.begin_anew(self.spec.keys.table())?;
+        let bits = bits.clamp(1, PART_BITS_MAX);
+        let above = task.level.bits;
+        let views = self.spec.keys.views().to_vec();
+        let write_bytes = PARTS_BYTES.max(merge.room.min(8 * PARTS_BYTES));
+        let mut file = SpillFile::new(Arc::clone(spill));
+        let (mut stored, mut waiting, mut waiting_bytes) = (Vec::new(), Vec::new(), 0);
+        let blocks: Vec<&Stored> = task.level.blocks.iter().collect();
+        for source in sources(&blocks, task) {
+            if cancelled() {
+                return Ok(Merged::Cancelled);
+            }
+            let (block, records) = source.open(&views, &mut self.counters)?;
+            let parted: Block = block.slice(records).parted(above, bits, &views)?;
+            waiting_bytes += parted.bytes();
+            waiting.push(parted);
+            let held = self.hold(waiting_bytes + block.bytes());
+            if waiting_bytes >= write_bytes || held.is_err() {
+                stored.extend(file.write(&waiting, &views, &mut self.counters)?);
+                waiting.clear();
+                waiting_bytes = 0;
+                self.hold(block.bytes())?;
             }
         }
-        Ok(())
+        stored.extend(file.write(&waiting, &views, &mut self.counters)?);
+        self.counters.parted += 1;
+        let level = Level {
+            blocks: stored,
+            bits: above + bits,
+            partitions: 1 << bits,
+            of_records: task.records,
+        };
+        merge.parts.lock().extend(level.cut(&self.spec, merge.room));
+        Ok(Merged::Parted)
     }
 
     /// Covers the table, its states and `read` bytes of records.
     fn hold(&mut self, read: usize) -> Result<()> {
-        let states: usize = self.states.iter().map(|s| s.bytes()).sum();
-        let bytes = self.table.bytes() + states + read;
+        let bytes = self.combiner.bytes() + read;
         self.counters.holds(bytes);
-        self.grant.hold_or_insist(bytes, WORKING_BYTES)
+        let held = self.grant.hold_or_insist(bytes, WORKING_BYTES);
+        held.map_err(|error| self.combiner.blame(error))
     }
 
-    fn finish(&mut self, keys: DistinctKeys, mut lap: Lap) -> Result<Finished> {
+    fn finish(&mut self, keys: DistinctKeys) -> Result<Finished> {
+        let mut lap = Lap::start();
         // Without GROUP BY there is one group, also when no row came.
         let keyless = self.spec.keys.types().is_empty();
         let groups = if keyless { 1 } else { keys.keys.len() };
-        let results = self
-            .states
-            .iter_mut()
-            .map(|s| s.drain_final(groups))
-            .collect::<Result<Vec<_>>>()?;
+        let results = self.combiner.results(groups)?;
         self.counters.groups += groups as u64;
         lap.end(&mut self.counters.emit_ns);
         Ok(Finished::new(Arc::clone(&self.spec), keys, results, groups))
     }
+}
+
+fn sources<'a>(blocks: &[&'a Stored], task: &MergeTask) -> impl Iterator<Item = Source<'a>> {
+    let all = blocks.iter().copied();
+    all.flat_map(|stored| stored.sources(&task.partitions))
 }

@@ -101,15 +101,6 @@ pub struct Block {
     distinct: bool,
 }
 
-/// A part of a partition: one value of so many bits of the hash below those that name the partition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Split {
-    /// How many bits.
-    pub bits: u32,
-    /// Their value.
-    pub value: usize,
-}
-
 /// A range of partitions of a block.
 pub struct Slice<'a> {
     /// Keys of the records.
@@ -254,8 +245,8 @@ fn count_buffers(data: &ArrayData, count: &mut impl FnMut(&Buffer)) {
 }
 
 impl Slice<'_> {
-    /// Those of the records whose hash has `split`'s bits below the `above` highest ones.
-    pub fn split(&self, split: Split, above: u32, views: &[usize]) -> Result<Block> {
+    /// The records sorted by the `bits` bits of their hash below the `above` highest ones.
+    pub fn parted(&self, above: u32, bits: u32, views: &[usize]) -> Result<Block> {
         let DistinctKeys { keys, hashes } = self.distinct_keys();
         let aggregates = (0..self.aggregates()).map(|at| self.aggregate(at));
         let records = Unsorted {
@@ -264,7 +255,7 @@ impl Slice<'_> {
             aggregates: aggregates.collect(),
             distinct: self.block.distinct,
         };
-        Block::sort_after(vec![records], above, split.bits, views)
+        Block::sort_after(vec![records], above, bits, views)
     }
 
     /// The keys of a slice of distinct records, as a table would give them.

@@ -46,6 +46,8 @@ pub struct Sizes {
     pub direct_slots: usize,
     /// Workers of a run: the merge's tasks share memory.
     pub workers: usize,
+    /// Bytes of blocks from which a worker looks whether their groups repeat.
+    pub repeat_bytes: usize,
     /// Bytes that a worker holds before it writes to disk, even if the budget has more.
     pub held_bytes: usize,
 }
@@ -63,6 +65,7 @@ impl Sizes {
             task_records: 8 << 10,
             direct_slots: 1 << 20,
             workers,
+            repeat_bytes: 32 << 20,
             held_bytes: usize::MAX,
         }
     }
@@ -78,6 +81,7 @@ impl Sizes {
             task_records: 16,
             direct_slots: 64,
             workers: 2,
+            repeat_bytes: 4 << 10,
             held_bytes: usize::MAX,
         }
     }

@@ -17,7 +17,8 @@ use grouse_groupby::runtime::{Budget, Grant};
 use grouse_groupby::spill::Stored;
 use grouse_groupby::states::{count, sum};
 use grouse_groupby::{
-    Arguments, Batch, Build, Built, Disk, Error, Merge, ScratchFile, Sizes, Spec, Spill, TableKind,
+    Arguments, Batch, Build, Built, Disk, Error, Merge, Merged, ScratchFile, Sizes, Spec, Spill,
+    TableKind,
 };
 use proptest::prelude::*;
 
@@ -160,7 +161,7 @@ impl Means {
     fn unlimited() -> Means {
         Means {
             budget: Arc::new(Unlimited),
-            spill: Arc::new(Spill::new(Nameless)),
+            spill: Arc::new(Spill::new(Nameless, true)),
         }
     }
 
@@ -200,14 +201,20 @@ fn build(case: &Case, how: &How, means: &Means) -> Result<(Arc<Spec>, Vec<Built>
 }
 
 fn run(case: &Case, how: &How, means: &Means) -> Result<Rows, Error> {
-    let (spec, built) = build(case, how, means)?;
-    let merge = Merge::new(spec, built);
+    merged(build(case, how, means)?, means).map(|(groups, _)| groups)
+}
+
+/// The groups, and how many tasks memory had no room for.
+fn merged((spec, built): (Arc<Spec>, Vec<Built>), means: &Means) -> Result<(Rows, u64), Error> {
+    let merge = Merge::new(spec, built, Some(means.spill.clone()));
     let mut worker = merge.worker(means.grant())?;
     let mut groups = Rows::new();
     while let Some(task) = merge.next() {
-        let mut finished = worker
-            .run(&merge, &task, &|| false)?
-            .expect("not cancelled");
+        let mut finished = match worker.run(&merge, &task, &|| false)? {
+            Merged::Groups(finished) => finished,
+            Merged::Parted => continue,
+            Merged::Cancelled => panic!("nobody cancels"),
+        };
         while let Some(emitted) = finished.next(7)? {
             let shown: Vec<_> = emitted.columns.iter().map(shown).collect();
             for row in 0..emitted.rows {
@@ -222,7 +229,7 @@ fn run(case: &Case, how: &How, means: &Means) -> Result<Rows, Error> {
             }
         }
     }
-    Ok(groups)
+    Ok((groups, worker.counters().parted))
 }
 
 fn ours(case: &Case, how: &How) -> Rows {
@@ -350,7 +357,8 @@ fn past_its_bound_a_worker_writes_everything_and_the_merge_cuts_partitions() {
             workers: 2,
             batch_rows: 100,
         };
-        let (spec, built) = build(&case, &how, &Means::unlimited()).expect("no fault");
+        let means = Means::unlimited();
+        let (spec, built) = build(&case, &how, &means).expect("no fault");
         for part in &built {
             assert!(
                 part.blocks
@@ -359,8 +367,9 @@ fn past_its_bound_a_worker_writes_everything_and_the_merge_cuts_partitions() {
             );
             assert!(part.counters.spilled_bytes > 10_000 && part.counters.spills > 1);
         }
-        assert!(Merge::new(spec, built).parts() > 8, "{kinds:?}");
-        check(&case, &how);
+        let (groups, parted) = merged((spec, built), &means).expect("no fault");
+        assert_eq!(groups, twin(&case.keys, &case.values, &case.filter));
+        assert!(parted > 8, "{kinds:?}: {parted}");
     }
 }
 
@@ -420,12 +429,12 @@ fn narrowed(case: &Case, table: TableKind, emitted: &[usize]) -> (usize, Vec<Vec
         vec![Arguments::default()],
     );
     build.push(&batch).expect("a push");
-    let merge = Merge::new(spec, vec![build.finish().expect("a finish")]);
+    let merge = Merge::new(spec, vec![build.finish().expect("a finish")], None);
     let mut worker = merge.worker(grant()).expect("a worker");
     let (mut rows, mut types) = (0, Vec::new());
     while let Some(task) = merge.next() {
         let finished = worker.run(&merge, &task, &|| false).expect("a merge");
-        let mut finished = finished.expect("not cancelled");
+        let mut finished = finished.groups().expect("all in memory");
         while let Some(batch) = finished.next(100).expect("a batch") {
             rows += batch.rows;
             let each = batch.columns.iter();

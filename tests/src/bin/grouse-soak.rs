@@ -1,4 +1,5 @@
-//! The long runs behind `make soak`: the fuzz from fresh seeds, and groupings of 10^8 rows whose answers follow from arithmetic.
+//! The long runs behind `make soak`: the fuzz from fresh seeds, groupings of 10^8 rows whose answers follow from arithmetic,
+//! and queries that are killed or dropped while they write to disk.
 //!
 //! In: nothing. Out: a report on standard output, which scripts/test.py keeps under tests/record; exit status 1 on a difference.
 #![forbid(unsafe_code)]
@@ -9,10 +10,16 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use grouse::{Session, SessionOptions};
 use grouse_tests::answer::Answer;
 use grouse_tests::cell::Cell;
-use grouse_tests::oracle;
+use grouse_tests::{endings, oracle};
 
 /// Queries of the fuzz.
 const QUERIES: usize = 20_000;
+
+/// Processes that are killed.
+const KILLS: usize = 500;
+
+/// Streams that are dropped.
+const CANCELS: usize = 1_000;
 
 /// Rows of the large groupings.
 const ROWS: i128 = 100_000_000;
@@ -76,6 +83,18 @@ fn main() -> ExitCode {
         };
         good &= verdict == "right";
         println!("{verdict}, {:.2} s: {sql}", started.elapsed().as_secs_f64());
+    }
+    let shell = std::env::current_exe().map(|own| own.with_file_name("grouse"));
+    let shell = shell.expect("the path of this program");
+    for (what, ended) in [
+        ("kills", endings::kills(&shell, KILLS, seed)),
+        ("cancels", endings::cancels(CANCELS, seed)),
+    ] {
+        good &= ended.is_ok();
+        match ended {
+            Ok(report) => println!("{what}: {report}"),
+            Err(left) => println!("{what}: LEFT BEHIND {left}"),
+        }
     }
     if good {
         ExitCode::SUCCESS

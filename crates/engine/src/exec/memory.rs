@@ -1,34 +1,39 @@
-//! The operator's memory: one reservation in the session's pool, and errors on their way back to the host.
+//! The operator's memory: one reservation in the session's pool, files in its folders, and errors on their way back to
+//! the host.
 //!
-//! In: what workers want to hold. Out: leave to hold it, or the pool's own error.
+//! In: what workers want to hold or write. Out: leave to hold it, or the pool's own error; files.
 //! Invariant: one reservation per run, whatever the number of workers.
-//! Not here: the limit and the text of the refusal (memory.rs).
+//! Not here: the limit and the text of the refusal (engine/memory.rs), the folders (engine/temp.rs).
 
 use std::sync::Arc;
 
 use datafusion::common::DataFusionError;
 use datafusion::execution::TaskContext;
-use datafusion::execution::memory_pool::{
-    MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
-};
-use grouse_groupby::Error as GroupError;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use grouse_groupby::runtime::Budget;
+use grouse_groupby::{Error as GroupError, Spill};
 
 use super::NAME;
+use crate::error::OutOfMemory;
+use crate::memory::SessionPool;
+use crate::temp::{Shared, TempFolders};
 
 /// A run's reservation as the workers' budget.
 pub(super) struct PoolBudget {
     reservation: MemoryReservation,
-    pool: Arc<dyn MemoryPool>,
+    /// The pool, where it is a session's.
+    session: Option<Arc<SessionPool>>,
 }
 
 impl PoolBudget {
     /// An empty reservation in the pool that `context` names.
     pub fn new(context: &TaskContext) -> Arc<PoolBudget> {
-        let pool = Arc::clone(context.memory_pool());
+        let pool = context.memory_pool();
+        let session = context.session_config().get_extension::<SessionPool>();
+        let consumer = MemoryConsumer::new(NAME).with_can_spill(true);
         Arc::new(PoolBudget {
-            reservation: MemoryConsumer::new(NAME).register(&pool),
-            pool,
+            reservation: consumer.register(pool),
+            session: session.filter(|own| std::ptr::addr_eq(Arc::as_ptr(own), Arc::as_ptr(pool))),
         })
     }
 }
@@ -47,22 +52,25 @@ impl Budget for PoolBudget {
     }
 
     fn free(&self) -> usize {
-        match self.pool.memory_limit() {
-            MemoryLimit::Finite(limit) => limit.saturating_sub(self.pool.reserved()),
-            MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
-        }
+        let session = self.session.as_ref();
+        session.map_or(usize::MAX, |pool| pool.free_for_grouping())
     }
+}
+
+/// Where the workers of one run write, if the session has folders; whether they may share what is not written.
+pub(super) fn spill(context: &TaskContext, shares: bool) -> Option<Arc<Spill>> {
+    let folders = context.session_config().get_extension::<TempFolders>()?;
+    Some(Arc::new(Spill::new(Shared(folders), shares)))
 }
 
 /// The host's form of what stopped a worker; the host's own errors come back as they were.
 pub(crate) fn to_host(error: GroupError) -> DataFusionError {
     match error {
-        GroupError::Memory(inner) | GroupError::Host(inner) => {
-            match inner.downcast::<DataFusionError>() {
-                Ok(host) => *host,
-                Err(other) => DataFusionError::External(other),
-            }
-        }
+        GroupError::Memory { error, aggregate } => match (own(error), aggregate) {
+            (DataFusionError::ResourcesExhausted(text), Some(name)) => by_aggregate(text, &name),
+            (error, _) => error,
+        },
+        GroupError::Host(error) => own(error),
         GroupError::Arrow(inner) => DataFusionError::from(inner),
         GroupError::Overflow {
             aggregate,
@@ -80,4 +88,20 @@ pub(crate) fn to_host(error: GroupError) -> DataFusionError {
         GroupError::TooLarge(message) => DataFusionError::Execution(message),
         malformed @ GroupError::Malformed(_) => DataFusionError::Execution(malformed.to_string()),
     }
+}
+
+fn own(error: Box<dyn std::error::Error + Send + Sync>) -> DataFusionError {
+    match error.downcast::<DataFusionError>() {
+        Ok(host) => *host,
+        Err(other) => DataFusionError::External(other),
+    }
+}
+
+/// The refusal with the aggregate whose states asked for most.
+fn by_aggregate(text: String, name: &str) -> DataFusionError {
+    let Some(mut out) = OutOfMemory::parse(&text) else {
+        return DataFusionError::ResourcesExhausted(text);
+    };
+    out.operator = format!("{name} in {}", out.operator);
+    DataFusionError::ResourcesExhausted(out.to_string())
 }

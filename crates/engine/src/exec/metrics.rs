@@ -78,6 +78,7 @@ impl WorkerMetrics {
         self.time("partition_time", counters.partition_ns);
         self.time("spill_time", counters.spill_ns);
         self.count("blocks", counters.blocks);
+        self.count("blocks_combined", counters.combined);
         self.count("flushes", counters.flushes);
         self.count("rows_bypassed", counters.bypassed_rows);
         self.count("ranges_widened", counters.widened);
@@ -93,7 +94,11 @@ impl WorkerMetrics {
     pub fn merged(&self, counters: &Counters) {
         self.time("merge_time", counters.merge_ns);
         self.time("read_time", counters.read_ns);
+        self.spilled_bytes.add(counters.spilled_bytes as usize);
+        self.spills.add(counters.spills as usize);
+        self.time("spill_time", counters.spill_ns);
         self.count("spilled_bytes_read", counters.read_bytes);
+        self.count("merge_tasks_parted", counters.parted);
         self.emit
             .add_duration(Duration::from_nanos(counters.emit_ns));
         self.gauge("merge_bytes_peak", counters.bytes_peak);
@@ -107,9 +112,6 @@ impl WorkerMetrics {
     pub fn cut(&self, partitions: usize, merge: &Merge) {
         self.gauge("partitions", partitions as u64);
         self.gauge("merge_tasks", merge.tasks() as u64);
-        if merge.parts() > 0 {
-            self.gauge("merge_tasks_split", merge.parts() as u64);
-        }
     }
 
     fn time(&self, name: &'static str, ns: u64) {

@@ -41,8 +41,7 @@ use grouse_groupby::{Sizes, TableKind};
 use parking_lot::Mutex;
 
 use super::NAME;
-use super::disk::spill;
-use super::memory::PoolBudget;
+use super::memory::{PoolBudget, spill};
 use super::order::{Feed, fit};
 use super::outlet::Outlet;
 use super::program::Program;
@@ -283,7 +282,7 @@ impl GroupByExec {
             sources: Sources::new(Arc::clone(input), Arc::clone(context), workers, self.feed),
             outlet: Outlet::new(workers, streams),
             budget: PoolBudget::new(context),
-            spill: spill(context),
+            spill: spill(context, workers > 1 && self.feed != Feed::InOrder),
             metrics: self.metrics.clone(),
             rows_max: context.session_config().batch_size(),
             groups_enough: self.limit(),

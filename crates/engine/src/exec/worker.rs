@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use datafusion::common::{DataFusionError, Result};
 use grouse_groupby::runtime::{Budget, Grant};
-use grouse_groupby::{Batch, Build, Built, Merge, Spill};
+use grouse_groupby::{Batch, Build, Built, Merge, Merged, Spill};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::coop::consume_budget;
@@ -167,7 +167,7 @@ impl Shared {
         }
         if self.meeting.building.fetch_sub(1, Ordering::AcqRel) == 1 {
             let built = std::mem::take(&mut *self.meeting.built.lock());
-            let merge = Merge::new(Arc::clone(&self.program.spec), built);
+            let merge = Merge::new(Arc::clone(&self.program.spec), built, self.spill.clone());
             metrics.cut(self.program.spec.sizes.partitions, &merge);
             self.meeting
                 .merge
@@ -198,8 +198,11 @@ async fn finish(
             Some(merging) => merging,
             None => merging.insert(merge.worker(shared.grant()).map_err(to_host)?),
         };
-        let Some(mut finished) = merging.run(merge, &task, &cancelled).map_err(to_host)? else {
-            break;
+        consume_budget().await;
+        let mut finished = match merging.run(merge, &task, &cancelled).map_err(to_host)? {
+            Merged::Groups(finished) => finished,
+            Merged::Parted => continue,
+            Merged::Cancelled => break,
         };
         metrics.groups_out(finished.groups());
         loop {
@@ -213,7 +216,6 @@ async fn finish(
                 return Ok(());
             }
         }
-        consume_budget().await;
     }
     if let Some(merging) = &merging {
         metrics.merged(merging.counters());

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{ParquetFileMetrics, ParquetFileReaderFactory};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
 use datafusion::parquet::errors::Result as ParquetResult;
@@ -25,6 +26,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use object_store::local::LocalFileSystem;
 
+use super::charged::charged;
 use super::parquet::Bytes;
 
 /// Between two reads of so many bytes the worker looks whether it is still wanted.
@@ -35,13 +37,15 @@ const READ_BYTES: u64 = 1 << 20;
 pub(crate) struct LocalReaders {
     host: Arc<dyn ParquetFileReaderFactory>,
     paths: LocalFileSystem,
+    pool: Arc<dyn MemoryPool>,
 }
 
 impl LocalReaders {
-    /// `host` makes the readers for everything but bytes.
-    pub fn new(host: Arc<dyn ParquetFileReaderFactory>) -> LocalReaders {
+    /// `host` makes the readers for everything but bytes, which count in `pool`.
+    pub fn new(host: Arc<dyn ParquetFileReaderFactory>, pool: Arc<dyn MemoryPool>) -> LocalReaders {
         LocalReaders {
             host,
+            pool,
             paths: LocalFileSystem::new(),
         }
     }
@@ -66,6 +70,7 @@ impl ParquetFileReaderFactory for LocalReaders {
             path,
             file: None,
             counts,
+            pool: Arc::clone(&self.pool),
         }))
     }
 }
@@ -76,6 +81,7 @@ struct LocalReader {
     /// Open, and its bytes.
     file: Option<(File, u64)>,
     counts: ParquetFileMetrics,
+    pool: Arc<dyn MemoryPool>,
 }
 
 impl LocalReader {
@@ -104,7 +110,7 @@ impl LocalReader {
                 left -= part;
                 tokio::task::yield_now().await;
             }
-            all.push(Bytes::from(read));
+            all.push(charged(Bytes::from(read), &self.pool));
         }
         let bytes: usize = all.iter().map(Bytes::len).sum();
         self.counts.bytes_scanned.add(bytes);
@@ -149,6 +155,7 @@ impl AsyncFileReader for LocalReader {
 #[cfg(test)]
 mod tests {
     use datafusion::datasource::physical_plan::parquet::DefaultParquetFileReaderFactory;
+    use datafusion::execution::memory_pool::UnboundedMemoryPool;
     use object_store::ObjectMeta;
     use object_store::path::Path;
 
@@ -168,7 +175,8 @@ mod tests {
             version: None,
         };
         let host = DefaultParquetFileReaderFactory::new(Arc::new(LocalFileSystem::new()));
-        LocalReaders::new(Arc::new(host))
+        let pool = Arc::new(UnboundedMemoryPool::default());
+        LocalReaders::new(Arc::new(host), pool)
             .create_reader(0, PartitionedFile::from(object), None, metrics)
             .unwrap()
     }

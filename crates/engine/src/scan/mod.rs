@@ -20,6 +20,7 @@ pub mod ipc;
 pub mod widen;
 pub mod footer;
 pub mod parquet;
+pub(crate) mod charged;
 pub mod mend;
 pub mod json;
 pub mod lines;

@@ -48,6 +48,7 @@ use super::local::LocalReaders;
 use super::parquet::known_sound_footer;
 use super::stores::Stores;
 use crate::exec::GroupByExec;
+use crate::memory::SessionPool;
 
 /// Opening a piece costs as much as reading these bytes: 0.25 ms.
 const OPENING_BYTES: i64 = 512 << 10;
@@ -70,12 +71,21 @@ pub(crate) struct MorselRows(pub u64);
 pub(crate) struct MorselsRule {
     footers: Arc<FileMetadataCache>,
     stores: Arc<Stores>,
+    pool: Arc<SessionPool>,
 }
 
 impl MorselsRule {
     /// A rule that knows the files whose footers are in this cache.
-    pub fn new(footers: Arc<FileMetadataCache>, stores: Arc<Stores>) -> MorselsRule {
-        MorselsRule { footers, stores }
+    pub fn new(
+        footers: Arc<FileMetadataCache>,
+        stores: Arc<Stores>,
+        pool: Arc<SessionPool>,
+    ) -> MorselsRule {
+        MorselsRule {
+            footers,
+            stores,
+            pool,
+        }
     }
 }
 
@@ -159,7 +169,10 @@ impl MorselsRule {
         let is_local = is_file && self.stores.has_own_files();
         let mut scan = FileScanConfigBuilder::from(config.clone()).with_file_groups(groups);
         if let Some(readers) = source.parquet_file_reader_factory().filter(|_| is_local) {
-            let readers = Arc::new(LocalReaders::new(Arc::clone(readers)));
+            let readers = Arc::new(LocalReaders::new(
+                Arc::clone(readers),
+                Arc::clone(&self.pool) as _,
+            ));
             let source = source.clone().with_parquet_file_reader_factory(readers);
             scan = scan.with_source(Arc::new(source));
         }

@@ -33,6 +33,7 @@ use datafusion::datasource::physical_plan::{
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::cache::cache_manager::{CachedFileMetadataEntry, FileMetadataCache};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::parquet::arrow::ARROW_SCHEMA_META_KEY;
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
@@ -49,6 +50,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, PutPayload};
 
+use super::charged::charged;
 use super::footer::{Texts, has_bounds, has_unsound_bounds, is_string, sound, texts_of};
 use super::widen::common_schema;
 
@@ -314,6 +316,7 @@ impl FileFormat for Parquet {
             host: CachedParquetFileReaderFactory::new(store, footers(state)),
             footers: footers(state),
             texts: Arc::new(texts_of(source.table_schema().file_schema())),
+            pool: Arc::clone(&runtime.memory_pool),
         };
         let mut source = source
             .with_table_parquet_options(self.options.clone())
@@ -347,6 +350,7 @@ struct SoundReaders {
     host: CachedParquetFileReaderFactory,
     footers: Arc<FileMetadataCache>,
     texts: Arc<Texts>,
+    pool: Arc<dyn MemoryPool>,
 }
 
 impl fmt::Debug for SoundReaders {
@@ -374,6 +378,7 @@ impl ParquetFileReaderFactory for SoundReaders {
             object,
             footers: Arc::clone(&self.footers),
             texts: Arc::clone(&self.texts),
+            pool: Arc::clone(&self.pool),
         }))
     }
 }
@@ -383,18 +388,30 @@ struct SoundReader {
     object: ObjectMeta,
     footers: Arc<FileMetadataCache>,
     texts: Arc<Texts>,
+    pool: Arc<dyn MemoryPool>,
 }
 
 impl AsyncFileReader for SoundReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
-        self.host.get_bytes(range)
+        async move {
+            let bytes = self.host.get_bytes(range).await?;
+            Ok(charged(bytes, &self.pool))
+        }
+        .boxed()
     }
 
     fn get_byte_ranges(
         &mut self,
         ranges: Vec<Range<u64>>,
     ) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
-        self.host.get_byte_ranges(ranges)
+        async move {
+            let all = self.host.get_byte_ranges(ranges).await?;
+            Ok(all
+                .into_iter()
+                .map(|bytes| charged(bytes, &self.pool))
+                .collect())
+        }
+        .boxed()
     }
 
     fn get_metadata<'a>(

@@ -108,9 +108,36 @@ fn threads_change_while_the_session_lives() {
 }
 
 #[test]
+fn a_limit_that_the_threads_exceed_is_refused_with_the_smallest_that_works() {
+    let session = session();
+    for (sql, smallest) in [
+        ("SET memory_limit = '10MB'", "16777216"),
+        ("SET threads = 200", "1677721600"),
+    ] {
+        match error(&session, sql) {
+            Error::Invalid { name, message } => {
+                assert_eq!(name, "memory_limit", "{sql}");
+                assert!(message.contains(smallest), "{sql}: {message}");
+            }
+            other => panic!("{sql}: {other:?}"),
+        }
+    }
+    let options = session.options();
+    assert_eq!((options.threads, options.memory_limit), (2, Some(1 << 30)));
+    for name in ["memory_limit", "temp_directory", "max_temp_directory_size"] {
+        let sql = format!("SET datafusion.runtime.{name} = '1G'");
+        let error = error(&session, &sql).to_string();
+        assert!(error.contains(&format!("SET {name}")), "{sql}: {error}");
+    }
+    run(&session, "SET memory_limit = '16MiB'").unwrap();
+    run(&session, "SET threads = 1").unwrap();
+    run(&session, "SET memory_limit = '10MB'").unwrap();
+}
+
+#[test]
 fn memory_is_bounded_and_the_error_is_typed() {
     let session = session();
-    run(&session, "SET memory_limit = '1MB'").unwrap();
+    run(&session, "SET memory_limit = '20MB'").unwrap();
     run(&session, "SET group_by_operator = host").unwrap();
     run(
         &session,
@@ -120,7 +147,7 @@ fn memory_is_bounded_and_the_error_is_typed() {
     let sql = "SELECT array_agg(number) FROM numbers(10000000)";
     match error(&session, sql) {
         Error::OutOfMemory(out) => {
-            assert_eq!(out.limit_bytes, 1_000_000);
+            assert_eq!(out.limit_bytes, 20_000_000);
             assert!(!out.operator.is_empty());
         }
         other => panic!("{other:?}"),

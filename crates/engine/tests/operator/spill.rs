@@ -12,7 +12,7 @@ const LIMIT_BYTES: u64 = 16 << 20;
 fn limited(folder: &Path) -> Session {
     session(|options| {
         options.memory_limit = Some(LIMIT_BYTES);
-        options.temp_directory = Some(folder.to_path_buf());
+        options.temp_directory = vec![folder.to_path_buf()];
     })
 }
 
@@ -94,6 +94,93 @@ fn more_groups_than_memory_holds_give_the_same_rows() {
         assert_eq!(text_of(&ours), rows(&large, &sql), "{sql}");
     }
     assert_eq!(files(folder.path()), 0);
+}
+
+/// 400,000 groups of which every worker meets all again and again, more rows than memory holds.
+#[test]
+fn groups_that_repeat_are_combined_before_anything_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let session = session(|options| {
+        options.memory_limit = Some(128 << 20);
+        options.temp_directory = vec![folder.path().to_path_buf()];
+    });
+    let sql = "SELECT min(c), max(c), count(*) FROM \
+               (SELECT number % 400000 AS k, count(*) AS c FROM numbers(16000000) GROUP BY k)";
+    let query = plan(&session, sql);
+    let ours = collect(&session, &query).expect("an answer");
+    assert_eq!(text_of(&ours), ["40 | 40 | 400000"]);
+    assert_eq!(query.progress().spilled_bytes, 0);
+}
+
+/// Sorted rows meet their groups in their order, also where blocks wait in memory, on disk and are combined.
+#[test]
+fn aggregates_that_rely_on_the_order_of_rows_keep_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let session = limited(folder.path());
+    rows(&session, "SET memory_limit = '100MB'");
+    let sql = "SELECT count(*), bool_and(a) FROM (SELECT k, array_agg(n ORDER BY n DESC) = \
+               [k + 1200000, k + 900000, k + 600000, k + 300000, k] AS a \
+               FROM (SELECT number::bigint AS n, (number % 300000)::bigint AS k FROM numbers(1500000)) GROUP BY k)";
+    let query = plan(&session, sql);
+    let ours = collect(&session, &query).expect("an answer");
+    assert_eq!(text_of(&ours), ["300000 | true"]);
+}
+
+/// The host's sorts and joins find room beside groupings that take all they can get.
+#[test]
+fn sorts_and_joins_of_more_groups_than_memory_holds() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (small, large) = (limited(folder.path()), session(|_| {}));
+    rows(&small, "SET memory_limit = '64MB'");
+    for sql in [
+        "SELECT sum(k * n) FROM (SELECT k, row_number() OVER (ORDER BY k * 7919 % 1000003, k) AS n \
+         FROM (SELECT number AS k, count(*) AS c FROM numbers(3000000) GROUP BY number))",
+        "SELECT count(*), sum(a.c) FROM (SELECT number % 100000 AS k, count(*) AS c FROM numbers(4000000) GROUP BY 1) AS a \
+         JOIN (SELECT number % 2000000 AS k, count(*) AS c FROM numbers(4000000) GROUP BY 1) AS b ON a.k = b.k",
+        "SELECT n, count(*) FROM (SELECT k, row_number() OVER (PARTITION BY k % 1000 ORDER BY k) AS n \
+         FROM (SELECT number AS k FROM numbers(1800000) GROUP BY number)) GROUP BY n ORDER BY n LIMIT 3",
+    ] {
+        let query = plan(&small, sql);
+        let ours = collect(&small, &query).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert!(query.progress().spilled_bytes > 0, "{sql}");
+        assert_eq!(text_of(&ours), rows(&large, sql), "{sql}");
+    }
+}
+
+#[test]
+fn folders_are_used_in_turn_and_together_hold_what_they_may() {
+    let folders = [
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a folder"),
+    ];
+    let paths: Vec<_> = folders
+        .iter()
+        .map(|folder| folder.path().to_path_buf())
+        .collect();
+    let session = session(|options| {
+        options.memory_limit = Some(LIMIT_BYTES);
+        options.temp_directory = paths.clone();
+        options.max_temp_directory_size = Some(4 << 20);
+    });
+    let sql = "SELECT count(*) FROM (SELECT number FROM numbers(3000000) GROUP BY number)";
+    let error = collect(&session, &plan(&session, sql)).expect_err("4 MiB");
+    let text = error.to_string();
+    assert!(matches!(error, Error::Io { .. }), "{error:?}");
+    assert!(text.contains("max_temp_directory_size"), "{text}");
+    rows(&session, "SET max_temp_directory_size = 'unlimited'");
+    // Both are written to: one that is gone is missed.
+    assert_eq!(rows(&session, sql), ["3000000"]);
+    let [_, second] = folders;
+    second.close().expect("an empty folder");
+    let error = collect(&session, &plan(&session, sql)).expect_err("a folder is gone");
+    let gone = paths[1].display().to_string();
+    assert!(error.to_string().contains(&gone), "{error}");
+    rows(
+        &session,
+        &format!("SET temp_directory = '{}'", paths[0].display()),
+    );
+    assert_eq!(rows(&session, sql), ["3000000"]);
+    assert_eq!(files(&paths[0]), 0);
 }
 
 #[test]

@@ -69,9 +69,11 @@ impl Grant {
     pub fn hold(&mut self, bytes: usize) -> Result<()> {
         if bytes > self.bytes {
             let wanted = bytes.next_multiple_of(GRANT_BYTES);
-            self.budget
-                .grow(wanted - self.bytes)
-                .map_err(Error::Memory)?;
+            let grown = self.budget.grow(wanted - self.bytes);
+            grown.map_err(|error| Error::Memory {
+                error,
+                aggregate: None,
+            })?;
             self.bytes = wanted;
         } else if self.bytes - bytes > 2 * GRANT_BYTES {
             self.keep(bytes);
@@ -82,7 +84,7 @@ impl Grant {
     /// The same, but that a worker gets the `least` that it cannot do without whatever the budget says.
     pub fn hold_or_insist(&mut self, bytes: usize, least: usize) -> Result<()> {
         match self.hold(bytes) {
-            Err(Error::Memory(_)) if bytes <= least => {
+            Err(Error::Memory { .. }) if bytes <= least => {
                 let wanted = bytes.next_multiple_of(GRANT_BYTES);
                 self.budget.insist(wanted - self.bytes);
                 self.bytes = wanted;
@@ -90,6 +92,20 @@ impl Grant {
             }
             held => held,
         }
+    }
+
+    /// Leaves all but `bytes` to another grant.
+    pub fn split(&mut self, bytes: usize) -> Self {
+        let kept = bytes.next_multiple_of(GRANT_BYTES).min(self.bytes);
+        let mut other = self.sibling();
+        other.bytes = self.bytes - kept;
+        self.bytes = kept;
+        other
+    }
+
+    /// Takes another grant of the same budget in.
+    pub fn join(&mut self, mut other: Self) {
+        self.bytes += std::mem::take(&mut other.bytes);
     }
 
     /// Gives back what exceeds `bytes`.
@@ -160,10 +176,17 @@ mod tests {
             grant.hold(bytes).expect("within the limit");
             assert!(grant.bytes() >= bytes && budget.0.load(Ordering::Relaxed) == grant.bytes());
         }
-        assert!(matches!(grant.hold(9 << 20), Err(Error::Memory(_))));
+        assert!(matches!(grant.hold(9 << 20), Err(Error::Memory { .. })));
         assert!(grant.hold_or_insist(9 << 20, 8 << 20).is_err());
         grant.hold_or_insist(9 << 20, 9 << 20).expect("the least");
         assert_eq!(grant.bytes(), 9 << 20);
+        let other = grant.split((2 << 20) + 1);
+        assert_eq!((grant.bytes(), other.bytes()), (3 << 20, 6 << 20));
+        grant.join(other);
+        assert_eq!(
+            (grant.bytes(), budget.0.load(Ordering::Relaxed)),
+            (9 << 20, 9 << 20)
+        );
         drop(grant);
         assert_eq!(budget.0.load(Ordering::Relaxed), 0);
     }

@@ -28,12 +28,16 @@ pub struct Counters {
     pub widened: u64,
     /// Blocks of partitioned records.
     pub blocks: u64,
+    /// Times that blocks with the same groups became one before the merge.
+    pub combined: u64,
     /// Times that blocks were written to disk.
     pub spills: u64,
     /// Bytes that were written to disk.
     pub spilled_bytes: u64,
     /// Bytes that were read back.
     pub read_bytes: u64,
+    /// Tasks of the merge that memory had no room for.
+    pub parted: u64,
     /// Most bytes held at once (a sum over workers when added up).
     pub bytes_peak: u64,
     /// Table kinds that were used, in order of first use.
@@ -71,7 +75,7 @@ impl Counters {
 
     /// Adds another worker's counters.
     pub fn add(&mut self, other: &Self) {
-        let pairs: [(&mut u64, u64); 21] = [
+        let pairs: [(&mut u64, u64); 23] = [
             (&mut self.rows, other.rows),
             (&mut self.batches, other.batches),
             (&mut self.built_groups, other.built_groups),
@@ -82,9 +86,11 @@ impl Counters {
             (&mut self.bypassed_rows, other.bypassed_rows),
             (&mut self.widened, other.widened),
             (&mut self.blocks, other.blocks),
+            (&mut self.combined, other.combined),
             (&mut self.spills, other.spills),
             (&mut self.spilled_bytes, other.spilled_bytes),
             (&mut self.read_bytes, other.read_bytes),
+            (&mut self.parted, other.parted),
             (&mut self.bytes_peak, other.bytes_peak),
             (&mut self.hash_ns, other.hash_ns),
             (&mut self.assign_ns, other.assign_ns),

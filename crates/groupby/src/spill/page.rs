@@ -11,7 +11,7 @@ use arrow::array::{
     MutableArrayData, RecordBatch, UInt64Array, make_array, new_empty_array,
 };
 use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
-use arrow::compute::concat;
+use arrow::compute::{cast, concat};
 use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::StreamWriter;
@@ -210,6 +210,7 @@ fn compact(column: &ArrayRef) -> Result<ArrayRef> {
     Ok(match column.data_type() {
         DataType::Utf8View => Arc::new(column.as_string_view().gc()),
         DataType::BinaryView => Arc::new(column.as_binary_view().gc()),
+        DataType::Dictionary(..) => own_values(column),
         data_type if data_type.is_nested() => {
             let data = column.to_data();
             let mut own = MutableArrayData::new(vec![&data], false, data.len());
@@ -218,6 +219,17 @@ fn compact(column: &ArrayRef) -> Result<ArrayRef> {
         }
         _ => Arc::clone(column),
     })
+}
+
+/// A dictionary of more values than rows with those that its rows have; what cannot be made anew stays as it is.
+fn own_values(column: &ArrayRef) -> ArrayRef {
+    let values = column.as_any_dictionary().values();
+    let made = (values.len() > column.len())
+        .then(|| cast(&cast(column, values.data_type())?, column.data_type()));
+    match made {
+        Some(Ok(own)) => own,
+        Some(Err(_)) | None => Arc::clone(column),
+    }
 }
 
 fn compact_children(data: ArrayData) -> Result<ArrayData> {

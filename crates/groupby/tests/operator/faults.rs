@@ -118,11 +118,11 @@ fn meets(case: &Case, how: &How, expected: &Rows, fault: Fault) -> bool {
     });
     let means = Means {
         budget: Arc::new(Memory(Arc::clone(&around))),
-        spill: Arc::new(Spill::new(Folder(Arc::clone(&around)))),
+        spill: Arc::new(Spill::new(Folder(Arc::clone(&around)), true)),
     };
     match run(case, how, &means) {
         Ok(groups) => assert_eq!(&groups, expected, "{fault:?}"),
-        Err(Error::Memory(_)) => assert_eq!(fault.call, Call::Grow, "{fault:?}"),
+        Err(Error::Memory { .. }) => assert_eq!(fault.call, Call::Grow, "{fault:?}"),
         Err(Error::Disk { error, .. }) => {
             assert_ne!(fault.call, Call::Grow, "{fault:?}");
             assert_eq!(error.kind(), ErrorKind::StorageFull, "{fault:?}");

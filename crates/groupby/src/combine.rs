@@ -1,0 +1,238 @@
+//! Records of several blocks -> one group per key: a table and states that are used again and again.
+//!
+//! In: records, partial states or rows, of partitions that meet nobody else's. Out: groups.
+//! Invariant: an instance of states sees both rows and partial states only where its aggregate allows it
+//! (`states::Bypass::Rows`), else partial states alone.
+//! Not here: which records (`merge`, `build`), memory.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+
+use crate::batch::Arguments;
+use crate::error::{Error, Result};
+use crate::keys::{DistinctKeys, GroupId, KeyTable};
+use crate::partition::{Block, Records, Slice, Unsorted};
+use crate::spec::Spec;
+use crate::states::{GroupStates, Groups};
+
+/// Records looked up at once: ids and slices of this many rows stay in the first-level cache.
+const CHUNK_RECORDS: usize = 4096;
+
+/// Bytes of records that are looked at first: what they come to decides whether the others are worth it.
+const SAMPLE_BYTES: usize = 512 << 10;
+/// Bytes of records that are combined at once after them.
+const COMBINED_BYTES: usize = 4 << 20;
+/// Combining early is a lookup per record, which pays where half of the bytes need not be touched, or written and read,
+/// once more. Two workers that met the same groups come to half and a little.
+const WORTH: f64 = 5.0 / 8.0;
+
+/// A key table and the states of its groups.
+pub(crate) struct Combiner {
+    spec: Arc<Spec>,
+    table: Box<dyn KeyTable>,
+    states: Vec<Box<dyn GroupStates>>,
+    groups: Vec<GroupId>,
+    /// Records that were looked up.
+    pub looked_up: u64,
+    /// Of tables before this one.
+    collisions: u64,
+}
+
+impl Combiner {
+    /// With an empty `table`.
+    pub fn new(spec: Arc<Spec>, table: Box<dyn KeyTable>) -> Result<Self> {
+        Ok(Self {
+            states: new_states(&spec)?,
+            spec,
+            table,
+            groups: Vec::new(),
+            looked_up: 0,
+            collisions: 0,
+        })
+    }
+
+    /// Makes room for so many groups.
+    pub fn expect(&mut self, groups: usize) {
+        self.table.expect(groups);
+    }
+
+    /// Looks up and aggregates records of a block.
+    pub fn absorb(&mut self, block: &Block, records: Range<usize>) -> Result<()> {
+        for start in records.clone().step_by(CHUNK_RECORDS) {
+            let slice = block.slice(start..(start + CHUNK_RECORDS).min(records.end));
+            let mut groups = std::mem::take(&mut self.groups);
+            groups.clear();
+            self.table.assign(slice.keys, slice.hashes, &mut groups)?;
+            self.looked_up += slice.hashes.len() as u64;
+            let result = self.aggregate(&slice, &groups, self.table.len());
+            self.groups = groups;
+            result?;
+        }
+        Ok(())
+    }
+
+    /// Records that are one per key already: each is a group of its own, without the table.
+    pub fn take_over(&mut self, slice: &Slice<'_>) -> Result<DistinctKeys> {
+        let total = slice.hashes.len();
+        let groups: Vec<GroupId> = (0..total as u32).map(GroupId).collect();
+        self.aggregate(slice, &groups, total)?;
+        Ok(slice.distinct_keys())
+    }
+
+    fn aggregate(&mut self, slice: &Slice<'_>, groups: &[GroupId], total: usize) -> Result<()> {
+        let groups = Groups::Ids(groups);
+        for (at, states) in self.states.iter_mut().enumerate() {
+            match slice.aggregate(at) {
+                Records::Rows(Arguments { columns, filter }) => {
+                    states.update(&columns, filter.as_ref(), groups, total)?;
+                }
+                Records::Partial(columns) => states.merge(&columns, groups, total)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Groups in the table.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.table.bytes() + self.states.iter().map(|s| s.bytes()).sum::<usize>()
+    }
+
+    /// Slots looked at.
+    pub fn probes(&self) -> u64 {
+        self.looked_up + self.collisions + self.table.collisions()
+    }
+
+    /// The keys of all groups; results are next.
+    pub fn keys(&mut self) -> DistinctKeys {
+        self.table.drain()
+    }
+
+    /// The results of so many groups, in their order.
+    pub fn results(&mut self, groups: usize) -> Result<Vec<ArrayRef>> {
+        let all = self.states.iter_mut();
+        all.map(|states| states.drain_final(groups)).collect()
+    }
+
+    /// All groups as records.
+    pub fn records(&mut self) -> Result<Unsorted> {
+        let DistinctKeys { keys, hashes } = self.table.drain();
+        let states = self.states.iter_mut();
+        let partial =
+            states.map(|states| Ok(Records::Partial(states.drain_partial(hashes.len())?)));
+        Ok(Unsorted {
+            aggregates: partial.collect::<Result<_>>()?,
+            keys,
+            hashes,
+            distinct: true,
+        })
+    }
+
+    /// Forgets all groups and gives their memory back.
+    pub fn begin_anew(&mut self, table: Box<dyn KeyTable>) -> Result<()> {
+        self.collisions += self.table.collisions();
+        self.table = table;
+        self.states = new_states(&self.spec)?;
+        Ok(())
+    }
+
+    /// The refusal with the aggregate whose states hold most of it.
+    pub fn blame(&self, error: Error) -> Error {
+        blame(error, &self.spec, &self.states, self.bytes())
+    }
+}
+
+/// Records of several blocks as one record per group, where that is less than `WORTH` of their bytes; else none.
+/// `may_hold` is asked for room for the result, and ends the work where it says no.
+pub(crate) fn combined(
+    spec: &Arc<Spec>,
+    blocks: &[Block],
+    mut may_hold: impl FnMut(usize) -> bool,
+) -> Result<Option<Vec<Block>>> {
+    let mut combiner = Combiner::new(Arc::clone(spec), spec.keys.table())?;
+    let (mut results, mut before, mut after) = (Vec::new(), 0, 0);
+    for (partitions, bytes) in ranges(blocks) {
+        before += bytes;
+        let Some(result) = combined_range(spec, blocks, &partitions, &mut combiner)? else {
+            return Ok(None);
+        };
+        after += result.bytes();
+        results.push(result);
+        if after as f64 > WORTH * before as f64 || !may_hold(after + combiner.bytes()) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(results))
+}
+
+/// Neighbouring partitions and the bytes of their records: a few first, whose result says whether to go on.
+fn ranges(blocks: &[Block]) -> Vec<(Range<usize>, usize)> {
+    let (mut ranges, mut range, mut bytes) = (Vec::new(), 0..0, 0);
+    for partition in 0..blocks.first().map_or(0, Block::partitions) {
+        let here = partition..partition + 1;
+        let sizes = blocks
+            .iter()
+            .map(|block| block.records(&here).len() * (block.bytes() / block.len().max(1)));
+        bytes += sizes.sum::<usize>();
+        range.end = partition + 1;
+        let enough = match ranges.is_empty() {
+            true => SAMPLE_BYTES,
+            false => COMBINED_BYTES,
+        };
+        if bytes >= enough {
+            ranges.push((range, bytes));
+            (range, bytes) = (partition + 1..partition + 1, 0);
+        }
+    }
+    if bytes > 0 {
+        ranges.push((range, bytes));
+    }
+    ranges
+}
+
+/// `None` where a column has no room for so much, which the merge gives out in smaller pieces.
+fn combined_range(
+    spec: &Spec,
+    blocks: &[Block],
+    partitions: &Range<usize>,
+    combiner: &mut Combiner,
+) -> Result<Option<Block>> {
+    for block in blocks {
+        combiner.absorb(block, block.records(partitions))?;
+    }
+    let bits = spec.sizes.partitions.ilog2();
+    let result = combiner.records();
+    match result.and_then(|records| Block::sort(vec![records], bits, spec.keys.views())) {
+        Err(Error::TooLarge(_) | Error::Arrow(_)) => Ok(None),
+        result => result.map(Some),
+    }
+}
+
+/// States for an empty table.
+pub(crate) fn new_states(spec: &Spec) -> Result<Vec<Box<dyn GroupStates>>> {
+    spec.aggregates.iter().map(|a| a.states()).collect()
+}
+
+/// A refusal of memory names the aggregate whose states are more than half of what is `held`.
+pub(crate) fn blame(
+    error: Error,
+    spec: &Spec,
+    states: &[Box<dyn GroupStates>],
+    held: usize,
+) -> Error {
+    let Error::Memory { error, aggregate } = error else {
+        return error;
+    };
+    let mut pairs = spec.aggregates.iter().zip(states);
+    let most = pairs.find(|(_, states)| states.bytes() > held / 2);
+    Error::Memory {
+        error,
+        aggregate: aggregate.or(most.map(|(aggregate, _)| aggregate.name().to_string())),
+    }
+}

@@ -1,0 +1,81 @@
+//! Groupings above and below joins that share one memory limit: TPC-H's queries 13 and 18, scale 1, 300 MB.
+
+use std::path::Path;
+use std::process::Command;
+
+use grouse::{Session, SessionOptions};
+use grouse_tests::answer::Answer;
+
+const Q13: &str = "SELECT c_count, count(*) AS custdist FROM (SELECT c_custkey, count(o_orderkey) AS c_count \
+    FROM 'customer' LEFT JOIN 'orders' ON c_custkey = o_custkey AND o_comment NOT LIKE '%special%requests%' \
+    GROUP BY c_custkey) GROUP BY c_count ORDER BY custdist DESC, c_count DESC";
+
+const Q18: &str = "SELECT c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice, sum(l_quantity) AS quantity \
+    FROM 'customer', 'orders', 'lineitem' \
+    WHERE o_orderkey IN (SELECT l_orderkey FROM 'lineitem' GROUP BY l_orderkey HAVING sum(l_quantity) > 300) \
+    AND c_custkey = o_custkey AND o_orderkey = l_orderkey \
+    GROUP BY c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice \
+    ORDER BY o_totalprice DESC, o_orderdate, o_orderkey LIMIT 100";
+
+/// Every customer's items: more groups than the limit holds, above two joins, of which one is with a grouping.
+const ITEMS: &str = "SELECT count(*), sum(n), sum(s) FROM (SELECT o_custkey, l_partkey, l_shipdate, count(*) AS n, sum(q) AS s \
+    FROM 'orders' JOIN 'lineitem' ON o_orderkey = l_orderkey \
+    JOIN (SELECT l_suppkey AS k, count(*) AS q FROM 'lineitem' GROUP BY l_suppkey) ON k = l_suppkey \
+    GROUP BY o_custkey, l_partkey, l_shipdate)";
+
+fn make(folder: &Path, table: &str) {
+    let own = std::env::current_exe().expect("this program");
+    let release = own
+        .parent()
+        .and_then(Path::parent)
+        .expect("a folder of folders");
+    let made = Command::new(release.join("grouse-datagen"))
+        .args(["tpch", "--table", table, "--scale", "1", "--out"])
+        .arg(folder.join(format!("{table}.parquet")))
+        .output()
+        .expect("the generator");
+    assert!(
+        made.status.success(),
+        "{}",
+        String::from_utf8_lossy(&made.stderr)
+    );
+}
+
+fn session(limit: &str, folder: &Path) -> Session {
+    let mut options = SessionOptions {
+        threads: 2,
+        temp_directory: vec![folder.to_path_buf()],
+        ..Default::default()
+    };
+    options.set("memory_limit", limit).expect("a limit");
+    Session::new(options).expect("a session")
+}
+
+#[test]
+fn groupings_and_joins_do_not_starve_each_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tables = ["customer", "orders", "lineitem"];
+    for table in tables {
+        make(folder.path(), table);
+    }
+    let (small, large) = (
+        session("300MB", folder.path()),
+        session("unlimited", folder.path()),
+    );
+    for sql in [Q13, ITEMS, Q18] {
+        if sql == Q18 {
+            // The hash tables of its joins alone hold 320 MB, and the host writes none of them to disk.
+            let merging = "SET datafusion.optimizer.prefer_hash_join = false";
+            Answer::ask(&small, merging).expect("an option");
+        }
+        let mut sql = sql.to_string();
+        for table in tables {
+            let path = folder.path().join(format!("{table}.parquet"));
+            sql = sql.replace(&format!("'{table}'"), &format!("'{}'", path.display()));
+        }
+        let ours = Answer::ask(&small, &sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let expected = Answer::ask(&large, &sql).expect("an answer");
+        assert!(!ours.rows.is_empty(), "{sql}");
+        assert_eq!(ours.rows, expected.rows, "{sql}");
+    }
+}
