@@ -89,14 +89,14 @@ def test_small_sizes_have_the_right_answers(set_name, tmp_path):
 def test_a_limit_is_kept_and_changes_no_answer(tmp_path):
     pytest.importorskip("grouse", reason="the package is not installed")
     command = [sys.executable, str(BENCH / "limits.py"), "--set", "tpch", "--size", "small", "--rounds", "1"]
-    command += ["--engines", "grouse", "--limits", "none,16MB", "--host", "test", "--data", str(tmp_path)]
+    command += ["--engines", "grouse", "--limits", "none,20MB", "--host", "test", "--data", str(tmp_path)]
     command += ["--record", str(tmp_path), "--bin", str(RELEASE), "--python-grouse", sys.executable, "--no-picture"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     (record,) = tmp_path.glob("*.csv")
     with record.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {row["limit"] for row in rows} == {"none", "16MB"}
+    assert {row["limit"] for row in rows} == {"none", "20MB"}
     assert {row["status"] for row in rows} == {"ok"} and all(int(row["peak_mb"]) > 0 for row in rows)
 
 

@@ -195,7 +195,8 @@ impl Oracle {
     ) -> Result<(), String> {
         report.queries += 1;
         let (mut answers, mut overflows) = (Vec::new(), 0);
-        for setting in [setting, &setting.spilling()] {
+        let settings = [setting.clone(), setting.spilling()];
+        for setting in &settings {
             let ours = catch_unwind(AssertUnwindSafe(|| {
                 self.ours(&query.ours, setting, table, from_file)
             }));
@@ -224,14 +225,20 @@ impl Oracle {
             .then(|| with_whole(|sql| self.duck.ask(sql), &query.duck, whole_duck))
             .flatten();
         let judge = |name: &str, (theirs, whole): &(Answer, Option<Answer>)| {
-            let differences = answers
-                .iter()
-                .find_map(|ours| difference(ours, theirs, whole.as_ref(), &query.certain));
-            match differences {
-                Some(reason) => Err(format!("{name} disagrees: {reason}")),
-                None => Ok(()),
+            for (ours, setting) in answers.iter().zip(&settings) {
+                if let Some(reason) = difference(ours, theirs, whole.as_ref(), &query.certain) {
+                    return Err(format!("{name} disagrees ({setting}): {reason}"));
+                }
             }
+            Ok(())
         };
+        if query.whole.is_none()
+            && let Some(reason) = difference(&answers[1], &answers[0], None, &query.certain)
+        {
+            return Err(format!(
+                "we disagree where everything goes to disk: {reason}"
+            ));
+        }
         if let Some(theirs) = &duck {
             report.by_duck += 1;
             judge("DuckDB", theirs)?;

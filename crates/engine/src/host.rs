@@ -73,6 +73,7 @@ pub(crate) fn session_config(options: &SessionOptions) -> Result<SessionConfig> 
         })?;
     }
     apply(options, &mut config);
+    apply_memory(options, &mut config);
     Ok(config)
 }
 
@@ -84,12 +85,15 @@ pub(crate) fn apply(options: &SessionOptions, config: &mut SessionConfig) {
     if let Ok(rows) = ConfigNonZeroUsize::try_new(options.batch_size) {
         host.execution.batch_size = rows;
     }
-    // What each of the host's sorts takes before it begins has to fit a small limit for every worker.
-    let each = options.memory_limit_bytes() / (8 * options.threads_effective() as u64);
-    host.execution.sort_spill_reservation_bytes =
-        SORT_BYTES.min(usize::try_from(each).unwrap_or(SORT_BYTES));
     // The host's top-k aggregation only pays inside its own operator.
     host.optimizer.enable_topk_aggregation = options.group_by_operator == GroupByOperator::Host;
+}
+
+/// What each of the host's sorts takes before it begins has to fit a small limit for every worker.
+pub(crate) fn apply_memory(options: &SessionOptions, config: &mut SessionConfig) {
+    let each = options.memory_limit_bytes() / (8 * options.threads_effective() as u64);
+    config.options_mut().execution.sort_spill_reservation_bytes =
+        SORT_BYTES.min(usize::try_from(each).unwrap_or(SORT_BYTES));
 }
 
 /// The rows of [`HOST_OPTIONS`] that belong to the host's runtime, which has a builder of its own.

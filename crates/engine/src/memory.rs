@@ -28,6 +28,9 @@ const KEEPERS: [&str; 6] = [
     "RecursiveQuery",
 ];
 
+/// A sort that holds nothing cannot write, so that its first batch has to fit.
+const SORT_BYTES_MIN: usize = 2 << 20;
+
 /// The session's memory pool: one counter, checked against one limit.
 ///
 /// The host's `FairSpillPool` looks at one reservation at a time and never at the sum of those that can spill.
@@ -44,7 +47,7 @@ pub struct SessionPool {
     grouping_bytes: AtomicUsize,
     /// Consumers at work that keep rows.
     keepers: AtomicUsize,
-    /// Those of them that write to disk.
+    /// Sorts at work.
     sorts: AtomicUsize,
 }
 
@@ -103,7 +106,10 @@ impl SessionPool {
     /// What one consumer may hold.
     fn share(&self, kind: Kind) -> usize {
         match kind {
-            Kind::Sort => self.limit() / 10 * 3 / self.sorts.load(Ordering::Relaxed).max(1),
+            Kind::Sort => {
+                let each = self.limit() / 10 * 3 / self.sorts.load(Ordering::Relaxed).max(1);
+                each.max(SORT_BYTES_MIN)
+            }
             Kind::Scan | Kind::Grouping | Kind::Other => usize::MAX,
         }
     }
@@ -119,6 +125,7 @@ impl SessionPool {
             Kind::Grouping if self.keepers.load(Ordering::Relaxed) > 0 => {
                 " (beside joins or sorts, which leave it a fifth of the limit)"
             }
+            Kind::Sort => " (three tenths of the limit are for all that sort)",
             _ => "",
         };
         // The host's operators spill when they see exactly this variant, so our own typed error
@@ -141,7 +148,7 @@ impl SessionPool {
 enum Kind {
     Scan,
     Grouping,
-    /// Operators of the host that keep rows and write them to disk.
+    /// The host's sorts, which keep rows and write them to disk.
     Sort,
     Other,
 }
@@ -151,7 +158,7 @@ impl Kind {
         match consumer.name() {
             charged::NAME => Kind::Scan,
             NAME => Kind::Grouping,
-            _ if consumer.can_spill() && is_keeper(consumer) => Kind::Sort,
+            name if consumer.can_spill() && name.contains("Sorter") => Kind::Sort,
             _ => Kind::Other,
         }
     }
@@ -163,19 +170,15 @@ impl MemoryPool for SessionPool {
     }
 
     fn register(&self, consumer: &MemoryConsumer) {
-        if is_keeper(consumer) {
-            self.keepers.fetch_add(1, Ordering::Relaxed);
-            self.sorts
-                .fetch_add(usize::from(consumer.can_spill()), Ordering::Relaxed);
-        }
+        let (keeps, sorts) = counts(consumer);
+        self.keepers.fetch_add(keeps, Ordering::Relaxed);
+        self.sorts.fetch_add(sorts, Ordering::Relaxed);
     }
 
     fn unregister(&self, consumer: &MemoryConsumer) {
-        if is_keeper(consumer) {
-            self.keepers.fetch_sub(1, Ordering::Relaxed);
-            self.sorts
-                .fetch_sub(usize::from(consumer.can_spill()), Ordering::Relaxed);
-        }
+        let (keeps, sorts) = counts(consumer);
+        self.keepers.fetch_sub(keeps, Ordering::Relaxed);
+        self.sorts.fetch_sub(sorts, Ordering::Relaxed);
     }
 
     fn grow(&self, reservation: &MemoryReservation, additional: usize) {
@@ -231,8 +234,11 @@ impl fmt::Display for SessionPool {
     }
 }
 
-fn is_keeper(consumer: &MemoryConsumer) -> bool {
-    KEEPERS.iter().any(|part| consumer.name().contains(part))
+/// What a consumer counts for: as one that keeps rows, as a sort.
+fn counts(consumer: &MemoryConsumer) -> (usize, usize) {
+    let keeps = KEEPERS.iter().any(|part| consumer.name().contains(part));
+    let sorts = matches!(Kind::of(consumer), Kind::Sort);
+    (usize::from(keeps), usize::from(sorts))
 }
 
 /// Adds to `counter` unless that would be more than `limit`.
@@ -334,13 +340,13 @@ mod tests {
 
     #[test]
     fn groupings_leave_room_to_those_that_keep_rows() {
-        let session = Arc::new(SessionPool::new(1000));
+        let session = Arc::new(SessionPool::new(1000 << 20));
         let pool: Arc<dyn MemoryPool> = Arc::clone(&session) as _;
         let grouping = MemoryConsumer::new(NAME)
             .with_can_spill(true)
             .register(&pool);
-        grouping.try_grow(900).unwrap();
-        assert_eq!(session.free_for_grouping(), 100);
+        grouping.try_grow(900 << 20).unwrap();
+        assert_eq!(session.free_for_grouping(), 100 << 20);
         let join = MemoryConsumer::new("HashJoinInput").register(&pool);
         let sorts = [0, 1].map(|partition| {
             let name = format!("ExternalSorter[{partition}]");
@@ -348,32 +354,38 @@ mod tests {
             consumer.register(&pool)
         });
         assert_eq!(session.free_for_grouping(), 0);
-        let refused = grouping.try_grow(1).unwrap_err().to_string();
+        let refused = grouping.try_grow(1 << 20).unwrap_err().to_string();
         assert!(refused.contains("a fifth of the limit"), "{refused}");
-        grouping.shrink(730);
-        assert_eq!(session.free_for_grouping(), 30);
-        assert!(grouping.try_grow(31).is_err());
-        grouping.try_grow(30).unwrap();
+        grouping.shrink(730 << 20);
+        assert_eq!(session.free_for_grouping(), 30 << 20);
+        assert!(grouping.try_grow(31 << 20).is_err());
+        grouping.try_grow(30 << 20).unwrap();
         for sort in &sorts {
-            sort.try_grow(100).unwrap();
-            assert!(sort.try_grow(51).is_err());
-            sort.try_grow(50).unwrap();
+            sort.try_grow(100 << 20).unwrap();
+            assert!(sort.try_grow(51 << 20).is_err());
+            sort.try_grow(50 << 20).unwrap();
         }
-        join.try_grow(500).unwrap();
-        assert!(join.try_grow(1).is_err());
+        join.try_grow(500 << 20).unwrap();
+        assert!(join.try_grow(1 << 20).is_err());
         drop((join, sorts));
         let scan = MemoryConsumer::new(charged::NAME).register(&pool);
-        scan.grow(900);
-        assert_eq!((session.free_for_grouping(), pool.reserved()), (0, 1100));
-        assert!(grouping.try_grow(1).is_err());
+        scan.grow(900 << 20);
+        assert_eq!(
+            (session.free_for_grouping(), pool.reserved()),
+            (0, 1100 << 20)
+        );
+        assert!(grouping.try_grow(1 << 20).is_err());
         let join = MemoryConsumer::new("HashJoinInput").register(&pool);
-        join.try_grow(800).unwrap();
+        join.try_grow(800 << 20).unwrap();
         drop((scan, join));
-        grouping.try_grow(800).unwrap();
-        session.set_limit(100);
-        assert!(grouping.try_grow(1).is_err());
+        grouping.try_grow(800 << 20).unwrap();
+        session.set_limit(100 << 20);
+        assert!(grouping.try_grow(1 << 20).is_err());
         drop(grouping);
-        assert_eq!((pool.reserved(), session.free_for_grouping()), (0, 100));
+        assert_eq!(
+            (pool.reserved(), session.free_for_grouping()),
+            (0, 100 << 20)
+        );
     }
 
     #[test]

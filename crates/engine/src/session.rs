@@ -249,6 +249,9 @@ impl Session {
         let plan = rewrite::short_headers(params::resolve(plan, params)?)?;
         let option = match &plan {
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => Some(set.variable.clone()),
+            LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => {
+                Some(reset.variable.clone())
+            }
             _ => None,
         };
         if let Some((host, ours)) = option.as_deref().and_then(host::replaced) {
@@ -338,6 +341,9 @@ impl Session {
         let state = self.context().state_ref();
         let mut state = state.write();
         host::apply(&options, state.config_mut());
+        if (options.memory_limit, options.threads) != (before.memory_limit, before.threads) {
+            host::apply_memory(&options, state.config_mut());
+        }
         state.config_mut().options_mut().extensions.insert(options);
         let plan = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
         Ok(Query::new(plan, state.task_ctx(), self.workers()))

@@ -95,19 +95,21 @@ impl TempFolders {
     }
 
     fn take(&self, bytes: u64) -> std::io::Result<()> {
-        let used = self.used_bytes.fetch_add(bytes, Ordering::Relaxed);
         let limit = self.limit_bytes.load(Ordering::Relaxed);
-        if used.saturating_add(bytes) <= limit {
-            return Ok(());
-        }
-        self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
-        Err(IoError::new(
-            ErrorKind::QuotaExceeded,
-            format!(
-                "temporary files hold {used} of the {limit} bytes that they may, and {bytes} more are \
-                 needed; max_temp_directory_size raises that"
-            ),
-        ))
+        let taken = self
+            .used_bytes
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+                used.checked_add(bytes).filter(|sum| *sum <= limit)
+            });
+        taken.map(|_| ()).map_err(|used| {
+            IoError::new(
+                ErrorKind::QuotaExceeded,
+                format!(
+                    "temporary files hold {used} of the {limit} bytes that they may, and {bytes} more are \
+                     needed; max_temp_directory_size raises that"
+                ),
+            )
+        })
     }
 }
 

@@ -224,12 +224,13 @@ impl Merge {
 
     /// A worker's tables, kept from task to task.
     pub fn worker(&self, grant: Grant) -> Result<MergeWorker> {
-        // A table that refers to keys would keep all pages of a task.
-        let table = match self.room {
-            usize::MAX => self.spec.keys.merge_table(),
-            _ => self.spec.keys.table(),
+        let refers = self.room == usize::MAX;
+        let table = match refers {
+            true => self.spec.keys.merge_table(),
+            false => self.spec.keys.table(),
         };
         Ok(MergeWorker {
+            refers,
             combiner: Combiner::new(Arc::clone(&self.spec), table)?,
             spec: Arc::clone(&self.spec),
             grant,
@@ -259,6 +260,8 @@ fn no_rows(partitions: usize) -> MergeTask {
 pub struct MergeWorker {
     spec: Arc<Spec>,
     combiner: Combiner,
+    /// True of a table that refers to keys: it would keep all pages of a task that is read from disk.
+    refers: bool,
     grant: Grant,
     counters: Counters,
     /// Groups and records of the tasks so far.
@@ -280,6 +283,11 @@ impl MergeWorker {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Merged> {
         let mut lap = Lap::start();
+        let emit_ns = self.counters.emit_ns;
+        let is_part = task.level.of_records < usize::MAX;
+        if is_part && std::mem::take(&mut self.refers) {
+            self.combiner.begin_anew(self.spec.keys.table())?;
+        }
         let keyless = self.spec.keys.types().is_empty();
         let spill = merge.spill.as_ref();
         let spill = spill.filter(|_| !keyless && task.may_part());
@@ -297,6 +305,7 @@ impl MergeWorker {
         self.counters.looked_up = self.combiner.looked_up;
         self.counters.probes = self.combiner.probes();
         lap.end(&mut self.counters.merge_ns);
+        self.counters.merge_ns -= self.counters.emit_ns - emit_ns;
         merged
     }
 
@@ -371,6 +380,7 @@ impl MergeWorker {
         bits: u32,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Merged> {
+        self.refers = false;
         self.combiner.begin_anew(self.spec.keys.table())?;
         let bits = bits.clamp(1, PART_BITS_MAX);
         let above = task.level.bits;
@@ -403,7 +413,9 @@ impl MergeWorker {
             partitions: 1 << bits,
             of_records: task.records,
         };
-        merge.parts.lock().extend(level.cut(&self.spec, merge.room));
+        // As small as the parts are: what was refused once would be as large again.
+        let room = merge.room.min(task.bytes / 4).max(1);
+        merge.parts.lock().extend(level.cut(&self.spec, room));
         Ok(Merged::Parted)
     }
 

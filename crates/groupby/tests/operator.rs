@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray,
@@ -371,6 +372,51 @@ fn past_its_bound_a_worker_writes_everything_and_the_merge_cuts_partitions() {
         assert_eq!(groups, twin(&case.keys, &case.values, &case.filter));
         assert!(parted > 8, "{kinds:?}: {parted}");
     }
+}
+
+/// Gives memory until it is told not to.
+struct Switched(AtomicBool);
+
+impl Budget for Switched {
+    fn grow(&self, _bytes: usize) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        match self.0.load(Ordering::Relaxed) {
+            true => Ok(()),
+            false => Err("no more".into()),
+        }
+    }
+
+    fn insist(&self, _bytes: usize) {}
+
+    fn shrink(&self, _bytes: usize) {}
+
+    fn free(&self) -> usize {
+        usize::MAX
+    }
+}
+
+/// All records are in memory and one task, whose table is refused: it goes to disk in parts.
+#[test]
+fn a_merge_in_memory_parts_what_is_refused() {
+    let case = case(&[0], 300_000, 10_000_000, false, 23);
+    let how = How {
+        table: TableKind::Auto,
+        sizes: Sizes {
+            task_records: 1 << 20,
+            ..normal()
+        },
+        workers: 2,
+        batch_rows: 8192,
+    };
+    let budget = Arc::new(Switched(AtomicBool::new(true)));
+    let means = Means {
+        budget: budget.clone(),
+        ..Means::unlimited()
+    };
+    let built = build(&case, &how, &means).expect("memory");
+    budget.0.store(false, Ordering::Relaxed);
+    let (groups, parted) = merged(built, &means).expect("parts that fit");
+    assert!(parted > 0);
+    assert_eq!(groups, twin(&case.keys, &case.values, &case.filter));
 }
 
 /// Keys of every type at once, twice: rows of more than 96 bytes and more than 16 columns.

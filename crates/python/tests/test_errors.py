@@ -70,12 +70,12 @@ def test_files(con, tmp_path):
 
 
 def test_out_of_memory_tells_the_figures():
-    with grouse.connect(threads=2, memory_limit="2MB") as small:
-        relation = small.sql("SELECT array_agg(number) FROM numbers(2000000)")
+    with grouse.connect(threads=2, memory_limit="20MB") as small:
+        relation = small.sql("SELECT array_agg(number) FROM numbers(20000000)")
         with pytest.raises(grouse.OutOfMemoryError) as caught:
             relation.fetchall()
         assert isinstance(caught.value, MemoryError)
-        assert caught.value.limit_bytes == 2_000_000 and caught.value.asked_bytes > 0 and caught.value.operator
+        assert caught.value.limit_bytes == 20_000_000 and caught.value.asked_bytes > 0 and caught.value.operator
         assert small.sql("SELECT 1").fetchall() == [(1,)], "the connection stays usable"
 
 
@@ -90,7 +90,7 @@ def test_options():
     with grouse.connect(threads=3, memory_limit=1 << 30, temp_directory=Path("/tmp"), batch_size=1000) as con:
         shown = {name: con.sql(f"SHOW {name}").fetchone()[1] for name in ("threads", "memory_limit", "temp_directory", "batch_size")}
     assert shown == {"threads": "3", "memory_limit": str(1 << 30), "temp_directory": "/tmp", "batch_size": "1000"}
-    for wrong in ({"threads": -1}, {"memory_limit": "a lot"}, {"no_such_option": 1}):
+    for wrong in ({"threads": -1}, {"memory_limit": "a lot"}, {"memory_limit": "2MB"}, {"no_such_option": 1}):
         with pytest.raises(grouse.InvalidError) as caught:
             grouse.connect(**wrong)
         assert caught.value.name == next(iter(wrong))

@@ -1,7 +1,8 @@
 //! The long runs behind `make soak`: the fuzz from fresh seeds, groupings of 10^8 rows whose answers follow from arithmetic,
 //! and queries that are killed or dropped while they write to disk.
 //!
-//! In: nothing. Out: a report on standard output, which scripts/test.py keeps under tests/record; exit status 1 on a difference.
+//! In: which of `fuzz`, `groupings` and `endings`; without arguments all. Out: a report on standard output, which
+//! scripts/test.py keeps under tests/record; exit status 1 on a difference.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -51,14 +52,10 @@ fn large() -> Vec<(String, Vec<i128>)> {
     ]
 }
 
-fn main() -> ExitCode {
-    let seed = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
-        / 60
-        * 1_000_000;
+/// Random queries against the peers.
+fn fuzz(seed: u64) -> bool {
     let started = Instant::now();
-    let mut good = match oracle::run(seed, QUERIES) {
+    match oracle::run(seed, QUERIES) {
         Ok(report) => {
             report.assert_broad();
             println!(
@@ -71,8 +68,13 @@ fn main() -> ExitCode {
             println!("fuzz, seed {seed}: DIFFERENCE {reason}");
             false
         }
-    };
+    }
+}
+
+/// The groupings of [`large`].
+fn groupings() -> bool {
     let session = Session::new(SessionOptions::default()).expect("a session with default options");
+    let mut good = true;
     for (sql, expected) in large() {
         let started = Instant::now();
         let expected = vec![expected.into_iter().map(Cell::Int).collect::<Vec<_>>()];
@@ -84,21 +86,47 @@ fn main() -> ExitCode {
         good &= verdict == "right";
         println!("{verdict}, {:.2} s: {sql}", started.elapsed().as_secs_f64());
     }
+    good
+}
+
+/// Queries that end before their end.
+fn endings(seed: u64) -> bool {
     let shell = std::env::current_exe().map(|own| own.with_file_name("grouse"));
     let shell = shell.expect("the path of this program");
+    let mut good = true;
     for (what, ended) in [
         ("kills", endings::kills(&shell, KILLS, seed)),
         ("cancels", endings::cancels(CANCELS, seed)),
     ] {
         good &= ended.is_ok();
         match ended {
-            Ok(report) => println!("{what}: {report}"),
-            Err(left) => println!("{what}: LEFT BEHIND {left}"),
+            Ok(report) => println!("{what}, seed {seed}: {report}"),
+            Err(left) => println!("{what}, seed {seed}: LEFT BEHIND {left}"),
         }
     }
-    if good {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    good
+}
+
+fn main() -> ExitCode {
+    let seed = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+        / 60
+        * 1_000_000;
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let parts: [(&str, &dyn Fn() -> bool); 3] = [
+        ("fuzz", &|| fuzz(seed)),
+        ("groupings", &groupings),
+        ("endings", &|| endings(seed)),
+    ];
+    let mut good = true;
+    for (name, part) in parts {
+        if wanted.is_empty() || wanted.iter().any(|one| one == name) {
+            good &= part();
+        }
+    }
+    match good {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
     }
 }

@@ -125,9 +125,13 @@ fn a_limit_that_the_threads_exceed_is_refused_with_the_smallest_that_works() {
     let options = session.options();
     assert_eq!((options.threads, options.memory_limit), (2, Some(1 << 30)));
     for name in ["memory_limit", "temp_directory", "max_temp_directory_size"] {
-        let sql = format!("SET datafusion.runtime.{name} = '1G'");
-        let error = error(&session, &sql).to_string();
-        assert!(error.contains(&format!("SET {name}")), "{sql}: {error}");
+        for sql in [
+            format!("SET datafusion.runtime.{name} = '1G'"),
+            format!("RESET datafusion.runtime.{name}"),
+        ] {
+            let error = error(&session, &sql).to_string();
+            assert!(error.contains(&format!("SET {name}")), "{sql}: {error}");
+        }
     }
     run(&session, "SET memory_limit = '16MiB'").unwrap();
     run(&session, "SET threads = 1").unwrap();

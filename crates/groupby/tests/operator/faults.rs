@@ -5,7 +5,7 @@
 //! Not here: damaged files (`spill.rs`); whole queries.
 
 use std::io::{Error as IoError, ErrorKind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 
 use super::*;
 
