@@ -28,6 +28,14 @@ const QUERIES: [&str; 3] = [
 
 const LIMIT: &str = "40MB";
 
+/// A program of this workspace: beside this one, or above the folder in which tests lie.
+pub fn program(name: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("the path of this program");
+    let mut folders = own.ancestors().skip(1);
+    let found = folders.find_map(|folder| Some(folder.join(name)).filter(|path| path.is_file()));
+    found.unwrap_or_else(|| panic!("{name} is not built: `make build` builds it"))
+}
+
 /// Kills the shell `times` times at random moments of a query; an error names what the folder still holds afterwards.
 pub fn kills(shell: &Path, times: usize, seed: u64) -> Result<String, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use grouse::{Session, SessionOptions};
 use grouse_tests::answer::Answer;
+use grouse_tests::endings::program;
 
 const Q13: &str = "SELECT c_count, count(*) AS custdist FROM (SELECT c_custkey, count(o_orderkey) AS c_count \
     FROM 'customer' LEFT JOIN 'orders' ON c_custkey = o_custkey AND o_comment NOT LIKE '%special%requests%' \
@@ -24,12 +25,7 @@ const ITEMS: &str = "SELECT count(*), sum(n), sum(s) FROM (SELECT o_custkey, l_p
     GROUP BY o_custkey, l_partkey, l_shipdate)";
 
 fn make(folder: &Path, table: &str) {
-    let own = std::env::current_exe().expect("this program");
-    let release = own
-        .parent()
-        .and_then(Path::parent)
-        .expect("a folder of folders");
-    let made = Command::new(release.join("grouse-datagen"))
+    let made = Command::new(program("grouse-datagen"))
         .args(["tpch", "--table", table, "--scale", "1", "--out"])
         .arg(folder.join(format!("{table}.parquet")))
         .output()

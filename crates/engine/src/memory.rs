@@ -203,7 +203,7 @@ impl MemoryPool for SessionPool {
             let Some((counter, limit)) = bound else {
                 continue;
             };
-            if !take(counter, additional, *limit) {
+            if take(counter, additional, *limit).is_err() {
                 for (counter, _) in bounds[..at].iter().flatten() {
                     counter.fetch_sub(additional, Ordering::Relaxed);
                 }
@@ -241,12 +241,12 @@ fn counts(consumer: &MemoryConsumer) -> (usize, usize) {
     (usize::from(keeps), usize::from(sorts))
 }
 
-/// Adds to `counter` unless that would be more than `limit`.
-fn take(counter: &AtomicUsize, additional: usize, limit: usize) -> bool {
+/// Adds to `counter` unless that would be more than `limit`; then says what it is.
+pub(crate) fn take(counter: &AtomicUsize, additional: usize, limit: usize) -> Result<(), usize> {
     let added = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
         used.checked_add(additional).filter(|sum| *sum <= limit)
     });
-    added.is_ok()
+    added.map(|_| ())
 }
 
 /// Memory that this process may use: the smallest of the machine's and of the cgroups' limits around it.

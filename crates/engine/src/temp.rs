@@ -7,7 +7,6 @@
 
 use std::fs::File;
 use std::io::{Error as IoError, ErrorKind, Write};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,6 +20,7 @@ use grouse_groupby::{Disk, ScratchFile};
 use parking_lot::RwLock;
 
 use crate::error::{Error, Result};
+use crate::memory::take;
 use crate::options::SessionOptions;
 use crate::scan::parquet::Bytes;
 
@@ -32,8 +32,8 @@ const READ_BYTES: u64 = 128 << 10;
 pub(crate) struct TempFolders {
     folders: RwLock<Vec<PathBuf>>,
     next: AtomicUsize,
-    used_bytes: AtomicU64,
-    limit_bytes: AtomicU64,
+    used_bytes: AtomicUsize,
+    limit_bytes: AtomicUsize,
 }
 
 impl TempFolders {
@@ -42,8 +42,8 @@ impl TempFolders {
         let folders = TempFolders {
             folders: RwLock::default(),
             next: AtomicUsize::new(0),
-            used_bytes: AtomicU64::new(0),
-            limit_bytes: AtomicU64::new(u64::MAX),
+            used_bytes: AtomicUsize::new(0),
+            limit_bytes: AtomicUsize::new(usize::MAX),
         };
         folders.apply(options)?;
         Ok(Arc::new(folders))
@@ -67,6 +67,7 @@ impl TempFolders {
             false => options.temp_directory.clone(),
         };
         let limit_bytes = options.max_temp_directory_size.unwrap_or(u64::MAX);
+        let limit_bytes = usize::try_from(limit_bytes).unwrap_or(usize::MAX);
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
         Ok(())
     }
@@ -88,20 +89,15 @@ impl TempFolders {
         Ok(TempFile {
             file,
             folder,
-            taken: AtomicU64::new(0),
+            taken: AtomicUsize::new(0),
             written: AtomicU64::new(0),
             folders: Arc::clone(self),
         })
     }
 
-    fn take(&self, bytes: u64) -> std::io::Result<()> {
+    fn take(&self, bytes: usize) -> std::io::Result<()> {
         let limit = self.limit_bytes.load(Ordering::Relaxed);
-        let taken = self
-            .used_bytes
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                used.checked_add(bytes).filter(|sum| *sum <= limit)
-            });
-        taken.map(|_| ()).map_err(|used| {
+        take(&self.used_bytes, bytes, limit).map_err(|used| {
             IoError::new(
                 ErrorKind::QuotaExceeded,
                 format!(
@@ -123,7 +119,7 @@ struct TempFile {
     file: File,
     folder: PathBuf,
     /// Bytes that count in the session's limit.
-    taken: AtomicU64,
+    taken: AtomicUsize,
     /// Bytes that can be read: the host reads files that it still writes to.
     written: AtomicU64,
     folders: Arc<TempFolders>,
@@ -132,9 +128,9 @@ struct TempFile {
 impl TempFile {
     fn append(&self, bytes: &[u8], at: u64) -> std::io::Result<()> {
         let end = at + bytes.len() as u64;
-        self.folders.take(bytes.len() as u64)?;
-        self.taken.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        self.file.write_all_at(bytes, at)?;
+        self.folders.take(bytes.len())?;
+        self.taken.fetch_add(bytes.len(), Ordering::Relaxed);
+        ScratchFile::write(&self.file, bytes, at)?;
         self.written.store(end, Ordering::Release);
         Ok(())
     }
@@ -157,7 +153,7 @@ impl ScratchFile for TempFile {
     }
 
     fn read(&self, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
-        self.file.read_exact_at(bytes, at)
+        ScratchFile::read(&self.file, bytes, at)
     }
 }
 

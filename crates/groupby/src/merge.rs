@@ -97,7 +97,9 @@ impl Level {
                 tasks.push(std::mem::replace(&mut task, none(partition + 1)));
             }
         }
-        if task.records > 0 {
+        // Without GROUP BY there is one group, also when no row came.
+        let is_all = tasks.is_empty() && spec.keys.types().is_empty();
+        if task.records > 0 || is_all {
             tasks.push(task);
         }
         tasks
@@ -187,9 +189,6 @@ impl Merge {
             of_records: usize::MAX,
         };
         let mut tasks = level.cut(&spec, room);
-        if tasks.is_empty() && spec.keys.types().is_empty() {
-            tasks.push(no_rows(partitions));
-        }
         tasks.sort_by_key(|task| std::cmp::Reverse(task.records));
         Self {
             spec,
@@ -237,22 +236,6 @@ impl Merge {
             counters: Counters::default(),
             yielded: (0, 0),
         })
-    }
-}
-
-/// Without GROUP BY there is one group, also when no row came.
-fn no_rows(partitions: usize) -> MergeTask {
-    let level = Level {
-        blocks: Vec::new(),
-        bits: partitions.ilog2(),
-        partitions,
-        of_records: usize::MAX,
-    };
-    MergeTask {
-        level: Arc::new(level),
-        partitions: 0..partitions,
-        records: 0,
-        bytes: 0,
     }
 }
 

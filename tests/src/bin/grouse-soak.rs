@@ -91,8 +91,7 @@ fn groupings() -> bool {
 
 /// Queries that end before their end.
 fn endings(seed: u64) -> bool {
-    let shell = std::env::current_exe().map(|own| own.with_file_name("grouse"));
-    let shell = shell.expect("the path of this program");
+    let shell = endings::program("grouse");
     let mut good = true;
     for (what, ended) in [
         ("kills", endings::kills(&shell, KILLS, seed)),
