@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::batch::{Arguments, Batch};
-use crate::combine::{blame, combined, new_states};
+use crate::combine::{blame, combine, new_states};
 use crate::error::{Error, Result};
 use crate::keys::runs;
 use crate::keys::{DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable};
@@ -221,38 +221,45 @@ impl Build {
         if self.blocks_bytes < self.next_look_bytes {
             return Ok(());
         }
-        self.combine_blocks()?;
+        let mut is_worth_it = self.combine_blocks()?;
         let others = self.spill().filter(|spill| spill.shares());
         if let Some(spill) = others.cloned()
             && self.may_hand
             && self.is_short()
         {
             let have_met = self.take_handed(&spill);
-            self.may_hand = !have_met || self.combine_blocks()?;
+            if have_met {
+                is_worth_it = self.combine_blocks()?;
+            }
+            self.may_hand = !have_met || is_worth_it;
             if self.may_hand {
                 self.hand_over(&spill);
             }
         }
-        self.next_look_bytes = self.spec.sizes.repeat_bytes.max(2 * self.blocks_bytes);
+        // A look costs a sample, combining a lookup for every record.
+        let next = match is_worth_it {
+            true => 2 * self.blocks_bytes,
+            false => self.blocks_bytes + self.blocks_bytes / 4,
+        };
+        self.next_look_bytes = self.spec.sizes.repeat_bytes.max(next);
         Ok(())
     }
 
     /// True if that was worth it.
     fn combine_blocks(&mut self) -> Result<bool> {
         let mut lap = Lap::start();
-        let held = self.bytes();
+        let beside = self.bytes() - allocated(self.blocks_bytes);
         let spill = self.spill().cloned();
         let grant = &mut self.grant;
-        let combined = combined(&self.spec, &self.blocks, |more| {
+        let mut most = 0;
+        let is_worth_it = combine(&self.spec, &mut self.blocks, |bytes| {
+            most = most.max(bytes);
             let is_cancelled = spill.as_ref().is_some_and(|spill| spill.is_cancelled());
-            !is_cancelled && grant.hold(held + more).is_ok()
+            !is_cancelled && grant.hold(beside + allocated(bytes)).is_ok()
         })?;
-        let is_worth_it = combined.is_some();
-        if let Some(blocks) = combined {
-            self.blocks = blocks;
-            self.blocks_bytes = self.blocks.iter().map(Block::bytes).sum();
-            self.counters.combined += 1;
-        }
+        self.counters.combined += u64::from(is_worth_it);
+        self.counters.holds(beside + allocated(most));
+        self.blocks_bytes = self.blocks.iter().map(Block::bytes).sum();
         self.grant.keep(self.bytes());
         lap.end(&mut self.counters.partition_ns);
         Ok(is_worth_it)

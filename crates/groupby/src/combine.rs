@@ -23,7 +23,7 @@ const CHUNK_RECORDS: usize = 4096;
 /// Bytes of records that are looked at first: what they come to decides whether the others are worth it.
 const SAMPLE_BYTES: usize = 512 << 10;
 /// Bytes of records that are combined at once after them.
-const COMBINED_BYTES: usize = 4 << 20;
+const COMBINED_BYTES: usize = 1 << 20;
 /// Combining early is a lookup per record, which pays where half of the bytes need not be touched, or written and read,
 /// once more. Two workers that met the same groups come to half and a little.
 const WORTH: f64 = 5.0 / 8.0;
@@ -34,6 +34,7 @@ pub(crate) struct Combiner {
     table: Box<dyn KeyTable>,
     states: Vec<Box<dyn GroupStates>>,
     groups: Vec<GroupId>,
+    hashes: Vec<u64>,
     /// Records that were looked up.
     pub looked_up: u64,
     /// Of tables before this one.
@@ -48,6 +49,7 @@ impl Combiner {
             spec,
             table,
             groups: Vec::new(),
+            hashes: Vec::new(),
             looked_up: 0,
             collisions: 0,
         })
@@ -64,8 +66,9 @@ impl Combiner {
             let slice = block.slice(start..(start + CHUNK_RECORDS).min(records.end));
             let mut groups = std::mem::take(&mut self.groups);
             groups.clear();
-            self.table.assign(slice.keys, slice.hashes, &mut groups)?;
-            self.looked_up += slice.hashes.len() as u64;
+            let hashes = slice.hashes(&mut self.hashes);
+            self.table.assign(slice.keys, hashes, &mut groups)?;
+            self.looked_up += slice.len() as u64;
             let result = self.aggregate(&slice, &groups, self.table.len());
             self.groups = groups;
             result?;
@@ -75,7 +78,7 @@ impl Combiner {
 
     /// Records that are one per key already: each is a group of its own, without the table.
     pub fn take_over(&mut self, slice: &Slice<'_>) -> Result<DistinctKeys> {
-        let total = slice.hashes.len();
+        let total = slice.len();
         let groups: Vec<GroupId> = (0..total as u32).map(GroupId).collect();
         self.aggregate(slice, &groups, total)?;
         Ok(slice.distinct_keys())
@@ -148,50 +151,76 @@ impl Combiner {
     }
 }
 
-/// Records of several blocks as one record per group, where that is less than `WORTH` of their bytes; else none.
-/// `may_hold` is asked for room for the result, and ends the work where it says no.
-pub(crate) fn combined(
+/// Records of several blocks become one record per group, range by range of their partitions, where a sample comes to
+/// less than `WORTH` of its bytes; true if so. `may_hold` is asked for room for what is new, and ends the work where it
+/// says no: what is done is done.
+pub(crate) fn combine(
     spec: &Arc<Spec>,
-    blocks: &[Block],
+    blocks: &mut Vec<Block>,
     mut may_hold: impl FnMut(usize) -> bool,
-) -> Result<Option<Vec<Block>>> {
+) -> Result<bool> {
     let mut combiner = Combiner::new(Arc::clone(spec), spec.keys.table())?;
-    let (mut results, mut before, mut after) = (Vec::new(), 0, 0);
-    for (partitions, bytes) in ranges(blocks) {
-        before += bytes;
+    let (mut results, mut before, mut after) = (Vec::new(), Totals::default(), Totals::default());
+    for (partitions, size) in ranges(blocks) {
+        combiner.expect(size.records * (after.records + 1) / (before.records + 1));
         let Some(result) = combined_range(spec, blocks, &partitions, &mut combiner)? else {
-            return Ok(None);
+            break;
         };
-        after += result.bytes();
+        before.add(size.records, size.bytes);
+        after.add(result.len(), result.bytes());
+        if results.is_empty() && after.bytes as f64 > WORTH * before.bytes as f64 {
+            return Ok(false);
+        }
         results.push(result);
-        if after as f64 > WORTH * before as f64 || !may_hold(after + combiner.bytes()) {
-            return Ok(None);
+        blocks.retain_mut(|block| {
+            block.drop_until(partitions.end);
+            !block.records(&(0..block.partitions())).is_empty()
+        });
+        let left: usize = blocks.iter().map(Block::bytes).sum();
+        if !may_hold(left + after.bytes + combiner.bytes()) {
+            break;
         }
     }
-    Ok(Some(results))
+    let is_worth_it = !results.is_empty();
+    blocks.splice(0..0, results);
+    Ok(is_worth_it)
 }
 
-/// Neighbouring partitions and the bytes of their records: a few first, whose result says whether to go on.
-fn ranges(blocks: &[Block]) -> Vec<(Range<usize>, usize)> {
-    let (mut ranges, mut range, mut bytes) = (Vec::new(), 0..0, 0);
+/// How much there is.
+#[derive(Default, Clone, Copy)]
+struct Totals {
+    records: usize,
+    bytes: usize,
+}
+
+impl Totals {
+    fn add(&mut self, records: usize, bytes: usize) {
+        self.records += records;
+        self.bytes += bytes;
+    }
+}
+
+/// Neighbouring partitions and what they hold: a few first, whose result says whether to go on.
+fn ranges(blocks: &[Block]) -> Vec<(Range<usize>, Totals)> {
+    let (mut ranges, mut range, mut size) = (Vec::new(), 0..0, Totals::default());
     for partition in 0..blocks.first().map_or(0, Block::partitions) {
         let here = partition..partition + 1;
-        let sizes = blocks
-            .iter()
-            .map(|block| block.records(&here).len() * (block.bytes() / block.len().max(1)));
-        bytes += sizes.sum::<usize>();
+        for block in blocks {
+            let records = block.records(&here).len();
+            size.add(records, records * (block.bytes() / block.len().max(1)));
+        }
         range.end = partition + 1;
         let enough = match ranges.is_empty() {
             true => SAMPLE_BYTES,
             false => COMBINED_BYTES,
         };
-        if bytes >= enough {
-            ranges.push((range, bytes));
-            (range, bytes) = (partition + 1..partition + 1, 0);
+        if size.bytes >= enough {
+            ranges.push((range, std::mem::take(&mut size)));
+            range = partition + 1..partition + 1;
         }
     }
-    if bytes > 0 {
-        ranges.push((range, bytes));
+    if size.bytes > 0 {
+        ranges.push((range, size));
     }
     ranges
 }

@@ -6,6 +6,7 @@
 //! partitions is therefore one slice.
 //! Not here: aggregation; files.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::batch::{Arguments, is_plain};
 use crate::error::Result;
 use crate::keys::bytes::{Arena, is_long, long_bytes};
 use crate::keys::wide::{set_view, view_of};
-use crate::keys::{ByteKeys, DistinctKeys, EncodedKeys, KeyRows, WideKeys};
+use crate::keys::{ByteKeys, DistinctKeys, EncodedKeys, Hashes, KeyRows, WideKeys};
 use crate::states::truths;
 
 /// Strings between asking for one and copying it: they lie where the scan left them.
@@ -94,7 +95,7 @@ impl Unsorted {
 #[derive(Debug)]
 pub struct Block {
     pub(crate) keys: EncodedKeys,
-    pub(crate) hashes: Vec<u64>,
+    pub(crate) hashes: Hashes,
     pub(crate) aggregates: Vec<Records>,
     pub(crate) offsets: Vec<u32>,
     bytes: usize,
@@ -105,8 +106,6 @@ pub struct Block {
 pub struct Slice<'a> {
     /// Keys of the records.
     pub keys: KeyRows<'a>,
-    /// Their hashes.
-    pub hashes: &'a [u64],
     block: &'a Block,
     range: Range<usize>,
 }
@@ -121,12 +120,9 @@ impl Block {
     /// The same by the `bits` bits below the `above` highest ones.
     fn sort_after(parts: Vec<Unsorted>, above: u32, bits: u32, views: &[usize]) -> Result<Self> {
         let distinct = parts.len() == 1 && parts[0].distinct;
-        let hashes: Vec<u64> = match parts.as_slice() {
-            [one] => one.hashes.clone(),
-            many => many
-                .iter()
-                .flat_map(|part| part.hashes.iter().copied())
-                .collect(),
+        let hashes: Cow<'_, [u64]> = match parts.as_slice() {
+            [one] => Cow::Borrowed(&one.hashes),
+            many => many.iter().flat_map(|part| &part.hashes).copied().collect(),
         };
         let Destinations { rows, offsets } = match above {
             0 => destinations(&hashes, bits),
@@ -135,10 +131,9 @@ impl Block {
                 destinations(&below, bits)
             }
         };
-        let mut sorted = vec![0; hashes.len()];
-        scatter(&hashes, &rows, &mut sorted);
         let sort = Sort::new(&rows, parts.iter().map(|part| part.hashes.len()));
         let keys = sort.keys(&parts, views)?;
+        let sorted = Hashes::moved(&keys, &hashes, &rows);
         let aggregates = (0..parts[0].aggregates.len())
             .map(|at| sort.records(parts.iter().map(|part| &part.aggregates[at]).collect()))
             .collect::<Result<Vec<_>>>()?;
@@ -148,7 +143,7 @@ impl Block {
     /// A block of sorted records.
     pub(crate) fn new(
         keys: EncodedKeys,
-        hashes: Vec<u64>,
+        hashes: Hashes,
         aggregates: Vec<Records>,
         offsets: Vec<u32>,
         distinct: bool,
@@ -167,12 +162,12 @@ impl Block {
 
     /// Number of records.
     pub fn len(&self) -> usize {
-        self.hashes.len()
+        self.keys.len()
     }
 
     /// True if there is no record.
     pub fn is_empty(&self) -> bool {
-        self.hashes.is_empty()
+        self.keys.is_empty()
     }
 
     /// Bytes held.
@@ -201,11 +196,16 @@ impl Block {
         self.offsets[partitions.start] as usize..self.offsets[partitions.end] as usize
     }
 
+    /// Forgets the records of the partitions before `end`; their memory stays until none is left.
+    pub fn drop_until(&mut self, end: usize) {
+        let first = self.offsets[end];
+        self.offsets[..end].fill(first);
+    }
+
     /// A range of records.
     pub fn slice(&self, range: Range<usize>) -> Slice<'_> {
         Slice {
             keys: self.keys.rows(range.clone()),
-            hashes: &self.hashes[range.clone()],
             block: self,
             range,
         }
@@ -214,7 +214,7 @@ impl Block {
     /// Buffers are shared between columns and blocks; each is counted once per block.
     fn count_bytes(&self) -> usize {
         let mut seen = HashSet::new();
-        let mut bytes = self.hashes.capacity() * 8 + self.offsets.capacity() * 4;
+        let mut bytes = self.hashes.bytes() + self.offsets.capacity() * 4;
         let mut count = |buffer: &Buffer| {
             if seen.insert(buffer.data_ptr()) {
                 bytes += buffer.capacity();
@@ -244,7 +244,30 @@ fn count_buffers(data: &ArrayData, count: &mut impl FnMut(&Buffer)) {
         .for_each(|child| count_buffers(child, count));
 }
 
-impl Slice<'_> {
+impl<'a> Slice<'a> {
+    /// Number of records.
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The hashes of the keys; `made` is room for those that are not kept.
+    pub fn hashes<'b>(&self, made: &'b mut Vec<u64>) -> &'b [u64]
+    where
+        'a: 'b,
+    {
+        self.block.hashes.of(self.keys, self.range.clone(), made)
+    }
+
+    /// True if hashes lie beside the keys; of slices of one shape all or none do.
+    pub fn keeps_hashes(&self) -> bool {
+        matches!(self.block.hashes, Hashes::Kept(_))
+    }
+
+    /// Which of the keys are NULL as a whole, where hashes are not kept.
+    pub fn nulls(&self) -> impl Iterator<Item = usize> {
+        self.block.hashes.nulls(&self.range)
+    }
+
     /// The records sorted by the `bits` bits of their hash below the `above` highest ones.
     pub fn parted(&self, above: u32, bits: u32, views: &[usize]) -> Result<Block> {
         let DistinctKeys { keys, hashes } = self.distinct_keys();
@@ -274,7 +297,7 @@ impl Slice<'_> {
         };
         DistinctKeys {
             keys,
-            hashes: self.hashes.to_vec(),
+            hashes: self.hashes(&mut Vec::new()).to_vec(),
         }
     }
 

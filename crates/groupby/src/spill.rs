@@ -209,7 +209,7 @@ impl SpillFile {
             page::encode(&slices, views, &mut self.buffer)?;
             let bytes = &self.buffer[from..];
             let before = records;
-            records += slices.iter().map(|slice| slice.hashes.len()).sum::<usize>();
+            records += slices.iter().map(Slice::len).sum::<usize>();
             pages.push(Page {
                 records: before..records,
                 at: self.end + from as u64,
@@ -464,7 +464,7 @@ impl SpilledBlock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::EncodedKeys;
+    use crate::keys::{EncodedKeys, Hashes};
 
     /// Keys of 8 bytes; partitions of these numbers of records.
     fn block(partitions: &[u32]) -> Block {
@@ -477,7 +477,7 @@ mod tests {
         let hashes = (0..u64::from(records)).collect();
         Block::new(
             EncodedKeys::Packed1(keys),
-            hashes,
+            Hashes::Kept(hashes),
             Vec::new(),
             offsets,
             true,
@@ -509,7 +509,7 @@ mod tests {
         let lengths = |blocks: &[Block]| -> Vec<usize> {
             let pages = cut(blocks).into_iter();
             pages
-                .map(|page| page.iter().map(|slice| slice.hashes.len()).sum())
+                .map(|page| page.iter().map(Slice::len).sum())
                 .collect()
         };
         // 16 bytes a record, and the offsets.
@@ -525,6 +525,17 @@ mod tests {
         assert!(cut(&[block(&[0, 0])]).is_empty() && cut(&[]).is_empty());
     }
 
+    /// Of blocks of `block`, whose keys are hashes.
+    fn keys_of(stored: &Stored, partitions: Range<usize>) -> Vec<u64> {
+        let mut keys = Vec::new();
+        for source in stored.sources(&partitions) {
+            let opened = source.open(&[], &mut Counters::default());
+            let (block, records) = opened.expect("read");
+            keys.extend_from_slice(block.slice(records).hashes(&mut Vec::new()));
+        }
+        keys
+    }
+
     #[test]
     fn a_task_reads_its_own_partitions_alone() {
         let (_, mut file) = folder();
@@ -537,15 +548,7 @@ mod tests {
         let mut written = file.write(&blocks, &[], counters).expect("written");
         let stored = written.pop().expect("blocks of one shape");
         assert!(written.is_empty() && !stored.distinct());
-        let read = |partitions: Range<usize>| {
-            let mut keys = Vec::new();
-            for source in stored.sources(&partitions) {
-                let opened = source.open(&[], &mut Counters::default());
-                let (block, records) = opened.expect("read");
-                keys.extend_from_slice(block.slice(records).hashes);
-            }
-            keys
-        };
+        let read = |partitions| keys_of(&stored, partitions);
         let page = u64::from(page);
         let expected = |own: Range<u64>, other: Range<u64>| own.chain(other).collect::<Vec<_>>();
         assert_eq!(read(0..6).len(), stored.len());
@@ -554,6 +557,20 @@ mod tests {
         assert_eq!(read(4..5), expected(page + 13..page * 21 + 13, 2..3));
         assert_eq!(read(5..6), expected(page * 21 + 13..page * 21 + 18, 3..4));
         assert!(read(3..4).is_empty());
+    }
+
+    #[test]
+    fn records_that_a_block_has_dropped_are_not_written() {
+        let (_, mut file) = folder();
+        let mut first = block(&[3, 2, 4]);
+        first.drop_until(1);
+        let blocks = [first, block(&[0, 1, 2])];
+        let written = file.write(&blocks, &[], &mut Counters::default());
+        let stored = &written.expect("written")[0];
+        assert_eq!(stored.len(), 9);
+        let records = |partition: usize| stored.records(&(partition..partition + 1));
+        assert_eq!([records(0), records(1), records(2)], [0..0, 0..3, 3..9]);
+        assert_eq!(keys_of(stored, 0..3), [3, 4, 0, 5, 6, 7, 8, 1, 2]);
     }
 
     struct Full;

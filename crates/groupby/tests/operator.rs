@@ -351,7 +351,7 @@ fn a_direct_table_follows_a_moving_range() {
 #[test]
 fn past_its_bound_a_worker_writes_everything_and_the_merge_cuts_partitions() {
     for kinds in [vec![0], vec![9], vec![0, 9, 5], vec![13]] {
-        let case = case(&kinds, 20_000, 1_000_000, true, 17);
+        let case = case(&kinds, 30_000, 1_000_000, true, 17);
         let how = How {
             table: TableKind::Auto,
             sizes: Sizes::spilling(),

@@ -14,6 +14,7 @@ pub mod slots;
 pub mod inline;
 pub mod wide;
 pub mod direct;
+pub mod hashes;
 mod intern;
 
 use std::ops::Range;
@@ -23,6 +24,7 @@ use arrow::buffer::Buffer;
 use crate::error::Result;
 
 pub use direct::DirectTable;
+pub use hashes::Hashes;
 pub use layout::KeyLayout;
 pub use wide::WideKeys;
 

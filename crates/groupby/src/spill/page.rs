@@ -20,7 +20,7 @@ use crate::batch::Arguments;
 use crate::error::{Error, Result};
 use crate::keys::bytes::{self, is_long, with_bytes};
 use crate::keys::wide::{set_view, view_of};
-use crate::keys::{EncodedKeys, KeyRows, WideKeys};
+use crate::keys::{EncodedKeys, Hashes, KeyRows, WideKeys};
 use crate::partition::{Block, Records, Slice};
 
 /// The blocks as one, without its records: kinds and types of columns, where partitions begin.
@@ -46,12 +46,17 @@ pub(super) fn template(blocks: &[Block]) -> Block {
         EncodedKeys::Packed12(_) => EncodedKeys::Packed12(no_keys()),
         EncodedKeys::Bytes(_) => EncodedKeys::Bytes(Default::default()),
     };
-    let offsets =
-        (0..block.offsets.len()).map(|at| blocks.iter().map(|block| block.offsets[at]).sum());
+    let before = |at: usize| {
+        blocks
+            .iter()
+            .map(move |block| block.offsets[at] - block.offsets[0])
+    };
+    let offsets = (0..block.offsets.len()).map(|at| before(at).sum());
     let distinct = blocks.len() == 1 && block.distinct();
+    let hashes = Hashes::none(&keys);
     Block::new(
         keys,
-        Vec::new(),
+        hashes,
         aggregates.collect(),
         offsets.collect(),
         distinct,
@@ -67,12 +72,7 @@ fn no_keys<const N: usize>() -> WideKeys<N> {
 
 /// Appends the records of slices of one shape as bytes.
 pub(super) fn encode(slices: &[Slice<'_>], views: &[usize], out: &mut Vec<u8>) -> Result<()> {
-    let hashes: Vec<u64> = slices
-        .iter()
-        .flat_map(|slice| slice.hashes)
-        .copied()
-        .collect();
-    let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt64Array::from(hashes))];
+    let mut columns = vec![encode_hashes(slices)];
     encode_keys(slices, views, &mut columns)?;
     for at in 0..slices[0].aggregates() {
         let parts: Vec<Vec<ArrayRef>> = slices
@@ -93,6 +93,25 @@ pub(super) fn encode(slices: &[Slice<'_>], views: &[usize], out: &mut Vec<u8>) -
     writer.write(&batch)?;
     writer.finish()?;
     Ok(())
+}
+
+/// Hashes that are kept; else which keys are NULL.
+fn encode_hashes(slices: &[Slice<'_>]) -> ArrayRef {
+    let mut made = Vec::new();
+    if slices[0].keeps_hashes() {
+        let mut hashes = Vec::new();
+        for slice in slices {
+            hashes.extend_from_slice(slice.hashes(&mut made));
+        }
+        return Arc::new(UInt64Array::from(hashes));
+    }
+    let mut nulls = vec![false; slices.iter().map(Slice::len).sum()];
+    let mut start = 0;
+    for slice in slices {
+        slice.nulls().for_each(|place| nulls[start + place] = true);
+        start += slice.len();
+    }
+    Arc::new(BooleanArray::from(nulls))
 }
 
 /// Words as they are; strings that do not fit them beside them, by row.
@@ -248,9 +267,9 @@ pub(super) fn decode(bytes: Vec<u8>, template: &Block, views: &[usize]) -> Resul
     let batch = batch.ok_or(Error::Malformed("records on disk"))?;
     let mut columns = batch.columns().iter().cloned();
     let mut next = || columns.next().ok_or(Error::Malformed("records on disk"));
-    let hashes = next()?.as_primitive::<UInt64Type>().values().to_vec();
+    let hashes = decode_hashes(&next()?);
     let keys = match &template.keys {
-        EncodedKeys::None(_) => EncodedKeys::None(hashes.len()),
+        EncodedKeys::None(_) => EncodedKeys::None(batch.num_rows()),
         EncodedKeys::Packed1(_) => EncodedKeys::Packed1(keys_of(&next()?)),
         EncodedKeys::Packed2(_) => EncodedKeys::Packed2(keys_of(&next()?)),
         EncodedKeys::Packed4(_) => EncodedKeys::Packed4(wide_keys(&next()?, &next()?, views)?),
@@ -284,6 +303,15 @@ pub(super) fn decode(bytes: Vec<u8>, template: &Block, views: &[usize]) -> Resul
         Vec::new(),
         template.distinct(),
     ))
+}
+
+fn decode_hashes(column: &ArrayRef) -> Hashes {
+    match column.as_boolean_opt() {
+        Some(nulls) => Hashes::OfWords {
+            nulls: nulls.values().set_indices_u32().collect(),
+        },
+        None => Hashes::Kept(column.as_primitive::<UInt64Type>().values().to_vec()),
+    }
 }
 
 fn keys_of<const N: usize>(words: &ArrayRef) -> Vec<[u64; N]> {
