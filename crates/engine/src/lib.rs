@@ -21,6 +21,7 @@ mod shifted_sums;
 pub mod plan;
 mod top_rows;
 mod narrow_decimals;
+mod joins;
 pub mod exec;
 mod native;
 mod udaf;

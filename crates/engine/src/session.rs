@@ -11,6 +11,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
+use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
@@ -18,6 +19,7 @@ use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement};
 use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::sql::parser::Statement as HostStatement;
 use parking_lot::RwLock;
@@ -27,6 +29,7 @@ use tokio::task::{JoinError, JoinSet};
 use crate::error::{Error, Result, nearest_names};
 use crate::functions;
 use crate::host;
+use crate::joins;
 use crate::memory::SessionPool;
 use crate::narrow_decimals::NarrowDecimals;
 use crate::numbers;
@@ -262,9 +265,31 @@ impl Session {
         }
         let frame = self.context().execute_logical_plan(plan).await;
         let frame = frame.map_err(|error| name_option(Error::from(error), option))?;
-        let context = Arc::new(frame.task_ctx());
-        let plan = frame.create_physical_plan().await?;
+        let (state, plan) = frame.into_parts();
+        let (plan, context) = self.plan_execution(state, &plan).await?;
         Ok(Query::new(plan, context, self.workers()))
+    }
+
+    /// The host's plan of execution; joins whose hash tables memory has no room for are merged.
+    async fn plan_execution(
+        &self,
+        mut state: SessionState,
+        plan: &LogicalPlan,
+    ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
+        let limit_bytes = self.options().memory_limit_bytes();
+        let mut planned = state.create_physical_plan(plan).await?;
+        let explained = match plan {
+            LogicalPlan::Explain(explain) => state.create_physical_plan(&explain.plan).await.ok(),
+            _ => Some(Arc::clone(&planned)),
+        };
+        if let Some(explained) = explained
+            && !joins::fit(&explained, limit_bytes)?
+        {
+            let host = state.config_mut().options_mut();
+            host.optimizer.prefer_hash_join = false;
+            planned = state.create_physical_plan(plan).await?;
+        }
+        Ok((planned, state.task_ctx()))
     }
 
     /// The host's plan. Where it misses a column that is only written in another case, or meets a name twice, it is asked
