@@ -12,6 +12,7 @@ use arrow::array::ArrayRef;
 
 use crate::batch::Arguments;
 use crate::error::{Error, Result};
+use crate::keys::waiting::Made;
 use crate::keys::{DistinctKeys, GroupId, KeyTable};
 use crate::partition::{Block, Records, Slice, Unsorted};
 use crate::spec::Spec;
@@ -34,7 +35,7 @@ pub(crate) struct Combiner {
     table: Box<dyn KeyTable>,
     states: Vec<Box<dyn GroupStates>>,
     groups: Vec<GroupId>,
-    hashes: Vec<u64>,
+    made: Made,
     /// Records that were looked up.
     pub looked_up: u64,
     /// Of tables before this one.
@@ -49,7 +50,7 @@ impl Combiner {
             spec,
             table,
             groups: Vec::new(),
-            hashes: Vec::new(),
+            made: Made::default(),
             looked_up: 0,
             collisions: 0,
         })
@@ -66,8 +67,8 @@ impl Combiner {
             let slice = block.slice(start..(start + CHUNK_RECORDS).min(records.end));
             let mut groups = std::mem::take(&mut self.groups);
             groups.clear();
-            let hashes = slice.hashes(&mut self.hashes);
-            self.table.assign(slice.keys, hashes, &mut groups)?;
+            let (keys, hashes) = slice.keys(&mut self.made);
+            self.table.assign(keys, hashes, &mut groups)?;
             self.looked_up += slice.len() as u64;
             let result = self.aggregate(&slice, &groups, self.table.len());
             self.groups = groups;

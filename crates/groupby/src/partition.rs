@@ -21,8 +21,9 @@ use grouse_kernels::scatter::{Destinations, destinations, scatter};
 use crate::batch::{Arguments, is_plain};
 use crate::error::Result;
 use crate::keys::bytes::{Arena, is_long, long_bytes};
+use crate::keys::waiting::{Made, StringsBuilder, nulls};
 use crate::keys::wide::{set_view, view_of};
-use crate::keys::{ByteKeys, DistinctKeys, EncodedKeys, Hashes, KeyRows, WideKeys};
+use crate::keys::{ByteKeys, DistinctKeys, EncodedKeys, KeyRows, WaitingKeys, WideKeys};
 use crate::states::truths;
 
 /// Strings between asking for one and copying it: they lie where the scan left them.
@@ -94,8 +95,7 @@ impl Unsorted {
 /// Records sorted by partition.
 #[derive(Debug)]
 pub struct Block {
-    pub(crate) keys: EncodedKeys,
-    pub(crate) hashes: Hashes,
+    pub(crate) keys: WaitingKeys,
     pub(crate) aggregates: Vec<Records>,
     pub(crate) offsets: Vec<u32>,
     bytes: usize,
@@ -104,8 +104,6 @@ pub struct Block {
 
 /// A range of partitions of a block.
 pub struct Slice<'a> {
-    /// Keys of the records.
-    pub keys: KeyRows<'a>,
     block: &'a Block,
     range: Range<usize>,
 }
@@ -132,25 +130,22 @@ impl Block {
             }
         };
         let sort = Sort::new(&rows, parts.iter().map(|part| part.hashes.len()));
-        let keys = sort.keys(&parts, views)?;
-        let sorted = Hashes::moved(&keys, &hashes, &rows);
+        let keys = sort.keys(&parts, &hashes, views)?;
         let aggregates = (0..parts[0].aggregates.len())
             .map(|at| sort.records(parts.iter().map(|part| &part.aggregates[at]).collect()))
             .collect::<Result<Vec<_>>>()?;
-        Ok(Self::new(keys, sorted, aggregates, offsets, distinct))
+        Ok(Self::new(keys, aggregates, offsets, distinct))
     }
 
     /// A block of sorted records.
     pub(crate) fn new(
-        keys: EncodedKeys,
-        hashes: Hashes,
+        keys: WaitingKeys,
         aggregates: Vec<Records>,
         offsets: Vec<u32>,
         distinct: bool,
     ) -> Self {
         let mut block = Self {
             keys,
-            hashes,
             aggregates,
             offsets,
             bytes: 0,
@@ -167,7 +162,7 @@ impl Block {
 
     /// True if there is no record.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.len() == 0
     }
 
     /// Bytes held.
@@ -178,7 +173,7 @@ impl Block {
     /// True if records of both blocks can stand in one.
     pub fn mixes(&self, other: &Self) -> bool {
         let mut pairs = self.aggregates.iter().zip(&other.aggregates);
-        pairs.all(|(own, other)| own.mixes(other))
+        self.keys.mixes(&other.keys) && pairs.all(|(own, other)| own.mixes(other))
     }
 
     /// True if no two records of the block have the same key.
@@ -204,17 +199,13 @@ impl Block {
 
     /// A range of records.
     pub fn slice(&self, range: Range<usize>) -> Slice<'_> {
-        Slice {
-            keys: self.keys.rows(range.clone()),
-            block: self,
-            range,
-        }
+        Slice { block: self, range }
     }
 
     /// Buffers are shared between columns and blocks; each is counted once per block.
     fn count_bytes(&self) -> usize {
         let mut seen = HashSet::new();
-        let mut bytes = self.hashes.bytes() + self.offsets.capacity() * 4;
+        let mut bytes = self.offsets.capacity() * 4;
         let mut count = |buffer: &Buffer| {
             if seen.insert(buffer.data_ptr()) {
                 bytes += buffer.capacity();
@@ -250,22 +241,17 @@ impl<'a> Slice<'a> {
         self.range.len()
     }
 
-    /// The hashes of the keys; `made` is room for those that are not kept.
-    pub fn hashes<'b>(&self, made: &'b mut Vec<u64>) -> &'b [u64]
+    /// The keys and their hashes; what the block does not keep comes into `made`.
+    pub fn keys<'b>(&self, made: &'b mut Made) -> (KeyRows<'b>, &'b [u64])
     where
         'a: 'b,
     {
-        self.block.hashes.of(self.keys, self.range.clone(), made)
+        self.block.keys.open(self.range.clone(), made)
     }
 
-    /// True if hashes lie beside the keys; of slices of one shape all or none do.
-    pub fn keeps_hashes(&self) -> bool {
-        matches!(self.block.hashes, Hashes::Kept(_))
-    }
-
-    /// Which of the keys are NULL as a whole, where hashes are not kept.
-    pub fn nulls(&self) -> impl Iterator<Item = usize> {
-        self.block.hashes.nulls(&self.range)
+    /// The keys as they wait, and which of them these are.
+    pub fn waiting(&self) -> (&'a WaitingKeys, &Range<usize>) {
+        (&self.block.keys, &self.range)
     }
 
     /// The records sorted by the `bits` bits of their hash below the `above` highest ones.
@@ -283,22 +269,7 @@ impl<'a> Slice<'a> {
 
     /// The keys of a slice of distinct records, as a table would give them.
     pub fn distinct_keys(&self) -> DistinctKeys {
-        let keys = match self.keys {
-            KeyRows::None(rows) => EncodedKeys::None(rows),
-            KeyRows::Packed1(keys) => EncodedKeys::Packed1(keys.to_vec()),
-            KeyRows::Packed2(keys) => EncodedKeys::Packed2(keys.to_vec()),
-            KeyRows::Packed4(keys, buffers) => EncodedKeys::Packed4(owned(keys, buffers)),
-            KeyRows::Packed8(keys, buffers) => EncodedKeys::Packed8(owned(keys, buffers)),
-            KeyRows::Packed12(keys, buffers) => EncodedKeys::Packed12(owned(keys, buffers)),
-            KeyRows::Bytes(views, buffers) => EncodedKeys::Bytes(ByteKeys {
-                views: views.to_vec(),
-                buffers: buffers.to_vec(),
-            }),
-        };
-        DistinctKeys {
-            keys,
-            hashes: self.hashes(&mut Vec::new()).to_vec(),
-        }
+        self.block.keys.distinct(self.range.clone())
     }
 
     /// Number of aggregates.
@@ -319,13 +290,6 @@ impl<'a> Slice<'a> {
             }),
             Records::Partial(columns) => Records::Partial(columns.iter().map(slice).collect()),
         }
-    }
-}
-
-fn owned<const N: usize>(keys: &[[u64; N]], buffers: &[Buffer]) -> WideKeys<N> {
-    WideKeys {
-        keys: keys.to_vec(),
-        buffers: buffers.to_vec(),
     }
 }
 
@@ -401,7 +365,7 @@ impl<'a> Sort<'a> {
         }
     }
 
-    fn keys(&self, parts: &[Unsorted], views: &[usize]) -> Result<EncodedKeys> {
+    fn keys(&self, parts: &[Unsorted], hashes: &[u64], views: &[usize]) -> Result<WaitingKeys> {
         macro_rules! packed {
             ($variant:ident, $zero:expr) => {{
                 let mut out = vec![$zero; self.rows.len()];
@@ -423,15 +387,16 @@ impl<'a> Sort<'a> {
                 EncodedKeys::$variant(self.wide_keys(parts, views)?)
             }};
         }
-        Ok(match &parts[0].keys {
+        let sorted = match &parts[0].keys {
             EncodedKeys::None(_) => EncodedKeys::None(self.rows.len()),
             EncodedKeys::Packed1(_) => packed!(Packed1, [0; 1]),
             EncodedKeys::Packed2(_) => packed!(Packed2, [0; 2]),
             EncodedKeys::Packed4(_) => wide!(Packed4),
             EncodedKeys::Packed8(_) => wide!(Packed8),
             EncodedKeys::Packed12(_) => wide!(Packed12),
-            EncodedKeys::Bytes(_) => EncodedKeys::Bytes(self.byte_keys(parts)?),
-        })
+            EncodedKeys::Bytes(_) => return self.strings(parts, hashes),
+        };
+        Ok(WaitingKeys::new(sorted, hashes, self.rows))
     }
 
     /// Words move; long strings are copied into partition order while they are warm, so that the
@@ -475,30 +440,38 @@ impl<'a> Sort<'a> {
         })
     }
 
-    /// Views move; long strings as in `wide_keys`.
-    fn byte_keys(&self, parts: &[Unsorted]) -> Result<ByteKeys> {
+    /// Strings are copied behind each other, as long ones in `wide_keys`.
+    fn strings(&self, parts: &[Unsorted], hashes: &[u64]) -> Result<WaitingKeys> {
         let mut views = vec![0u128; self.rows.len()];
         let mut strings = Strings::default();
+        let mut bytes = 0;
         for (part, range) in parts.iter().zip(&self.parts) {
             let EncodedKeys::Bytes(keys) = &part.keys else {
                 unreachable!("one layout")
             };
             let first = strings.add(&keys.buffers);
             for (&view, &row) in keys.views.iter().zip(&self.rows[range.clone()]) {
+                bytes += view as u32 as usize;
                 views[row as usize] = strings.moved(view, first);
             }
         }
-        let mut arena = Arena::with_capacity(strings.bytes);
-        for row in 0..views.len() {
-            if let Some(&view) = views.get(row + STRINGS_AHEAD) {
-                strings.fetch(view);
+        if u32::try_from(bytes).is_err() {
+            let mut arena = Arena::with_capacity(strings.bytes);
+            for view in &mut views {
+                *view = strings.copied(*view, &mut arena)?;
             }
-            views[row] = strings.copied(views[row], &mut arena)?;
+            let buffers = arena.into_buffers();
+            let keys = EncodedKeys::Bytes(ByteKeys { views, buffers });
+            return Ok(WaitingKeys::new(keys, hashes, self.rows));
         }
-        Ok(ByteKeys {
-            views,
-            buffers: arena.into_buffers(),
-        })
+        let mut built = StringsBuilder::new(views.len(), bytes);
+        for (row, &view) in views.iter().enumerate() {
+            if let Some(&ahead) = views.get(row + STRINGS_AHEAD) {
+                strings.fetch(ahead);
+            }
+            built.push(view, &strings.buffers);
+        }
+        Ok(WaitingKeys::Strings(built.finish(nulls(hashes, self.rows))))
     }
 
     fn records(&self, parts: Vec<&Records>) -> Result<Records> {

@@ -464,7 +464,8 @@ impl SpilledBlock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::{EncodedKeys, Hashes};
+    use crate::keys::waiting::Made;
+    use crate::keys::{EncodedKeys, WaitingKeys};
 
     /// Keys of 8 bytes; partitions of these numbers of records.
     fn block(partitions: &[u32]) -> Block {
@@ -476,8 +477,10 @@ mod tests {
         let keys = (0..u64::from(records)).map(|key| [key]).collect();
         let hashes = (0..u64::from(records)).collect();
         Block::new(
-            EncodedKeys::Packed1(keys),
-            Hashes::Kept(hashes),
+            WaitingKeys::Whole {
+                keys: EncodedKeys::Packed1(keys),
+                hashes,
+            },
             Vec::new(),
             offsets,
             true,
@@ -531,7 +534,7 @@ mod tests {
         for source in stored.sources(&partitions) {
             let opened = source.open(&[], &mut Counters::default());
             let (block, records) = opened.expect("read");
-            keys.extend_from_slice(block.slice(records).hashes(&mut Vec::new()));
+            keys.extend_from_slice(block.slice(records).keys(&mut Made::default()).1);
         }
         keys
     }

@@ -14,7 +14,7 @@ pub mod slots;
 pub mod inline;
 pub mod wide;
 pub mod direct;
-pub mod hashes;
+pub mod waiting;
 mod intern;
 
 use std::ops::Range;
@@ -24,8 +24,8 @@ use arrow::buffer::Buffer;
 use crate::error::Result;
 
 pub use direct::DirectTable;
-pub use hashes::Hashes;
 pub use layout::KeyLayout;
+pub use waiting::WaitingKeys;
 pub use wide::WideKeys;
 
 /// A group's number in one table: dense from 0. Tables are flushed long before 2^32 groups.
@@ -111,6 +111,19 @@ impl EncodedKeys {
         self.rows(0..self.len())
     }
 
+    /// No keys of the same kind.
+    pub fn none(&self) -> Self {
+        match self {
+            Self::None(_) => Self::None(0),
+            Self::Packed1(_) => Self::Packed1(Vec::new()),
+            Self::Packed2(_) => Self::Packed2(Vec::new()),
+            Self::Packed4(_) => Self::Packed4(WideKeys::default()),
+            Self::Packed8(_) => Self::Packed8(WideKeys::default()),
+            Self::Packed12(_) => Self::Packed12(WideKeys::default()),
+            Self::Bytes(_) => Self::Bytes(ByteKeys::default()),
+        }
+    }
+
     /// The rows in `range`.
     pub fn rows(&self, range: Range<usize>) -> KeyRows<'_> {
         match self {
@@ -171,6 +184,22 @@ impl KeyRows<'_> {
     /// True if there is no row.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The rows as keys of their own; strings stay where they are.
+    pub fn to_owned(self) -> EncodedKeys {
+        match self {
+            Self::None(rows) => EncodedKeys::None(rows),
+            Self::Packed1(keys) => EncodedKeys::Packed1(keys.to_vec()),
+            Self::Packed2(keys) => EncodedKeys::Packed2(keys.to_vec()),
+            Self::Packed4(keys, buffers) => EncodedKeys::Packed4(WideKeys::of(keys, buffers)),
+            Self::Packed8(keys, buffers) => EncodedKeys::Packed8(WideKeys::of(keys, buffers)),
+            Self::Packed12(keys, buffers) => EncodedKeys::Packed12(WideKeys::of(keys, buffers)),
+            Self::Bytes(views, buffers) => EncodedKeys::Bytes(ByteKeys {
+                views: views.to_vec(),
+                buffers: buffers.to_vec(),
+            }),
+        }
     }
 }
 

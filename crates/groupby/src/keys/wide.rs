@@ -22,6 +22,25 @@ pub struct WideKeys<const N: usize> {
     pub buffers: Vec<Buffer>,
 }
 
+impl<const N: usize> Default for WideKeys<N> {
+    fn default() -> Self {
+        Self {
+            keys: Vec::new(),
+            buffers: Vec::new(),
+        }
+    }
+}
+
+impl<const N: usize> WideKeys<N> {
+    /// Copies of keys whose strings stay where they are.
+    pub(super) fn of(keys: &[[u64; N]], buffers: &[Buffer]) -> Self {
+        Self {
+            keys: keys.to_vec(),
+            buffers: buffers.to_vec(),
+        }
+    }
+}
+
 /// A table of keys of `N` words.
 #[derive(Debug)]
 pub struct WideTable<const N: usize> {

@@ -19,8 +19,9 @@ use arrow_ipc::writer::StreamWriter;
 use crate::batch::Arguments;
 use crate::error::{Error, Result};
 use crate::keys::bytes::{self, is_long, with_bytes};
+use crate::keys::waiting::{Made, Strings, StringsBuilder};
 use crate::keys::wide::{set_view, view_of};
-use crate::keys::{EncodedKeys, Hashes, KeyRows, WideKeys};
+use crate::keys::{EncodedKeys, KeyRows, WaitingKeys, WideKeys};
 use crate::partition::{Block, Records, Slice};
 
 /// The blocks as one, without its records: kinds and types of columns, where partitions begin.
@@ -37,15 +38,6 @@ pub(super) fn template(blocks: &[Block]) -> Block {
         }),
         Records::Partial(columns) => Records::Partial(columns.iter().map(empty).collect()),
     });
-    let keys = match &block.keys {
-        EncodedKeys::None(_) => EncodedKeys::None(0),
-        EncodedKeys::Packed1(_) => EncodedKeys::Packed1(Vec::new()),
-        EncodedKeys::Packed2(_) => EncodedKeys::Packed2(Vec::new()),
-        EncodedKeys::Packed4(_) => EncodedKeys::Packed4(no_keys()),
-        EncodedKeys::Packed8(_) => EncodedKeys::Packed8(no_keys()),
-        EncodedKeys::Packed12(_) => EncodedKeys::Packed12(no_keys()),
-        EncodedKeys::Bytes(_) => EncodedKeys::Bytes(Default::default()),
-    };
     let before = |at: usize| {
         blocks
             .iter()
@@ -53,26 +45,17 @@ pub(super) fn template(blocks: &[Block]) -> Block {
     };
     let offsets = (0..block.offsets.len()).map(|at| before(at).sum());
     let distinct = blocks.len() == 1 && block.distinct();
-    let hashes = Hashes::none(&keys);
     Block::new(
-        keys,
-        hashes,
+        block.keys.none(),
         aggregates.collect(),
         offsets.collect(),
         distinct,
     )
 }
 
-fn no_keys<const N: usize>() -> WideKeys<N> {
-    WideKeys {
-        keys: Vec::new(),
-        buffers: Vec::new(),
-    }
-}
-
 /// Appends the records of slices of one shape as bytes.
 pub(super) fn encode(slices: &[Slice<'_>], views: &[usize], out: &mut Vec<u8>) -> Result<()> {
-    let mut columns = vec![encode_hashes(slices)];
+    let mut columns = Vec::new();
     encode_keys(slices, views, &mut columns)?;
     for at in 0..slices[0].aggregates() {
         let parts: Vec<Vec<ArrayRef>> = slices
@@ -95,31 +78,68 @@ pub(super) fn encode(slices: &[Slice<'_>], views: &[usize], out: &mut Vec<u8>) -
     Ok(())
 }
 
-/// Hashes that are kept; else which keys are NULL.
-fn encode_hashes(slices: &[Slice<'_>]) -> ArrayRef {
-    let mut made = Vec::new();
-    if slices[0].keeps_hashes() {
-        let mut hashes = Vec::new();
-        for slice in slices {
-            hashes.extend_from_slice(slice.hashes(&mut made));
+/// Hashes where they are kept, else which keys are NULL; then words as they are and strings by row.
+fn encode_keys(slices: &[Slice<'_>], views: &[usize], columns: &mut Vec<ArrayRef>) -> Result<()> {
+    match slices[0].waiting().0 {
+        WaitingKeys::Whole { .. } => {
+            columns.push(hashes(slices));
+            encode_whole(slices, views, columns)
         }
-        return Arc::new(UInt64Array::from(hashes));
+        WaitingKeys::Words { .. } => {
+            columns.push(nulls(slices));
+            encode_whole(slices, views, columns)
+        }
+        WaitingKeys::Strings(_) => {
+            columns.push(nulls(slices));
+            let mut strings = StringColumn::default();
+            for slice in slices {
+                let (WaitingKeys::Strings(own), range) = slice.waiting() else {
+                    unreachable!("one form")
+                };
+                strings.extend(own.lengths(range), own.bytes(range));
+            }
+            columns.push(strings.finish()?);
+            Ok(())
+        }
     }
+}
+
+fn hashes(slices: &[Slice<'_>]) -> ArrayRef {
+    let (mut hashes, mut made) = (Vec::new(), Made::default());
+    for slice in slices {
+        hashes.extend_from_slice(slice.keys(&mut made).1);
+    }
+    Arc::new(UInt64Array::from(hashes))
+}
+
+fn nulls(slices: &[Slice<'_>]) -> ArrayRef {
     let mut nulls = vec![false; slices.iter().map(Slice::len).sum()];
     let mut start = 0;
     for slice in slices {
-        slice.nulls().for_each(|place| nulls[start + place] = true);
+        let (keys, range) = slice.waiting();
+        keys.nulls(range)
+            .for_each(|place| nulls[start + place] = true);
         start += slice.len();
     }
     Arc::new(BooleanArray::from(nulls))
 }
 
+fn whole<'a>(slice: &Slice<'a>) -> KeyRows<'a> {
+    match slice.waiting() {
+        (WaitingKeys::Whole { keys, .. } | WaitingKeys::Words { keys, .. }, range) => {
+            keys.rows(range.clone())
+        }
+        (WaitingKeys::Strings(_), _) => unreachable!("one form"),
+    }
+}
+
 /// Words as they are; strings that do not fit them beside them, by row.
-fn encode_keys(slices: &[Slice<'_>], views: &[usize], columns: &mut Vec<ArrayRef>) -> Result<()> {
+fn encode_whole(slices: &[Slice<'_>], views: &[usize], columns: &mut Vec<ArrayRef>) -> Result<()> {
+    let parts: Vec<KeyRows<'_>> = slices.iter().map(whole).collect();
     macro_rules! packed {
         ($variant:ident) => {{
-            let parts = slices.iter().map(|slice| match slice.keys {
-                KeyRows::$variant(keys) => keys,
+            let parts = parts.iter().map(|part| match part {
+                KeyRows::$variant(keys) => *keys,
                 _ => unreachable!("one layout"),
             });
             columns.push(words(parts)?);
@@ -127,12 +147,12 @@ fn encode_keys(slices: &[Slice<'_>], views: &[usize], columns: &mut Vec<ArrayRef
     }
     macro_rules! wide {
         ($variant:ident) => {{
-            let parts = slices.iter().map(|slice| match slice.keys {
-                KeyRows::$variant(keys, buffers) => (keys, buffers),
+            let parts = parts.iter().map(|part| match part {
+                KeyRows::$variant(keys, buffers) => (*keys, *buffers),
                 _ => unreachable!("one layout"),
             });
             columns.push(words(parts.clone().map(|(keys, _)| keys))?);
-            let mut strings = Strings::default();
+            let mut strings = StringColumn::default();
             for (keys, buffers) in parts {
                 for key in keys {
                     let long = views.iter().map(|&word| view_of(key, word));
@@ -142,7 +162,7 @@ fn encode_keys(slices: &[Slice<'_>], views: &[usize], columns: &mut Vec<ArrayRef
             columns.push(strings.finish()?);
         }};
     }
-    match slices[0].keys {
+    match parts[0] {
         KeyRows::None(_) => {}
         KeyRows::Packed1(_) => packed!(Packed1),
         KeyRows::Packed2(_) => packed!(Packed2),
@@ -150,12 +170,12 @@ fn encode_keys(slices: &[Slice<'_>], views: &[usize], columns: &mut Vec<ArrayRef
         KeyRows::Packed8(..) => wide!(Packed8),
         KeyRows::Packed12(..) => wide!(Packed12),
         KeyRows::Bytes(..) => {
-            let mut strings = Strings::default();
-            for slice in slices {
-                let KeyRows::Bytes(views, buffers) = slice.keys else {
+            let mut strings = StringColumn::default();
+            for part in &parts {
+                let KeyRows::Bytes(views, buffers) = part else {
                     unreachable!("one layout")
                 };
-                for &view in views {
+                for &view in *views {
                     strings.push(std::iter::once(view), buffers);
                 }
             }
@@ -179,12 +199,12 @@ fn words<'a, const N: usize>(parts: impl Iterator<Item = &'a [[u64; N]]>) -> Res
 }
 
 /// The bytes of each row's views, one behind the other.
-struct Strings {
+struct StringColumn {
     offsets: Vec<i64>,
     values: Vec<u8>,
 }
 
-impl Default for Strings {
+impl Default for StringColumn {
     fn default() -> Self {
         Self {
             offsets: vec![0],
@@ -193,12 +213,21 @@ impl Default for Strings {
     }
 }
 
-impl Strings {
+impl StringColumn {
     fn push(&mut self, row: impl Iterator<Item = u128>, buffers: &[Buffer]) {
         for view in row {
             with_bytes(view, buffers, |bytes| self.values.extend_from_slice(bytes));
         }
         self.offsets.push(self.values.len() as i64);
+    }
+
+    fn extend(&mut self, lengths: impl Iterator<Item = u32>, bytes: &[u8]) {
+        let mut end = self.values.len() as i64;
+        self.offsets.extend(lengths.map(|length| {
+            end += i64::from(length);
+            end
+        }));
+        self.values.extend_from_slice(bytes);
     }
 
     fn finish(self) -> Result<ArrayRef> {
@@ -267,15 +296,19 @@ pub(super) fn decode(bytes: Vec<u8>, template: &Block, views: &[usize]) -> Resul
     let batch = batch.ok_or(Error::Malformed("records on disk"))?;
     let mut columns = batch.columns().iter().cloned();
     let mut next = || columns.next().ok_or(Error::Malformed("records on disk"));
-    let hashes = decode_hashes(&next()?);
+    let first = next()?;
     let keys = match &template.keys {
-        EncodedKeys::None(_) => EncodedKeys::None(batch.num_rows()),
-        EncodedKeys::Packed1(_) => EncodedKeys::Packed1(keys_of(&next()?)),
-        EncodedKeys::Packed2(_) => EncodedKeys::Packed2(keys_of(&next()?)),
-        EncodedKeys::Packed4(_) => EncodedKeys::Packed4(wide_keys(&next()?, &next()?, views)?),
-        EncodedKeys::Packed8(_) => EncodedKeys::Packed8(wide_keys(&next()?, &next()?, views)?),
-        EncodedKeys::Packed12(_) => EncodedKeys::Packed12(wide_keys(&next()?, &next()?, views)?),
-        EncodedKeys::Bytes(_) => EncodedKeys::Bytes(bytes::encode(&next()?)?),
+        WaitingKeys::Whole { keys, .. } => WaitingKeys::Whole {
+            keys: decode_whole(keys, batch.num_rows(), views, &mut next)?,
+            hashes: first.as_primitive::<UInt64Type>().values().to_vec(),
+        },
+        WaitingKeys::Words { keys, .. } => WaitingKeys::Words {
+            keys: decode_whole(keys, batch.num_rows(), views, &mut next)?,
+            nulls: null_places(&first),
+        },
+        WaitingKeys::Strings(_) => {
+            WaitingKeys::Strings(decode_strings(&next()?, null_places(&first))?)
+        }
     };
     let mut aggregates = Vec::with_capacity(template.aggregates.len());
     for records in &template.aggregates {
@@ -298,20 +331,45 @@ pub(super) fn decode(bytes: Vec<u8>, template: &Block, views: &[usize]) -> Resul
     }
     Ok(Block::new(
         keys,
-        hashes,
         aggregates,
         Vec::new(),
         template.distinct(),
     ))
 }
 
-fn decode_hashes(column: &ArrayRef) -> Hashes {
-    match column.as_boolean_opt() {
-        Some(nulls) => Hashes::OfWords {
-            nulls: nulls.values().set_indices_u32().collect(),
-        },
-        None => Hashes::Kept(column.as_primitive::<UInt64Type>().values().to_vec()),
-    }
+fn null_places(nulls: &ArrayRef) -> Vec<u32> {
+    nulls.as_boolean().values().set_indices_u32().collect()
+}
+
+fn decode_strings(strings: &ArrayRef, nulls: Vec<u32>) -> Result<Strings> {
+    let strings = strings.as_binary::<i64>();
+    let bytes = strings.values().as_slice();
+    u32::try_from(bytes.len()).map_err(|_| too_large())?;
+    let lengths = strings
+        .value_offsets()
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) as u32);
+    let mut built = StringsBuilder::new(strings.len(), bytes.len());
+    built.extend(lengths, bytes);
+    Ok(built.finish(nulls))
+}
+
+/// Keys of the same kind as `kind`, from the columns that are next.
+fn decode_whole(
+    kind: &EncodedKeys,
+    rows: usize,
+    views: &[usize],
+    mut next: impl FnMut() -> Result<ArrayRef>,
+) -> Result<EncodedKeys> {
+    Ok(match kind {
+        EncodedKeys::None(_) => EncodedKeys::None(rows),
+        EncodedKeys::Packed1(_) => EncodedKeys::Packed1(keys_of(&next()?)),
+        EncodedKeys::Packed2(_) => EncodedKeys::Packed2(keys_of(&next()?)),
+        EncodedKeys::Packed4(_) => EncodedKeys::Packed4(wide_keys(&next()?, &next()?, views)?),
+        EncodedKeys::Packed8(_) => EncodedKeys::Packed8(wide_keys(&next()?, &next()?, views)?),
+        EncodedKeys::Packed12(_) => EncodedKeys::Packed12(wide_keys(&next()?, &next()?, views)?),
+        EncodedKeys::Bytes(_) => EncodedKeys::Bytes(bytes::encode(&next()?)?),
+    })
 }
 
 fn keys_of<const N: usize>(words: &ArrayRef) -> Vec<[u64; N]> {

@@ -1,0 +1,353 @@
+//! Keys that wait for the merge: no longer than it takes to have them again, in their order, with their hashes.
+//!
+//! In: encoded keys with their hashes, in the order in which they wait. Out: any range of them as they were.
+//! Invariant: what comes out is what went in. Hashes of words and strings are made anew, which is cheaper than 8 bytes of
+//! memory that nobody touched before; the key that is NULL as a whole has the words of zero and the bytes of no text, so
+//! that the places of NULLs are kept.
+//! Not here: the hash itself (`layout`, kernels), the tables.
+
+use std::ops::Range;
+
+use arrow::buffer::Buffer;
+use grouse_kernels::hash::{NULL_HASH, hash_packed};
+use grouse_kernels::scatter::scatter;
+
+use super::bytes::{self, with_bytes};
+use super::{DistinctKeys, EncodedKeys, KeyRows};
+
+/// Bytes behind the last string: a short one is read and written as 16 bytes, whatever its length.
+const SPARE_BYTES: usize = 16;
+
+/// Keys with their hashes.
+#[derive(Debug)]
+pub enum WaitingKeys {
+    /// As they were.
+    Whole {
+        /// One or more words, or views.
+        keys: EncodedKeys,
+        /// One per key.
+        hashes: Vec<u64>,
+    },
+    /// One or two words each.
+    Words {
+        /// The words.
+        keys: EncodedKeys,
+        /// Places of NULLs, ascending.
+        nulls: Vec<u32>,
+    },
+    /// Strings, one behind the other.
+    Strings(Strings),
+}
+
+/// Strings, each of which ends where the next begins.
+#[derive(Debug)]
+pub struct Strings {
+    /// Where each begins; one more than there are strings.
+    starts: Vec<u32>,
+    /// The strings and `SPARE_BYTES`.
+    bytes: Buffer,
+    /// Places of NULLs, ascending.
+    nulls: Vec<u32>,
+}
+
+/// Room for what keys do not keep.
+#[derive(Debug, Default)]
+pub struct Made {
+    hashes: Vec<u64>,
+    views: Vec<u128>,
+}
+
+impl WaitingKeys {
+    /// Keys that are in their order already; of their hashes number `at` belongs to key `places[at]`.
+    pub fn new(keys: EncodedKeys, hashes: &[u64], places: &[u32]) -> Self {
+        match keys {
+            EncodedKeys::Packed1(_) | EncodedKeys::Packed2(_) => Self::Words {
+                keys,
+                nulls: nulls(hashes, places),
+            },
+            keys => {
+                let mut sorted = vec![0; hashes.len()];
+                scatter(hashes, places, &mut sorted);
+                Self::Whole {
+                    keys,
+                    hashes: sorted,
+                }
+            }
+        }
+    }
+
+    /// No keys, of the same form.
+    pub fn none(&self) -> Self {
+        match self {
+            Self::Whole { keys, .. } => Self::Whole {
+                keys: keys.none(),
+                hashes: Vec::new(),
+            },
+            Self::Words { keys, .. } => Self::Words {
+                keys: keys.none(),
+                nulls: Vec::new(),
+            },
+            Self::Strings(_) => Self::Strings(StringsBuilder::new(0, 0).finish(Vec::new())),
+        }
+    }
+
+    /// True if keys of both can stand in the same columns.
+    pub fn mixes(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Whole { keys, .. } | Self::Words { keys, .. } => keys.len(),
+            Self::Strings(strings) => strings.starts.len() - 1,
+        }
+    }
+
+    /// Bytes held without the buffers, which may be shared.
+    pub fn own_bytes(&self) -> usize {
+        match self {
+            Self::Whole { keys, hashes } => keys.own_bytes() + hashes.capacity() * 8,
+            Self::Words { keys, nulls } => keys.own_bytes() + nulls.capacity() * 4,
+            Self::Strings(strings) => (strings.starts.capacity() + strings.nulls.capacity()) * 4,
+        }
+    }
+
+    /// What keys point into.
+    pub fn buffers(&self) -> &[Buffer] {
+        match self {
+            Self::Whole { keys, .. } | Self::Words { keys, .. } => keys.buffers(),
+            Self::Strings(strings) => std::slice::from_ref(&strings.bytes),
+        }
+    }
+
+    /// The keys of a range and their hashes; what they do not keep comes into `made`.
+    pub fn open<'a>(&'a self, range: Range<usize>, made: &'a mut Made) -> (KeyRows<'a>, &'a [u64]) {
+        match self {
+            Self::Whole { keys, hashes } => (keys.rows(range.clone()), &hashes[range]),
+            Self::Words { keys, nulls } => {
+                let rows = keys.rows(range.clone());
+                made.hashes.clear();
+                match rows {
+                    KeyRows::Packed1(keys) => hash_packed(keys, &mut made.hashes),
+                    KeyRows::Packed2(keys) => hash_packed(keys, &mut made.hashes),
+                    _ => unreachable!("keys of one or two words"),
+                }
+                mark(places(nulls, &range), &mut made.hashes);
+                (rows, &made.hashes)
+            }
+            Self::Strings(strings) => strings.open(range, made),
+        }
+    }
+
+    /// The keys of a range as a table would give them.
+    pub fn distinct(&self, range: Range<usize>) -> DistinctKeys {
+        let mut made = Made::default();
+        let (keys, hashes) = self.open(range, &mut made);
+        let hashes = hashes.to_vec();
+        DistinctKeys {
+            keys: keys.to_owned(),
+            hashes,
+        }
+    }
+
+    /// Places of NULLs in a range, counted from its start, where hashes do not tell them.
+    pub fn nulls(&self, range: &Range<usize>) -> impl Iterator<Item = usize> {
+        let nulls: &[u32] = match self {
+            Self::Whole { .. } => &[],
+            Self::Words { nulls, .. } | Self::Strings(Strings { nulls, .. }) => nulls,
+        };
+        places(nulls, range)
+    }
+}
+
+impl Strings {
+    /// The strings of a range, one behind the other.
+    pub fn bytes(&self, range: &Range<usize>) -> &[u8] {
+        &self.bytes[self.starts[range.start] as usize..self.starts[range.end] as usize]
+    }
+
+    /// The lengths of the strings of a range.
+    pub fn lengths(&self, range: &Range<usize>) -> impl Iterator<Item = u32> {
+        let starts = self.starts[range.start..=range.end].windows(2);
+        starts.map(|pair| pair[1] - pair[0])
+    }
+
+    fn open<'a>(&'a self, range: Range<usize>, made: &'a mut Made) -> (KeyRows<'a>, &'a [u64]) {
+        let buffers = std::slice::from_ref(&self.bytes);
+        let Made { hashes, views } = made;
+        let starts = self.starts[range.start..=range.end].windows(2);
+        views.clear();
+        views.extend(starts.map(|pair| view_in(&self.bytes, pair[0], pair[1] - pair[0])));
+        hashes.clear();
+        hashes.extend(views.iter().map(|&view| bytes::hash_one(view, buffers)));
+        mark(places(&self.nulls, &range), hashes);
+        (KeyRows::Bytes(views, buffers), hashes)
+    }
+}
+
+/// The view of the string of so many bytes at `start`.
+#[inline(always)]
+fn view_in(bytes: &[u8], start: u32, length: u32) -> u128 {
+    let first: [u8; SPARE_BYTES] = bytes[start as usize..][..SPARE_BYTES]
+        .try_into()
+        .expect("as many bytes behind the last string");
+    let first = u128::from_le_bytes(first);
+    match length {
+        0..=12 => u128::from(length) | (first & ((1 << (8 * length)) - 1)) << 32,
+        _ => u128::from(length) | u128::from(first as u32) << 32 | u128::from(start) << 96,
+    }
+}
+
+/// Strings one behind the other, as they come.
+pub struct StringsBuilder {
+    starts: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+impl StringsBuilder {
+    /// Room for so many strings, whose bytes are fewer than 4 GiB.
+    pub fn new(strings: usize, bytes: usize) -> Self {
+        assert!(u32::try_from(bytes).is_ok(), "places of 32 bits");
+        let mut starts = Vec::with_capacity(strings + 1);
+        starts.push(0);
+        Self {
+            starts,
+            bytes: Vec::with_capacity(bytes + SPARE_BYTES),
+        }
+    }
+
+    /// The string of a view.
+    #[inline(always)]
+    pub fn push(&mut self, view: u128, buffers: &[Buffer]) {
+        if bytes::is_long(view) {
+            with_bytes(view, buffers, |bytes| self.bytes.extend_from_slice(bytes));
+        } else {
+            let end = self.bytes.len() + view as u32 as usize;
+            self.bytes.extend_from_slice(&(view >> 32).to_le_bytes());
+            self.bytes.truncate(end);
+        }
+        self.starts.push(self.bytes.len() as u32);
+    }
+
+    /// Strings of these lengths.
+    pub fn extend(&mut self, lengths: impl Iterator<Item = u32>, bytes: &[u8]) {
+        let mut end = self.bytes.len() as u32;
+        self.starts.extend(lengths.map(|length| {
+            end += length;
+            end
+        }));
+        self.bytes.extend_from_slice(bytes);
+        assert_eq!(end as usize, self.bytes.len(), "the lengths of these bytes");
+    }
+
+    /// The strings, of which those at `nulls` are NULL.
+    pub fn finish(mut self, nulls: Vec<u32>) -> Strings {
+        self.bytes.extend_from_slice(&[0; SPARE_BYTES]);
+        Strings {
+            starts: self.starts,
+            bytes: Buffer::from_vec(self.bytes),
+            nulls,
+        }
+    }
+}
+
+/// Of hashes that come to `places` those of NULL, ascending.
+pub fn nulls(hashes: &[u64], places: &[u32]) -> Vec<u32> {
+    let pairs = hashes.iter().zip(places);
+    let nulls = pairs.filter(|(hash, _)| **hash == NULL_HASH);
+    let mut nulls: Vec<u32> = nulls.map(|(_, place)| *place).collect();
+    nulls.sort_unstable();
+    nulls
+}
+
+fn places(nulls: &[u32], range: &Range<usize>) -> impl Iterator<Item = usize> {
+    let Range { start, end } = *range;
+    let first = nulls.partition_point(|&place| (place as usize) < start);
+    let from_first = nulls[first..].iter().map(|&place| place as usize);
+    from_first
+        .take_while(move |&place| place < end)
+        .map(move |place| place - start)
+}
+
+fn mark(nulls: impl Iterator<Item = usize>, hashes: &mut [u64]) {
+    for place in nulls {
+        hashes[place] = NULL_HASH;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ByteKeys;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Keys as a layout gives them, NULL being zero and a hash of its own.
+    fn check(keys: EncodedKeys, is_null: &[bool], from: usize) {
+        let rows = keys.len();
+        let mut hashes = Vec::new();
+        match &keys {
+            EncodedKeys::Packed1(keys) => hash_packed(keys, &mut hashes),
+            EncodedKeys::Packed2(keys) => hash_packed(keys, &mut hashes),
+            EncodedKeys::Bytes(keys) => bytes::hash(keys, &mut hashes),
+            _ => unreachable!("the forms below"),
+        }
+        mark((0..rows).filter(|row| is_null[*row]), &mut hashes);
+        let places: Vec<u32> = (0..rows as u32).rev().collect();
+        let reversed: Vec<u64> = hashes.iter().rev().copied().collect();
+        let waiting = match &keys {
+            EncodedKeys::Bytes(keys) => {
+                let mut strings = StringsBuilder::new(rows, 1000);
+                keys.views
+                    .iter()
+                    .for_each(|&view| strings.push(view, &keys.buffers));
+                WaitingKeys::Strings(strings.finish(nulls(&reversed, &places)))
+            }
+            keys => WaitingKeys::new(keys.clone(), &reversed, &places),
+        };
+        assert_eq!(waiting.len(), rows);
+        let range = from.min(rows)..rows;
+        let found = waiting.distinct(range.clone());
+        assert_eq!(found.hashes, hashes[range.clone()]);
+        match (found.keys, keys) {
+            (EncodedKeys::Packed1(found), EncodedKeys::Packed1(keys)) => {
+                assert_eq!(found, keys[range])
+            }
+            (EncodedKeys::Packed2(found), EncodedKeys::Packed2(keys)) => {
+                assert_eq!(found, keys[range])
+            }
+            (EncodedKeys::Bytes(found), EncodedKeys::Bytes(keys)) => {
+                let texts = |keys: &ByteKeys, range: Range<usize>| -> Vec<Vec<u8>> {
+                    let views = keys.views[range].iter();
+                    views
+                        .map(|&view| with_bytes(view, &keys.buffers, <[u8]>::to_vec))
+                        .collect()
+                };
+                assert_eq!(texts(&found, 0..range.len()), texts(&keys, range.clone()));
+                // Tables compare what is inline as it is.
+                let short = |view: &u128| (!bytes::is_long(*view)).then_some(*view);
+                let shorts = |views: &[u128]| views.iter().map(short).collect::<Vec<_>>();
+                assert_eq!(shorts(&found.views), shorts(&keys.views[range]));
+            }
+            _ => unreachable!("one layout"),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_comes_out_is_what_went_in(
+            words in proptest::collection::vec(proptest::option::of(0u64..3), 0..50),
+            texts in proptest::collection::vec(proptest::option::of(proptest::collection::vec(any::<u8>(), 0..30)), 0..30),
+            from in 0usize..50,
+        ) {
+            let is_null: Vec<bool> = words.iter().map(Option::is_none).collect();
+            let of = words.iter().map(|word| word.unwrap_or(0));
+            check(EncodedKeys::Packed1(of.clone().map(|word| [word; 1]).collect()), &is_null, from);
+            check(EncodedKeys::Packed2(of.map(|word| [word; 2]).collect()), &is_null, from);
+            let is_null: Vec<bool> = texts.iter().map(Option::is_none).collect();
+            let column = arrow::array::BinaryViewArray::from_iter(texts.iter().map(|text| Some(text.as_deref().unwrap_or_default())));
+            let column: arrow::array::ArrayRef = std::sync::Arc::new(column);
+            check(EncodedKeys::Bytes(bytes::encode(&column).expect("strings")), &is_null, from);
+        }
+    }
+}
