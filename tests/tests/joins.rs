@@ -79,3 +79,33 @@ fn groupings_and_joins_do_not_starve_each_other() {
         assert_eq!(ours.rows, expected.rows, "{sql}");
     }
 }
+
+/// The host's merge join answers otherwise where floats are keys or conditions stand beside them, and knows fewer types.
+#[test]
+fn joins_are_merged_where_that_gives_the_same_answer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let small = session("20MB", folder.path());
+    let plan = |condition: &str| {
+        let tables = "numbers(1000000) AS a LEFT JOIN numbers(1000000) AS b";
+        plan(
+            &small,
+            &format!("SELECT count(b.number) FROM {tables} ON {condition}"),
+        )
+    };
+    for condition in [
+        "a.number = b.number",
+        "CAST(a.number AS VARCHAR) = CAST(b.number AS VARCHAR)",
+        "CAST(a.number AS DECIMAL(20, 1)) = b.number AND a.number % 10 = b.number % 7",
+    ] {
+        let plan = plan(condition);
+        assert!(plan.contains("SortMergeJoinExec"), "{condition}: {plan}");
+    }
+    for condition in [
+        "CAST(a.number AS DOUBLE) = CAST(b.number AS DOUBLE)",
+        "a.number = b.number AND a.number + b.number > 7",
+        "[a.number] = [b.number]",
+    ] {
+        let plan = plan(condition);
+        assert!(plan.contains("HashJoinExec"), "{condition}: {plan}");
+    }
+}

@@ -1,8 +1,10 @@
 //! Joins under a memory limit: hashed where memory has room for their tables, else merged, with sorts that go to disk.
 //!
-//! In: a planned query and the limit. Out: whether the tables of its hash joins fit, as far as statistics say.
-//! Invariant: an estimate steers which of the host's joins runs, never an answer; what has no statistics is taken to fit.
-//! Not here: the joins. The host writes no hash table to disk: one that does not fit ends its query.
+//! In: a planned query and the limit. Out: whether its joins had better be merged, as far as statistics say.
+//! Invariant: an estimate steers which of the host's joins runs, never an answer: none is merged where the host's merge
+//! join is known to answer otherwise than its hash join. What has no statistics is taken to fit.
+//! Not here: the joins. The host writes no hash table to disk: one that does not fit ends its query. It has merge joins
+//! only with two threads or more.
 
 use std::sync::Arc;
 
@@ -21,20 +23,47 @@ const LONG_BYTES: u64 = 32;
 /// and groupings and sorts want memory too. Query 18 of TPC-H at scale 1: 190 MB as counted here, 320 MB held.
 const SHARE: u64 = 2;
 
-/// False if the tables of the hash joins of `plan` would take more than their share of `limit_bytes`.
-pub(crate) fn fit(plan: &Arc<dyn ExecutionPlan>, limit_bytes: u64) -> Result<bool> {
+/// True if the tables of the hash joins of `plan` would take more than their share of `limit_bytes` and each of these
+/// joins may be merged.
+pub(crate) fn had_better_merge(plan: &Arc<dyn ExecutionPlan>, limit_bytes: u64) -> Result<bool> {
     let statistics = StatisticsContext::new();
-    let mut bytes = 0u64;
+    let (mut bytes, mut may_merge) = (0u64, true);
     plan.apply(|node| {
-        if let Some(join) = node.downcast_ref::<HashJoinExec>() {
+        // The host hashes NOT IN in any case.
+        let join = node.downcast_ref::<HashJoinExec>();
+        if let Some(join) = join.filter(|join| !join.null_aware) {
             let table = statistics.compute(join.left().as_ref(), &StatisticsArgs::new())?;
             let rows = table.num_rows.get_value().map_or(0, |rows| *rows as u64);
             let row_bytes = row_bytes(&join.left().schema()) + TABLE_ROW_BYTES;
             bytes = bytes.saturating_add(rows.saturating_mul(row_bytes));
+            may_merge &= can_merge(join)?;
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(bytes <= limit_bytes / SHARE)
+    Ok(may_merge && bytes > limit_bytes / SHARE)
+}
+
+/// False for what the host's merge join does not do as its hash join: conditions beside the keys (in outer joins NULLs in
+/// columns that have none; no place for our checks of overflow), floats (-0.0 sorts before 0.0 but equals it; NaN), and
+/// types that it has no comparison of.
+fn can_merge(join: &HashJoinExec) -> Result<bool> {
+    use DataType::{
+        Binary, BinaryView, Boolean, Date32, Date64, Decimal128, Int8, Int16, Int32, Int64,
+        LargeBinary, LargeUtf8, Timestamp, UInt8, UInt16, UInt32, UInt64, Utf8, Utf8View,
+    };
+    let schema = join.left().schema();
+    for (key, _) in join.on() {
+        let is_known = match key.data_type(&schema)? {
+            Boolean | Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 => true,
+            Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView => true,
+            Date32 | Date64 | Timestamp(_, None) | Decimal128(..) => true,
+            _ => false,
+        };
+        if !is_known {
+            return Ok(false);
+        }
+    }
+    Ok(join.filter().is_none())
 }
 
 fn row_bytes(schema: &Schema) -> u64 {

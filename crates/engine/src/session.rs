@@ -282,8 +282,9 @@ impl Session {
             LogicalPlan::Explain(explain) => state.create_physical_plan(&explain.plan).await.ok(),
             _ => Some(Arc::clone(&planned)),
         };
+        // An estimate that fails is no reason to fail.
         if let Some(explained) = explained
-            && !joins::fit(&explained, limit_bytes)?
+            && joins::had_better_merge(&explained, limit_bytes).unwrap_or(false)
         {
             let host = state.config_mut().options_mut();
             host.optimizer.prefer_hash_join = false;

@@ -162,8 +162,12 @@ pub(crate) fn combine(
 ) -> Result<bool> {
     let mut combiner = Combiner::new(Arc::clone(spec), spec.keys.table())?;
     let (mut results, mut before, mut after) = (Vec::new(), Totals::default(), Totals::default());
-    for (partitions, size) in ranges(blocks) {
-        combiner.expect(size.records * (after.records + 1) / (before.records + 1));
+    let ranges = ranges(blocks);
+    let all = ranges.iter().map(|(_, size)| size.records).sum();
+    for (partitions, size) in ranges {
+        let fair = fair_records(all, partitions.len(), spec.sizes.partitions);
+        let likely = size.records.min(fair) * (after.records + 1) / (before.records + 1);
+        combiner.expect(likely);
         let Some(result) = combined_range(spec, blocks, &partitions, &mut combiner)? else {
             break;
         };
@@ -185,6 +189,11 @@ pub(crate) fn combine(
     let is_worth_it = !results.is_empty();
     blocks.splice(0..0, results);
     Ok(is_worth_it)
+}
+
+/// What `some` of `partitions` would have of all records, were no key more frequent than others: groups are spread evenly.
+pub(crate) fn fair_records(all: usize, some: usize, partitions: usize) -> usize {
+    all * some / partitions + 1
 }
 
 /// How much there is.

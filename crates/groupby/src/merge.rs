@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::build::{Built, MERGE_FACTOR, WORKING_BYTES};
-use crate::combine::Combiner;
+use crate::combine::{Combiner, fair_records};
 use crate::emit::Finished;
 use crate::error::{Error, Result};
 use crate::keys::DistinctKeys;
@@ -103,6 +103,14 @@ impl Level {
             tasks.push(task);
         }
         tasks
+    }
+
+    fn fair_records(&self, partitions: &Range<usize>) -> usize {
+        let blocks = self.blocks.iter();
+        let all = blocks
+            .map(|block| block.records(&(0..self.partitions)).len())
+            .sum();
+        fair_records(all, partitions.len(), self.partitions)
     }
 
     /// Records of a partition, and their bytes.
@@ -333,8 +341,8 @@ impl MergeWorker {
     ) -> Result<Option<DistinctKeys>> {
         // As many per record as in the tasks before; half of them in the first.
         let (groups, records) = self.yielded;
-        self.combiner
-            .expect(task.records * (groups + 1) / (records + 2));
+        let likely = task.records.min(task.level.fair_records(&task.partitions));
+        self.combiner.expect(likely * (groups + 1) / (records + 2));
         for source in sources {
             if cancelled() {
                 return Ok(None);

@@ -170,6 +170,12 @@ impl Block {
         self.bytes
     }
 
+    /// Those of records that are not dropped.
+    pub fn live_bytes(&self) -> usize {
+        let live = self.records(&(0..self.partitions())).len();
+        (self.bytes as f64 * live as f64 / self.len().max(1) as f64) as usize
+    }
+
     /// True if records of both blocks can stand in one.
     pub fn mixes(&self, other: &Self) -> bool {
         let mut pairs = self.aggregates.iter().zip(&other.aggregates);

@@ -229,7 +229,7 @@ impl SpillFile {
             pages,
             template: page::template(blocks),
             records,
-            bytes: blocks.iter().map(Block::bytes).sum(),
+            bytes: blocks.iter().map(Block::live_bytes).sum(),
         })
     }
 

@@ -29,7 +29,7 @@ fn files(folder: &Path) -> usize {
 fn more_groups_than_memory_holds_give_the_same_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let (small, large) = (limited(folder.path()), session(|_| {}));
-    let groupings: [(&[&str], &[&str], u64); 7] = [
+    let groupings: [(&[&str], &[&str], u64); 8] = [
         (
             &["number % 900000"],
             &["count(*)", "sum(number)", "max(number % 7)"],
@@ -67,6 +67,12 @@ fn more_groups_than_memory_holds_give_the_same_rows() {
             1_600_000,
         ),
         (&["[number, number + 1]"], &["count(*)"], 700_000),
+        // A partition of many records and few groups.
+        (
+            &["CASE WHEN number % 10 < 6 THEN NULL ELSE number END"],
+            &["count(*)"],
+            3_000_000,
+        ),
         (
             &["arrow_cast(number % 500000, 'Float64')"],
             &["count(*) FILTER (WHERE number > 9)"],
