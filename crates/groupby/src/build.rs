@@ -26,6 +26,10 @@ const WINDOW_ROWS: u64 = 16 << 10;
 /// What a worker holds in each phase, whatever the budget says: a table and a batch, a task's table and a page.
 pub const WORKING_BYTES: usize = 8 << 20;
 
+/// Where memory is not short, so many times the bytes come together before what was combined is combined again.
+/// 100 M rows of 2 M keys in turn, four times and from the first on: 550 instead of 370 MB, 1.6 instead of 2.2 s.
+const UNHURRIED: usize = 2;
+
 /// Blocks of less are not worth writing because another worker needs memory.
 const CALLED_BYTES: usize = 4 << 20;
 
@@ -80,6 +84,8 @@ pub struct Build {
     answered: usize,
     /// Bytes of blocks at which to look again whether their groups repeat.
     next_look_bytes: usize,
+    /// Bytes of blocks after they were combined last.
+    combined_bytes: usize,
     /// False once blocks of two workers had little in common.
     may_hand: bool,
     seen: Seen,
@@ -121,6 +127,7 @@ impl Build {
             spilled: Vec::new(),
             answered: spill.as_ref().map_or(0, |spill| spill.calls()),
             next_look_bytes: spec.sizes.repeat_bytes,
+            combined_bytes: 0,
             may_hand: true,
             file: spill.map(SpillFile::new),
             seen: Seen::default(),
@@ -218,7 +225,9 @@ impl Build {
     /// Blocks with the same groups become one: this worker's and, where memory gets short, its and those of others.
     /// Also where it does not: 100 M rows of 2 M keys in turn held 2.2 GB, most of it memory never touched before.
     fn combine_repeats(&mut self) -> Result<()> {
-        if self.blocks_bytes < self.next_look_bytes {
+        let is_much =
+            self.blocks_bytes >= self.combined_bytes + UNHURRIED * self.spec.sizes.repeat_bytes;
+        if self.blocks_bytes < self.next_look_bytes || !(is_much || self.is_short()) {
             return Ok(());
         }
         let mut is_worth_it = self.combine_blocks()?;
@@ -242,6 +251,9 @@ impl Build {
             false => self.blocks_bytes + self.blocks_bytes / 4,
         };
         self.next_look_bytes = self.spec.sizes.repeat_bytes.max(next);
+        if is_worth_it {
+            self.combined_bytes = self.blocks_bytes;
+        }
         Ok(())
     }
 
@@ -280,6 +292,7 @@ impl Build {
     fn hand_over(&mut self, spill: &Spill) {
         let blocks = std::mem::take(&mut self.blocks);
         let blocks_bytes = std::mem::take(&mut self.blocks_bytes);
+        self.combined_bytes = 0;
         let grant = self.grant.split(self.bytes());
         if let Some(Handed { blocks, grant }) = spill.hand(Handed { blocks, grant }) {
             (self.blocks, self.blocks_bytes) = (blocks, blocks_bytes);
@@ -318,7 +331,7 @@ impl Build {
         let written = file.write(&self.blocks, views, &mut self.counters)?;
         self.spilled.extend(written);
         self.blocks.clear();
-        self.blocks_bytes = 0;
+        (self.blocks_bytes, self.combined_bytes) = (0, 0);
         Ok(())
     }
 
