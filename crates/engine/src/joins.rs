@@ -53,12 +53,28 @@ fn can_merge(join: &HashJoinExec) -> Result<bool> {
     };
     let schema = join.left().schema();
     for (key, _) in join.on() {
-        let is_known = match key.data_type(&schema)? {
-            Boolean | Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64 => true,
-            Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView => true,
-            Date32 | Date64 | Timestamp(_, None) | Decimal128(..) => true,
-            _ => false,
-        };
+        let is_known = matches!(
+            key.data_type(&schema)?,
+            Boolean
+                | Int8
+                | Int16
+                | Int32
+                | Int64
+                | UInt8
+                | UInt16
+                | UInt32
+                | UInt64
+                | Utf8
+                | LargeUtf8
+                | Utf8View
+                | Binary
+                | LargeBinary
+                | BinaryView
+                | Date32
+                | Date64
+                | Timestamp(_, None)
+                | Decimal128(..)
+        );
         if !is_known {
             return Ok(false);
         }

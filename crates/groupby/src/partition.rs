@@ -243,7 +243,7 @@ fn count_buffers(data: &ArrayData, count: &mut impl FnMut(&Buffer)) {
 
 impl<'a> Slice<'a> {
     /// Number of records.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.range.len()
     }
 

@@ -97,7 +97,7 @@ impl WaitingKeys {
     }
 
     /// Number of keys.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Whole { keys, .. } | Self::Words { keys, .. } => keys.len(),
             Self::Strings(strings) => strings.starts.len() - 1,
