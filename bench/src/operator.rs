@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use arrow::array::{ArrayRef, Int64Array};
 use arrow::datatypes::{DataType, Field};
 use clap::Parser;
+use grouse_groupby::keys::KeyLayout;
 use grouse_groupby::runtime::budget::Unlimited;
 use grouse_groupby::runtime::{Counters, Grant, topology};
 use grouse_groupby::{Arguments, Batch, Build, Merge, Sizes, Spec, TableKind, states};
@@ -162,8 +163,8 @@ fn batches(rows: u64, key: fn(u64, u64) -> u64) -> Vec<Batch> {
 fn run(batches: &[Batch], threads: usize, sizes: Sizes) -> Outcome {
     let field = Arc::new(Field::new("key", DataType::Int64, false));
     let count = states::count("count(*)").expect("count has states");
-    let spec = Spec::new(&[field], vec![count], TableKind::Auto, sizes).expect("an integer key");
-    let spec = Arc::new(spec);
+    let keys = KeyLayout::new(&[field], TableKind::Auto).expect("an integer key");
+    let spec = Arc::new(Spec::new(keys, vec![count], sizes));
     let grant = || Grant::new(Arc::new(Unlimited));
     let started = Instant::now();
     let share = batches.len().div_ceil(threads);

@@ -35,6 +35,9 @@ fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, ", limit={limit}")?;
     }
     write!(f, ", workers={}, table={}", node.workers(), node.table())?;
+    if let Some(bits) = node.key_bits() {
+        write!(f, ", key_bits={bits}")?;
+    }
     let coded = node.coded_keys();
     if !coded.is_empty() {
         write!(f, ", codes=[{}]", coded.join(", "))?;

@@ -39,6 +39,14 @@ pub enum Error {
         /// The system's own words.
         error: std::io::Error,
     },
+    /// A key column has a value beyond the bounds that were stated for it.
+    #[error("column {column} has the value {value}, which is outside of its stated bounds")]
+    OutOfBounds {
+        /// The key's name.
+        column: String,
+        /// The value as text.
+        value: String,
+    },
     /// Nobody wants the result any more.
     #[error("cancelled")]
     Cancelled,

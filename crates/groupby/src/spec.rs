@@ -1,13 +1,12 @@
 //! What one group-by computes and within which sizes; shared, read-only, by all workers.
 //!
-//! In: key types, aggregates, sizes. Out: `Spec`.
+//! In: a key layout, aggregates, sizes. Out: `Spec`.
 //! Not here: anything that changes while the query runs.
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::datatypes::DataType;
 
-use crate::error::Result;
 use crate::keys::KeyLayout;
 use crate::states::Aggregate;
 
@@ -108,23 +107,18 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Plans the key layout for `key_fields` (as the output announces them).
-    pub fn new(
-        key_fields: &[FieldRef],
-        aggregates: Vec<Arc<dyn Aggregate>>,
-        table: TableKind,
-        sizes: Sizes,
-    ) -> Result<Self> {
+    /// Keys, then aggregates, all of which somebody reads.
+    pub fn new(keys: KeyLayout, aggregates: Vec<Arc<dyn Aggregate>>, sizes: Sizes) -> Self {
         assert!(
             sizes.partitions.is_power_of_two(),
             "partitions is a power of two"
         );
-        Ok(Self {
-            keys: KeyLayout::new(key_fields, table)?,
-            emitted: (0..key_fields.len() + aggregates.len()).collect(),
+        Self {
+            emitted: (0..keys.types().len() + aggregates.len()).collect(),
+            keys,
             aggregates,
             sizes,
-        })
+        }
     }
 
     /// The same with other columns in the result; `columns` counts keys, then aggregates.

@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use arrow::array::AsArray;
 use arrow::array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray,
     Float64Array, Int8Array, Int64Array, LargeStringArray, ListArray, StringArray, StringViewArray,
     UInt16Array, UInt64Array,
 };
-use arrow::compute::concat;
-use arrow::datatypes::{DataType, Field, FieldRef, Int32Type};
+use arrow::buffer::{NullBuffer, ScalarBuffer};
+use arrow::compute::{cast, concat, max, min};
+use arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Int32Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
+use grouse_groupby::keys::{KeyBounds, KeyLayout};
 use grouse_groupby::runtime::budget::Unlimited;
 use grouse_groupby::runtime::{Budget, Grant};
 use grouse_groupby::spill::Stored;
@@ -133,6 +136,7 @@ fn twin(keys: &[ArrayRef], values: &Int64Array, filter: &BooleanArray) -> Rows {
 
 struct Case {
     keys: Vec<ArrayRef>,
+    bounds: Vec<Option<KeyBounds>>,
     values: Int64Array,
     filter: BooleanArray,
 }
@@ -182,7 +186,8 @@ fn build(case: &Case, how: &How, means: &Means) -> Result<(Arc<Spec>, Vec<Built>
         count::count("count(*)").expect("native"),
         sum::sum("sum(v)", &DataType::Int64, &DataType::Int64).expect("native"),
     ];
-    let spec = Arc::new(Spec::new(&fields, aggregates, how.table, how.sizes)?);
+    let keys = KeyLayout::bounded(&fields, &case.bounds, how.table)?;
+    let spec = Arc::new(Spec::new(keys, aggregates, how.sizes));
     let mut builds = (0..how.workers)
         .map(|_| Build::new(spec.clone(), means.grant(), Some(means.spill.clone())))
         .collect::<Result<Vec<_>, _>>()?;
@@ -250,6 +255,7 @@ fn case(kinds: &[usize], rows: usize, distinct: u64, nulls: bool, seed: u64) -> 
     let values = column(0, rows, 1000, nulls, seed + 7);
     let filter = column(4, rows, 2, nulls, seed + 13);
     Case {
+        bounds: vec![None; kinds.len()],
         keys: kinds.iter().enumerate().map(key).collect(),
         values: values
             .as_any()
@@ -262,6 +268,74 @@ fn case(kinds: &[usize], rows: usize, distinct: u64, nulls: bool, seed: u64) -> 
             .expect("booleans")
             .clone(),
     }
+}
+
+/// The true bounds of integers; of other types wrong ones, which nobody may use.
+fn bounds_of(column: &ArrayRef) -> Option<KeyBounds> {
+    let wrong = KeyBounds {
+        least: 0,
+        greatest: 0,
+    };
+    let integers = match column.data_type() {
+        DataType::Date32 => cast(column, &DataType::Int32).expect("days"),
+        kind if kind.is_integer() || matches!(kind, DataType::Decimal128(..)) => column.clone(),
+        _ => return Some(wrong),
+    };
+    let wide = cast(&integers, &DataType::Decimal128(38, 10)).expect("38 digits");
+    let wide = wide.as_primitive::<Decimal128Type>();
+    let of = |value: i128| match column.data_type() {
+        DataType::Decimal128(..) => value,
+        _ => value / 10_i128.pow(10),
+    };
+    Some(KeyBounds {
+        least: of(min(wide)?),
+        greatest: of(max(wide)?),
+    })
+}
+
+/// Two keys of which the second has been promised to be at most 9.
+fn promised(second: Int64Array) -> Result<Rows, Error> {
+    let rows = second.len();
+    let first: ArrayRef = Arc::new(Int64Array::from_iter_values(
+        (0..rows as i64).map(|row| row % 3),
+    ));
+    let bounds = |greatest| Some(KeyBounds { least: 0, greatest });
+    let case = Case {
+        keys: vec![first, Arc::new(second)],
+        bounds: vec![bounds(2), bounds(9)],
+        ..case(&[], rows, 1, true, 5)
+    };
+    let how = How {
+        table: TableKind::Packed,
+        sizes: normal(),
+        workers: 1,
+        batch_rows: 100,
+    };
+    let found = run(&case, &how, &Means::unlimited())?;
+    assert_eq!(found, twin(&case.keys, &case.values, &case.filter));
+    Ok(found)
+}
+
+#[test]
+fn a_value_beyond_its_bounds_is_an_error_that_names_it() {
+    let values =
+        |last: i64| Int64Array::from_iter_values((0..50).map(|row| row % 10).chain([last]));
+    assert_eq!(promised(values(9)).expect("within").len(), 30);
+    for beyond in [16, -1, i64::MIN, i64::MAX] {
+        let error = promised(values(beyond)).expect_err("beyond").to_string();
+        assert!(
+            error.contains(&format!("k1 has the value {beyond},")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn what_lies_under_a_null_has_no_bounds() {
+    let values = ScalarBuffer::from(vec![3, i64::MAX, 4, i64::MIN, 3, 77]);
+    let valid = NullBuffer::from(vec![true, false, true, false, true, false]);
+    let second = Int64Array::new(values, Some(valid));
+    assert_eq!(promised(second).expect("within").len(), 6);
 }
 
 fn normal() -> Sizes {
@@ -283,8 +357,12 @@ proptest! {
         sizes in prop_oneof![Just(normal()), Just(Sizes::tiny()), Just(Sizes::spilling())],
         workers in 1usize..5,
         batch_rows in prop_oneof![Just(1usize), Just(50), Just(333)],
+        bounded in any::<bool>(),
     ) {
-        let case = case(&kinds, rows, distinct, nulls, u64::from(seed) + 1);
+        let mut case = case(&kinds, rows, distinct, nulls, u64::from(seed) + 1);
+        if bounded {
+            case.bounds = case.keys.iter().map(bounds_of).collect();
+        }
         check(&case, &How { table, sizes, workers, batch_rows });
     }
 }
@@ -332,6 +410,7 @@ fn a_direct_table_follows_a_moving_range() {
     let filler = case(&[], rows, 1, false, 3);
     let case = Case {
         keys: vec![key],
+        bounds: vec![None],
         ..filler
     };
     for sizes in [normal(), Sizes::tiny(), Sizes::spilling()] {
@@ -465,7 +544,8 @@ fn narrowed(case: &Case, table: TableKind, emitted: &[usize]) -> (usize, Vec<Vec
     let field = |key: &ArrayRef| Arc::new(Field::new("k", key.data_type().clone(), true));
     let fields: Vec<FieldRef> = case.keys.iter().map(field).collect();
     let aggregates = vec![count::count("count(*)").expect("native")];
-    let spec = Spec::new(&fields, aggregates, table, normal()).expect("a layout");
+    let keys = KeyLayout::new(&fields, table).expect("a layout");
+    let spec = Spec::new(keys, aggregates, normal());
     let spec = Arc::new(spec.emitting(emitted.to_vec()));
     let grant = || Grant::new(Arc::new(Unlimited));
     let mut build = Build::new(spec.clone(), grant(), None).expect("a build");
@@ -508,6 +588,7 @@ fn whatever_lies_under_a_null_is_one_key() {
         vec![Arc::new(numbers) as ArrayRef, Arc::new(texts) as ArrayRef],
     ] {
         let case = Case {
+            bounds: vec![None; keys.len()],
             keys,
             values: filler.values.clone(),
             filter: filler.filter.clone(),

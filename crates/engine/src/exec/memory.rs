@@ -85,6 +85,10 @@ pub(crate) fn to_host(error: GroupError) -> DataFusionError {
             message: format!("cannot {doing} it: {error}"),
         }),
         cancelled @ GroupError::Cancelled => DataFusionError::Execution(cancelled.to_string()),
+        GroupError::OutOfBounds { column, value } => DataFusionError::Execution(format!(
+            "column {column} has the value {value}, which the footer of its Parquet file says that it does not have: \
+             the file is damaged or was written wrongly"
+        )),
         GroupError::TooLarge(message) => DataFusionError::Execution(message),
         malformed @ GroupError::Malformed(_) => DataFusionError::Execution(malformed.to_string()),
     }

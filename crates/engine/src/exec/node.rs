@@ -176,6 +176,19 @@ impl GroupByExec {
         self.described.group_expr()
     }
 
+    /// The key that a column of the result is, over the input.
+    pub(crate) fn key(&self, column: usize) -> Option<Arc<dyn PhysicalExpr>> {
+        let emitted = self.columns.emitted.as_ref();
+        let at = emitted.map_or(column, |emitted| emitted[column]);
+        let key = self.group_by().expr().get(at);
+        key.map(|(key, _)| Arc::clone(key))
+    }
+
+    /// Bits of a key of several columns, where bounds of some make it shorter.
+    pub fn key_bits(&self) -> Option<u32> {
+        self.program.spec.keys.narrowed_bits()
+    }
+
     /// The aggregates as they run.
     pub fn aggregates(&self) -> &[Arc<AggregateFunctionExpr>] {
         &self.aggregates

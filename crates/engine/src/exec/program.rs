@@ -19,13 +19,15 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use grouse_groupby::emit::Emitted;
+use grouse_groupby::keys::KeyLayout;
 use grouse_groupby::keys::bytes::is_bytes;
 use grouse_groupby::states::Aggregate;
-use grouse_groupby::{Arguments, Batch, Spec};
+use grouse_groupby::{Arguments, Batch, Spec, TableKind};
 
 use super::memory::to_host;
 use super::node::{Columns, Tuning};
 use crate::native::{Native, native};
+use crate::scan::bounds::bounds_of;
 use crate::udaf::{Grouping, HostAggregate, Stages};
 
 /// The expressions of one group-by and what they are for.
@@ -117,18 +119,8 @@ impl Program {
             is_native.push(lowered.is_native);
             states.push(lowered.aggregate);
         }
-        let key_fields: Vec<FieldRef> = schema.fields()[..group_by.num_group_exprs()]
-            .iter()
-            .map(|field| {
-                Arc::new(Field::new(
-                    field.name(),
-                    plain(field.data_type()),
-                    field.is_nullable(),
-                ))
-            })
-            .collect();
-        let mut spec =
-            Spec::new(&key_fields, states, tuning.table, tuning.sizes).map_err(to_host)?;
+        let layout = key_layout(described, schema, tuning.table)?;
+        let mut spec = Spec::new(layout, states, tuning.sizes);
         if let Some(emitted) = &columns.emitted {
             spec = spec.emitting(emitted.clone());
         }
@@ -283,6 +275,23 @@ impl Inputs {
         });
         Ok(Arguments { columns, filter })
     }
+}
+
+/// How keys are encoded, within the bounds that their files state.
+fn key_layout(described: &AggregateExec, schema: &Schema, table: TableKind) -> Result<KeyLayout> {
+    let group_by = described.group_expr();
+    let fields = schema.fields()[..group_by.num_group_exprs()].iter();
+    let fields = fields.map(|field| {
+        let plain = plain(field.data_type());
+        Arc::new(Field::new(field.name(), plain, field.is_nullable()))
+    });
+    let fields: Vec<FieldRef> = fields.collect();
+    let keys = group_by.expr().iter();
+    let bounds = keys.map(|(key, _)| bounds_of(described.input(), key));
+    // The column that tells sets apart has none.
+    let bounds = bounds.chain(std::iter::repeat(None)).take(fields.len());
+    let bounds: Vec<_> = bounds.collect();
+    KeyLayout::bounded(&fields, &bounds, table).map_err(to_host)
 }
 
 /// Distinct expressions.

@@ -30,4 +30,5 @@ pub mod schema;
 mod local;
 pub(crate) mod morsels;
 pub(crate) mod codes;
+pub(crate) mod bounds;
 pub mod blame;

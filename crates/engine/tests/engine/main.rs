@@ -6,6 +6,7 @@ mod errors;
 mod numbers;
 mod files;
 mod codes;
+mod bounds;
 mod morsels;
 mod parquet;
 mod text_files;

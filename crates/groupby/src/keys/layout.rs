@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, FieldRef};
 use grouse_kernels::hash;
 
 use super::bytes::{self, Arena, BytesTable, Shared};
-use super::packed::PackedLayout;
+use super::packed::{KeyBounds, PackedLayout};
 use super::row::RowLayout;
 use super::runs;
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
@@ -40,8 +40,19 @@ enum Encoding {
 impl KeyLayout {
     /// Chooses the encoding; `table` forces a kind where the key types allow it.
     pub fn new(fields: &[FieldRef], table: TableKind) -> Result<Self> {
+        Self::bounded(fields, &vec![None; fields.len()], table)
+    }
+
+    /// The same where bounds of some columns are known, one entry per field: the bits between them suffice, and a value
+    /// beyond them may be an error.
+    pub fn bounded(
+        fields: &[FieldRef],
+        bounds: &[Option<KeyBounds>],
+        table: TableKind,
+    ) -> Result<Self> {
+        assert_eq!(fields.len(), bounds.len(), "an entry per field");
         let types: Vec<_> = fields.iter().map(|f| f.data_type().clone()).collect();
-        let packed = PackedLayout::new(fields).filter(|_| table != TableKind::Row);
+        let packed = PackedLayout::new(fields, bounds).filter(|_| table != TableKind::Row);
         let encoding = match (types.as_slice(), packed) {
             ([], _) => Encoding::None,
             (_, Some(packed)) => Encoding::Packed(packed),
@@ -61,6 +72,14 @@ impl KeyLayout {
     /// The key types, in output order.
     pub fn types(&self) -> &[DataType] {
         &self.types
+    }
+
+    /// Bits of a packed key that bounds have made shorter.
+    pub fn narrowed_bits(&self) -> Option<u32> {
+        match &self.encoding {
+            Encoding::Packed(layout) => layout.narrowed_bits(),
+            Encoding::None | Encoding::Bytes | Encoding::Row(_) => None,
+        }
     }
 
     /// The words of a packed key at which its strings' views begin.

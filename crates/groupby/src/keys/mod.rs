@@ -25,6 +25,7 @@ use crate::error::Result;
 
 pub use direct::DirectTable;
 pub use layout::KeyLayout;
+pub use packed::KeyBounds;
 pub use waiting::WaitingKeys;
 pub use wide::WideKeys;
 

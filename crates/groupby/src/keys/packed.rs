@@ -1,17 +1,21 @@
 //! Keys of up to 96 bytes: the columns' bits side by side in 1 to 12 64-bit words.
 //!
 //! In: columns of integers, floats, decimals, dates, times, booleans, intervals; beside others also
-//! strings and binary, as views of two words. Out: words.
+//! strings and binary, as views of two words; what is known of their bounds. Out: words.
 //! Invariant: equal keys have equal words but for the places of long strings: floats are
 //! normalised, a NULL's bits are zero, and its null bit is set (a single-column key marks NULL
-//! through the hash instead, see `layout`).
-//! Not here: nested types, 256-bit decimals, the tables (`inline`, `wide`).
+//! through the hash instead, see `layout`). A value outside its column's bounds is an error.
+//! Not here: nested types, 256-bit decimals, the tables (`inline`, `wide`), who knows bounds.
+//!
+//! A column with bounds takes the bits of their difference: keys of two BIGINT columns of 50,000
+//! and 1 M values are one word instead of two, and so are their slots and what waits for the merge.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayData, ArrayRef, BooleanArray, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow::datatypes::{DataType, FieldRef, IntervalUnit};
+use arrow::datatypes::{ArrowNativeType, DataType, FieldRef, IntervalUnit};
+use arrow::util::display::array_value_to_string;
 use grouse_kernels::hash;
 
 use super::bytes::{self, is_long};
@@ -19,10 +23,43 @@ use super::inline::InlineTable;
 use super::layout::nulls_of;
 use super::wide::{WideKeys, WideTable, set_view, view_of};
 use super::{EncodedKeys, KeyRows, KeyTable};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
-/// Bytes of a string's view.
-const VIEW_BYTES: usize = 16;
+/// Bits of a word.
+const WORD_BITS: u32 = 64;
+
+/// Bits of a string's view.
+const VIEW_BITS: u32 = 128;
+
+/// Words of the longest key.
+const WORDS_MAX: usize = 12;
+
+/// The least and the greatest value of a column, NULL aside, as Arrow stores them: decimals without their point, dates
+/// and times as integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyBounds {
+    /// No value is less.
+    pub least: i128,
+    /// No value is greater.
+    pub greatest: i128,
+}
+
+impl KeyBounds {
+    /// The bounds of both.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self {
+            least: self.least.min(other.least),
+            greatest: self.greatest.max(other.greatest),
+        }
+    }
+
+    /// Bits that tell the values apart.
+    fn bits(self) -> u32 {
+        let most = self.greatest.wrapping_sub(self.least) as u128;
+        (u128::BITS - most.leading_zeros()).max(1)
+    }
+}
 
 /// Bytes of a fixed-width key column (booleans take one), `None` for other types.
 pub fn fixed_width(data_type: &DataType) -> Option<usize> {
@@ -34,16 +71,96 @@ pub fn fixed_width(data_type: &DataType) -> Option<usize> {
     }
 }
 
+/// True of types whose values are integers in the order of their bits.
+fn is_integral(data_type: &DataType) -> bool {
+    let is_other = data_type.is_floating() || matches!(data_type, DataType::Interval(_));
+    !is_other && data_type.is_primitive()
+}
+
+/// How many bits a column takes, above which value.
+#[derive(Debug, Clone)]
+struct Width {
+    /// Bytes of a value in Arrow's array.
+    bytes: usize,
+    bits: u32,
+    /// Subtracted from each value.
+    least: i128,
+    /// True if bounds make it less than the type takes.
+    is_narrow: bool,
+}
+
+impl Width {
+    /// `None` if the type has no place in a packed key.
+    fn of(data_type: &DataType, bounds: Option<KeyBounds>) -> Option<Self> {
+        if bytes::is_bytes(data_type) {
+            let bytes = VIEW_BITS as usize / 8;
+            return Some(Self {
+                bytes,
+                bits: VIEW_BITS,
+                least: 0,
+                is_narrow: false,
+            });
+        }
+        let bytes = fixed_width(data_type)?;
+        let bits = match data_type {
+            DataType::Boolean => 1,
+            _ => 8 * bytes as u32,
+        };
+        // What takes more than a word takes two.
+        let narrow =
+            bounds.filter(|bounds| is_integral(data_type) && bounds.bits() < bits.min(WORD_BITS));
+        Some(Self {
+            bytes,
+            bits: narrow.map_or(bits, KeyBounds::bits),
+            least: narrow.map_or(0, |bounds| bounds.least),
+            is_narrow: narrow.is_some(),
+        })
+    }
+}
+
+/// A place in a key's words.
+#[derive(Debug, Clone, Copy)]
+struct Bits {
+    word: usize,
+    shift: u32,
+}
+
+/// The words of a key, filled from the first.
+#[derive(Default)]
+struct Words {
+    used: Vec<u32>,
+}
+
+impl Words {
+    /// The first place for so many bits; none straddles a word, and what takes two begins one.
+    fn place(&mut self, bits: u32) -> Bits {
+        if bits > WORD_BITS {
+            self.used.extend([WORD_BITS; 2]);
+            return Bits {
+                word: self.used.len() - 2,
+                shift: 0,
+            };
+        }
+        let has_room = |used: &u32| used + bits <= WORD_BITS;
+        let word = self.used.iter().position(has_room).unwrap_or_else(|| {
+            self.used.push(0);
+            self.used.len() - 1
+        });
+        let shift = self.used[word];
+        self.used[word] += bits;
+        Bits { word, shift }
+    }
+}
+
 /// Where one column's bits lie.
 #[derive(Debug, Clone)]
 struct Place {
+    name: String,
     data_type: DataType,
-    word: usize,
-    shift: u32,
-    bytes: usize,
-    /// Bit of the last word that says NULL; `None` for columns that cannot be NULL and for
-    /// single-column keys.
-    null_bit: Option<u32>,
+    width: Width,
+    at: Bits,
+    /// The bit that says NULL; `None` for columns that cannot be NULL and for single-column keys.
+    null: Option<Bits>,
 }
 
 /// Places of all columns of a packed key.
@@ -51,81 +168,72 @@ struct Place {
 pub struct PackedLayout {
     places: Vec<Place>,
     words: usize,
-    null_word: usize,
     /// The words at which views begin.
     views: Vec<usize>,
 }
 
 impl PackedLayout {
     /// `None` if a column has no place in a packed key, all together exceed 96 bytes, or it is one
-    /// string, which is its own key.
-    pub fn new(fields: &[FieldRef]) -> Option<Self> {
-        let width = |field: &FieldRef| match bytes::is_bytes(field.data_type()) {
-            true => (fields.len() > 1).then_some(VIEW_BYTES),
-            false => fixed_width(field.data_type()),
-        };
-        let widths: Vec<usize> = fields.iter().map(width).collect::<Option<_>>()?;
-        let nullable = if fields.len() == 1 {
-            0
-        } else {
-            fields.iter().filter(|f| f.is_nullable()).count()
-        };
-        // Widest first keeps every column inside one word (16-byte columns start one).
-        let mut order: Vec<usize> = (0..fields.len()).collect();
-        order.sort_by_key(|&column| std::cmp::Reverse(widths[column]));
-        let mut places = vec![None; fields.len()];
-        let mut byte = 0;
-        for column in order {
-            places[column] = Some((byte, widths[column]));
-            byte += widths[column];
+    /// string, which is its own key. `bounds` has one entry per field.
+    pub fn new(fields: &[FieldRef], bounds: &[Option<KeyBounds>]) -> Option<Self> {
+        let is_one = fields.len() == 1;
+        if is_one && bytes::is_bytes(fields[0].data_type()) {
+            return None;
         }
-        let null_byte = byte;
-        let bytes = byte + nullable.div_ceil(8);
-        // The null bits must not straddle a word.
-        let fits = nullable.div_ceil(8) <= 8 - null_byte % 8 || nullable == 0;
-        let null_byte = if fits {
-            null_byte
-        } else {
-            null_byte.next_multiple_of(8)
-        };
-        let bytes = bytes.max(null_byte + nullable.div_ceil(8));
-        let words = match bytes {
-            0..=8 => 1,
-            9..=16 => 2,
-            17..=32 => 4,
-            33..=64 => 8,
-            65..=96 => 12,
-            _ => return None,
-        };
-        let mut null_bits = 0..;
+        let widths = fields.iter().zip(bounds).map(|(field, bounds)| {
+            // One word is one word.
+            let is_word = is_one && fixed_width(field.data_type()).is_some_and(|bytes| bytes <= 8);
+            Width::of(field.data_type(), bounds.filter(|_| !is_word))
+        });
+        let widths: Vec<Width> = widths.collect::<Option<_>>()?;
+        // Widest first leaves the smallest gaps, null bits close them.
+        let mut order: Vec<usize> = (0..fields.len()).collect();
+        order.sort_by_key(|&column| std::cmp::Reverse(widths[column].bits));
+        let mut words = Words::default();
+        let mut at = vec![Bits { word: 0, shift: 0 }; fields.len()];
+        for column in order {
+            at[column] = words.place(widths[column].bits);
+        }
         let places = fields
             .iter()
-            .zip(places)
-            .map(|(field, place)| {
-                let (byte, bytes) = place.expect("every column has a place");
-                let null_bit = (fields.len() > 1 && field.is_nullable())
-                    .then(|| (null_byte % 8 * 8) as u32 + null_bits.next().expect("endless"));
-                let shift = (byte % 8 * 8) as u32;
+            .zip(widths)
+            .zip(at)
+            .map(|((field, width), at)| {
+                let null = (!is_one && field.is_nullable()).then(|| words.place(1));
                 Place {
+                    name: field.name().clone(),
                     data_type: field.data_type().clone(),
-                    word: byte / 8,
-                    shift,
-                    bytes,
-                    null_bit,
+                    width,
+                    at,
+                    null,
                 }
-            })
-            .collect::<Vec<Place>>();
-        let is_view = |place: &&Place| bytes::is_bytes(&place.data_type);
+            });
+        let places: Vec<Place> = places.collect();
+        let words = match words.used.len() {
+            0..=1 => 1,
+            2 => 2,
+            3..=4 => 4,
+            5..=8 => 8,
+            9..=WORDS_MAX => WORDS_MAX,
+            _ => return None,
+        };
+        let views = places
+            .iter()
+            .filter(|place| bytes::is_bytes(&place.data_type));
         Some(Self {
-            views: places
-                .iter()
-                .filter(is_view)
-                .map(|place| place.word)
-                .collect(),
+            views: views.map(|place| place.at.word).collect(),
             places,
             words,
-            null_word: null_byte / 8,
         })
+    }
+
+    /// Bits of a key, if bounds have made it shorter.
+    pub fn narrowed_bits(&self) -> Option<u32> {
+        let is_narrow = |place: &Place| place.width.is_narrow;
+        let nulls = self.places.iter().filter(|place| place.null.is_some());
+        let bits: u32 = self.places.iter().map(|place| place.width.bits).sum();
+        let is_narrowed = self.places.iter().any(is_narrow);
+        is_narrowed.then(|| bits + nulls.count() as u32)
     }
 
     /// The words at which views begin.
@@ -165,17 +273,20 @@ impl PackedLayout {
         }
         let mut keys = vec![[0u64; N]; rows];
         for (place, column) in self.places.iter().zip(columns) {
+            let nulls = column
+                .logical_nulls()
+                .filter(|nulls| nulls.null_count() > 0);
             if bytes::is_bytes(&place.data_type) {
-                pack_views(place, column, &mut keys, &mut buffers)?;
-            } else {
-                pack_column(place, column, &mut keys);
+                pack_views(place, column, nulls.as_ref(), &mut keys, &mut buffers)?;
+            } else if let Err(row) = pack_column(place, column, nulls.as_ref(), &mut keys) {
+                return Err(Error::OutOfBounds {
+                    column: place.name.clone(),
+                    value: array_value_to_string(column, row)?,
+                });
             }
-            if let (Some(bit), Some(nulls)) = (place.null_bit, column.logical_nulls()) {
+            if let (Some(at), Some(nulls)) = (place.null, nulls) {
                 for (key, valid) in keys.iter_mut().zip(nulls.inner().iter()) {
-                    if !valid {
-                        clear(key, place);
-                        key[self.null_word] |= 1 << bit;
-                    }
+                    key[at.word] |= u64::from(!valid) << at.shift;
                 }
             }
         }
@@ -243,9 +354,9 @@ impl PackedLayout {
             .iter()
             .map(|&column| {
                 let place = &self.places[column];
-                let nulls = match place.null_bit {
-                    Some(bit) => {
-                        let valid = |key: &[u64; N]| key[self.null_word] >> bit & 1 == 0;
+                let nulls = match place.null {
+                    Some(at) => {
+                        let valid = |key: &[u64; N]| key[at.word] >> at.shift & 1 == 0;
                         Some(NullBuffer::from_iter(keys.iter().map(valid)))
                     }
                     None if self.places.len() == 1 => nulls_of(|row| keys[row] == [0; N], hashes),
@@ -253,8 +364,8 @@ impl PackedLayout {
                 };
                 let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
                 if bytes::is_bytes(&place.data_type) {
-                    let views: Vec<u128> =
-                        keys.iter().map(|key| view_of(key, place.word)).collect();
+                    let views = keys.iter().map(|key| view_of(key, place.at.word));
+                    let views: Vec<u128> = views.collect();
                     return bytes::column(&views, buffers, nulls, &place.data_type);
                 }
                 unpack_column(place, keys, nulls)
@@ -265,28 +376,37 @@ impl PackedLayout {
 
 /// One 8-byte integer column is its own packed form.
 fn single_word<const N: usize>(place: &Place, column: &ArrayRef) -> Option<Vec<[u64; N]>> {
-    if place.bytes != 8 || place.data_type == DataType::Float64 {
+    if place.width.bytes != 8 || place.data_type == DataType::Float64 {
         return None;
     }
     let data = column.to_data();
-    let values = &data.buffers()[0].typed_data::<u64>()[data.offset()..][..data.len()];
+    let values = values_of::<u64>(&data);
     Some(values.iter().map(|&value| [value; N]).collect())
+}
+
+/// The values of a primitive column, whatever their type.
+fn values_of<T: ArrowNativeType>(data: &ArrayData) -> &[T] {
+    &data.buffers()[0].typed_data::<T>()[data.offset()..][..data.len()]
 }
 
 /// The views of a column of strings; its buffers come behind those of the columns before it.
 fn pack_views<const N: usize>(
     place: &Place,
     column: &ArrayRef,
+    nulls: Option<&NullBuffer>,
     keys: &mut [[u64; N]],
     buffers: &mut Vec<Buffer>,
 ) -> Result<()> {
     let strings = bytes::encode(column)?;
     let first = (buffers.len() as u128) << 64;
     let mut any_long = false;
-    for (key, &view) in keys.iter_mut().zip(&strings.views) {
+    for (row, (key, &view)) in keys.iter_mut().zip(&strings.views).enumerate() {
+        if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            continue;
+        }
         let long = is_long(view);
         any_long |= long;
-        set_view(key, place.word, if long { view + first } else { view });
+        set_view(key, place.at.word, if long { view + first } else { view });
     }
     if any_long {
         buffers.extend(strings.buffers);
@@ -294,55 +414,92 @@ fn pack_views<const N: usize>(
     Ok(())
 }
 
-/// The bits of one column as 64-bit integers or-ed into their place.
-fn pack_column<const N: usize>(place: &Place, column: &ArrayRef, keys: &mut [[u64; N]]) {
+/// The bits of one column as 64-bit integers or-ed into their place; the row of the first that has more than the place.
+fn pack_column<const N: usize>(
+    place: &Place,
+    column: &ArrayRef,
+    nulls: Option<&NullBuffer>,
+    keys: &mut [[u64; N]],
+) -> Result<(), usize> {
     let data = column.to_data();
-    let offset = data.offset();
-    let rows = keys.len();
-    let (word, shift) = (place.word, place.shift);
-    macro_rules! or_in {
-        ($native:ty, $bits:expr) => {{
-            let values = &data.buffers()[0].typed_data::<$native>()[offset..][..rows];
-            let bits = $bits;
-            for (key, &value) in keys.iter_mut().zip(values) {
-                key[word] |= bits(value) << shift;
-            }
+    let at = place.at;
+    let Width {
+        bytes, bits, least, ..
+    } = place.width;
+    macro_rules! pack {
+        ($native:ty, $bits:expr) => {
+            pack_values((at, bits), values_of::<$native>(&data), nulls, keys, $bits)
+        };
+    }
+    macro_rules! above_least {
+        ($native:ty) => {{
+            let least = least as $native;
+            pack!($native, |v: $native| u64::from(v.wrapping_sub(least)))
         }};
     }
-    match (&place.data_type, place.bytes) {
+    match (&place.data_type, bytes) {
         (DataType::Boolean, _) => {
-            let column = column
-                .as_any()
-                .downcast_ref::<BooleanArray>()
-                .expect("a boolean column");
-            for (key, value) in keys.iter_mut().zip(column.values().iter()) {
-                key[word] |= u64::from(value) << shift;
-            }
+            let values = BooleanArray::from(data);
+            let values: Vec<bool> = values.values().iter().collect();
+            pack_values((at, bits), &values, nulls, keys, u64::from)
         }
-        (DataType::Float16, _) => or_in!(u16, |v: u16| u64::from(canonical_f16(v))),
-        (DataType::Float32, _) => or_in!(f32, |v: f32| u64::from(canonical_f32(v))),
-        (DataType::Float64, _) => or_in!(f64, canonical_f64),
-        (_, 1) => or_in!(u8, u64::from),
-        (_, 2) => or_in!(u16, u64::from),
-        (_, 4) => or_in!(u32, u64::from),
-        (_, 8) => or_in!(u64, |v: u64| v),
+        (DataType::Float16, _) => pack!(u16, |v| u64::from(canonical_f16(v))),
+        (DataType::Float32, _) => pack!(f32, |v| u64::from(canonical_f32(v))),
+        (DataType::Float64, _) => pack!(f64, canonical_f64),
+        (_, 1) => above_least!(u8),
+        (_, 2) => above_least!(u16),
+        (_, 4) => above_least!(u32),
+        (_, 8) => above_least!(u64),
+        _ if bits <= WORD_BITS => pack!(i128, |v: i128| {
+            let above = v.wrapping_sub(least);
+            u64::try_from(above).unwrap_or(u64::MAX)
+        }),
         _ => {
-            let values = &data.buffers()[0].typed_data::<i128>()[offset..][..rows];
-            for (key, &value) in keys.iter_mut().zip(values) {
-                key[word] = value as u64;
-                key[word + 1] = (value >> 64) as u64;
-            }
+            pack!(i128, |v: i128| v as u64)?;
+            let next = Bits {
+                word: at.word + 1,
+                ..at
+            };
+            let values = values_of::<i128>(&data);
+            let high = |v: i128| (v >> WORD_BITS) as u64;
+            pack_values((next, bits), values, nulls, keys, high)
         }
     }
 }
 
-/// Zeroes a NULL's bits: whatever lies under the null must not tell two NULLs apart.
-fn clear<const N: usize>(key: &mut [u64; N], place: &Place) {
-    match place.bytes {
-        16 => key[place.word..place.word + 2].fill(0),
-        8 => key[place.word] = 0,
-        bytes => key[place.word] &= !(((1u64 << (bytes * 8)) - 1) << place.shift),
+#[inline(always)]
+fn pack_values<T: Copy, const N: usize>(
+    (at, bits): (Bits, u32),
+    values: &[T],
+    nulls: Option<&NullBuffer>,
+    keys: &mut [[u64; N]],
+    bits_of: impl Fn(T) -> u64,
+) -> Result<(), usize> {
+    let Bits { word, shift } = at;
+    let mut all = 0;
+    let mut pack = |key: &mut [u64; N], bits: u64| {
+        all |= bits;
+        key[word] |= bits << shift;
+    };
+    // Whatever lies under a NULL must not tell two NULLs apart.
+    let valid_bits = |value: T, is_valid: bool| if is_valid { bits_of(value) } else { 0 };
+    match nulls {
+        None => {
+            let pairs = keys.iter_mut().zip(values);
+            pairs.for_each(|(key, &value)| pack(key, bits_of(value)));
+        }
+        Some(nulls) => {
+            let pairs = keys.iter_mut().zip(values).zip(nulls.inner().iter());
+            pairs.for_each(|((key, &value), valid)| pack(key, valid_bits(value, valid)));
+        }
     }
+    let fits = |value: u64| bits >= WORD_BITS || value >> bits == 0;
+    if fits(all) {
+        return Ok(());
+    }
+    let is_valid = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
+    let row = (0..values.len()).find(|&row| !fits(valid_bits(values[row], is_valid(row))));
+    row.map_or(Ok(()), Err)
 }
 
 fn unpack_column<const N: usize>(
@@ -350,23 +507,33 @@ fn unpack_column<const N: usize>(
     keys: &[[u64; N]],
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    let (word, shift) = (place.word, place.shift);
+    let Bits { word, shift } = place.at;
+    let Width {
+        bytes, bits, least, ..
+    } = place.width;
+    let mask = u64::MAX >> WORD_BITS.saturating_sub(bits);
+    let values = keys.iter().map(|key| key[word] >> shift & mask);
+    macro_rules! from_least {
+        ($native:ty) => {
+            Buffer::from_iter(values.map(|bits| (bits as $native).wrapping_add(least as $native)))
+        };
+    }
     if place.data_type == DataType::Boolean {
         let values =
             BooleanBuffer::collect_bool(keys.len(), |row| keys[row][word] >> shift & 1 == 1);
         return Ok(Arc::new(BooleanArray::new(values, nulls)));
     }
-    let bits = keys.iter().map(|key| key[word] >> shift);
-    let buffer = match place.bytes {
-        1 => Buffer::from_iter(bits.map(|bits| bits as u8)),
-        2 => Buffer::from_iter(bits.map(|bits| bits as u16)),
-        4 => Buffer::from_iter(bits.map(|bits| bits as u32)),
-        8 => Buffer::from_iter(bits),
-        _ => Buffer::from_iter(
-            keys.iter()
-                .map(|key| (u128::from(key[word + 1]) << 64 | u128::from(key[word])) as i128),
-        ),
-    };
+    let buffer =
+        match bytes {
+            1 => from_least!(u8),
+            2 => from_least!(u16),
+            4 => from_least!(u32),
+            8 => from_least!(u64),
+            _ if bits <= WORD_BITS => from_least!(i128),
+            _ => Buffer::from_iter(keys.iter().map(|key| {
+                (u128::from(key[word + 1]) << WORD_BITS | u128::from(key[word])) as i128
+            })),
+        };
     let data = ArrayData::builder(place.data_type.clone())
         .len(keys.len())
         .add_buffer(buffer)
