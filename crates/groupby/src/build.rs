@@ -16,7 +16,7 @@ use crate::partition::{Block, Records, Unsorted};
 use crate::policy::{self, Bounds, Decision, Seen};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
-use crate::spec::Spec;
+use crate::spec::{Sizes, Spec};
 use crate::spill::{Handed, Spill, SpillFile, Stored};
 use crate::states::{Bypass, GroupStates, Groups};
 
@@ -65,6 +65,41 @@ enum Route {
     Bypass { rows_left: usize },
 }
 
+/// Bytes of blocks at which a worker looks again whether their groups repeat.
+#[derive(Clone, Copy)]
+struct NextLook {
+    /// Where memory is short.
+    short: usize,
+    /// Where it is not.
+    ample: usize,
+}
+
+impl NextLook {
+    fn first(sizes: &Sizes) -> Self {
+        Self {
+            short: sizes.repeat_bytes,
+            ample: UNHURRIED * sizes.repeat_bytes,
+        }
+    }
+
+    /// After a look at so many bytes: it costs a sample, combining a lookup for every record.
+    fn after(blocks_bytes: usize, is_worth_it: bool, sizes: &Sizes) -> Self {
+        let short = match is_worth_it {
+            true => 2 * blocks_bytes,
+            false => blocks_bytes + blocks_bytes / 4,
+        };
+        let ample = match is_worth_it {
+            true => blocks_bytes + UNHURRIED * sizes.repeat_bytes,
+            false => short,
+        };
+        let short = short.max(sizes.repeat_bytes);
+        Self {
+            short,
+            ample: ample.max(short),
+        }
+    }
+}
+
 /// One worker's build phase.
 pub struct Build {
     spec: Arc<Spec>,
@@ -82,10 +117,7 @@ pub struct Build {
     file: Option<SpillFile>,
     /// How many calls for memory this worker has answered.
     answered: usize,
-    /// Bytes of blocks at which to look again whether their groups repeat.
-    next_look_bytes: usize,
-    /// Bytes of blocks after they were combined last.
-    combined_bytes: usize,
+    next_look: NextLook,
     /// False once blocks of two workers had little in common.
     may_hand: bool,
     seen: Seen,
@@ -126,8 +158,7 @@ impl Build {
             blocks_bytes: 0,
             spilled: Vec::new(),
             answered: spill.as_ref().map_or(0, |spill| spill.calls()),
-            next_look_bytes: spec.sizes.repeat_bytes,
-            combined_bytes: 0,
+            next_look: NextLook::first(&spec.sizes),
             may_hand: true,
             file: spill.map(SpillFile::new),
             seen: Seen::default(),
@@ -225,9 +256,8 @@ impl Build {
     /// Blocks with the same groups become one: this worker's and, where memory gets short, its and those of others.
     /// Also where it does not: 100 M rows of 2 M keys in turn held 2.2 GB, most of it memory never touched before.
     fn combine_repeats(&mut self) -> Result<()> {
-        let is_much =
-            self.blocks_bytes >= self.combined_bytes + UNHURRIED * self.spec.sizes.repeat_bytes;
-        if self.blocks_bytes < self.next_look_bytes || !(is_much || self.is_short()) {
+        let NextLook { short, ample } = self.next_look;
+        if self.blocks_bytes < short || self.blocks_bytes < ample && !self.is_short() {
             return Ok(());
         }
         let mut is_worth_it = self.combine_blocks()?;
@@ -245,15 +275,7 @@ impl Build {
                 self.hand_over(&spill);
             }
         }
-        // A look costs a sample, combining a lookup for every record.
-        let next = match is_worth_it {
-            true => 2 * self.blocks_bytes,
-            false => self.blocks_bytes + self.blocks_bytes / 4,
-        };
-        self.next_look_bytes = self.spec.sizes.repeat_bytes.max(next);
-        if is_worth_it {
-            self.combined_bytes = self.blocks_bytes;
-        }
+        self.next_look = NextLook::after(self.blocks_bytes, is_worth_it, &self.spec.sizes);
         Ok(())
     }
 
@@ -292,7 +314,6 @@ impl Build {
     fn hand_over(&mut self, spill: &Spill) {
         let blocks = std::mem::take(&mut self.blocks);
         let blocks_bytes = std::mem::take(&mut self.blocks_bytes);
-        self.combined_bytes = 0;
         let grant = self.grant.split(self.bytes());
         if let Some(Handed { blocks, grant }) = spill.hand(Handed { blocks, grant }) {
             (self.blocks, self.blocks_bytes) = (blocks, blocks_bytes);
@@ -331,7 +352,8 @@ impl Build {
         let written = file.write(&self.blocks, views, &mut self.counters)?;
         self.spilled.extend(written);
         self.blocks.clear();
-        (self.blocks_bytes, self.combined_bytes) = (0, 0);
+        self.blocks_bytes = 0;
+        self.next_look = NextLook::first(&self.spec.sizes);
         Ok(())
     }
 
@@ -497,9 +519,25 @@ impl Build {
         if !self.waiting.is_empty() {
             let parts = std::mem::take(&mut self.waiting);
             (self.waiting_rows, self.waiting_bytes) = (0, 0);
-            self.add_block(parts)?;
+            self.add_blocks(parts)?;
         }
         Ok(())
+    }
+
+    /// Records become a block, or several where their keys are very long.
+    fn add_blocks(&mut self, parts: Vec<Unsorted>) -> Result<()> {
+        let bytes_max = self.spec.sizes.block_bytes;
+        let (mut together, mut bytes) = (Vec::new(), 0);
+        for part in parts.into_iter().flat_map(|part| part.pieces(bytes_max)) {
+            let part_bytes = part.string_bytes();
+            if !together.is_empty() && bytes + part_bytes > bytes_max {
+                self.add_block(std::mem::take(&mut together))?;
+                bytes = 0;
+            }
+            bytes += part_bytes;
+            together.push(part);
+        }
+        self.add_block(together)
     }
 
     fn add_block(&mut self, parts: Vec<Unsorted>) -> Result<()> {
@@ -542,7 +580,7 @@ impl Build {
         self.seen = Seen::default();
         self.counters.flushes += 1;
         self.counters.built_groups += total as u64;
-        self.add_block(vec![Unsorted {
+        self.add_blocks(vec![Unsorted {
             keys,
             hashes,
             aggregates,

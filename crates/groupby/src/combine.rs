@@ -14,7 +14,7 @@ use crate::batch::Arguments;
 use crate::error::{Error, Result};
 use crate::keys::waiting::Made;
 use crate::keys::{DistinctKeys, GroupId, KeyTable};
-use crate::partition::{Block, Records, Slice, Unsorted};
+use crate::partition::{Block, Records, Size, Slice, Unsorted, neighbours};
 use crate::spec::Spec;
 use crate::states::{GroupStates, Groups};
 
@@ -161,7 +161,7 @@ pub(crate) fn combine(
     mut may_hold: impl FnMut(usize) -> bool,
 ) -> Result<bool> {
     let mut combiner = Combiner::new(Arc::clone(spec), spec.keys.table())?;
-    let (mut results, mut before, mut after) = (Vec::new(), Totals::default(), Totals::default());
+    let (mut results, mut before, mut after) = (Vec::new(), Size::default(), Size::default());
     let ranges = ranges(blocks);
     let all = ranges.iter().map(|(_, size)| size.records).sum();
     for (partitions, size) in ranges {
@@ -171,8 +171,11 @@ pub(crate) fn combine(
         let Some(result) = combined_range(spec, blocks, &partitions, &mut combiner)? else {
             break;
         };
-        before.add(size.records, size.bytes);
-        after.add(result.len(), result.bytes());
+        before = before.plus(size);
+        after = after.plus(Size {
+            records: result.len(),
+            bytes: result.bytes(),
+        });
         if results.is_empty() && after.bytes as f64 > WORTH * before.bytes as f64 {
             return Ok(false);
         }
@@ -196,43 +199,22 @@ pub(crate) fn fair_records(all: usize, some: usize, partitions: usize) -> usize 
     all * some / partitions + 1
 }
 
-/// How much there is.
-#[derive(Default, Clone, Copy)]
-struct Totals {
-    records: usize,
-    bytes: usize,
-}
-
-impl Totals {
-    fn add(&mut self, records: usize, bytes: usize) {
-        self.records += records;
-        self.bytes += bytes;
-    }
-}
-
 /// Neighbouring partitions and what they hold: a few first, whose result says whether to go on.
-fn ranges(blocks: &[Block]) -> Vec<(Range<usize>, Totals)> {
-    let (mut ranges, mut range, mut size) = (Vec::new(), 0..0, Totals::default());
-    for partition in 0..blocks.first().map_or(0, Block::partitions) {
-        let here = partition..partition + 1;
-        for block in blocks {
-            let records = block.records(&here).len();
-            size.add(records, records * (block.bytes() / block.len().max(1)));
+fn ranges(blocks: &[Block]) -> Vec<(Range<usize>, Size)> {
+    let partitions = blocks.first().map_or(0, Block::partitions);
+    let size_of = |here: &Range<usize>| {
+        let sizes = blocks.iter().map(|block| block.size(here));
+        sizes.fold(Size::default(), Size::plus)
+    };
+    let mut enough = SAMPLE_BYTES;
+    let is_enough = |size: Size| {
+        let is_enough = size.bytes >= enough;
+        if is_enough {
+            enough = COMBINED_BYTES;
         }
-        range.end = partition + 1;
-        let enough = match ranges.is_empty() {
-            true => SAMPLE_BYTES,
-            false => COMBINED_BYTES,
-        };
-        if size.bytes >= enough {
-            ranges.push((range, std::mem::take(&mut size)));
-            range = partition + 1..partition + 1;
-        }
-    }
-    if size.bytes > 0 {
-        ranges.push((range, size));
-    }
-    ranges
+        is_enough
+    };
+    neighbours(partitions, size_of, is_enough, usize::MAX)
 }
 
 /// `None` where a column has no room for so much, which the merge gives out in smaller pieces.

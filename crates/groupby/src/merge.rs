@@ -16,7 +16,7 @@ use crate::combine::{Combiner, fair_records};
 use crate::emit::Finished;
 use crate::error::{Error, Result};
 use crate::keys::DistinctKeys;
-use crate::partition::Block;
+use crate::partition::{Block, Size, neighbours};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
@@ -48,8 +48,7 @@ const PARTS_BYTES: usize = WORKING_BYTES / 2;
 pub struct MergeTask {
     level: Arc<Level>,
     partitions: Range<usize>,
-    records: usize,
-    bytes: usize,
+    size: Size,
 }
 
 /// Blocks whose partitions are told apart by the same bits of the hash.
@@ -59,11 +58,24 @@ struct Level {
     /// The hash's top bits that partitions of these blocks are named by, and those above them.
     bits: u32,
     partitions: usize,
+    /// Records of all blocks.
+    records: usize,
     /// Records of the task that these are the parts of.
     of_records: usize,
 }
 
 impl Level {
+    fn new(blocks: Vec<Stored>, bits: u32, partitions: usize, of_records: usize) -> Self {
+        let all = blocks.iter().map(|block| block.records(&(0..partitions)));
+        Self {
+            records: all.map(|records| records.len()).sum(),
+            blocks,
+            bits,
+            partitions,
+            of_records,
+        }
+    }
+
     /// Neighbouring partitions until each task has enough records, or their bytes, or `room`.
     fn cut(self, spec: &Spec, room: usize) -> Vec<MergeTask> {
         let (records_min, bytes_min) = match room {
@@ -77,63 +89,37 @@ impl Level {
                 (usize::MAX, room.min(all / (4 * spec.sizes.workers)).max(1))
             }
         };
-        let level = Arc::new(self);
-        let none = |at| MergeTask {
-            level: Arc::clone(&level),
-            partitions: at..at,
-            records: 0,
-            bytes: 0,
+        let size_of = |here: &Range<usize>| {
+            let sizes = self.blocks.iter().map(|block| block.size(here));
+            sizes.fold(Size::default(), Size::plus)
         };
-        let (mut tasks, mut task) = (Vec::new(), none(0));
-        for partition in 0..level.partitions {
-            let (records, bytes) = level.size(partition);
-            if task.records > 0 && task.bytes + bytes > room {
-                tasks.push(std::mem::replace(&mut task, none(partition)));
-            }
-            task.records += records;
-            task.bytes += bytes;
-            task.partitions.end = partition + 1;
-            if task.records >= records_min || task.bytes >= bytes_min {
-                tasks.push(std::mem::replace(&mut task, none(partition + 1)));
-            }
-        }
+        let is_enough = |size: Size| size.records >= records_min || size.bytes >= bytes_min;
+        let mut cut = neighbours(self.partitions, size_of, is_enough, room);
         // Without GROUP BY there is one group, also when no row came.
-        let is_all = tasks.is_empty() && spec.keys.types().is_empty();
-        if task.records > 0 || is_all {
-            tasks.push(task);
+        if cut.is_empty() && spec.keys.types().is_empty() {
+            cut.push((0..self.partitions, Size::default()));
         }
-        tasks
-    }
-
-    fn fair_records(&self, partitions: &Range<usize>) -> usize {
-        let blocks = self.blocks.iter();
-        let all = blocks
-            .map(|block| block.records(&(0..self.partitions)).len())
-            .sum();
-        fair_records(all, partitions.len(), self.partitions)
-    }
-
-    /// Records of a partition, and their bytes.
-    fn size(&self, partition: usize) -> (usize, usize) {
-        let blocks = self.blocks.iter().map(|block| {
-            let records = block.records(&(partition..partition + 1)).len();
-            (records, records * (block.bytes() / block.len().max(1)))
-        });
-        blocks.fold((0, 0), |sum, block| (sum.0 + block.0, sum.1 + block.1))
+        let level = Arc::new(self);
+        let task = |(partitions, size)| MergeTask {
+            level: Arc::clone(&level),
+            partitions,
+            size,
+        };
+        cut.into_iter().map(task).collect()
     }
 }
 
 impl MergeTask {
     /// Number of records to aggregate.
     pub fn records(&self) -> usize {
-        self.records
+        self.size.records
     }
 
     /// False where parting again would not help: bits are used up, or almost all records came into one part, as those
     /// of one key do.
     fn may_part(&self) -> bool {
         let level = &self.level;
-        level.bits + PART_BITS_MAX <= HASH_BITS && self.records < level.of_records / 4 * 3
+        level.bits + PART_BITS_MAX <= HASH_BITS && self.size.records < level.of_records / 4 * 3
     }
 }
 
@@ -190,14 +176,9 @@ impl Merge {
             None => usize::MAX,
         };
         let partitions = spec.sizes.partitions;
-        let level = Level {
-            blocks,
-            bits: partitions.ilog2(),
-            partitions,
-            of_records: usize::MAX,
-        };
+        let level = Level::new(blocks, partitions.ilog2(), partitions, usize::MAX);
         let mut tasks = level.cut(&spec, room);
-        tasks.sort_by_key(|task| std::cmp::Reverse(task.records));
+        tasks.sort_by_key(|task| std::cmp::Reverse(task.size.records));
         Self {
             spec,
             tasks,
@@ -216,7 +197,7 @@ impl Merge {
 
     /// Number of records of all tasks.
     pub fn records(&self) -> usize {
-        self.tasks.iter().map(|task| task.records).sum()
+        self.tasks.iter().map(MergeTask::records).sum()
     }
 
     /// The next task: a part of one that was too large, else the largest.
@@ -284,7 +265,7 @@ impl MergeWorker {
         let spill = spill.filter(|_| !keyless && task.may_part());
         let merged = match spill {
             Some(spill) if self.expected_bytes(task) > merge.room => {
-                let parts = (task.bytes / merge.room + 1).next_power_of_two();
+                let parts = (task.size.bytes / merge.room + 1).next_power_of_two();
                 self.part(merge, spill, task, parts.ilog2(), cancelled)
             }
             Some(spill) => match self.groups(task, cancelled) {
@@ -303,8 +284,8 @@ impl MergeWorker {
     /// Bytes of records that are left once those of one key are one: as in the tasks before, all in the first.
     fn expected_bytes(&self, task: &MergeTask) -> usize {
         match self.yielded {
-            (_, 0) => task.bytes,
-            (groups, records) => (task.bytes as f64 * groups as f64 / records as f64) as usize,
+            (_, 0) => task.size.bytes,
+            (groups, records) => (task.size.bytes as f64 * groups as f64 / records as f64) as usize,
         }
     }
 
@@ -341,7 +322,9 @@ impl MergeWorker {
     ) -> Result<Option<DistinctKeys>> {
         // As many per record as in the tasks before; half of them in the first.
         let (groups, records) = self.yielded;
-        let likely = task.records.min(task.level.fair_records(&task.partitions));
+        let level = &task.level;
+        let fair = fair_records(level.records, task.partitions.len(), level.partitions);
+        let likely = task.size.records.min(fair);
         self.combiner.expect(likely * (groups + 1) / (records + 2));
         for source in sources {
             if cancelled() {
@@ -358,7 +341,7 @@ impl MergeWorker {
             self.hold(block.bytes())?;
         }
         self.yielded.0 += self.combiner.len();
-        self.yielded.1 += task.records;
+        self.yielded.1 += task.size.records;
         Ok(Some(self.combiner.keys()))
     }
 
@@ -398,14 +381,9 @@ impl MergeWorker {
         }
         stored.extend(file.write(&waiting, &views, &mut self.counters)?);
         self.counters.parted += 1;
-        let level = Level {
-            blocks: stored,
-            bits: above + bits,
-            partitions: 1 << bits,
-            of_records: task.records,
-        };
+        let level = Level::new(stored, above + bits, 1 << bits, task.size.records);
         // As small as the parts are: what was refused once would be as large again.
-        let room = merge.room.min(task.bytes / 4).max(1);
+        let room = merge.room.min(task.size.bytes / 4).max(1);
         merge.parts.lock().extend(level.cut(&self.spec, room));
         Ok(Merged::Parted)
     }

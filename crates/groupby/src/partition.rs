@@ -19,7 +19,7 @@ use grouse_kernels::prefetch::prefetch;
 use grouse_kernels::scatter::{Destinations, destinations, scatter};
 
 use crate::batch::{Arguments, is_plain};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keys::bytes::{Arena, is_long, long_bytes};
 use crate::keys::waiting::{Made, StringsBuilder, nulls};
 use crate::keys::wide::{set_view, view_of};
@@ -50,6 +50,25 @@ impl Records {
                 columns.extend(filter.map(|filter| Arc::new(filter) as ArrayRef));
                 columns
             }
+        }
+    }
+
+    /// Some of the records.
+    fn slice(&self, range: &Range<usize>) -> Self {
+        let columns_of = |columns: &[ArrayRef]| {
+            let columns = columns.iter();
+            columns
+                .map(|column| column.slice(range.start, range.len()))
+                .collect()
+        };
+        match self {
+            Self::Rows(Arguments { columns, filter }) => Self::Rows(Arguments {
+                columns: columns_of(columns),
+                filter: filter
+                    .as_ref()
+                    .map(|filter| filter.slice(range.start, range.len())),
+            }),
+            Self::Partial(columns) => Self::Partial(columns_of(columns)),
         }
     }
 
@@ -90,6 +109,90 @@ impl Unsorted {
         let columns = columns.map(|column| column.to_data().get_slice_memory_size().unwrap_or(0));
         self.keys.bytes() + self.hashes.capacity() * 8 + columns.sum::<usize>()
     }
+
+    /// Bytes of keys of varying length.
+    pub fn string_bytes(&self) -> usize {
+        match &self.keys {
+            EncodedKeys::Bytes(keys) => keys.views.iter().map(|view| *view as u32 as usize).sum(),
+            _ => 0,
+        }
+    }
+
+    /// The records in pieces of so many bytes of strings at most, or of one record.
+    pub fn pieces(self, bytes_max: usize) -> Vec<Self> {
+        let EncodedKeys::Bytes(ByteKeys { views, .. }) = &self.keys else {
+            return vec![self];
+        };
+        let (mut pieces, mut start, mut bytes) = (Vec::new(), 0, 0);
+        for (row, view) in views.iter().enumerate() {
+            let length = *view as u32 as usize;
+            if row > start && bytes + length > bytes_max {
+                pieces.push(self.slice(start..row));
+                (start, bytes) = (row, 0);
+            }
+            bytes += length;
+        }
+        if start == 0 {
+            return vec![self];
+        }
+        pieces.push(self.slice(start..views.len()));
+        pieces
+    }
+
+    fn slice(&self, range: Range<usize>) -> Self {
+        let aggregates = self.aggregates.iter();
+        Self {
+            keys: self.keys.rows(range.clone()).to_owned(),
+            hashes: self.hashes[range.clone()].to_vec(),
+            aggregates: aggregates.map(|records| records.slice(&range)).collect(),
+            distinct: self.distinct,
+        }
+    }
+}
+
+/// How much there is.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Size {
+    pub records: usize,
+    pub bytes: usize,
+}
+
+impl Size {
+    /// Both together.
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            records: self.records + other.records,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
+/// Neighbouring partitions together until they are enough, or the next one's bytes would be more than there is room for.
+pub(crate) fn neighbours(
+    partitions: usize,
+    size_of: impl Fn(&Range<usize>) -> Size,
+    mut is_enough: impl FnMut(Size) -> bool,
+    room: usize,
+) -> Vec<(Range<usize>, Size)> {
+    let mut all: Vec<(Range<usize>, Size)> = Vec::new();
+    let (mut range, mut size) = (0..0, Size::default());
+    for partition in 0..partitions {
+        let here = size_of(&(partition..partition + 1));
+        if size.records > 0 && size.bytes + here.bytes > room {
+            all.push((range, std::mem::take(&mut size)));
+            range = partition..partition;
+        }
+        size = size.plus(here);
+        range.end = partition + 1;
+        if is_enough(size) {
+            all.push((range, std::mem::take(&mut size)));
+            range = partition + 1..partition + 1;
+        }
+    }
+    if size.records > 0 {
+        all.push((range, size));
+    }
+    all
 }
 
 /// Records sorted by partition.
@@ -170,16 +273,20 @@ impl Block {
         self.bytes
     }
 
-    /// Those of records that are not dropped.
+    /// Records of a range of partitions and their share of the bytes.
+    pub(crate) fn size(&self, partitions: &Range<usize>) -> Size {
+        share(self.records(partitions).len(), self.len(), self.bytes)
+    }
+
+    /// Bytes of the records that are not dropped.
     pub fn live_bytes(&self) -> usize {
-        let live = self.records(&(0..self.partitions())).len();
-        (self.bytes as f64 * live as f64 / self.len().max(1) as f64) as usize
+        self.size(&(0..self.partitions())).bytes
     }
 
     /// True if records of both blocks can stand in one.
     pub fn mixes(&self, other: &Self) -> bool {
         let mut pairs = self.aggregates.iter().zip(&other.aggregates);
-        self.keys.mixes(&other.keys) && pairs.all(|(own, other)| own.mixes(other))
+        pairs.all(|(own, other)| own.mixes(other))
     }
 
     /// True if no two records of the block have the same key.
@@ -228,6 +335,14 @@ impl Block {
                 .for_each(|column| count_buffers(&column.to_data(), &mut count));
         }
         bytes + self.keys.own_bytes()
+    }
+}
+
+/// Some of all records with their share of `bytes`.
+pub(crate) fn share(records: usize, all: usize, bytes: usize) -> Size {
+    Size {
+        records,
+        bytes: (bytes as f64 * records as f64 / all.max(1) as f64) as usize,
     }
 }
 
@@ -285,17 +400,7 @@ impl<'a> Slice<'a> {
 
     /// The columns of one aggregate.
     pub fn aggregate(&self, at: usize) -> Records {
-        let slice = |column: &ArrayRef| column.slice(self.range.start, self.range.len());
-        match &self.block.aggregates[at] {
-            Records::Rows(arguments) => Records::Rows(Arguments {
-                columns: arguments.columns.iter().map(slice).collect(),
-                filter: arguments
-                    .filter
-                    .as_ref()
-                    .map(|f| f.slice(self.range.start, self.range.len())),
-            }),
-            Records::Partial(columns) => Records::Partial(columns.iter().map(slice).collect()),
-        }
+        self.block.aggregates[at].slice(&self.range)
     }
 }
 
@@ -461,15 +566,8 @@ impl<'a> Sort<'a> {
                 views[row as usize] = strings.moved(view, first);
             }
         }
-        if u32::try_from(bytes).is_err() {
-            let mut arena = Arena::with_capacity(strings.bytes);
-            for view in &mut views {
-                *view = strings.copied(*view, &mut arena)?;
-            }
-            let buffers = arena.into_buffers();
-            let keys = EncodedKeys::Bytes(ByteKeys { views, buffers });
-            return Ok(WaitingKeys::new(keys, hashes, self.rows));
-        }
+        u32::try_from(bytes)
+            .map_err(|_| Error::TooLarge("4 GiB of text in keys of one block".to_string()))?;
         let mut built = StringsBuilder::new(views.len(), bytes);
         for (row, &view) in views.iter().enumerate() {
             if let Some(&ahead) = views.get(row + STRINGS_AHEAD) {

@@ -37,6 +37,8 @@ pub struct Sizes {
     pub partitions: usize,
     /// Rows of one block of partitioned rows.
     pub block_rows: usize,
+    /// Bytes of one block's keys of varying length: their places have 32 bits.
+    pub block_bytes: usize,
     /// Rows that skip the table before it is tried again.
     pub bypass_rows: usize,
     /// Records that make a merge task worth handing out.
@@ -60,6 +62,7 @@ impl Sizes {
             grown_bytes: 16 << 20,
             partitions: (workers * 4).next_power_of_two().clamp(256, 4096),
             block_rows: 64 << 10,
+            block_bytes: 1 << 30,
             bypass_rows: 1 << 20,
             task_records: 8 << 10,
             direct_slots: 1 << 20,
@@ -76,6 +79,7 @@ impl Sizes {
             grown_bytes: 2 << 10,
             partitions: 8,
             block_rows: 64,
+            block_bytes: 1 << 10,
             bypass_rows: 128,
             task_records: 16,
             direct_slots: 64,

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
-use crate::partition::{Block, Slice};
+use crate::partition::{Block, Size, Slice, share};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 
@@ -346,6 +346,11 @@ impl Stored {
             Self::Memory(block) => block.bytes(),
             Self::Disk(spilled) => spilled.bytes,
         }
+    }
+
+    /// Records of a range of partitions and their share of the bytes.
+    pub(crate) fn size(&self, partitions: &Range<usize>) -> Size {
+        share(self.records(partitions).len(), self.len(), self.bytes())
     }
 
     /// True if reading the records takes a disk.

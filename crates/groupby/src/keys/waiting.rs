@@ -23,7 +23,7 @@ const SPARE_BYTES: usize = 16;
 pub enum WaitingKeys {
     /// As they were.
     Whole {
-        /// One or more words, or views.
+        /// Several words, or none.
         keys: EncodedKeys,
         /// One per key.
         hashes: Vec<u64>,
@@ -91,11 +91,6 @@ impl WaitingKeys {
         }
     }
 
-    /// True if keys of both can stand in the same columns.
-    pub fn mixes(&self, other: &Self) -> bool {
-        std::mem::discriminant(self) == std::mem::discriminant(other)
-    }
-
     /// Number of keys.
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -143,12 +138,12 @@ impl WaitingKeys {
     /// The keys of a range as a table would give them.
     pub fn distinct(&self, range: Range<usize>) -> DistinctKeys {
         let mut made = Made::default();
-        let (keys, hashes) = self.open(range, &mut made);
-        let hashes = hashes.to_vec();
-        DistinctKeys {
-            keys: keys.to_owned(),
-            hashes,
-        }
+        let keys = self.open(range.clone(), &mut made).0.to_owned();
+        let hashes = match self {
+            Self::Whole { hashes, .. } => hashes[range].to_vec(),
+            Self::Words { .. } | Self::Strings(_) => made.hashes,
+        };
+        DistinctKeys { keys, hashes }
     }
 
     /// Places of NULLs in a range, counted from its start, where hashes do not tell them.
@@ -232,13 +227,11 @@ impl StringsBuilder {
 
     /// Strings of these lengths.
     pub fn extend(&mut self, lengths: impl Iterator<Item = u32>, bytes: &[u8]) {
-        let mut end = self.bytes.len() as u32;
-        self.starts.extend(lengths.map(|length| {
-            end += length;
-            end
-        }));
+        let ends = ends(self.bytes.len(), lengths);
+        self.starts.extend(ends.map(|end| end as u32));
         self.bytes.extend_from_slice(bytes);
-        assert_eq!(end as usize, self.bytes.len(), "the lengths of these bytes");
+        let end = self.starts.last().map(|end| *end as usize);
+        assert_eq!(end, Some(self.bytes.len()), "the lengths of these bytes");
     }
 
     /// The strings, of which those at `nulls` are NULL.
@@ -250,6 +243,14 @@ impl StringsBuilder {
             nulls,
         }
     }
+}
+
+/// Where strings of these lengths end, the first of which begins at `start`.
+pub fn ends(start: usize, lengths: impl Iterator<Item = u32>) -> impl Iterator<Item = usize> {
+    lengths.scan(start, |end, length| {
+        *end += length as usize;
+        Some(*end)
+    })
 }
 
 /// Of hashes that come to `places` those of NULL, ascending.

@@ -18,8 +18,8 @@ use arrow_ipc::writer::StreamWriter;
 
 use crate::batch::Arguments;
 use crate::error::{Error, Result};
-use crate::keys::bytes::{self, is_long, with_bytes};
-use crate::keys::waiting::{Made, Strings, StringsBuilder};
+use crate::keys::bytes::{is_long, with_bytes};
+use crate::keys::waiting::{Made, Strings, StringsBuilder, ends};
 use crate::keys::wide::{set_view, view_of};
 use crate::keys::{EncodedKeys, KeyRows, WaitingKeys, WideKeys};
 use crate::partition::{Block, Records, Slice};
@@ -169,18 +169,7 @@ fn encode_whole(slices: &[Slice<'_>], views: &[usize], columns: &mut Vec<ArrayRe
         KeyRows::Packed4(..) => wide!(Packed4),
         KeyRows::Packed8(..) => wide!(Packed8),
         KeyRows::Packed12(..) => wide!(Packed12),
-        KeyRows::Bytes(..) => {
-            let mut strings = StringColumn::default();
-            for part in &parts {
-                let KeyRows::Bytes(views, buffers) = part else {
-                    unreachable!("one layout")
-                };
-                for &view in *views {
-                    strings.push(std::iter::once(view), buffers);
-                }
-            }
-            columns.push(strings.finish()?);
-        }
+        KeyRows::Bytes(..) => unreachable!("strings wait one behind the other"),
     }
     Ok(())
 }
@@ -222,11 +211,8 @@ impl StringColumn {
     }
 
     fn extend(&mut self, lengths: impl Iterator<Item = u32>, bytes: &[u8]) {
-        let mut end = self.values.len() as i64;
-        self.offsets.extend(lengths.map(|length| {
-            end += i64::from(length);
-            end
-        }));
+        let ends = ends(self.values.len(), lengths);
+        self.offsets.extend(ends.map(|end| end as i64));
         self.values.extend_from_slice(bytes);
     }
 
@@ -368,7 +354,7 @@ fn decode_whole(
         EncodedKeys::Packed4(_) => EncodedKeys::Packed4(wide_keys(&next()?, &next()?, views)?),
         EncodedKeys::Packed8(_) => EncodedKeys::Packed8(wide_keys(&next()?, &next()?, views)?),
         EncodedKeys::Packed12(_) => EncodedKeys::Packed12(wide_keys(&next()?, &next()?, views)?),
-        EncodedKeys::Bytes(_) => EncodedKeys::Bytes(bytes::encode(&next()?)?),
+        EncodedKeys::Bytes(_) => unreachable!("strings wait one behind the other"),
     })
 }
 
