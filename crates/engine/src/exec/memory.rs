@@ -86,8 +86,8 @@ pub(crate) fn to_host(error: GroupError) -> DataFusionError {
         }),
         cancelled @ GroupError::Cancelled => DataFusionError::Execution(cancelled.to_string()),
         GroupError::OutOfBounds { column, value } => DataFusionError::Execution(format!(
-            "column {column} has the value {value}, which the footer of its Parquet file says that it does not have: \
-             the file is damaged or was written wrongly"
+            "column {column} has the value {value}, beyond the bounds that the footer of its Parquet file states: the \
+             file was damaged or written wrongly; datafusion.execution.collect_statistics = false reads it all the same"
         )),
         GroupError::TooLarge(message) => DataFusionError::Execution(message),
         malformed @ GroupError::Malformed(_) => DataFusionError::Execution(malformed.to_string()),

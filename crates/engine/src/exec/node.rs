@@ -184,7 +184,7 @@ impl GroupByExec {
         key.map(|(key, _)| Arc::clone(key))
     }
 
-    /// Bits of a key of several columns, where bounds of some make it shorter.
+    /// Bits of a packed key, where bounds of its columns make it shorter.
     pub fn key_bits(&self) -> Option<u32> {
         self.program.spec.keys.narrowed_bits()
     }

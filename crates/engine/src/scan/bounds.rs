@@ -1,16 +1,15 @@
 //! Bounds of a column, as the footers of the files that it comes from state them.
 //!
 //! In: a physical plan and one of its columns. Out: its least and its greatest value.
-//! Invariant: bounds are those of all rows of all files, which filters and joins only make fewer; where one file does
-//! not state them, there are none.
+//! Invariant: bounds are those of all rows of all files, which filters and joins only make fewer; where a file with
+//! values does not state them, there are none.
 //! Not here: which statements can be believed (parquet.rs, footer.rs), what bounds are for (crate `grouse-groupby`,
 //! `keys/packed`).
 
 use std::sync::Arc;
 
 use datafusion::common::stats::Precision;
-use datafusion::common::{JoinType, ScalarValue};
-use datafusion::datasource::listing::PartitionedFile;
+use datafusion::common::{ColumnStatistics, JoinType, ScalarValue};
 use datafusion::datasource::physical_plan::{FileGroup, FileSource, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_expr::PhysicalExpr;
@@ -18,9 +17,10 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::filter::FilterExec;
-use datafusion::physical_plan::joins::HashJoinExec;
-use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
 use grouse_groupby::keys::KeyBounds;
 
 use crate::exec::GroupByExec;
@@ -30,78 +30,91 @@ pub(crate) fn bounds_of(
     plan: &Arc<dyn ExecutionPlan>,
     expression: &Arc<dyn PhysicalExpr>,
 ) -> Option<KeyBounds> {
-    let column = expression.downcast_ref::<Column>()?.index();
-    if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
-        return of_scan(scan, column);
-    }
-    let (child, column) = origin(plan, column)?;
-    bounds_of(plan.children().get(child)?, &column)
+    of_column(plan, column(expression)?)
 }
 
-/// Where a node takes the values of a column from: which child, and what it is there. The node may leave out rows and
+fn column(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+    expression.downcast_ref::<Column>().map(Column::index)
+}
+
+fn of_column(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<KeyBounds> {
+    if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
+        return of_scan(scan, at);
+    }
+    let (child, at) = origin(plan, at)?;
+    of_column(plan.children().get(child)?, at)
+}
+
+/// Where a node takes the values of a column from: which child, and which of its columns. The node may leave out rows and
 /// add NULLs.
-fn origin(plan: &Arc<dyn ExecutionPlan>, column: usize) -> Option<(usize, Arc<dyn PhysicalExpr>)> {
-    let place = |at: usize| Arc::new(Column::new("", at)) as Arc<dyn PhysicalExpr>;
+fn origin(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<(usize, usize)> {
+    let projected = |columns: Option<&[usize]>| columns.map_or(Some(at), |of| of.get(at).copied());
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
-        return Some((0, expression_of(projection.expr(), column)?));
+        return Some((0, column(&projection.expr().get(at)?.expr)?));
     }
     if let Some(group_by) = plan.downcast_ref::<GroupByExec>() {
-        return Some((0, group_by.key(column)?));
+        return Some((0, column(&group_by.key(at)?)?));
     }
     if let Some(filter) = plan.downcast_ref::<FilterExec>() {
-        let projection = filter.projection().as_ref();
-        return Some((
-            0,
-            place(projection.map_or(column, |columns| columns[column])),
-        ));
+        return Some((0, projected(filter.projection().as_deref())?));
     }
     if let Some(join) = plan.downcast_ref::<HashJoinExec>() {
-        let projection = join.projection.as_ref();
-        let column = projection.map_or(column, |columns| columns[column]);
-        let (child, column) = side(join, column)?;
-        return Some((child, place(column)));
+        let at = projected(join.projection.as_deref())?;
+        return side(*join.join_type(), (join.left(), join.right()), at);
     }
-    let passes_all = plan.is::<RepartitionExec>() || plan.is::<CoalescePartitionsExec>();
-    passes_all.then(|| (0, place(column)))
+    if let Some(join) = plan.downcast_ref::<SortMergeJoinExec>() {
+        return side(join.join_type(), (join.left(), join.right()), at);
+    }
+    let passes_all = plan.is::<RepartitionExec>()
+        || plan.is::<CoalescePartitionsExec>()
+        || plan.is::<SortExec>();
+    passes_all.then_some((0, at))
 }
 
 /// Which side of a join a column is of; a mark is of none.
-fn side(join: &HashJoinExec, column: usize) -> Option<(usize, usize)> {
-    let left = join.left().schema().fields().len();
-    let right = join.right().schema().fields().len();
-    match join.join_type() {
+fn side(
+    join: JoinType,
+    (left, right): (&Arc<dyn ExecutionPlan>, &Arc<dyn ExecutionPlan>),
+    at: usize,
+) -> Option<(usize, usize)> {
+    let of_left = left.schema().fields().len();
+    let of_right = right.schema().fields().len();
+    match join {
         JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => {
-            (column < right).then_some((1, column))
+            (at < of_right).then_some((1, at))
         }
         JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => {
-            (column < left).then_some((0, column))
+            (at < of_left).then_some((0, at))
         }
         JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full => {
-            match column.checked_sub(left) {
-                None => Some((0, column)),
-                Some(column) => Some((1, column)),
-            }
+            let at_right = at.checked_sub(of_left).map(|at| (1, at));
+            at_right.or(Some((0, at)))
         }
     }
 }
 
-fn expression_of(projection: &[ProjectionExpr], column: usize) -> Option<Arc<dyn PhysicalExpr>> {
-    projection.get(column).map(|of| Arc::clone(&of.expr))
-}
-
-fn of_scan(scan: &DataSourceExec, column: usize) -> Option<KeyBounds> {
+fn of_scan(scan: &DataSourceExec, at: usize) -> Option<KeyBounds> {
     let (config, source) = scan.downcast_to_file_source::<ParquetSource>()?;
-    let projection = source.projection()?;
-    let expression = expression_of(projection.as_ref(), column)?;
-    let column = expression.downcast_ref::<Column>()?.index();
+    let at = column(&source.projection()?.as_ref().get(at)?.expr)?;
     let files = config.file_groups.iter().flat_map(FileGroup::iter);
-    let mut bounds = files.map(|file| of_file(file, column));
-    let first = bounds.next()??;
-    bounds.try_fold(first, |all, file| Some(all.union(file?)))
+    let mut all: Option<KeyBounds> = None;
+    for file in files {
+        let statistics = file.statistics.as_ref()?;
+        let known = statistics.column_statistics.get(at)?;
+        // No bounds of no values.
+        let is_empty = statistics.num_rows == Precision::Exact(0);
+        let is_all_null =
+            statistics.num_rows.is_exact() == Some(true) && known.null_count == statistics.num_rows;
+        if is_empty || is_all_null {
+            continue;
+        }
+        let own = bounds(known)?;
+        all = Some(all.map_or(own, |all| all.union(own)));
+    }
+    all
 }
 
-fn of_file(file: &PartitionedFile, column: usize) -> Option<KeyBounds> {
-    let known = file.statistics.as_ref()?.column_statistics.get(column)?;
+fn bounds(known: &ColumnStatistics) -> Option<KeyBounds> {
     let (Precision::Exact(least), Precision::Exact(greatest)) =
         (&known.min_value, &known.max_value)
     else {

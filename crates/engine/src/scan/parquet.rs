@@ -41,7 +41,7 @@ use datafusion::parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use datafusion::parquet::errors::Result as ParquetResult;
 use datafusion::parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use datafusion::parquet::file::statistics::Statistics as Bounds;
-use datafusion::parquet::schema::types::Type;
+use datafusion::parquet::schema::types::{ColumnDescriptor, Type};
 use datafusion::physical_expr::{LexOrdering, LexRequirement};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
@@ -169,7 +169,7 @@ fn is_plain(column: &Type) -> bool {
 }
 
 /// Drops the bounds that may be wrong: those of floats, of row groups without any, of columns that the table reads
-/// as another type, and those that do not fit the table's type, which the host makes NULL.
+/// as another type (the host takes a timestamp without a zone for one with the table's), and those that do not fit the table's type, which the host makes NULL.
 fn keep_sound(statistics: &mut Statistics, schema: &Schema, footer: &ParquetMetaData) {
     let rows = statistics.num_rows;
     let columns = statistics.column_statistics.iter_mut();
@@ -197,6 +197,9 @@ fn are_bounds_sound(field: &Field, footer: &ParquetMetaData) -> bool {
     else {
         return false;
     };
+    if matches!(field.data_type(), DataType::Timestamp(_, Some(_))) && !has_zone(&leaves[leaf]) {
+        return false;
+    }
     // The host leaves out a bound that is no text, as if the row group were empty.
     let is_readable = |known: &Bounds| {
         let is_text =
@@ -211,6 +214,17 @@ fn are_bounds_sound(field: &Field, footer: &ParquetMetaData) -> bool {
         let is_bounded = known.is_some_and(|known| has_bounds(known) && is_readable(known));
         is_empty || is_bounded && !has_unsound_bounds(&leaves[leaf], known)
     })
+}
+
+/// Whether the moments of a timestamp column are those of UTC.
+fn has_zone(column: &ColumnDescriptor) -> bool {
+    match column.logical_type_ref() {
+        Some(LogicalType::Timestamp(timestamp)) => timestamp.is_adjusted_to_u_t_c,
+        _ => matches!(
+            column.converted_type(),
+            ConvertedType::TIMESTAMP_MILLIS | ConvertedType::TIMESTAMP_MICROS
+        ),
+    }
 }
 
 fn is_of_type(bound: &Precision<ScalarValue>, kind: &DataType) -> bool {

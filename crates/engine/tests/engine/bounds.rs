@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::support::{by_host, error, rows, session, write_parquet};
 use datafusion::arrow::array::{
     ArrayRef, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch,
-    StringArray,
+    StringArray, TimestampMicrosecondArray, new_null_array,
 };
 use grouse::Session;
 use tempfile::TempDir;
@@ -29,13 +29,13 @@ fn table(shift: i64) -> RecordBatch {
     let name: StringArray = each(|row| row % 3_000)
         .map(|n| Some(format!("{n}")))
         .collect();
-    RecordBatch::try_from_iter([
-        ("id", Arc::new(id) as ArrayRef),
-        ("n", Arc::new(n)),
-        ("day", Arc::new(day)),
-        ("price", Arc::new(price)),
-        ("ratio", Arc::new(ratio)),
-        ("name", Arc::new(name)),
+    RecordBatch::try_from_iter_with_nullable([
+        ("id", Arc::new(id) as ArrayRef, true),
+        ("n", Arc::new(n), true),
+        ("day", Arc::new(day), true),
+        ("price", Arc::new(price), true),
+        ("ratio", Arc::new(ratio), true),
+        ("name", Arc::new(name), true),
     ])
     .unwrap()
 }
@@ -44,6 +44,16 @@ fn two_files() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     write_parquet(&folder.path().join("a.parquet"), &table(0));
     write_parquet(&folder.path().join("b.parquet"), &table(100));
+    // Files without values have no bounds.
+    let schema = table(0).schema();
+    let nulls = schema.fields().iter();
+    let nulls = nulls.map(|field| new_null_array(field.data_type(), 3));
+    let nulls = RecordBatch::try_new(Arc::clone(&schema), nulls.collect()).unwrap();
+    write_parquet(&folder.path().join("c.parquet"), &nulls);
+    write_parquet(
+        &folder.path().join("d.parquet"),
+        &RecordBatch::new_empty(schema),
+    );
     folder
 }
 
@@ -102,6 +112,10 @@ fn keys_have_the_bits_that_their_values_need() {
             "id, n, count(*) FROM {} WHERE id IN (SELECT n FROM {}) GROUP BY id, n",
             Some(13 + 10 + 2),
         ),
+        (
+            "a.day, b.n, count(*) FROM {} a JOIN {} b ON a.price = b.price AND a.id = b.id GROUP BY a.day, b.n",
+            Some(10 + 10 + 2),
+        ),
         // Nobody states bounds of what is computed, and one word is one word.
         (
             "id + 1, n + 1, count(*) FROM {} GROUP BY id + 1, n + 1",
@@ -143,6 +157,38 @@ fn bounds_may_span_a_whole_type() {
     let (ours, host) = (session(), by_host(session()));
     assert!(plan(&ours, &sql).contains(&format!("key_bits={}", 32 + 1 + 22)));
     assert_eq!(sorted(&ours, &sql), sorted(&host, &sql));
+}
+
+/// The host takes bounds of a timestamp without a zone for such in the table's zone.
+#[test]
+fn bounds_of_naive_timestamps_say_nothing_of_moments() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("naive.parquet");
+    let seconds = |row: i64| 1_600_000_000 + row % 700;
+    let naive = (0..3_000).map(|row| seconds(row) * 1_000_000);
+    let batch = RecordBatch::try_from_iter([
+        (
+            "t",
+            Arc::new(TimestampMicrosecondArray::from_iter_values(naive)) as ArrayRef,
+        ),
+        ("k", Arc::new(Int64Array::from_iter_values(0..3_000))),
+    ]);
+    write_parquet(&path, &batch.unwrap());
+    let (ours, host) = (session(), by_host(session()));
+    for session in [&ours, &host] {
+        rows(session, "SET TIME ZONE = 'America/New_York'");
+        let columns = "t TIMESTAMP(6) WITH TIME ZONE, k BIGINT";
+        let place = path.display();
+        let create =
+            format!("CREATE EXTERNAL TABLE z ({columns}) STORED AS PARQUET LOCATION '{place}'");
+        rows(session, &create);
+    }
+    let sql = "SELECT t, k, count(*) FROM z GROUP BY t, k";
+    assert_eq!(sorted(&ours, sql), sorted(&host, sql));
+    assert_eq!(
+        rows(&ours, "SELECT min(t) FROM z"),
+        ["2020-09-13T12:26:40-04:00"]
+    );
 }
 
 /// Replaces the bytes of a number in the footer, which ends in its length and four letters.

@@ -4,7 +4,7 @@
 //! strings and binary, as views of two words; what is known of their bounds. Out: words.
 //! Invariant: equal keys have equal words but for the places of long strings: floats are
 //! normalised, a NULL's bits are zero, and its null bit is set (a single-column key marks NULL
-//! through the hash instead, see `layout`). A value outside its column's bounds is an error.
+//! through the hash instead, see `layout`). A value that its column's bits do not hold is an error.
 //! Not here: nested types, 256-bit decimals, the tables (`inline`, `wide`), who knows bounds.
 //!
 //! A column with bounds takes the bits of their difference: keys of two BIGINT columns of 50,000
@@ -389,6 +389,10 @@ fn values_of<T: ArrowNativeType>(data: &ArrayData) -> &[T] {
     &data.buffers()[0].typed_data::<T>()[data.offset()..][..data.len()]
 }
 
+fn copied<T: ArrowNativeType>(data: &ArrayData) -> impl ExactSizeIterator<Item = T> + Clone {
+    values_of::<T>(data).iter().copied()
+}
+
 /// The views of a column of strings; its buffers come behind those of the columns before it.
 fn pack_views<const N: usize>(
     place: &Place,
@@ -428,7 +432,7 @@ fn pack_column<const N: usize>(
     } = place.width;
     macro_rules! pack {
         ($native:ty, $bits:expr) => {
-            pack_values((at, bits), values_of::<$native>(&data), nulls, keys, $bits)
+            pack_values((at, bits), copied::<$native>(&data), nulls, keys, $bits)
         };
     }
     macro_rules! above_least {
@@ -440,8 +444,7 @@ fn pack_column<const N: usize>(
     match (&place.data_type, bytes) {
         (DataType::Boolean, _) => {
             let values = BooleanArray::from(data);
-            let values: Vec<bool> = values.values().iter().collect();
-            pack_values((at, bits), &values, nulls, keys, u64::from)
+            pack_values((at, bits), values.values().iter(), nulls, keys, u64::from)
         }
         (DataType::Float16, _) => pack!(u16, |v| u64::from(canonical_f16(v))),
         (DataType::Float32, _) => pack!(f32, |v| u64::from(canonical_f32(v))),
@@ -460,9 +463,8 @@ fn pack_column<const N: usize>(
                 word: at.word + 1,
                 ..at
             };
-            let values = values_of::<i128>(&data);
             let high = |v: i128| (v >> WORD_BITS) as u64;
-            pack_values((next, bits), values, nulls, keys, high)
+            pack_values((next, bits), copied::<i128>(&data), nulls, keys, high)
         }
     }
 }
@@ -470,7 +472,7 @@ fn pack_column<const N: usize>(
 #[inline(always)]
 fn pack_values<T: Copy, const N: usize>(
     (at, bits): (Bits, u32),
-    values: &[T],
+    values: impl Iterator<Item = T> + Clone,
     nulls: Option<&NullBuffer>,
     keys: &mut [[u64; N]],
     bits_of: impl Fn(T) -> u64,
@@ -482,15 +484,16 @@ fn pack_values<T: Copy, const N: usize>(
         key[word] |= bits << shift;
     };
     // Whatever lies under a NULL must not tell two NULLs apart.
-    let valid_bits = |value: T, is_valid: bool| if is_valid { bits_of(value) } else { 0 };
+    let valid_bits = |(value, is_valid)| if is_valid { bits_of(value) } else { 0 };
     match nulls {
         None => {
-            let pairs = keys.iter_mut().zip(values);
-            pairs.for_each(|(key, &value)| pack(key, bits_of(value)));
+            let pairs = keys.iter_mut().zip(values.clone());
+            pairs.for_each(|(key, value)| pack(key, bits_of(value)));
         }
         Some(nulls) => {
-            let pairs = keys.iter_mut().zip(values).zip(nulls.inner().iter());
-            pairs.for_each(|((key, &value), valid)| pack(key, valid_bits(value, valid)));
+            let pairs = values.clone().zip(nulls.inner().iter());
+            let pairs = keys.iter_mut().zip(pairs);
+            pairs.for_each(|(key, pair)| pack(key, valid_bits(pair)));
         }
     }
     let fits = |value: u64| bits >= WORD_BITS || value >> bits == 0;
@@ -498,8 +501,9 @@ fn pack_values<T: Copy, const N: usize>(
         return Ok(());
     }
     let is_valid = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
-    let row = (0..values.len()).find(|&row| !fits(valid_bits(values[row], is_valid(row))));
-    row.map_or(Ok(()), Err)
+    let mut rows = values.enumerate();
+    let first = rows.find(|(row, value)| !fits(valid_bits((*value, is_valid(*row)))));
+    first.map_or(Ok(()), |(row, _)| Err(row))
 }
 
 fn unpack_column<const N: usize>(
