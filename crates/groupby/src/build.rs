@@ -76,10 +76,7 @@ struct NextLook {
 
 impl NextLook {
     fn first(sizes: &Sizes) -> Self {
-        Self {
-            short: sizes.repeat_bytes,
-            ample: UNHURRIED * sizes.repeat_bytes,
-        }
+        Self::after(0, true, sizes)
     }
 
     /// After a look at so many bytes: it costs a sample, combining a lookup for every record.
@@ -528,8 +525,8 @@ impl Build {
     fn add_blocks(&mut self, parts: Vec<Unsorted>) -> Result<()> {
         let bytes_max = self.spec.sizes.block_bytes;
         let (mut together, mut bytes) = (Vec::new(), 0);
-        for part in parts.into_iter().flat_map(|part| part.pieces(bytes_max)) {
-            let part_bytes = part.string_bytes();
+        let pieces = parts.into_iter().flat_map(|part| part.pieces(bytes_max));
+        for (part, part_bytes) in pieces {
             if !together.is_empty() && bytes + part_bytes > bytes_max {
                 self.add_block(std::mem::take(&mut together))?;
                 bytes = 0;

@@ -110,32 +110,24 @@ impl Unsorted {
         self.keys.bytes() + self.hashes.capacity() * 8 + columns.sum::<usize>()
     }
 
-    /// Bytes of keys of varying length.
-    pub fn string_bytes(&self) -> usize {
-        match &self.keys {
-            EncodedKeys::Bytes(keys) => keys.views.iter().map(|view| *view as u32 as usize).sum(),
-            _ => 0,
-        }
-    }
-
-    /// The records in pieces of so many bytes of strings at most, or of one record.
-    pub fn pieces(self, bytes_max: usize) -> Vec<Self> {
+    /// The records in pieces of so many bytes of strings at most, or of one record, and the bytes of each.
+    pub fn pieces(self, bytes_max: usize) -> Vec<(Self, usize)> {
         let EncodedKeys::Bytes(ByteKeys { views, .. }) = &self.keys else {
-            return vec![self];
+            return vec![(self, 0)];
         };
         let (mut pieces, mut start, mut bytes) = (Vec::new(), 0, 0);
         for (row, view) in views.iter().enumerate() {
             let length = *view as u32 as usize;
             if row > start && bytes + length > bytes_max {
-                pieces.push(self.slice(start..row));
+                pieces.push((self.slice(start..row), bytes));
                 (start, bytes) = (row, 0);
             }
             bytes += length;
         }
         if start == 0 {
-            return vec![self];
+            return vec![(self, bytes)];
         }
-        pieces.push(self.slice(start..views.len()));
+        pieces.push((self.slice(start..views.len()), bytes));
         pieces
     }
 
@@ -167,7 +159,8 @@ impl Size {
     }
 }
 
-/// Neighbouring partitions together until they are enough, or the next one's bytes would be more than there is room for.
+/// Neighbouring partitions together until they are enough, or the next one's bytes would be more than there is room
+/// for.
 pub(crate) fn neighbours(
     partitions: usize,
     size_of: impl Fn(&Range<usize>) -> Size,

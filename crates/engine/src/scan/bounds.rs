@@ -45,8 +45,8 @@ fn of_column(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<KeyBounds> {
     of_column(plan.children().get(child)?, at)
 }
 
-/// Where a node takes the values of a column from: which child, and which of its columns. The node may leave out rows and
-/// add NULLs.
+/// Where a node takes the values of a column from: which child, and which of its columns. The node may leave out rows
+/// and add NULLs.
 fn origin(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<(usize, usize)> {
     let projected = |columns: Option<&[usize]>| columns.map_or(Some(at), |of| of.get(at).copied());
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {

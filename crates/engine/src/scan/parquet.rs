@@ -169,7 +169,8 @@ fn is_plain(column: &Type) -> bool {
 }
 
 /// Drops the bounds that may be wrong: those of floats, of row groups without any, of columns that the table reads
-/// as another type (the host takes a timestamp without a zone for one with the table's), and those that do not fit the table's type, which the host makes NULL.
+/// as another type (the host takes a timestamp without a zone for one with the table's), and those that do not fit the
+/// table's type, which the host makes NULL.
 fn keep_sound(statistics: &mut Statistics, schema: &Schema, footer: &ParquetMetaData) {
     let rows = statistics.num_rows;
     let columns = statistics.column_statistics.iter_mut();

@@ -4,12 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::{by_host, error, rows, session, write_parquet};
+use crate::support::{assert_as_host, by_host, error, plan, rows, session, sorted, write_parquet};
 use datafusion::arrow::array::{
     ArrayRef, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch,
     StringArray, TimestampMicrosecondArray, new_null_array,
 };
-use grouse::Session;
 use tempfile::TempDir;
 
 const ROWS: i64 = 20_000;
@@ -55,16 +54,6 @@ fn two_files() -> TempDir {
         &RecordBatch::new_empty(schema),
     );
     folder
-}
-
-fn plan(session: &Session, sql: &str) -> String {
-    rows(session, &format!("EXPLAIN {sql}")).join("\n")
-}
-
-fn sorted(session: &Session, sql: &str) -> Vec<String> {
-    let mut rows = rows(session, sql);
-    rows.sort();
-    rows
 }
 
 #[test]
@@ -129,9 +118,7 @@ fn keys_have_the_bits_that_their_values_need() {
             Some(bits) => assert!(plan.contains(&format!("key_bits={bits}")), "{sql}\n{plan}"),
             None => assert!(!plan.contains("key_bits"), "{sql}\n{plan}"),
         }
-        let answer = sorted(&ours, &sql);
-        assert!(answer.len() > 100, "{sql}");
-        assert_eq!(answer, sorted(&host, &sql), "{sql}");
+        assert_as_host(&ours, &host, &sql, 100);
     }
 }
 

@@ -85,35 +85,28 @@ struct Width {
     bits: u32,
     /// Subtracted from each value.
     least: i128,
-    /// True if bounds make it less than the type takes.
-    is_narrow: bool,
+}
+
+/// Bits of a column without bounds; `None` if the type has no place in a packed key.
+fn type_bits(data_type: &DataType) -> Option<u32> {
+    match data_type {
+        DataType::Boolean => Some(1),
+        other if bytes::is_bytes(other) => Some(VIEW_BITS),
+        other => fixed_width(other).map(|bytes| 8 * bytes as u32),
+    }
 }
 
 impl Width {
     /// `None` if the type has no place in a packed key.
     fn of(data_type: &DataType, bounds: Option<KeyBounds>) -> Option<Self> {
-        if bytes::is_bytes(data_type) {
-            let bytes = VIEW_BITS as usize / 8;
-            return Some(Self {
-                bytes,
-                bits: VIEW_BITS,
-                least: 0,
-                is_narrow: false,
-            });
-        }
-        let bytes = fixed_width(data_type)?;
-        let bits = match data_type {
-            DataType::Boolean => 1,
-            _ => 8 * bytes as u32,
-        };
+        let bits = type_bits(data_type)?;
         // What takes more than a word takes two.
         let narrow =
             bounds.filter(|bounds| is_integral(data_type) && bounds.bits() < bits.min(WORD_BITS));
         Some(Self {
-            bytes,
+            bytes: bits.div_ceil(8) as usize,
             bits: narrow.map_or(bits, KeyBounds::bits),
             least: narrow.map_or(0, |bounds| bounds.least),
-            is_narrow: narrow.is_some(),
         })
     }
 }
@@ -229,7 +222,7 @@ impl PackedLayout {
 
     /// Bits of a key, if bounds have made it shorter.
     pub fn narrowed_bits(&self) -> Option<u32> {
-        let is_narrow = |place: &Place| place.width.is_narrow;
+        let is_narrow = |place: &Place| Some(place.width.bits) < type_bits(&place.data_type);
         let nulls = self.places.iter().filter(|place| place.null.is_some());
         let bits: u32 = self.places.iter().map(|place| place.width.bits).sum();
         let is_narrowed = self.places.iter().any(is_narrow);
@@ -389,7 +382,7 @@ fn values_of<T: ArrowNativeType>(data: &ArrayData) -> &[T] {
     &data.buffers()[0].typed_data::<T>()[data.offset()..][..data.len()]
 }
 
-fn copied<T: ArrowNativeType>(data: &ArrayData) -> impl ExactSizeIterator<Item = T> + Clone {
+fn copied<T: ArrowNativeType>(data: &ArrayData) -> impl Iterator<Item = T> + Clone {
     values_of::<T>(data).iter().copied()
 }
 
@@ -427,9 +420,7 @@ fn pack_column<const N: usize>(
 ) -> Result<(), usize> {
     let data = column.to_data();
     let at = place.at;
-    let Width {
-        bytes, bits, least, ..
-    } = place.width;
+    let Width { bytes, bits, least } = place.width;
     macro_rules! pack {
         ($native:ty, $bits:expr) => {
             pack_values((at, bits), copied::<$native>(&data), nulls, keys, $bits)
@@ -512,9 +503,7 @@ fn unpack_column<const N: usize>(
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     let Bits { word, shift } = place.at;
-    let Width {
-        bytes, bits, least, ..
-    } = place.width;
+    let Width { bytes, bits, least } = place.width;
     let mask = u64::MAX >> WORD_BITS.saturating_sub(bits);
     let values = keys.iter().map(|key| key[word] >> shift & mask);
     macro_rules! from_least {

@@ -58,6 +58,25 @@ fn rows_of(batch: &RecordBatch) -> Vec<String> {
     (0..batch.num_rows()).map(row).collect()
 }
 
+/// The rows of one statement, sorted.
+pub fn sorted(session: &Session, sql: &str) -> Vec<String> {
+    let mut rows = rows(session, sql);
+    rows.sort();
+    rows
+}
+
+/// The plans of a query as text.
+pub fn plan(session: &Session, sql: &str) -> String {
+    rows(session, &format!("EXPLAIN {sql}")).join("\n")
+}
+
+/// Whether our answer is the host's and has more rows than `rows_min`.
+pub fn assert_as_host(ours: &Session, host: &Session, sql: &str, rows_min: usize) {
+    let answer = sorted(ours, sql);
+    assert!(answer.len() > rows_min, "{sql}");
+    assert_eq!(answer, sorted(host, sql), "{sql}");
+}
+
 /// The error of one statement.
 pub fn error(session: &Session, sql: &str) -> Error {
     match run(session, sql) {
