@@ -44,6 +44,7 @@ static OURS: LazyLock<Vec<AggregateUDF>> = LazyLock::new(|| {
     let mut ours = with_native_states();
     // The host's sum wraps where it does not fit; the native one, as ours, says so.
     ours.push(sum_udaf().as_ref().clone());
+    ours.push(avg_udaf().as_ref().clone());
     ours.push(approx_distinct_udaf().as_ref().clone());
     ours
 });
@@ -104,9 +105,7 @@ pub(crate) fn native(
     }
     let field = expression.field();
     let result = field.data_type();
-    let aggregate = if is(function, &avg_udaf()) {
-        states::avg(name, &types[0], result)
-    } else if is(function, &median_udaf()) {
+    let aggregate = if is(function, &median_udaf()) {
         states::median(name, &types[0])
     } else if let Some(spread) = spread_of(function) {
         states::variance(name, spread, &types[0])
@@ -116,6 +115,8 @@ pub(crate) fn native(
         None
     } else if function.name() == "sum" {
         states::sum(name, &types[0], result)
+    } else if function.name() == "avg" {
+        states::avg(name, &types[0], result)
     } else {
         best(function.name(), name, &types)
     };

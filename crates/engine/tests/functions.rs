@@ -106,6 +106,75 @@ fn sum_whose_overflow_cancels_out_is_right() {
 }
 
 #[test]
+fn averages_of_integers_are_exact() {
+    // Added up in doubles, 141 times this comes to 98100620957196.66 on average, and the two large values to 0.
+    let same = "(SELECT value % 2 AS g, 98100620957197 AS x FROM generate_series(1, 282))";
+    check(
+        &format!("SELECT avg(x), mean(x) FROM {same}"),
+        "98100620957197.0 98100620957197.0",
+    );
+    check(
+        &format!("SELECT g, avg(x) FROM {same} GROUP BY g ORDER BY g"),
+        "0 98100620957197.0, 1 98100620957197.0",
+    );
+    let large = "(VALUES (1, 9007199254740993), (1, -9007199254740992), (1, -9007199254740992), (2, 7), (3, NULL)) \
+                 t(g, x)";
+    let means = [
+        ("avg(x)", "1 -3002399751580330.5, 2 7.0, 3 NULL"),
+        ("avg(DISTINCT x)", "1 0.5, 2 7.0, 3 NULL"),
+        (
+            "avg(x) FILTER (WHERE x > 7)",
+            "1 9007199254740992.0, 2 NULL, 3 NULL",
+        ),
+    ];
+    for (mean, expected) in means {
+        check(
+            &format!("SELECT g, {mean} FROM {large} GROUP BY g ORDER BY g"),
+            expected,
+        );
+    }
+    check(
+        &format!("SELECT avg(DISTINCT x) FROM {large} WHERE g = 1"),
+        "0.5",
+    );
+    check(&format!("SELECT avg(x) FROM {large} WHERE g = 3"), "NULL");
+    check(
+        "SELECT avg(x) FROM (VALUES (CAST(18446744073709551615 AS BIGINT UNSIGNED)), (18446744073709551613)) t(x)",
+        "1.8446744073709552e19",
+    );
+}
+
+#[test]
+fn averages_slide_without_drift() {
+    let table = "(VALUES (1, 9007199254740993), (2, -9007199254740992), (3, 5), (4, 5), (5, NULL), (6, NULL)) t(n, x)";
+    let frame = "OVER (ORDER BY n ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)";
+    check(
+        &format!("SELECT avg(x) {frame}, avg(DISTINCT x) {frame} FROM {table} ORDER BY n"),
+        "9007199254740992.0 9007199254740992.0, 0.5 0.5, -4503599627370493.5 -4503599627370493.5, 5.0 5.0, 5.0 5.0, \
+         NULL NULL",
+    );
+}
+
+#[test]
+fn averages_of_other_types_are_the_hosts() {
+    let means = [
+        ("CAST(x AS DOUBLE)", "1.5"),
+        ("CAST(x AS FLOAT)", "1.5"),
+        ("CAST(x AS TINYINT)", "1.5"),
+        ("CAST(x AS DECIMAL(9, 2))", "1.500000"),
+        ("arrow_cast(x, 'Dictionary(Int32, Int32)')", "1.5"),
+        ("arrow_cast(x, 'Duration(Second)')", "PT1S"),
+    ];
+    for (value, mean) in means {
+        check(
+            &format!("SELECT avg({value}) FROM (VALUES (1), (2)) t(x)"),
+            mean,
+        );
+    }
+    check_error("SELECT avg('a')", &["avg"]);
+}
+
+#[test]
 fn partial_sums_may_overflow_between_partitions() {
     // Each of the two inputs overflows on its own; their partial states cancel out.
     let half = |sign: &str| format!("SELECT 1 AS g, {sign}{MAX} AS x FROM generate_series(1, 3)");

@@ -23,7 +23,7 @@ use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 use super::arg_extreme::{
     Extreme, key_column, key_type, null_row, rows_of_their_own, rows_with_both,
 };
-use super::sum_states::kept_rows;
+use super::total_states::kept_rows;
 
 /// Overtaken rows that may lie around before a sweep, beside as many as there are groups.
 const OVERTAKEN_ROWS_MIN: usize = 8192;

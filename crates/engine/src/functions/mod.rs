@@ -1,6 +1,6 @@
 //! The aggregates that grouse adds to the host or puts in the place of the host's.
 //!
-//! In: a host session. Out: the same session, in which `sum` is exact, and `max_by`/`arg_max`, `min_by`/`arg_min`,
+//! In: a host session. Out: the same session, in which `sum` and `avg` are exact, and `max_by`/`arg_max`, `min_by`/`arg_min`,
 //! `uniq` and `uniq_exact` exist, `approx_distinct` being `uniq` too.
 //! Invariant: every function here runs on every path of the host (plain, grouped, window), so that a query means the
 //! same whether our operator or the host's takes it.
@@ -8,8 +8,9 @@
 
 mod overflow;
 mod total;
+mod total_states;
 mod sum;
-mod sum_states;
+mod avg;
 mod arg_extreme;
 mod arg_extreme_groups;
 mod arg_extreme_rows;
@@ -42,11 +43,12 @@ pub fn aggregates() -> Vec<AggregateUDF> {
     aggregates
 }
 
-/// Those for which our operator may put native states of the same meaning: `sum`, `max_by`, `min_by`, `uniq` and
+/// Those for which our operator may put native states of the same meaning: `sum`, `avg`, `max_by`, `min_by`, `uniq` and
 /// `approx_distinct`.
 pub fn with_native_states() -> Vec<AggregateUDF> {
     vec![
         AggregateUDF::from(sum::Sum::new()),
+        AggregateUDF::from(avg::Avg::new()),
         AggregateUDF::from(arg_extreme::ArgExtreme::max_by()),
         AggregateUDF::from(arg_extreme::ArgExtreme::min_by()),
         AggregateUDF::from(uniq::Uniq::new()),

@@ -8,23 +8,21 @@
 //! and it makes `SELECT sum(a + 1), sum(a + 2), count(a)` fail to plan; a sum that does not offer it switches it off.
 //! Ours is `shifted_sums.rs`.
 
-use std::sync::Arc;
-
 use datafusion::arrow::datatypes::{
     DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
     DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
-    Field, FieldRef, Int64Type, IntervalUnit, IntervalYearMonthType, TimeUnit, UInt64Type,
+    FieldRef, Int64Type, IntervalUnit, IntervalYearMonthType, TimeUnit, UInt64Type,
 };
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, SetMonotonicity,
     Signature, StatisticsArgs,
 };
 
-use super::sum_states::{DistinctSum, GroupSums, RunningSum, Target};
+use super::total_states::{self, Distinct, PerGroup, Running, Target, state_fields};
 
 /// The exact `sum`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -32,32 +30,60 @@ pub(super) struct Sum {
     signature: Signature,
 }
 
-/// Builds `$state::<T>::new(target)` for the type that is summed, or `$other` for one that the host sums.
+/// Builds `$state::<T, _>::new(target)` for the type that is summed, or `$other` for one that the host sums.
 macro_rules! for_summable {
     ($args:expr, $state:ident, $other:expr) => {{
-        let target = Target::new(&$args);
-        match $args.return_type() {
-            DataType::Int64 => Ok(Box::new($state::<Int64Type>::new(target))),
-            DataType::UInt64 => Ok(Box::new($state::<UInt64Type>::new(target))),
-            DataType::Decimal32(..) => Ok(Box::new($state::<Decimal32Type>::new(target))),
-            DataType::Decimal64(..) => Ok(Box::new($state::<Decimal64Type>::new(target))),
-            DataType::Decimal128(..) => Ok(Box::new($state::<Decimal128Type>::new(target))),
-            DataType::Decimal256(..) => Ok(Box::new($state::<Decimal256Type>::new(target))),
-            DataType::Duration(TimeUnit::Second) => {
-                Ok(Box::new($state::<DurationSecondType>::new(target)))
-            }
-            DataType::Duration(TimeUnit::Millisecond) => {
-                Ok(Box::new($state::<DurationMillisecondType>::new(target)))
-            }
-            DataType::Duration(TimeUnit::Microsecond) => {
-                Ok(Box::new($state::<DurationMicrosecondType>::new(target)))
-            }
-            DataType::Duration(TimeUnit::Nanosecond) => {
-                Ok(Box::new($state::<DurationNanosecondType>::new(target)))
-            }
-            DataType::Interval(IntervalUnit::YearMonth) => {
-                Ok(Box::new($state::<IntervalYearMonthType>::new(target)))
-            }
+        // The host widens the result's precision, never its width.
+        let summed = $args.return_type().clone();
+        match &summed {
+            DataType::Int64 => Ok(Box::new($state::<Int64Type, total_states::Sum>::new(
+                Target::new(&$args, &summed),
+            ))),
+            DataType::UInt64 => Ok(Box::new($state::<UInt64Type, total_states::Sum>::new(
+                Target::new(&$args, &summed),
+            ))),
+            DataType::Decimal32(..) => Ok(Box::new(
+                $state::<Decimal32Type, total_states::Sum>::new(Target::new(&$args, &summed)),
+            )),
+            DataType::Decimal64(..) => Ok(Box::new(
+                $state::<Decimal64Type, total_states::Sum>::new(Target::new(&$args, &summed)),
+            )),
+            DataType::Decimal128(..) => Ok(Box::new(
+                $state::<Decimal128Type, total_states::Sum>::new(Target::new(&$args, &summed)),
+            )),
+            DataType::Decimal256(..) => Ok(Box::new(
+                $state::<Decimal256Type, total_states::Sum>::new(Target::new(&$args, &summed)),
+            )),
+            DataType::Duration(TimeUnit::Second) => Ok(Box::new($state::<
+                DurationSecondType,
+                total_states::Sum,
+            >::new(Target::new(
+                &$args, &summed,
+            )))),
+            DataType::Duration(TimeUnit::Millisecond) => Ok(Box::new($state::<
+                DurationMillisecondType,
+                total_states::Sum,
+            >::new(
+                Target::new(&$args, &summed),
+            ))),
+            DataType::Duration(TimeUnit::Microsecond) => Ok(Box::new($state::<
+                DurationMicrosecondType,
+                total_states::Sum,
+            >::new(
+                Target::new(&$args, &summed),
+            ))),
+            DataType::Duration(TimeUnit::Nanosecond) => Ok(Box::new($state::<
+                DurationNanosecondType,
+                total_states::Sum,
+            >::new(
+                Target::new(&$args, &summed),
+            ))),
+            DataType::Interval(IntervalUnit::YearMonth) => Ok(Box::new($state::<
+                IntervalYearMonthType,
+                total_states::Sum,
+            >::new(
+                Target::new(&$args, &summed),
+            ))),
             _ => $other,
         }
     }};
@@ -86,25 +112,17 @@ impl AggregateUDFImpl for Sum {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         if args.is_distinct {
-            for_summable!(args, DistinctSum, sum_udaf().accumulator(args))
+            for_summable!(args, Distinct, sum_udaf().accumulator(args))
         } else {
-            for_summable!(args, RunningSum, sum_udaf().accumulator(args))
+            for_summable!(args, Running, sum_udaf().accumulator(args))
         }
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         if args.is_distinct {
-            for_summable!(
-                args,
-                DistinctSum,
-                sum_udaf().create_sliding_accumulator(args)
-            )
+            for_summable!(args, Distinct, sum_udaf().create_sliding_accumulator(args))
         } else {
-            for_summable!(
-                args,
-                RunningSum,
-                sum_udaf().create_sliding_accumulator(args)
-            )
+            for_summable!(args, Running, sum_udaf().create_sliding_accumulator(args))
         }
     }
 
@@ -112,18 +130,7 @@ impl AggregateUDFImpl for Sum {
         if args.is_distinct || !is_summable(args.return_type()) {
             return sum_udaf().state_fields(args);
         }
-        Ok(vec![
-            Arc::new(Field::new(
-                format_state_name(args.name, "sum"),
-                args.return_type().clone(),
-                true,
-            )),
-            Arc::new(Field::new(
-                format_state_name(args.name, "wraps"),
-                DataType::Int64,
-                false,
-            )),
-        ])
+        Ok(state_fields(args.name, "sum", args.return_type()))
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
@@ -134,7 +141,7 @@ impl AggregateUDFImpl for Sum {
         &self,
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        for_summable!(args, GroupSums, sum_udaf().create_groups_accumulator(args))
+        for_summable!(args, PerGroup, sum_udaf().create_groups_accumulator(args))
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {

@@ -1,6 +1,7 @@
-//! An exact running total of fixed-width numbers: the type's own width plus a count of wraps.
+//! An exact running total of fixed-width numbers: the type's own width plus a count of wraps, and of values.
 //!
-//! In: values of one number type, added or taken back in any order. Out: their total, if the type can hold it.
+//! In: values of one number type, added or taken back in any order. Out: their total, if the type can hold it, and
+//! their number.
 //! Invariant: `low + wraps * 2^width` is the exact total, so that an overflow that cancels out leaves no trace. Over
 //! 64-bit values this is a 128-bit total, over `Decimal128` a 192-bit one, over `Decimal256` a 320-bit one; 2^63 rows
 //! cannot overflow `wraps`.
@@ -15,12 +16,14 @@ use datafusion::arrow::datatypes::{
     DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
     Int64Type, IntervalYearMonthType, UInt64Type,
 };
+use grouse_groupby::states::nearest_mean;
 
 /// A running total that never loses a carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Total<N> {
     low: N,
     wraps: i64,
+    values: i64,
 }
 
 impl<N: ArrowNativeTypeOp> Total<N> {
@@ -28,11 +31,27 @@ impl<N: ArrowNativeTypeOp> Total<N> {
     pub(super) const ZERO: Self = Self {
         low: N::ZERO,
         wraps: 0,
+        values: 0,
     };
+
+    /// The total of one value.
+    pub(super) fn of(value: N) -> Self {
+        Self {
+            low: value,
+            wraps: 0,
+            values: 1,
+        }
+    }
 
     /// Adds `value`.
     #[inline]
     pub(super) fn add(&mut self, value: N) {
+        self.values += 1;
+        self.shift(value);
+    }
+
+    #[inline]
+    fn shift(&mut self, value: N) {
         let next = self.low.add_wrapping(value);
         self.wraps += if value.is_ge(N::ZERO) {
             i64::from(next.is_lt(self.low))
@@ -45,6 +64,7 @@ impl<N: ArrowNativeTypeOp> Total<N> {
     /// Takes back `value`, which was added before.
     #[inline]
     pub(super) fn retract(&mut self, value: N) {
+        self.values -= 1;
         let next = self.low.sub_wrapping(value);
         self.wraps += if value.is_ge(N::ZERO) {
             -i64::from(next.is_gt(self.low))
@@ -54,20 +74,37 @@ impl<N: ArrowNativeTypeOp> Total<N> {
         self.low = next;
     }
 
-    /// Adds whole wraps: the other half of a partial total.
+    /// Adds a total by the parts of it that partial states carry.
     #[inline]
-    pub(super) fn add_wraps(&mut self, wraps: i64) {
+    pub(super) fn merge(&mut self, low: N, wraps: i64, values: i64) {
+        self.shift(low);
         self.wraps += wraps;
+        self.values += values;
     }
 
-    /// The two halves, as partial totals carry them.
-    pub(super) fn halves(self) -> (N, i64) {
-        (self.low, self.wraps)
+    /// The parts that partial states carry: low half, wraps, number of values.
+    pub(super) fn parts(self) -> (N, i64, i64) {
+        (self.low, self.wraps, self.values)
+    }
+
+    /// How many values were added and not taken back.
+    pub(super) fn values(self) -> i64 {
+        self.values
     }
 
     /// The total itself, if `N` can hold it.
     pub(super) fn exact(self) -> Option<N> {
         (self.wraps == 0).then_some(self.low)
+    }
+}
+
+impl<N: ArrowNativeTypeOp + Into<i128>> Total<N> {
+    /// The double nearest to the mean of 64-bit values; there is at least one.
+    pub(super) fn mean(self) -> f64 {
+        nearest_mean(
+            self.low.into() + (i128::from(self.wraps) << 64),
+            self.values,
+        )
     }
 }
 
@@ -140,7 +177,7 @@ mod tests {
         let mut total = Total::<u64>::ZERO;
         total.add(u64::MAX);
         total.add(2);
-        assert_eq!(total.halves(), (1, 1));
+        assert_eq!(total.parts(), (1, 1, 2));
         total.retract(2);
         assert_eq!(total.exact(), Some(u64::MAX));
     }
@@ -171,7 +208,7 @@ mod tests {
             let value = state as i64;
             total.add(value);
             twin += i128::from(value);
-            let (low, wraps) = total.halves();
+            let (low, wraps, _) = total.parts();
             assert_eq!(i128::from(low) + (i128::from(wraps) << 64), twin);
         }
     }

@@ -1,9 +1,9 @@
-//! avg(x): floats in Float64, decimals and durations from an exact sum.
+//! avg(x): floats in Float64, integers, decimals and durations from an exact sum.
 //!
-//! In: the column as the host coerced it (integers as Float64). Out: the host's result type, NULL
-//! without values; decimals and durations are cut towards zero, as the host does.
+//! In: the column as the engine coerced it. Out: the host's result type, NULL without values;
+//! decimals and durations are cut towards zero, as the host does.
 //! Invariant: sum and count are partial states of their own; they divide once, at the end.
-//! Not here: averages of distinct values.
+//! Not here: states of integers (`avg_integers`), averages of distinct values.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, i256};
 
+use super::avg_integers::AvgIntegers;
 use super::count::{add_counts, count_rows};
 use super::fixed::{column_of, values_of};
 use super::lanes::add_up;
@@ -28,6 +29,15 @@ pub fn avg(
     input_type: &DataType,
     result_type: &DataType,
 ) -> Option<Arc<dyn Aggregate>> {
+    match (input_type, result_type) {
+        (DataType::Int64, DataType::Float64) => {
+            return Some(native(name, result_type, AvgIntegers::<i64>::default));
+        }
+        (DataType::UInt64, DataType::Float64) => {
+            return Some(native(name, result_type, AvgIntegers::<u64>::default));
+        }
+        _ => {}
+    }
     let factor = factor_of(input_type, result_type)?;
     macro_rules! wide {
         ($native:ty) => {{
@@ -145,7 +155,7 @@ impl GroupStates for AvgFloat {
 }
 
 /// Groups without values are NULL.
-fn not_zero(counts: impl Iterator<Item = i64>) -> Option<NullBuffer> {
+pub(super) fn not_zero(counts: impl Iterator<Item = i64>) -> Option<NullBuffer> {
     let nulls = NullBuffer::new(counts.map(|count| count != 0).collect::<BooleanBuffer>());
     (nulls.null_count() > 0).then_some(nulls)
 }

@@ -9,6 +9,7 @@ pub mod count;
 pub mod distinct;
 pub mod sum;
 pub mod avg;
+mod avg_integers;
 pub mod variance;
 pub mod covariance;
 pub mod quantile;
@@ -38,6 +39,7 @@ use crate::keys::GroupId;
 
 pub use arg_extreme::arg_extreme;
 pub use avg::avg;
+pub use avg_integers::nearest_mean;
 pub use count::count;
 pub use covariance::{Relation, covariance};
 pub use distinct::count_distinct;

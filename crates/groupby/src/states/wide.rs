@@ -273,8 +273,8 @@ impl Width for i256 {
 const NARROW_BITS: u32 = 47;
 const NARROW_ROWS_MAX: usize = 1 << (63 - NARROW_BITS);
 
-/// True if sums of these values fit 64 bits in any order.
-fn are_narrow<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> bool {
+/// True if sums of these values, as `word`s, fit 64 bits in any order.
+pub(super) fn are_narrow<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> bool {
     let magnitudes = |all, value: &T| all | widen(*value).magnitude();
     values.len() <= NARROW_ROWS_MAX && values.iter().fold(0, magnitudes) >> NARROW_BITS == 0
 }
@@ -373,9 +373,10 @@ impl<W: Width> WideSums<W> {
     }
 }
 
+/// Adds to the carry of a group; there is one for each of `total` groups from the first on.
 #[cold]
 #[inline(never)]
-fn add_carry(carries: &mut Vec<i64>, total: usize, group: usize, carry: i64) {
+pub(super) fn add_carry(carries: &mut Vec<i64>, total: usize, group: usize, carry: i64) {
     carries.resize(total.max(carries.len()), 0);
     carries[group] = carries[group].wrapping_add(carry);
 }
