@@ -103,23 +103,28 @@ pub fn cancels(times: usize, seed: u64) -> Result<String, String> {
         }
         write!(report, "{dropped} dropped in the middle; ").map_err(|error| error.to_string())?;
     }
-    let pool = Arc::clone(&session.context().runtime_env().memory_pool);
-    let waiting = Instant::now();
-    loop {
-        let (bytes, files) = (pool.reserved(), open_files(folder.path()));
-        if bytes == 0 && files.is_empty() {
-            break;
-        }
-        if waiting.elapsed() > Duration::from_secs(5) {
-            return Err(format!("{bytes} bytes are held and {files:?} open"));
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    nothing_held(&session, folder.path())?;
     match Answer::ask(&session, "SELECT count(*) FROM numbers(10)") {
         Ok(answer) if answer.rows == [[Cell::Int(10)]] => {
             Ok(report + "no byte is held, no file is open")
         }
         other => Err(format!("the session does not go on: {other:?}")),
+    }
+}
+
+/// Waits until no query holds memory or a file below `folder`; says what is held where that does not come.
+pub fn nothing_held(session: &Session, folder: &Path) -> Result<(), String> {
+    let pool = Arc::clone(&session.context().runtime_env().memory_pool);
+    let waiting = Instant::now();
+    loop {
+        let (bytes, files) = (pool.reserved(), open_files(folder));
+        if bytes == 0 && files.is_empty() {
+            return Ok(());
+        }
+        if waiting.elapsed() > Duration::from_secs(5) {
+            return Err(format!("{bytes} bytes are held and {files:?} open"));
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -1,5 +1,5 @@
-//! Differential fuzz: generated queries over generated tables; our answers under random settings and again where everything
-//! goes to disk, stock DataFusion's and DuckDB's.
+//! Differential fuzz: generated queries over generated tables; our answers under random settings, again where everything
+//! goes to disk, and where a call for a file or for memory is refused on the way; stock DataFusion's and DuckDB's.
 //!
 //! In: a seed and a number of queries. Out: [`Report`], or the first difference with all that is needed to repeat it.
 //! Invariant: query number n of seed s is the same whatever ran before it: `seed = s + n` and one query repeat it alone.
@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -19,6 +19,7 @@ use tokio::runtime::Runtime;
 use crate::answer::{Answer, batches, difference};
 use crate::cell::Cell;
 use crate::duck::Duck;
+use crate::endings::nothing_held;
 use crate::queries::Query;
 use crate::random::Random;
 use crate::setting::Setting;
@@ -41,6 +42,10 @@ pub struct Report {
     pub by_duck: usize,
     /// Judged by neither.
     pub unjudged: usize,
+    /// Run once more with a call that is refused.
+    pub faulty: usize,
+    /// Of these, ended with the error of that call; the others with the right answer.
+    pub failed: usize,
     /// Sums that do not fit and were refused.
     pub overflows: usize,
     /// Queries that gave at least one row.
@@ -51,8 +56,16 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} queries, {} with rows, judged by stock DataFusion: {}, by DuckDB: {}, by neither: {}, refused overflows: {}",
-            self.queries, self.with_rows, self.by_host, self.by_duck, self.unjudged, self.overflows
+            "{} queries, {} with rows, judged by stock DataFusion: {}, by DuckDB: {}, by neither: {}, refused overflows: {}; \
+             with a fault on the way: {}, of which failed as they should: {}",
+            self.queries,
+            self.with_rows,
+            self.by_host,
+            self.by_duck,
+            self.unjudged,
+            self.overflows,
+            self.faulty,
+            self.failed
         )
     }
 }
@@ -77,6 +90,10 @@ impl Report {
             percent(self.with_rows) > 70,
             "too many empty answers: {self}"
         );
+        assert!(
+            percent(self.faulty) > 70 && percent(self.failed) > 30,
+            "too few faults that a query met: {self}"
+        );
     }
 }
 
@@ -98,9 +115,16 @@ pub fn run(seed: u64, queries: usize) -> Result<Report, String> {
         let (_, table) = table.as_ref().expect("made above");
         let mut random = Random::new(seed);
         let (query, setting) = (Query::random(&mut random), Setting::random(&mut random));
-        oracle.judge(&query, &setting, table, random.chance(30), &mut report).map_err(|reason| {
+        let from_file = random.chance(30);
+        let run = Run {
+            setting,
+            from_file,
+            fault: fault(&mut random),
+        };
+        oracle.judge(&query, &run, table, &mut report).map_err(|reason| {
+            let Run { setting, fault, .. } = &run;
             format!(
-                "{reason}\n  ours:   {}\n  duckdb: {}\n  setting: {setting}, and spilling\n  table: {}\n  again: \
+                "{reason}\n  ours:   {}\n  duckdb: {}\n  setting: {setting}, spilling, and with {fault}\n  table: {}\n  again: \
                  GROUSE_ORACLE_SEED={seed} GROUSE_ORACLE_QUERIES=1 cargo test --release --workspace --test oracle",
                 query.ours, query.duck, table.story
             )
@@ -109,7 +133,26 @@ pub fn run(seed: u64, queries: usize) -> Result<Report, String> {
     Ok(report)
 }
 
+/// How we are asked.
+struct Run {
+    setting: Setting,
+    /// Or from the table in memory.
+    from_file: bool,
+    /// The call that is refused in a run of its own.
+    fault: String,
+}
+
+/// Any call: the first ones more often, since tables are small. Refused memory mostly ends in the right answer.
+fn fault(random: &mut Random) -> String {
+    let call = *random.pick(&["create", "write", "read", "grow"]);
+    let most = 1 << random.below(4);
+    let lasting = if random.chance(50) { "+" } else { "" };
+    format!("{call}:{}{lasting}", 1 + random.below(most))
+}
+
 struct Oracle {
+    /// Where sessions write.
+    folder: PathBuf,
     sessions: HashMap<Setting, Session>,
     runtime: Runtime,
     host: SessionContext,
@@ -118,8 +161,10 @@ struct Oracle {
 
 impl Oracle {
     fn start(folder: &Path) -> Oracle {
-        assert!(folder.is_dir());
+        let folder = folder.join("spilled");
+        std::fs::create_dir(&folder).expect("a new folder");
         Oracle {
+            folder,
             sessions: HashMap::new(),
             runtime: Runtime::new().expect("threads"),
             host: SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2)),
@@ -151,7 +196,10 @@ impl Oracle {
         from_file: bool,
     ) -> Result<Answer, Error> {
         if !self.sessions.contains_key(setting) {
-            self.sessions.insert(setting.clone(), setting.session()?);
+            let session = setting.session()?;
+            let folder = self.folder.display();
+            batches(&session, &format!("SET temp_directory = '{folder}'"))?;
+            self.sessions.insert(setting.clone(), session);
         }
         let session = &self.sessions[setting];
         session.deregister("t")?;
@@ -185,22 +233,66 @@ impl Oracle {
         }
     }
 
-    fn judge(
+    /// Our answer, or our error; a panic is neither.
+    fn asked(
         &mut self,
         query: &Query,
         setting: &Setting,
         table: &Table,
         from_file: bool,
+    ) -> Result<Result<Answer, Error>, String> {
+        let ours = AssertUnwindSafe(|| self.ours(&query.ours, setting, table, from_file));
+        catch_unwind(ours).map_err(|_| "we panic".to_string())
+    }
+
+    /// A call that is refused ends in the right answer or in its error, and leaves nothing behind.
+    fn refuse(
+        &mut self,
+        query: &Query,
+        run: &Run,
+        table: &Table,
+        right: &Answer,
+        report: &mut Report,
+    ) -> Result<(), String> {
+        let setting = run.setting.spilling();
+        let set = |oracle: &Oracle, statement: String| {
+            batches(&oracle.sessions[&setting], &statement)
+                .map(drop)
+                .map_err(|error| format!("{statement}: {error}"))
+        };
+        set(self, format!("SET group_by_fault = '{}'", run.fault))?;
+        let ours = self.asked(query, &setting, table, run.from_file)?;
+        set(self, "RESET group_by_fault".to_string())?;
+        report.faulty += 1;
+        let is_growth = run.fault.starts_with("grow");
+        match ours {
+            Ok(ours) => {
+                if query.whole.is_none()
+                    && let Some(reason) = difference(&ours, right, None, &query.certain)
+                {
+                    return Err(format!("we disagree after a fault: {reason}"));
+                }
+            }
+            Err(Error::OutOfMemory(_)) if is_growth => report.failed += 1,
+            Err(Error::Io { .. }) if !is_growth => report.failed += 1,
+            Err(error) => return Err(format!("another error than the fault's: {error}")),
+        }
+        nothing_held(&self.sessions[&setting], &self.folder)
+            .map_err(|held| format!("after a fault {held}"))
+    }
+
+    fn judge(
+        &mut self,
+        query: &Query,
+        run: &Run,
+        table: &Table,
         report: &mut Report,
     ) -> Result<(), String> {
         report.queries += 1;
         let (mut answers, mut overflows) = (Vec::new(), 0);
-        let settings = [setting.clone(), setting.spilling()];
+        let settings = [run.setting.clone(), run.setting.spilling()];
         for setting in &settings {
-            let ours = catch_unwind(AssertUnwindSafe(|| {
-                self.ours(&query.ours, setting, table, from_file)
-            }));
-            match ours.map_err(|_| "we panic".to_string())? {
+            match self.asked(query, setting, table, run.from_file)? {
                 Ok(ours) => answers.push(ours),
                 Err(Error::Overflow { .. }) if query.may_overflow => overflows += 1,
                 Err(error) => return Err(format!("we fail ({setting}): {error}")),
@@ -248,7 +340,7 @@ impl Oracle {
             judge("stock DataFusion", theirs)?;
         }
         report.unjudged += usize::from(host.is_none() && duck.is_none());
-        Ok(())
+        self.refuse(query, run, table, &answers[1], report)
     }
 
     /// DuckDB's sums are wider: one of them has to lie outside of our type, or be refused by DuckDB too.

@@ -12,12 +12,14 @@ mod program;
 mod source;
 mod worker;
 mod outlet;
+mod faults;
 mod memory;
 mod metrics;
 mod run;
 mod order;
 mod node;
 
+pub use faults::Fault;
 pub(crate) use memory::to_host;
 pub use node::GroupByExec;
 pub(crate) use node::{Replaced, Tuning};

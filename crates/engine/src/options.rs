@@ -17,6 +17,7 @@ use grouse_groupby::runtime::topology;
 use grouse_groupby::{Sizes, TableKind, WORKING_BYTES};
 
 use crate::error::Error;
+use crate::exec::Fault;
 use crate::memory::machine_memory_bytes;
 
 /// Share of the machine's (or the cgroup's) memory that a session takes when no limit is given, in percent.
@@ -44,6 +45,8 @@ pub struct SessionOptions {
     pub group_by_table: TableKind,
     /// When key tables are emptied, skipped and split.
     pub group_by_sizes: GroupBySizes,
+    /// Which of its calls for files and memory a grouping is refused.
+    pub group_by_fault: Option<Fault>,
     /// Region of `s3://` buckets; `None` = as the AWS environment variables say.
     pub s3_region: Option<String>,
     /// Address of an S3 server other than AWS, for example `http://localhost:9000`.
@@ -61,6 +64,7 @@ impl Default for SessionOptions {
             group_by_operator: GroupByOperator::Grouse,
             group_by_table: TableKind::Auto,
             group_by_sizes: GroupBySizes::Machine,
+            group_by_fault: None,
             s3_region: None,
             s3_endpoint: None,
         }
@@ -313,6 +317,18 @@ pub const OPTIONS: &[OptionSpec] = &[
             Ok(())
         },
     },
+    OptionSpec {
+        name: "group_by_fault",
+        value: "CALL:N[+]",
+        default: "none",
+        doc: "Refuses a grouping its Nth create, write, read or grow (of memory); with '+' those after it as well.",
+        audience: Audience::Test,
+        get: |options| options.group_by_fault.map(|fault| fault.to_string()),
+        set: |options, text| {
+            options.group_by_fault = Some(text.parse()?);
+            Ok(())
+        },
+    },
 ];
 
 /// More workers than any machine that we know offers is a typing error.
@@ -358,6 +374,7 @@ impl SessionOptions {
             "max_temp_directory_size" => {
                 self.max_temp_directory_size = default.max_temp_directory_size;
             }
+            "group_by_fault" => self.group_by_fault = default.group_by_fault,
             "s3_region" => self.s3_region = default.s3_region,
             "s3_endpoint" => self.s3_endpoint = default.s3_endpoint,
             other => unreachable!("option {other} has a default text"),

@@ -172,7 +172,7 @@ impl Merge {
         let room = match grants.first().filter(|_| is_on_disk) {
             Some(grant) => (grant.free() / spec.sizes.workers / MERGE_FACTOR)
                 .max(ROOM_BYTES_MIN)
-                .min(spec.sizes.held_bytes),
+                .min(spec.sizes.room_bytes),
             None => usize::MAX,
         };
         let partitions = spec.sizes.partitions;

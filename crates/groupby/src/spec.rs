@@ -51,6 +51,8 @@ pub struct Sizes {
     pub repeat_bytes: usize,
     /// Bytes that a worker holds before it writes to disk, even if the budget has more.
     pub held_bytes: usize,
+    /// Bytes of records that a merge task has at most once something is on disk, even if the budget has more.
+    pub room_bytes: usize,
 }
 
 impl Sizes {
@@ -69,6 +71,7 @@ impl Sizes {
             workers,
             repeat_bytes: 32 << 20,
             held_bytes: usize::MAX,
+            room_bytes: usize::MAX,
         }
     }
 
@@ -86,13 +89,15 @@ impl Sizes {
             workers: 2,
             repeat_bytes: 4 << 10,
             held_bytes: usize::MAX,
+            room_bytes: usize::MAX,
         }
     }
 
-    /// Sizes so small that a few hundred rows go to disk.
+    /// Sizes so small that every batch goes to disk.
     pub fn spilling() -> Self {
         Self {
-            held_bytes: 24 << 10,
+            held_bytes: 0,
+            room_bytes: 24 << 10,
             ..Self::tiny()
         }
     }

@@ -14,6 +14,7 @@ use grouse_groupby::runtime::Budget;
 use grouse_groupby::{Error as GroupError, Spill};
 
 use super::NAME;
+use super::faults::{Call, Faults, FaultyDisk};
 use crate::error::OutOfMemory;
 use crate::memory::SessionPool;
 use crate::temp::{Shared, TempFolders};
@@ -23,23 +24,37 @@ pub(super) struct PoolBudget {
     reservation: MemoryReservation,
     /// The pool, where it is a session's.
     session: Option<Arc<SessionPool>>,
+    faults: Option<Arc<Faults>>,
 }
 
 impl PoolBudget {
     /// An empty reservation in the pool that `context` names.
-    pub fn new(context: &TaskContext) -> Arc<PoolBudget> {
+    pub fn new(context: &TaskContext, faults: Option<Arc<Faults>>) -> Arc<PoolBudget> {
         let pool = context.memory_pool();
         let session = context.session_config().get_extension::<SessionPool>();
         let consumer = MemoryConsumer::new(NAME).with_can_spill(true);
         Arc::new(PoolBudget {
             reservation: consumer.register(pool),
             session: session.filter(|own| std::ptr::addr_eq(Arc::as_ptr(own), Arc::as_ptr(pool))),
+            faults,
         })
     }
 }
 
 impl Budget for PoolBudget {
     fn grow(&self, bytes: usize) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let faults = self.faults.as_ref();
+        if faults.is_some_and(|faults| faults.refuse(Call::Grow)) {
+            let held_bytes = self.reservation.size() as u64;
+            let refused = OutOfMemory {
+                operator: NAME.to_string(),
+                asked_bytes: bytes as u64,
+                held_bytes,
+                used_bytes: held_bytes,
+                limit_bytes: held_bytes,
+            };
+            return Err(DataFusionError::ResourcesExhausted(refused.to_string()).into());
+        }
         self.reservation.try_grow(bytes).map_err(Into::into)
     }
 
@@ -58,9 +73,16 @@ impl Budget for PoolBudget {
 }
 
 /// Where the workers of one run write, if the session has folders; whether they may share what is not written.
-pub(super) fn spill(context: &TaskContext, shares: bool) -> Option<Arc<Spill>> {
-    let folders = context.session_config().get_extension::<TempFolders>()?;
-    Some(Arc::new(Spill::new(Shared(folders), shares)))
+pub(super) fn spill(
+    context: &TaskContext,
+    shares: bool,
+    faults: Option<Arc<Faults>>,
+) -> Option<Arc<Spill>> {
+    let disk = Shared(context.session_config().get_extension::<TempFolders>()?);
+    Some(Arc::new(match faults {
+        Some(faults) => Spill::new(FaultyDisk { disk, faults }, shares),
+        None => Spill::new(disk, shares),
+    }))
 }
 
 /// The host's form of what stopped a worker; the host's own errors come back as they were.

@@ -41,6 +41,7 @@ use grouse_groupby::{Sizes, TableKind};
 use parking_lot::Mutex;
 
 use super::NAME;
+use super::faults::Faults;
 use super::memory::{PoolBudget, spill};
 use super::order::{Feed, fit};
 use super::outlet::Outlet;
@@ -49,6 +50,7 @@ use super::run::{Output, Run};
 use super::source::{Sources, readers};
 use super::worker::{Meeting, Shared};
 use crate::explain;
+use crate::options::SessionOptions;
 
 /// How a node runs, whatever it computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -290,12 +292,14 @@ impl GroupByExec {
         let partitions = input.output_partitioning().partition_count();
         let workers = readers(partitions, self.tuning.workers, self.feed);
         let streams = self.properties.output_partitioning().partition_count();
+        let options = SessionOptions::of(context.session_config().options());
+        let faults = options.group_by_fault.map(Faults::new);
         let shared = Shared {
             program: Arc::clone(&self.program),
             sources: Sources::new(Arc::clone(input), Arc::clone(context), workers, self.feed),
             outlet: Outlet::new(workers, streams),
-            budget: PoolBudget::new(context),
-            spill: spill(context, workers > 1 && self.feed != Feed::InOrder),
+            budget: PoolBudget::new(context, faults.clone()),
+            spill: spill(context, workers > 1 && self.feed != Feed::InOrder, faults),
             metrics: self.metrics.clone(),
             rows_max: context.session_config().batch_size(),
             groups_enough: self.limit(),
