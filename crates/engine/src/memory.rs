@@ -37,6 +37,8 @@ const SORT_BYTES_MIN: usize = 2 << 20;
 /// Groupings can do with little, since they write to disk; the host's joins cannot, and its sorts fail where they have no
 /// room to sort what they are about to write, which takes up to 1.3 times as much again, and where one took it all. So
 /// while one of these is at work all groupings together may hold a fifth, and the sorts three tenths, in equal parts.
+/// A sort that merges what it wrote takes as many files at once as memory allows, and the next one fails where it finds
+/// none left: half of the memory is for them, in equal parts.
 #[derive(Debug)]
 pub struct SessionPool {
     limit_bytes: AtomicUsize,
@@ -49,6 +51,8 @@ pub struct SessionPool {
     keepers: AtomicUsize,
     /// Sorts at work.
     sorts: AtomicUsize,
+    /// Merges of what they wrote.
+    merges: AtomicUsize,
 }
 
 impl SessionPool {
@@ -61,6 +65,7 @@ impl SessionPool {
             grouping_bytes: AtomicUsize::new(0),
             keepers: AtomicUsize::new(0),
             sorts: AtomicUsize::new(0),
+            merges: AtomicUsize::new(0),
         };
         pool.set_limit(limit_bytes);
         pool
@@ -99,19 +104,30 @@ impl SessionPool {
                 Some((&self.grouping_bytes, groupings)),
                 Some((&self.used_bytes, beside_scans)),
             ],
-            Kind::Sort | Kind::Other => [None, Some((&self.used_bytes, limit))],
+            Kind::Sort | Kind::Merge | Kind::Other => [None, Some((&self.used_bytes, limit))],
         }
     }
 
     /// What one consumer may hold.
     fn share(&self, kind: Kind) -> usize {
-        match kind {
-            Kind::Sort => {
-                let each = self.limit() / 10 * 3 / self.sorts.load(Ordering::Relaxed).max(1);
-                each.max(SORT_BYTES_MIN)
-            }
-            Kind::Scan | Kind::Grouping | Kind::Other => usize::MAX,
-        }
+        let (all, among) = match kind {
+            Kind::Sort => (self.limit() / 10 * 3, &self.sorts),
+            Kind::Merge => (self.limit() / 2, &self.merges),
+            Kind::Scan | Kind::Grouping | Kind::Other => return usize::MAX,
+        };
+        let each = all / among.load(Ordering::Relaxed).max(1);
+        each.max(SORT_BYTES_MIN)
+    }
+
+    /// What counts the consumers of its kind, and those that keep rows if it is one.
+    fn counted(&self, consumer: &MemoryConsumer) -> impl Iterator<Item = &AtomicUsize> {
+        let of_kind = match Kind::of(consumer) {
+            Kind::Sort => Some(&self.sorts),
+            Kind::Merge => Some(&self.merges),
+            Kind::Scan | Kind::Grouping | Kind::Other => None,
+        };
+        let keeps = KEEPERS.iter().any(|part| consumer.name().contains(part));
+        of_kind.into_iter().chain(keeps.then_some(&self.keepers))
     }
 
     fn counters(&self, reservation: &MemoryReservation) -> impl Iterator<Item = &AtomicUsize> {
@@ -126,6 +142,7 @@ impl SessionPool {
                 " (beside joins or sorts, which leave it a fifth of the limit)"
             }
             Kind::Sort => " (three tenths of the limit are for all that sort)",
+            Kind::Merge => " (half of the limit is for all that merge what they sorted)",
             _ => "",
         };
         // The host's operators spill when they see exactly this variant, so our own typed error
@@ -150,6 +167,8 @@ enum Kind {
     Grouping,
     /// The host's sorts, which keep rows and write them to disk.
     Sort,
+    /// What these take to merge it.
+    Merge,
     Other,
 }
 
@@ -158,6 +177,7 @@ impl Kind {
         match consumer.name() {
             charged::NAME => Kind::Scan,
             NAME => Kind::Grouping,
+            name if name.contains("SorterMerge") => Kind::Merge,
             name if consumer.can_spill() && name.contains("Sorter") => Kind::Sort,
             _ => Kind::Other,
         }
@@ -170,15 +190,15 @@ impl MemoryPool for SessionPool {
     }
 
     fn register(&self, consumer: &MemoryConsumer) {
-        let (keeps, sorts) = counts(consumer);
-        self.keepers.fetch_add(keeps, Ordering::Relaxed);
-        self.sorts.fetch_add(sorts, Ordering::Relaxed);
+        for counter in self.counted(consumer) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn unregister(&self, consumer: &MemoryConsumer) {
-        let (keeps, sorts) = counts(consumer);
-        self.keepers.fetch_sub(keeps, Ordering::Relaxed);
-        self.sorts.fetch_sub(sorts, Ordering::Relaxed);
+        for counter in self.counted(consumer) {
+            counter.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     fn grow(&self, reservation: &MemoryReservation, additional: usize) {
@@ -232,13 +252,6 @@ impl fmt::Display for SessionPool {
             self.limit()
         )
     }
-}
-
-/// What a consumer counts for: as one that keeps rows, as a sort.
-fn counts(consumer: &MemoryConsumer) -> (usize, usize) {
-    let keeps = KEEPERS.iter().any(|part| consumer.name().contains(part));
-    let sorts = matches!(Kind::of(consumer), Kind::Sort);
-    (usize::from(keeps), usize::from(sorts))
 }
 
 /// Adds to `counter` unless that would be more than `limit`; then says what it is.
@@ -365,6 +378,15 @@ mod tests {
             assert!(sort.try_grow(51 << 20).is_err());
             sort.try_grow(50 << 20).unwrap();
         }
+        let merges = [0, 1].map(|partition| {
+            MemoryConsumer::new(format!("ExternalSorterMerge[{partition}]")).register(&pool)
+        });
+        for merge in &merges {
+            merge.try_grow(250 << 20).unwrap();
+            let refused = merge.try_grow(1).unwrap_err().to_string();
+            assert!(refused.contains("half of the limit"), "{refused}");
+        }
+        drop(merges);
         join.try_grow(500 << 20).unwrap();
         assert!(join.try_grow(1 << 20).is_err());
         drop((join, sorts));

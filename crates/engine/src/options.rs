@@ -575,6 +575,7 @@ mod tests {
                 "grouse|host" => "host",
                 "auto|direct|packed|bytes|row" => "row",
                 "machine|tiny|spilling" => "tiny",
+                "CALL:N[+]" => "write:2+",
                 _ => "x",
             };
             options.set(spec.name, sample).unwrap();
