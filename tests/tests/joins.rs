@@ -2,10 +2,19 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
 
-use grouse::{Session, SessionOptions};
+use datafusion::physical_plan::ExecutionPlan;
+use futures::TryStreamExt;
+use grouse::{Error, Session, SessionOptions};
 use grouse_tests::answer::Answer;
+use grouse_tests::cell::Cell;
 use grouse_tests::endings::program;
+use tokio::time::timeout;
+
+/// No exchange of a test takes so long.
+const ENDLESS: Duration = Duration::from_secs(60);
 
 const Q13: &str = "SELECT c_count, count(*) AS custdist FROM (SELECT c_custkey, count(o_orderkey) AS c_count \
     FROM 'customer' LEFT JOIN 'orders' ON c_custkey = o_custkey AND o_comment NOT LIKE '%special%requests%' \
@@ -38,8 +47,13 @@ fn make(folder: &Path, table: &str) {
 }
 
 fn session(limit: &str, folder: &Path) -> Session {
+    of_batches(SessionOptions::default().batch_size, limit, folder)
+}
+
+fn of_batches(batch_size: usize, limit: &str, folder: &Path) -> Session {
     let mut options = SessionOptions {
         threads: 2,
+        batch_size,
         temp_directory: vec![folder.to_path_buf()],
         ..Default::default()
     };
@@ -78,6 +92,50 @@ fn groupings_and_joins_do_not_starve_each_other() {
         assert!(!ours.rows.is_empty(), "{sql}");
         assert_eq!(ours.rows, expected.rows, "{sql}");
     }
+}
+
+/// How often the exchanges of a plan that has run wrote to disk.
+fn exchanges_wrote(plan: &Arc<dyn ExecutionPlan>) -> usize {
+    let below = plan.children().into_iter().map(exchanges_wrote).sum();
+    match plan.name() {
+        "RepartitionExec" => {
+            below
+                + plan
+                    .metrics()
+                    .and_then(|set| set.spill_count())
+                    .unwrap_or(0)
+        }
+        _ => below,
+    }
+}
+
+/// The readers of an exchange wait for batches in one file while its writers wait for them: none may lie in another.
+#[test]
+fn exchanges_that_write_to_disk_go_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sql = "SELECT count(*), sum(c), max(s) FROM (SELECT p.v, count(*) AS c, max(p.s) AS s \
+        FROM (SELECT number % 300000 AS k, number AS v, repeat('x', 200) || CAST(number AS VARCHAR) AS s FROM numbers(1000000)) p \
+        JOIN (SELECT number AS k, repeat('y', 100) || CAST(number AS VARCHAR) AS w FROM numbers(300000)) b ON p.k = b.k GROUP BY p.v)";
+    let mut wrote = 0;
+    for limit in ["60MB", "65MB", "70MB"] {
+        let session = of_batches(256, limit, folder.path());
+        let run = async {
+            let query = session.query(sql).await?;
+            let batches: Vec<_> = query.execute()?.try_collect().await?;
+            Ok::<_, Error>((Answer::of(&batches), exchanges_wrote(query.plan())))
+        };
+        let done = session
+            .handle()
+            .block_on(async { timeout(ENDLESS, run).await });
+        let (answer, times) = done
+            .unwrap_or_else(|_| panic!("{limit}: an exchange waits for ever"))
+            .expect("an answer");
+        let last = format!("{}999999", "x".repeat(200));
+        let expected = [Cell::Int(1_000_000), Cell::Int(1_000_000), Cell::Text(last)];
+        assert_eq!(answer.rows, [expected], "{limit}");
+        wrote += times;
+    }
+    assert!(wrote > 0, "no exchange wrote anything");
 }
 
 /// The host's merge join answers otherwise where floats are keys or conditions stand beside them, and knows fewer types.

@@ -32,6 +32,11 @@ pub const HOST_OPTIONS: &[HostOption] = &[
         "errors about columns say where in the text, and spelling.rs finds the identifier there",
     ),
     (
+        "datafusion.execution.max_spill_file_size_bytes",
+        "1",
+        "a file for each batch that an exchange writes: its readers wait for ever for more in the older of two open files while the writers wait for the readers (apache/datafusion#24883)",
+    ),
+    (
         "datafusion.execution.listing_table_ignore_subdirectory",
         "false",
         "a folder means all files below it; globs are expanded by us",

@@ -38,7 +38,11 @@ pub(crate) struct TempFolders {
 
 impl TempFolders {
     /// As `options` say.
+    ///
+    /// Every file is open as long as it is there, and the host writes many small ones, so that the process may open as
+    /// many as the system's hard limit says; where that is refused, the limit that there is stands.
     pub fn new(options: &SessionOptions) -> Result<Arc<TempFolders>> {
+        rlimit::increase_nofile_limit(u64::MAX).ok();
         let folders = TempFolders {
             folders: RwLock::default(),
             next: AtomicUsize::new(0),

@@ -1,6 +1,6 @@
 //! Failures: exit codes, messages, places and proposals.
 
-use crate::grouse::{grouse, grouse_in};
+use crate::grouse::{grouse, grouse_in, grouse_with_open_files};
 
 #[track_caller]
 fn check(arguments: &[&str], code: i32, parts: &[&str]) {
@@ -81,6 +81,28 @@ fn bad_files() {
             message.contains(file) && !message.contains("panicked"),
             "{message}"
         );
+    }
+}
+
+/// The host's sort writes some forty files here.
+#[test]
+fn open_files_end_at_the_hard_limit_not_at_the_soft_one() {
+    let sql = "SELECT max(r) AS rows FROM (SELECT row_number() OVER (ORDER BY - CAST(number AS BIGINT)) AS r \
+        FROM numbers(6000000))";
+    let arguments = [
+        "--threads",
+        "2",
+        "--memory-limit",
+        "24MB",
+        "--format",
+        "csv",
+        sql,
+    ];
+    let rows = grouse_with_open_files("-Sn", 24, &arguments).succeeded();
+    assert_eq!(rows, "rows\n6000000\n");
+    let message = grouse_with_open_files("-n", 24, &arguments).failed(1);
+    for part in ["in the temporary folder", "Too many open files"] {
+        assert!(message.contains(part), "{message}");
     }
 }
 

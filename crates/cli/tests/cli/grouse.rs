@@ -47,6 +47,22 @@ pub fn grouse_fed(input: &str, arguments: &[&str]) -> Ran {
     ran(child.wait_with_output().expect("the binary ends"))
 }
 
+/// Runs it after `ulimit FLAG FILES`: `-Sn` sets the soft limit of open files, `-n` both limits.
+pub fn grouse_with_open_files(flag: &str, files: usize, arguments: &[&str]) -> Ran {
+    let mut shell = Command::new("sh");
+    let program = env!("CARGO_BIN_EXE_grouse");
+    shell.args([
+        "-c",
+        &format!("ulimit {flag} {files} && exec \"$0\" \"$@\""),
+        program,
+    ]);
+    ran(shell
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .expect("a shell"))
+}
+
 fn ran(output: Output) -> Ran {
     Ran {
         code: output.status.code(),
