@@ -20,7 +20,7 @@ pub mod rewrite;
 mod shifted_sums;
 pub mod plan;
 mod top_rows;
-mod narrow_decimals;
+mod arithmetic;
 mod joins;
 pub mod exec;
 mod native;

@@ -26,12 +26,12 @@ use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
 
+use crate::arithmetic::WordArithmetic;
 use crate::error::{Error, Result, nearest_names};
 use crate::functions;
 use crate::host;
 use crate::joins;
 use crate::memory::SessionPool;
-use crate::narrow_decimals::NarrowDecimals;
 use crate::numbers;
 use crate::options::SessionOptions;
 use crate::params::{self, Params};
@@ -478,8 +478,8 @@ fn physical_optimizer_rules(
     ];
     rules.splice(at..at, scans);
     let mut rules = rewrite::physical_rules(rules);
-    // Before all that compare, move and merge expressions.
-    rules.insert(0, Arc::new(NarrowDecimals));
+    // After the first, which finds in remainders what cannot overflow; before all that compare, move and merge expressions.
+    rules.insert(1, Arc::new(WordArithmetic));
     Ok(rules)
 }
 

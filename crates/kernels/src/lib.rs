@@ -8,4 +8,5 @@ pub mod hash;
 pub mod scatter;
 pub mod prefetch;
 pub mod narrow;
+pub mod divide;
 pub mod naive;

@@ -3,6 +3,8 @@
 //! In / Out: as the kernel of the same name.
 //! Not here: speed.
 
+use std::ops::{Div, Rem};
+
 use crate::narrow::Side;
 
 /// `hash::hash_words`, word by word with big integers.
@@ -76,6 +78,16 @@ pub fn narrow_sum(a: Side<'_>, scale_a: i64, b: Side<'_>, scale_b: i64) -> Optio
     rows(a, b)?
         .map(|(a, b)| scaled(a, scale_a)?.checked_add(scaled(b, scale_b)?))
         .collect()
+}
+
+/// `divide::Divisor::quotients` of one word.
+pub fn quotient<T: Div<Output = T>>(word: T, divisor: T) -> T {
+    word / divisor
+}
+
+/// `divide::Divisor::remainders` of one word.
+pub fn remainder<T: Rem<Output = T>>(word: T, divisor: T) -> T {
+    word % divisor
 }
 
 /// Both sides of each row, if all values fit 64 bits.

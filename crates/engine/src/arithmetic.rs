@@ -1,24 +1,24 @@
-//! `+`, `-` and `*` of decimals whose values fit 64 bits, which is nearly all there are.
+//! Arithmetic in words, where the host takes wide values or divides row by row.
 //!
-//! In: a physical plan for our operator. Out: the same plan; in projections, aggregations and sorts such an operation of
-//! two DECIMALs of up to 38 digits looks at its values first, and computes them in words where they allow it.
-//! Invariant: types, names, NULLs and errors are the host's: whatever does not fit is computed by it. In EXPLAIN the
-//! operation stands in brackets, whatever is around it.
-//! Not here: the loops (`grouse_kernels::narrow`); predicates, which scans prune by their form; divisions; plans for the
-//! host's operator.
+//! In: a physical plan for our operator. Out: the same plan; in projections, aggregations and sorts, `+`, `-` and `*` of two
+//! DECIMALs of up to 38 digits look at their values first and compute in words where those allow it (decimals.rs), and `/`
+//! and `%` of integers by a literal multiply with its reciprocal (divided.rs).
+//! Invariant: types, names, NULLs and errors are the host's: whatever has no way of its own is computed by it. In EXPLAIN
+//! the operation stands in brackets, whatever is around it.
+//! Not here: the loops (`grouse_kernels`); predicates, which scans prune by their form; plans for the host's operator.
+
+mod decimals;
+mod divided;
 
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, RecordBatch};
-use datafusion::arrow::buffer::NullBuffer;
-use datafusion::arrow::compute::kernels::numeric::{add, mul, sub};
-use datafusion::arrow::datatypes::{
-    DECIMAL128_MAX_PRECISION, DECIMAL128_MAX_SCALE, DataType, Decimal128Type, FieldRef, Schema,
-};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::compute::kernels::numeric::{add, div, mul, rem, sub};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::sort_properties::ExprProperties;
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
@@ -29,19 +29,16 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
-use grouse_kernels::narrow::{Side, product, sum};
 
 use crate::options::{GroupByOperator, SessionOptions};
 use crate::rewrite::node_expressions::exchanged;
-
-/// Powers of ten that fit a word.
-const EXPONENT_MAX: i8 = 18;
+use divided::Divided;
 
 /// The rule.
 #[derive(Debug)]
-pub(crate) struct NarrowDecimals;
+pub(crate) struct WordArithmetic;
 
-impl PhysicalOptimizerRule for NarrowDecimals {
+impl PhysicalOptimizerRule for WordArithmetic {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
@@ -56,7 +53,7 @@ impl PhysicalOptimizerRule for NarrowDecimals {
                 // Orders are compared with the others' expressions.
                 || node.is::<SortExec>();
             match is_reached {
-                true => exchanged(node, narrowed),
+                true => exchanged(node, in_words),
                 false => Ok(Transformed::no(node)),
             }
         })
@@ -64,7 +61,7 @@ impl PhysicalOptimizerRule for NarrowDecimals {
     }
 
     fn name(&self) -> &str {
-        "narrow_decimals"
+        "word_arithmetic"
     }
 
     fn schema_check(&self) -> bool {
@@ -72,13 +69,13 @@ impl PhysicalOptimizerRule for NarrowDecimals {
     }
 }
 
-fn narrowed(
+fn in_words(
     expr: Arc<dyn PhysicalExpr>,
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     expr.transform_up(|expr| {
-        Ok(match Narrow::of(&expr, schema) {
-            Some(narrow) => Transformed::yes(Arc::new(narrow)),
+        Ok(match InWords::of(&expr, schema) {
+            Some(words) => Transformed::yes(Arc::new(words)),
             None => Transformed::no(expr),
         })
     })
@@ -86,111 +83,50 @@ fn narrowed(
 
 /// An operation of the host's and the way around it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Narrow {
+struct InWords {
     host: BinaryExpr,
+    way: Way,
 }
 
-impl Narrow {
-    fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Narrow> {
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Way {
+    Decimals,
+    Divided(Divided),
+}
+
+impl InWords {
+    fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<InWords> {
         let binary = expr.downcast_ref::<BinaryExpr>()?;
-        let known = matches!(
-            binary.op(),
-            Operator::Plus | Operator::Minus | Operator::Multiply
-        );
-        // A long sum has its parts on the left: asked for its type, each would ask all of them.
-        let is_decimal = |side: &Arc<dyn PhysicalExpr>| {
-            side.is::<Narrow>() || matches!(side.data_type(schema), Ok(DataType::Decimal128(..)))
+        let way = match binary.op() {
+            Operator::Plus | Operator::Minus | Operator::Multiply => Self::decimals(binary, schema),
+            Operator::Divide | Operator::Modulo => Divided::of(binary.right()).map(Way::Divided),
+            _ => None,
         };
-        if !known || !is_decimal(binary.right()) || !is_decimal(binary.left()) {
-            return None;
-        }
-        Some(Narrow {
+        Some(InWords {
             host: binary.clone(),
+            way: way?,
         })
     }
 
-    /// The result in words; `None` where the host has to compute it.
-    fn computed(&self, left: &ColumnarValue, right: &ColumnarValue) -> Result<Option<ArrayRef>> {
-        let (Some(a), Some(b)) = (Decimals::of(left), Decimals::of(right)) else {
-            return Ok(None);
+    fn decimals(binary: &BinaryExpr, schema: &Schema) -> Option<Way> {
+        // A long sum has its parts on the left: asked for its type, each would ask all of them.
+        let is_decimal = |side: &Arc<dyn PhysicalExpr>| match side.downcast_ref::<InWords>() {
+            Some(words) => words.way == Way::Decimals,
+            None => matches!(side.data_type(schema), Ok(DataType::Decimal128(..))),
         };
-        let Some((precision, scale)) = result_type(*self.host.op(), &a, &b) else {
-            return Ok(None);
-        };
-        let power = |of: &Decimals<'_>| 10i64.pow(u32::from((scale - of.scale).unsigned_abs()));
-        let values = match self.host.op() {
-            Operator::Multiply => product(a.values, b.values),
-            Operator::Plus => sum(a.values, power(&a), b.values, power(&b)),
-            Operator::Minus => sum(a.values, power(&a), b.values, -power(&b)),
-            _ => None,
-        };
-        let Some(values) = values else {
-            return Ok(None);
-        };
-        let nulls = NullBuffer::union(a.nulls, b.nulls);
-        let column = Decimal128Array::new(values.into(), nulls);
-        let column = column.with_precision_and_scale(precision, scale)?;
-        Ok(Some(Arc::new(column)))
+        let are = is_decimal(binary.right()) && is_decimal(binary.left());
+        are.then_some(Way::Decimals)
     }
 }
 
-/// One side of an operation.
-struct Decimals<'a> {
-    values: Side<'a>,
-    nulls: Option<&'a NullBuffer>,
-    precision: u8,
-    scale: i8,
-}
-
-impl<'a> Decimals<'a> {
-    fn of(side: &'a ColumnarValue) -> Option<Self> {
-        match side {
-            ColumnarValue::Array(column) => {
-                let column = column.as_primitive_opt::<Decimal128Type>()?;
-                Some(Self {
-                    values: Side::Column(column.values()),
-                    nulls: column.nulls(),
-                    precision: column.precision(),
-                    scale: column.scale(),
-                })
-            }
-            ColumnarValue::Scalar(ScalarValue::Decimal128(Some(value), precision, scale)) => {
-                Some(Self {
-                    values: Side::Value(*value),
-                    nulls: None,
-                    precision: *precision,
-                    scale: *scale,
-                })
-            }
-            ColumnarValue::Scalar(_) => None,
-        }
-    }
-}
-
-/// Precision and scale as the host's kernels have them; `None` where they would fail, or scale by more than a word.
-fn result_type(op: Operator, a: &Decimals<'_>, b: &Decimals<'_>) -> Option<(u8, i8)> {
-    let capped = |digits: i16| u8::try_from(digits.min(DECIMAL128_MAX_PRECISION.into())).ok();
-    if op == Operator::Multiply {
-        let scale = a.scale.checked_add(b.scale);
-        let scale = scale.filter(|scale| *scale <= DECIMAL128_MAX_SCALE)?;
-        let precision = capped(i16::from(a.precision) + i16::from(b.precision) + 1)?;
-        return Some((precision, scale));
-    }
-    let scale = a.scale.max(b.scale);
-    let fits = |of: &Decimals<'_>| of.scale >= 0 && scale - of.scale <= EXPONENT_MAX;
-    let whole = |of: &Decimals<'_>| i16::from(of.precision) - i16::from(of.scale);
-    let precision = capped(whole(a).max(whole(b)) + i16::from(scale) + 1)?;
-    (fits(a) && fits(b)).then_some((precision, scale))
-}
-
-impl fmt::Display for Narrow {
+impl fmt::Display for InWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The host puts none around what it does not know.
         write!(f, "({})", self.host)
     }
 }
 
-impl PhysicalExpr for Narrow {
+impl PhysicalExpr for InWords {
     fn data_type(&self, schema: &Schema) -> Result<DataType> {
         self.host.data_type(schema)
     }
@@ -206,14 +142,20 @@ impl PhysicalExpr for Narrow {
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         let left = self.host.left().evaluate(batch)?;
         let right = self.host.right().evaluate(batch)?;
-        if let Some(column) = self.computed(&left, &right)? {
+        let computed = match &self.way {
+            Way::Decimals => decimals::computed(*self.host.op(), &left, &right)?,
+            Way::Divided(divided) => divided.computed(*self.host.op(), &left),
+        };
+        if let Some(column) = computed {
             return Ok(ColumnarValue::Array(column));
         }
         match self.host.op() {
             Operator::Plus => apply(&left, &right, add),
             Operator::Minus => apply(&left, &right, sub),
             Operator::Multiply => apply(&left, &right, mul),
-            other => internal_err!("{other} is no operation of narrow decimals"),
+            Operator::Divide => apply(&left, &right, div),
+            Operator::Modulo => apply(&left, &right, rem),
+            other => internal_err!("{other} is no operation in words"),
         }
     }
 
@@ -226,10 +168,17 @@ impl PhysicalExpr for Narrow {
         children: Vec<Arc<dyn PhysicalExpr>>,
     ) -> Result<Arc<dyn PhysicalExpr>> {
         let host = Arc::new(self.host.clone()).with_new_children(children)?;
-        match host.downcast_ref::<BinaryExpr>() {
-            Some(host) => Ok(Arc::new(Narrow { host: host.clone() })),
-            None => Ok(host),
-        }
+        let Some(binary) = host.downcast_ref::<BinaryExpr>().cloned() else {
+            return Ok(host);
+        };
+        let way = match &self.way {
+            Way::Decimals => Some(Way::Decimals),
+            Way::Divided(_) => Divided::of(binary.right()).map(Way::Divided),
+        };
+        Ok(match way {
+            Some(way) => Arc::new(InWords { host: binary, way }),
+            None => host,
+        })
     }
 
     fn get_properties(&self, children: &[ExprProperties]) -> Result<ExprProperties> {
@@ -245,7 +194,9 @@ impl PhysicalExpr for Narrow {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::arrow::array::{Array, ArrayRef, Decimal128Array, Int64Array, UInt64Array};
     use datafusion::arrow::datatypes::Field;
+    use datafusion::common::ScalarValue;
     use datafusion::physical_expr::expressions::{Column, Literal};
 
     use super::*;
@@ -275,7 +226,7 @@ mod tests {
         batch: &RecordBatch,
     ) -> (String, String) {
         let host: Arc<dyn PhysicalExpr> = Arc::new(BinaryExpr::new(left, op, right));
-        let ours = narrowed(Arc::clone(&host), &batch.schema())
+        let ours = in_words(Arc::clone(&host), &batch.schema())
             .expect("types")
             .data;
         assert_eq!(ours.to_string(), format!("({host})"));
@@ -329,6 +280,74 @@ mod tests {
     }
 
     #[test]
+    fn divisions_equal_the_hosts() {
+        let signed = [
+            Some(0),
+            Some(-7),
+            None,
+            Some(86_400),
+            Some(i64::MIN),
+            Some(i64::MAX),
+        ];
+        let unsigned = [
+            Some(0),
+            Some(7),
+            None,
+            Some(86_400),
+            Some(1 << 63),
+            Some(u64::MAX),
+        ];
+        let columns: [ArrayRef; 2] = [
+            Arc::new(Int64Array::from(signed.to_vec())),
+            Arc::new(UInt64Array::from(unsigned.to_vec())),
+        ];
+        for (column, literals) in columns.iter().zip([
+            signed.map(ScalarValue::Int64).to_vec(),
+            unsigned.map(ScalarValue::UInt64).to_vec(),
+        ]) {
+            let schema = Schema::new(vec![Field::new("a", column.data_type().clone(), true)]);
+            for length in [0, 2, 4, 6] {
+                let column = column.slice(0, length);
+                let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![column]);
+                let batch = batch.expect("a batch");
+                let a = || Arc::new(Column::new("a", 0)) as Arc<dyn PhysicalExpr>;
+                for op in [Operator::Divide, Operator::Modulo] {
+                    for value in literals.iter().filter(|value| !is_zero_or_null(value)) {
+                        let literal = || Arc::new(Literal::new(value.clone())) as _;
+                        let (ours, host) = both(op, a(), literal(), &batch);
+                        assert_eq!(ours, host, "{op} {value}");
+                        let (ours, host) = both(op, literal(), literal(), &batch);
+                        assert_eq!(ours, host, "{value} {op} {value}");
+                    }
+                }
+            }
+            let stays = |right: ScalarValue| {
+                let right = Arc::new(Literal::new(right));
+                let left = Arc::new(Column::new("a", 0));
+                let host: Arc<dyn PhysicalExpr> =
+                    Arc::new(BinaryExpr::new(left, Operator::Modulo, right));
+                !in_words(host, &schema).expect("types").transformed
+            };
+            assert!(
+                literals
+                    .iter()
+                    .filter(|value| is_zero_or_null(value))
+                    .cloned()
+                    .all(stays)
+            );
+            assert!(stays(ScalarValue::Int64(Some(-1))));
+        }
+    }
+
+    fn is_zero_or_null(value: &ScalarValue) -> bool {
+        value.is_null()
+            || matches!(
+                value,
+                ScalarValue::Int64(Some(0)) | ScalarValue::UInt64(Some(0))
+            )
+    }
+
+    #[test]
     fn brackets_stay_and_a_long_sum_is_planned_in_good_time() {
         let schema = Schema::new(vec![Field::new("a", DataType::Decimal128(15, 2), true)]);
         let a = || Arc::new(Column::new("a", 0)) as Arc<dyn PhysicalExpr>;
@@ -336,12 +355,12 @@ mod tests {
             |left, op, right| Arc::new(BinaryExpr::new(left, op, right)) as Arc<dyn PhysicalExpr>;
         let nested = binary(a(), Operator::Multiply, binary(a(), Operator::Minus, a()));
         let quotient = binary(nested, Operator::Divide, a());
-        let quotient = narrowed(quotient, &schema).expect("types").data;
+        let quotient = in_words(quotient, &schema).expect("types").data;
         assert_eq!(quotient.to_string(), "(a@0 * (a@0 - a@0)) / a@0");
         let mut sum = a();
         for _ in 0..500 {
             sum = binary(sum, Operator::Plus, a());
         }
-        assert!(narrowed(sum, &schema).expect("types").data.is::<Narrow>());
+        assert!(in_words(sum, &schema).expect("types").data.is::<InWords>());
     }
 }

@@ -1,0 +1,62 @@
+//! `/` and `%` of 64-bit integers by a literal.
+//!
+//! In: the literal, then columns. Out: their quotients or remainders.
+//! Invariant: results are the host's; literals that make errors, which 0 and -1 do, stay with it.
+//! Not here: the loops (`grouse_kernels::divide`); integers of fewer bits, which the host makes wider beside a literal.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
+use datafusion::arrow::datatypes::{Int64Type, UInt64Type};
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{ColumnarValue, Operator};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Literal;
+use grouse_kernels::divide::Divisor;
+
+/// A divisor.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Divided {
+    Signed(Divisor<i64>),
+    Unsigned(Divisor<u64>),
+}
+
+impl Divided {
+    /// By the literal on the right of an operation.
+    pub fn of(right: &Arc<dyn PhysicalExpr>) -> Option<Divided> {
+        match right.downcast_ref::<Literal>()?.value() {
+            ScalarValue::Int64(Some(divisor)) => Divisor::new(*divisor).map(Divided::Signed),
+            ScalarValue::UInt64(Some(divisor)) => Divisor::new(*divisor).map(Divided::Unsigned),
+            _ => None,
+        }
+    }
+
+    /// The results of `/` or `%`; `None` for what is no column.
+    pub fn computed(&self, op: Operator, left: &ColumnarValue) -> Option<ArrayRef> {
+        let ColumnarValue::Array(column) = left else {
+            return None;
+        };
+        match self {
+            Divided::Signed(by) => results::<Int64Type>(column, |values| match op {
+                Operator::Divide => Some(by.quotients(values)),
+                Operator::Modulo => Some(by.remainders(values)),
+                _ => None,
+            }),
+            Divided::Unsigned(by) => results::<UInt64Type>(column, |values| match op {
+                Operator::Divide => Some(by.quotients(values)),
+                Operator::Modulo => Some(by.remainders(values)),
+                _ => None,
+            }),
+        }
+    }
+}
+
+fn results<T: ArrowPrimitiveType>(
+    column: &ArrayRef,
+    divided: impl Fn(&[T::Native]) -> Option<Vec<T::Native>>,
+) -> Option<ArrayRef> {
+    let column = column.as_primitive_opt::<T>()?;
+    let values = divided(column.values())?;
+    let nulls = column.nulls().cloned();
+    Some(Arc::new(PrimitiveArray::<T>::new(values.into(), nulls)))
+}
