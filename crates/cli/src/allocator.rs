@@ -1,9 +1,9 @@
-//! The allocator of the process: mimalloc, told to keep the pages that it has.
+//! The allocator of the process: mimalloc, told to keep the pages that it has as long as memory is not short.
 //! In: every allocation of the shell and the engine.
-//! Invariant: unless memory has a limit, a page that was touched once stays with the process: its first touch costs 0.25 to 12 us, more than
+//! Invariant: a page that was touched once stays with the process: its first touch costs 0.25 to 12 us, more than
 //! filling it. Five more runs of a query with 4 million groups: 150 page faults, against 5,500 with mimalloc's own
 //! delay and 20,000 to 28,000 where 1.5 s lie between the queries; the peak is the same. The engine's budget, not the
-//! allocator, is what bounds memory.
+//! allocator, is what bounds memory; where that is half used, freed pages go back at once.
 //! Not here: arenas and their reuse, which are the engine's.
 
 use mimalloc::MiMalloc;
@@ -11,27 +11,39 @@ use mimalloc::MiMalloc;
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// mimalloc's number for "give freed pages back after this many milliseconds" (1000 by default, -1 is never).
+/// mimalloc's number for "give freed pages back after this many milliseconds" (1000 by default).
 const PURGE_DELAY: core::ffi::c_int = 15;
+
+/// Longer than a person thinks between two queries. "Never" would keep them where memory becomes short, too.
+const KEPT_MS: core::ffi::c_long = 60_000;
+
+/// While memory is short: threads do not use each other's freed pages, and 500 MB became 790 instead of 710 (50 M rows,
+/// 25 M keys). 50 ms save 30 M distinct rows under 512 MB a tenth of their time, a third of it in the system, but 25 M
+/// keys then hold up to 895 MB instead of 705.
+const SHORT_MS: core::ffi::c_long = 10;
 
 unsafe extern "C" {
     fn mi_option_set(option: core::ffi::c_int, value: core::ffi::c_long);
+    fn mi_collect(force: bool);
 }
 
-/// Keeps freed pages for the life of the process.
+/// Keeps freed pages while the engine's sessions have memory enough.
 pub fn keep_pages() {
-    purge_after(-1);
+    keep_or_give_back(false);
+    grouse::memory::on_short_memory(keep_or_give_back);
 }
 
-/// Gives freed pages back soon, for one who sets a limit: threads do not use each other's, and 500 MB became 790 instead of
-/// 710 (50 M rows, 25 M keys; the time was the same within the noise). 50 ms instead of 10 save 30 M distinct rows under
-/// 512 MB a tenth of their time, a third of it in the system, but 25 M keys then hold up to 895 MB instead of 705.
-pub fn give_pages_back() {
-    purge_after(10);
-}
-
-fn purge_after(ms: core::ffi::c_long) {
-    // SAFETY: mi_option_set is linked in with the allocator, takes two plain numbers, and PURGE_DELAY is an option that
-    // it knows; it may be called at any time.
-    unsafe { mi_option_set(PURGE_DELAY, ms) }
+fn keep_or_give_back(memory_is_short: bool) {
+    let delay = match memory_is_short {
+        true => SHORT_MS,
+        false => KEPT_MS,
+    };
+    // SAFETY: both are linked in with the allocator and may be called at any time; the first takes two plain numbers,
+    // and PURGE_DELAY is an option that it knows, the second gives back what was freed before.
+    unsafe {
+        mi_option_set(PURGE_DELAY, delay);
+        if memory_is_short {
+            mi_collect(true);
+        }
+    }
 }

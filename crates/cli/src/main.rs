@@ -37,10 +37,7 @@ const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let (args, options) = Args::parse_all();
-    match options.memory_limit {
-        None => allocator::keep_pages(),
-        Some(_) => allocator::give_pages_back(),
-    }
+    allocator::keep_pages();
     match start(&args, options) {
         Ok(code) => code,
         Err(message) => {

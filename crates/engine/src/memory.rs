@@ -7,7 +7,8 @@
 //! Not here: who writes to disk when a reservation is refused; that is the operator's own decision.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use datafusion::common::{DataFusionError, Result as HostResult};
 use datafusion::execution::memory_pool::{
@@ -31,6 +32,26 @@ const KEEPERS: [&str; 6] = [
 /// A sort that holds nothing cannot write, so that its first batch has to fit.
 const SORT_BYTES_MIN: usize = 2 << 20;
 
+/// The process's allocator, if it has asked.
+static ALLOCATOR: OnceLock<fn(bool)> = OnceLock::new();
+
+/// Sessions whose memory is short.
+static SHORT: AtomicUsize = AtomicUsize::new(0);
+
+/// Has `told` hear when memory becomes short (`true`): a session uses more than half of what it may; and when it is no
+/// longer (`false`): every session that did uses nothing. The first call in a process counts.
+///
+/// Pages that the allocator keeps add to those in use: as long as these are less than half they can at most double.
+pub fn on_short_memory(told: fn(bool)) {
+    ALLOCATOR.get_or_init(|| told);
+}
+
+fn tell(is_short: bool) {
+    if let Some(told) = ALLOCATOR.get() {
+        told(is_short);
+    }
+}
+
 /// The session's memory pool: one counter, checked against one limit.
 ///
 /// The host's `FairSpillPool` looks at one reservation at a time and never at the sum of those that can spill.
@@ -53,6 +74,8 @@ pub struct SessionPool {
     sorts: AtomicUsize,
     /// Merges of what they wrote.
     merges: AtomicUsize,
+    /// Counted in [`SHORT`].
+    is_short: AtomicBool,
 }
 
 impl SessionPool {
@@ -66,6 +89,7 @@ impl SessionPool {
             keepers: AtomicUsize::new(0),
             sorts: AtomicUsize::new(0),
             merges: AtomicUsize::new(0),
+            is_short: AtomicBool::new(false),
         };
         pool.set_limit(limit_bytes);
         pool
@@ -117,6 +141,28 @@ impl SessionPool {
         };
         let each = all / among.load(Ordering::Relaxed).max(1);
         each.max(SORT_BYTES_MIN)
+    }
+
+    /// After growth.
+    fn look_if_short(&self) {
+        if self.reserved() > self.limit() / 2
+            && !self.is_short.load(Ordering::Relaxed)
+            && !self.is_short.swap(true, Ordering::Relaxed)
+            && SHORT.fetch_add(1, Ordering::Relaxed) == 0
+        {
+            tell(true);
+        }
+    }
+
+    /// After something was given back.
+    fn look_if_ample(&self) {
+        if self.is_short.load(Ordering::Relaxed)
+            && self.reserved() == 0
+            && self.is_short.swap(false, Ordering::Relaxed)
+            && SHORT.fetch_sub(1, Ordering::Relaxed) == 1
+        {
+            tell(false);
+        }
     }
 
     /// What counts the consumers of its kind, and those that keep rows if it is one.
@@ -205,12 +251,14 @@ impl MemoryPool for SessionPool {
         for counter in self.counters(reservation) {
             counter.fetch_add(additional, Ordering::Relaxed);
         }
+        self.look_if_short();
     }
 
     fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
         for counter in self.counters(reservation) {
             counter.fetch_sub(shrink, Ordering::Relaxed);
         }
+        self.look_if_ample();
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> HostResult<()> {
@@ -230,6 +278,7 @@ impl MemoryPool for SessionPool {
                 return Err(self.refuse(reservation, additional));
             }
         }
+        self.look_if_short();
         Ok(())
     }
 
@@ -408,6 +457,31 @@ mod tests {
             (pool.reserved(), session.free_for_grouping()),
             (0, 100 << 20)
         );
+    }
+
+    /// The one test that has the allocator's place; other tests' sessions are short, too.
+    #[test]
+    fn the_allocator_hears_when_memory_is_short() {
+        static TOLD: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+        on_short_memory(|is_short| {
+            TOLD[usize::from(is_short)].fetch_add(1, Ordering::Relaxed);
+        });
+        let session = Arc::new(SessionPool::new(1000));
+        let pool: Arc<dyn MemoryPool> = Arc::clone(&session) as _;
+        let holder = MemoryConsumer::new("holder").register(&pool);
+        let is_short = || session.is_short.load(Ordering::Relaxed);
+        holder.try_grow(500).unwrap();
+        assert!(!is_short());
+        holder.try_grow(1).unwrap();
+        assert!(is_short() && TOLD[1].load(Ordering::Relaxed) > 0);
+        holder.shrink(500);
+        assert!(is_short());
+        holder.shrink(1);
+        assert!(!is_short());
+        holder.grow(501);
+        assert!(is_short());
+        drop(holder);
+        assert!(!is_short());
     }
 
     #[test]

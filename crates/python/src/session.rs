@@ -215,9 +215,6 @@ pub fn connect(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Connection> {
     let keywords = options.map_or_else(|| Ok(PyDict::new(py)), |options| options.copy())?;
-    if memory_limit.is_some() {
-        crate::allocator::give_pages_back();
-    }
     keywords.set_item("threads", threads)?;
     keywords.set_item("memory_limit", memory_limit)?;
     keywords.set_item("temp_directory", temp_directory)?;
