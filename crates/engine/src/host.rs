@@ -34,7 +34,7 @@ pub const HOST_OPTIONS: &[HostOption] = &[
     (
         "datafusion.execution.max_spill_file_size_bytes",
         "1",
-        "a file for each batch that an exchange writes: its readers wait for ever for more in the older of two open files while the writers wait for the readers (apache/datafusion#24883)",
+        "a file for each batch that an exchange writes: its readers wait for ever for more in the older of two open files while the writers wait for the readers (apache/datafusion#24883; not needed with a host after 55.2.0)",
     ),
     (
         "datafusion.execution.listing_table_ignore_subdirectory",

@@ -257,7 +257,7 @@ impl MergeWorker {
         let mut lap = Lap::start();
         let emit_ns = self.counters.emit_ns;
         let is_part = task.level.of_records < usize::MAX;
-        if is_part && std::mem::take(&mut self.refers) {
+        if is_part && (std::mem::take(&mut self.refers) || !task.may_part()) {
             self.combiner.begin_anew(self.spec.keys.table())?;
         }
         let keyless = self.spec.keys.types().is_empty();
@@ -324,7 +324,11 @@ impl MergeWorker {
         let (groups, records) = self.yielded;
         let level = &task.level;
         let fair = fair_records(level.records, task.partitions.len(), level.partitions);
-        let likely = task.size.records.min(fair);
+        // What cannot be parted is mostly of one key, and a table for many could be refused for nothing.
+        let likely = match task.may_part() {
+            true => task.size.records.min(fair),
+            false => 0,
+        };
         self.combiner.expect(likely * (groups + 1) / (records + 2));
         for source in sources {
             if cancelled() {

@@ -57,7 +57,7 @@ impl Word for i64 {
 pub struct Divisor<T> {
     divisor: T,
     size: u64,
-    /// Of 64 bits without the highest, which is 1, and the two shifts around it.
+    /// Of 65 bits without the highest, which is 1, and the two shifts around it.
     wide: (u64, u32, u32),
     /// Of 32 bits, and the shift after it.
     narrow: (u32, u32),
@@ -95,7 +95,7 @@ impl<T: Word> Divisor<T> {
     fn of_narrow(&self, word: u32) -> (u64, u64) {
         let (reciprocal, shift) = self.narrow;
         let quotient = (u64::from(word) * u64::from(reciprocal)) >> shift;
-        // A divisor beyond 32 bits has the quotient 0.
+        // Where the divisor is beyond these words the quotient is 0, and its lower half does not matter.
         let product = u64::from(quotient as u32) * u64::from(self.size as u32);
         (quotient, u64::from(word) - product)
     }
@@ -186,7 +186,7 @@ mod tests {
         let mut words: Vec<u64> = powers.chain(tens).chain(odd).collect();
         words.extend(words.clone().iter().flat_map(|word| {
             let negative = word.wrapping_neg();
-            [word - 1, word + 1, negative, negative - 1, negative + 1]
+            [word - 1, word + 1, negative, negative - 1, negative.wrapping_add(1)]
         }));
         words.sort_unstable();
         words.dedup();
@@ -215,7 +215,10 @@ mod tests {
                 u64::MAX / by.bits(),
             ]
             .into_iter()
-            .flat_map(|times| [near(times), near(times) - 1, near(times).wrapping_add(1)])
+            .flat_map(|times| {
+                        let at = near(times);
+                        [at, at.wrapping_sub(1), at.wrapping_add(1)]
+                    })
             .map(T::of_bits)
             .collect();
             for values in [&words, &narrow, &near, &Vec::new()] {

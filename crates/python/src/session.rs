@@ -198,7 +198,7 @@ fn run_script(
 /// memory_limit: bytes as an int, or a size such as "4GB", "512MiB" or "80%" (of the machine or cgroup);
 ///     None = 80 %, "unlimited" = no limit; at least 8 MiB a thread.
 /// temp_directory: folder for the files of queries that need more memory; several, with ':' between them, are used in
-///     turn; None = the system's.
+///     turn; None = the system's. The process may then have as many files open as the system's hard limit says.
 /// progress: True draws a line on stderr while a query runs longer than half a second; a callable is called with a
 ///     grouse.Progress about five times a second from the waiting thread, and stops the query by raising.
 /// options: any other option of the engine by its name in SQL SET, such as max_temp_directory_size, batch_size, s3_region.

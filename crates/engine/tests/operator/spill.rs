@@ -74,7 +74,7 @@ fn more_groups_than_memory_holds_give_the_same_rows() {
             3_000_000,
         ),
         (
-            &["arrow_cast(number % 500000, 'Float64')"],
+            &["arrow_cast(number % 1400000, 'Float64')"],
             &["count(*) FILTER (WHERE number > 9)"],
             1_500_000,
         ),

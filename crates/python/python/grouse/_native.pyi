@@ -167,8 +167,9 @@ def connect(
     """Makes a connection.
 
     threads: 0 or None = as many as the machine offers. memory_limit: bytes, or "4GB", "512MiB", "80%", "unlimited".
-    temp_directory: folder for the files of queries that need more memory, or several with ':' between them. progress:
-    True for a line on stderr, or a callable. options: any other option of the engine by its name in SQL SET. Raises grouse.InvalidError.
+    temp_directory: folder for the files of queries that need more memory, or several with ':' between them; the process may then
+    have as many files open as the system's hard limit says. progress: True for a line on stderr, or a callable.
+    options: any other option of the engine by its name in SQL SET. Raises grouse.InvalidError.
     """
 
 def default_connection() -> Connection:
