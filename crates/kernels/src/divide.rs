@@ -186,7 +186,13 @@ mod tests {
         let mut words: Vec<u64> = powers.chain(tens).chain(odd).collect();
         words.extend(words.clone().iter().flat_map(|word| {
             let negative = word.wrapping_neg();
-            [word - 1, word + 1, negative, negative - 1, negative.wrapping_add(1)]
+            [
+                word - 1,
+                word + 1,
+                negative,
+                negative - 1,
+                negative.wrapping_add(1),
+            ]
         }));
         words.sort_unstable();
         words.dedup();
@@ -216,9 +222,9 @@ mod tests {
             ]
             .into_iter()
             .flat_map(|times| {
-                        let at = near(times);
-                        [at, at.wrapping_sub(1), at.wrapping_add(1)]
-                    })
+                let at = near(times);
+                [at, at.wrapping_sub(1), at.wrapping_add(1)]
+            })
             .map(T::of_bits)
             .collect();
             for values in [&words, &narrow, &near, &Vec::new()] {
