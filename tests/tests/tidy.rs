@@ -18,11 +18,10 @@ const DOC_LINES_MAX: usize = 15;
 const UNSAFE_FILES: &[&str] = &[
     "crates/kernels/src/prefetch.rs",
     "crates/groupby/src/keys/bytes.rs",
-    "crates/cli/src/allocator.rs",
+    "crates/allocator/src/lib.rs",
     "crates/cli/src/interrupt.rs",
     "crates/cli/tests/cli/signals.rs",
     "crates/cli/tests/cli/terminal.rs",
-    "crates/python/src/allocator.rs",
 ];
 
 /// Names that say nothing of what a file holds.

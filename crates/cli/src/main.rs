@@ -5,7 +5,6 @@
 //! 1 that a statement failed, 2 that the command line is wrong, 128 + n that signal n came.
 //! Not here: anything about SQL or grouping, which is the engine's.
 
-mod allocator;
 mod args;
 mod interrupt;
 mod script;
@@ -37,7 +36,7 @@ const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let (args, options) = Args::parse_all();
-    allocator::keep_pages();
+    grouse_allocator::keep_pages();
     match start(&args, options) {
         Ok(code) => code,
         Err(message) => {

@@ -44,6 +44,9 @@ static SHORT: AtomicUsize = AtomicUsize::new(0);
 /// Pages that the allocator keeps add to those in use: as long as these are less than half they can at most double.
 pub fn on_short_memory(told: fn(bool)) {
     ALLOCATOR.get_or_init(|| told);
+    if SHORT.load(Ordering::Relaxed) > 0 {
+        tell(true);
+    }
 }
 
 fn tell(is_short: bool) {

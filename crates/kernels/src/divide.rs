@@ -16,40 +16,44 @@ pub trait Word: Copy + Eq {
     fn of_bits(bits: u64) -> Self;
     /// All ones where the word is below 0, else 0.
     fn sign(self) -> u64;
+    /// [`Divisor::quotients`], compiled with this crate's optimisation.
+    fn quotients(values: &[Self], by: Divisor<Self>) -> Vec<Self>;
+    /// [`Divisor::remainders`], likewise.
+    fn remainders(values: &[Self], by: Divisor<Self>) -> Vec<Self>;
 }
 
-impl Word for u64 {
-    #[inline(always)]
-    fn bits(self) -> u64 {
-        self
-    }
+macro_rules! words {
+    ($($word:ty, $sign:expr;)*) => {$(
+        impl Word for $word {
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                self as u64
+            }
 
-    #[inline(always)]
-    fn of_bits(bits: u64) -> u64 {
-        bits
-    }
+            #[inline(always)]
+            fn of_bits(bits: u64) -> $word {
+                bits as $word
+            }
 
-    #[inline(always)]
-    fn sign(self) -> u64 {
-        0
-    }
+            #[inline(always)]
+            fn sign(self) -> u64 {
+                $sign(self)
+            }
+
+            fn quotients(values: &[$word], by: Divisor<$word>) -> Vec<$word> {
+                quotients(values, by)
+            }
+
+            fn remainders(values: &[$word], by: Divisor<$word>) -> Vec<$word> {
+                remainders(values, by)
+            }
+        }
+    )*};
 }
 
-impl Word for i64 {
-    #[inline(always)]
-    fn bits(self) -> u64 {
-        self as u64
-    }
-
-    #[inline(always)]
-    fn of_bits(bits: u64) -> i64 {
-        bits as i64
-    }
-
-    #[inline(always)]
-    fn sign(self) -> u64 {
-        (self >> 63) as u64
-    }
+words! {
+    u64, |_| 0;
+    i64, |word: i64| (word >> 63) as u64;
 }
 
 /// A divisor with its reciprocals.
@@ -90,6 +94,16 @@ impl<T: Word> Divisor<T> {
         })
     }
 
+    /// `value / divisor` of each, rounded towards 0.
+    pub fn quotients(&self, values: &[T]) -> Vec<T> {
+        T::quotients(values, *self)
+    }
+
+    /// `value % divisor` of each, with the sign of the value.
+    pub fn remainders(&self, values: &[T]) -> Vec<T> {
+        T::remainders(values, *self)
+    }
+
     /// The quotient and the rest of a word below 2^31.
     #[inline(always)]
     fn of_narrow(&self, word: u32) -> (u64, u64) {
@@ -109,27 +123,8 @@ impl<T: Word> Divisor<T> {
     }
 }
 
-// Not generic, so that the loops are compiled with this crate's optimisation.
-macro_rules! of_columns {
-    ($($word:ty),*) => {$(
-        impl Divisor<$word> {
-            /// `value / divisor` of each, rounded towards 0.
-            pub fn quotients(&self, values: &[$word]) -> Vec<$word> {
-                quotients(*self, values)
-            }
-
-            /// `value % divisor` of each, with the sign of the value.
-            pub fn remainders(&self, values: &[$word]) -> Vec<$word> {
-                remainders(*self, values)
-            }
-        }
-    )*};
-}
-
-of_columns!(u64, i64);
-
 #[inline(always)]
-fn quotients<T: Word>(by: Divisor<T>, values: &[T]) -> Vec<T> {
+fn quotients<T: Word>(values: &[T], by: Divisor<T>) -> Vec<T> {
     let sign = by.divisor.sign();
     match are_narrow(values) {
         true => each(values, |value| {
@@ -144,7 +139,7 @@ fn quotients<T: Word>(by: Divisor<T>, values: &[T]) -> Vec<T> {
 }
 
 #[inline(always)]
-fn remainders<T: Word>(by: Divisor<T>, values: &[T]) -> Vec<T> {
+fn remainders<T: Word>(values: &[T], by: Divisor<T>) -> Vec<T> {
     match are_narrow(values) {
         true => each(values, |value| {
             T::of_bits(by.of_narrow(value.bits() as u32).1)
@@ -239,13 +234,13 @@ mod tests {
     #[test]
     fn equal_the_naive_ones() {
         let unsigned: [Both<u64>; 2] = [
-            (Divisor::<u64>::quotients, naive::quotient),
-            (Divisor::<u64>::remainders, naive::remainder),
+            (Divisor::quotients, naive::quotient),
+            (Divisor::remainders, naive::remainder),
         ];
         check(unsigned, |by| by == 0);
         let signed: [Both<i64>; 2] = [
-            (Divisor::<i64>::quotients, naive::quotient),
-            (Divisor::<i64>::remainders, naive::remainder),
+            (Divisor::quotients, naive::quotient),
+            (Divisor::remainders, naive::remainder),
         ];
         check(signed, |by| by == 0 || by == -1);
     }

@@ -5,7 +5,6 @@
 //! that waits looks for signals every few milliseconds.
 //! Not here: anything about queries (crate `grouse`); text for people and pandas without pyarrow (python/grouse).
 
-mod allocator;
 mod options;
 mod session;
 mod params;
@@ -37,7 +36,7 @@ mod native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::allocator::keep_pages();
+        grouse_allocator::keep_pages();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -13,7 +13,10 @@ pub struct Ran {
 
 /// The binary, with a home of its own so that no history is touched.
 pub fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_grouse"));
+    with_arguments(Command::new(env!("CARGO_BIN_EXE_grouse")), arguments)
+}
+
+fn with_arguments(mut command: Command, arguments: &[&str]) -> Command {
     command.args(arguments).stdin(Stdio::null());
     command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
@@ -56,11 +59,7 @@ pub fn grouse_with_open_files(flag: &str, files: usize, arguments: &[&str]) -> R
         &format!("ulimit {flag} {files} && exec \"$0\" \"$@\""),
         program,
     ]);
-    ran(shell
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .expect("a shell"))
+    ran(with_arguments(shell, arguments).output().expect("a shell"))
 }
 
 fn ran(output: Output) -> Ran {

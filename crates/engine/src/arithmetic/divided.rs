@@ -12,7 +12,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Literal;
-use grouse_kernels::divide::Divisor;
+use grouse_kernels::divide::{Divisor, Word};
 
 /// A divisor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -37,26 +37,23 @@ impl Divided {
             return None;
         };
         match self {
-            Divided::Signed(by) => results::<Int64Type>(column, |values| match op {
-                Operator::Divide => Some(by.quotients(values)),
-                Operator::Modulo => Some(by.remainders(values)),
-                _ => None,
-            }),
-            Divided::Unsigned(by) => results::<UInt64Type>(column, |values| match op {
-                Operator::Divide => Some(by.quotients(values)),
-                Operator::Modulo => Some(by.remainders(values)),
-                _ => None,
-            }),
+            Divided::Signed(by) => results::<Int64Type>(by, op, column),
+            Divided::Unsigned(by) => results::<UInt64Type>(by, op, column),
         }
     }
 }
 
-fn results<T: ArrowPrimitiveType>(
+fn results<T: ArrowPrimitiveType<Native: Word>>(
+    by: &Divisor<T::Native>,
+    op: Operator,
     column: &ArrayRef,
-    divided: impl Fn(&[T::Native]) -> Option<Vec<T::Native>>,
 ) -> Option<ArrayRef> {
     let column = column.as_primitive_opt::<T>()?;
-    let values = divided(column.values())?;
+    let values = match op {
+        Operator::Divide => by.quotients(column.values()),
+        Operator::Modulo => by.remainders(column.values()),
+        _ => return None,
+    };
     let nulls = column.nulls().cloned();
     Some(Arc::new(PrimitiveArray::<T>::new(values.into(), nulls)))
 }
