@@ -9,6 +9,7 @@ use datafusion::execution::context::SessionConfig;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 
 use crate::error::{Error, Result};
+use crate::memory::SORT_BYTES_MIN;
 use crate::options::{GroupByOperator, SessionOptions};
 
 /// One of the host's options: name, value, why.
@@ -65,9 +66,6 @@ pub(crate) fn replaced(name: &str) -> Option<(&'static str, &'static str)> {
         .find(|(host, _)| host.eq_ignore_ascii_case(name))
 }
 
-/// The host's default of `sort_spill_reservation_bytes`.
-const SORT_BYTES: usize = 10 << 20;
-
 /// The host's configuration for `options`.
 pub(crate) fn session_config(options: &SessionOptions) -> Result<SessionConfig> {
     let mut config = SessionConfig::new();
@@ -94,11 +92,12 @@ pub(crate) fn apply(options: &SessionOptions, config: &mut SessionConfig) {
     host.optimizer.enable_topk_aggregation = options.group_by_operator == GroupByOperator::Host;
 }
 
-/// What each of the host's sorts takes before it begins has to fit a small limit for every worker.
+/// What each of the host's sorts takes for its merge before it begins has to fit a small limit for every worker, and any
+/// number of sorts.
 pub(crate) fn apply_memory(options: &SessionOptions, config: &mut SessionConfig) {
-    let each = options.memory_limit_bytes() / (8 * options.threads_effective() as u64);
+    let each = options.memory_limit_bytes() / (16 * options.threads_effective() as u64);
     config.options_mut().execution.sort_spill_reservation_bytes =
-        SORT_BYTES.min(usize::try_from(each).unwrap_or(SORT_BYTES));
+        SORT_BYTES_MIN.min(usize::try_from(each).unwrap_or(SORT_BYTES_MIN));
 }
 
 /// The rows of [`HOST_OPTIONS`] that belong to the host's runtime, which has a builder of its own.

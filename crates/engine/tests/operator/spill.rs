@@ -145,6 +145,8 @@ fn sorts_and_joins_of_more_groups_than_memory_holds() {
          JOIN (SELECT number % 2000000 AS k, count(*) AS c FROM numbers(4000000) GROUP BY 1) AS b ON a.k = b.k",
         "SELECT n, count(*) FROM (SELECT k, row_number() OVER (PARTITION BY k % 1000 ORDER BY k) AS n \
          FROM (SELECT number AS k FROM numbers(1800000) GROUP BY number)) GROUP BY n ORDER BY n LIMIT 3",
+        "SELECT sum(n * length(s)) FROM (SELECT s, row_number() OVER (ORDER BY k * 7919 % 100003, s) AS n \
+         FROM (SELECT number AS k, lpad(CAST(number AS VARCHAR), 500, 'x') AS s FROM numbers(300000)))",
     ] {
         let query = plan(&small, sql);
         let ours = collect(&small, &query).unwrap_or_else(|error| panic!("{sql}: {error}"));
