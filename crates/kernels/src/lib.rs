@@ -9,4 +9,5 @@ pub mod scatter;
 pub mod prefetch;
 pub mod narrow;
 pub mod divide;
+pub mod byte_pack;
 pub mod naive;

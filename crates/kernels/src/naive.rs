@@ -90,6 +90,21 @@ pub fn remainder<T: Rem<Output = T>>(word: T, divisor: T) -> T {
     word % divisor
 }
 
+/// `byte_pack::BytePacking::pack` of all words, of which there is one.
+pub fn byte_pack(words: &[u64]) -> Vec<u8> {
+    let differs = |&byte: &usize| {
+        let of = |word: u64| word.to_le_bytes()[byte];
+        words.iter().any(|&word| of(word) != of(words[0]))
+    };
+    let (Some(lowest), Some(highest)) = ((0..8).find(differs), (0..8).rev().find(differs)) else {
+        return Vec::new();
+    };
+    let kept = words
+        .iter()
+        .map(|word| word.to_le_bytes()[lowest..=highest].to_vec());
+    kept.flatten().collect()
+}
+
 /// Both sides of each row, if all values fit 64 bits.
 fn rows(a: Side<'_>, b: Side<'_>) -> Option<impl Iterator<Item = (i128, i128)>> {
     let length = match (a, b) {

@@ -1,4 +1,9 @@
-//! Records as bytes: one Arrow IPC stream of one batch per page.
+//! Pages: records as bytes, and back.
+//!
+//! ```text
+//! length of the stream (8 bytes, of 16) | columns that are not of fixed width as a stream of Arrow IPC
+//! | keys | columns of fixed width (`packed`) | spare bytes
+//! ```
 //!
 //! In: slices of blocks of one shape. Out: bytes; the same records as a block of their own.
 //! Invariant: columns keep their types; what a slice does not refer to is not written.
@@ -7,22 +12,26 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryArray, LargeBinaryArray,
-    MutableArrayData, RecordBatch, UInt64Array, make_array, new_empty_array,
+    Array, ArrayData, ArrayRef, AsArray, BooleanArray, MutableArrayData, RecordBatch, make_array,
+    new_empty_array,
 };
-use arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use arrow::buffer::Buffer;
 use arrow::compute::{cast, concat};
-use arrow::datatypes::{DataType, Field, Schema, UInt64Type};
+use arrow::datatypes::{DataType, Field, Schema};
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::StreamWriter;
 
+use super::packed::{self, Reader};
 use crate::batch::Arguments;
 use crate::error::{Error, Result};
 use crate::keys::bytes::{is_long, with_bytes};
-use crate::keys::waiting::{Made, Strings, StringsBuilder, ends};
+use crate::keys::waiting::StringsBuilder;
 use crate::keys::wide::{set_view, view_of};
 use crate::keys::{EncodedKeys, KeyRows, WaitingKeys, WideKeys};
 use crate::partition::{Block, Records, Slice};
+
+/// Where the stream begins in a page.
+const STREAM_AT: usize = 16;
 
 /// The blocks as one, without its records: kinds and types of columns, where partitions begin.
 pub(super) fn template(blocks: &[Block]) -> Block {
@@ -55,73 +64,103 @@ pub(super) fn template(blocks: &[Block]) -> Block {
 
 /// Appends the records of slices of one shape as bytes.
 pub(super) fn encode(slices: &[Slice<'_>], views: &[usize], out: &mut Vec<u8>) -> Result<()> {
-    let mut columns = Vec::new();
-    encode_keys(slices, views, &mut columns)?;
+    let mut columns: Vec<Vec<ArrayRef>> = Vec::new();
     for at in 0..slices[0].aggregates() {
-        let parts: Vec<Vec<ArrayRef>> = slices
+        let parts = slices
             .iter()
-            .map(|slice| slice.aggregate(at).into_columns())
-            .collect();
-        for column in 0..parts[0].len() {
-            let parts = parts.iter().map(|part| &part[column]);
-            columns.push(joined(&parts.collect::<Vec<_>>())?);
+            .map(|slice| slice.aggregate(at).into_columns());
+        let mut parts: Vec<_> = parts.map(Vec::into_iter).collect();
+        loop {
+            let column: Vec<ArrayRef> = parts.iter_mut().filter_map(Iterator::next).collect();
+            if column.is_empty() {
+                break;
+            }
+            let is_like = |part: &ArrayRef| part.data_type() == column[0].data_type();
+            assert!(
+                column.len() == slices.len() && column.iter().all(is_like),
+                "blocks of one shape"
+            );
+            columns.push(column);
         }
+    }
+    let is_fixed = |parts: &&Vec<ArrayRef>| packed::is_fixed(parts[0].data_type());
+    let others = columns.iter().filter(|parts| !is_fixed(parts));
+    encode_stream(
+        others.map(|parts| joined(parts)).collect::<Result<_>>()?,
+        out,
+    )?;
+    encode_keys(slices, views, out);
+    for parts in columns.iter().filter(is_fixed) {
+        packed::write_column(parts, out);
+    }
+    packed::finish(out);
+    Ok(())
+}
+
+/// The length of what follows, and room that keeps it aligned; then columns as Arrow IPC.
+fn encode_stream(columns: Vec<ArrayRef>, out: &mut Vec<u8>) -> Result<()> {
+    let start = out.len();
+    out.extend_from_slice(&[0; STREAM_AT]);
+    if columns.is_empty() {
+        return Ok(());
     }
     let fields = columns.iter().enumerate();
     let fields =
         fields.map(|(at, column)| Field::new(at.to_string(), column.data_type().clone(), true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
-    let mut writer = StreamWriter::try_new(out, &schema)?;
+    let mut writer = StreamWriter::try_new(&mut *out, &schema)?;
     writer.write(&batch)?;
     writer.finish()?;
+    drop(writer);
+    let length = (out.len() - start - STREAM_AT) as u64;
+    out[start..start + 8].copy_from_slice(&length.to_le_bytes());
     Ok(())
 }
 
-/// Hashes where they are kept, else which keys are NULL; then words as they are and strings by row.
-fn encode_keys(slices: &[Slice<'_>], views: &[usize], columns: &mut Vec<ArrayRef>) -> Result<()> {
+/// Hashes, or which keys are NULL where there are none; words, or lengths and bytes of strings.
+fn encode_keys(slices: &[Slice<'_>], views: &[usize], out: &mut Vec<u8>) {
     match slices[0].waiting().0 {
         WaitingKeys::Whole { .. } => {
-            columns.push(hashes(slices));
-            encode_whole(slices, views, columns)
-        }
-        WaitingKeys::Words { .. } => {
-            columns.push(nulls(slices));
-            encode_whole(slices, views, columns)
-        }
-        WaitingKeys::Strings(_) => {
-            columns.push(nulls(slices));
-            let mut strings = StringColumn::default();
-            for slice in slices {
-                let (WaitingKeys::Strings(own), range) = slice.waiting() else {
+            let hashes = slices.iter().map(|slice| {
+                let (WaitingKeys::Whole { hashes, .. }, range) = slice.waiting() else {
                     unreachable!("one form")
                 };
-                strings.extend(own.lengths(range), own.bytes(range));
+                hashes[range.clone()].as_chunks::<1>().0
+            });
+            packed::write_words(hashes, out);
+            encode_whole(slices, views, out);
+        }
+        WaitingKeys::Words { .. } => {
+            encode_nulls(slices, out);
+            encode_whole(slices, views, out);
+        }
+        WaitingKeys::Strings(_) => {
+            encode_nulls(slices, out);
+            let strings = slices.iter().map(|slice| match slice.waiting() {
+                (WaitingKeys::Strings(own), range) => (own, range),
+                _ => unreachable!("one form"),
+            });
+            let lengths = strings.clone().flat_map(|(own, range)| own.lengths(range));
+            let lengths: Vec<u32> = lengths.collect();
+            packed::write_words(std::iter::once(lengths.as_chunks::<1>().0), out);
+            for (own, range) in strings {
+                out.extend_from_slice(own.bytes(range));
             }
-            columns.push(strings.finish()?);
-            Ok(())
         }
     }
 }
 
-fn hashes(slices: &[Slice<'_>]) -> ArrayRef {
-    let (mut hashes, mut made) = (Vec::new(), Made::default());
-    for slice in slices {
-        hashes.extend_from_slice(slice.keys(&mut made).1);
-    }
-    Arc::new(UInt64Array::from(hashes))
-}
-
-fn nulls(slices: &[Slice<'_>]) -> ArrayRef {
-    let mut nulls = vec![false; slices.iter().map(Slice::len).sum()];
-    let mut start = 0;
+/// How many there are, and their places.
+fn encode_nulls(slices: &[Slice<'_>], out: &mut Vec<u8>) {
+    let (mut nulls, mut start) = (Vec::new(), 0);
     for slice in slices {
         let (keys, range) = slice.waiting();
-        keys.nulls(range)
-            .for_each(|place| nulls[start + place] = true);
+        nulls.extend(keys.nulls(range).map(|place| (start + place) as u32));
         start += slice.len();
     }
-    Arc::new(BooleanArray::from(nulls))
+    out.extend_from_slice(&(nulls.len() as u64).to_le_bytes());
+    packed::write_words(std::iter::once(nulls.as_chunks::<1>().0), out);
 }
 
 fn whole<'a>(slice: &Slice<'a>) -> KeyRows<'a> {
@@ -133,8 +172,8 @@ fn whole<'a>(slice: &Slice<'a>) -> KeyRows<'a> {
     }
 }
 
-/// Words as they are; strings that do not fit them beside them, by row.
-fn encode_whole(slices: &[Slice<'_>], views: &[usize], columns: &mut Vec<ArrayRef>) -> Result<()> {
+/// Words; strings that do not fit them behind them.
+fn encode_whole(slices: &[Slice<'_>], views: &[usize], out: &mut Vec<u8>) {
     let parts: Vec<KeyRows<'_>> = slices.iter().map(whole).collect();
     macro_rules! packed {
         ($variant:ident) => {{
@@ -142,7 +181,7 @@ fn encode_whole(slices: &[Slice<'_>], views: &[usize], columns: &mut Vec<ArrayRe
                 KeyRows::$variant(keys) => *keys,
                 _ => unreachable!("one layout"),
             });
-            columns.push(words(parts)?);
+            packed::write_words(parts, out);
         }};
     }
     macro_rules! wide {
@@ -151,15 +190,7 @@ fn encode_whole(slices: &[Slice<'_>], views: &[usize], columns: &mut Vec<ArrayRe
                 KeyRows::$variant(keys, buffers) => (*keys, *buffers),
                 _ => unreachable!("one layout"),
             });
-            columns.push(words(parts.clone().map(|(keys, _)| keys))?);
-            let mut strings = StringColumn::default();
-            for (keys, buffers) in parts {
-                for key in keys {
-                    let long = views.iter().map(|&word| view_of(key, word));
-                    strings.push(long.filter(|&view| is_long(view)), buffers);
-                }
-            }
-            columns.push(strings.finish()?);
+            encode_wide(parts, views, out);
         }};
     }
     match parts[0] {
@@ -171,69 +202,43 @@ fn encode_whole(slices: &[Slice<'_>], views: &[usize], columns: &mut Vec<ArrayRe
         KeyRows::Packed12(..) => wide!(Packed12),
         KeyRows::Bytes(..) => unreachable!("strings wait one behind the other"),
     }
-    Ok(())
 }
 
-fn words<'a, const N: usize>(parts: impl Iterator<Item = &'a [[u64; N]]>) -> Result<ArrayRef> {
-    let words: Vec<u64> = parts
-        .flat_map(|keys| keys.as_flattened())
-        .copied()
-        .collect();
-    let bytes = Buffer::from_vec(words);
-    Ok(Arc::new(FixedSizeBinaryArray::try_new(
-        8 * N as i32,
-        bytes,
-        None,
-    )?))
-}
-
-/// The bytes of each row's views, one behind the other.
-struct StringColumn {
-    offsets: Vec<i64>,
-    values: Vec<u8>,
-}
-
-impl Default for StringColumn {
-    fn default() -> Self {
-        Self {
-            offsets: vec![0],
-            values: Vec::new(),
+/// Where long strings lie is not written: they come back in the order of their views.
+fn encode_wide<'a, const N: usize>(
+    parts: impl Iterator<Item = (&'a [[u64; N]], &'a [Buffer])> + Clone,
+    views: &[usize],
+    out: &mut Vec<u8>,
+) {
+    if parts.clone().all(|(_, buffers)| buffers.is_empty()) {
+        return packed::write_words(parts.map(|(keys, _)| keys), out);
+    }
+    let (mut placeless, mut strings) = (Vec::new(), Vec::new());
+    for (keys, buffers) in parts {
+        for key in keys {
+            let mut key = *key;
+            for &word in views {
+                let view = view_of(&key, word);
+                if is_long(view) {
+                    with_bytes(view, buffers, |bytes| strings.extend_from_slice(bytes));
+                    set_view(&mut key, word, u128::from(view as u64));
+                }
+            }
+            placeless.push(key);
         }
     }
-}
-
-impl StringColumn {
-    fn push(&mut self, row: impl Iterator<Item = u128>, buffers: &[Buffer]) {
-        for view in row {
-            with_bytes(view, buffers, |bytes| self.values.extend_from_slice(bytes));
-        }
-        self.offsets.push(self.values.len() as i64);
-    }
-
-    fn extend(&mut self, lengths: impl Iterator<Item = u32>, bytes: &[u8]) {
-        let ends = ends(self.values.len(), lengths);
-        self.offsets.extend(ends.map(|end| end as i64));
-        self.values.extend_from_slice(bytes);
-    }
-
-    fn finish(self) -> Result<ArrayRef> {
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
-        Ok(Arc::new(LargeBinaryArray::try_new(
-            offsets,
-            self.values.into(),
-            None,
-        )?))
-    }
+    packed::write_words(std::iter::once(placeless.as_slice()), out);
+    out.extend_from_slice(&strings);
 }
 
 /// Parts of columns as one. Nested ones are cut out first: `concat` would copy all that their lists point into, for
 /// each part.
-fn joined(parts: &[&ArrayRef]) -> Result<ArrayRef> {
+fn joined(parts: &[ArrayRef]) -> Result<ArrayRef> {
     if !parts[0].data_type().is_nested() {
         let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
         return compact(&concat(&parts)?);
     }
-    let parts = parts.iter().map(|part| compact(part));
+    let parts = parts.iter().map(compact);
     let parts: Vec<ArrayRef> = parts.collect::<Result<_>>()?;
     let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
     Ok(concat(&parts)?)
@@ -275,114 +280,117 @@ fn compact_children(data: ArrayData) -> Result<ArrayData> {
     Ok(data.into_builder().child_data(children).build()?)
 }
 
-/// The records that `encode` made `bytes` of; `template` is the block that they come from.
-pub(super) fn decode(bytes: Vec<u8>, template: &Block, views: &[usize]) -> Result<Block> {
-    let mut bytes = Buffer::from_vec(bytes);
-    let batch = StreamDecoder::new().decode(&mut bytes)?;
-    let batch = batch.ok_or(Error::Malformed("records on disk"))?;
-    let mut columns = batch.columns().iter().cloned();
-    let mut next = || columns.next().ok_or(Error::Malformed("records on disk"));
-    let first = next()?;
-    let keys = match &template.keys {
-        WaitingKeys::Whole { keys, .. } => WaitingKeys::Whole {
-            keys: decode_whole(keys, batch.num_rows(), views, &mut next)?,
-            hashes: first.as_primitive::<UInt64Type>().values().to_vec(),
-        },
-        WaitingKeys::Words { keys, .. } => WaitingKeys::Words {
-            keys: decode_whole(keys, batch.num_rows(), views, &mut next)?,
-            nulls: null_places(&first),
-        },
-        WaitingKeys::Strings(_) => {
-            WaitingKeys::Strings(decode_strings(&next()?, null_places(&first))?)
-        }
+/// The so many records that `encode` made `bytes` of; `template` is the block that they come from.
+pub(super) fn decode(
+    bytes: Vec<u8>,
+    records: usize,
+    template: &Block,
+    views: &[usize],
+) -> Result<Block> {
+    let bytes = Buffer::from_vec(bytes);
+    let mut page = Reader::new(&bytes);
+    let length = page.number()? as usize;
+    page.bytes(STREAM_AT - 8 + length)?;
+    let mut others = decode_stream(bytes.slice_with_length(STREAM_AT, length))?.into_iter();
+    let keys = decode_keys(&template.keys, &mut page, records, views)?;
+    let mut column = |like: &ArrayRef| match packed::is_fixed(like.data_type()) {
+        true => page.column(like.data_type(), records),
+        false => others.next().ok_or(Error::Malformed("records on disk")),
     };
     let mut aggregates = Vec::with_capacity(template.aggregates.len());
-    for records in &template.aggregates {
-        aggregates.push(match records {
-            Records::Rows(arguments) => Records::Rows(Arguments {
-                columns: arguments
-                    .columns
-                    .iter()
-                    .map(|_| next())
-                    .collect::<Result<_>>()?,
-                filter: match &arguments.filter {
-                    Some(_) => Some(next()?.as_boolean().clone()),
+    for likes in &template.aggregates {
+        aggregates.push(match likes {
+            Records::Rows(Arguments { columns, filter }) => Records::Rows(Arguments {
+                columns: columns.iter().map(&mut column).collect::<Result<_>>()?,
+                filter: match filter {
+                    Some(like) => {
+                        let like: ArrayRef = Arc::new(like.clone());
+                        Some(column(&like)?.as_boolean().clone())
+                    }
                     None => None,
                 },
             }),
             Records::Partial(columns) => {
-                Records::Partial(columns.iter().map(|_| next()).collect::<Result<_>>()?)
+                Records::Partial(columns.iter().map(&mut column).collect::<Result<_>>()?)
             }
         });
     }
-    Ok(Block::new(
-        keys,
-        aggregates,
-        Vec::new(),
-        template.distinct(),
-    ))
+    if others.next().is_some() || !page.is_done() {
+        return Err(Error::Malformed("records on disk"));
+    }
+    let distinct = template.distinct();
+    Ok(Block::new(keys, aggregates, Vec::new(), distinct))
 }
 
-fn null_places(nulls: &ArrayRef) -> Vec<u32> {
-    nulls.as_boolean().values().set_indices_u32().collect()
+fn decode_stream(mut bytes: Buffer) -> Result<Vec<ArrayRef>> {
+    if bytes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let batch = StreamDecoder::new().decode(&mut bytes)?;
+    let batch = batch.ok_or(Error::Malformed("records on disk"))?;
+    Ok(batch.columns().to_vec())
 }
 
-fn decode_strings(strings: &ArrayRef, nulls: Vec<u32>) -> Result<Strings> {
-    let strings = strings.as_binary::<i64>();
-    let bytes = strings.values().as_slice();
-    u32::try_from(bytes.len()).map_err(|_| too_large())?;
-    let lengths = strings
-        .value_offsets()
-        .windows(2)
-        .map(|pair| (pair[1] - pair[0]) as u32);
-    let mut built = StringsBuilder::new(strings.len(), bytes.len());
-    built.extend(lengths, bytes);
-    Ok(built.finish(nulls))
-}
-
-/// Keys of the same kind as `kind`, from the columns that are next.
-fn decode_whole(
-    kind: &EncodedKeys,
-    rows: usize,
+/// Keys of the form of `like`.
+fn decode_keys(
+    like: &WaitingKeys,
+    page: &mut Reader<'_>,
+    records: usize,
     views: &[usize],
-    mut next: impl FnMut() -> Result<ArrayRef>,
+) -> Result<WaitingKeys> {
+    Ok(match like {
+        WaitingKeys::Whole { keys, .. } => {
+            let hashes = page.words::<u64, 1>(records)?.into_flattened();
+            let keys = decode_whole(keys, page, records, views)?;
+            WaitingKeys::Whole { keys, hashes }
+        }
+        WaitingKeys::Words { keys, .. } => {
+            let nulls = decode_nulls(page)?;
+            let keys = decode_whole(keys, page, records, views)?;
+            WaitingKeys::Words { keys, nulls }
+        }
+        WaitingKeys::Strings(_) => {
+            let nulls = decode_nulls(page)?;
+            let lengths = page.words::<u32, 1>(records)?.into_flattened();
+            let bytes = lengths.iter().map(|length| *length as usize).sum();
+            u32::try_from(bytes).map_err(|_| too_large())?;
+            let mut built = StringsBuilder::new(records, bytes);
+            built.extend(lengths.into_iter(), page.bytes(bytes)?);
+            WaitingKeys::Strings(built.finish(nulls))
+        }
+    })
+}
+
+fn decode_nulls(page: &mut Reader<'_>) -> Result<Vec<u32>> {
+    let count = page.number()? as usize;
+    Ok(page.words::<u32, 1>(count)?.into_flattened())
+}
+
+/// Keys of the same kind as `like`.
+fn decode_whole(
+    like: &EncodedKeys,
+    page: &mut Reader<'_>,
+    records: usize,
+    views: &[usize],
 ) -> Result<EncodedKeys> {
-    Ok(match kind {
-        EncodedKeys::None(_) => EncodedKeys::None(rows),
-        EncodedKeys::Packed1(_) => EncodedKeys::Packed1(keys_of(&next()?)),
-        EncodedKeys::Packed2(_) => EncodedKeys::Packed2(keys_of(&next()?)),
-        EncodedKeys::Packed4(_) => EncodedKeys::Packed4(wide_keys(&next()?, &next()?, views)?),
-        EncodedKeys::Packed8(_) => EncodedKeys::Packed8(wide_keys(&next()?, &next()?, views)?),
-        EncodedKeys::Packed12(_) => EncodedKeys::Packed12(wide_keys(&next()?, &next()?, views)?),
+    Ok(match like {
+        EncodedKeys::None(_) => EncodedKeys::None(records),
+        EncodedKeys::Packed1(_) => EncodedKeys::Packed1(page.words(records)?),
+        EncodedKeys::Packed2(_) => EncodedKeys::Packed2(page.words(records)?),
+        EncodedKeys::Packed4(_) => EncodedKeys::Packed4(decode_wide(page, records, views)?),
+        EncodedKeys::Packed8(_) => EncodedKeys::Packed8(decode_wide(page, records, views)?),
+        EncodedKeys::Packed12(_) => EncodedKeys::Packed12(decode_wide(page, records, views)?),
         EncodedKeys::Bytes(_) => unreachable!("strings wait one behind the other"),
     })
 }
 
-fn keys_of<const N: usize>(words: &ArrayRef) -> Vec<[u64; N]> {
-    let bytes = words.as_fixed_size_binary().value_data();
-    let word = |key: &[u8], at: usize| {
-        let bytes = key[at * 8..][..8].try_into();
-        u64::from_ne_bytes(bytes.expect("eight bytes"))
-    };
-    let keys = bytes.chunks_exact(8 * N);
-    keys.map(|key| std::array::from_fn(|at| word(key, at)))
-        .collect()
-}
-
 /// Keys whose views point into the one buffer that holds all long strings.
-fn wide_keys<const N: usize>(
-    words: &ArrayRef,
-    strings: &ArrayRef,
+fn decode_wide<const N: usize>(
+    page: &mut Reader<'_>,
+    records: usize,
     views: &[usize],
 ) -> Result<WideKeys<N>> {
-    let mut keys = keys_of::<N>(words);
-    let strings = strings.as_binary::<i64>();
-    if strings.values().is_empty() {
-        return Ok(WideKeys {
-            keys,
-            buffers: Vec::new(),
-        });
-    }
+    let mut keys = page.words::<u64, N>(records)?;
     let mut place = 0u64;
     for key in &mut keys {
         for &word in views {
@@ -395,10 +403,11 @@ fn wide_keys<const N: usize>(
             }
         }
     }
-    Ok(WideKeys {
-        keys,
-        buffers: vec![strings.values().clone()],
-    })
+    let buffers = match place {
+        0 => Vec::new(),
+        _ => vec![Buffer::from(page.bytes(place as usize)?)],
+    };
+    Ok(WideKeys { keys, buffers })
 }
 
 fn too_large() -> Error {
