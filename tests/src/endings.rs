@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -28,6 +29,8 @@ const QUERIES: [&str; 3] = [
 
 const LIMIT: &str = "40MB";
 
+const SIGKILL: i32 = 9;
+
 /// A program of this workspace: beside this one, or above the folder in which tests lie.
 pub fn program(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("the path of this program");
@@ -36,7 +39,36 @@ pub fn program(name: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("{name} is not built: `make build` builds it"))
 }
 
-/// Kills the shell `times` times at random moments of a query; an error names what the folder still holds afterwards.
+/// Tries to end one query in the middle, until as many have as are wanted: some come too late.
+struct Tries {
+    wanted: usize,
+    hits: usize,
+    left: usize,
+}
+
+impl Tries {
+    /// Each query's share of so many times.
+    fn of(times: usize) -> Self {
+        let wanted = times.div_ceil(QUERIES.len());
+        Self {
+            wanted,
+            hits: 0,
+            left: 10 * wanted,
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        self.hits < self.wanted && self.left > 0
+    }
+
+    fn count(&mut self, is_hit: bool) {
+        self.hits += usize::from(is_hit);
+        self.left -= 1;
+    }
+}
+
+/// Kills the shell `times` times in the middle of a query, at random moments; an error names what the folder still holds
+/// afterwards.
 pub fn kills(shell: &Path, times: usize, seed: u64) -> Result<String, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let start = |sql: &str| {
@@ -65,13 +97,18 @@ pub fn kills(shell: &Path, times: usize, seed: u64) -> Result<String, String> {
             return Err(format!("{sql}: {done}"));
         }
         let whole = started.elapsed();
-        for _ in 0..times / QUERIES.len() + 1 {
+        let mut tries = Tries::of(times);
+        while tries.goes_on() {
             let mut shell = start(sql)?;
             std::thread::sleep(whole.mul_f64(random.unit()));
             shell.kill().map_err(|error| error.to_string())?;
             let status = shell.wait().map_err(|error| error.to_string())?;
-            killed += usize::from(!status.success());
+            if status.code().is_some_and(|code| code > 0) {
+                return Err(format!("{sql}: {status}"));
+            }
+            tries.count(status.signal() == Some(SIGKILL));
         }
+        killed += tries.hits;
     }
     match files(folder.path()).as_slice() {
         [] => Ok(format!("{killed} killed in the middle, no file is left")),
@@ -79,7 +116,7 @@ pub fn kills(shell: &Path, times: usize, seed: u64) -> Result<String, String> {
     }
 }
 
-/// Drops a query's stream `times` times at random moments; an error names what is held afterwards.
+/// Drops a query's stream `times` times in the middle, at random moments; an error names what is held afterwards.
 pub fn cancels(times: usize, seed: u64) -> Result<String, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut options = SessionOptions {
@@ -97,11 +134,12 @@ pub fn cancels(times: usize, seed: u64) -> Result<String, String> {
         let started = Instant::now();
         Answer::ask(&session, sql).map_err(|error| format!("{sql}: {error}"))?;
         let whole = started.elapsed();
-        let mut dropped = 0;
-        for _ in 0..times / QUERIES.len() + 1 {
-            dropped += usize::from(drops(&session, sql, whole.mul_f64(random.unit()))?);
+        let mut tries = Tries::of(times);
+        while tries.goes_on() {
+            tries.count(drops(&session, sql, whole.mul_f64(random.unit()))?);
         }
-        write!(report, "{dropped} dropped in the middle; ").map_err(|error| error.to_string())?;
+        write!(report, "{} dropped in the middle; ", tries.hits)
+            .map_err(|error| error.to_string())?;
     }
     nothing_held(&session, folder.path())?;
     match Answer::ask(&session, "SELECT count(*) FROM numbers(10)") {
