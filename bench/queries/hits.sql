@@ -69,6 +69,49 @@ FROM hits GROUP BY CounterClass ORDER BY CounterClass;
 SELECT BrowserCountry, PageCharset, count(*) AS c, avg(ResolutionWidth) AS w
 FROM hits GROUP BY BrowserCountry, PageCharset ORDER BY c DESC, BrowserCountry, PageCharset;
 
+-- query: low_string_filtered
+-- columns: MobilePhoneModel, RegionID
+SELECT RegionID, count(*) AS c FROM hits WHERE MobilePhoneModel LIKE '%a%' AND MobilePhoneModel NOT LIKE 'n%'
+GROUP BY RegionID ORDER BY c DESC, RegionID LIMIT 10;
+
+-- query: low_string_key_filtered
+-- columns: BrowserCountry, ResolutionWidth
+SELECT BrowserCountry, count(*) AS c, sum(ResolutionWidth) AS w FROM hits WHERE BrowserCountry <> 'US'
+GROUP BY BrowserCountry ORDER BY c DESC, BrowserCountry;
+
+-- query: low_string_function_key
+-- columns: MobilePhoneModel, ResolutionWidth
+SELECT upper(MobilePhoneModel) AS m, count(*) AS c, sum(ResolutionWidth) AS w FROM hits
+GROUP BY upper(MobilePhoneModel) ORDER BY c DESC, m LIMIT 10;
+
+-- query: low_string_regex_key
+-- columns: UTMCampaign, UserID
+SELECT regexp_replace(UTMCampaign, '_.*$', '') AS k, count(*) AS c, max(UserID) AS u FROM hits
+GROUP BY regexp_replace(UTMCampaign, '_.*$', '') ORDER BY c DESC, k LIMIT 10;
+-- only: chdb
+SELECT replaceRegexpOne(UTMCampaign, '_.*$', '') AS k, count(*) AS c, max(UserID) AS u FROM hits
+GROUP BY k ORDER BY c DESC, k LIMIT 10;
+
+-- query: low_string_argument
+-- columns: CounterClass, HitColor, UTMSource, ResolutionWidth
+SELECT CounterClass, sum(CASE WHEN HitColor = '5' THEN ResolutionWidth ELSE 0 END) AS t,
+       sum(length(UTMSource)) AS n, count(*) AS c
+FROM hits GROUP BY CounterClass ORDER BY CounterClass;
+
+-- query: three_low_string_keys
+-- columns: BrowserCountry, BrowserLanguage, HitColor
+SELECT BrowserCountry, BrowserLanguage, HitColor, count(*) AS c FROM hits
+GROUP BY BrowserCountry, BrowserLanguage, HitColor ORDER BY c DESC, BrowserCountry, BrowserLanguage, HitColor LIMIT 10;
+
+-- query: referer_domain
+-- columns: Referer
+SELECT regexp_replace(Referer, '^https?://(?:www\.)?([^/]+)/.*$', '\1') AS k, count(*) AS c, min(Referer) AS r FROM hits
+WHERE Referer <> '' GROUP BY regexp_replace(Referer, '^https?://(?:www\.)?([^/]+)/.*$', '\1')
+HAVING count(*) > 100 ORDER BY c DESC, k LIMIT 10;
+-- only: chdb
+SELECT replaceRegexpOne(Referer, '^https?://(?:www\\.)?([^/]+)/.*$', '\\1') AS k, count(*) AS c, min(Referer) AS r FROM hits
+WHERE Referer <> '' GROUP BY k HAVING count(*) > 100 ORDER BY c DESC, k LIMIT 10;
+
 -- query: aggregates_with_filter
 -- columns: TraficSourceID, IsRefresh, ResolutionWidth, SearchPhrase
 SELECT TraficSourceID, count(*) AS c, count(*) FILTER (WHERE IsRefresh = 1) AS refreshed,

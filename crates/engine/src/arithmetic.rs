@@ -54,7 +54,7 @@ impl PhysicalOptimizerRule for WordArithmetic {
                 // Orders are compared with the others' expressions.
                 || node.is::<SortExec>();
             match is_reached {
-                true => exchanged(node, in_words),
+                true => exchanged(node, &in_words),
                 false => Ok(Transformed::no(node)),
             }
         })

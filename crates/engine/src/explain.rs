@@ -38,9 +38,9 @@ fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if let Some(bits) = node.key_bits() {
         write!(f, ", key_bits={bits}")?;
     }
-    let coded = node.coded_keys();
-    if !coded.is_empty() {
-        write!(f, ", codes=[{}]", coded.join(", "))?;
+    let codes = node.codes();
+    if !codes.is_empty() {
+        write!(f, ", codes=[{}]", codes.join(", "))?;
     }
     let adapted = adapted(node);
     if !adapted.is_empty() {
@@ -63,9 +63,9 @@ fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     writeln!(f, "workers={}", node.workers())?;
     writeln!(f, "table={}", node.table())?;
-    let coded = node.coded_keys();
-    if !coded.is_empty() {
-        writeln!(f, "codes={}", coded.join(", "))?;
+    let codes = node.codes();
+    if !codes.is_empty() {
+        writeln!(f, "codes={}", codes.join(", "))?;
     }
     let adapted = adapted(node);
     if !adapted.is_empty() {

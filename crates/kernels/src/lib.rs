@@ -10,4 +10,5 @@ pub mod prefetch;
 pub mod narrow;
 pub mod divide;
 pub mod byte_pack;
+pub mod lookup;
 pub mod naive;

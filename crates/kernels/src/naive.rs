@@ -105,6 +105,17 @@ pub fn byte_pack(words: &[u64]) -> Vec<u8> {
     kept.flatten().collect()
 }
 
+/// `lookup::bits`.
+pub fn bits(codes: &[i32], truths: &[bool]) -> Vec<u64> {
+    let mut bits = vec![0; codes.len().div_ceil(64)];
+    for (row, &code) in codes.iter().enumerate() {
+        if truths[code as usize] {
+            bits[row / 64] |= 1 << (row % 64);
+        }
+    }
+    bits
+}
+
 /// Both sides of each row, if all values fit 64 bits.
 fn rows(a: Side<'_>, b: Side<'_>) -> Option<impl Iterator<Item = (i128, i128)>> {
     let length = match (a, b) {

@@ -6,6 +6,7 @@
 //! in any order and as often as they like.
 //! Not here: executing (run.rs), text (explain.rs).
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -51,6 +52,8 @@ use super::source::{Sources, readers};
 use super::worker::{Meeting, Shared};
 use crate::explain;
 use crate::options::SessionOptions;
+use crate::rewrite::node_expressions::{Exchange, in_aggregate};
+use crate::scan::codes::Read;
 
 /// How a node runs, whatever it computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -238,42 +241,65 @@ impl GroupByExec {
         plan.transform_up(changed).data()
     }
 
-    /// Columns of the input that are nothing but keys and that the first table takes as codes.
-    pub(crate) fn columns_only_keys(&self) -> Vec<usize> {
-        if !self.program.spec.keys.direct() {
-            return Vec::new();
-        }
-        let keys = self.group_by().expr().iter().map(|(key, _)| key);
-        let arguments = self.aggregates.iter().flat_map(|aggregate| {
-            let all = aggregate.all_expressions();
-            all.args.into_iter().chain(all.order_by_exprs)
-        });
-        let filters = self.filters().iter().flatten().cloned();
-        let read: Vec<_> = keys
-            .clone()
-            .cloned()
-            .chain(arguments)
-            .chain(filters)
-            .flat_map(|expression| collect_columns(&expression))
-            .map(|column| column.index())
-            .collect();
-        keys.filter_map(|key| key.downcast_ref::<Column>())
-            .map(Column::index)
-            .filter(|key| read.iter().filter(|read| *read == key).count() == 1)
-            .collect()
+    /// True if the first table takes texts as codes.
+    pub(crate) fn takes_codes(&self) -> bool {
+        self.program.spec.keys.direct()
     }
 
-    /// The key columns that arrive as codes.
-    pub(crate) fn coded_keys(&self) -> Vec<&str> {
-        let input = self.described.input().schema();
-        let keys = self.group_by().expr().iter();
-        keys.filter(|(key, _)| {
-            let data_type = key.data_type(&input);
-            self.program.spec.keys.direct()
-                && matches!(data_type, Ok(DataType::Dictionary(_, of)) if is_bytes(&of))
-        })
-        .map(|(_, name)| name.as_str())
-        .collect()
+    /// What it reads.
+    pub(crate) fn reads(&self) -> Vec<Read> {
+        let keys = self.group_by().expr().iter().map(|(key, _)| Read {
+            expr: Arc::clone(key),
+            takes_codes: self.takes_codes(),
+        });
+        let arguments = self.described.aggr_expr().iter().flat_map(|aggregate| {
+            let all = aggregate.all_expressions();
+            let read = all.args.into_iter().chain(all.order_by_exprs);
+            let column = |column| Arc::new(column) as Arc<dyn PhysicalExpr>;
+            match aggregate.is_reversed() {
+                // Its expressions stay (node_expressions.rs).
+                true => read
+                    .flat_map(|expr| collect_columns(&expr))
+                    .map(column)
+                    .collect(),
+                false => read.collect::<Vec<_>>(),
+            }
+        });
+        let filters = self.filters().iter().flatten().cloned();
+        let others = arguments.chain(filters).map(|expr| Read::plain(&expr));
+        keys.chain(others).collect()
+    }
+
+    /// The node with what `keys` makes of its keys and `others` of arguments, their orders and FILTERs.
+    pub(crate) fn with_expressions(
+        &self,
+        keys: Exchange<'_>,
+        others: Exchange<'_>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let exchanged = in_aggregate(&self.described, keys, others)?;
+        let described = match exchanged.as_ref().map(|node| node.downcast_ref()) {
+            Some(Some(described)) => Arc::new(AggregateExec::clone(described)),
+            Some(None) => return internal_err!("{NAME}: the host's node became another one"),
+            None => Arc::clone(&self.described),
+        };
+        let columns = self.columns.clone();
+        let node = GroupByExec::over(described, columns, self.tuning)?;
+        Ok(Arc::new(node))
+    }
+
+    /// The columns of texts that arrive as codes.
+    pub(crate) fn codes(&self) -> Vec<String> {
+        let schema = self.described.input().schema();
+        let reads = self.reads();
+        let as_codes = reads
+            .iter()
+            .filter(|read| read.takes_codes || !read.expr.is::<Column>());
+        let read: BTreeSet<usize> = as_codes.flat_map(Read::columns).collect();
+        let fields = read.into_iter().map(|column| schema.field(column));
+        let coded = fields.filter(
+            |field| matches!(field.data_type(), DataType::Dictionary(_, of) if is_bytes(of)),
+        );
+        coded.map(|field| field.name().clone()).collect()
     }
 
     /// Groups after which a run needs no further input.

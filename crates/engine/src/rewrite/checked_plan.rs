@@ -26,7 +26,7 @@ impl PhysicalOptimizerRule for CheckArithmetic {
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| exchanged(node, checked)).data()
+        plan.transform_up(|node| exchanged(node, &checked)).data()
     }
 
     fn name(&self) -> &str {

@@ -24,8 +24,8 @@ use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::sorts::sort::SortExec;
 
 /// What becomes of an expression over columns of a schema.
-pub(crate) type Exchange =
-    fn(Arc<dyn PhysicalExpr>, &Schema) -> Result<Transformed<Arc<dyn PhysicalExpr>>>;
+pub(crate) type Exchange<'a> =
+    &'a dyn Fn(Arc<dyn PhysicalExpr>, &Schema) -> Result<Transformed<Arc<dyn PhysicalExpr>>>;
 
 /// A node with other expressions; `None` if none of them changes.
 type Exchanged = Result<Option<Arc<dyn ExecutionPlan>>>;
@@ -33,7 +33,7 @@ type Exchanged = Result<Option<Arc<dyn ExecutionPlan>>>;
 /// The node with what `exchange` makes of its expressions.
 pub(crate) fn exchanged(
     node: Arc<dyn ExecutionPlan>,
-    exchange: Exchange,
+    exchange: Exchange<'_>,
 ) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     Ok(match in_node(&node, exchange)? {
         Some(exchanged) => Transformed::yes(exchanged),
@@ -41,13 +41,13 @@ pub(crate) fn exchanged(
     })
 }
 
-fn in_node(node: &Arc<dyn ExecutionPlan>, exchange: Exchange) -> Exchanged {
+fn in_node(node: &Arc<dyn ExecutionPlan>, exchange: Exchange<'_>) -> Exchanged {
     if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
         in_projection(projection, exchange)
     } else if let Some(filter) = node.downcast_ref::<FilterExec>() {
         in_filter(filter, exchange)
     } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
-        in_aggregate(aggregate, exchange)
+        in_aggregate(aggregate, exchange, exchange)
     } else if let Some(sort) = node.downcast_ref::<SortExec>() {
         in_sort(sort, exchange)
     } else if let Some(join) = node.downcast_ref::<HashJoinExec>() {
@@ -60,14 +60,14 @@ fn in_node(node: &Arc<dyn ExecutionPlan>, exchange: Exchange) -> Exchanged {
 }
 
 /// Exchanges the expressions of one node and remembers whether any of them has changed.
-struct Exchanger {
-    exchange: Exchange,
+struct Exchanger<'a> {
+    exchange: Exchange<'a>,
     schema: SchemaRef,
     changed: bool,
 }
 
-impl Exchanger {
-    fn new(exchange: Exchange, schema: SchemaRef) -> Self {
+impl<'a> Exchanger<'a> {
+    fn new(exchange: Exchange<'a>, schema: SchemaRef) -> Self {
         Self {
             exchange,
             schema,
@@ -112,7 +112,7 @@ impl Exchanger {
     }
 }
 
-fn in_projection(node: &ProjectionExec, exchange: Exchange) -> Exchanged {
+fn in_projection(node: &ProjectionExec, exchange: Exchange<'_>) -> Exchanged {
     let mut own = Exchanger::new(exchange, node.input().schema());
     let mut exprs = Vec::with_capacity(node.expr().len());
     for output in node.expr() {
@@ -130,7 +130,7 @@ fn in_projection(node: &ProjectionExec, exchange: Exchange) -> Exchanged {
     Ok(Some(Arc::new(exchanged)))
 }
 
-fn in_filter(node: &FilterExec, exchange: Exchange) -> Exchanged {
+fn in_filter(node: &FilterExec, exchange: Exchange<'_>) -> Exchanged {
     let mut own = Exchanger::new(exchange, node.input().schema());
     let predicate = own.expr(node.predicate())?;
     if !own.changed {
@@ -140,14 +140,20 @@ fn in_filter(node: &FilterExec, exchange: Exchange) -> Exchanged {
     Ok(Some(Arc::new(builder.build()?)))
 }
 
-fn in_aggregate(node: &AggregateExec, exchange: Exchange) -> Exchanged {
+/// An aggregation with what `keys` makes of its keys and `others` of all else.
+pub(crate) fn in_aggregate(
+    node: &AggregateExec,
+    keys: Exchange<'_>,
+    others: Exchange<'_>,
+) -> Exchanged {
     // Arguments are expressions over the input of the first of two steps, also in the second. The second step's keys are
     // plain columns.
-    let mut own = Exchanger::new(exchange, node.input_schema());
+    let mut own_keys = Exchanger::new(keys, node.input_schema());
+    let mut own = Exchanger::new(others, node.input_schema());
     let keys = node.group_expr();
     let mut exprs = Vec::with_capacity(keys.expr().len());
     for (expr, name) in keys.expr() {
-        exprs.push((own.expr(expr)?, name.clone()));
+        exprs.push((own_keys.expr(expr)?, name.clone()));
     }
     let mut aggregates = Vec::with_capacity(node.aggr_expr().len());
     for aggregate in node.aggr_expr() {
@@ -158,7 +164,7 @@ fn in_aggregate(node: &AggregateExec, exchange: Exchange) -> Exchanged {
         let filter = filter.as_ref().map(|filter| own.expr(filter));
         filters.push(filter.transpose()?);
     }
-    if !own.changed {
+    if !own_keys.changed && !own.changed {
         return Ok(None);
     }
     let keys = PhysicalGroupBy::new(
@@ -174,7 +180,7 @@ fn in_aggregate(node: &AggregateExec, exchange: Exchange) -> Exchanged {
     Ok(Some(Arc::new(exchanged)))
 }
 
-fn in_sort(node: &SortExec, exchange: Exchange) -> Exchanged {
+fn in_sort(node: &SortExec, exchange: Exchange<'_>) -> Exchanged {
     let mut own = Exchanger::new(exchange, node.input().schema());
     let keys = node.expr().iter().map(|key| own.sort_key(key));
     let keys = keys.collect::<Result<Vec<_>>>()?;
@@ -187,7 +193,7 @@ fn in_sort(node: &SortExec, exchange: Exchange) -> Exchanged {
     Ok(Some(Arc::new(exchanged)))
 }
 
-fn in_hash_join(node: &HashJoinExec, exchange: Exchange) -> Exchanged {
+fn in_hash_join(node: &HashJoinExec, exchange: Exchange<'_>) -> Exchanged {
     // Keys that are more than columns are computed by projections below.
     match join_filter(node.filter(), exchange)? {
         Some(filter) => Ok(Some(Arc::new(
@@ -197,7 +203,7 @@ fn in_hash_join(node: &HashJoinExec, exchange: Exchange) -> Exchanged {
     }
 }
 
-fn in_nested_loop_join(node: &NestedLoopJoinExec, exchange: Exchange) -> Exchanged {
+fn in_nested_loop_join(node: &NestedLoopJoinExec, exchange: Exchange<'_>) -> Exchanged {
     match join_filter(node.filter(), exchange)? {
         Some(filter) => {
             let builder = NestedLoopJoinExecBuilder::from(node).with_filter(Some(filter));
@@ -207,7 +213,7 @@ fn in_nested_loop_join(node: &NestedLoopJoinExec, exchange: Exchange) -> Exchang
     }
 }
 
-fn join_filter(filter: Option<&JoinFilter>, exchange: Exchange) -> Result<Option<JoinFilter>> {
+fn join_filter(filter: Option<&JoinFilter>, exchange: Exchange<'_>) -> Result<Option<JoinFilter>> {
     let Some(filter) = filter else {
         return Ok(None);
     };

@@ -1,18 +1,20 @@
 //! Strings that a Parquet scan hands out as codes of the file's dictionaries.
 //!
-//! In: a finished physical plan, the footers that planning has read. Out: the same plan in which scans read string columns
-//! that are only keys of a group-by with a direct table as dictionary arrays.
+//! In: a finished physical plan, the footers that planning has read. Out: the same plan in which scans below a group-by
+//! read string columns as dictionary arrays, where all that is done with them is to be a key of a direct table, or to be
+//! computed with alone: filters, function calls, parts of arguments, which then run once per value.
 //! Invariant: a column is read so only where all its chunks in all files are dictionary pages and nothing else; SQL types do
-//! not change, since nothing but the group-by sees the column.
-//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`).
+//! not change: nothing sees the codes but the group-by and `PerValue`.
+//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`; per_value.rs).
 //!
 //! As views the reader writes 16 bytes per row, and each is looked up again; as codes it writes 4 and each value is looked up
 //! once per chunk. Decoding chunks that have fallen back to plain pages as codes is slower than as views: 1.8x, measured.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{ColumnStatistics, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::listing::PartitionedFile;
@@ -25,19 +27,24 @@ use datafusion::execution::cache::cache_manager::FileMetadataCache;
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::parquet::basic::{Encoding, Type};
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::split_conjunction;
+use datafusion::physical_expr::utils::{collect_columns, conjunction_opt};
+use datafusion::physical_expr::{Partitioning, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
-use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
-
+use datafusion::physical_plan::repartition::RepartitionExec;
+use grouse_groupby::keys::bytes::is_bytes;
 use object_store::path::Path;
 
 use super::footer::{Texts, declare, dictionary_bytes, texts_of};
+use super::morsels::MorselRows;
 use super::parquet::{known_footer, reading_as};
+use super::per_value::{Reader, is_per_value, per_value};
 use crate::exec::GroupByExec;
 
 /// Dictionary pages of more bytes (compressed) hold more values than the direct table takes.
@@ -67,13 +74,15 @@ impl PhysicalOptimizerRule for CodesRule {
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        GroupByExec::with_inputs(plan, |group_by| {
-            let wanted = group_by.columns_only_keys();
-            match wanted.is_empty() {
-                true => Ok(None),
-                false => self.coded(group_by.children()[0], wanted),
-            }
+        plan.transform_up(|node| {
+            let coded = node.downcast_ref::<GroupByExec>();
+            let coded = coded.map(|group_by| self.group_by(group_by));
+            Ok(match coded.transpose()?.flatten() {
+                Some(coded) => Transformed::yes(coded),
+                None => Transformed::no(node),
+            })
         })
+        .data()
     }
 
     fn name(&self) -> &str {
@@ -85,49 +94,123 @@ impl PhysicalOptimizerRule for CodesRule {
     }
 }
 
+/// A node some of whose columns have become codes.
+struct Coded {
+    node: Arc<dyn ExecutionPlan>,
+    columns: Vec<usize>,
+}
+
+impl Coded {
+    fn new(node: Arc<dyn ExecutionPlan>, before: &Schema) -> Coded {
+        let now = node.schema();
+        let fields = before.fields().iter().zip(now.fields());
+        let columns = fields
+            .enumerate()
+            .filter(|(_, (before, now))| before.data_type() != now.data_type());
+        Coded {
+            columns: columns.map(|(at, _)| at).collect(),
+            node,
+        }
+    }
+}
+
 impl CodesRule {
-    /// `node` with codes in those of the `wanted` columns where the files have them; none if there are none.
-    fn coded(
-        &self,
-        node: &Arc<dyn ExecutionPlan>,
-        wanted: Vec<usize>,
-    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        let below = match (
-            node.downcast_ref::<FilterExec>(),
-            node.downcast_ref::<ProjectionExec>(),
-        ) {
-            (Some(filter), _) => through_filter(filter, &wanted),
-            (_, Some(projection)) => passed_on(projection.expr(), &[], &wanted),
-            _ => return self.coded_scan(node, &wanted),
-        };
-        let Some(input) = self.coded(node.children()[0], below)? else {
+    fn group_by(&self, group_by: &GroupByExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let input = group_by.children()[0];
+        let schema = input.schema();
+        let reads = group_by.reads();
+        let Some(coded) = self.coded(input, &taken(&schema, &reads))? else {
             return Ok(None);
         };
-        if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
-            // With another input it would keep its schema.
-            let fresh = ProjectionExec::try_new(projection.expr().to_vec(), input)?;
-            return Ok(Some(Arc::new(fresh)));
-        }
-        replace_children_if_necessary(Arc::clone(node), vec![input]).map(Some)
+        let keys = |expr, schema: &Schema| {
+            let reader = match group_by.takes_codes() {
+                true => Reader::Codes,
+                false => Reader::Rows,
+            };
+            per_value(expr, schema, &coded.columns, reader)
+        };
+        let others = |expr, schema: &Schema| per_value(expr, schema, &coded.columns, Reader::Rows);
+        let computed = group_by.with_expressions(&keys, &others)?;
+        replace_children_if_necessary(computed, vec![coded.node]).map(Some)
     }
 
-    fn coded_scan(
-        &self,
-        node: &Arc<dyn ExecutionPlan>,
-        wanted: &[usize],
-    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    /// `node` with codes in those of its columns whose readers take them (`taken`) and the files have them; none if there
+    /// are none.
+    fn coded(&self, node: &Arc<dyn ExecutionPlan>, taken: &[bool]) -> Result<Option<Coded>> {
+        if let Some(filter) = node.downcast_ref::<FilterExec>() {
+            return self.filter(filter, taken);
+        }
+        if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
+            return self.projection(projection, taken);
+        }
+        if let Some(dealt) = node.downcast_ref::<RepartitionExec>()
+            && matches!(dealt.partitioning(), Partitioning::RoundRobinBatch(_))
+        {
+            return self.dealt(node, dealt.input(), taken);
+        }
         let scan = node.downcast_ref::<DataSourceExec>();
         match scan.and_then(|scan| scan.downcast_to_file_source::<ParquetSource>()) {
-            Some((config, source)) => self.scan(config, source, wanted),
+            Some((config, source)) => {
+                let coded = self.scan(config, source, taken)?;
+                Ok(coded.map(|coded| Coded::new(coded, &node.schema())))
+            }
             None => Ok(None),
         }
+    }
+
+    /// Batches of few streams for many workers.
+    fn dealt(
+        &self,
+        node: &Arc<dyn ExecutionPlan>,
+        input: &Arc<dyn ExecutionPlan>,
+        taken: &[bool],
+    ) -> Result<Option<Coded>> {
+        let Some(below) = self.coded(input, taken)? else {
+            return Ok(None);
+        };
+        let coded = replace_children_if_necessary(Arc::clone(node), vec![below.node])?;
+        Ok(Some(Coded::new(coded, &node.schema())))
+    }
+
+    fn filter(&self, filter: &FilterExec, outputs: &[bool]) -> Result<Option<Coded>> {
+        let schema = filter.input().schema();
+        let mut reads = vec![Read::plain(filter.predicate())];
+        for (at, takes_codes) in outputs.iter().enumerate() {
+            let column = filter.projection().as_ref().map_or(at, |input| input[at]);
+            reads.push(Read {
+                expr: Arc::new(Column::new(schema.field(column).name(), column)),
+                takes_codes: *takes_codes,
+            });
+        }
+        let Some(below) = self.coded(filter.input(), &taken(&schema, &reads))? else {
+            return Ok(None);
+        };
+        let predicate = Arc::clone(filter.predicate());
+        let predicate = per_value(predicate, &schema, &below.columns, Reader::Rows)?.data;
+        let coded = FilterExecBuilder::from(filter)
+            .with_predicate(predicate)
+            .with_input(below.node)
+            .build()?;
+        Ok(Some(Coded::new(Arc::new(coded), &filter.schema())))
+    }
+
+    fn projection(&self, node: &ProjectionExec, outputs: &[bool]) -> Result<Option<Coded>> {
+        let schema = node.input().schema();
+        let reads = reads_of(node.expr(), outputs);
+        let Some(below) = self.coded(node.input(), &taken(&schema, &reads))? else {
+            return Ok(None);
+        };
+        let exprs = computed(node.expr(), &schema, &below.columns, outputs)?;
+        // With another input it would keep its schema.
+        let coded = ProjectionExec::try_new(exprs, below.node)?;
+        Ok(Some(Coded::new(Arc::new(coded), &node.schema())))
     }
 
     fn scan(
         &self,
         config: &FileScanConfig,
         source: &ParquetSource,
-        wanted: &[usize],
+        outputs: &[bool],
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let table = source.table_schema();
         let (Some(projection), true) = (source.projection(), table.virtual_columns().is_empty())
@@ -135,22 +218,11 @@ impl CodesRule {
             return Ok(None);
         };
         let schema = table.file_schema();
-        let mut columns = passed_on(projection.as_ref(), source.filter().as_slice(), wanted);
-        columns.retain(|column| *column < schema.fields().len());
+        let columns = columns_taken(projection.as_ref(), schema, outputs);
         let Some(files) = self.files_of(config).filter(|_| !columns.is_empty()) else {
             return Ok(None);
         };
-        let kept = columns.into_iter().filter_map(|column| {
-            let field = schema.field(column);
-            let values = common_code_type(&files, field.name())?;
-            // A table may declare a column to be something else than its files do.
-            let is_kept = match values {
-                DataType::Utf8 => field.data_type().is_string(),
-                _ => field.data_type().is_binary(),
-            };
-            is_kept.then_some((column, values))
-        });
-        let picked: Vec<(usize, DataType)> = kept.collect();
+        let picked = picked(config, source, columns, &files);
         if picked.is_empty() {
             return Ok(None);
         }
@@ -167,7 +239,10 @@ impl CodesRule {
         let groups = groups
             .map(|group| FileGroup::new(group.files().iter().map(coded).collect()))
             .collect();
-        let Some(source) = reading(source, with_types(schema, &picks))? else {
+        let coded: Vec<usize> = picked.iter().map(|(column, _)| *column).collect();
+        let fresh = computed(projection.as_ref(), table.table_schema(), &coded, outputs)?;
+        let typed = with_types(schema, &picks);
+        let Some(source) = reading(source, typed, fresh, &coded)? else {
             return Ok(None);
         };
         let mut statistics = config.statistics();
@@ -218,48 +293,155 @@ struct KnownFile {
     schema: SchemaRef,
 }
 
-/// The same scan with another schema of the files.
-fn reading(source: &ParquetSource, schema: SchemaRef) -> Result<Option<Arc<dyn FileSource>>> {
+impl KnownFile {
+    /// The chunks of a column of strings.
+    fn chunks(&self, name: &str) -> Option<impl Iterator<Item = &ColumnChunkMetaData>> {
+        let leaves = self.footer.file_metadata().schema_descr().columns();
+        let at = leaves.iter().position(|leaf| {
+            leaf.path().parts() == [name] && leaf.physical_type() == Type::BYTE_ARRAY
+        })?;
+        let groups = self.footer.row_groups().iter();
+        Some(groups.map(move |group| group.column(at)))
+    }
+
+    fn has_bloom_filter(&self, name: &str) -> bool {
+        let mut chunks = self.chunks(name).into_iter().flatten();
+        chunks.any(|chunk| chunk.bloom_filter_offset().is_some())
+    }
+}
+
+/// The same scan with another schema of the files, without what its predicate says of `coded` columns.
+fn reading(
+    source: &ParquetSource,
+    schema: SchemaRef,
+    projection: Vec<ProjectionExpr>,
+    coded: &[usize],
+) -> Result<Option<Arc<dyn FileSource>>> {
     let partitions = source.table_schema().table_partition_cols().clone();
     let table = TableSchema::builder(schema).with_table_partition_cols(partitions);
     let mut fresh = reading_as(source, table.build());
     if let Some(predicate) = source.filter() {
-        fresh = fresh.with_predicate(predicate);
+        let parts = split_conjunction(&predicate).into_iter().cloned();
+        let plain = parts.filter(|part| columns_of(part).all(|column| !coded.contains(&column)));
+        if let Some(predicate) = conjunction_opt(plain) {
+            fresh = fresh.with_predicate(predicate);
+        }
     }
-    match source.projection() {
-        Some(projection) => fresh.try_pushdown_projection(projection),
-        None => Ok(Some(Arc::new(fresh))),
+    fresh.try_pushdown_projection(&ProjectionExprs::new(projection))
+}
+
+/// Those of the columns that all files have as codes, with the type of their values.
+fn picked(
+    config: &FileScanConfig,
+    source: &ParquetSource,
+    columns: Vec<usize>,
+    files: &HashMap<Path, KnownFile>,
+) -> Vec<(usize, DataType)> {
+    let pruned_by: HashSet<usize> = source.filter().iter().flat_map(columns_of).collect();
+    let is_pruned = is_in_morsels(config);
+    let picked = columns.into_iter().filter_map(|column| {
+        let field = source.table_schema().file_schema().field(column);
+        // What the predicate says of it is dropped: everything that may be left out by it has to be out by now.
+        let mut all = files.values();
+        let is_settled = is_pruned && !all.any(|file| file.has_bloom_filter(field.name()));
+        if pruned_by.contains(&column) && !is_settled {
+            return None;
+        }
+        let values = common_code_type(files, field.name())?;
+        // A table may declare a column to be something else than its files do.
+        let is_kept = match values {
+            DataType::Utf8 => field.data_type().is_string(),
+            _ => field.data_type().is_binary(),
+        };
+        is_kept.then_some((column, values))
+    });
+    picked.collect()
+}
+
+/// True if what bounds leave of the files has been settled already.
+fn is_in_morsels(config: &FileScanConfig) -> bool {
+    let mut files = config.file_groups.iter().flat_map(FileGroup::iter);
+    files.all(|file| file.extension::<MorselRows>().is_some())
+}
+
+/// An expression that reads columns.
+pub(crate) struct Read {
+    /// The expression.
+    pub expr: Arc<dyn PhysicalExpr>,
+    /// True if codes do where it is nothing but a column.
+    pub takes_codes: bool,
+}
+
+impl Read {
+    /// One that needs values.
+    pub fn plain(expr: &Arc<dyn PhysicalExpr>) -> Read {
+        Read {
+            expr: Arc::clone(expr),
+            takes_codes: false,
+        }
+    }
+
+    /// The columns that it reads.
+    pub fn columns(&self) -> impl Iterator<Item = usize> + use<> {
+        columns_of(&self.expr)
     }
 }
 
-/// Where a filter takes the wanted columns from, without those that its predicate reads.
-fn through_filter(filter: &FilterExec, wanted: &[usize]) -> Vec<usize> {
-    let read: Vec<usize> = columns(filter.predicate()).collect();
-    let projection = filter.projection().as_ref();
-    let input = wanted
+/// For each column whether all who read it take codes, or only compute with it alone.
+fn taken(schema: &Schema, reads: &[Read]) -> Vec<bool> {
+    let fields = schema.fields().iter().enumerate();
+    let is_taken = |column: usize| {
+        let mut reads = reads.iter();
+        reads.all(|read| match read.expr.downcast_ref::<Column>() {
+            Some(itself) => itself.index() != column || read.takes_codes,
+            None => is_per_value(&read.expr, column),
+        })
+    };
+    let taken = fields.map(|(column, field)| is_bytes(field.data_type()) && is_taken(column));
+    taken.collect()
+}
+
+fn reads_of(projection: &[ProjectionExpr], outputs: &[bool]) -> Vec<Read> {
+    let reads = projection.iter().zip(outputs);
+    let reads = reads.map(|(of, takes_codes)| Read {
+        expr: Arc::clone(&of.expr),
+        takes_codes: *takes_codes,
+    });
+    reads.collect()
+}
+
+/// The columns of the files that a projection reads and that may come as codes.
+fn columns_taken(projection: &[ProjectionExpr], files: &Schema, outputs: &[bool]) -> Vec<usize> {
+    let read: BTreeSet<usize> = projection
         .iter()
-        .map(|at| projection.map_or(*at, |columns| columns[*at]));
-    input.filter(|column| !read.contains(column)).collect()
+        .flat_map(|of| columns_of(&of.expr))
+        .collect();
+    let taken = taken(files, &reads_of(projection, outputs));
+    let read = read.into_iter().filter(|column| *column < taken.len());
+    read.filter(|column| taken[*column]).collect()
 }
 
-/// Input columns that a projection hands on as the wanted ones and that nothing else reads.
-fn passed_on(
+/// A projection that computes once per value what it computes from columns of codes.
+fn computed(
     projection: &[ProjectionExpr],
-    others: &[Arc<dyn PhysicalExpr>],
-    wanted: &[usize],
-) -> Vec<usize> {
-    let expressions = projection.iter().map(|of| &of.expr).chain(others);
-    let read: Vec<usize> = expressions.flat_map(columns).collect();
-    let passed = wanted
-        .iter()
-        .filter_map(|at| projection[*at].expr.downcast_ref::<Column>())
-        .map(Column::index);
-    passed
-        .filter(|column| read.iter().filter(|read| *read == column).count() == 1)
-        .collect()
+    schema: &Schema,
+    coded: &[usize],
+    outputs: &[bool],
+) -> Result<Vec<ProjectionExpr>> {
+    let exprs = projection.iter().zip(outputs).map(|(of, takes_codes)| {
+        let reader = match takes_codes {
+            true => Reader::Codes,
+            false => Reader::Rows,
+        };
+        Ok(ProjectionExpr {
+            expr: per_value(Arc::clone(&of.expr), schema, coded, reader)?.data,
+            alias: of.alias.clone(),
+        })
+    });
+    exprs.collect()
 }
 
-fn columns(expression: &Arc<dyn PhysicalExpr>) -> impl Iterator<Item = usize> {
+fn columns_of(expression: &Arc<dyn PhysicalExpr>) -> impl Iterator<Item = usize> + use<> {
     collect_columns(expression)
         .into_iter()
         .map(|column| column.index())
@@ -278,16 +460,7 @@ fn code_type(file: &KnownFile, name: &str) -> Option<DataType> {
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
         _ => return None,
     };
-    let leaves = file.footer.file_metadata().schema_descr().columns();
-    let at = leaves.iter().position(|leaf| {
-        leaf.path().parts() == [name] && leaf.physical_type() == Type::BYTE_ARRAY
-    })?;
-    let mut chunks = file
-        .footer
-        .row_groups()
-        .iter()
-        .map(|group| group.column(at));
-    chunks.all(is_coded).then_some(values)
+    file.chunks(name)?.all(is_coded).then_some(values)
 }
 
 /// True if a chunk has a small dictionary and no data page without codes.

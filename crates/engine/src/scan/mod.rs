@@ -30,5 +30,6 @@ pub mod schema;
 mod local;
 pub(crate) mod morsels;
 pub(crate) mod codes;
+mod per_value;
 pub(crate) mod bounds;
 pub mod blame;

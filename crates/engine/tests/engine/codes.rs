@@ -88,14 +88,14 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
             "low, m, count(*) FROM (SELECT low, n + 1 AS m FROM {} WHERE n > 0) GROUP BY low, m",
             Some("low"),
         ),
-        // Read by something else: the SQL type has to be there.
-        ("low, count(*) FROM {} WHERE low <> 'v3' GROUP BY low", None),
-        ("low, max(low) FROM {} GROUP BY low", None),
         (
-            "low, count(*) FILTER (WHERE low > 'v5') FROM {} GROUP BY low",
-            None,
+            "low, count(*) FROM {} WHERE low <> 'v3' GROUP BY low",
+            Some("low"),
         ),
-        ("upper(low), count(*) FROM {} GROUP BY upper(low)", None),
+        // Read by something else: the SQL type has to be there.
+        ("low, max(low) FROM {} GROUP BY low", None),
+        ("low, count(*) FROM {} WHERE low <> high GROUP BY low", None),
+        ("low || n, count(*) FROM {} WHERE low > '' GROUP BY 1", None),
         // Fell back to plain pages.
         ("high, count(*) FROM {} GROUP BY high", None),
     ] {
@@ -107,6 +107,155 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
         }
         assert_as_host(&ours, &host, &sql, 1);
     }
+}
+
+#[test]
+fn what_is_computed_of_codes_is_computed_once_per_value() {
+    let folder = two_files();
+    let files = format!("'{}/*.parquet'", folder.path().display());
+    let ours = session();
+    let host = by_host(session());
+    for (query, parts) in [
+        ("n, count(*) FROM {} WHERE low LIKE '%1%' GROUP BY n", 1),
+        (
+            "n, count(*) FROM {} WHERE low IN ('v1', 'v7', 'v80') AND n > 1 AND long <> 'x' GROUP BY n",
+            2,
+        ),
+        // NULLs: as they are, as something else, as all that is wanted.
+        ("low IS NULL, count(*) FROM {} GROUP BY 1", 1),
+        ("coalesce(low, 'none'), count(*) FROM {} GROUP BY 1", 1),
+        ("nullif(low, 'v3'), sum(n) FROM {} GROUP BY 1", 1),
+        ("n, count(*) FROM {} WHERE low IS NULL GROUP BY n", 1),
+        (
+            "n, count(*) FROM {} WHERE low = NULL OR low = 'v2' GROUP BY n",
+            1,
+        ),
+        // Keys: texts of fewer values, other types, two of one column.
+        ("upper(low), count(*) FROM {} GROUP BY 1", 1),
+        (
+            "substr(low, 1, 2), upper(low), count(*) FROM {} GROUP BY 1, 2",
+            2,
+        ),
+        ("length(low), max(n) FROM {} GROUP BY 1", 1),
+        (
+            "regexp_replace(long, '.*v(.).*', '\\1'), count(*) FROM {} GROUP BY 1 HAVING count(*) > 9",
+            1,
+        ),
+        (
+            "u, count(*) FROM (SELECT upper(low) AS u, n FROM {}) WHERE u <> 'V1' AND n < 3 GROUP BY u",
+            2,
+        ),
+        (
+            "upper(low), long, count(*) FROM {} GROUP BY GROUPING SETS ((upper(low)), (long), ())",
+            1,
+        ),
+        // Nothing but the column itself, more than one column, other results for the same value.
+        ("n, min(low) FROM {} GROUP BY n", 0),
+        ("n, count(*) FROM {} WHERE low || n <> 'v11' GROUP BY n", 0),
+        (
+            "n, count(*) FROM {} WHERE length(low) > random() - 1 GROUP BY n",
+            1,
+        ),
+        (
+            "n, count(*) FROM {} WHERE high > 'row 0011111' GROUP BY n",
+            0,
+        ),
+    ] {
+        let sql = format!("SELECT {}", query.replace("{}", &files));
+        let plan = plan(&ours, &sql);
+        assert_eq!(plan.matches("per_value(").count(), parts, "{sql}\n{plan}");
+        assert_as_host(&ours, &host, &sql, 1);
+    }
+}
+
+#[test]
+fn arguments_are_computed_once_per_value() {
+    let folder = two_files();
+    let files = format!("'{}/*.parquet'", folder.path().display());
+    let ours = session();
+    let host = by_host(session());
+    for (query, codes) in [
+        ("n, sum(length(low) + n) FROM {} GROUP BY n", "codes=[low]"),
+        (
+            "n, count(*) FILTER (WHERE low > 'v5') FROM {} GROUP BY n",
+            "codes=[low]",
+        ),
+        (
+            "low, count(*) FILTER (WHERE low > 'v5') FROM {} GROUP BY low",
+            "codes=[low]",
+        ),
+        (
+            "n, max(upper(low)), count(DISTINCT length(long)) FROM {} GROUP BY n",
+            "codes=[low, long]",
+        ),
+        (
+            "n, sum(CASE WHEN low = 'v1' THEN n WHEN n = 2 THEN length(low) END) FROM {} GROUP BY n",
+            "codes=[low]",
+        ),
+        (
+            "sum(length(low)), min(upper(long)), max(coalesce(low, 'none')) FROM {}",
+            "codes=[low, long]",
+        ),
+        (
+            "n, first_value(upper(low) ORDER BY length(long), high, upper(low)) FROM {} GROUP BY n",
+            "codes=[long]",
+        ),
+        (
+            "n, string_agg(low, ',' ORDER BY high, low), max(length(long)) FROM {} GROUP BY n",
+            "codes=[long]",
+        ),
+    ] {
+        let sql = format!("SELECT {}", query.replace("{}", &files));
+        let plan = plan(&ours, &sql);
+        assert!(plan.contains(codes), "{sql}\n{plan}");
+        assert_as_host(&ours, &host, &sql, 0);
+    }
+}
+
+#[test]
+fn a_value_that_no_row_has_raises_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("digits.parquet");
+    let digits = |row: i32| {
+        (row % 11 != 0).then(|| match row % 7 {
+            0 => "not a number".to_string(),
+            digit => digit.to_string(),
+        })
+    };
+    let texts: StringArray = (0..30_000).map(digits).collect();
+    let rest: Int64Array = (0..30_000).map(|row| Some(row % 7)).collect();
+    let columns = [("k", Arc::new(texts) as ArrayRef), ("n", Arc::new(rest))];
+    write(
+        &path,
+        &RecordBatch::try_from_iter(columns).unwrap(),
+        9_000,
+        false,
+    );
+    let ours = session();
+    let host = by_host(session());
+    let file = path.display();
+    for (query, part) in [
+        (
+            "CAST(k AS INT), count(*) FROM {} WHERE n > 0 GROUP BY 1",
+            "per_value(CAST(k",
+        ),
+        (
+            "n, sum(CASE WHEN n > 0 THEN CAST(k AS INT) END) FROM {} GROUP BY n",
+            "codes=[k]",
+        ),
+        (
+            "CASE WHEN k < 'a' THEN CAST(k AS INT) END, count(*) FROM {} GROUP BY 1",
+            "per_value(CASE",
+        ),
+    ] {
+        let sql = format!("SELECT {}", query.replace("{}", &format!("'{file}'")));
+        let plan = plan(&ours, &sql);
+        assert!(plan.contains(part), "{plan}");
+        assert_as_host(&ours, &host, &sql, 1);
+    }
+    let sql = format!("SELECT CAST(k AS INT), count(*) FROM '{file}' GROUP BY 1");
+    let message = error(&ours, &sql).to_string();
+    assert!(message.contains("not a number"), "{message}");
 }
 
 #[test]

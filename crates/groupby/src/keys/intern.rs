@@ -79,6 +79,11 @@ impl Translation {
     }
 }
 
+/// True if both are one dictionary in memory; the host's filters give it a new array now and then.
+pub fn same_dictionary(left: &ArrayRef, right: &ArrayRef) -> bool {
+    Arc::ptr_eq(left, right) || left.to_data().ptr_eq(&right.to_data())
+}
+
 /// Codes of one column.
 #[derive(Debug)]
 pub(super) struct Interner {
@@ -167,7 +172,7 @@ impl Interner {
         let known = self
             .translation
             .take()
-            .filter(|known| Arc::ptr_eq(&known.dictionary, dictionary));
+            .filter(|known| same_dictionary(&known.dictionary, dictionary));
         let mut translation = match known {
             Some(known) => known,
             None => Translation::new(dictionary, data_type)?,

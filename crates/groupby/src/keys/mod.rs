@@ -24,6 +24,7 @@ use arrow::buffer::Buffer;
 use crate::error::Result;
 
 pub use direct::DirectTable;
+pub use intern::same_dictionary;
 pub use layout::KeyLayout;
 pub use packed::KeyBounds;
 pub use waiting::WaitingKeys;

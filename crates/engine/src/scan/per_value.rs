@@ -1,0 +1,381 @@
+//! Expressions over a column of codes, computed once per value instead of once per row.
+//!
+//! In: an expression that reads one column, which the scan hands out as codes of its dictionaries. Out: a value per row, or
+//! where the reader takes codes the same codes with other values.
+//! Invariant: results and errors are those of the host for every row: a value that no row has raises no error.
+//! Not here: which columns come as codes (codes.rs).
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Int32Array, RecordBatch,
+    RecordBatchOptions, new_null_array,
+};
+use datafusion::arrow::buffer::{BooleanBuffer, Buffer};
+use datafusion::arrow::compute::{cast, concat, take};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int32Type, Schema, SchemaRef};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, internal_datafusion_err};
+use datafusion::logical_expr::{ColumnarValue, Volatility};
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, CaseExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr,
+    Literal, NegativeExpr, NotExpr, TryCastExpr,
+};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use grouse_groupby::keys::bytes::is_bytes;
+use grouse_groupby::keys::same_dictionary;
+use grouse_kernels::lookup::bits;
+use parking_lot::Mutex;
+
+/// Each worker reads one dictionary at a time. More workers than this compute values more than once.
+const DICTIONARIES_MAX: usize = 64;
+
+/// Who reads a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Reader {
+    /// Wants a value in each row.
+    Rows,
+    /// Takes texts as codes.
+    Codes,
+}
+
+/// `expr` with whatever it computes of one of the `coded` columns computed once per value.
+pub(super) fn per_value(
+    expr: Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+    coded: &[usize],
+    reader: Reader,
+) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    let root = Arc::clone(&expr);
+    expr.transform_down(|part| {
+        let Some(column) = computed_from(&part).filter(|of| coded.contains(&of.index())) else {
+            return Ok(Transformed::no(part));
+        };
+        let reader = match Arc::ptr_eq(&part, &root) {
+            true => reader,
+            false => Reader::Rows,
+        };
+        let part = PerValue::new(&part, &column, schema, reader)?;
+        let part: Arc<dyn PhysicalExpr> = Arc::new(part);
+        Ok(Transformed::new(part, true, TreeNodeRecursion::Jump))
+    })
+}
+
+/// True if an expression reads the column only in parts that can be computed once per value.
+pub(super) fn is_per_value(expr: &Arc<dyn PhysicalExpr>, column: usize) -> bool {
+    let mut is_read_itself = false;
+    let walked = expr.apply(|part| {
+        Ok(match part.downcast_ref::<Column>() {
+            Some(read) if read.index() == column => {
+                is_read_itself = true;
+                TreeNodeRecursion::Stop
+            }
+            _ if computed_from(part).is_some() => TreeNodeRecursion::Jump,
+            _ => TreeNodeRecursion::Continue,
+        })
+    });
+    walked.is_ok() && !is_read_itself
+}
+
+/// The one column that an expression computes something from, if it always makes the same of the same value.
+fn computed_from(expr: &Arc<dyn PhysicalExpr>) -> Option<Column> {
+    if expr.is::<Column>() {
+        return None;
+    }
+    let mut only = None;
+    let mut is_known = true;
+    let walked = expr.apply(|part| {
+        if let Some(column) = part.downcast_ref::<Column>() {
+            is_known = only.get_or_insert_with(|| column.clone()) == column;
+        } else {
+            is_known = is_the_same_again(part);
+        }
+        Ok(match is_known {
+            true => TreeNodeRecursion::Continue,
+            false => TreeNodeRecursion::Stop,
+        })
+    });
+    only.filter(|_| walked.is_ok() && is_known)
+}
+
+fn is_the_same_again(part: &Arc<dyn PhysicalExpr>) -> bool {
+    if let Some(function) = part.downcast_ref::<ScalarFunctionExpr>() {
+        return function.fun().signature().volatility == Volatility::Immutable;
+    }
+    part.is::<Literal>()
+        || part.is::<BinaryExpr>()
+        || part.is::<LikeExpr>()
+        || part.is::<InListExpr>()
+        || part.is::<IsNullExpr>()
+        || part.is::<IsNotNullExpr>()
+        || part.is::<NotExpr>()
+        || part.is::<NegativeExpr>()
+        || part.is::<CastExpr>()
+        || part.is::<TryCastExpr>()
+        || part.is::<CaseExpr>()
+}
+
+/// A part of an expression that reads one column of codes.
+#[derive(Debug)]
+struct PerValue {
+    column: Arc<dyn PhysicalExpr>,
+    /// What is computed, over the one column of `plain`.
+    body: Arc<dyn PhysicalExpr>,
+    /// The column without codes, as the host has planned the body.
+    plain: SchemaRef,
+    /// What the host expects of it.
+    result: FieldRef,
+    reader: Reader,
+    known: Mutex<VecDeque<Known>>,
+}
+
+/// A dictionary whose values all went through.
+#[derive(Debug)]
+struct Known {
+    dictionary: ArrayRef,
+    results: ArrayRef,
+}
+
+/// Where each row of a batch finds its result.
+struct Found {
+    results: ArrayRef,
+    codes: Int32Array,
+}
+
+impl PerValue {
+    fn new(
+        expr: &Arc<dyn PhysicalExpr>,
+        column: &Column,
+        schema: &Schema,
+        reader: Reader,
+    ) -> Result<PerValue> {
+        let alone: Arc<dyn PhysicalExpr> = Arc::new(Column::new(column.name(), 0));
+        let field = schema.field(column.index()).clone().with_nullable(true);
+        let plain = Arc::new(Schema::new(vec![field]));
+        let body = with_column(expr, &alone)?;
+        let result = expr.return_field(schema)?;
+        let reader = match is_bytes(result.data_type()) {
+            true => reader,
+            false => Reader::Rows,
+        };
+        Ok(PerValue {
+            column: Arc::new(column.clone()),
+            body,
+            plain,
+            result,
+            reader,
+            known: Mutex::default(),
+        })
+    }
+
+    /// The body's results for these values.
+    fn results(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        let typed = cast(values, self.plain.field(0).data_type())?;
+        let rows = RecordBatchOptions::new().with_row_count(Some(typed.len()));
+        let schema = Arc::clone(&self.plain);
+        let batch = RecordBatch::try_new_with_options(schema, vec![typed], &rows)?;
+        self.body.evaluate(&batch)?.into_array(batch.num_rows())
+    }
+
+    fn find(&self, column: &DictionaryArray<Int32Type>) -> Result<Found> {
+        let values = column.values();
+        if let Some(results) = self.known_results(values) {
+            return Ok(of_all(column, results));
+        }
+        // A dictionary of which few values are left is not worth it. And where one value fails, no row may have it.
+        if values.len() <= column.len()
+            && let Ok(results) = self.results(&with_null(values)?)
+        {
+            self.note(values, &results);
+            return Ok(of_all(column, results));
+        }
+        self.of_those_in_rows(column)
+    }
+
+    fn known_results(&self, dictionary: &ArrayRef) -> Option<ArrayRef> {
+        let known = self.known.lock();
+        let mut known = known.iter();
+        let found = known.find(|known| same_dictionary(&known.dictionary, dictionary))?;
+        Some(Arc::clone(&found.results))
+    }
+
+    fn note(&self, dictionary: &ArrayRef, results: &ArrayRef) {
+        let mut known = self.known.lock();
+        if known.len() == DICTIONARIES_MAX {
+            known.pop_front();
+        }
+        known.push_back(Known {
+            dictionary: Arc::clone(dictionary),
+            results: Arc::clone(results),
+        });
+    }
+
+    /// Computes the values that rows have and no other.
+    fn of_those_in_rows(&self, column: &DictionaryArray<Int32Type>) -> Result<Found> {
+        let values = column.values();
+        let mut places = vec![None; values.len() + 1];
+        let mut used = Vec::new();
+        let mut place = |code: usize| {
+            *places[code].get_or_insert_with(|| {
+                used.push(code as i32);
+                used.len() as i32 - 1
+            })
+        };
+        let codes = column.keys_iter();
+        let codes = codes.map(|code| place(code.unwrap_or(values.len())));
+        let codes = codes.collect::<Vec<i32>>();
+        let used = take(&with_null(values)?, &Int32Array::from(used), None)?;
+        Ok(Found {
+            results: self.results(&used)?,
+            codes: codes.into(),
+        })
+    }
+
+    fn is_codes(&self, schema: &Schema) -> Result<bool> {
+        let are = || {
+            Ok(matches!(
+                self.column.data_type(schema)?,
+                DataType::Dictionary(..)
+            ))
+        };
+        match self.reader {
+            Reader::Codes => are(),
+            Reader::Rows => Ok(false),
+        }
+    }
+
+    /// The expression as it was.
+    fn whole(&self) -> Result<Arc<dyn PhysicalExpr>> {
+        with_column(&self.body, &self.column)
+    }
+}
+
+/// The expression over another column.
+fn with_column(
+    expr: &Arc<dyn PhysicalExpr>,
+    column: &Arc<dyn PhysicalExpr>,
+) -> Result<Arc<dyn PhysicalExpr>> {
+    let exchanged = Arc::clone(expr).transform_up(|part| {
+        Ok(match part.is::<Column>() {
+            true => Transformed::yes(Arc::clone(column)),
+            false => Transformed::no(part),
+        })
+    });
+    exchanged.data()
+}
+
+/// The values and, behind them, NULL.
+fn with_null(values: &ArrayRef) -> Result<ArrayRef> {
+    let null = new_null_array(values.data_type(), 1);
+    Ok(concat(&[values, &null])?)
+}
+
+/// Where rows find the results of all values and of NULL.
+fn of_all(column: &DictionaryArray<Int32Type>, results: ArrayRef) -> Found {
+    let codes = column.keys();
+    if codes.null_count() == 0 {
+        let codes = codes.clone();
+        return Found { results, codes };
+    }
+    let null = column.values().len() as i32;
+    let codes = codes.iter().map(|code| code.unwrap_or(null));
+    let codes = Int32Array::from_iter_values(codes);
+    Found { results, codes }
+}
+
+/// The result of each row.
+fn by_code(results: &ArrayRef, codes: &Int32Array) -> Result<ArrayRef> {
+    match results
+        .as_boolean_opt()
+        .filter(|truths| truths.null_count() == 0)
+    {
+        Some(truths) => {
+            // The host's `take` needs three times as long for the bits.
+            let truths: Vec<bool> = truths.values().iter().collect();
+            let bits = Buffer::from_vec(bits(codes.values(), &truths));
+            let bits = BooleanBuffer::new(bits, 0, codes.len());
+            Ok(Arc::new(BooleanArray::new(bits, None)))
+        }
+        None => Ok(take(results, codes, None)?),
+    }
+}
+
+impl fmt::Display for PerValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = self.whole().map_err(|_| fmt::Error)?;
+        write!(f, "per_value({whole})")
+    }
+}
+
+impl PartialEq for PerValue {
+    fn eq(&self, other: &PerValue) -> bool {
+        self.column.as_ref() == other.column.as_ref()
+            && self.body.as_ref() == other.body.as_ref()
+            && self.plain == other.plain
+            && self.reader == other.reader
+    }
+}
+
+impl Eq for PerValue {}
+
+impl Hash for PerValue {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.column.hash(state);
+        self.body.hash(state);
+        self.plain.hash(state);
+        self.reader.hash(state);
+    }
+}
+
+impl PhysicalExpr for PerValue {
+    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
+        if !self.is_codes(schema)? {
+            return Ok(Arc::clone(&self.result));
+        }
+        let texts = Box::new(self.result.data_type().clone());
+        let codes = DataType::Dictionary(Box::new(DataType::Int32), texts);
+        let result = Field::clone(&self.result);
+        Ok(Arc::new(result.with_data_type(codes)))
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        let column = self.column.evaluate(batch)?.into_array(batch.num_rows())?;
+        let Some(coded) = column.as_dictionary_opt::<Int32Type>() else {
+            return Ok(ColumnarValue::Array(self.results(&column)?));
+        };
+        let Found { results, codes } = self.find(coded)?;
+        Ok(ColumnarValue::Array(match self.reader {
+            Reader::Rows => by_code(&results, &codes)?,
+            Reader::Codes => Arc::new(DictionaryArray::try_new(codes, results)?),
+        }))
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![&self.column]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        let mut children = children.into_iter();
+        let column = children.next();
+        let column = column.ok_or_else(|| internal_datafusion_err!("{self} reads no column"))?;
+        Ok(Arc::new(PerValue {
+            column,
+            body: Arc::clone(&self.body),
+            plain: Arc::clone(&self.plain),
+            result: Arc::clone(&self.result),
+            reader: self.reader,
+            known: Mutex::default(),
+        }))
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = self.whole().map_err(|_| fmt::Error)?;
+        whole.fmt_sql(f)
+    }
+}
