@@ -291,10 +291,7 @@ impl GroupByExec {
     pub(crate) fn codes(&self) -> Vec<String> {
         let schema = self.described.input().schema();
         let reads = self.reads();
-        let as_codes = reads
-            .iter()
-            .filter(|read| read.takes_codes || !read.expr.is::<Column>());
-        let read: BTreeSet<usize> = as_codes.flat_map(Read::columns).collect();
+        let read: BTreeSet<usize> = reads.iter().flat_map(Read::codes).collect();
         let fields = read.into_iter().map(|column| schema.field(column));
         let coded = fields.filter(
             |field| matches!(field.data_type(), DataType::Dictionary(_, of) if is_bytes(of)),

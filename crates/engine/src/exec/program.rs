@@ -11,7 +11,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array,
     new_null_array,
 };
-use datafusion::arrow::compute::{cast, prep_null_mask_filter};
+use datafusion::arrow::compute::{cast, or, prep_null_mask_filter};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::common::{Result, not_impl_err};
 use datafusion::physical_expr::PhysicalExpr;
@@ -144,11 +144,8 @@ impl Program {
     /// Evaluates everything on `batch`: one batch of keys and arguments per grouping set.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<Vec<Batch>> {
         let rows = batch.num_rows();
-        let values = self
-            .expressions
-            .iter()
-            .map(|expression| expression.evaluate(batch)?.into_array(rows))
-            .collect::<Result<Vec<_>>>()?;
+        let values = (0..self.expressions.len()).map(|at| self.value(at, batch));
+        let values = values.collect::<Result<Vec<_>>>()?;
         let takes_codes = self.spec.keys.direct();
         let keys = self
             .keys
@@ -170,6 +167,35 @@ impl Program {
                 ))
             })
             .collect()
+    }
+
+    /// One expression for all rows. Where it fails and only aggregates with FILTERs read it, for the rows that they want: it
+    /// would cost all queries too much to leave the others out beforehand.
+    fn value(&self, at: usize, batch: &RecordBatch) -> Result<ArrayRef> {
+        let (expression, rows) = (&self.expressions[at], batch.num_rows());
+        let value = expression.evaluate(batch);
+        let error = match value.and_then(|value| value.into_array(rows)) {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        let mut readers = self.arguments.iter();
+        let is_key = self.keys.iter().any(|key| key.expression == at);
+        if is_key || readers.any(|inputs| inputs.filter == Some(at)) {
+            return Err(error);
+        }
+        let mut wanted = BooleanArray::from(vec![false; rows]);
+        let readers = self.arguments.iter();
+        for inputs in readers.filter(|inputs| inputs.columns.contains(&at)) {
+            let filter = inputs.filter.map(|at| &self.expressions[at]);
+            let Some(filter) = filter.filter(|filter| !is_volatile(filter)) else {
+                return Err(error);
+            };
+            let truths = filter.evaluate(batch)?.into_array(rows)?;
+            wanted = or(&wanted, &without_nulls(truths.as_boolean()))?;
+        }
+        expression
+            .evaluate_selection(batch, &wanted)?
+            .into_array(rows)
     }
 
     /// One row per grouping set without keys, seen by no aggregate: such a set has its row for empty input too.
@@ -265,15 +291,16 @@ impl Inputs {
             .iter()
             .map(|at| Arc::clone(&values[*at]))
             .collect();
-        let filter = self.filter.map(|at| {
-            let truths = values[at].as_boolean();
-            if truths.null_count() > 0 {
-                prep_null_mask_filter(truths)
-            } else {
-                truths.clone()
-            }
-        });
+        let filter = self.filter.map(|at| without_nulls(values[at].as_boolean()));
         Ok(Arguments { columns, filter })
+    }
+}
+
+/// NULL is not true.
+fn without_nulls(truths: &BooleanArray) -> BooleanArray {
+    match truths.null_count() {
+        0 => truths.clone(),
+        _ => prep_null_mask_filter(truths),
     }
 }
 

@@ -29,8 +29,7 @@ use datafusion::parquet::basic::{Encoding, Type};
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
-use datafusion::physical_expr::split_conjunction;
-use datafusion::physical_expr::utils::{collect_columns, conjunction_opt};
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr::{Partitioning, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
@@ -44,7 +43,7 @@ use object_store::path::Path;
 use super::footer::{Texts, declare, dictionary_bytes, texts_of};
 use super::morsels::MorselRows;
 use super::parquet::{known_footer, reading_as};
-use super::per_value::{Reader, is_per_value, per_value};
+use super::per_value::{Reader, columns_per_value, is_per_value, per_value};
 use crate::exec::GroupByExec;
 
 /// Dictionary pages of more bytes (compressed) hold more values than the direct table takes.
@@ -218,7 +217,9 @@ impl CodesRule {
             return Ok(None);
         };
         let schema = table.file_schema();
-        let columns = columns_taken(projection.as_ref(), schema, outputs);
+        let mut reads = reads_of(projection.as_ref(), outputs);
+        reads.extend(source.filter().iter().map(Read::plain));
+        let columns = columns_taken(schema, &reads);
         let Some(files) = self.files_of(config).filter(|_| !columns.is_empty()) else {
             return Ok(None);
         };
@@ -241,8 +242,11 @@ impl CodesRule {
             .collect();
         let coded: Vec<usize> = picked.iter().map(|(column, _)| *column).collect();
         let fresh = computed(projection.as_ref(), table.table_schema(), &coded, outputs)?;
+        let predicate = source.filter().map(|predicate| {
+            per_value(predicate, table.table_schema(), &coded, Reader::Rows).data()
+        });
         let typed = with_types(schema, &picks);
-        let Some(source) = reading(source, typed, fresh, &coded)? else {
+        let Some(source) = reading(source, typed, fresh, predicate.transpose()?)? else {
             return Ok(None);
         };
         let mut statistics = config.statistics();
@@ -310,22 +314,18 @@ impl KnownFile {
     }
 }
 
-/// The same scan with another schema of the files, without what its predicate says of `coded` columns.
+/// The same scan with another schema of the files and other expressions.
 fn reading(
     source: &ParquetSource,
     schema: SchemaRef,
     projection: Vec<ProjectionExpr>,
-    coded: &[usize],
+    predicate: Option<Arc<dyn PhysicalExpr>>,
 ) -> Result<Option<Arc<dyn FileSource>>> {
     let partitions = source.table_schema().table_partition_cols().clone();
     let table = TableSchema::builder(schema).with_table_partition_cols(partitions);
     let mut fresh = reading_as(source, table.build());
-    if let Some(predicate) = source.filter() {
-        let parts = split_conjunction(&predicate).into_iter().cloned();
-        let plain = parts.filter(|part| columns_of(part).all(|column| !coded.contains(&column)));
-        if let Some(predicate) = conjunction_opt(plain) {
-            fresh = fresh.with_predicate(predicate);
-        }
+    if let Some(predicate) = predicate {
+        fresh = fresh.with_predicate(predicate);
     }
     fresh.try_pushdown_projection(&ProjectionExprs::new(projection))
 }
@@ -338,10 +338,12 @@ fn picked(
     files: &HashMap<Path, KnownFile>,
 ) -> Vec<(usize, DataType)> {
     let pruned_by: HashSet<usize> = source.filter().iter().flat_map(columns_of).collect();
-    let is_pruned = is_in_morsels(config);
+    // With pushdown the predicate is the only filter there is.
+    let is_filter = source.table_parquet_options().global.pushdown_filters;
+    let is_pruned = is_in_morsels(config) && !is_filter;
     let picked = columns.into_iter().filter_map(|column| {
         let field = source.table_schema().file_schema().field(column);
-        // What the predicate says of it is dropped: everything that may be left out by it has to be out by now.
+        // Of what the predicate says of it the scan will see no bounds: they have to have been looked at by now.
         let mut all = files.values();
         let is_settled = is_pruned && !all.any(|file| file.has_bloom_filter(field.name()));
         if pruned_by.contains(&column) && !is_settled {
@@ -381,9 +383,12 @@ impl Read {
         }
     }
 
-    /// The columns that it reads.
-    pub fn columns(&self) -> impl Iterator<Item = usize> + use<> {
-        columns_of(&self.expr)
+    /// The columns that it takes as codes, once they are.
+    pub fn codes(&self) -> Vec<usize> {
+        match self.expr.downcast_ref::<Column>() {
+            Some(column) if self.takes_codes => vec![column.index()],
+            _ => columns_per_value(&self.expr),
+        }
     }
 }
 
@@ -410,13 +415,10 @@ fn reads_of(projection: &[ProjectionExpr], outputs: &[bool]) -> Vec<Read> {
     reads.collect()
 }
 
-/// The columns of the files that a projection reads and that may come as codes.
-fn columns_taken(projection: &[ProjectionExpr], files: &Schema, outputs: &[bool]) -> Vec<usize> {
-    let read: BTreeSet<usize> = projection
-        .iter()
-        .flat_map(|of| columns_of(&of.expr))
-        .collect();
-    let taken = taken(files, &reads_of(projection, outputs));
+/// The columns of the files that are read and may come as codes.
+fn columns_taken(files: &Schema, reads: &[Read]) -> Vec<usize> {
+    let read: BTreeSet<usize> = reads.iter().flat_map(|of| columns_of(&of.expr)).collect();
+    let taken = taken(files, reads);
     let read = read.into_iter().filter(|column| *column < taken.len());
     read.filter(|column| taken[*column]).collect()
 }

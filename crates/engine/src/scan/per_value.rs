@@ -2,7 +2,7 @@
 //!
 //! In: an expression that reads one column, which the scan hands out as codes of its dictionaries. Out: a value per row, or
 //! where the reader takes codes the same codes with other values.
-//! Invariant: results and errors are those of the host for every row: a value that no row has raises no error.
+//! Invariant: results and errors are those of the host: where values do not go through, the rows do, or their error stands.
 //! Not here: which columns come as codes (codes.rs).
 
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Int32Array, RecordBatch,
     RecordBatchOptions, new_null_array,
 };
-use datafusion::arrow::buffer::{BooleanBuffer, Buffer};
+use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use datafusion::arrow::compute::{cast, concat, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int32Type, Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
@@ -132,11 +132,12 @@ struct PerValue {
     known: Mutex<VecDeque<Known>>,
 }
 
-/// A dictionary whose values all went through.
+/// A dictionary that was computed once.
 #[derive(Debug)]
 struct Known {
     dictionary: ArrayRef,
-    results: ArrayRef,
+    /// Those of all values and of NULL behind them; none if one of them failed.
+    results: Option<ArrayRef>,
 }
 
 /// Where each row of a batch finds its result.
@@ -180,36 +181,52 @@ impl PerValue {
         self.body.evaluate(&batch)?.into_array(batch.num_rows())
     }
 
-    fn find(&self, column: &DictionaryArray<Int32Type>) -> Result<Found> {
-        let values = column.values();
-        if let Some(results) = self.known_results(values) {
-            return Ok(of_all(column, results));
-        }
-        // A dictionary of which few values are left is not worth it. And where one value fails, no row may have it.
-        if values.len() <= column.len()
-            && let Ok(results) = self.results(&with_null(values)?)
-        {
-            self.note(values, &results);
-            return Ok(of_all(column, results));
-        }
-        self.of_those_in_rows(column)
+    /// The same as a dictionary's values.
+    fn kept(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        let results = self.results(values)?;
+        Ok(match self.reader {
+            Reader::Codes => cast(&results, &as_values(results.data_type()))?,
+            Reader::Rows => results,
+        })
     }
 
-    fn known_results(&self, dictionary: &ArrayRef) -> Option<ArrayRef> {
+    fn find(&self, column: &DictionaryArray<Int32Type>) -> Result<Found> {
+        let values = column.values();
+        let results = match self.known_results(values) {
+            Some(known) => known,
+            // A dictionary of which few values are left is not worth it.
+            None if values.len() > column.len() => None,
+            None => {
+                let results = self.kept(&with_null(values)?).ok();
+                self.note(values, results.clone());
+                results
+            }
+        };
+        if let Some(results) = results {
+            return Ok(of_all(column, &results));
+        }
+        match self.of_those_in_rows(column) {
+            Ok(found) => Ok(found),
+            // What the host computes depends on how many rows a condition leaves.
+            Err(_) => self.of_each_row(column),
+        }
+    }
+
+    fn known_results(&self, dictionary: &ArrayRef) -> Option<Option<ArrayRef>> {
         let known = self.known.lock();
         let mut known = known.iter();
         let found = known.find(|known| same_dictionary(&known.dictionary, dictionary))?;
-        Some(Arc::clone(&found.results))
+        Some(found.results.clone())
     }
 
-    fn note(&self, dictionary: &ArrayRef, results: &ArrayRef) {
+    fn note(&self, dictionary: &ArrayRef, results: Option<ArrayRef>) {
         let mut known = self.known.lock();
         if known.len() == DICTIONARIES_MAX {
             known.pop_front();
         }
         known.push_back(Known {
             dictionary: Arc::clone(dictionary),
-            results: Arc::clone(results),
+            results,
         });
     }
 
@@ -218,20 +235,23 @@ impl PerValue {
         let values = column.values();
         let mut places = vec![None; values.len() + 1];
         let mut used = Vec::new();
-        let mut place = |code: usize| {
-            *places[code].get_or_insert_with(|| {
-                used.push(code as i32);
+        let codes = column.keys_iter().map(|code| {
+            *places[code.unwrap_or(values.len())].get_or_insert_with(|| {
+                used.push(code.map(|code| code as i32));
                 used.len() as i32 - 1
             })
-        };
-        let codes = column.keys_iter();
-        let codes = codes.map(|code| place(code.unwrap_or(values.len())));
-        let codes = codes.collect::<Vec<i32>>();
-        let used = take(&with_null(values)?, &Int32Array::from(used), None)?;
-        Ok(Found {
-            results: self.results(&used)?,
-            codes: codes.into(),
-        })
+        });
+        let codes = Int32Array::from_iter_values(codes);
+        let used = take(values, &Int32Array::from(used), None)?;
+        let results = self.kept(&used)?;
+        Ok(Found { results, codes })
+    }
+
+    fn of_each_row(&self, column: &DictionaryArray<Int32Type>) -> Result<Found> {
+        let rows = take(column.values(), column.keys(), None)?;
+        let results = self.kept(&rows)?;
+        let codes = Int32Array::from_iter_values(0..results.len() as i32);
+        Ok(Found { results, codes })
     }
 
     fn is_codes(&self, schema: &Schema) -> Result<bool> {
@@ -274,33 +294,58 @@ fn with_null(values: &ArrayRef) -> Result<ArrayRef> {
 }
 
 /// Where rows find the results of all values and of NULL.
-fn of_all(column: &DictionaryArray<Int32Type>, results: ArrayRef) -> Found {
+fn of_all(column: &DictionaryArray<Int32Type>, results: &ArrayRef) -> Found {
     let codes = column.keys();
+    let null = column.values().len();
     if codes.null_count() == 0 {
-        let codes = codes.clone();
-        return Found { results, codes };
+        return Found {
+            results: results.slice(0, null),
+            codes: codes.clone(),
+        };
     }
-    let null = column.values().len() as i32;
-    let codes = codes.iter().map(|code| code.unwrap_or(null));
-    let codes = Int32Array::from_iter_values(codes);
-    Found { results, codes }
+    let codes = codes.iter().map(|code| code.unwrap_or(null as i32));
+    Found {
+        results: Arc::clone(results),
+        codes: Int32Array::from_iter_values(codes),
+    }
 }
 
 /// The result of each row.
 fn by_code(results: &ArrayRef, codes: &Int32Array) -> Result<ArrayRef> {
-    match results
-        .as_boolean_opt()
-        .filter(|truths| truths.null_count() == 0)
-    {
-        Some(truths) => {
-            // The host's `take` needs three times as long for the bits.
-            let truths: Vec<bool> = truths.values().iter().collect();
-            let bits = Buffer::from_vec(bits(codes.values(), &truths));
-            let bits = BooleanBuffer::new(bits, 0, codes.len());
-            Ok(Arc::new(BooleanArray::new(bits, None)))
-        }
-        None => Ok(take(results, codes, None)?),
+    let Some(truths) = results.as_boolean_opt() else {
+        return Ok(take(results, codes, None)?);
+    };
+    // The host's `take` needs three times as long for bits.
+    let gathered = |truths: &BooleanBuffer| {
+        let truths: Vec<bool> = truths.iter().collect();
+        let bits = Buffer::from_vec(bits(codes.values(), &truths));
+        BooleanBuffer::new(bits, 0, codes.len())
+    };
+    let nulls = truths.nulls().filter(|nulls| nulls.null_count() > 0);
+    let nulls = nulls.map(|nulls| NullBuffer::new(gathered(nulls.inner())));
+    let truths = gathered(truths.values());
+    Ok(Arc::new(BooleanArray::new(truths, nulls)))
+}
+
+/// The type of texts as the host merges dictionaries of them, where it leaves those of views one behind the other.
+fn as_values(texts: &DataType) -> DataType {
+    match texts {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        other => other.clone(),
     }
+}
+
+/// The columns of which an expression computes something once per value.
+pub(super) fn columns_per_value(expr: &Arc<dyn PhysicalExpr>) -> Vec<usize> {
+    let mut columns = Vec::new();
+    let walked = expr.apply(|part| {
+        let column = part.downcast_ref::<PerValue>();
+        let column = column.and_then(|part| part.column.downcast_ref::<Column>());
+        columns.extend(column.map(Column::index));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    walked.map_or_else(|_| Vec::new(), |_| columns)
 }
 
 impl fmt::Display for PerValue {
@@ -335,8 +380,8 @@ impl PhysicalExpr for PerValue {
         if !self.is_codes(schema)? {
             return Ok(Arc::clone(&self.result));
         }
-        let texts = Box::new(self.result.data_type().clone());
-        let codes = DataType::Dictionary(Box::new(DataType::Int32), texts);
+        let texts = as_values(self.result.data_type());
+        let codes = DataType::Dictionary(Box::new(DataType::Int32), Box::new(texts));
         let result = Field::clone(&self.result);
         Ok(Arc::new(result.with_data_type(codes)))
     }
