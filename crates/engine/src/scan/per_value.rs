@@ -136,7 +136,9 @@ struct PerValue {
 #[derive(Debug)]
 struct Known {
     dictionary: ArrayRef,
-    /// Those of all values and of NULL behind them; none if one of them failed.
+    /// True if NULL was computed behind its values.
+    with_null: bool,
+    /// None if a value failed.
     results: Option<ArrayRef>,
 }
 
@@ -144,6 +146,8 @@ struct Known {
 struct Found {
     results: ArrayRef,
     codes: Int32Array,
+    /// True if these are the column's own codes.
+    is_own: bool,
 }
 
 impl PerValue {
@@ -192,18 +196,23 @@ impl PerValue {
 
     fn find(&self, column: &DictionaryArray<Int32Type>) -> Result<Found> {
         let values = column.values();
-        let results = match self.known_results(values) {
+        let with_null = column.keys().null_count() > 0;
+        let results = match self.known_results(values, with_null) {
             Some(known) => known,
             // A dictionary of which few values are left is not worth it.
             None if values.len() > column.len() => None,
             None => {
-                let results = self.kept(&with_null(values)?).ok();
-                self.note(values, results.clone());
+                let computed = match with_null {
+                    true => concat(&[values, &new_null_array(values.data_type(), 1)])?,
+                    false => Arc::clone(values),
+                };
+                let results = self.kept(&computed).ok();
+                self.note(values, with_null, results.clone());
                 results
             }
         };
         if let Some(results) = results {
-            return Ok(of_all(column, &results));
+            return Ok(of_all(column, results));
         }
         match self.of_those_in_rows(column) {
             Ok(found) => Ok(found),
@@ -212,20 +221,21 @@ impl PerValue {
         }
     }
 
-    fn known_results(&self, dictionary: &ArrayRef) -> Option<Option<ArrayRef>> {
+    fn known_results(&self, dictionary: &ArrayRef, with_null: bool) -> Option<Option<ArrayRef>> {
         let known = self.known.lock();
-        let mut known = known.iter();
+        let mut known = known.iter().filter(|known| known.with_null == with_null);
         let found = known.find(|known| same_dictionary(&known.dictionary, dictionary))?;
         Some(found.results.clone())
     }
 
-    fn note(&self, dictionary: &ArrayRef, results: Option<ArrayRef>) {
+    fn note(&self, dictionary: &ArrayRef, with_null: bool, results: Option<ArrayRef>) {
         let mut known = self.known.lock();
         if known.len() == DICTIONARIES_MAX {
             known.pop_front();
         }
         known.push_back(Known {
             dictionary: Arc::clone(dictionary),
+            with_null,
             results,
         });
     }
@@ -244,14 +254,22 @@ impl PerValue {
         let codes = Int32Array::from_iter_values(codes);
         let used = take(values, &Int32Array::from(used), None)?;
         let results = self.kept(&used)?;
-        Ok(Found { results, codes })
+        Ok(Found {
+            results,
+            codes,
+            is_own: false,
+        })
     }
 
     fn of_each_row(&self, column: &DictionaryArray<Int32Type>) -> Result<Found> {
         let rows = take(column.values(), column.keys(), None)?;
         let results = self.kept(&rows)?;
         let codes = Int32Array::from_iter_values(0..results.len() as i32);
-        Ok(Found { results, codes })
+        Ok(Found {
+            results,
+            codes,
+            is_own: false,
+        })
     }
 
     fn is_codes(&self, schema: &Schema) -> Result<bool> {
@@ -287,26 +305,19 @@ fn with_column(
     exchanged.data()
 }
 
-/// The values and, behind them, NULL.
-fn with_null(values: &ArrayRef) -> Result<ArrayRef> {
-    let null = new_null_array(values.data_type(), 1);
-    Ok(concat(&[values, &null])?)
-}
-
-/// Where rows find the results of all values and of NULL.
-fn of_all(column: &DictionaryArray<Int32Type>, results: &ArrayRef) -> Found {
+/// Where rows find the results of all values; behind them is that of NULL, if there are such rows.
+fn of_all(column: &DictionaryArray<Int32Type>, results: ArrayRef) -> Found {
     let codes = column.keys();
-    let null = column.values().len();
-    if codes.null_count() == 0 {
-        return Found {
-            results: results.slice(0, null),
-            codes: codes.clone(),
-        };
-    }
-    let codes = codes.iter().map(|code| code.unwrap_or(null as i32));
+    let null = column.values().len() as i32;
+    let is_own = codes.null_count() == 0;
+    let codes = match is_own {
+        true => codes.clone(),
+        false => Int32Array::from_iter_values(codes.iter().map(|code| code.unwrap_or(null))),
+    };
     Found {
-        results: Arc::clone(results),
-        codes: Int32Array::from_iter_values(codes),
+        results,
+        codes,
+        is_own,
     }
 }
 
@@ -391,10 +402,12 @@ impl PhysicalExpr for PerValue {
         let Some(coded) = column.as_dictionary_opt::<Int32Type>() else {
             return Ok(ColumnarValue::Array(self.results(&column)?));
         };
-        let Found { results, codes } = self.find(coded)?;
+        let found = self.find(coded)?;
         Ok(ColumnarValue::Array(match self.reader {
-            Reader::Rows => by_code(&results, &codes)?,
-            Reader::Codes => Arc::new(DictionaryArray::try_new(codes, results)?),
+            Reader::Rows => by_code(&found.results, &found.codes)?,
+            // Codes that are not looked at again take no time.
+            Reader::Codes if found.is_own => Arc::new(coded.with_values(found.results)),
+            Reader::Codes => Arc::new(DictionaryArray::try_new(found.codes, found.results)?),
         }))
     }
 
