@@ -321,6 +321,29 @@ fn of_all(column: &DictionaryArray<Int32Type>, results: ArrayRef) -> Found {
     }
 }
 
+/// The results as codes. NULL is one of the codes: the host's casts overlook a NULL that is a value.
+fn coded_anew(
+    column: &DictionaryArray<Int32Type>,
+    found: Found,
+) -> Result<DictionaryArray<Int32Type>> {
+    let Found {
+        results,
+        codes,
+        is_own,
+    } = found;
+    let nulls = results.logical_nulls();
+    match nulls.filter(|nulls| nulls.null_count() > 0) {
+        // Codes that are not looked at again take no time.
+        None if is_own => Ok(column.with_values(results)),
+        None => Ok(DictionaryArray::try_new(codes, results)?),
+        Some(nulls) => {
+            let codes = codes.values().iter();
+            let codes = codes.map(|code| nulls.is_valid(*code as usize).then_some(*code));
+            Ok(DictionaryArray::try_new(codes.collect(), results)?)
+        }
+    }
+}
+
 /// The result of each row.
 fn by_code(results: &ArrayRef, codes: &Int32Array) -> Result<ArrayRef> {
     let Some(truths) = results.as_boolean_opt() else {
@@ -405,9 +428,7 @@ impl PhysicalExpr for PerValue {
         let found = self.find(coded)?;
         Ok(ColumnarValue::Array(match self.reader {
             Reader::Rows => by_code(&found.results, &found.codes)?,
-            // Codes that are not looked at again take no time.
-            Reader::Codes if found.is_own => Arc::new(coded.with_values(found.results)),
-            Reader::Codes => Arc::new(DictionaryArray::try_new(found.codes, found.results)?),
+            Reader::Codes => Arc::new(coded_anew(coded, found)?),
         }))
     }
 

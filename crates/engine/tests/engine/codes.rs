@@ -125,6 +125,10 @@ fn what_is_computed_of_codes_is_computed_once_per_value() {
         ("low IS NULL, count(*) FROM {} GROUP BY 1", 1),
         ("coalesce(low, 'none'), count(*) FROM {} GROUP BY 1", 1),
         ("nullif(low, 'v3'), sum(n) FROM {} GROUP BY 1", 1),
+        (
+            "nullif(low, 'v3'), upper(low), high, count(*) FROM {} GROUP BY 1, 2, 3",
+            2,
+        ),
         ("n, count(*) FROM {} WHERE low IS NULL GROUP BY n", 1),
         (
             "n, count(*) FROM {} WHERE low = NULL OR low = 'v2' GROUP BY n",
