@@ -24,7 +24,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, Physic
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, EmissionType, EvaluationType,
-    ReplaceChildrenOptions, SchedulingType, replace_children_if_necessary,
+    ReplaceChildrenOptions, SchedulingType,
 };
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
@@ -226,19 +226,23 @@ impl GroupByExec {
         self.program.spec.keys.kind()
     }
 
-    /// The plan in which each group-by has the input that `change` gives it, if any.
-    pub(crate) fn with_inputs(
+    /// The plan in which each group-by is what `change` makes of it, if anything; it gets the node in both its forms.
+    pub(crate) fn exchanged_in(
         plan: Arc<dyn ExecutionPlan>,
-        mut change: impl FnMut(&GroupByExec) -> Result<Option<Arc<dyn ExecutionPlan>>>,
+        mut change: impl FnMut(
+            &GroupByExec,
+            &Arc<dyn ExecutionPlan>,
+        ) -> Result<Option<Arc<dyn ExecutionPlan>>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let changed = |node: Arc<dyn ExecutionPlan>| {
-            let input = node.downcast_ref::<GroupByExec>().map(&mut change);
-            Ok(match input.transpose()?.flatten() {
-                Some(input) => Transformed::yes(replace_children_if_necessary(node, vec![input])?),
+        let exchanged = |node: Arc<dyn ExecutionPlan>| {
+            let group_by = node.downcast_ref::<GroupByExec>();
+            let changed = group_by.map(|group_by| change(group_by, &node));
+            Ok(match changed.transpose()?.flatten() {
+                Some(changed) => Transformed::yes(changed),
                 None => Transformed::no(node),
             })
         };
-        plan.transform_up(changed).data()
+        plan.transform_up(exchanged).data()
     }
 
     /// True if the first table takes texts as codes.
@@ -276,10 +280,8 @@ impl GroupByExec {
         keys: Exchange<'_>,
         others: Exchange<'_>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let exchanged = in_aggregate(&self.described, keys, others)?;
-        let described = match exchanged.as_ref().map(|node| node.downcast_ref()) {
-            Some(Some(described)) => Arc::new(AggregateExec::clone(described)),
-            Some(None) => return internal_err!("{NAME}: the host's node became another one"),
+        let described = match in_aggregate(&self.described, keys, others)? {
+            Some(exchanged) => description(&exchanged)?,
             None => Arc::clone(&self.described),
         };
         let columns = self.columns.clone();
@@ -366,6 +368,14 @@ pub(crate) struct Replaced<'a> {
     pub first: &'a AggregateExec,
     /// The node that yields results; the same one where there is no partial stage.
     pub last: &'a AggregateExec,
+}
+
+/// The host's description of an aggregation, after the host has exchanged something in it.
+fn description(exchanged: &Arc<dyn ExecutionPlan>) -> Result<Arc<AggregateExec>> {
+    match exchanged.downcast_ref::<AggregateExec>() {
+        Some(described) => Ok(Arc::new(described.clone())),
+        None => internal_err!("{NAME}: the host's node became another one"),
+    }
 }
 
 /// What the host may rely on.
@@ -473,10 +483,7 @@ impl ExecutionPlan for GroupByExec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let keeps = options.children_properties == ChildrenPropertiesMode::Keep;
         let described = Arc::clone(&self.described).replace_children(children, options)?;
-        let Some(described) = described.downcast_ref::<AggregateExec>().cloned() else {
-            return internal_err!("{NAME}: the host's node became another one");
-        };
-        let described = Arc::new(described);
+        let described = description(&described)?;
         if !keeps {
             return Ok(Arc::new(GroupByExec::over(
                 described,

@@ -14,7 +14,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::TransformedResult;
 use datafusion::common::{ColumnStatistics, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::listing::PartitionedFile;
@@ -73,15 +73,7 @@ impl PhysicalOptimizerRule for CodesRule {
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
-            let coded = node.downcast_ref::<GroupByExec>();
-            let coded = coded.map(|group_by| self.group_by(group_by));
-            Ok(match coded.transpose()?.flatten() {
-                Some(coded) => Transformed::yes(coded),
-                None => Transformed::no(node),
-            })
-        })
-        .data()
+        GroupByExec::exchanged_in(plan, |group_by, _| self.group_by(group_by))
     }
 
     fn name(&self) -> &str {
@@ -474,7 +466,8 @@ fn is_coded(chunk: &ColumnChunkMetaData) -> bool {
     only_codes && dictionary_bytes(chunk).is_some_and(is_small)
 }
 
-fn dictionary(values: &DataType) -> DataType {
+/// The type of codes of such values.
+pub(super) fn dictionary(values: &DataType) -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(values.clone()))
 }
 

@@ -104,7 +104,11 @@ impl PhysicalOptimizerRule for MorselsRule {
         if !config.execution.enable_file_stream_work_stealing {
             return Ok(plan);
         }
-        GroupByExec::with_inputs(plan, |group_by| self.cut(group_by.children()[0]))
+        GroupByExec::exchanged_in(plan, |group_by, node| {
+            let input = self.cut(group_by.children()[0])?;
+            let cut = |input| replace_children_if_necessary(Arc::clone(node), vec![input]);
+            input.map(cut).transpose()
+        })
     }
 
     fn name(&self) -> &str {

@@ -30,6 +30,8 @@ use grouse_groupby::keys::same_dictionary;
 use grouse_kernels::lookup::bits;
 use parking_lot::Mutex;
 
+use super::codes::dictionary;
+
 /// Each worker reads one dictionary at a time. More workers than this compute values more than once.
 const DICTIONARIES_MAX: usize = 64;
 
@@ -223,7 +225,9 @@ impl PerValue {
 
     fn known_results(&self, dictionary: &ArrayRef, with_null: bool) -> Option<Option<ArrayRef>> {
         let known = self.known.lock();
-        let mut known = known.iter().filter(|known| known.with_null == with_null);
+        // Those that are read now are the last that were noted.
+        let known = known.iter().rev();
+        let mut known = known.filter(|known| known.with_null == with_null);
         let found = known.find(|known| same_dictionary(&known.dictionary, dictionary))?;
         Some(found.results.clone())
     }
@@ -273,16 +277,8 @@ impl PerValue {
     }
 
     fn is_codes(&self, schema: &Schema) -> Result<bool> {
-        let are = || {
-            Ok(matches!(
-                self.column.data_type(schema)?,
-                DataType::Dictionary(..)
-            ))
-        };
-        match self.reader {
-            Reader::Codes => are(),
-            Reader::Rows => Ok(false),
-        }
+        let column = self.column.data_type(schema)?;
+        Ok(self.reader == Reader::Codes && matches!(column, DataType::Dictionary(..)))
     }
 
     /// The expression as it was.
@@ -414,8 +410,7 @@ impl PhysicalExpr for PerValue {
         if !self.is_codes(schema)? {
             return Ok(Arc::clone(&self.result));
         }
-        let texts = as_values(self.result.data_type());
-        let codes = DataType::Dictionary(Box::new(DataType::Int32), Box::new(texts));
+        let codes = dictionary(&as_values(self.result.data_type()));
         let result = Field::clone(&self.result);
         Ok(Arc::new(result.with_data_type(codes)))
     }

@@ -8,6 +8,7 @@ use datafusion::arrow::array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, S
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
 use datafusion::parquet::file::properties::WriterProperties;
+use grouse::Session;
 use tempfile::TempDir;
 
 /// Writes a file whose row groups have so many rows, its text as bytes without any annotation if `bare`.
@@ -60,12 +61,39 @@ fn two_files() -> TempDir {
     folder
 }
 
+/// Our operator and the host's over the files of a folder.
+struct Sides {
+    folder: TempDir,
+    ours: Session,
+    host: Session,
+}
+
+impl Sides {
+    fn over(folder: TempDir) -> Sides {
+        Sides {
+            folder,
+            ours: session(),
+            host: by_host(session()),
+        }
+    }
+
+    /// A query without its SELECT and with `{}` for the files.
+    fn sql(&self, query: &str) -> String {
+        let files = format!("'{}/*.parquet'", self.folder.path().display());
+        format!("SELECT {}", query.replace("{}", &files))
+    }
+
+    /// Our plan of a query whose answers are the same and have more rows than `rows_min`.
+    fn plan_of_same(&self, query: &str, rows_min: usize) -> String {
+        let sql = self.sql(query);
+        assert_as_host(&self.ours, &self.host, &sql, rows_min);
+        plan(&self.ours, &sql)
+    }
+}
+
 #[test]
 fn keys_come_as_codes_and_answers_stay_the_same() {
-    let folder = two_files();
-    let files = format!("'{}/*.parquet'", folder.path().display());
-    let ours = session();
-    let host = by_host(session());
+    let sides = Sides::over(two_files());
     for (query, codes) in [
         ("low, count(*), sum(n) FROM {} GROUP BY low", Some("low")),
         (
@@ -99,22 +127,17 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
         // Fell back to plain pages.
         ("high, count(*) FROM {} GROUP BY high", None),
     ] {
-        let sql = format!("SELECT {}", query.replace("{}", &files));
-        let plan = plan(&ours, &sql);
+        let plan = sides.plan_of_same(query, 1);
         match codes {
             Some(codes) => assert!(plan.contains(&format!("codes=[{codes}]")), "{plan}"),
             None => assert!(!plan.contains("codes="), "{plan}"),
         }
-        assert_as_host(&ours, &host, &sql, 1);
     }
 }
 
 #[test]
 fn what_is_computed_of_codes_is_computed_once_per_value() {
-    let folder = two_files();
-    let files = format!("'{}/*.parquet'", folder.path().display());
-    let ours = session();
-    let host = by_host(session());
+    let sides = Sides::over(two_files());
     for (query, parts) in [
         ("n, count(*) FROM {} WHERE low LIKE '%1%' GROUP BY n", 1),
         (
@@ -165,20 +188,16 @@ fn what_is_computed_of_codes_is_computed_once_per_value() {
             0,
         ),
     ] {
-        let sql = format!("SELECT {}", query.replace("{}", &files));
-        let plan = plan(&ours, &sql);
+        let plan = sides.plan_of_same(query, 1);
         let above = plan.split("DataSourceExec").next().unwrap();
-        assert_eq!(above.matches("per_value(").count(), parts, "{sql}\n{plan}");
-        assert_as_host(&ours, &host, &sql, 1);
+        let found = above.matches("per_value(").count();
+        assert_eq!(found, parts, "{query}\n{plan}");
     }
 }
 
 #[test]
 fn arguments_are_computed_once_per_value() {
-    let folder = two_files();
-    let files = format!("'{}/*.parquet'", folder.path().display());
-    let ours = session();
-    let host = by_host(session());
+    let sides = Sides::over(two_files());
     for (query, codes) in [
         ("n, sum(length(low) + n) FROM {} GROUP BY n", "codes=[low]"),
         (
@@ -206,10 +225,8 @@ fn arguments_are_computed_once_per_value() {
             "codes=[long]",
         ),
     ] {
-        let sql = format!("SELECT {}", query.replace("{}", &files));
-        let plan = plan(&ours, &sql);
-        assert!(plan.contains(codes), "{sql}\n{plan}");
-        assert_as_host(&ours, &host, &sql, 0);
+        let plan = sides.plan_of_same(query, 0);
+        assert!(plan.contains(codes), "{query}\n{plan}");
     }
 }
 
@@ -272,40 +289,33 @@ fn a_condition_before_a_failing_part_holds_as_for_rows() {
     for name in ["a.parquet", "b.parquet"] {
         write(&folder.path().join(name), &batch, 20_000, false);
     }
-    let files = format!("'{}/*.parquet'", folder.path().display());
-    let ours = session();
-    let host = by_host(session());
+    let sides = Sides::over(folder);
     for query in [
         "n, count(*) FROM {} WHERE k <> 'x' AND CAST(k AS INT) > 2 GROUP BY n",
         "k <> 'x' AND CAST(k AS INT) > 2 AS b, count(*) FROM {} GROUP BY 1",
         "sum(CAST(k AS INT)) FILTER (WHERE k < 'a') FROM {}",
     ] {
-        let sql = format!("SELECT {}", query.replace("{}", &files));
-        let plan = plan(&ours, &sql);
+        let plan = sides.plan_of_same(query, 0);
         assert!(
             plan.contains("codes=[k]") || plan.contains("FilterExec: per_value("),
             "{plan}"
         );
-        assert_as_host(&ours, &host, &sql, 0);
     }
     // With keys the host computes arguments also where FILTER is not true.
-    let filtered = "SELECT n, sum(CAST(k AS INT)) FILTER (WHERE k < 'a') FROM {} GROUP BY n";
-    let where_true = "SELECT n, sum(CAST(k AS INT)) FROM {} WHERE k < 'a' GROUP BY n";
-    let of = |sql: &str| sorted(&ours, &sql.replace("{}", &files));
+    let filtered = "n, sum(CAST(k AS INT)) FILTER (WHERE k < 'a') FROM {} GROUP BY n";
+    let where_true = "n, sum(CAST(k AS INT)) FROM {} WHERE k < 'a' GROUP BY n";
+    let of = |query: &str| sorted(&sides.ours, &sides.sql(query));
     assert_eq!(of(filtered), of(where_true));
-    let sql = format!(
-        "SELECT n, sum(CAST(k AS INT)) FILTER (WHERE k < 'a'), max(CAST(k AS INT)) FROM {files} GROUP BY n"
-    );
-    assert!(error(&ours, &sql).to_string().contains("'x'"));
+    let failing =
+        "n, sum(CAST(k AS INT)) FILTER (WHERE k < 'a'), max(CAST(k AS INT)) FROM {} GROUP BY n";
+    let message = error(&sides.ours, &sides.sql(failing)).to_string();
+    assert!(message.contains("'x'"), "{message}");
 }
 
 #[test]
 fn a_predicate_that_the_scan_alone_has_is_kept() {
-    let folder = two_files();
-    let files = format!("'{}/*.parquet'", folder.path().display());
-    let ours = session();
-    let host = by_host(session());
-    for session in [&ours, &host] {
+    let sides = Sides::over(two_files());
+    for session in [&sides.ours, &sides.host] {
         rows(
             session,
             "SET datafusion.execution.parquet.pushdown_filters = true",
@@ -315,8 +325,7 @@ fn a_predicate_that_the_scan_alone_has_is_kept() {
         "low, count(*) FROM {} WHERE low = 'v3' GROUP BY low",
         "upper(low), sum(length(long)) FROM {} WHERE long LIKE '%1%' AND n > 2 GROUP BY 1",
     ] {
-        let sql = format!("SELECT {}", query.replace("{}", &files));
-        assert_as_host(&ours, &host, &sql, 0);
+        sides.plan_of_same(query, 0);
     }
 }
 

@@ -81,7 +81,8 @@ impl Translation {
 
 /// True if both are one dictionary in memory; the host's filters give it a new array now and then.
 pub fn same_dictionary(left: &ArrayRef, right: &ArrayRef) -> bool {
-    Arc::ptr_eq(left, right) || left.to_data().ptr_eq(&right.to_data())
+    let is_like = || left.len() == right.len() && left.to_data().ptr_eq(&right.to_data());
+    Arc::ptr_eq(left, right) || is_like()
 }
 
 /// Codes of one column.
