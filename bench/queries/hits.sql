@@ -147,6 +147,15 @@ SELECT RegionID, count(DISTINCT UserID) AS u FROM hits GROUP BY RegionID ORDER B
 SELECT RegionID, sum(AdvEngineID) AS adv, count(*) AS c, avg(ResolutionWidth) AS w, count(DISTINCT UserID) AS u
 FROM hits GROUP BY RegionID ORDER BY c DESC, RegionID LIMIT 10;
 
+-- query: medium_key_two_distincts
+-- columns: RegionID, UserID, SearchPhrase
+SELECT RegionID, count(DISTINCT UserID) AS u, count(DISTINCT SearchPhrase) AS p FROM hits
+GROUP BY RegionID ORDER BY u DESC, RegionID LIMIT 10;
+
+-- query: date_distinct_strings
+-- columns: EventDate, SearchPhrase
+SELECT EventDate, count(DISTINCT SearchPhrase) AS p FROM hits GROUP BY EventDate ORDER BY EventDate;
+
 -- query: medium_key_string_extremes
 -- columns: RegionID, SearchPhrase, URL
 SELECT RegionID, min(SearchPhrase) AS p, max(URL) AS u, count(*) AS c

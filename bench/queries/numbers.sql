@@ -14,6 +14,10 @@ FROM (SELECT number % 10000 AS k, sum(number) AS s FROM {numbers} GROUP BY numbe
 SELECT count(*) AS n, min(u) AS lo, max(u) AS hi, avg(u) AS a
 FROM (SELECT number % 10000 AS k, {uniq}(number) AS u FROM {numbers} GROUP BY number % 10000) AS t;
 
+-- query: n08_uniq_exact
+SELECT count(*) AS n, min(u) AS lo, max(u) AS hi, sum(u) AS s
+FROM (SELECT number % 10000 AS k, count(DISTINCT number) AS u FROM {numbers} GROUP BY number % 10000) AS t;
+
 -- query: n04_many_groups
 SELECT count(*) AS n, min(c) AS lo, max(c) AS hi, sum(k) AS s
 FROM (SELECT number % 1000003 AS k, count(*) AS c FROM {numbers} GROUP BY number % 1000003) AS t;

@@ -111,3 +111,19 @@ def test_rows_are_the_same_from_every_engine(tmp_path):
         objects = {row["engine"]: int(row["text_objects"]) for row in csv.DictReader(file)}
     assert set(objects) == {"ready", "grouse", "duckdb", "polars", "pyarrow"}
     assert objects["grouse"] == objects["ready"] == 100
+
+
+def test_the_serial_share_is_that_of_all_groupings(tmp_path):
+    pytest.importorskip("grouse", reason="the package is not installed")
+    import serial
+
+    text = "GroupByExec: x, metrics=[cut_time=1.5ms]\n  GroupByExec: y, metrics=[cut_time=500.00µs]\n  cut_time=9s"
+    assert serial.milliseconds(text, "cut_time") == 2.0
+    command = [sys.executable, str(BENCH / "serial.py"), "--set", "g1", "--size", "small", "--rounds", "1", "--host", "test"]
+    command += ["--data", str(tmp_path), "--record", str(tmp_path), "--bin", str(RELEASE), "--python-grouse", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    (record,) = tmp_path.glob("*.csv")
+    with record.open(newline="") as file:
+        shares = {row["query"]: float(row["serial_percent"]) for row in csv.DictReader(file)}
+    assert len(shares) == 3 and all(0 <= share <= 100 for share in shares.values())

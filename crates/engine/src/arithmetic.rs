@@ -1,8 +1,9 @@
-//! Arithmetic in words, where the host takes wide values or divides row by row.
+//! Arithmetic in words, where the host takes wide values or goes row by row.
 //!
 //! In: a physical plan for our operator. Out: the same plan; in projections, aggregations and sorts, `+`, `-` and `*` of two
-//! DECIMALs of up to 38 digits look at their values first and compute in words where those allow it (decimals.rs), and `/`
-//! and `%` of integers by a literal multiply with its reciprocal (divided.rs).
+//! DECIMALs of up to 38 digits look at their values first and compute in words where those allow it (decimals.rs), `/` and
+//! `%` of integers by a literal multiply with its reciprocal (divided.rs), and a CASE with two plain sides takes both for all
+//! rows (chosen.rs).
 //! Invariant: types, names, NULLs and errors are the host's: whatever has no way of its own is computed by it. In EXPLAIN
 //! the operation stands in brackets, whatever is around it.
 //! Not here: the loops (`grouse_kernels`); predicates, which scans prune by their form, and windows, so that an order by
@@ -10,6 +11,7 @@
 
 mod decimals;
 mod divided;
+mod chosen;
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,6 +35,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 
 use crate::options::{GroupByOperator, SessionOptions};
 use crate::rewrite::node_expressions::exchanged;
+use chosen::Chosen;
 use divided::Divided;
 
 /// The rule.
@@ -75,8 +78,11 @@ fn in_words(
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     expr.transform_up(|expr| {
-        Ok(match InWords::of(&expr, schema) {
-            Some(words) => Transformed::yes(Arc::new(words)),
+        if let Some(words) = InWords::of(&expr, schema) {
+            return Ok(Transformed::yes(Arc::new(words)));
+        }
+        Ok(match Chosen::of(&expr, schema) {
+            Some(chosen) => Transformed::yes(Arc::new(chosen)),
             None => Transformed::no(expr),
         })
     })
@@ -195,10 +201,13 @@ impl PhysicalExpr for InWords {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{Array, ArrayRef, Decimal128Array, Int64Array, UInt64Array};
+    use datafusion::arrow::array::{
+        Array, ArrayRef, BooleanArray, Decimal128Array, Int64Array, UInt64Array,
+    };
+    use datafusion::arrow::compute::cast;
     use datafusion::arrow::datatypes::Field;
     use datafusion::common::ScalarValue;
-    use datafusion::physical_expr::expressions::{Column, Literal};
+    use datafusion::physical_expr::expressions::{CaseExpr, CastExpr, Column, Literal};
 
     use super::*;
 
@@ -346,6 +355,88 @@ mod tests {
                 value,
                 ScalarValue::Int64(Some(0)) | ScalarValue::UInt64(Some(0))
             )
+    }
+
+    #[test]
+    fn choices_equal_the_hosts() {
+        let number = |rows: &[Option<i64>]| Arc::new(Int64Array::from(rows.repeat(40))) as ArrayRef;
+        let truths =
+            |rows: &[Option<bool>]| Arc::new(BooleanArray::from(rows.repeat(40))) as ArrayRef;
+        let conditions = [
+            truths(&[Some(true), None, Some(false), Some(true), Some(false)]),
+            truths(&[
+                Some(true),
+                Some(false),
+                Some(false),
+                Some(true),
+                Some(false),
+            ]),
+        ];
+        let a = number(&[Some(1), Some(2), None, Some(4), Some(5)]);
+        let b = number(&[None, Some(20), Some(30), None, Some(50)]);
+        let types = [
+            DataType::Int64,
+            DataType::Int8,
+            DataType::Int16,
+            DataType::Float32,
+            DataType::Decimal128(20, 0),
+        ];
+        for (data_type, condition) in types
+            .iter()
+            .flat_map(|of| conditions.iter().map(move |p| (of, p)))
+        {
+            let columns = [
+                Arc::clone(condition),
+                cast(&a, data_type).expect("a"),
+                cast(&b, data_type).expect("b"),
+            ];
+            let fields = ["p", "a", "b"].iter().zip(&columns);
+            let fields =
+                fields.map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
+            let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+            let batch = RecordBatch::try_new(schema, columns.to_vec()).expect("a batch");
+            let seven = ScalarValue::Int64(Some(7))
+                .cast_to(data_type)
+                .expect("a seven");
+            let at = |name, at| Arc::new(Column::new(name, at)) as Arc<dyn PhysicalExpr>;
+            let literal = || Arc::new(Literal::new(seven.clone())) as Arc<dyn PhysicalExpr>;
+            let sides = [
+                (at("a", 1), at("b", 2)),
+                (at("b", 2), literal()),
+                (literal(), at("a", 1)),
+                (literal(), literal()),
+            ];
+            for (then, otherwise) in sides {
+                chosen_equals_the_hosts(then, otherwise, &batch);
+            }
+            if *data_type == DataType::Int16 {
+                let wide = Arc::new(CastExpr::new(at("a", 1), DataType::Int64, None));
+                let literal = Arc::new(Literal::new(ScalarValue::Int64(Some(1 << 40))));
+                chosen_equals_the_hosts(wide, literal, &batch);
+            }
+        }
+    }
+
+    fn chosen_equals_the_hosts(
+        then: Arc<dyn PhysicalExpr>,
+        otherwise: Arc<dyn PhysicalExpr>,
+        batch: &RecordBatch,
+    ) {
+        let is_ours = !then.is::<Literal>() || !otherwise.is::<Literal>();
+        let condition = Arc::new(Column::new("p", 0));
+        let host = CaseExpr::try_new(None, vec![(condition, then)], Some(otherwise));
+        let host: Arc<dyn PhysicalExpr> = Arc::new(host.expect("a case"));
+        let ours = in_words(Arc::clone(&host), &batch.schema()).expect("types");
+        assert_eq!(ours.transformed, is_ours, "{host}");
+        assert_eq!(ours.data.to_string(), host.to_string());
+        for length in [0, 1, 63, 64, 65, 190] {
+            let batch = batch.slice(3, length);
+            let shown = |expr: &Arc<dyn PhysicalExpr>| {
+                let value = expr.evaluate(&batch).expect("a value");
+                format!("{:?}", value.into_array(length).expect("a column"))
+            };
+            assert_eq!(shown(&ours.data), shown(&host), "{host} {length}");
+        }
     }
 
     #[test]

@@ -9,7 +9,9 @@
 //! Not here: which aggregations it takes over (plan.rs), the algorithm (`grouse_groupby`).
 
 mod program;
+mod pairs;
 mod source;
+mod meeting;
 mod worker;
 mod outlet;
 mod faults;
@@ -23,6 +25,7 @@ pub use faults::Fault;
 pub(crate) use memory::to_host;
 pub use node::GroupByExec;
 pub(crate) use node::{Replaced, Tuning};
+pub(crate) use program::without_nulls;
 
 /// The operator's name in plans, metrics and errors.
 pub const NAME: &str = "GroupByExec";

@@ -42,6 +42,10 @@ fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if !codes.is_empty() {
         write!(f, ", codes=[{}]", codes.join(", "))?;
     }
+    let pairs = pairs(node);
+    if !pairs.is_empty() {
+        write!(f, ", pairs=[{}]", pairs.join(", "))?;
+    }
     let adapted = adapted(node);
     if !adapted.is_empty() {
         write!(f, ", host_states=[{}]", adapted.join(", "))?;
@@ -66,6 +70,10 @@ fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let codes = node.codes();
     if !codes.is_empty() {
         writeln!(f, "codes={}", codes.join(", "))?;
+    }
+    let pairs = pairs(node);
+    if !pairs.is_empty() {
+        writeln!(f, "pairs={}", pairs.join(", "))?;
     }
     let adapted = adapted(node);
     if !adapted.is_empty() {
@@ -108,6 +116,19 @@ fn aggregates(node: &GroupByExec) -> Vec<String> {
         }
     });
     names.collect()
+}
+
+/// The DISTINCT aggregates whose arguments are grouped with the keys.
+fn pairs(node: &GroupByExec) -> Vec<&str> {
+    let aggregates = node.aggregates().iter().zip(node.of_pairs());
+    let mut names = Vec::new();
+    for (aggregate, is_of_pairs) in aggregates {
+        if is_of_pairs {
+            let display = aggregate.human_display();
+            names.push(display.unwrap_or_else(|| aggregate.name()));
+        }
+    }
+    names
 }
 
 /// Functions whose states are the host's.

@@ -37,6 +37,7 @@ pub(crate) struct HostAggregate {
     updating: Arc<AggregateFunctionExpr>,
     /// Reads states, which come in no order.
     merging: Arc<AggregateFunctionExpr>,
+    argument_types: Vec<DataType>,
     state_fields: Vec<FieldRef>,
     grouping: Grouping,
     bypass: Bypass,
@@ -60,6 +61,7 @@ impl HostAggregate {
         let mut aggregate = HostAggregate {
             updating: Arc::clone(stages.updating),
             merging: Arc::clone(stages.merging),
+            argument_types: argument_types.to_vec(),
             state_fields: stages.updating.state_fields()?,
             grouping,
             bypass: Bypass::Never,
@@ -147,6 +149,7 @@ impl Aggregate for HostAggregate {
             Grouping::Keyed => Ok(Box::new(HostStates {
                 make: self.clone(),
                 states: None,
+                known: 0,
                 convert: self.groups_accumulator(&self.updating).map_err(host)?,
                 groups: Vec::new(),
             })),
@@ -163,6 +166,8 @@ struct HostStates {
     make: HostAggregate,
     /// Made with the first rows or states, for these; gone when drained, as not every accumulator resets itself.
     states: Option<Box<dyn GroupsAccumulator>>,
+    /// Groups that they have been told of.
+    known: usize,
     /// Holds no state; turns rows into states.
     convert: Box<dyn GroupsAccumulator>,
     /// The groups of a batch as the host counts them.
@@ -191,6 +196,20 @@ impl HostStates {
         }
         Ok(self.states.as_mut().expect("made above"))
     }
+
+    /// The states of all groups, also of those that none of its rows came to; `None` where there are no groups.
+    fn take(&mut self, total: usize) -> Result<Option<Box<dyn GroupsAccumulator>>> {
+        if std::mem::take(&mut self.known) < total {
+            let types = self.make.argument_types.iter();
+            let one_row: Vec<ArrayRef> = types.map(|of| new_null_array(of, 1)).collect();
+            let left_out = BooleanArray::from(vec![false]);
+            let states = self.states(Stage::Rows)?;
+            // The host takes groups that are new in a batch of all rows to have one of them.
+            let grown = states.update_batch(&one_row, &[total - 1], Some(&left_out), total);
+            grown.map_err(host)?;
+        }
+        Ok(self.states.take().filter(|_| total > 0))
+    }
 }
 
 /// What an accumulator is fed with.
@@ -218,6 +237,7 @@ impl GroupStates for HostStates {
         total: usize,
     ) -> Result<()> {
         self.number(groups);
+        self.known = total;
         let groups = std::mem::take(&mut self.groups);
         let result = self
             .states(Stage::Rows)?
@@ -228,6 +248,7 @@ impl GroupStates for HostStates {
 
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
         self.number(groups);
+        self.known = total;
         let groups = std::mem::take(&mut self.groups);
         let result = self
             .states(Stage::States)?
@@ -249,18 +270,18 @@ impl GroupStates for HostStates {
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
-        let fields = &self.make.state_fields;
-        let Some(mut states) = self.states.take().filter(|_| total > 0) else {
+        let Some(mut states) = self.take(total)? else {
+            let fields = self.make.state_fields.iter();
             return Ok(fields
-                .iter()
                 .map(|field| new_empty_array(field.data_type()))
                 .collect());
         };
-        as_declared(states.state(EmitTo::All).map_err(host)?, fields)
+        let states = states.state(EmitTo::All).map_err(host)?;
+        as_declared(states, &self.make.state_fields)
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
-        let Some(mut states) = self.states.take().filter(|_| total > 0) else {
+        let Some(mut states) = self.take(total)? else {
             return Ok(new_empty_array(&self.make.result_type()));
         };
         Ok(compact(states.evaluate(EmitTo::All).map_err(host)?))

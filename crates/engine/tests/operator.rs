@@ -23,6 +23,8 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displaya
 use futures::StreamExt;
 use grouse::{Error, GroupByOperator, Query, Session, SessionOptions};
 
+#[path = "operator/distinct.rs"]
+mod distinct;
 #[path = "operator/shifted_sums.rs"]
 mod shifted_sums;
 #[path = "operator/spill.rs"]

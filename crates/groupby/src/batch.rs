@@ -51,8 +51,8 @@ pub struct Batch {
     pub rows: usize,
     /// Key columns; empty for an aggregate without GROUP BY.
     pub keys: Vec<ArrayRef>,
-    /// One entry per aggregate.
-    pub arguments: Vec<Arguments>,
+    /// One entry per aggregate; `None` where no row of the batch is for it.
+    pub arguments: Vec<Option<Arguments>>,
 }
 
 impl Batch {
@@ -61,7 +61,16 @@ impl Batch {
     /// # Panics
     /// If a column has another length: the caller evaluated expressions on different batches.
     pub fn new(rows: usize, keys: Vec<ArrayRef>, arguments: Vec<Arguments>) -> Self {
-        let columns = keys.iter().chain(arguments.iter().flat_map(|a| &a.columns));
+        Self::of_some(rows, keys, arguments.into_iter().map(Some).collect())
+    }
+
+    /// The same for some of the aggregates.
+    ///
+    /// # Panics
+    /// As [`Batch::new`].
+    pub fn of_some(rows: usize, keys: Vec<ArrayRef>, arguments: Vec<Option<Arguments>>) -> Self {
+        let read = || arguments.iter().flatten();
+        let columns = keys.iter().chain(read().flat_map(|a| &a.columns));
         for column in columns {
             assert_eq!(
                 column.len(),
@@ -69,7 +78,7 @@ impl Batch {
                 "a column of another length than its batch"
             );
         }
-        for filter in arguments.iter().filter_map(|a| a.filter.as_ref()) {
+        for filter in read().filter_map(|a| a.filter.as_ref()) {
             assert_eq!(
                 filter.len(),
                 rows,

@@ -103,6 +103,8 @@ pub struct Build {
     route: Route,
     table: Box<dyn KeyTable>,
     states: Vec<Box<dyn GroupStates>>,
+    /// Groups that the states of each aggregate know of: all but for those whose batches were not for it.
+    known: Vec<usize>,
     bypass: Option<Vec<Bypass>>,
     waiting: Vec<Unsorted>,
     waiting_rows: usize,
@@ -146,6 +148,7 @@ impl Build {
         Ok(Self {
             route,
             table: spec.keys.table(),
+            known: vec![0; states.len()],
             states,
             bypass: (!keyless && !bypass.contains(&Bypass::Never)).then_some(bypass),
             waiting: Vec::new(),
@@ -360,15 +363,32 @@ impl Build {
         let keys = EncodedKeys::None(batch.rows);
         self.groups.clear();
         self.table.assign(keys.rows(0..1), &[0], &mut self.groups)?;
-        for (states, arguments) in self.states.iter_mut().zip(&batch.arguments) {
-            states.update(
-                &arguments.columns,
-                arguments.filter.as_ref(),
-                Groups::One(batch.rows),
-                1,
-            )?;
-        }
+        self.update(batch, 0, 1)?;
         lap.end(&mut self.counters.update_ns);
+        Ok(())
+    }
+
+    /// Rows into the states of their groups, of those aggregates that they are for; `before` groups are none of these rows'.
+    fn update(&mut self, batch: &Batch, before: usize, total: usize) -> Result<()> {
+        let groups = match self.spec.keys.types().is_empty() {
+            true => Groups::One(batch.rows),
+            false => Groups::Ids(&self.groups),
+        };
+        let states = self.states.iter_mut().zip(&mut self.known);
+        for ((states, known), arguments) in states.zip(&batch.arguments) {
+            let Some(Arguments { columns, filter }) = arguments else {
+                continue;
+            };
+            // States, the host's too, take a group that is new to them to have a row in the batch, if only one that
+            // FILTER leaves out.
+            if *known < before {
+                let one_row: Vec<_> = columns.iter().map(|column| column.slice(0, 1)).collect();
+                let last = Groups::Ids(&[GroupId(before as u32 - 1)]);
+                states.update(&one_row, Some(&vec![false].into()), last, before)?;
+            }
+            states.update(columns, filter.as_ref(), groups, total)?;
+            *known = total;
+        }
         Ok(())
     }
 
@@ -399,10 +419,7 @@ impl Build {
         }
         lap.end(&mut self.counters.assign_ns);
         let total = self.len();
-        for (states, arguments) in self.states.iter_mut().zip(&batch.arguments) {
-            let groups = Groups::Ids(&self.groups);
-            states.update(&arguments.columns, arguments.filter.as_ref(), groups, total)?;
-        }
+        self.update(batch, before, total)?;
         lap.end(&mut self.counters.update_ns);
         self.see(batch.rows as u64, (total - before) as u64);
         Ok(())
@@ -447,8 +464,9 @@ impl Build {
         let bounds = Bounds {
             hot_bytes: self.spec.sizes.hot_bytes,
             grown_bytes: self.spec.sizes.grown_bytes,
-            may_bypass: self.bypass.is_some() && batch.arguments.iter().all(Arguments::mix),
+            may_bypass: self.bypass.is_some() && mix(&batch.arguments),
             may_grow: self.may_grow,
+            has_texts: self.spec.keys.has_texts(),
         };
         let decision = policy::decide(self.seen, bounds);
         let grows = matches!(decision, Decision::Grow { .. } | Decision::Shed);
@@ -488,6 +506,9 @@ impl Build {
             .expect("the route is taken only where all aggregates allow it");
         let mut aggregates = Vec::with_capacity(bypass.len());
         for ((how, states), arguments) in bypass.iter().zip(&self.states).zip(&batch.arguments) {
+            let arguments = arguments
+                .as_ref()
+                .expect("rows that skip the table are for all aggregates");
             aggregates.push(match how {
                 Bypass::Convert => {
                     Records::Partial(states.convert(&arguments.columns, arguments.filter.as_ref())?)
@@ -573,6 +594,7 @@ impl Build {
         for states in &mut self.states {
             aggregates.push(Records::Partial(states.drain_partial(total)?));
         }
+        self.known.fill(0);
         lap.end(&mut self.counters.partition_ns);
         self.seen = Seen::default();
         self.counters.flushes += 1;
@@ -642,6 +664,12 @@ impl Build {
     fn bytes(&self) -> usize {
         self.table_bytes() + allocated(self.blocks_bytes) + self.waiting_bytes
     }
+}
+
+/// True if rows may stand in blocks as they are: they are for all aggregates, and several batches for one column.
+fn mix(arguments: &[Option<Arguments>]) -> bool {
+    let mixes = |arguments: &Option<Arguments>| arguments.as_ref().is_some_and(Arguments::mix);
+    arguments.iter().all(mixes)
 }
 
 /// What large buffers of so many bytes take: allocators round up, mimalloc from 512 KiB to 576.

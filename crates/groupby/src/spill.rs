@@ -34,10 +34,15 @@ const WRITE_BYTES: usize = 1 << 20;
 
 /// What the workers of a run share beside its input: where they write, and what one leaves to another.
 pub struct Spill {
+    run: Arc<Run>,
+    handed: Mutex<Option<Handed>>,
+}
+
+/// What all groupings of a run share.
+struct Run {
     disk: Box<dyn Disk>,
     calls: AtomicUsize,
     cancelled: AtomicBool,
-    handed: Mutex<Option<Handed>>,
     shares: bool,
 }
 
@@ -77,28 +82,40 @@ impl Spill {
     /// On that disk. A run whose aggregates rely on the order of rows does not let its workers share blocks: they would
     /// come back after later rows.
     pub fn new(disk: impl Disk + 'static, shares: bool) -> Self {
-        Self {
+        let run = Run {
             disk: Box::new(disk),
             calls: AtomicUsize::new(0),
             cancelled: AtomicBool::new(false),
-            handed: Mutex::default(),
             shares,
+        };
+        Self {
+            run: Arc::new(run),
+            handed: Mutex::default(),
+        }
+    }
+
+    /// For another grouping of the same run, whose blocks are none of this one's.
+    #[must_use]
+    pub fn beside(&self) -> Self {
+        Self {
+            run: Arc::clone(&self.run),
+            handed: Mutex::default(),
         }
     }
 
     /// Nobody wants the records any more: writing ends with the next page.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.run.cancelled.store(true, Ordering::Relaxed);
     }
 
     /// True if a worker may hand blocks to another.
     pub(crate) fn shares(&self) -> bool {
-        self.shares
+        self.run.shares
     }
 
     /// True once nobody wants the records any more.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.run.cancelled.load(Ordering::Relaxed)
     }
 
     /// What a worker has handed over; it is the caller's now.
@@ -120,12 +137,12 @@ impl Spill {
 
     /// How often memory was short so far.
     pub(crate) fn calls(&self) -> usize {
-        self.calls.load(Ordering::Relaxed)
+        self.run.calls.load(Ordering::Relaxed)
     }
 
     /// Asks all workers to write what they hold.
     pub(crate) fn call(&self) -> usize {
-        self.calls.fetch_add(1, Ordering::Relaxed) + 1
+        self.run.calls.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 
@@ -238,7 +255,7 @@ impl SpillFile {
         if let Some(scratch) = &self.scratch {
             return Ok(Arc::clone(scratch));
         }
-        let (file, name) = self.spill.disk.create().map_err(|error| Error::Disk {
+        let (file, name) = self.spill.run.disk.create().map_err(|error| Error::Disk {
             doing: "make a file in",
             name: "the temporary folder".to_string(),
             error,

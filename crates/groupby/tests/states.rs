@@ -21,8 +21,6 @@ use grouse_groupby::states::{Aggregate, Extreme, GroupStates, Groups};
 use grouse_groupby::states::{arg_extreme, avg, count, min_max, sum, uniq};
 use proptest::prelude::*;
 
-#[path = "states/distinct.rs"]
-mod distinct;
 #[path = "states/moments.rs"]
 mod moments;
 #[path = "states/quantiles.rs"]
@@ -211,6 +209,45 @@ fn check(
         assert_eq!(&found, twin, "{aggregate:?}, {path:?}");
     }
     check_one_group(aggregate, input, batch_rows, &expected);
+    check_groups_without_rows(aggregate, input, &expected);
+}
+
+/// Groups that states were never told of, at the end, are empty ones.
+fn check_groups_without_rows(
+    aggregate: &dyn Aggregate,
+    input: &Input,
+    expected: impl Fn(&[usize]) -> Result<Option<String>, ()>,
+) {
+    let one = input.in_one_group();
+    let rows = vec![GroupId(0); one.groups.len()];
+    let groups: Vec<_> = (0..4).map(GroupId).collect();
+    let told = || {
+        let mut states = aggregate.states().unwrap();
+        let filter = one.filter.as_ref();
+        let updated = states.update(&one.columns, filter, Groups::Ids(&rows), 1);
+        updated.map(|()| states)
+    };
+    let merged = |partial: Vec<ArrayRef>| {
+        let mut states = aggregate.states().unwrap();
+        let merged = states.merge(&partial, Groups::Ids(&groups), 4);
+        merged.and_then(|()| states.drain_final(4))
+    };
+    let by_states = told().and_then(|mut states| states.drain_final(4));
+    let by_partials = told().and_then(|mut states| states.drain_partial(4));
+    let empty = expected(&[]).unwrap();
+    for column in [by_states, by_partials.and_then(merged)] {
+        match column {
+            Ok(column) => assert_eq!(
+                texts(&column)[1..],
+                [&empty; 3].map(Clone::clone),
+                "{aggregate:?}"
+            ),
+            Err(error) => assert!(
+                matches!(error, Error::Overflow { .. }),
+                "{aggregate:?}: {error}"
+            ),
+        }
+    }
 }
 
 /// `sum / count` as decimal digits, which say too whether more follow, read as the nearest double.

@@ -11,4 +11,5 @@ pub mod narrow;
 pub mod divide;
 pub mod byte_pack;
 pub mod lookup;
+pub mod select;
 pub mod naive;

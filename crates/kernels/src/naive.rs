@@ -116,6 +116,19 @@ pub fn bits(codes: &[i32], truths: &[bool]) -> Vec<u64> {
     bits
 }
 
+/// `select::Selected::select`.
+pub fn select<T: Copy>(words: &[u64], rows: usize, set: Side<'_, T>, unset: Side<'_, T>) -> Vec<T> {
+    let one = |row: usize| match if words[row / 64] >> (row % 64) & 1 == 1 {
+        set
+    } else {
+        unset
+    } {
+        Side::Column(column) => column[row],
+        Side::Value(value) => value,
+    };
+    (0..rows).map(one).collect()
+}
+
 /// Both sides of each row, if all values fit 64 bits.
 fn rows(a: Side<'_>, b: Side<'_>) -> Option<impl Iterator<Item = (i128, i128)>> {
     let length = match (a, b) {

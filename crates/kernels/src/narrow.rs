@@ -6,11 +6,11 @@
 
 /// One side of an operation.
 #[derive(Debug, Clone, Copy)]
-pub enum Side<'a> {
+pub enum Side<'a, T = i128> {
     /// A value per row.
-    Column(&'a [i128]),
+    Column(&'a [T]),
     /// The same value for all rows.
-    Value(i128),
+    Value(T),
 }
 
 /// `a * b` of each row; `None` if a value is wider than 64 bits, or if there is no column, or two of unequal lengths.

@@ -25,10 +25,19 @@ pub(super) struct WorkerMetrics {
     spills: Count,
     /// Evaluating keys, arguments and filters.
     pub evaluate: Time,
+    /// Cutting merges into tasks, which the last worker does while the others wait.
+    pub cut: Time,
     /// Decoding keys and making batches.
     pub emit: Time,
     set: ExecutionPlanMetricsSet,
     worker: usize,
+}
+
+/// What went to disk.
+#[derive(Default)]
+pub(super) struct Spilled {
+    bytes: u64,
+    times: u64,
 }
 
 impl WorkerMetrics {
@@ -41,6 +50,7 @@ impl WorkerMetrics {
             spilled_bytes: MetricBuilder::new(set).spilled_bytes(worker),
             spills: MetricBuilder::new(set).spill_count(worker),
             evaluate: MetricBuilder::new(set).subset_time("evaluate_time", worker),
+            cut: MetricBuilder::new(set).subset_time("cut_time", worker),
             emit: MetricBuilder::new(set).subset_time("emit_time", worker),
             set: set.clone(),
             worker,
@@ -58,12 +68,15 @@ impl WorkerMetrics {
         self.rows_out.add(groups);
     }
 
-    /// What went to disk so far.
-    pub fn spilled(&self, counters: &Counters) {
-        self.spilled_bytes
-            .add(counters.spilled_bytes as usize - self.spilled_bytes.value());
-        self.spills
-            .add(counters.spills as usize - self.spills.value());
+    /// What a build wrote to disk since the metrics were last `told`.
+    pub fn spilled(&self, counters: &Counters, told: &mut Spilled) {
+        let now = Spilled {
+            bytes: counters.spilled_bytes,
+            times: counters.spills,
+        };
+        self.spilled_bytes.add((now.bytes - told.bytes) as usize);
+        self.spills.add((now.times - told.times) as usize);
+        *told = now;
     }
 
     /// What a worker's build phase counted.
@@ -108,8 +121,8 @@ impl WorkerMetrics {
         );
     }
 
-    /// How the merge was cut; one worker says it for all.
-    pub fn cut(&self, partitions: usize, merge: &Merge) {
+    /// How a merge was cut; one worker says it for all.
+    pub fn cut_into(&self, partitions: usize, merge: &Merge) {
         self.gauge("partitions", partitions as u64);
         self.gauge("merge_tasks", merge.tasks() as u64);
     }

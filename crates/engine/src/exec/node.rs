@@ -9,6 +9,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
@@ -43,13 +44,14 @@ use parking_lot::Mutex;
 
 use super::NAME;
 use super::faults::Faults;
+use super::meeting::Meeting;
 use super::memory::{PoolBudget, spill};
 use super::order::{Feed, fit};
 use super::outlet::Outlet;
 use super::program::Program;
 use super::run::{Output, Run};
 use super::source::{Sources, readers};
-use super::worker::{Meeting, Shared};
+use super::worker::Shared;
 use crate::explain;
 use crate::options::SessionOptions;
 use crate::rewrite::node_expressions::{Exchange, in_aggregate};
@@ -204,6 +206,12 @@ impl GroupByExec {
         self.described.filter_expr()
     }
 
+    /// Which aggregates have DISTINCT arguments that are grouped with the keys.
+    pub fn of_pairs(&self) -> Vec<bool> {
+        let aggregates = 0..self.aggregates.len();
+        aggregates.map(|at| self.program.takes_pairs(at)).collect()
+    }
+
     /// Which aggregates have native states; the others keep theirs in the host's accumulators.
     pub fn native(&self) -> &[bool] {
         self.program.native()
@@ -256,22 +264,26 @@ impl GroupByExec {
             expr: Arc::clone(key),
             takes_codes: self.takes_codes(),
         });
-        let arguments = self.described.aggr_expr().iter().flat_map(|aggregate| {
+        let aggregates = self.described.aggr_expr().iter().enumerate();
+        let arguments = aggregates.flat_map(|(at, aggregate)| {
             let all = aggregate.all_expressions();
             let read = all.args.into_iter().chain(all.order_by_exprs);
             let column = |column| Arc::new(column) as Arc<dyn PhysicalExpr>;
-            match aggregate.is_reversed() {
+            let read: Vec<_> = match aggregate.is_reversed() {
                 // Its expressions stay (node_expressions.rs).
                 true => read
                     .flat_map(|expr| collect_columns(&expr))
                     .map(column)
                     .collect(),
-                false => read.collect::<Vec<_>>(),
-            }
+                false => read.collect(),
+            };
+            let takes_codes = self.program.takes_codes(at);
+            read.into_iter().map(move |expr| Read { expr, takes_codes })
         });
-        let filters = self.filters().iter().flatten().cloned();
-        let others = arguments.chain(filters).map(|expr| Read::plain(&expr));
-        keys.chain(others).collect()
+        let filters = self.filters().iter().flatten();
+        keys.chain(arguments)
+            .chain(filters.map(Read::plain))
+            .collect()
     }
 
     /// The node with what `keys` makes of its keys and `others` of arguments, their orders and FILTERs.
@@ -319,16 +331,22 @@ impl GroupByExec {
         let streams = self.properties.output_partitioning().partition_count();
         let options = SessionOptions::of(context.session_config().options());
         let faults = options.group_by_fault.map(Faults::new);
+        let shares = workers > 1 && self.feed != Feed::InOrder;
+        let spill = spill(context, shares, faults.clone());
+        let pairs = self.program.pairs.iter().map(|pairs| &pairs.spec);
+        let groups = std::iter::once(&self.program.spec);
         let shared = Shared {
+            pairs: Meeting::new(workers, pairs, spill.as_ref()),
+            groups: Meeting::new(workers, groups, spill.as_ref()),
             program: Arc::clone(&self.program),
             sources: Sources::new(Arc::clone(input), Arc::clone(context), workers, self.feed),
             outlet: Outlet::new(workers, streams),
-            budget: PoolBudget::new(context, faults.clone()),
-            spill: spill(context, workers > 1 && self.feed != Feed::InOrder, faults),
+            budget: PoolBudget::new(context, faults),
+            spill,
             metrics: self.metrics.clone(),
             rows_max: context.session_config().batch_size(),
             groups_enough: self.limit(),
-            meeting: Meeting::new(workers),
+            enough: AtomicBool::new(false),
         };
         Run::new(shared, workers)
     }

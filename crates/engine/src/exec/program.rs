@@ -1,6 +1,7 @@
 //! What a worker evaluates on each batch, decided once per plan.
 //!
-//! In: the host's description of an aggregation. Out: a `Spec` for the algorithm, and batches of keys and arguments.
+//! In: the host's description of an aggregation. Out: a `Spec` for the algorithm, one more for the pairs of each DISTINCT,
+//! and batches of keys and arguments.
 //! Invariant: an expression that occurs several times is evaluated once per batch, unless it is volatile.
 //! Not here: who calls it (worker.rs), types that the algorithm does not know (it says so when the plan is made).
 
@@ -26,6 +27,7 @@ use grouse_groupby::{Arguments, Batch, Spec, TableKind};
 
 use super::memory::to_host;
 use super::node::{Columns, Tuning};
+use super::pairs::{Pairs, Planned};
 use crate::native::{Native, native};
 use crate::scan::bounds::bounds_of;
 use crate::udaf::{Grouping, HostAggregate, Stages};
@@ -34,6 +36,8 @@ use crate::udaf::{Grouping, HostAggregate, Stages};
 pub(super) struct Program {
     /// What the algorithm needs to know.
     pub spec: Arc<Spec>,
+    /// What is grouped before, so that DISTINCT aggregates get each value once.
+    pub pairs: Vec<Pairs>,
     columns: Columns,
     expressions: Vec<Arc<dyn PhysicalExpr>>,
     keys: Vec<Key>,
@@ -43,16 +47,24 @@ pub(super) struct Program {
     native: Vec<bool>,
 }
 
+/// What the groupings of a run get of one batch of rows.
+pub(super) struct Evaluated {
+    /// Keys and arguments, per grouping set.
+    pub groups: Vec<Batch>,
+    /// Those of each of the program's pairs, per grouping set.
+    pub pairs: Vec<Vec<Batch>>,
+}
+
 /// One key column.
-struct Key {
-    expression: usize,
+pub(super) struct Key {
+    pub expression: usize,
     /// The type as the algorithm groups by it.
-    data_type: DataType,
+    pub data_type: DataType,
 }
 
 impl Key {
     /// The key's column; codes stay codes where the first table takes them.
-    fn of(&self, values: &[ArrayRef], takes_codes: bool) -> Result<ArrayRef> {
+    pub fn of(&self, values: &[ArrayRef], takes_codes: bool) -> Result<ArrayRef> {
         let column = &values[self.expression];
         let is_coded = matches!(column.data_type(), DataType::Dictionary(_, of) if is_bytes(of));
         if takes_codes && is_coded && is_bytes(&self.data_type) {
@@ -74,6 +86,8 @@ struct Set {
 struct Inputs {
     columns: Vec<usize>,
     filter: Option<usize>,
+    /// The pairs that it takes instead of rows.
+    pairs: Option<usize>,
 }
 
 impl Program {
@@ -106,26 +120,36 @@ impl Program {
         let mut states: Vec<Arc<dyn Aggregate>> = Vec::with_capacity(aggregates.len());
         let mut is_native = Vec::with_capacity(aggregates.len());
         let planned = described.aggr_expr().iter().zip(described.filter_expr());
+        let mut pairs: Vec<Planned> = Vec::new();
         for (updating, (merging, filter)) in aggregates.iter().zip(planned) {
-            let lowered = lower(&Stages { updating, merging }, &input, grouping)?;
+            let lay_out = |values: &[_]| key_layout(described, schema, values, tuning.table);
+            let lowered = lower(&Stages { updating, merging }, &input, grouping, lay_out)?;
+            let columns = lowered.columns.iter();
+            let columns: Vec<usize> = columns.map(|column| expressions.place(column)).collect();
+            let filter = filter.as_ref().map(|filter| expressions.place(filter));
+            let taken = lowered.pairs.map(|layout| {
+                let are_read = updating.fun().name() != "count";
+                Planned::among(&mut pairs, layout, &columns, filter, are_read)
+            });
             arguments.push(Inputs {
-                columns: lowered
-                    .columns
-                    .iter()
-                    .map(|column| expressions.place(column))
-                    .collect(),
-                filter: filter.as_ref().map(|filter| expressions.place(filter)),
+                columns,
+                filter,
+                pairs: taken,
             });
             is_native.push(lowered.is_native);
             states.push(lowered.aggregate);
         }
-        let layout = key_layout(described, schema, tuning.table)?;
+        let layout = key_layout(described, schema, &[], tuning.table)?;
         let mut spec = Spec::new(layout, states, tuning.sizes);
         if let Some(emitted) = &columns.emitted {
             spec = spec.emitting(emitted.clone());
         }
         Ok(Program {
             spec: Arc::new(spec),
+            pairs: pairs
+                .into_iter()
+                .map(|pairs| pairs.into_pairs(tuning.sizes))
+                .collect(),
             columns: columns.clone(),
             expressions: expressions.0,
             keys,
@@ -141,32 +165,70 @@ impl Program {
         &self.native
     }
 
-    /// Evaluates everything on `batch`: one batch of keys and arguments per grouping set.
-    pub fn evaluate(&self, batch: &RecordBatch) -> Result<Vec<Batch>> {
+    /// True of an aggregate that takes pairs instead of rows.
+    pub fn takes_pairs(&self, aggregate: usize) -> bool {
+        self.arguments[aggregate].pairs.is_some()
+    }
+
+    /// True of one for whose arguments texts may come as codes.
+    pub fn takes_codes(&self, aggregate: usize) -> bool {
+        let pairs = self.arguments[aggregate].pairs;
+        pairs.is_some_and(|at| self.pairs[at].spec.keys.direct())
+    }
+
+    /// Evaluates everything on `batch`.
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<Evaluated> {
         let rows = batch.num_rows();
         let values = (0..self.expressions.len()).map(|at| self.value(at, batch));
         let values = values.collect::<Result<Vec<_>>>()?;
-        let takes_codes = self.spec.keys.direct();
-        let keys = self
-            .keys
-            .iter()
-            .map(|key| key.of(&values, takes_codes))
-            .collect::<Result<Vec<_>>>()?;
         let arguments = self
             .arguments
             .iter()
-            .map(|inputs| inputs.of(&values))
-            .collect::<Result<Vec<_>>>()?;
-        self.sets
-            .iter()
-            .map(|set| {
-                Ok(Batch::new(
-                    rows,
-                    self.keys_of(set, &keys, rows)?,
-                    arguments.clone(),
-                ))
+            .map(|inputs| match inputs.pairs {
+                Some(_) => Ok(None),
+                None => inputs.of(&values).map(Some),
             })
+            .collect::<Result<Vec<_>>>()?;
+        let groups = self.each_set(&self.spec, &values, rows, |keys| {
+            Ok(Batch::of_some(rows, keys, arguments.clone()))
+        })?;
+        let pairs = self.pairs.iter().map(|pairs| {
+            self.each_set(&pairs.spec, &values, rows, |keys| {
+                pairs.of(keys, &values, rows)
+            })
+        });
+        Ok(Evaluated {
+            groups,
+            pairs: pairs.collect::<Result<_>>()?,
+        })
+    }
+
+    /// What `make` makes of the keys of each grouping set, in the form that a grouping of `spec` takes them.
+    fn each_set(
+        &self,
+        spec: &Spec,
+        values: &[ArrayRef],
+        rows: usize,
+        make: impl Fn(Vec<ArrayRef>) -> Result<Batch>,
+    ) -> Result<Vec<Batch>> {
+        let takes_codes = spec.keys.direct();
+        let keys = self.keys.iter().map(|key| key.of(values, takes_codes));
+        let keys = keys.collect::<Result<Vec<_>>>()?;
+        let sets = self.sets.iter();
+        sets.map(|set| make(self.keys_of(set, &keys, rows)?))
             .collect()
+    }
+
+    /// Some of the `at`th pairs, each once, as rows of those aggregates that take them.
+    pub fn distinct(&self, at: usize, pairs: Emitted) -> Batch {
+        let rows = pairs.rows;
+        let (keys, values) = self.pairs[at].parts(pairs);
+        let arguments = self
+            .arguments
+            .iter()
+            .map(|inputs| (inputs.pairs == Some(at)).then(|| values.clone()))
+            .collect();
+        Batch::of_some(rows, keys, arguments)
     }
 
     /// One expression for all rows. Where it fails and only aggregates with FILTERs read it, for the rows that they want: it
@@ -297,27 +359,38 @@ impl Inputs {
 }
 
 /// NULL is not true.
-fn without_nulls(truths: &BooleanArray) -> BooleanArray {
+pub(crate) fn without_nulls(truths: &BooleanArray) -> BooleanArray {
     match truths.null_count() {
         0 => truths.clone(),
         _ => prep_null_mask_filter(truths),
     }
 }
 
-/// How keys are encoded, within the bounds that their files state.
-fn key_layout(described: &AggregateExec, schema: &Schema, table: TableKind) -> Result<KeyLayout> {
+/// How keys, with values behind them that are not NULL, are encoded, within the bounds that their files state.
+fn key_layout(
+    described: &AggregateExec,
+    schema: &Schema,
+    values: &[Arc<dyn PhysicalExpr>],
+    table: TableKind,
+) -> Result<KeyLayout> {
     let group_by = described.group_expr();
+    let input = described.input();
     let fields = schema.fields()[..group_by.num_group_exprs()].iter();
     let fields = fields.map(|field| {
         let plain = plain(field.data_type());
         Arc::new(Field::new(field.name(), plain, field.is_nullable()))
     });
-    let fields: Vec<FieldRef> = fields.collect();
+    let mut fields: Vec<FieldRef> = fields.collect();
     let keys = group_by.expr().iter();
-    let bounds = keys.map(|(key, _)| bounds_of(described.input(), key));
+    let bounds = keys.map(|(key, _)| bounds_of(input, key));
     // The column that tells sets apart has none.
     let bounds = bounds.chain(std::iter::repeat(None)).take(fields.len());
-    let bounds: Vec<_> = bounds.collect();
+    let mut bounds: Vec<_> = bounds.collect();
+    for value in values {
+        let data_type = plain(&value.data_type(&input.schema())?);
+        fields.push(Arc::new(Field::new(value.to_string(), data_type, false)));
+        bounds.push(bounds_of(input, value));
+    }
     KeyLayout::bounded(&fields, &bounds, table).map_err(to_host)
 }
 
@@ -341,16 +414,31 @@ struct Lowered {
     aggregate: Arc<dyn Aggregate>,
     columns: Vec<Arc<dyn PhysicalExpr>>,
     is_native: bool,
+    /// The encoding of the pairs that it takes instead of rows.
+    pairs: Option<KeyLayout>,
 }
 
-fn lower(stages: &Stages<'_>, input: &Schema, grouping: Grouping) -> Result<Lowered> {
+fn lower(
+    stages: &Stages<'_>,
+    input: &Schema,
+    grouping: Grouping,
+    lay_out: impl Fn(&[Arc<dyn PhysicalExpr>]) -> Result<KeyLayout>,
+) -> Result<Lowered> {
     let expression = stages.updating;
-    if let Some(Native { aggregate, columns }) = native(expression, input)? {
-        return Ok(Lowered {
-            aggregate,
-            columns,
-            is_native: true,
-        });
+    if let Some(native) = native(expression, input)? {
+        // Arguments of a type that nothing can be grouped by stay with the host.
+        let pairs = native.distinct.then(|| lay_out(&native.columns));
+        if let Ok(pairs) = pairs.transpose() {
+            let Native {
+                aggregate, columns, ..
+            } = native;
+            return Ok(Lowered {
+                aggregate,
+                columns,
+                is_native: true,
+                pairs,
+            });
+        }
     }
     // The host's states read what they are ordered by behind their arguments.
     let mut columns = expression.expressions();
@@ -369,6 +457,7 @@ fn lower(stages: &Stages<'_>, input: &Schema, grouping: Grouping) -> Result<Lowe
         aggregate,
         columns,
         is_native: false,
+        pairs: None,
     })
 }
 

@@ -120,6 +120,21 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
             "low, count(*) FROM {} WHERE low <> 'v3' GROUP BY low",
             Some("low"),
         ),
+        // Arguments of DISTINCT, which are grouped as keys are.
+        (
+            "n, count(DISTINCT low), count(*) FROM {} GROUP BY n",
+            Some("low"),
+        ),
+        (
+            "low, count(DISTINCT long) FILTER (WHERE n > 1), count(DISTINCT n), sum(n) FROM {} GROUP BY low",
+            Some("low, long"),
+        ),
+        (
+            "n, count(DISTINCT low), count(DISTINCT long), count(*) FROM {} GROUP BY GROUPING SETS ((n), ())",
+            Some("low, long"),
+        ),
+        ("n, count(DISTINCT low), min(low) FROM {} GROUP BY n", None),
+        ("n, count(DISTINCT high), count(*) FROM {} GROUP BY n", None),
         // Read by something else: the SQL type has to be there.
         ("low, max(low) FROM {} GROUP BY low", None),
         ("low, count(*) FROM {} WHERE low <> high GROUP BY low", None),
@@ -335,13 +350,16 @@ fn more_values_than_the_direct_table_takes_lose_nothing() {
     let path = folder.path().join("many.parquet");
     write(&path, &table(40_000, 1_500, 0), 40_000, false);
     let ours = session();
-    let sql = format!(
-        "SELECT low, count(*) FROM '{}' GROUP BY low",
-        path.display()
-    );
     let host = by_host(session());
-    assert!(plan(&ours, &sql).contains("codes=[low]"));
-    assert_eq!(sorted(&ours, &sql), sorted(&host, &sql));
+    for query in [
+        "low, count(*) FROM {} GROUP BY low",
+        "n, count(DISTINCT low), count(*) FROM {} GROUP BY n",
+    ] {
+        let files = format!("'{}'", path.display());
+        let sql = format!("SELECT {}", query.replace("{}", &files));
+        assert!(plan(&ours, &sql).contains("codes=[low]"));
+        assert_eq!(sorted(&ours, &sql), sorted(&host, &sql));
+    }
 }
 
 #[test]

@@ -29,7 +29,17 @@ fn files(folder: &Path) -> usize {
 fn more_groups_than_memory_holds_give_the_same_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let (small, large) = (limited(folder.path()), session(|_| {}));
-    let groupings: [(&[&str], &[&str], u64); 8] = [
+    let groupings: [(&[&str], &[&str], u64); 9] = [
+        // More pairs than groups.
+        (
+            &["number % 1000"],
+            &[
+                "count(DISTINCT number)",
+                "sum(DISTINCT number % 200000)",
+                "count(*)",
+            ],
+            3_000_000,
+        ),
         (
             &["number % 900000"],
             &["count(*)", "sum(number)", "max(number % 7)"],

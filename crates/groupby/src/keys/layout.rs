@@ -90,6 +90,15 @@ impl KeyLayout {
         }
     }
 
+    /// True if keys have text, or whatever else a row of bytes is made of.
+    pub fn has_texts(&self) -> bool {
+        match &self.encoding {
+            Encoding::Packed(layout) => !layout.views().is_empty(),
+            Encoding::Bytes | Encoding::Row(_) => true,
+            Encoding::None => false,
+        }
+    }
+
     /// True if a direct table may be tried first.
     pub fn direct(&self) -> bool {
         self.direct

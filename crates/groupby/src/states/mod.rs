@@ -6,7 +6,6 @@
 //! Not here: keys, memory limits (the build asks `bytes`).
 
 pub mod count;
-pub mod distinct;
 pub mod sum;
 pub mod avg;
 mod avg_integers;
@@ -42,7 +41,6 @@ pub use avg::avg;
 pub use avg_integers::nearest_mean;
 pub use count::count;
 pub use covariance::{Relation, covariance};
-pub use distinct::count_distinct;
 pub use min_max::{Extreme, min_max};
 pub use quantile::{median, percentile};
 pub(crate) use rows::truths;

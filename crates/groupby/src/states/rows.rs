@@ -54,11 +54,6 @@ impl<'a> Rows<'a> {
         self.live
     }
 
-    /// The live rows, if not all are.
-    pub fn mask(&self) -> Option<&BooleanBuffer> {
-        self.mask.as_ref()
-    }
-
     /// The groups, if all rows are live.
     pub fn whole(&self) -> Option<Groups<'a>> {
         self.mask.is_none().then_some(self.groups)

@@ -2,7 +2,7 @@
 //!
 //! In: live rows of each batch. Out: a validity bitmap.
 //! Invariant: nothing is allocated while every batch gave a value to every new group. Relies on
-//! the build: a group that is new in a batch has a row in that batch.
+//! the build: a group that is new in a batch of rows has one of them.
 //! Not here: the values.
 
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};

@@ -1,0 +1,224 @@
+//! `CASE WHEN p THEN a ELSE b END` of two columns, or a column and a literal, in one pass over both.
+//!
+//! In: the host's CASE, then batches. Out: the same column.
+//! Invariant: neither side can fail, so that both may be taken for all rows; whatever else a CASE is stays with the host,
+//! which computes each side for its own rows and puts them together piece by piece.
+//! Not here: the loop (`grouse_kernels::select`); CASE of two literals, a NULL or an operand, which the host has ways for.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayData, ArrayRef, AsArray, RecordBatch, make_array};
+use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use datafusion::arrow::datatypes::{ArrowNativeType, DataType, FieldRef, Schema};
+use datafusion::common::Result;
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::logical_expr::sort_properties::ExprProperties;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{CaseExpr, CastExpr, Column, Literal};
+use grouse_kernels::narrow::Side;
+use grouse_kernels::select::Selected;
+
+use crate::exec::without_nulls;
+
+/// A CASE with one condition and two sides that cannot fail.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    host: Arc<dyn PhysicalExpr>,
+}
+
+impl PartialEq for Chosen {
+    fn eq(&self, other: &Chosen) -> bool {
+        self.host.eq(&other.host)
+    }
+}
+
+impl Eq for Chosen {}
+
+impl Hash for Chosen {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.host.hash(state);
+    }
+}
+
+impl Chosen {
+    /// `expr` if it is one.
+    pub fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Chosen> {
+        let (_, then, otherwise) = parts(expr)?;
+        let data_type = expr.data_type(schema).ok()?;
+        let cannot_fail = |side: &Arc<dyn PhysicalExpr>| {
+            let same = side.data_type(schema).is_ok_and(|of| of == data_type);
+            same && match side.downcast_ref::<CastExpr>() {
+                Some(cast) => widens(cast, schema),
+                None => is_plain(side),
+            }
+        };
+        let has_column = !then.is::<Literal>() || !otherwise.is::<Literal>();
+        let is_taken = width(&data_type).is_some() && has_column;
+        (is_taken && cannot_fail(then) && cannot_fail(otherwise)).then(|| Chosen {
+            host: Arc::clone(expr),
+        })
+    }
+}
+
+/// A column, or a literal that is not NULL.
+fn is_plain(side: &Arc<dyn PhysicalExpr>) -> bool {
+    let literal = side.downcast_ref::<Literal>();
+    side.is::<Column>() || literal.is_some_and(|literal| !literal.value().is_null())
+}
+
+/// True if integers of a column become signed ones of more bits.
+fn widens(cast: &CastExpr, schema: &Schema) -> bool {
+    let to = cast.cast_type();
+    let is_wider =
+        |from: DataType| from.is_integer() && from.primitive_width() < to.primitive_width();
+    let from = cast.expr().data_type(schema);
+    cast.expr().is::<Column>() && to.is_signed_integer() && from.is_ok_and(is_wider)
+}
+
+/// WHEN, THEN and ELSE of a CASE that has one of each.
+fn parts(
+    case: &Arc<dyn PhysicalExpr>,
+) -> Option<(
+    &Arc<dyn PhysicalExpr>,
+    &Arc<dyn PhysicalExpr>,
+    &Arc<dyn PhysicalExpr>,
+)> {
+    let case = case.downcast_ref::<CaseExpr>()?;
+    let ([(when, then)], None) = (case.when_then_expr(), case.expr()) else {
+        return None;
+    };
+    Some((when, then, case.else_expr()?))
+}
+
+/// Bytes of a value of fixed width; none of intervals, whose columns lie at places that no integer may lie at.
+fn width(data_type: &DataType) -> Option<usize> {
+    if matches!(data_type, DataType::Interval(_)) {
+        return None;
+    }
+    let width = data_type.primitive_width()?;
+    matches!(width, 1 | 2 | 4 | 8 | 16).then_some(width)
+}
+
+impl fmt::Display for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.host.fmt(f)
+    }
+}
+
+impl PhysicalExpr for Chosen {
+    fn data_type(&self, schema: &Schema) -> Result<DataType> {
+        self.host.data_type(schema)
+    }
+
+    fn nullable(&self, schema: &Schema) -> Result<bool> {
+        self.host.nullable(schema)
+    }
+
+    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
+        self.host.return_field(schema)
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        let Some((when, then, otherwise)) = parts(&self.host) else {
+            return self.host.evaluate(batch);
+        };
+        let truths = when.evaluate(batch)?.into_array(batch.num_rows())?;
+        let truths = without_nulls(truths.as_boolean());
+        let (then, otherwise) = (then.evaluate(batch)?, otherwise.evaluate(batch)?);
+        match selected(truths.values(), &then, &otherwise)? {
+            Some(column) => Ok(ColumnarValue::Array(column)),
+            None => self.host.evaluate(batch),
+        }
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        self.host.children()
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        let host = Arc::clone(&self.host).with_new_children(children)?;
+        let may_be = |side: &Arc<dyn PhysicalExpr>| side.is::<CastExpr>() || is_plain(side);
+        let stays =
+            parts(&host).is_some_and(|(_, then, otherwise)| may_be(then) && may_be(otherwise));
+        Ok(match stays {
+            true => Arc::new(Chosen { host }),
+            false => host,
+        })
+    }
+
+    fn get_properties(&self, children: &[ExprProperties]) -> Result<ExprProperties> {
+        self.host.get_properties(children)
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.host.fmt_sql(f)
+    }
+}
+
+/// `then` where the truth is one, else `otherwise`; `None` for columns that are not of one fixed width.
+fn selected(
+    truths: &BooleanBuffer,
+    then: &ColumnarValue,
+    otherwise: &ColumnarValue,
+) -> Result<Option<ArrayRef>> {
+    let sides = [then, otherwise];
+    let columns = sides.map(|side| match side {
+        ColumnarValue::Array(column) => Ok(Arc::clone(column)),
+        ColumnarValue::Scalar(value) => value.to_array(),
+    });
+    let [then, otherwise] = columns;
+    let (then, otherwise) = (then?, otherwise?);
+    let data_type = then.data_type();
+    let rows = truths.len();
+    if data_type != otherwise.data_type() {
+        return Ok(None);
+    }
+    let is_one = sides.map(|side| matches!(side, ColumnarValue::Scalar(_)));
+    let words: Vec<u64> = truths.bit_chunks().iter_padded().collect();
+    let values = match width(data_type) {
+        Some(1) => values::<u8>(&words, rows, [&then, &otherwise], is_one),
+        Some(2) => values::<u16>(&words, rows, [&then, &otherwise], is_one),
+        Some(4) => values::<u32>(&words, rows, [&then, &otherwise], is_one),
+        Some(8) => values::<u64>(&words, rows, [&then, &otherwise], is_one),
+        Some(16) => values::<i128>(&words, rows, [&then, &otherwise], is_one),
+        _ => return Ok(None),
+    };
+    let valid = |column: &ArrayRef| match column.nulls() {
+        Some(nulls) if column.len() == rows => nulls.inner().clone(),
+        Some(nulls) if nulls.is_null(0) => BooleanBuffer::new_unset(rows),
+        _ => BooleanBuffer::new_set(rows),
+    };
+    let has_nulls = then.null_count() + otherwise.null_count() > 0;
+    let nulls = has_nulls.then(|| {
+        let set = &valid(&then) & truths;
+        let unset = &valid(&otherwise) & &!truths;
+        NullBuffer::new(&set | &unset)
+    });
+    let data = ArrayData::builder(data_type.clone())
+        .len(rows)
+        .nulls(nulls)
+        .add_buffer(values);
+    Ok(Some(make_array(data.build()?)))
+}
+
+fn values<T: Selected + ArrowNativeType>(
+    words: &[u64],
+    rows: usize,
+    columns: [&ArrayRef; 2],
+    is_one: [bool; 2],
+) -> Buffer {
+    let data = columns.map(|column| column.to_data());
+    let side = |at: usize| {
+        let values = &data[at].buffer::<T>(0)[..data[at].len()];
+        match is_one[at] {
+            true => Side::Value(values[0]),
+            false => Side::Column(values),
+        }
+    };
+    Buffer::from_vec(T::select(words, rows, side(0), side(1)))
+}
