@@ -45,7 +45,7 @@ impl Hash for Chosen {
 impl Chosen {
     /// `expr` if it is one.
     pub fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Chosen> {
-        let (_, then, otherwise) = parts(expr)?;
+        let [_, then, otherwise] = parts(expr)?;
         let data_type = expr.data_type(schema).ok()?;
         let cannot_fail = |side: &Arc<dyn PhysicalExpr>| {
             let same = side.data_type(schema).is_ok_and(|of| of == data_type);
@@ -78,18 +78,12 @@ fn widens(cast: &CastExpr, schema: &Schema) -> bool {
 }
 
 /// WHEN, THEN and ELSE of a CASE that has one of each.
-fn parts(
-    case: &Arc<dyn PhysicalExpr>,
-) -> Option<(
-    &Arc<dyn PhysicalExpr>,
-    &Arc<dyn PhysicalExpr>,
-    &Arc<dyn PhysicalExpr>,
-)> {
+fn parts(case: &Arc<dyn PhysicalExpr>) -> Option<[&Arc<dyn PhysicalExpr>; 3]> {
     let case = case.downcast_ref::<CaseExpr>()?;
     let ([(when, then)], None) = (case.when_then_expr(), case.expr()) else {
         return None;
     };
-    Some((when, then, case.else_expr()?))
+    Some([when, then, case.else_expr()?])
 }
 
 /// Bytes of a value of fixed width; none of intervals, whose columns lie at places that no integer may lie at.
@@ -121,7 +115,7 @@ impl PhysicalExpr for Chosen {
     }
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        let Some((when, then, otherwise)) = parts(&self.host) else {
+        let Some([when, then, otherwise]) = parts(&self.host) else {
             return self.host.evaluate(batch);
         };
         let truths = when.evaluate(batch)?.into_array(batch.num_rows())?;
@@ -144,7 +138,7 @@ impl PhysicalExpr for Chosen {
         let host = Arc::clone(&self.host).with_new_children(children)?;
         let may_be = |side: &Arc<dyn PhysicalExpr>| side.is::<CastExpr>() || is_plain(side);
         let stays =
-            parts(&host).is_some_and(|(_, then, otherwise)| may_be(then) && may_be(otherwise));
+            parts(&host).is_some_and(|[_, then, otherwise]| may_be(then) && may_be(otherwise));
         Ok(match stays {
             true => Arc::new(Chosen { host }),
             false => host,
