@@ -395,6 +395,8 @@ impl Build {
     fn push_looked_up(&mut self, batch: &Batch) -> Result<()> {
         let mut lap = Lap::start();
         let before = self.len();
+        let is_bare = self.is_bare();
+        let mut records = batch.rows;
         self.groups.clear();
         let direct = match &mut self.route {
             Route::Direct(direct) => direct.assign(&batch.keys, &mut self.groups).is_ok(),
@@ -413,16 +415,26 @@ impl Build {
             } else {
                 self.runs.clear();
                 self.table.assign(keys.all(), hashes, &mut self.runs)?;
-                runs::expand(&self.runs, starts, batch.rows, &mut self.groups);
+                if !is_bare {
+                    runs::expand(&self.runs, starts, batch.rows, &mut self.groups);
+                }
             }
             self.counters.looked_up += hashes.len() as u64;
+            if is_bare {
+                records = hashes.len();
+            }
         }
         lap.end(&mut self.counters.assign_ns);
         let total = self.len();
         self.update(batch, before, total)?;
         lap.end(&mut self.counters.update_ns);
-        self.see(batch.rows as u64, (total - before) as u64);
+        self.see(records as u64, (total - before) as u64);
         Ok(())
+    }
+
+    /// True of keys without aggregates: a run of equal keys is one record, whatever its length.
+    fn is_bare(&self) -> bool {
+        self.spec.aggregates.is_empty()
     }
 
     fn see(&mut self, rows: u64, new_groups: u64) {
@@ -495,10 +507,11 @@ impl Build {
     fn push_bypassed(&mut self, batch: &Batch) -> Result<()> {
         let mut lap = Lap::start();
         let mut hashes = Vec::with_capacity(batch.rows);
-        let keys = self
-            .spec
-            .keys
-            .encode(&batch.keys, batch.rows, &mut hashes)?;
+        let layout = &self.spec.keys;
+        let keys = match self.is_bare() {
+            true => layout.encode_runs(&batch.keys, batch.rows, &mut hashes, &mut self.starts)?,
+            false => layout.encode(&batch.keys, batch.rows, &mut hashes)?,
+        };
         lap.end(&mut self.counters.hash_ns);
         let bypass = self
             .bypass
@@ -517,7 +530,7 @@ impl Build {
             });
         }
         self.counters.bypassed_rows += batch.rows as u64;
-        self.waiting_rows += batch.rows;
+        self.waiting_rows += hashes.len();
         let records = Unsorted {
             keys,
             hashes,

@@ -19,7 +19,7 @@ const EXPECTED_SLACK: f64 = 1.25;
 /// What a worker saw since its table was last empty.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Seen {
-    /// Rows looked up.
+    /// Rows looked up; without aggregates runs of equal keys.
     pub rows: u64,
     /// Groups in the table.
     pub groups: u64,

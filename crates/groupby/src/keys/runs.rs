@@ -12,6 +12,8 @@ use super::{ByteKeys, EncodedKeys, GroupId, room};
 const SAMPLE: usize = 256;
 /// Of the sample, this share has to be equal, and as many rows have to be saved.
 const SHARE_MIN: f64 = 0.25;
+/// Rows written for each run, whose end the next one writes over: no branch on the length of short runs.
+const WRITTEN: usize = 8;
 
 /// The keys at the beginnings of runs, if there are few enough; `starts` is overwritten.
 pub fn compress(keys: &EncodedKeys, starts: &mut Vec<u32>) -> Option<EncodedKeys> {
@@ -65,11 +67,16 @@ fn firsts<T: Copy>(
 
 /// The group of each row from the group of each run; appended to `groups`.
 pub fn expand(runs: &[GroupId], starts: &[u32], rows: usize, groups: &mut Vec<GroupId>) {
-    let groups = room(groups, rows);
+    let places = room(groups, rows + WRITTEN);
     let ends = starts[1..].iter().copied().chain([rows as u32]);
     for ((&group, &start), end) in runs.iter().zip(starts).zip(ends) {
-        groups[start as usize..end as usize].fill(group);
+        let (start, end) = (start as usize, end as usize);
+        places[start..start + WRITTEN].copy_from_slice(&[group; WRITTEN]);
+        if end > start + WRITTEN {
+            places[start + WRITTEN..end].fill(group);
+        }
     }
+    groups.truncate(groups.len() - WRITTEN);
 }
 
 #[cfg(test)]
