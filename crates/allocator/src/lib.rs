@@ -6,6 +6,8 @@
 //! delay and 20,000 to 28,000 where 1.5 s lie between the queries; the peak is the same. The engine's budget, not the
 //! allocator, is what bounds memory; where that is half used, freed pages go back at once. A process that stops querying
 //! gets its memory back with the first allocations after the delay.
+//! Huge pages, a tenth of the time where tables are large, are for when memory is ample: a page of 2 MB is in use as a whole with
+//! the first of its bytes. 10,000 sketches under 500 MB, four workers: 535 instead of 1,090 MB.
 //! Not here: arenas and their reuse, which are the engine's.
 
 use mimalloc::MiMalloc;
@@ -24,7 +26,13 @@ const KEPT_MS: core::ffi::c_long = 60_000;
 /// keys then hold up to 895 MB instead of 705.
 const SHORT_MS: core::ffi::c_long = 10;
 
+/// Linux's number for "no huge pages for this process".
+#[cfg(target_os = "linux")]
+const PR_SET_THP_DISABLE: core::ffi::c_int = 41;
+
 unsafe extern "C" {
+    #[cfg(target_os = "linux")]
+    fn prctl(option: core::ffi::c_int, ...) -> core::ffi::c_int;
     fn mi_option_set(option: core::ffi::c_int, value: core::ffi::c_long);
     fn mi_collect(force: bool);
 }
@@ -47,5 +55,12 @@ fn keep_or_give_back(memory_is_short: bool) {
         if memory_is_short {
             mi_collect(true);
         }
+    }
+    #[cfg(target_os = "linux")]
+    // SAFETY: the call takes five plain numbers and reads no memory; a kernel that does not know it refuses it.
+    unsafe {
+        let off = core::ffi::c_ulong::from(memory_is_short);
+        let none: core::ffi::c_ulong = 0;
+        prctl(PR_SET_THP_DISABLE, off, none, none, none);
     }
 }

@@ -3,6 +3,8 @@
 //! In: Arrow arrays of equal length. Out: the same, with the length checked once.
 //! Invariant: every array of a batch has `rows` rows.
 
+use std::ops::Range;
+
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::datatypes::DataType;
 
@@ -23,6 +25,23 @@ impl Arguments {
             .iter()
             .all(|column| is_plain(column.data_type()))
     }
+
+    /// Those of some rows.
+    pub(crate) fn slice(&self, rows: &Range<usize>) -> Self {
+        let filter = self.filter.as_ref();
+        Self {
+            columns: slices(&self.columns, rows),
+            filter: filter.map(|filter| filter.slice(rows.start, rows.len())),
+        }
+    }
+}
+
+/// Some rows of columns.
+pub(crate) fn slices(columns: &[ArrayRef], rows: &Range<usize>) -> Vec<ArrayRef> {
+    let columns = columns.iter();
+    columns
+        .map(|column| column.slice(rows.start, rows.len()))
+        .collect()
 }
 
 /// True for types whose values of several batches can stand in one column.
@@ -89,6 +108,16 @@ impl Batch {
             rows,
             keys,
             arguments,
+        }
+    }
+    /// Some of the rows.
+    pub(crate) fn slice(&self, rows: &Range<usize>) -> Self {
+        let arguments = self.arguments.iter();
+        let arguments = arguments.map(|of_one| of_one.as_ref().map(|of_one| of_one.slice(rows)));
+        Self {
+            rows: rows.len(),
+            keys: slices(&self.keys, rows),
+            arguments: arguments.collect(),
         }
     }
 }

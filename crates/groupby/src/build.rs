@@ -30,6 +30,11 @@ pub const WORKING_BYTES: usize = 8 << 20;
 /// 100 M rows of 2 M keys in turn, four times and from the first on: 550 instead of 370 MB, 1.6 instead of 2.2 s.
 const UNHURRIED: usize = 2;
 
+/// Groups of more bytes than this are large.
+const LARGE_GROUP_BYTES: usize = 1 << 10;
+/// Rows that are looked up at once at least.
+const ROWS_AT_ONCE_MIN: usize = 256;
+
 /// Blocks of less are not worth writing because another worker needs memory.
 const CALLED_BYTES: usize = 4 << 20;
 
@@ -190,6 +195,32 @@ impl Build {
         }
         self.counters.rows += batch.rows as u64;
         self.counters.batches += 1;
+        let at_once = self.rows_at_once();
+        if batch.rows <= at_once {
+            return self.push_rows(batch);
+        }
+        for start in (0..batch.rows).step_by(at_once) {
+            let rows = start..(start + at_once).min(batch.rows);
+            self.push_rows(&batch.slice(&rows))?;
+        }
+        Ok(())
+    }
+
+    /// Rows after which memory is asked for: those of a batch, fewer where it is short and groups are large, since any
+    /// row may double its group (sketches of groups that are equally frequent all grow at once).
+    fn rows_at_once(&self) -> usize {
+        let states = self.states.iter();
+        let bytes = states.map(|states| states.bytes().saturating_sub(states.appended_bytes()));
+        let bytes: usize = bytes.sum();
+        let of_group = bytes / self.len().max(1);
+        let is_short = || self.grant.free() < bytes.saturating_mul(self.spec.sizes.workers);
+        match of_group >= LARGE_GROUP_BYTES && is_short() {
+            true => (WORKING_BYTES / of_group).max(ROWS_AT_ONCE_MIN),
+            false => usize::MAX,
+        }
+    }
+
+    fn push_rows(&mut self, batch: &Batch) -> Result<()> {
         if self.spec.keys.types().is_empty() {
             self.push_keyless(batch)?;
         } else if let Route::Bypass { rows_left } = self.route {

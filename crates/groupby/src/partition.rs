@@ -18,7 +18,7 @@ use arrow::datatypes::DataType;
 use grouse_kernels::prefetch::prefetch;
 use grouse_kernels::scatter::{Destinations, destinations, scatter};
 
-use crate::batch::{Arguments, is_plain};
+use crate::batch::{Arguments, is_plain, slices};
 use crate::error::{Error, Result};
 use crate::keys::bytes::{Arena, is_long, long_bytes};
 use crate::keys::waiting::{Made, StringsBuilder, nulls};
@@ -55,20 +55,9 @@ impl Records {
 
     /// Some of the records.
     fn slice(&self, range: &Range<usize>) -> Self {
-        let columns_of = |columns: &[ArrayRef]| {
-            let columns = columns.iter();
-            columns
-                .map(|column| column.slice(range.start, range.len()))
-                .collect()
-        };
         match self {
-            Self::Rows(Arguments { columns, filter }) => Self::Rows(Arguments {
-                columns: columns_of(columns),
-                filter: filter
-                    .as_ref()
-                    .map(|filter| filter.slice(range.start, range.len())),
-            }),
-            Self::Partial(columns) => Self::Partial(columns_of(columns)),
+            Self::Rows(arguments) => Self::Rows(arguments.slice(range)),
+            Self::Partial(columns) => Self::Partial(slices(columns, range)),
         }
     }
 

@@ -116,6 +116,11 @@ impl Blocks {
         &mut self.slabs[block.slab()][block.offset()..][..UNIT_BYTES << order]
     }
 
+    /// Number of slabs.
+    pub fn slabs(&self) -> usize {
+        self.slabs.len()
+    }
+
     /// All slabs; there is no block afterwards.
     pub fn into_slabs(self) -> Vec<Vec<u8>> {
         self.slabs
