@@ -29,7 +29,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
 use grouse_groupby::states::{self, Aggregate, Extreme, Relation, Spread};
 
-use crate::functions::{TopRows, with_native_states};
+use crate::functions::{Frequent, TopRows, plain, with_native_states};
 
 /// An aggregate with native states.
 pub(crate) struct Native {
@@ -37,8 +37,19 @@ pub(crate) struct Native {
     pub aggregate: Arc<dyn Aggregate>,
     /// The argument columns that they read.
     pub columns: Vec<Arc<dyn PhysicalExpr>>,
-    /// True if they have to read each row of arguments once per group.
-    pub distinct: bool,
+    /// Which rows they read.
+    pub reads: Reads,
+}
+
+/// What states get of the rows of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// All of them.
+    Rows,
+    /// Those with different arguments, each once.
+    Distinct,
+    /// The same, and behind the arguments how often they occur.
+    Counted,
 }
 
 /// Functions with native states whose implementations are not the host's constants.
@@ -83,12 +94,15 @@ pub(crate) fn native(
     if SKETCHES.contains(&function.name()) && OURS.contains(function) {
         return Ok(with_columns(states::uniq(name, &types), columns));
     }
+    if let Some(frequent) = function.inner().downcast_ref::<Frequent>() {
+        return most_frequent(frequent, expression, name, columns, &types);
+    }
     if expression.is_distinct() {
         let aggregate = distinct(expression, name, &types);
         return Ok(aggregate.map(|aggregate| Native {
             aggregate,
             columns,
-            distinct: true,
+            reads: Reads::Distinct,
         }));
     }
     if is(function, &percentile_cont_udaf()) {
@@ -117,6 +131,25 @@ pub(crate) fn native(
         best(function.name(), name, &types)
     };
     Ok(with_columns(aggregate, columns))
+}
+
+/// The states of `mode` and `approx_top_k` over counted values; with DISTINCT each value counts once, which is not for them.
+fn most_frequent(
+    function: &Frequent,
+    expression: &AggregateFunctionExpr,
+    name: &str,
+    mut columns: Vec<Arc<dyn PhysicalExpr>>,
+    types: &[DataType],
+) -> Result<Option<Native>> {
+    let wanted = function.wanted(&columns)?;
+    let wanted = wanted.filter(|_| !expression.is_distinct());
+    let aggregate = wanted.and_then(|wanted| states::top_values(name, wanted, plain(&types[0])));
+    columns.truncate(1);
+    Ok(aggregate.map(|aggregate| Native {
+        aggregate,
+        columns,
+        reads: Reads::Counted,
+    }))
 }
 
 /// The states of `count(DISTINCT …)`, `sum(DISTINCT x)` and `avg(DISTINCT x)` over rows that are different.
@@ -247,7 +280,7 @@ fn with_columns(
     aggregate.map(|aggregate| Native {
         aggregate,
         columns,
-        distinct: false,
+        reads: Reads::Rows,
     })
 }
 

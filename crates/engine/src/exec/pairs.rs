@@ -1,8 +1,8 @@
-//! DISTINCT: a grouping by keys and arguments beside that of the keys, which gets each of its groups once.
+//! DISTINCT and `mode`: a grouping by keys and arguments beside that of the keys, which gets each of its groups once.
 //!
 //! ```text
-//! rows -> keys and arguments of the other aggregates ------------------> groups
-//!      -> keys with the arguments of a DISTINCT -> pairs, each once ----^
+//! rows -> keys and arguments of the other aggregates --------------------------------> groups
+//!      -> keys with the arguments of a DISTINCT or mode -> pairs, each once, counted -^
 //! ```
 //!
 //! In: evaluated columns of a batch; pairs that are different. Out: a batch of pairs; a batch for the groups.
@@ -22,16 +22,27 @@ use datafusion::arrow::compute::FilterBuilder;
 use datafusion::common::Result;
 use grouse_groupby::emit::Emitted;
 use grouse_groupby::keys::KeyLayout;
-use grouse_groupby::{Arguments, Batch, Sizes, Spec};
+use grouse_groupby::{Arguments, Batch, Sizes, Spec, states};
 
 use super::program::{Key, without_nulls};
+use crate::native::Reads;
 
-/// The pairs of one DISTINCT, or of several with the same arguments and FILTER.
+/// The pairs of one aggregate, or of several with the same arguments and FILTER.
 pub(super) struct Pairs {
     /// What the algorithm needs to know.
     pub spec: Arc<Spec>,
     values: Vec<Key>,
     filter: Option<usize>,
+}
+
+/// Pairs that are different, as columns.
+pub(super) struct Parts {
+    /// The keys.
+    pub keys: Vec<ArrayRef>,
+    /// The values, if they are read.
+    pub values: Vec<ArrayRef>,
+    /// How many rows each pair has, if some aggregate asks for it.
+    pub counts: Option<ArrayRef>,
 }
 
 /// Pairs as they are planned.
@@ -44,6 +55,8 @@ pub(super) struct Planned {
     filter: Option<usize>,
     /// False if all that is asked of values is how many there are.
     are_read: bool,
+    /// True if somebody asks how often each occurs.
+    are_counted: bool,
 }
 
 impl Planned {
@@ -53,6 +66,7 @@ impl Planned {
         layout: KeyLayout,
         values: &[usize],
         filter: Option<usize>,
+        reads: Reads,
         are_read: bool,
     ) -> usize {
         let same = |known: &Planned| known.values == values && known.filter == filter;
@@ -63,10 +77,12 @@ impl Planned {
                 values: values.to_vec(),
                 filter,
                 are_read: false,
+                are_counted: false,
             });
             planned.len() - 1
         });
         planned[at].are_read |= are_read;
+        planned[at].are_counted |= reads == Reads::Counted;
         at
     }
 
@@ -81,9 +97,15 @@ impl Planned {
         });
         let values = values.collect();
         let read = if self.are_read { types.len() } else { keys };
-        let spec = Spec::new(self.layout, Vec::new(), sizes);
+        let mut emitted: Vec<usize> = (0..read).collect();
+        let mut aggregates = Vec::new();
+        if self.are_counted {
+            emitted.push(types.len());
+            aggregates.extend(states::count("count(*)"));
+        }
+        let spec = Spec::new(self.layout, aggregates, sizes);
         Pairs {
-            spec: Arc::new(spec.emitting((0..read).collect())),
+            spec: Arc::new(spec.emitting(emitted)),
             values,
             filter: self.filter,
         }
@@ -114,24 +136,41 @@ impl Pairs {
                 });
             }
         }
+        // Counting rows takes no columns.
+        let arguments = vec![Arguments::default(); self.spec.aggregates.len()];
         let Some(wanted) = wanted else {
-            return Ok(Batch::new(rows, keys, Vec::new()));
+            return Ok(Batch::new(rows, keys, arguments));
         };
         let wanted = BooleanArray::new(wanted, None);
         let kept = FilterBuilder::new(&wanted).optimize().build();
         let keys = keys.iter().map(|column| kept.filter(column));
         let keys = keys.collect::<Result<_, _>>()?;
-        Ok(Batch::new(kept.count(), keys, Vec::new()))
+        Ok(Batch::new(kept.count(), keys, arguments))
     }
 
-    /// Keys of pairs that are different, and the values of each if they are read.
-    pub fn parts(&self, pairs: Emitted) -> (Vec<ArrayRef>, Arguments) {
+    /// Pairs that are different.
+    pub fn parts(&self, pairs: Emitted) -> Parts {
         let mut keys = pairs.columns;
+        let counts = (!self.spec.aggregates.is_empty()).then(|| keys.pop());
         let values = keys.split_off(self.spec.keys.types().len() - self.values.len());
-        let arguments = Arguments {
-            columns: values,
+        Parts {
+            keys,
+            values,
+            counts: counts.flatten(),
+        }
+    }
+}
+
+impl Parts {
+    /// The columns of an aggregate that reads pairs.
+    pub fn arguments(&self, reads: Reads) -> Arguments {
+        let mut columns = self.values.clone();
+        if reads == Reads::Counted {
+            columns.extend(self.counts.clone());
+        }
+        Arguments {
+            columns,
             filter: None,
-        };
-        (keys, arguments)
+        }
     }
 }

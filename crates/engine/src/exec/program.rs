@@ -28,7 +28,7 @@ use grouse_groupby::{Arguments, Batch, Spec, TableKind};
 use super::memory::to_host;
 use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
-use crate::native::{Native, native};
+use crate::native::{Native, Reads, native};
 use crate::scan::bounds::bounds_of;
 use crate::udaf::{Grouping, HostAggregate, Stages};
 
@@ -86,8 +86,8 @@ struct Set {
 struct Inputs {
     columns: Vec<usize>,
     filter: Option<usize>,
-    /// The pairs that it takes instead of rows.
-    pairs: Option<usize>,
+    /// What it reads of which pairs, instead of rows.
+    pairs: Option<(usize, Reads)>,
 }
 
 impl Program {
@@ -127,9 +127,10 @@ impl Program {
             let columns = lowered.columns.iter();
             let columns: Vec<usize> = columns.map(|column| expressions.place(column)).collect();
             let filter = filter.as_ref().map(|filter| expressions.place(filter));
-            let taken = lowered.pairs.map(|layout| {
+            let taken = lowered.pairs.map(|(layout, reads)| {
                 let are_read = updating.fun().name() != "count";
-                Planned::among(&mut pairs, layout, &columns, filter, are_read)
+                let at = Planned::among(&mut pairs, layout, &columns, filter, reads, are_read);
+                (at, reads)
             });
             arguments.push(Inputs {
                 columns,
@@ -173,7 +174,7 @@ impl Program {
     /// True of one for whose arguments texts may come as codes.
     pub fn takes_codes(&self, aggregate: usize) -> bool {
         let pairs = self.arguments[aggregate].pairs;
-        pairs.is_some_and(|at| self.pairs[at].spec.keys.direct())
+        pairs.is_some_and(|(at, _)| self.pairs[at].spec.keys.direct())
     }
 
     /// Evaluates everything on `batch`.
@@ -222,13 +223,13 @@ impl Program {
     /// Some of the `at`th pairs, each once, as rows of those aggregates that take them.
     pub fn distinct(&self, at: usize, pairs: Emitted) -> Batch {
         let rows = pairs.rows;
-        let (keys, values) = self.pairs[at].parts(pairs);
-        let arguments = self
-            .arguments
-            .iter()
-            .map(|inputs| (inputs.pairs == Some(at)).then(|| values.clone()))
-            .collect();
-        Batch::of_some(rows, keys, arguments)
+        let parts = self.pairs[at].parts(pairs);
+        let arguments = self.arguments.iter().map(|inputs| match inputs.pairs {
+            Some((from, reads)) if from == at => Some(parts.arguments(reads)),
+            _ => None,
+        });
+        let arguments = arguments.collect();
+        Batch::of_some(rows, parts.keys, arguments)
     }
 
     /// One expression for all rows. Where it fails and only aggregates with FILTERs read it, for the rows that they want: it
@@ -269,32 +270,28 @@ impl Program {
             .iter()
             .filter(|set| set.id.is_some() && set.absent.iter().all(|absent| *absent))
         {
-            let arguments = self
-                .arguments
-                .iter()
-                .map(|inputs| {
-                    let columns = inputs
-                        .columns
-                        .iter()
-                        .map(|at| {
-                            Ok(new_null_array(
-                                &self.expressions[*at].data_type(&self.input)?,
-                                1,
-                            ))
-                        })
-                        .collect::<Result<_>>()?;
-                    Ok(Arguments {
-                        columns,
-                        filter: nothing.clone(),
-                    })
+            let null = |at: &usize| {
+                let data_type = self.expressions[*at].data_type(&self.input)?;
+                Ok(new_null_array(&data_type, 1))
+            };
+            let of_rows = |inputs: &Inputs| {
+                let columns = inputs.columns.iter().map(null);
+                Ok(Arguments {
+                    columns: columns.collect::<Result<_>>()?,
+                    filter: nothing.clone(),
                 })
-                .collect::<Result<_>>()?;
+            };
+            let arguments = self.arguments.iter().map(|inputs| match inputs.pairs {
+                Some(_) => Ok(None),
+                None => of_rows(inputs).map(Some),
+            });
+            let arguments = arguments.collect::<Result<Vec<_>>>()?;
             let keys: Vec<_> = self
                 .keys
                 .iter()
                 .map(|key| new_null_array(&key.data_type, 1))
                 .collect();
-            batches.push(Batch::new(1, self.keys_of(set, &keys, 1)?, arguments));
+            batches.push(Batch::of_some(1, self.keys_of(set, &keys, 1)?, arguments));
         }
         Ok(batches)
     }
@@ -414,8 +411,8 @@ struct Lowered {
     aggregate: Arc<dyn Aggregate>,
     columns: Vec<Arc<dyn PhysicalExpr>>,
     is_native: bool,
-    /// The encoding of the pairs that it takes instead of rows.
-    pairs: Option<KeyLayout>,
+    /// The encoding of the pairs that it takes instead of rows, and what it reads of them.
+    pairs: Option<(KeyLayout, Reads)>,
 }
 
 fn lower(
@@ -427,8 +424,10 @@ fn lower(
     let expression = stages.updating;
     if let Some(native) = native(expression, input)? {
         // Arguments of a type that nothing can be grouped by stay with the host.
-        let pairs = native.distinct.then(|| lay_out(&native.columns));
+        let takes_pairs = native.reads != Reads::Rows;
+        let pairs = takes_pairs.then(|| lay_out(&native.columns));
         if let Ok(pairs) = pairs.transpose() {
+            let pairs = pairs.map(|layout| (layout, native.reads));
             let Native {
                 aggregate, columns, ..
             } = native;

@@ -1,7 +1,7 @@
 //! The aggregates that grouse adds to the host or puts in the place of the host's.
 //!
 //! In: a host session. Out: the same session, in which `sum` and `avg` are exact, and `max_by`/`arg_max`, `min_by`/`arg_min`,
-//! `uniq` and `uniq_exact` exist, `approx_distinct` being `uniq` too.
+//! `uniq`, `uniq_exact`, `mode` and `approx_top_k` exist, `approx_distinct` being `uniq` too.
 //! Invariant: every function here runs on every path of the host (plain, grouped, window), so that a query means the
 //! same whether our operator or the host's takes it.
 //! Not here: the operator's native states of the same aggregates; they are known by the names registered here.
@@ -17,10 +17,12 @@ mod arg_extreme_rows;
 mod uniq;
 mod top_rows;
 mod uniq_states;
+mod frequent;
 
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::SessionContext;
 
+pub(crate) use frequent::{Frequent, plain};
 pub(crate) use overflow::overflow;
 pub(crate) use top_rows::TopRows;
 
@@ -40,6 +42,8 @@ pub fn register(context: &SessionContext) {
 pub fn aggregates() -> Vec<AggregateUDF> {
     let mut aggregates = with_native_states();
     aggregates.push(AggregateUDF::from(uniq::UniqExact::new()));
+    aggregates.push(AggregateUDF::from(frequent::Frequent::mode()));
+    aggregates.push(AggregateUDF::from(frequent::Frequent::top_k()));
     aggregates
 }
 

@@ -1,4 +1,4 @@
-//! `uniq(x, ...)`, also for one argument as `approx_distinct(x)`: the approximate number of distinct values; and
+//! `uniq(x, ...)`, for one argument also as `approx_distinct(x)` or `approx_count_distinct(x)`: the approximate number of distinct values; and
 //! `uniq_exact(x, ...)`, the exact one.
 //!
 //! In: one or more arguments of any type that can be grouped by. Out: a count.
@@ -29,6 +29,7 @@ use super::uniq_states::{SKETCH, Sketches};
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Uniq {
     name: &'static str,
+    aliases: Vec<String>,
     signature: Signature,
 }
 
@@ -36,14 +37,16 @@ impl Uniq {
     pub(super) fn new() -> Self {
         Self {
             name: "uniq",
+            aliases: Vec::new(),
             signature: Signature::variadic_any(Volatility::Immutable),
         }
     }
 
-    /// The same under the host's name, with the host's one argument.
+    /// The same under the host's name and DuckDB's, with their one argument.
     pub(super) fn approx_distinct() -> Self {
         Self {
             name: "approx_distinct",
+            aliases: vec!["approx_count_distinct".to_string()],
             signature: Signature::any(1, Volatility::Immutable),
         }
     }
@@ -52,6 +55,10 @@ impl Uniq {
 impl AggregateUDFImpl for Uniq {
     fn name(&self) -> &str {
         self.name
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
     }
 
     fn signature(&self) -> &Signature {

@@ -75,6 +75,47 @@ fn numbers_of_every_shape_add_up_once() {
 }
 
 #[test]
+fn the_most_frequent_values_are_those_that_a_count_finds() {
+    let host = host();
+    for input in INPUTS {
+        // Some values more often than others.
+        let input = format!(
+            "(SELECT arrow_cast(g, 'Utf8') AS g, arrow_cast(x, 'Utf8') AS x FROM ({input}) AS once UNION ALL \
+              SELECT arrow_cast(g, 'Utf8'), arrow_cast(x, 'Utf8') FROM ({input}) AS again WHERE arrow_cast(x, 'Utf8') LIKE '%3%') AS t"
+        );
+        let ranked = format!(
+            "SELECT g, x, row_number() OVER (PARTITION BY g ORDER BY c DESC, x) AS rank FROM \
+             (SELECT g, x, CASE WHEN x IS NULL THEN -1 ELSE count(*) END AS c FROM {input} GROUP BY g, x) AS counted"
+        );
+        let expected = rows(
+            &host,
+            &format!(
+                "SELECT g, max(x) FILTER (WHERE rank = 1), array_agg(x ORDER BY rank) FILTER (WHERE rank <= 3 AND x IS NOT NULL) \
+                 FROM ({ranked}) AS ranked GROUP BY g"
+            ),
+        );
+        let sql = format!("SELECT g, mode(x), approx_top_k(x, 3) FROM {input} GROUP BY g");
+        assert_eq!(rows(&host, &sql), expected, "stock: {sql}");
+        for sizes in ["machine", "tiny", "spilling"] {
+            for threads in [1, 3, 16] {
+                let session = session(|options| {
+                    options.threads = threads;
+                    options.set("group_by_sizes", sizes).expect("sizes");
+                });
+                assert_eq!(rows(&session, &sql), expected, "{sizes} {threads}: {sql}");
+                let beside = sql.replace("mode(x)", "mode(x), count(*), count(DISTINCT x)");
+                let wanted = format!("SELECT g, a, b FROM ({beside}) AS t(g, a, n, d, b)");
+                assert_eq!(
+                    rows(&session, &wanted),
+                    expected,
+                    "{sizes} {threads}: {wanted}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_million_groups_of_one_value_are_counted() {
     let session = session(|_| {});
     let sql = "SELECT count(*), sum(d), sum(c), sum(e) FROM (SELECT number AS g, count(*) AS c, \
@@ -106,4 +147,11 @@ fn the_plan_says_which_aggregates_take_pairs() {
         "{text}"
     );
     assert!(text.contains("host_states=[array_agg]"), "{text}");
+    let sql = "SELECT small, mode(long), approx_top_k(long, 64), approx_top_k(long, 65), mode(list) FROM t GROUP BY small";
+    let text = explained(&session, sql);
+    assert!(
+        text.contains("pairs=[mode(t.long), approx_top_k(t.long, 64), mode(t.list)]"),
+        "{text}"
+    );
+    assert!(text.contains("host_states=[approx_top_k]"), "{text}");
 }

@@ -17,6 +17,7 @@ pub mod min_max;
 pub mod min_max_bytes;
 pub mod arg_extreme;
 pub mod top_rows;
+mod top_values;
 pub mod uniq;
 mod native;
 mod fixed;
@@ -46,6 +47,7 @@ pub use quantile::{median, percentile};
 pub(crate) use rows::truths;
 pub use sum::sum;
 pub use top_rows::top_rows;
+pub use top_values::{TopValues, top_values};
 pub use uniq::uniq;
 pub use variance::{Spread, variance};
 

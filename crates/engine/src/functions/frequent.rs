@@ -1,0 +1,286 @@
+//! `mode(x)`: the most frequent value; `approx_top_k(x, k)`: the k most frequent values, the most frequent first.
+//!
+//! In: any x that is not NULL. Out: a value, or a list of values; NULL where there are none.
+//! Invariant: of values that are equally frequent the least comes first. Counts are exact: the name is
+//! DuckDB's for an estimate of the same; -0.0 is 0.0 and all NaN are one value.
+//! Not here: the operator's way, which groups by keys and values and counts (`exec/pairs.rs`); what stands here is for
+//! windows, for the host's aggregation and for values that the operator cannot order.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
+use datafusion::common::{Result, ScalarValue, exec_err, not_impl_err, plan_err};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDFImpl, ReversedUDAF, Signature, Volatility,
+};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Literal;
+use grouse_groupby::states::TopValues;
+use grouse_groupby::states::top_rows::TOP_ROWS_MAX;
+
+/// `mode` or `approx_top_k`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Frequent {
+    is_list: bool,
+    signature: Signature,
+}
+
+impl Frequent {
+    pub(super) fn mode() -> Self {
+        Self {
+            is_list: false,
+            signature: Signature::any(1, Volatility::Immutable),
+        }
+    }
+
+    pub(super) fn top_k() -> Self {
+        Self {
+            is_list: true,
+            signature: Signature::any(2, Volatility::Immutable),
+        }
+    }
+
+    /// What the operator's states are asked for; `None` if those of the host's path have to give it.
+    pub(crate) fn wanted(&self, arguments: &[Arc<dyn PhysicalExpr>]) -> Result<Option<TopValues>> {
+        let values = self.values_max(arguments)?;
+        Ok(match self.is_list {
+            false => Some(TopValues::Mode),
+            true => (values <= TOP_ROWS_MAX).then_some(TopValues::List(values)),
+        })
+    }
+
+    /// The k of the arguments, 1 for `mode`.
+    fn values_max(&self, arguments: &[Arc<dyn PhysicalExpr>]) -> Result<usize> {
+        if !self.is_list {
+            return Ok(1);
+        }
+        let literal = arguments.get(1).and_then(|k| k.downcast_ref::<Literal>());
+        let k = literal.map(|literal| literal.value().cast_to(&DataType::Int64));
+        match k.transpose()? {
+            Some(ScalarValue::Int64(Some(k))) if k >= 1 => Ok(k as usize),
+            _ => plan_err!(
+                "approx_top_k takes a number of values from 1 on as its second argument, e.g. approx_top_k(x, 3)"
+            ),
+        }
+    }
+
+    fn result_type(&self, value_type: &DataType) -> DataType {
+        match self.is_list {
+            false => value_type.clone(),
+            true => TopValues::List(1).result_type(value_type),
+        }
+    }
+}
+
+/// The type of a column's values where these do not lie in the rows.
+pub(crate) fn plain(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => plain(values),
+        DataType::RunEndEncoded(_, values) => plain(values.data_type()),
+        other => other,
+    }
+}
+
+impl AggregateUDFImpl for Frequent {
+    fn name(&self) -> &str {
+        match self.is_list {
+            false => "mode",
+            true => "approx_top_k",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        let Some(value_type) = arg_types.first() else {
+            return plan_err!("{} takes a column, e.g. mode(x)", self.name());
+        };
+        Ok(self.result_type(plain(value_type)))
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        let Some(value) = args.exprs.first() else {
+            return plan_err!("{} takes a column, e.g. mode(x)", self.name());
+        };
+        let value_type = value.data_type(args.schema)?;
+        Ok(Box::new(Counts {
+            counts: HashMap::new(),
+            bytes: 0,
+            values_max: self.values_max(args.exprs)?,
+            is_list: self.is_list,
+            is_distinct: args.is_distinct,
+            value_type: plain(&value_type).clone(),
+        }))
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if args.is_distinct {
+            return not_impl_err!("{}(DISTINCT x) over a window", self.name());
+        }
+        self.accumulator(args)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        let [value, ..] = args.input_fields else {
+            return plan_err!("{} takes a column, e.g. mode(x)", self.name());
+        };
+        let list = |name, data_type: &DataType| {
+            let items = Arc::new(Field::new_list_field(data_type.clone(), true));
+            let name = format_state_name(args.name, name);
+            Arc::new(Field::new(name, DataType::List(items), true))
+        };
+        Ok(vec![
+            list("values", plain(value.data_type())),
+            list("counts", &DataType::Int64),
+        ])
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::Identical
+    }
+}
+
+/// How often each value occurs in one group.
+#[derive(Debug)]
+struct Counts {
+    counts: HashMap<ScalarValue, i64>,
+    /// Bytes of the values.
+    bytes: usize,
+    values_max: usize,
+    is_list: bool,
+    /// True if each value counts once.
+    is_distinct: bool,
+    value_type: DataType,
+}
+
+impl Counts {
+    fn add(&mut self, column: &ArrayRef, count_of: impl Fn(usize) -> i64) -> Result<()> {
+        let column = cast(column, &self.value_type)?;
+        let nulls = column.logical_nulls();
+        for row in 0..column.len() {
+            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                continue;
+            }
+            let value = one_zero_one_nan(ScalarValue::try_from_array(&column, row)?);
+            match self.counts.get_mut(&value) {
+                Some(_) if self.is_distinct => {}
+                Some(count) => {
+                    *count += count_of(row);
+                    if *count == 0 {
+                        self.bytes -= value.size();
+                        self.counts.remove(&value);
+                    }
+                }
+                None => {
+                    // A list or struct of its own, not a piece of the batch.
+                    let value = value.compacted();
+                    self.bytes += value.size();
+                    self.counts.insert(value, count_of(row));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// -0.0 is 0.0 and all NaN are one.
+fn one_zero_one_nan(value: ScalarValue) -> ScalarValue {
+    macro_rules! normal {
+        ($value:ident, $variant:ident, $nan:expr, $zero:expr) => {
+            ScalarValue::$variant(Some(match $value.is_nan() {
+                true => $nan,
+                false => $value + $zero,
+            }))
+        };
+    }
+    match value {
+        ScalarValue::Float64(Some(value)) => normal!(value, Float64, f64::NAN, 0.0),
+        ScalarValue::Float32(Some(value)) => normal!(value, Float32, f32::NAN, 0.0),
+        other => other,
+    }
+}
+
+impl Accumulator for Counts {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.add(&values[0], |_| 1)
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.add(&values[0], |_| -1)
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let (values, counts) = (states[0].as_list::<i32>(), states[1].as_list::<i32>());
+        for (values, counts) in values.iter().zip(counts.iter()) {
+            match (values, counts) {
+                (Some(values), Some(counts)) => {
+                    let counts = counts.as_primitive::<Int64Type>().values().clone();
+                    self.add(&values, |row| counts[row])?;
+                }
+                (None, None) => {}
+                _ => return exec_err!("a state of {} values without counts", self.value_type),
+            }
+        }
+        Ok(())
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let (values, counts): (Vec<_>, Vec<_>) = self.counts.drain().unzip();
+        self.bytes = 0;
+        let counts: Vec<_> = counts.into_iter().map(ScalarValue::from).collect();
+        Ok(vec![
+            ScalarValue::List(ScalarValue::new_list(&values, &self.value_type, true)),
+            ScalarValue::List(ScalarValue::new_list(&counts, &DataType::Int64, true)),
+        ])
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let mut all: Vec<(&ScalarValue, i64)> = self.counts.iter().map(|(v, n)| (v, *n)).collect();
+        let by_count = |one: &(&ScalarValue, i64), other: &(&ScalarValue, i64)| {
+            let values = || one.0.partial_cmp(other.0).unwrap_or(Ordering::Equal);
+            other.1.cmp(&one.1).then_with(values)
+        };
+        if all.len() > self.values_max {
+            all.select_nth_unstable_by(self.values_max - 1, by_count);
+            all.truncate(self.values_max);
+        }
+        all.sort_unstable_by(by_count);
+        let mut values = all.into_iter().map(|(value, _)| value.clone());
+        if self.is_list {
+            let values: Vec<ScalarValue> = values.collect();
+            return match values.is_empty() {
+                true => {
+                    ScalarValue::try_new_null(&TopValues::List(1).result_type(&self.value_type))
+                }
+                false => {
+                    let list = ScalarValue::new_list(&values, &self.value_type, true);
+                    Ok(ScalarValue::List(list))
+                }
+            };
+        }
+        values
+            .next()
+            .map_or_else(|| ScalarValue::try_new_null(&self.value_type), Ok)
+    }
+
+    fn size(&self) -> usize {
+        let places = self.counts.capacity() * size_of::<(ScalarValue, i64)>();
+        size_of_val(self) + places + self.bytes
+    }
+}
