@@ -212,7 +212,10 @@ impl Build {
         let states = self.states.iter();
         let bytes = states.map(|states| states.bytes().saturating_sub(states.appended_bytes()));
         let bytes: usize = bytes.sum();
-        let of_group = bytes / self.len().max(1);
+        if self.spec.keys.types().is_empty() || self.len() == 0 {
+            return usize::MAX;
+        }
+        let of_group = bytes / self.len();
         let is_short = || self.grant.free() < bytes.saturating_mul(self.spec.sizes.workers);
         match of_group >= LARGE_GROUP_BYTES && is_short() {
             true => (WORKING_BYTES / of_group).max(ROWS_AT_ONCE_MIN),
@@ -451,7 +454,7 @@ impl Build {
                 }
             }
             self.counters.looked_up += hashes.len() as u64;
-            if is_bare {
+            if is_bare && !self.spec.keys.has_texts() {
                 records = hashes.len();
             }
         }
@@ -539,7 +542,8 @@ impl Build {
         let mut lap = Lap::start();
         let mut hashes = Vec::with_capacity(batch.rows);
         let layout = &self.spec.keys;
-        let keys = match self.is_bare() {
+        // Texts wait with the whole buffers of their batch, of which few runs would gather many.
+        let keys = match self.is_bare() && !layout.has_texts() {
             true => layout.encode_runs(&batch.keys, batch.rows, &mut hashes, &mut self.starts)?,
             false => layout.encode(&batch.keys, batch.rows, &mut hashes)?,
         };

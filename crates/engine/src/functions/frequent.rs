@@ -179,8 +179,8 @@ impl Counts {
                 Some(count) => {
                     *count += count_of(row);
                     if *count == 0 {
-                        self.bytes -= value.size();
-                        self.counts.remove(&value);
+                        let removed = self.counts.remove_entry(&value);
+                        self.bytes -= removed.map_or(0, |(own, _)| own.size());
                     }
                 }
                 None => {
