@@ -6,7 +6,6 @@ memory is touched beforehand: it would be the peak.
 """
 
 import argparse
-import csv
 import datetime
 import re
 import tempfile
@@ -111,10 +110,6 @@ def bytes_of(limit: str) -> int | None:
 
 
 def write(stem: Path, rows: list[dict]) -> None:
-    with open(f"{stem}.csv", "w", newline="") as file:
-        table = csv.DictWriter(file, rows[0], lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
     engines = list(dict.fromkeys(row["engine"] for row in rows))
     lines = [f"{datetime.date.today()}, {report.processor()}. Seconds and peak MB of the process.", ""]
     lines += ["| query | limit | " + " | ".join(engines) + " |", "|---|---|" + "---|" * len(engines)]
@@ -126,9 +121,7 @@ def write(stem: Path, rows: list[dict]) -> None:
             if (row["query"], row["limit"], row["engine"]) == (query, limit, engine)
         ]
         lines.append(f"| {query} | {limit} | " + " | ".join(cells) + " |")
-    text = "\n".join(lines) + "\n"
-    Path(f"{stem}.md").write_text(text)
-    print(text)
+    report.leave(stem, rows, lines)
 
 
 if __name__ == "__main__":

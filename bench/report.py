@@ -20,6 +20,17 @@ ADDED_S = 0.010
 PEERS = ("duckdb", "chdb", "polars")
 
 
+def leave(stem: Path, rows: list[dict], lines: list[str]) -> None:
+    """Writes rows as CSV and lines as Markdown, and shows these."""
+    with open(f"{stem}.csv", "w", newline="") as file:
+        table = csv.DictWriter(file, rows[0], lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+    text = "\n".join(lines) + "\n"
+    Path(f"{stem}.md").write_text(text)
+    print(text)
+
+
 @dataclasses.dataclass
 class Result:
     """One query on one engine."""

@@ -6,7 +6,6 @@ Invariant: every run has a process of its own, engines run in turn (A B C A B C)
 """
 
 import argparse
-import csv
 import datetime
 import json
 import resource
@@ -105,16 +104,10 @@ def one(engine: str, path: str, count: str) -> None:
 
 def write(stem: Path, count: int, runs: dict[str, list[dict]]) -> None:
     rows = [row(engine, results) for engine, results in runs.items()]
-    with open(f"{stem}.csv", "w", newline="") as file:
-        table = csv.DictWriter(file, rows[0], lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
     lines = [f"{datetime.date.today()}, {report.processor()}. {count:,} rows as tuples, {TEXTS} texts.", ""]
     lines += ["| engine | seconds | peak MB of the process | text objects |", "|---|---:|---:|---:|"]
     lines += ["| {engine} | {best_s} | {peak_mb} | {text_objects} |".format_map(row) for row in rows]
-    text = "\n".join(lines) + "\n"
-    Path(f"{stem}.md").write_text(text)
-    print(text)
+    report.leave(stem, rows, lines)
 
 
 def row(engine: str, results: list[dict]) -> dict:

@@ -5,7 +5,6 @@ Invariant: times are those that EXPLAIN ANALYZE shows of a whole query, added up
 rounds the one with the least merging counts. More workers than cores: they share a core, their counters do not.
 """
 
-import csv
 import datetime
 import re
 from pathlib import Path
@@ -67,17 +66,11 @@ def milliseconds(text: str, name: str) -> float:
 
 
 def write(stem: Path, rows: list[dict], flags) -> None:
-    with open(f"{stem}.csv", "w", newline="") as file:
-        table = csv.DictWriter(file, rows[0], lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
     lines = [f"{datetime.date.today()}, {report.processor()}. {flags.threads} workers, {flags.rounds} rounds.", ""]
     lines += ["| query | cutting (one worker), ms | merging, ms of CPU | emitting, ms of CPU | serial share, % |"]
     lines += ["|---|---:|---:|---:|---:|"]
     lines += ["| {query} | {cut_ms} | {merge_ms} | {emit_ms} | {serial_percent} |".format_map(row) for row in rows]
-    text = "\n".join(lines) + "\n"
-    Path(f"{stem}.md").write_text(text)
-    print(text)
+    report.leave(stem, rows, lines)
 
 
 if __name__ == "__main__":

@@ -14,9 +14,10 @@ mod divided;
 mod chosen;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::compute::kernels::numeric::{add, div, mul, rem, sub};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::config::ConfigOptions;
@@ -35,7 +36,6 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 
 use crate::options::{GroupByOperator, SessionOptions};
 use crate::rewrite::node_expressions::exchanged;
-use chosen::Chosen;
 use divided::Divided;
 
 /// The rule.
@@ -78,41 +78,60 @@ fn in_words(
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     expr.transform_up(|expr| {
-        if let Some(words) = InWords::of(&expr, schema) {
-            return Ok(Transformed::yes(Arc::new(words)));
-        }
-        Ok(match Chosen::of(&expr, schema) {
-            Some(chosen) => Transformed::yes(Arc::new(chosen)),
+        Ok(match InWords::of(&expr, schema) {
+            Some(words) => Transformed::yes(Arc::new(words)),
             None => Transformed::no(expr),
         })
     })
 }
 
-/// An operation of the host's and the way around it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// An expression of the host's and the way around it.
+#[derive(Debug)]
 struct InWords {
-    host: BinaryExpr,
+    host: Arc<dyn PhysicalExpr>,
     way: Way,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, PartialEq, Eq)]
 enum Way {
     Decimals,
     Divided(Divided),
+    Chosen,
+}
+
+/// The way follows from the expression and its types.
+impl PartialEq for InWords {
+    fn eq(&self, other: &InWords) -> bool {
+        self.host.eq(&other.host) && self.way == other.way
+    }
+}
+
+impl Eq for InWords {}
+
+impl Hash for InWords {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.host.hash(state);
+    }
 }
 
 impl InWords {
     fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<InWords> {
-        let binary = expr.downcast_ref::<BinaryExpr>()?;
-        let way = match binary.op() {
+        let way = match expr.downcast_ref::<BinaryExpr>() {
+            Some(binary) => Self::operation(binary, schema),
+            None => chosen::is_chosen(expr, schema).then_some(Way::Chosen),
+        };
+        Some(InWords {
+            host: Arc::clone(expr),
+            way: way?,
+        })
+    }
+
+    fn operation(binary: &BinaryExpr, schema: &Schema) -> Option<Way> {
+        match binary.op() {
             Operator::Plus | Operator::Minus | Operator::Multiply => Self::decimals(binary, schema),
             Operator::Divide | Operator::Modulo => Divided::of(binary.right()).map(Way::Divided),
             _ => None,
-        };
-        Some(InWords {
-            host: binary.clone(),
-            way: way?,
-        })
+        }
     }
 
     fn decimals(binary: &BinaryExpr, schema: &Schema) -> Option<Way> {
@@ -126,10 +145,34 @@ impl InWords {
     }
 }
 
+/// The operation in words, or the host's where those have no result.
+fn computed(
+    binary: &BinaryExpr,
+    batch: &RecordBatch,
+    in_words: impl FnOnce(&ColumnarValue, &ColumnarValue) -> Result<Option<ArrayRef>>,
+) -> Result<ColumnarValue> {
+    let left = binary.left().evaluate(batch)?;
+    let right = binary.right().evaluate(batch)?;
+    if let Some(column) = in_words(&left, &right)? {
+        return Ok(ColumnarValue::Array(column));
+    }
+    match binary.op() {
+        Operator::Plus => apply(&left, &right, add),
+        Operator::Minus => apply(&left, &right, sub),
+        Operator::Multiply => apply(&left, &right, mul),
+        Operator::Divide => apply(&left, &right, div),
+        Operator::Modulo => apply(&left, &right, rem),
+        other => internal_err!("{other} is no operation in words"),
+    }
+}
+
 impl fmt::Display for InWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The host puts none around what it does not know.
-        write!(f, "({})", self.host)
+        match self.way {
+            Way::Chosen => self.host.fmt(f),
+            // The host puts none around what it does not know.
+            Way::Decimals | Way::Divided(_) => write!(f, "({})", self.host),
+        }
     }
 }
 
@@ -147,22 +190,14 @@ impl PhysicalExpr for InWords {
     }
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        let left = self.host.left().evaluate(batch)?;
-        let right = self.host.right().evaluate(batch)?;
-        let computed = match &self.way {
-            Way::Decimals => decimals::computed(*self.host.op(), &left, &right)?,
-            Way::Divided(divided) => divided.computed(*self.host.op(), &left),
-        };
-        if let Some(column) = computed {
-            return Ok(ColumnarValue::Array(column));
-        }
-        match self.host.op() {
-            Operator::Plus => apply(&left, &right, add),
-            Operator::Minus => apply(&left, &right, sub),
-            Operator::Multiply => apply(&left, &right, mul),
-            Operator::Divide => apply(&left, &right, div),
-            Operator::Modulo => apply(&left, &right, rem),
-            other => internal_err!("{other} is no operation in words"),
+        match (&self.way, self.host.downcast_ref::<BinaryExpr>()) {
+            (Way::Decimals, Some(binary)) => computed(binary, batch, |left, right| {
+                decimals::computed(*binary.op(), left, right)
+            }),
+            (Way::Divided(divided), Some(binary)) => computed(binary, batch, |left, _| {
+                Ok(divided.computed(*binary.op(), left))
+            }),
+            _ => chosen::computed(&self.host, batch),
         }
     }
 
@@ -174,16 +209,14 @@ impl PhysicalExpr for InWords {
         self: Arc<Self>,
         children: Vec<Arc<dyn PhysicalExpr>>,
     ) -> Result<Arc<dyn PhysicalExpr>> {
-        let host = Arc::new(self.host.clone()).with_new_children(children)?;
-        let Some(binary) = host.downcast_ref::<BinaryExpr>().cloned() else {
-            return Ok(host);
-        };
-        let way = match &self.way {
-            Way::Decimals => Some(Way::Decimals),
-            Way::Divided(_) => Divided::of(binary.right()).map(Way::Divided),
+        let host = Arc::clone(&self.host).with_new_children(children)?;
+        let way = match (&self.way, host.downcast_ref::<BinaryExpr>()) {
+            (Way::Decimals, Some(_)) => Some(Way::Decimals),
+            (Way::Divided(_), Some(binary)) => Divided::of(binary.right()).map(Way::Divided),
+            _ => chosen::may_be_chosen(&host).then_some(Way::Chosen),
         };
         Ok(match way {
-            Some(way) => Arc::new(InWords { host: binary, way }),
+            Some(way) => Arc::new(InWords { host, way }),
             None => host,
         })
     }
@@ -193,6 +226,9 @@ impl PhysicalExpr for InWords {
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.way == Way::Chosen {
+            return self.host.fmt_sql(f);
+        }
         write!(f, "(")?;
         self.host.fmt_sql(f)?;
         write!(f, ")")
@@ -201,9 +237,7 @@ impl PhysicalExpr for InWords {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{
-        Array, ArrayRef, BooleanArray, Decimal128Array, Int64Array, UInt64Array,
-    };
+    use datafusion::arrow::array::{Array, BooleanArray, Decimal128Array, Int64Array, UInt64Array};
     use datafusion::arrow::compute::cast;
     use datafusion::arrow::datatypes::Field;
     use datafusion::common::ScalarValue;

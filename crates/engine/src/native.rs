@@ -27,9 +27,10 @@ use datafusion::logical_expr::AggregateUDF;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
+use grouse_groupby::keys::decoded;
 use grouse_groupby::states::{self, Aggregate, Extreme, Relation, Spread};
 
-use crate::functions::{Frequent, TopRows, plain, with_native_states};
+use crate::functions::{Frequent, TopRows, with_native_states};
 
 /// An aggregate with native states.
 pub(crate) struct Native {
@@ -46,6 +47,8 @@ pub(crate) struct Native {
 pub(crate) enum Reads {
     /// All of them.
     Rows,
+    /// How many have different arguments.
+    Number,
     /// Those with different arguments, each once.
     Distinct,
     /// The same, and behind the arguments how often they occur.
@@ -98,11 +101,11 @@ pub(crate) fn native(
         return most_frequent(frequent, expression, name, columns, &types);
     }
     if expression.is_distinct() {
-        let aggregate = distinct(expression, name, &types);
-        return Ok(aggregate.map(|aggregate| Native {
+        let states = distinct(expression, name, &types);
+        return Ok(states.map(|(aggregate, reads)| Native {
             aggregate,
             columns,
-            reads: Reads::Distinct,
+            reads,
         }));
     }
     if is(function, &percentile_cont_udaf()) {
@@ -143,7 +146,7 @@ fn most_frequent(
 ) -> Result<Option<Native>> {
     let wanted = function.wanted(&columns)?;
     let wanted = wanted.filter(|_| !expression.is_distinct());
-    let aggregate = wanted.and_then(|wanted| states::top_values(name, wanted, plain(&types[0])));
+    let aggregate = wanted.and_then(|wanted| states::top_values(name, wanted, decoded(&types[0])));
     columns.truncate(1);
     Ok(aggregate.map(|aggregate| Native {
         aggregate,
@@ -157,12 +160,14 @@ fn distinct(
     expression: &AggregateFunctionExpr,
     name: &str,
     types: &[DataType],
-) -> Option<Arc<dyn Aggregate>> {
+) -> Option<(Arc<dyn Aggregate>, Reads)> {
     if is(expression.fun(), &count_udaf()) {
-        return states::count(name);
+        return Some((states::count(name)?, Reads::Number));
     }
-    let is_ours = OURS.contains(expression.fun());
-    is_ours.then(|| total(expression, name, types)).flatten()
+    if !OURS.contains(expression.fun()) {
+        return None;
+    }
+    Some((total(expression, name, types)?, Reads::Distinct))
 }
 
 /// `sum(x)` or `avg(x)`.

@@ -27,6 +27,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::unnest::{ListUnnest, UnnestExec};
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowExpr, WindowUDFExpr};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use grouse_groupby::keys::row::has_floats;
 use grouse_groupby::states::top_rows::{ROW_NUMBER, SortKey, TOP_ROWS_MAX, TopRows as Shape};
 
 use crate::exec::{GroupByExec, Replaced, Tuning};
@@ -174,28 +175,6 @@ fn is_row_number(expr: &Arc<dyn WindowExpr>) -> bool {
     let standard = expr.as_any().downcast_ref::<StandardWindowExpr>();
     let function = standard.and_then(|expr| expr.get_standard_func_expr().as_any().downcast_ref());
     function.is_some_and(|function: &WindowUDFExpr| *function.fun() == row_number_udwf())
-}
-
-fn has_floats(data_type: &DataType) -> bool {
-    use DataType::{
-        Dictionary, FixedSizeList, LargeList, LargeListView, List, ListView, Map, RunEndEncoded,
-        Struct, Union,
-    };
-    match data_type {
-        List(field)
-        | ListView(field)
-        | LargeList(field)
-        | LargeListView(field)
-        | FixedSizeList(field, _)
-        | Map(field, _)
-        | RunEndEncoded(_, field) => has_floats(field.data_type()),
-        Struct(fields) => fields.iter().any(|field| has_floats(field.data_type())),
-        Union(fields, _) => fields
-            .iter()
-            .any(|(_, field)| has_floats(field.data_type())),
-        Dictionary(_, values) => has_floats(values),
-        other => other.is_floating(),
-    }
 }
 
 /// How many rows of a partition a predicate lets pass at most, numbered by `column`.

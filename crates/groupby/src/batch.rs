@@ -110,6 +110,7 @@ impl Batch {
             arguments,
         }
     }
+
     /// Some of the rows.
     pub(crate) fn slice(&self, rows: &Range<usize>) -> Self {
         let arguments = self.arguments.iter();

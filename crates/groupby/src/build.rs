@@ -209,12 +209,12 @@ impl Build {
     /// Rows after which memory is asked for: those of a batch, fewer where it is short and groups are large, since any
     /// row may double its group (sketches of groups that are equally frequent all grow at once).
     fn rows_at_once(&self) -> usize {
-        let states = self.states.iter();
-        let bytes = states.map(|states| states.bytes().saturating_sub(states.appended_bytes()));
-        let bytes: usize = bytes.sum();
         if self.spec.keys.types().is_empty() || self.len() == 0 {
             return usize::MAX;
         }
+        let states = self.states.iter();
+        let bytes = states.map(|states| states.bytes().saturating_sub(states.appended_bytes()));
+        let bytes: usize = bytes.sum();
         let of_group = bytes / self.len();
         let is_short = || self.grant.free() < bytes.saturating_mul(self.spec.sizes.workers);
         match of_group >= LARGE_GROUP_BYTES && is_short() {

@@ -5,16 +5,13 @@
 //! which computes each side for its own rows and puts them together piece by piece.
 //! Not here: the loop (`grouse_kernels::select`); CASE of two literals, a NULL or an operand, which the host has ways for.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayData, ArrayRef, AsArray, RecordBatch, make_array};
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use datafusion::arrow::datatypes::{ArrowNativeType, DataType, FieldRef, Schema};
+use datafusion::arrow::datatypes::{ArrowNativeType, DataType, Schema};
 use datafusion::common::Result;
 use datafusion::logical_expr::ColumnarValue;
-use datafusion::logical_expr::sort_properties::ExprProperties;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{CaseExpr, CastExpr, Column, Literal};
 use grouse_kernels::narrow::Side;
@@ -22,43 +19,39 @@ use grouse_kernels::select::Selected;
 
 use crate::exec::without_nulls;
 
-/// A CASE with one condition and two sides that cannot fail.
-#[derive(Debug)]
-pub(super) struct Chosen {
-    host: Arc<dyn PhysicalExpr>,
+/// True of a CASE with one condition and two sides that cannot fail.
+pub(super) fn is_chosen(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
+    let (Some([_, then, otherwise]), Ok(data_type)) = (parts(expr), expr.data_type(schema)) else {
+        return false;
+    };
+    let cannot_fail = |side: &Arc<dyn PhysicalExpr>| {
+        let same = side.data_type(schema).is_ok_and(|of| of == data_type);
+        same && match side.downcast_ref::<CastExpr>() {
+            Some(cast) => widens(cast, schema),
+            None => is_plain(side),
+        }
+    };
+    let has_column = !then.is::<Literal>() || !otherwise.is::<Literal>();
+    width(&data_type).is_some() && has_column && cannot_fail(then) && cannot_fail(otherwise)
 }
 
-impl PartialEq for Chosen {
-    fn eq(&self, other: &Chosen) -> bool {
-        self.host.eq(&other.host)
-    }
+/// The same as far as it can be told without types, of one whose parts took the place of the same with other columns.
+pub(super) fn may_be_chosen(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let may_be = |side: &Arc<dyn PhysicalExpr>| side.is::<CastExpr>() || is_plain(side);
+    parts(expr).is_some_and(|[_, then, otherwise]| may_be(then) && may_be(otherwise))
 }
 
-impl Eq for Chosen {}
-
-impl Hash for Chosen {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.host.hash(state);
-    }
-}
-
-impl Chosen {
-    /// `expr` if it is one.
-    pub fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Chosen> {
-        let [_, then, otherwise] = parts(expr)?;
-        let data_type = expr.data_type(schema).ok()?;
-        let cannot_fail = |side: &Arc<dyn PhysicalExpr>| {
-            let same = side.data_type(schema).is_ok_and(|of| of == data_type);
-            same && match side.downcast_ref::<CastExpr>() {
-                Some(cast) => widens(cast, schema),
-                None => is_plain(side),
-            }
-        };
-        let has_column = !then.is::<Literal>() || !otherwise.is::<Literal>();
-        let is_taken = width(&data_type).is_some() && has_column;
-        (is_taken && cannot_fail(then) && cannot_fail(otherwise)).then(|| Chosen {
-            host: Arc::clone(expr),
-        })
+/// One of its sides per row.
+pub(super) fn computed(case: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
+    let Some([when, then, otherwise]) = parts(case) else {
+        return case.evaluate(batch);
+    };
+    let truths = when.evaluate(batch)?.into_array(batch.num_rows())?;
+    let truths = without_nulls(truths.as_boolean());
+    let (then, otherwise) = (then.evaluate(batch)?, otherwise.evaluate(batch)?);
+    match selected(truths.values(), &then, &otherwise)? {
+        Some(column) => Ok(ColumnarValue::Array(column)),
+        None => case.evaluate(batch),
     }
 }
 
@@ -93,65 +86,6 @@ fn width(data_type: &DataType) -> Option<usize> {
     }
     let width = data_type.primitive_width()?;
     matches!(width, 1 | 2 | 4 | 8 | 16).then_some(width)
-}
-
-impl fmt::Display for Chosen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.host.fmt(f)
-    }
-}
-
-impl PhysicalExpr for Chosen {
-    fn data_type(&self, schema: &Schema) -> Result<DataType> {
-        self.host.data_type(schema)
-    }
-
-    fn nullable(&self, schema: &Schema) -> Result<bool> {
-        self.host.nullable(schema)
-    }
-
-    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
-        self.host.return_field(schema)
-    }
-
-    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        let Some([when, then, otherwise]) = parts(&self.host) else {
-            return self.host.evaluate(batch);
-        };
-        let truths = when.evaluate(batch)?.into_array(batch.num_rows())?;
-        let truths = without_nulls(truths.as_boolean());
-        let (then, otherwise) = (then.evaluate(batch)?, otherwise.evaluate(batch)?);
-        match selected(truths.values(), &then, &otherwise)? {
-            Some(column) => Ok(ColumnarValue::Array(column)),
-            None => self.host.evaluate(batch),
-        }
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
-        self.host.children()
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn PhysicalExpr>>,
-    ) -> Result<Arc<dyn PhysicalExpr>> {
-        let host = Arc::clone(&self.host).with_new_children(children)?;
-        let may_be = |side: &Arc<dyn PhysicalExpr>| side.is::<CastExpr>() || is_plain(side);
-        let stays =
-            parts(&host).is_some_and(|[_, then, otherwise]| may_be(then) && may_be(otherwise));
-        Ok(match stays {
-            true => Arc::new(Chosen { host }),
-            false => host,
-        })
-    }
-
-    fn get_properties(&self, children: &[ExprProperties]) -> Result<ExprProperties> {
-        self.host.get_properties(children)
-    }
-
-    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.host.fmt_sql(f)
-    }
 }
 
 /// `then` where the truth is one, else `otherwise`; `None` for columns that are not of one fixed width.

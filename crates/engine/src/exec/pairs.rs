@@ -67,7 +67,6 @@ impl Planned {
         values: &[usize],
         filter: Option<usize>,
         reads: Reads,
-        are_read: bool,
     ) -> usize {
         let same = |known: &Planned| known.values == values && known.filter == filter;
         let at = planned.iter().position(same);
@@ -81,7 +80,7 @@ impl Planned {
             });
             planned.len() - 1
         });
-        planned[at].are_read |= are_read;
+        planned[at].are_read |= reads != Reads::Number;
         planned[at].are_counted |= reads == Reads::Counted;
         at
     }
@@ -151,12 +150,13 @@ impl Pairs {
     /// Pairs that are different.
     pub fn parts(&self, pairs: Emitted) -> Parts {
         let mut keys = pairs.columns;
-        let counts = (!self.spec.aggregates.is_empty()).then(|| keys.pop());
+        let are_counted = !self.spec.aggregates.is_empty();
+        let counts = are_counted.then(|| keys.pop()).flatten();
         let values = keys.split_off(self.spec.keys.types().len() - self.values.len());
         Parts {
             keys,
             values,
-            counts: counts.flatten(),
+            counts,
         }
     }
 }
@@ -164,7 +164,10 @@ impl Pairs {
 impl Parts {
     /// The columns of an aggregate that reads pairs.
     pub fn arguments(&self, reads: Reads) -> Arguments {
-        let mut columns = self.values.clone();
+        let mut columns = Vec::new();
+        if reads != Reads::Number {
+            columns.extend_from_slice(&self.values);
+        }
         if reads == Reads::Counted {
             columns.extend(self.counts.clone());
         }

@@ -20,8 +20,8 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use grouse_groupby::emit::Emitted;
-use grouse_groupby::keys::KeyLayout;
 use grouse_groupby::keys::bytes::is_bytes;
+use grouse_groupby::keys::{KeyLayout, decoded};
 use grouse_groupby::states::Aggregate;
 use grouse_groupby::{Arguments, Batch, Spec, TableKind};
 
@@ -113,7 +113,7 @@ impl Program {
             .zip(schema.fields())
             .map(|((expression, _), field)| Key {
                 expression: expressions.place(expression),
-                data_type: plain(field.data_type()),
+                data_type: decoded(field.data_type()).clone(),
             })
             .collect();
         let mut arguments = Vec::with_capacity(aggregates.len());
@@ -128,8 +128,7 @@ impl Program {
             let columns: Vec<usize> = columns.map(|column| expressions.place(column)).collect();
             let filter = filter.as_ref().map(|filter| expressions.place(filter));
             let taken = lowered.pairs.map(|(layout, reads)| {
-                let are_read = updating.fun().name() != "count";
-                let at = Planned::among(&mut pairs, layout, &columns, filter, reads, are_read);
+                let at = Planned::among(&mut pairs, layout, &columns, filter, reads);
                 (at, reads)
             });
             arguments.push(Inputs {
@@ -182,14 +181,11 @@ impl Program {
         let rows = batch.num_rows();
         let values = (0..self.expressions.len()).map(|at| self.value(at, batch));
         let values = values.collect::<Result<Vec<_>>>()?;
-        let arguments = self
-            .arguments
-            .iter()
-            .map(|inputs| match inputs.pairs {
-                Some(_) => Ok(None),
-                None => inputs.of(&values).map(Some),
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let arguments = self.arguments.iter().map(|inputs| match inputs.pairs {
+            Some(_) => None,
+            None => Some(inputs.of(&values)),
+        });
+        let arguments: Vec<_> = arguments.collect();
         let groups = self.each_set(&self.spec, &values, rows, |keys| {
             Ok(Batch::of_some(rows, keys, arguments.clone()))
         })?;
@@ -344,14 +340,12 @@ impl fmt::Debug for Program {
 }
 
 impl Inputs {
-    fn of(&self, values: &[ArrayRef]) -> Result<Arguments> {
-        let columns = self
-            .columns
-            .iter()
-            .map(|at| Arc::clone(&values[*at]))
-            .collect();
-        let filter = self.filter.map(|at| without_nulls(values[at].as_boolean()));
-        Ok(Arguments { columns, filter })
+    fn of(&self, values: &[ArrayRef]) -> Arguments {
+        let columns = self.columns.iter().map(|at| Arc::clone(&values[*at]));
+        Arguments {
+            columns: columns.collect(),
+            filter: self.filter.map(|at| without_nulls(values[at].as_boolean())),
+        }
     }
 }
 
@@ -374,8 +368,8 @@ fn key_layout(
     let input = described.input();
     let fields = schema.fields()[..group_by.num_group_exprs()].iter();
     let fields = fields.map(|field| {
-        let plain = plain(field.data_type());
-        Arc::new(Field::new(field.name(), plain, field.is_nullable()))
+        let data_type = decoded(field.data_type()).clone();
+        Arc::new(Field::new(field.name(), data_type, field.is_nullable()))
     });
     let mut fields: Vec<FieldRef> = fields.collect();
     let keys = group_by.expr().iter();
@@ -384,8 +378,9 @@ fn key_layout(
     let bounds = bounds.chain(std::iter::repeat(None)).take(fields.len());
     let mut bounds: Vec<_> = bounds.collect();
     for value in values {
-        let data_type = plain(&value.data_type(&input.schema())?);
-        fields.push(Arc::new(Field::new(value.to_string(), data_type, false)));
+        let data_type = value.data_type(&input.schema())?;
+        let field = Field::new(value.to_string(), decoded(&data_type).clone(), false);
+        fields.push(Arc::new(field));
         bounds.push(bounds_of(input, value));
     }
     KeyLayout::bounded(&fields, &bounds, table).map_err(to_host)
@@ -493,15 +488,6 @@ fn sets(group_by: &PhysicalGroupBy) -> Result<Vec<Set>> {
         }
     }
     Ok(sets)
-}
-
-/// The type that a key is grouped by: encoded columns as what they encode.
-fn plain(data_type: &DataType) -> DataType {
-    match data_type {
-        DataType::Dictionary(_, values) => plain(values),
-        DataType::RunEndEncoded(_, values) => plain(values.data_type()),
-        other => other.clone(),
-    }
 }
 
 fn as_type(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {

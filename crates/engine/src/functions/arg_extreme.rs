@@ -12,7 +12,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, new_null_array};
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float32Type, Float64Type};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
@@ -24,9 +24,12 @@ use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_na
 use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, Expr, GroupsAccumulator, Signature, Volatility,
 };
+use grouse_groupby::keys::decoded;
+use grouse_groupby::keys::row::canonical_floats;
 
 use super::arg_extreme_groups::group_extremes;
 use super::arg_extreme_rows::{BestRow, WindowRows};
+use crate::exec::to_host;
 
 /// Which end of the order is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -123,7 +126,7 @@ impl AggregateUDFImpl for ArgExtreme {
         };
         Ok(vec![
             field("x", x.data_type().clone()),
-            field("y", key_type(y.data_type())),
+            field("y", decoded(y.data_type()).clone()),
         ])
     }
 
@@ -189,35 +192,9 @@ fn argument_types(args: &AccumulatorArgs) -> Result<(DataType, DataType)> {
     }
 }
 
-/// The type in which y is compared and kept: a dictionary's or run's values, everything else as it is.
-pub(super) fn key_type(y: &DataType) -> DataType {
-    match y {
-        DataType::Dictionary(_, values) => key_type(values),
-        DataType::RunEndEncoded(_, values) => key_type(values.data_type()),
-        other => other.clone(),
-    }
-}
-
-/// The y column as it is compared: of its `key_type`, with one NaN and one zero.
+/// The y column as it is compared: decoded, with one NaN and one zero.
 pub(super) fn key_column(y: &ArrayRef) -> Result<ArrayRef> {
-    let key_type = key_type(y.data_type());
-    let y = if &key_type == y.data_type() {
-        Arc::clone(y)
-    } else {
-        cast(y, &key_type)?
-    };
-    Ok(match key_type {
-        // Adding 0.0 turns -0.0 into 0.0 and leaves every other number alone.
-        DataType::Float32 => Arc::new(
-            y.as_primitive::<Float32Type>()
-                .unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v + 0.0 }),
-        ),
-        DataType::Float64 => Arc::new(
-            y.as_primitive::<Float64Type>()
-                .unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v + 0.0 }),
-        ),
-        _ => y,
-    })
+    canonical_floats(&cast(y, decoded(y.data_type()))?).map_err(to_host)
 }
 
 /// The rows in which both arguments have a value.

@@ -19,10 +19,9 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
+use grouse_groupby::keys::decoded;
 
-use super::arg_extreme::{
-    Extreme, key_column, key_type, null_row, rows_of_their_own, rows_with_both,
-};
+use super::arg_extreme::{Extreme, key_column, null_row, rows_of_their_own, rows_with_both};
 use super::total_states::kept_rows;
 
 /// Overtaken rows that may lie around before a sweep, beside as many as there are groups.
@@ -38,13 +37,13 @@ pub(super) fn group_extremes(
         ($t:ty) => {
             Ok(Box::new(GroupExtremes::new(
                 x,
-                FixedKeys::<$t>::new(extreme, key_type(y)),
+                FixedKeys::<$t>::new(extreme, decoded(y).clone()),
             )))
         };
     }
     downcast_primitive! {
-        key_type(y) => (fixed_width),
-        _ => Ok(Box::new(GroupExtremes::new(x, RowKeys::new(extreme, key_type(y))?)))
+        decoded(y) => (fixed_width),
+        _ => Ok(Box::new(GroupExtremes::new(x, RowKeys::new(extreme, decoded(y).clone())?)))
     }
 }
 

@@ -14,10 +14,9 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::common::{Result, ScalarValue, not_impl_err};
 use datafusion::logical_expr::Accumulator;
+use grouse_groupby::keys::decoded;
 
-use super::arg_extreme::{
-    Extreme, key_column, key_type, null_row, rows_of_their_own, rows_with_both,
-};
+use super::arg_extreme::{Extreme, key_column, null_row, rows_of_their_own, rows_with_both};
 
 /// The best row so far, as two one-row columns; both NULL before the first.
 #[derive(Debug)]
@@ -32,7 +31,7 @@ impl BestRow {
         Ok(Self {
             extreme,
             x: null_row(&x),
-            y: null_row(&key_type(y)),
+            y: null_row(decoded(y)),
         })
     }
 
@@ -116,7 +115,7 @@ impl WindowRows {
         Ok(Self {
             extreme,
             nothing: ScalarValue::try_from(&x)?,
-            converter: RowConverter::new(vec![SortField::new(key_type(y))])?,
+            converter: RowConverter::new(vec![SortField::new(decoded(y).clone())])?,
             contenders: VecDeque::new(),
             entered: 0,
             left: 0,

@@ -21,8 +21,12 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Literal;
+use grouse_groupby::keys::decoded;
+use grouse_groupby::keys::row::canonical_floats;
 use grouse_groupby::states::TopValues;
 use grouse_groupby::states::top_rows::TOP_ROWS_MAX;
+
+use crate::exec::to_host;
 
 /// `mode` or `approx_top_k`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -78,15 +82,6 @@ impl Frequent {
     }
 }
 
-/// The type of a column's values where these do not lie in the rows.
-pub(crate) fn plain(data_type: &DataType) -> &DataType {
-    match data_type {
-        DataType::Dictionary(_, values) => plain(values),
-        DataType::RunEndEncoded(_, values) => plain(values.data_type()),
-        other => other,
-    }
-}
-
 impl AggregateUDFImpl for Frequent {
     fn name(&self) -> &str {
         match self.is_list {
@@ -100,24 +95,18 @@ impl AggregateUDFImpl for Frequent {
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
-        let Some(value_type) = arg_types.first() else {
-            return plan_err!("{} takes a column, e.g. mode(x)", self.name());
-        };
-        Ok(self.result_type(plain(value_type)))
+        Ok(self.result_type(decoded(&arg_types[0])))
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        let Some(value) = args.exprs.first() else {
-            return plan_err!("{} takes a column, e.g. mode(x)", self.name());
-        };
-        let value_type = value.data_type(args.schema)?;
+        let value_type = args.exprs[0].data_type(args.schema)?;
         Ok(Box::new(Counts {
             counts: HashMap::new(),
             bytes: 0,
             values_max: self.values_max(args.exprs)?,
             is_list: self.is_list,
             is_distinct: args.is_distinct,
-            value_type: plain(&value_type).clone(),
+            value_type: decoded(&value_type).clone(),
         }))
     }
 
@@ -129,16 +118,13 @@ impl AggregateUDFImpl for Frequent {
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        let [value, ..] = args.input_fields else {
-            return plan_err!("{} takes a column, e.g. mode(x)", self.name());
-        };
         let list = |name, data_type: &DataType| {
             let items = Arc::new(Field::new_list_field(data_type.clone(), true));
             let name = format_state_name(args.name, name);
             Arc::new(Field::new(name, DataType::List(items), true))
         };
         Ok(vec![
-            list("values", plain(value.data_type())),
+            list("values", decoded(args.input_fields[0].data_type())),
             list("counts", &DataType::Int64),
         ])
     }
@@ -167,13 +153,13 @@ struct Counts {
 
 impl Counts {
     fn add(&mut self, column: &ArrayRef, count_of: impl Fn(usize) -> i64) -> Result<()> {
-        let column = cast(column, &self.value_type)?;
+        let column = canonical_floats(&cast(column, &self.value_type)?).map_err(to_host)?;
         let nulls = column.logical_nulls();
         for row in 0..column.len() {
             if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
                 continue;
             }
-            let value = one_zero_one_nan(ScalarValue::try_from_array(&column, row)?);
+            let value = ScalarValue::try_from_array(&column, row)?;
             match self.counts.get_mut(&value) {
                 Some(_) if self.is_distinct => {}
                 Some(count) => {
@@ -192,23 +178,6 @@ impl Counts {
             }
         }
         Ok(())
-    }
-}
-
-/// -0.0 is 0.0 and all NaN are one.
-fn one_zero_one_nan(value: ScalarValue) -> ScalarValue {
-    macro_rules! normal {
-        ($value:ident, $variant:ident, $nan:expr, $zero:expr) => {
-            ScalarValue::$variant(Some(match $value.is_nan() {
-                true => $nan,
-                false => $value + $zero,
-            }))
-        };
-    }
-    match value {
-        ScalarValue::Float64(Some(value)) => normal!(value, Float64, f64::NAN, 0.0),
-        ScalarValue::Float32(Some(value)) => normal!(value, Float32, f32::NAN, 0.0),
-        other => other,
     }
 }
 

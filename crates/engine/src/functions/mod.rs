@@ -22,7 +22,7 @@ mod frequent;
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::SessionContext;
 
-pub(crate) use frequent::{Frequent, plain};
+pub(crate) use frequent::Frequent;
 pub(crate) use overflow::overflow;
 pub(crate) use top_rows::TopRows;
 

@@ -1,5 +1,5 @@
-//! `uniq(x, ...)`, for one argument also as `approx_distinct(x)` or `approx_count_distinct(x)`: the approximate number of distinct values; and
-//! `uniq_exact(x, ...)`, the exact one.
+//! `uniq(x, ...)`, for one argument also as `approx_distinct(x)` or `approx_count_distinct(x)`: the approximate number of
+//! distinct values; and `uniq_exact(x, ...)`, the exact one.
 //!
 //! In: one or more arguments of any type that can be grouped by. Out: a count.
 //! Invariant: a row with a NULL argument does not count; several arguments count as one tuple. Up to 6,144 values are

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, DataFusionError, Result};
+use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
@@ -22,6 +22,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use grouse_groupby::keys::row::{canonical_floats, has_floats};
 
 use super::each_named;
+use crate::exec::to_host;
 
 static CANONICAL: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::new_from_impl(Canonical::new())));
@@ -128,8 +129,7 @@ impl ScalarUDFImpl for Canonical {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
         let column = args.args[0].to_array(rows)?;
-        let canonical = canonical_floats(&column);
-        let canonical = canonical.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let canonical = canonical_floats(&column).map_err(to_host)?;
         Ok(ColumnarValue::Array(canonical))
     }
 }

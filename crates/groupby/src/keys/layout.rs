@@ -21,6 +21,15 @@ use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
 use crate::error::Result;
 use crate::spec::TableKind;
 
+/// The type of a column's values where these do not lie in the rows: a dictionary's or those of runs.
+pub fn decoded(data_type: &DataType) -> &DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => decoded(values),
+        DataType::RunEndEncoded(_, values) => decoded(values.data_type()),
+        other => other,
+    }
+}
+
 /// The encoding of a query's keys.
 #[derive(Debug)]
 pub struct KeyLayout {

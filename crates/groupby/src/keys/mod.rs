@@ -25,7 +25,7 @@ use crate::error::Result;
 
 pub use direct::DirectTable;
 pub use intern::same_dictionary;
-pub use layout::KeyLayout;
+pub use layout::{KeyLayout, decoded};
 pub use packed::KeyBounds;
 pub use waiting::WaitingKeys;
 pub use wide::WideKeys;

@@ -365,7 +365,7 @@ impl Sketches {
         let kept = distinct.dedup(codes);
         let full = match order {
             REGISTERS_ORDER => kept > LISTED_MAX,
-            _ => kept > room(order) / 2,
+            _ => kept > list_room(order) / 2,
         };
         match order {
             REGISTERS_ORDER if full => self.make_registers(group),

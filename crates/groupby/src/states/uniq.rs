@@ -22,7 +22,7 @@ use super::sketch::{self, Registers};
 use super::sketches::Sketches;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::{Error, Result};
-use crate::keys::KeyLayout;
+use crate::keys::{KeyLayout, decoded};
 use crate::spec::TableKind;
 
 /// `uniq` of columns of these types; `None` if one of them cannot be a key.
@@ -31,7 +31,7 @@ pub fn uniq(name: &str, types: &[DataType]) -> Option<Arc<dyn Aggregate>> {
     // hold any.
     let fields: Vec<_> = types
         .iter()
-        .map(|data_type| Arc::new(Field::new("x", plain(data_type).clone(), false)))
+        .map(|data_type| Arc::new(Field::new("x", decoded(data_type).clone(), false)))
         .collect();
     let layout = KeyLayout::new(&fields, TableKind::Auto).ok()?;
     let shared = Arc::new(layout);
@@ -40,15 +40,6 @@ pub fn uniq(name: &str, types: &[DataType]) -> Option<Arc<dyn Aggregate>> {
         held: Held::default(),
     };
     (!types.is_empty()).then(|| native(name, &DataType::UInt64, make))
-}
-
-/// The type of a column's values where these do not lie in the rows.
-fn plain(data_type: &DataType) -> &DataType {
-    match data_type {
-        DataType::Dictionary(_, values) => plain(values),
-        DataType::RunEndEncoded(_, values) => plain(values.data_type()),
-        other => other,
-    }
 }
 
 struct Uniq {
@@ -110,7 +101,7 @@ impl Uniq {
     fn encode(&mut self, columns: &[ArrayRef], rows: usize) -> Result<()> {
         let columns = columns
             .iter()
-            .map(|column| match plain(column.data_type()) {
+            .map(|column| match decoded(column.data_type()) {
                 values if values == column.data_type() => Ok(Arc::clone(column)),
                 values => cast(column, values),
             })

@@ -18,10 +18,7 @@ use crate::error::Result;
 
 /// The values as byte strings.
 pub fn encode(converter: &RowConverter, column: &ArrayRef) -> Result<ByteKeys> {
-    let column = match has_floats(column.data_type()) {
-        true => canonical_floats(column)?,
-        false => Arc::clone(column),
-    };
+    let column = canonical_floats(column)?;
     let mut rows: Rows = converter.empty_rows(column.len(), 0);
     converter.append(&mut rows, std::slice::from_ref(&column))?;
     let binary = rows.try_into_binary()?;
@@ -37,7 +34,11 @@ pub fn has_floats(data_type: &DataType) -> bool {
         | DataType::ListView(field)
         | DataType::LargeListView(field)
         | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _) => has_floats(field.data_type()),
+        | DataType::Map(field, _)
+        | DataType::RunEndEncoded(_, field) => has_floats(field.data_type()),
+        DataType::Union(fields, _) => fields
+            .iter()
+            .any(|(_, field)| has_floats(field.data_type())),
         DataType::Dictionary(_, values) => has_floats(values),
         other => other.is_floating(),
     }
@@ -45,6 +46,9 @@ pub fn has_floats(data_type: &DataType) -> bool {
 
 /// The same values, every float in them canonical.
 pub fn canonical_floats(column: &ArrayRef) -> Result<ArrayRef> {
+    if !has_floats(column.data_type()) {
+        return Ok(Arc::clone(column));
+    }
     let data = canonical_data(column.to_data())?;
     Ok(arrow::array::make_array(data))
 }
