@@ -6,7 +6,6 @@
 //! Not here: the operator's way, which groups by keys and values and counts (`exec/pairs.rs`); what stands here is for
 //! windows, for the host's aggregation and for values that the operator cannot order.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -65,11 +64,13 @@ impl Frequent {
             return Ok(1);
         }
         let literal = arguments.get(1).and_then(|k| k.downcast_ref::<Literal>());
-        let k = literal.map(|literal| literal.value().cast_to(&DataType::Int64));
+        let k = literal.map(Literal::value);
+        let k = k.filter(|k| k.data_type().is_integer());
+        let k = k.map(|k| k.cast_to(&DataType::Int64));
         match k.transpose()? {
             Some(ScalarValue::Int64(Some(k))) if k >= 1 => Ok(k as usize),
             _ => plan_err!(
-                "approx_top_k takes a number of values from 1 on as its second argument, e.g. approx_top_k(x, 3)"
+                "approx_top_k takes a whole number of values from 1 on as its second argument, e.g. approx_top_k(x, 3)"
             ),
         }
     }
@@ -221,9 +222,13 @@ impl Accumulator for Counts {
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let mut all: Vec<(&ScalarValue, i64)> = self.counts.iter().map(|(v, n)| (v, *n)).collect();
-        let by_count = |one: &(&ScalarValue, i64), other: &(&ScalarValue, i64)| {
-            let values = || one.0.partial_cmp(other.0).unwrap_or(Ordering::Equal);
-            other.1.cmp(&one.1).then_with(values)
+        // Maps have no order but that of what they look like.
+        let shown =
+            |one: &ScalarValue, other: &ScalarValue| one.to_string().cmp(&other.to_string());
+        let by_count = |(one, count): &(&ScalarValue, i64),
+                        (other, counted): &(&ScalarValue, i64)| {
+            let values = || one.partial_cmp(other).unwrap_or_else(|| shown(one, other));
+            counted.cmp(count).then_with(values)
         };
         if all.len() > self.values_max {
             all.select_nth_unstable_by(self.values_max - 1, by_count);

@@ -33,7 +33,7 @@ const INLINE_CODES: usize = 12 / CODE_BYTES;
 /// A list that is full moves to a block twice as large: all lists may be full within one batch, before anybody asks for
 /// the memory. (10,000 groups of 10,000 values: four times as large was not faster.)
 const GROWTH_ORDERS: u8 = 1;
-/// Bytes of a buffer of codes that never left their cells.
+/// Bytes of a buffer of codes that never left their cells, if there are so many.
 const LOOSE_BYTES: usize = 64 << 10;
 /// Cells that were emptied and whose codes wait until the end of their list is in the cache: as
 /// many as a core fetches at a time.
@@ -528,7 +528,8 @@ impl Sketches {
                 let last = match loose.last_mut() {
                     Some(last) if last.len() + bytes.len() <= last.capacity() => last,
                     _ => {
-                        loose.push(Vec::with_capacity(LOOSE_BYTES));
+                        let left = (self.cells.len() - group) * CELL_CODES * CODE_BYTES;
+                        loose.push(Vec::with_capacity(left.min(LOOSE_BYTES)));
                         loose.last_mut().expect("pushed above")
                     }
                 };
