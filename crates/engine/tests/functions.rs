@@ -1,7 +1,7 @@
-//! The aggregates of our own, on the host's operators: plain, grouped, partial and final, distinct, sliding window.
+//! The functions of our own, on the host's operators: plain, grouped, partial and final, distinct, sliding window.
 //!
 //! In: SQL over VALUES and small tables. Out: rows as text, or the error.
-//! Not here: the same aggregates in our own operator, which the whole-system tests compare with these.
+//! Not here: aggregates in our own operator, which the whole-system tests compare with these.
 
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -492,4 +492,45 @@ fn approx_distinct_counts_as_uniq_does() {
 fn uniq_is_close_and_uniq_exact_exact() {
     let sql = "SELECT abs(uniq(value::double) - 100000) < 3000, uniq_exact(value::double) FROM generate_series(1, 100000)";
     check(sql, "true 100000");
+}
+
+#[test]
+fn patterns_are_found_as_the_host_finds_them() {
+    // Of 100 texts, of as many as there are rows, and of one, each with NULLs and empty ones.
+    let texts = [
+        "concat('https://www.site-', i % 100, '.org/page/', i % 7)",
+        "concat('https://site-', i * 7919, '.org/', repeat('x', i % 40))",
+        "'no address'",
+    ];
+    let types = ["Utf8", "LargeUtf8", "Utf8View"];
+    let calls = [
+        r"regexp_replace(t, '^https?://(?:www\.)?([^/]+)/.*$', '\1')",
+        "regexp_replace(t, 'E', '<&>', 'gi')",
+        r"regexp_match(t, 'site-(\d+)\.(org)')",
+        "regexp_count(t, 'site|page', 1, 'i')",
+        r"regexp_instr(t, '\d+')",
+        // Of a pattern per row the host decides row by row.
+        "regexp_replace(t, CAST(i % 10 AS VARCHAR), '-')",
+    ];
+    for (text, of) in texts
+        .iter()
+        .flat_map(|text| types.iter().map(move |of| (text, of)))
+    {
+        let rows = format!(
+            "SELECT i, arrow_cast(CASE i % 50 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE {text} END, '{of}') AS t \
+             FROM (SELECT unnest(generate_series(1, 5000)) AS i)"
+        );
+        for call in calls {
+            let sql = format!("SELECT i, {call} FROM ({rows}) ORDER BY i");
+            let stock = SessionContext::new();
+            let expected = block(run(&stock, &sql));
+            assert!(expected.is_ok(), "{expected:?}");
+            assert_eq!(block(run(&context(), &sql)), expected, "{sql}");
+        }
+    }
+    let bad = "SELECT regexp_replace(t, '(', '') FROM (SELECT unnest(['a', 'b']) AS t)";
+    assert_eq!(
+        block(run(&context(), bad)),
+        block(run(&SessionContext::new(), bad))
+    );
 }

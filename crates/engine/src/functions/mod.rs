@@ -1,7 +1,8 @@
-//! The aggregates that grouse adds to the host or puts in the place of the host's.
+//! The functions that grouse adds to the host or puts in the place of the host's.
 //!
 //! In: a host session. Out: the same session, in which `sum` and `avg` are exact, and `max_by`/`arg_max`, `min_by`/`arg_min`,
-//! `uniq`, `uniq_exact`, `mode` and `approx_top_k` exist, `approx_distinct` being `uniq` too.
+//! `uniq`, `uniq_exact`, `mode` and `approx_top_k` exist, `approx_distinct` being `uniq` too; functions of regular
+//! expressions are the host's, computed once per text.
 //! Invariant: every function here runs on every path of the host (plain, grouped, window), so that a query means the
 //! same whether our operator or the host's takes it.
 //! Not here: the operator's native states of the same aggregates; they are known by the names registered here.
@@ -18,6 +19,7 @@ mod uniq;
 mod top_rows;
 mod uniq_states;
 mod frequent;
+mod patterns;
 
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::SessionContext;
@@ -31,10 +33,13 @@ pub(crate) fn is_exact_sum(function: &AggregateUDF) -> bool {
     function.inner().is::<sum::Sum>()
 }
 
-/// Registers our aggregates; one that has a name of the host's replaces it.
+/// Registers our functions; one that has a name of the host's replaces it.
 pub fn register(context: &SessionContext) {
     for function in aggregates() {
         context.register_udaf(function);
+    }
+    for function in patterns::functions() {
+        context.register_udf(function);
     }
 }
 

@@ -1,0 +1,131 @@
+//! The host's functions of regular expressions, each computed once per different text of a batch.
+//!
+//! In: a column of texts; a pattern and further arguments that are the same for all rows. Out: the host's result per row.
+//! Invariant: types, results and errors are the host's: its function gets every text that a row has, and no other.
+//! Not here: texts that come as codes (scan/per_value.rs); `~` and `regexp_like`, which the host makes an operator of.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, UInt32Array};
+use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::Result;
+use datafusion::functions::regex::{regexp_count, regexp_instr, regexp_match, regexp_replace};
+use datafusion::logical_expr::{
+    ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+};
+use grouse_groupby::TableKind;
+use grouse_groupby::keys::KeyLayout;
+use grouse_groupby::keys::bytes::is_bytes;
+
+use crate::exec::to_host;
+
+/// Texts that tell whether more are worth comparing, and how many of them may be different. A search takes 200 to 500 ns,
+/// finding a text among those of its batch 40.
+const SAMPLE: usize = 1024;
+const SAMPLE_DIFFERENT_MAX: usize = SAMPLE / 8 * 7;
+
+/// The functions, in the place of the host's.
+pub(super) fn functions() -> Vec<ScalarUDF> {
+    let hosts = [
+        regexp_replace(),
+        regexp_match(),
+        regexp_count(),
+        regexp_instr(),
+    ];
+    hosts
+        .map(|host| ScalarUDF::from(OncePerText { host }))
+        .into()
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct OncePerText {
+    host: Arc<ScalarUDF>,
+}
+
+impl ScalarUDFImpl for OncePerText {
+    fn name(&self) -> &str {
+        self.host.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.host.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.host.return_type(types)
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let places = match args.args.as_slice() {
+            [ColumnarValue::Array(texts), others @ ..] if others.iter().all(is_scalar) => {
+                places(texts)?
+            }
+            _ => None,
+        };
+        let (Some(places), [ColumnarValue::Array(texts), ..]) = (places, args.args.as_mut_slice())
+        else {
+            return self.host.invoke_with_args(args);
+        };
+        *texts = take(texts, &places.firsts, None)?;
+        args.number_rows = texts.len();
+        Ok(match self.host.invoke_with_args(args)? {
+            ColumnarValue::Array(results) => {
+                ColumnarValue::Array(take(&results, &places.of_rows, None)?)
+            }
+            same => same,
+        })
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.host.documentation()
+    }
+}
+
+fn is_scalar(value: &ColumnarValue) -> bool {
+    matches!(value, ColumnarValue::Scalar(_))
+}
+
+/// Where rows find the results of different texts.
+struct Places {
+    /// The first row of each.
+    firsts: UInt32Array,
+    /// Of each row, which text it has.
+    of_rows: UInt32Array,
+}
+
+/// None if there are few rows, or few texts occur in several.
+fn places(texts: &ArrayRef) -> Result<Option<Places>> {
+    if texts.len() < SAMPLE || !is_bytes(texts.data_type()) {
+        return Ok(None);
+    }
+    let sample = numbered(&texts.slice(0, SAMPLE))?;
+    if sample.firsts.len() > SAMPLE_DIFFERENT_MAX {
+        return Ok(None);
+    }
+    numbered(texts).map(Some)
+}
+
+fn numbered(texts: &ArrayRef) -> Result<Places> {
+    let field = Field::new("text", texts.data_type().clone(), true);
+    let layout = KeyLayout::new(&[Arc::new(field)], TableKind::Auto).map_err(to_host)?;
+    let mut hashes = Vec::with_capacity(texts.len());
+    let keys = layout.encode(&[Arc::clone(texts)], texts.len(), &mut hashes);
+    let keys = keys.map_err(to_host)?;
+    // The texts outlive the table.
+    let mut table = layout.merge_table();
+    let mut groups = Vec::with_capacity(texts.len());
+    let assigned = table.assign(keys.all(), &hashes, &mut groups);
+    assigned.map_err(to_host)?;
+    let mut firsts: Vec<u32> = Vec::with_capacity(table.len());
+    for (row, group) in groups.iter().enumerate() {
+        if group.0 as usize == firsts.len() {
+            firsts.push(row as u32);
+        }
+    }
+    let of_rows = groups.into_iter().map(|group| group.0);
+    Ok(Places {
+        firsts: firsts.into(),
+        of_rows: of_rows.collect::<Vec<_>>().into(),
+    })
+}
