@@ -83,10 +83,11 @@ fn more_groups_than_memory_holds_give_the_same_rows() {
             &["count(*)"],
             3_000_000,
         ),
+        // On cores with a small cache most rows wait without a count: their keys alone are more than the limit.
         (
-            &["arrow_cast(number % 1400000, 'Float64')"],
+            &["arrow_cast(number % 2800000, 'Float64')"],
             &["count(*) FILTER (WHERE number > 9)"],
-            1_500_000,
+            3_000_000,
         ),
     ];
     for (keys, aggregates, numbers) in groupings {
