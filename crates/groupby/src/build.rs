@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::batch::{Arguments, Batch};
-use crate::combine::{blame, combine, new_states};
+use crate::combine::{WORTH, WORTH_AT_ANY_TIME, blame, combine, new_states};
 use crate::error::{Error, Result};
 use crate::keys::runs;
 use crate::keys::{DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable};
@@ -73,6 +73,8 @@ enum Route {
 /// Bytes of blocks at which a worker looks again whether their groups repeat.
 #[derive(Clone, Copy)]
 struct NextLook {
+    /// Whether they repeat so much that combining them costs next to nothing.
+    early: usize,
     /// Where memory is short.
     short: usize,
     /// Where it is not.
@@ -95,7 +97,12 @@ impl NextLook {
             false => short,
         };
         let short = short.max(sizes.repeat_bytes);
+        let early = match is_worth_it {
+            true => blocks_bytes + sizes.repeat_bytes / 2,
+            false => usize::MAX,
+        };
         Self {
+            early,
             short,
             ample: ample.max(short),
         }
@@ -288,13 +295,28 @@ impl Build {
     }
 
     /// Blocks with the same groups become one: this worker's and, where memory gets short, its and those of others.
+    /// Those of which little would be left soon: 10 M rows of 100,000 groups that go by the table waited in 165 MB.
     /// Also where it does not: 100 M rows of 2 M keys in turn held 2.2 GB, most of it memory never touched before.
     fn combine_repeats(&mut self) -> Result<()> {
-        let NextLook { short, ample } = self.next_look;
-        if self.blocks_bytes < short || self.blocks_bytes < ample && !self.is_short() {
+        let NextLook {
+            early,
+            short,
+            ample,
+        } = self.next_look;
+        let is_due = |bytes| bytes >= ample || bytes >= short && self.is_short();
+        if !is_due(self.blocks_bytes) {
+            if self.blocks_bytes >= early {
+                self.next_look = match self.combine_blocks(WORTH_AT_ANY_TIME)? {
+                    true => NextLook::after(self.blocks_bytes, true, &self.spec.sizes),
+                    false => NextLook {
+                        early: usize::MAX,
+                        ..self.next_look
+                    },
+                };
+            }
             return Ok(());
         }
-        let mut is_worth_it = self.combine_blocks()?;
+        let mut is_worth_it = self.combine_blocks(WORTH)?;
         let others = self.spill().filter(|spill| spill.shares());
         if let Some(spill) = others.cloned()
             && self.may_hand
@@ -302,7 +324,7 @@ impl Build {
         {
             let have_met = self.take_handed(&spill);
             if have_met {
-                is_worth_it = self.combine_blocks()?;
+                is_worth_it = self.combine_blocks(WORTH)?;
             }
             self.may_hand = !have_met || is_worth_it;
             if self.may_hand {
@@ -313,14 +335,14 @@ impl Build {
         Ok(())
     }
 
-    /// True if that was worth it.
-    fn combine_blocks(&mut self) -> Result<bool> {
+    /// True if that was worth it: what is left is no more than that part of what was.
+    fn combine_blocks(&mut self, worth: f64) -> Result<bool> {
         let mut lap = Lap::start();
         let beside = self.bytes() - allocated(self.blocks_bytes);
         let spill = self.spill().cloned();
         let grant = &mut self.grant;
         let mut most = 0;
-        let is_worth_it = combine(&self.spec, &mut self.blocks, |bytes| {
+        let is_worth_it = combine(&self.spec, &mut self.blocks, worth, |bytes| {
             most = most.max(bytes);
             let is_cancelled = spill.as_ref().is_some_and(|spill| spill.is_cancelled());
             !is_cancelled && grant.hold(beside + allocated(bytes)).is_ok()

@@ -27,7 +27,9 @@ const SAMPLE_BYTES: usize = 512 << 10;
 const COMBINED_BYTES: usize = 1 << 20;
 /// Combining early is a lookup per record, which pays where half of the bytes need not be touched, or written and read,
 /// once more. Two workers that met the same groups come to half and a little.
-const WORTH: f64 = 5.0 / 8.0;
+pub(crate) const WORTH: f64 = 5.0 / 8.0;
+/// Where so little is left, combining again and again what is left costs next to nothing.
+pub(crate) const WORTH_AT_ANY_TIME: f64 = 1.0 / 4.0;
 
 /// A key table and the states of its groups.
 pub(crate) struct Combiner {
@@ -153,11 +155,12 @@ impl Combiner {
 }
 
 /// Records of several blocks become one record per group, range by range of their partitions, where a sample comes to
-/// less than `WORTH` of its bytes; true if so. `may_hold` is asked for room for what is new, and ends the work where it
+/// no more than `worth` of its bytes; true if so. `may_hold` is asked for room for what is new, and ends the work where it
 /// says no: what is done is done.
 pub(crate) fn combine(
     spec: &Arc<Spec>,
     blocks: &mut Vec<Block>,
+    worth: f64,
     mut may_hold: impl FnMut(usize) -> bool,
 ) -> Result<bool> {
     let mut combiner = Combiner::new(Arc::clone(spec), spec.keys.table())?;
@@ -176,7 +179,7 @@ pub(crate) fn combine(
             records: result.len(),
             bytes: result.bytes(),
         });
-        if results.is_empty() && after.bytes as f64 > WORTH * before.bytes as f64 {
+        if results.is_empty() && after.bytes as f64 > worth * before.bytes as f64 {
             return Ok(false);
         }
         results.push(result);
