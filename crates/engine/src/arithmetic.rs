@@ -137,8 +137,8 @@ impl InWords {
     fn decimals(binary: &BinaryExpr, schema: &Schema) -> Option<Way> {
         // A long sum has its parts on the left: asked for its type, each would ask all of them.
         let is_decimal = |side: &Arc<dyn PhysicalExpr>| match side.downcast_ref::<InWords>() {
-            Some(words) => words.way == Way::Decimals,
-            None => matches!(side.data_type(schema), Ok(DataType::Decimal128(..))),
+            Some(words) if words.way != Way::Chosen => words.way == Way::Decimals,
+            _ => matches!(side.data_type(schema), Ok(DataType::Decimal128(..))),
         };
         let are = is_decimal(binary.right()) && is_decimal(binary.left());
         are.then_some(Way::Decimals)

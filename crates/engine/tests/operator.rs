@@ -419,12 +419,16 @@ fn decimals_are_added_and_multiplied_as_the_host_does() {
         "SELECT (money + 1.25) / 3, money * arrow_cast(money, 'Decimal128(38, 10)') FROM t",
         "SELECT sum(p) FROM (SELECT money * 1.5 AS p FROM (SELECT * FROM t ORDER BY money * 1.5, wide LIMIT 100) ORDER BY p)",
         "SELECT CASE WHEN money > 0 THEN 10 / money ELSE money - 0.5 END FROM t",
+        "SELECT small, sum(CASE WHEN small > 2 THEN money ELSE 0.5 END * money) FROM t GROUP BY small",
     ];
     for_each(&queries, |sql| compare(&ours, sql, &rows(&host, sql)));
     let product = "SELECT money * money FROM t";
     let shown = "(money@0 * money@0)";
     assert!(explained(&ours, product).contains(shown));
     assert!(!explained(&host, product).contains(shown));
+    let of_one = "SELECT CASE WHEN small > 2 THEN money ELSE money + 1 END * money FROM t";
+    let chosen = explained(&ours, of_one);
+    assert!(chosen.contains("END * money@"), "{chosen}");
 }
 
 #[test]

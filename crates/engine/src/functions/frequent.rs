@@ -6,12 +6,14 @@
 //! Not here: the operator's way, which groups by keys and values and counts (`exec/pairs.rs`); what stands here is for
 //! windows, for the host's aggregation and for values that the operator cannot order.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::{SortOptions, cast};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
+use datafusion::arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::{Result, ScalarValue, exec_err, not_impl_err, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
@@ -153,6 +155,22 @@ struct Counts {
 }
 
 impl Counts {
+    /// What nested values are ordered by, the same as in the operator's states: their own order overlooks values of
+    /// maps and fields that are NULL. None for all others.
+    fn order_of(&self, values: &[&ScalarValue]) -> Result<Option<Rows>> {
+        let field =
+            SortField::new_with_options(self.value_type.clone(), SortOptions::new(false, false));
+        let fields = vec![field];
+        if values.is_empty()
+            || !self.value_type.is_nested()
+            || !RowConverter::supports_fields(&fields)
+        {
+            return Ok(None);
+        }
+        let column = ScalarValue::iter_to_array(values.iter().map(|value| (*value).clone()))?;
+        Ok(Some(RowConverter::new(fields)?.convert_columns(&[column])?))
+    }
+
     fn add(&mut self, column: &ArrayRef, count_of: impl Fn(usize) -> i64) -> Result<()> {
         let column = canonical_floats(&cast(column, &self.value_type)?).map_err(to_host)?;
         let nulls = column.logical_nulls();
@@ -221,21 +239,24 @@ impl Accumulator for Counts {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let mut all: Vec<(&ScalarValue, i64)> = self.counts.iter().map(|(v, n)| (v, *n)).collect();
-        // Maps have no order but that of what they look like.
-        let shown =
-            |one: &ScalarValue, other: &ScalarValue| one.to_string().cmp(&other.to_string());
-        let by_count = |(one, count): &(&ScalarValue, i64),
-                        (other, counted): &(&ScalarValue, i64)| {
-            let values = || one.partial_cmp(other).unwrap_or_else(|| shown(one, other));
-            counted.cmp(count).then_with(values)
+        let (all, counts): (Vec<&ScalarValue>, Vec<i64>) = self.counts.iter().unzip();
+        let order = self.order_of(&all)?;
+        let by_count = |one: &usize, other: &usize| {
+            let values = || match &order {
+                Some(rows) => rows.row(*one).cmp(&rows.row(*other)),
+                None => all[*one]
+                    .partial_cmp(all[*other])
+                    .unwrap_or(Ordering::Equal),
+            };
+            counts[*other].cmp(&counts[*one]).then_with(values)
         };
-        if all.len() > self.values_max {
-            all.select_nth_unstable_by(self.values_max - 1, by_count);
-            all.truncate(self.values_max);
+        let mut wanted: Vec<usize> = (0..all.len()).collect();
+        if wanted.len() > self.values_max {
+            wanted.select_nth_unstable_by(self.values_max - 1, by_count);
+            wanted.truncate(self.values_max);
         }
-        all.sort_unstable_by(by_count);
-        let mut values = all.into_iter().map(|(value, _)| value.clone());
+        wanted.sort_unstable_by(by_count);
+        let mut values = wanted.into_iter().map(|at| all[at].clone());
         if self.is_list {
             let values: Vec<ScalarValue> = values.collect();
             return match values.is_empty() {

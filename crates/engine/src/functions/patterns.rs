@@ -112,8 +112,7 @@ fn numbered(texts: &ArrayRef) -> Result<Places> {
     let mut hashes = Vec::with_capacity(texts.len());
     let keys = layout.encode(&[Arc::clone(texts)], texts.len(), &mut hashes);
     let keys = keys.map_err(to_host)?;
-    // The texts outlive the table.
-    let mut table = layout.merge_table();
+    let mut table = layout.table();
     let mut groups = Vec::with_capacity(texts.len());
     let assigned = table.assign(keys.all(), &hashes, &mut groups);
     assigned.map_err(to_host)?;
@@ -122,6 +121,10 @@ fn numbered(texts: &ArrayRef) -> Result<Places> {
         if group.0 as usize == firsts.len() {
             firsts.push(row as u32);
         }
+    }
+    if let [only] = firsts[..] {
+        // The host takes arguments of one row for such that are the same for all, which fail in other words.
+        firsts.push(only);
     }
     let of_rows = groups.into_iter().map(|group| group.0);
     Ok(Places {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayData, ArrayRef, BinaryArray};
+use arrow::array::{Array, ArrayData, ArrayRef, BinaryArray, MutableArrayData, make_array};
 use arrow::buffer::{Buffer, OffsetBuffer};
 use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, Rows};
@@ -49,8 +49,14 @@ pub fn canonical_floats(column: &ArrayRef) -> Result<ArrayRef> {
     if !has_floats(column.data_type()) {
         return Ok(Arc::clone(column));
     }
-    let data = canonical_data(column.to_data())?;
-    Ok(arrow::array::make_array(data))
+    let mut data = column.to_data();
+    if !data.child_data().is_empty() {
+        // Only what the rows of a slice have: its children may be those of a whole table.
+        let mut rows = MutableArrayData::new(vec![&data], false, data.len());
+        rows.extend(0, 0, data.len());
+        data = rows.freeze();
+    }
+    Ok(make_array(canonical_data(data)?))
 }
 
 fn canonical_data(data: ArrayData) -> Result<ArrayData> {
