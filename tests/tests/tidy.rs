@@ -20,6 +20,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/groupby/src/keys/bytes.rs",
     "crates/allocator/src/lib.rs",
     "crates/cli/src/interrupt.rs",
+    "crates/python/src/processor.rs",
     "crates/cli/tests/cli/signals.rs",
     "crates/cli/tests/cli/terminal.rs",
 ];

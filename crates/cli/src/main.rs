@@ -35,6 +35,10 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    if let Err(message) = grouse::processor::check() {
+        grouse::processor::tell(message);
+        return ExitCode::from(USAGE);
+    }
     let (args, options) = Args::parse_all();
     grouse_allocator::keep_pages();
     match start(&args, options) {

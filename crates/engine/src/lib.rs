@@ -5,6 +5,7 @@
 //! tables and values.
 //! Not here: the algorithm (crate `grouse-groupby`), the shell and Python (crates of their own).
 
+pub mod processor;
 pub mod options;
 pub mod memory;
 mod temp;

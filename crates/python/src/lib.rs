@@ -5,6 +5,7 @@
 //! that waits looks for signals every few milliseconds.
 //! Not here: anything about queries (crate `grouse`); text for people and pandas without pyarrow (python/grouse).
 
+mod processor;
 mod options;
 mod session;
 mod params;
