@@ -53,7 +53,7 @@ pub fn canonical_floats(column: &ArrayRef) -> Result<ArrayRef> {
     if !data.child_data().is_empty() {
         // Only what the rows of a slice have: its children may be those of a whole table.
         let mut rows = MutableArrayData::new(vec![&data], false, data.len());
-        rows.extend(0, 0, data.len());
+        rows.try_extend(0, 0, data.len())?;
         data = rows.freeze();
     }
     Ok(make_array(canonical_data(data)?))
