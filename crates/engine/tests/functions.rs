@@ -500,11 +500,16 @@ fn patterns_are_found_as_the_host_finds_them() {
     let texts = [
         "concat('https://www.site-', i % 100, '.org/page/', i % 7)",
         "concat('https://site-', i * 7919, '.org/', repeat('x', i % 40))",
+        "concat('http://www.', CASE i % 4 WHEN 0 THEN '/x' WHEN 1 THEN chr(10) || '/' WHEN 2 THEN 'é/' || chr(10) ELSE '' END)",
         "'no address'",
     ];
     let types = ["Utf8", "LargeUtf8", "Utf8View"];
     let calls = [
         r"regexp_replace(t, '^https?://(?:www\.)?([^/]+)/.*$', '\1')",
+        r"regexp_replace(t, '^https?://(?:www\.)?([^/]+)', '[\1]')",
+        r"regexp_replace(t, '^(https|http)(://)(www\.|)([a-z.-]*)', '\\4\2\1\7', 'g')",
+        "regexp_replace(t, '^no|^$', 'x')",
+        "regexp_replace(t, '^(.*)$', '$1-${1}', 's')",
         "regexp_replace(t, 'E', '<&>', 'gi')",
         r"regexp_match(t, 'site-(\d+)\.(org)')",
         "regexp_count(t, 'site|page', 1, 'i')",

@@ -12,4 +12,5 @@ pub mod divide;
 pub mod byte_pack;
 pub mod lookup;
 pub mod select;
+pub mod chain;
 pub mod naive;

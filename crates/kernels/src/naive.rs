@@ -5,6 +5,7 @@
 
 use std::ops::{Div, Rem};
 
+use crate::chain::{Literal, Step};
 use crate::narrow::Side;
 
 /// `hash::hash_words`, word by word with big integers.
@@ -127,6 +128,43 @@ pub fn select<T: Copy>(words: &[u64], rows: usize, set: Side<'_, T>, unset: Side
         Side::Value(value) => value,
     };
     (0..rows).map(one).collect()
+}
+
+/// `chain::Chain::matched` of any steps, from byte `at` on: every way, longer runs and earlier texts first.
+pub fn chain(steps: &[Step], text: &[u8], at: usize, places: &mut [usize]) -> Option<usize> {
+    let Some((step, others)) = steps.split_first() else {
+        return Some(at);
+    };
+    let left = &text[at..];
+    let lengths: Vec<usize> = match step {
+        Step::Literal(literal) => match left.starts_with(literal.bytes()) {
+            true => vec![literal.bytes().len()],
+            false => vec![],
+        },
+        Step::Run(set, min) => {
+            let leading = left.iter().take_while(|&&byte| set.has(byte)).count();
+            (*min..=leading).rev().collect()
+        }
+        Step::OneOf(texts) => {
+            let possible = texts.iter().map(Literal::bytes);
+            let possible = possible.filter(|one| left.starts_with(one));
+            possible.map(<[u8]>::len).collect()
+        }
+        Step::Open(group) => {
+            places[2 * group] = at;
+            vec![0]
+        }
+        Step::Close(group) => {
+            places[2 * group + 1] = at;
+            vec![0]
+        }
+        Step::End => match left.is_empty() {
+            true => vec![0],
+            false => vec![],
+        },
+    };
+    let mut ends = lengths.into_iter();
+    ends.find_map(|length| chain(others, text, at + length, places))
 }
 
 /// Both sides of each row, if all values fit 64 bits.

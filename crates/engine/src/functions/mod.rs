@@ -19,6 +19,7 @@ mod uniq;
 mod top_rows;
 mod uniq_states;
 mod frequent;
+mod anchored;
 mod patterns;
 
 use datafusion::logical_expr::AggregateUDF;

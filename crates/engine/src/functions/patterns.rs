@@ -1,4 +1,5 @@
-//! The host's functions of regular expressions, each computed once per different text of a batch.
+//! The host's functions of regular expressions: in one pass where the pattern allows it (anchored.rs), else once per
+//! different text of a batch.
 //!
 //! In: a column of texts; a pattern and further arguments that are the same for all rows. Out: the host's result per row.
 //! Invariant: types, results and errors are the host's: its function gets every text that a row has, and no other.
@@ -18,6 +19,7 @@ use grouse_groupby::TableKind;
 use grouse_groupby::keys::KeyLayout;
 use grouse_groupby::keys::bytes::is_bytes;
 
+use super::anchored::Anchored;
 use crate::exec::to_host;
 
 /// Texts that tell whether more are worth comparing, and how many of them may be different. A search takes 200 to 500 ns,
@@ -57,6 +59,11 @@ impl ScalarUDFImpl for OncePerText {
     }
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if self.host == regexp_replace()
+            && let Some(replaced) = replaced(&args.args)
+        {
+            return Ok(ColumnarValue::Array(replaced));
+        }
         let places = match args.args.as_slice() {
             [ColumnarValue::Array(texts), others @ ..] if others.iter().all(is_scalar) => {
                 places(texts)?
@@ -80,6 +87,23 @@ impl ScalarUDFImpl for OncePerText {
     fn documentation(&self) -> Option<&Documentation> {
         self.host.documentation()
     }
+}
+
+/// `regexp_replace` where the pattern leaves few choices.
+fn replaced(args: &[ColumnarValue]) -> Option<ArrayRef> {
+    let text = |value: &'_ ColumnarValue| match value {
+        ColumnarValue::Scalar(scalar) => scalar.try_as_str().flatten().map(str::to_string),
+        ColumnarValue::Array(_) => None,
+    };
+    let (texts, pattern, replacement, flags) = match args {
+        [ColumnarValue::Array(texts), pattern, replacement] => (texts, pattern, replacement, None),
+        [ColumnarValue::Array(texts), pattern, replacement, flags] => {
+            (texts, pattern, replacement, Some(text(flags)?))
+        }
+        _ => return None,
+    };
+    let anchored = Anchored::new(&text(pattern)?, &text(replacement)?, flags.as_deref());
+    anchored?.replaced(texts)
 }
 
 fn is_scalar(value: &ColumnarValue) -> bool {

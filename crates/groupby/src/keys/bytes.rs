@@ -19,6 +19,7 @@ use arrow::datatypes::{
     StringViewType,
 };
 use grouse_kernels::hash;
+use grouse_kernels::prefetch::prefetch;
 
 use super::layout::nulls_of;
 use super::slots::{Slots, has_tag};
@@ -116,7 +117,8 @@ pub(super) fn view(bytes: &[u8], buffer: u32, offset: u32) -> u128 {
         | u128::from(offset) << 96
 }
 
-/// The bytes of a view that is not inline.
+/// The bytes of a view that is not inline. Equal ones are compared by the C library: word by word in line was no faster in
+/// ten queries of hits and G1 (1.00 to 1.02 of the time).
 #[inline(always)]
 pub(crate) fn long_bytes(view: u128, buffers: &[impl std::ops::Deref<Target = [u8]>]) -> &[u8] {
     let (length, buffer, offset) = (
@@ -125,6 +127,17 @@ pub(crate) fn long_bytes(view: u128, buffers: &[impl std::ops::Deref<Target = [u
         (view >> 96) as usize,
     );
     &buffers[buffer][offset..offset + length]
+}
+
+/// Asks for the first 128 bytes of a string that lies outside of its view; most rows of `keys::row` have fewer. 64 alone: 8 %
+/// more of all time for distinct rows of lineitem.
+#[inline(always)]
+pub fn fetch(view: u128, buffers: &[Buffer]) {
+    if is_long(view) {
+        let (buffer, from) = ((view >> 64) as u32 as usize, (view >> 96) as usize);
+        prefetch(&buffers[buffer], from);
+        prefetch(&buffers[buffer], from + 64);
+    }
 }
 
 /// Calls `f` with the bytes of `view`, inline or not.

@@ -1,0 +1,289 @@
+//! `regexp_replace` with a pattern that begins with `^` and leaves few choices: one pass over each text.
+//!
+//! In: a pattern, its replacement and flags as the host takes them. Out: a replacement, or None where the host has to.
+//! Invariant: results are the host's. The pattern is read by the parser that the host's own engine has; what its tree is
+//! not known here, or leaves a run more than one end, is the host's.
+//! Not here: the loop over bytes (kernels, `chain`); patterns that may match in the middle of a text.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, GenericStringBuilder, OffsetSizeTrait, StringViewBuilder,
+};
+use datafusion::arrow::datatypes::DataType;
+use grouse_groupby::keys::bytes::fetch;
+use grouse_kernels::chain::{ByteSet, Chain, Literal, Step};
+use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
+
+/// Texts between the one that is read and the one that is asked for: those of a dictionary lie anywhere in it.
+const AHEAD: usize = 16;
+
+/// What becomes of a text whose beginning matches.
+pub(super) struct Anchored {
+    chain: Chain,
+    parts: Vec<Part>,
+}
+
+/// A part of the replacement.
+#[derive(Debug, PartialEq)]
+enum Part {
+    Text(String),
+    /// What a group matched, counted from 0.
+    Group(usize),
+}
+
+impl Anchored {
+    /// `regexp_replace(…, pattern, replacement, flags)`.
+    pub fn new(pattern: &str, replacement: &str, flags: Option<&str>) -> Option<Anchored> {
+        // A match at the beginning is the only one: all matches, for which "g" stands, are no more.
+        let pattern = match flags {
+            None | Some("g") => pattern.to_string(),
+            Some(flags) => format!("(?{}){pattern}", flags.replace('g', "")),
+        };
+        let tree = regex_syntax::parse(&pattern).ok()?;
+        let HirKind::Concat(parts) = tree.kind() else {
+            return None;
+        };
+        let (first, others) = parts.split_first()?;
+        if !matches!(first.kind(), HirKind::Look(Look::Start)) {
+            return None;
+        }
+        let mut steps = Vec::new();
+        for part in others {
+            add_steps(part, &mut steps)?;
+        }
+        let groups = tree.properties().explicit_captures_len();
+        Some(Anchored {
+            chain: Chain::new(steps, groups)?,
+            parts: parts_of(replacement, groups)?,
+        })
+    }
+
+    /// The column of texts with what is replaced in each.
+    pub fn replaced(&self, texts: &ArrayRef) -> Option<ArrayRef> {
+        Some(match texts.data_type() {
+            DataType::Utf8View => {
+                let texts = texts.as_string_view();
+                let mut builder = StringViewBuilder::with_capacity(texts.len());
+                let mut ahead = texts.views().iter().skip(AHEAD);
+                let rows = texts.iter().inspect(|_| {
+                    if let Some(view) = ahead.next() {
+                        fetch(*view, texts.data_buffers());
+                    }
+                });
+                self.each(rows, |text| builder.append_option(text));
+                Arc::new(builder.finish())
+            }
+            DataType::Utf8 => self.replaced_strings::<i32>(texts),
+            DataType::LargeUtf8 => self.replaced_strings::<i64>(texts),
+            _ => return None,
+        })
+    }
+
+    fn replaced_strings<O: OffsetSizeTrait>(&self, texts: &ArrayRef) -> ArrayRef {
+        let texts = texts.as_string::<O>();
+        let bytes = texts.values().len();
+        let mut builder = GenericStringBuilder::<O>::with_capacity(texts.len(), bytes);
+        self.each(texts.iter(), |text| builder.append_option(text));
+        Arc::new(builder.finish())
+    }
+
+    fn each<'a>(
+        &self,
+        texts: impl Iterator<Item = Option<&'a str>>,
+        mut give: impl FnMut(Option<&str>),
+    ) {
+        let mut places = self.chain.places();
+        let mut room = String::new();
+        for text in texts {
+            let matched = text.and_then(|text| {
+                let end = self.chain.matched(text.as_bytes(), &mut places)?;
+                Some((text, end))
+            });
+            match (matched, self.parts.as_slice()) {
+                (None, _) => give(text),
+                (Some((text, end)), [Part::Group(group)]) if end == text.len() => {
+                    give(Some(&text[places[2 * group]..places[2 * group + 1]]));
+                }
+                (Some((text, end)), parts) => {
+                    room.clear();
+                    for part in parts {
+                        room.push_str(match part {
+                            Part::Text(text) => text,
+                            Part::Group(group) => &text[places[2 * group]..places[2 * group + 1]],
+                        });
+                    }
+                    room.push_str(&text[end..]);
+                    give(Some(&room));
+                }
+            }
+        }
+    }
+}
+
+/// The steps of a part of a pattern; None of what is not known here.
+fn add_steps(part: &Hir, steps: &mut Vec<Step>) -> Option<()> {
+    match part.kind() {
+        HirKind::Empty => {}
+        HirKind::Literal(literal) => steps.push(Step::Literal(Literal::new(&literal.0))),
+        HirKind::Look(Look::End) => steps.push(Step::End),
+        HirKind::Repetition(repetition) => steps.push(repeated(repetition)?),
+        HirKind::Capture(capture) => {
+            let group = capture.index as usize - 1;
+            steps.push(Step::Open(group));
+            add_steps(&capture.sub, steps)?;
+            steps.push(Step::Close(group));
+        }
+        HirKind::Concat(parts) => {
+            for part in parts {
+                add_steps(part, steps)?;
+            }
+        }
+        HirKind::Alternation(ways) => {
+            let texts = ways.iter().map(literal);
+            steps.push(Step::OneOf(texts.collect::<Option<_>>()?));
+        }
+        HirKind::Class(_) | HirKind::Look(_) => return None,
+    }
+    Some(())
+}
+
+fn repeated(repetition: &Repetition) -> Option<Step> {
+    let Repetition {
+        min, max, greedy, ..
+    } = repetition;
+    match (min, max, greedy) {
+        (0, Some(1), true) => {
+            let texts = [literal(&repetition.sub)?, Literal::new(&[])];
+            Some(Step::OneOf(texts.into()))
+        }
+        (0 | 1, None, true) => Some(Step::Run(set(&repetition.sub)?, *min as usize)),
+        _ => None,
+    }
+}
+
+fn literal(part: &Hir) -> Option<Literal> {
+    match part.kind() {
+        HirKind::Empty => Some(Literal::new(&[])),
+        HirKind::Literal(literal) => Some(Literal::new(&literal.0)),
+        _ => None,
+    }
+}
+
+/// A class that has of the characters beyond ASCII all or none, and so of the bytes that they are made of. A text is whole
+/// characters: a run of such bytes ends where one of them does.
+fn set(part: &Hir) -> Option<ByteSet> {
+    let HirKind::Class(Class::Unicode(class)) = part.kind() else {
+        return None;
+    };
+    let ranges = class.ranges();
+    let beyond = ranges.iter().filter(|range| !range.end().is_ascii());
+    let has_others = match beyond.collect::<Vec<_>>()[..] {
+        [] => false,
+        [range] if range.start() <= '\u{80}' && range.end() == char::MAX => true,
+        _ => return None,
+    };
+    Some(ByteSet::new(|byte| match byte.is_ascii() {
+        true => {
+            let byte = char::from(byte);
+            let mut ranges = ranges.iter();
+            ranges.any(|range| range.start() <= byte && byte <= range.end())
+        }
+        false => has_others,
+    }))
+}
+
+/// The parts of a replacement: `\1` (or `\\1`) is the first group. None where `$` names a group, or where digits beyond
+/// ASCII could.
+fn parts_of(replacement: &str, groups: usize) -> Option<Vec<Part>> {
+    if replacement.contains('$') || replacement.contains('\\') && !replacement.is_ascii() {
+        return None;
+    }
+    let mut parts = Vec::new();
+    let mut text = String::new();
+    let mut left = replacement;
+    while let Some(first) = left.chars().next() {
+        let slashes = match left {
+            _ if left.starts_with("\\\\") && digits(&left[2..]) > 0 => 2,
+            _ if left.starts_with('\\') && digits(&left[1..]) > 0 => 1,
+            _ => {
+                text.push(first);
+                left = &left[first.len_utf8()..];
+                continue;
+            }
+        };
+        let end = slashes + digits(&left[slashes..]);
+        // Group 0 is all that matched, which has no place of its own here; of groups that are not there, nothing comes.
+        match left[slashes..end].parse::<usize>() {
+            Ok(0) => return None,
+            Ok(group) if group <= groups => {
+                if !text.is_empty() {
+                    parts.push(Part::Text(std::mem::take(&mut text)));
+                }
+                parts.push(Part::Group(group - 1));
+            }
+            _ => {}
+        }
+        left = &left[end..];
+    }
+    if !text.is_empty() {
+        parts.push(Part::Text(text));
+    }
+    Some(parts)
+}
+
+fn digits(text: &str) -> usize {
+    text.bytes().take_while(u8::is_ascii_digit).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_few_choices_are_taken_others_are_the_hosts() {
+        let taken = |pattern: &str| Anchored::new(pattern, r"\1", None).is_some();
+        assert!(taken(r"^https?://(?:www\.)?([^/]+)/.*$"));
+        assert!(taken("^(a|bc|)[x-z]*-"));
+        for pattern in [
+            "^([^é]*)é",
+            "a",
+            "a|^b",
+            "^a.*b",
+            "^(a)?b",
+            "^a*?b",
+            "(?m)^a",
+            "^(?i)é+",
+            r"^\d+-",
+            "^[a-z]",
+            "^a{2,}",
+            "(",
+        ] {
+            assert!(!taken(pattern), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn flags_are_part_of_the_pattern() {
+        let taken = |flags| Anchored::new("^a.*$", "", Some(flags)).is_some();
+        assert!(taken("g") && taken("s") && taken("gs"));
+        assert!(!taken("m"), "any line");
+        assert!(!taken("?") && !taken(""), "errors, which the host names");
+    }
+
+    #[test]
+    fn groups_of_a_replacement() {
+        let text = |text: &str| Part::Text(text.to_string());
+        let of = |replacement| parts_of(replacement, 2);
+        assert_eq!(of(""), Some(vec![]));
+        assert_eq!(of("a-é"), Some(vec![text("a-é")]));
+        assert_eq!(of(r"\1"), Some(vec![Part::Group(0)]));
+        assert_eq!(of(r"\\2x"), Some(vec![Part::Group(1), text("x")]));
+        assert_eq!(
+            of(r"\\\2\"),
+            Some(vec![text(r"\"), Part::Group(1), text(r"\")])
+        );
+        assert_eq!(of(r"a\3b\99999999999999999999c"), Some(vec![text("abc")]));
+        assert_eq!((of(r"\0"), of("$1"), of(r"é\1")), (None, None, None));
+    }
+}

@@ -1,0 +1,320 @@
+//! Patterns of few choices, held against a text from its first byte on: literals, sets of bytes, groups.
+//!
+//! In: steps, a text. Out: whether the text begins with them, and where their groups lie.
+//! Invariant: what is found is what trying everything, longer and earlier choices first, finds. A run takes all bytes of
+//! its set at once, which is right where nothing that follows it can begin with one of them: other chains are not made.
+//! Not here: reading patterns; characters, of which a set holds all bytes or none.
+
+use memchr::memchr;
+
+/// Steps that leave more ways to go are not tried one after the other.
+const WAYS_MAX: usize = 64;
+
+/// Some of the 256 bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ByteSet {
+    has: [bool; 256],
+    /// The only byte that is not in it.
+    all_but: Option<u8>,
+}
+
+impl ByteSet {
+    /// The bytes of which `has` is true.
+    pub fn new(has: impl Fn(u8) -> bool) -> Self {
+        let has: [bool; 256] = std::array::from_fn(|byte| has(byte as u8));
+        let mut others = (0..=255u8).filter(|&byte| !has[usize::from(byte)]);
+        let all_but = others.next().filter(|_| others.next().is_none());
+        Self { has, all_but }
+    }
+
+    /// True of its bytes.
+    #[inline(always)]
+    pub fn has(&self, byte: u8) -> bool {
+        self.has[usize::from(byte)]
+    }
+
+    /// How many bytes `text` begins with that are in the set.
+    #[inline(always)]
+    fn leading(&self, text: &[u8]) -> usize {
+        let end = match self.all_but {
+            Some(byte) => memchr(byte, text),
+            None => text.iter().position(|&byte| !self.has(byte)),
+        };
+        end.unwrap_or(text.len())
+    }
+
+    fn meets(&self, other: &ByteSet) -> bool {
+        (0..=255).any(|byte| self.has(byte) && other.has(byte))
+    }
+}
+
+/// Some bytes that a text is held against.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Literal {
+    bytes: Box<[u8]>,
+    /// The first eight of them as a word, zeros behind fewer, and the bits that they have there.
+    word: u64,
+    mask: u64,
+}
+
+impl Literal {
+    /// These bytes.
+    pub fn new(bytes: &[u8]) -> Self {
+        let mut word = [0; 8];
+        let mut mask = [0; 8];
+        for (at, byte) in bytes.iter().take(8).enumerate() {
+            (word[at], mask[at]) = (*byte, u8::MAX);
+        }
+        Self {
+            bytes: bytes.into(),
+            word: u64::from_le_bytes(word),
+            mask: u64::from_le_bytes(mask),
+        }
+    }
+
+    /// The bytes themselves.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// True if `text` begins with them. By the C library's comparison, which reads behind short ones under a mask, it took 35
+    /// instead of 2 ns on a virtual machine with 64-byte vectors.
+    #[inline(always)]
+    fn begins(&self, text: &[u8]) -> bool {
+        match text.first_chunk::<8>() {
+            Some(first) => {
+                u64::from_le_bytes(*first) & self.mask == self.word
+                    && (self.bytes.len() <= 8 || text.starts_with(&self.bytes))
+            }
+            None => text.starts_with(&self.bytes),
+        }
+    }
+}
+
+/// What a text has to go on with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// These bytes.
+    Literal(Literal),
+    /// Bytes of a set, at least so many.
+    Run(ByteSet, usize),
+    /// One of these, the first that leads to a match.
+    OneOf(Box<[Literal]>),
+    /// A group begins here.
+    Open(usize),
+    /// A group ends here.
+    Close(usize),
+    /// No further byte.
+    End,
+}
+
+/// Steps in which each run ends where its bytes do.
+#[derive(Debug)]
+pub struct Chain {
+    steps: Vec<Step>,
+    groups: usize,
+}
+
+impl Chain {
+    /// Steps with groups of numbers below `groups`, each with its two ends; `None` where a run could have to end early, or
+    /// where there are too many ways.
+    ///
+    /// # Panics
+    /// If a group has another number.
+    pub fn new(steps: Vec<Step>, groups: usize) -> Option<Self> {
+        let mut ways = 1usize;
+        for (at, step) in steps.iter().enumerate() {
+            match step {
+                Step::OneOf(texts) => ways = ways.saturating_mul(texts.len()),
+                Step::Run(set, _) if may_end_early(set, &steps[at + 1..]) => return None,
+                Step::Open(group) | Step::Close(group) => assert!(*group < groups, "a group"),
+                Step::Run(..) | Step::Literal(_) | Step::End => {}
+            }
+        }
+        (ways <= WAYS_MAX).then_some(Self { steps, groups })
+    }
+
+    /// Places for the ends of the groups, two for each.
+    pub fn places(&self) -> Vec<usize> {
+        vec![0; 2 * self.groups]
+    }
+
+    /// Where the match ends with which `text` begins, if it does; the groups' ends are in `places` then.
+    ///
+    /// # Panics
+    /// If `places` are not those of this chain.
+    #[inline]
+    pub fn matched(&self, text: &[u8], places: &mut [usize]) -> Option<usize> {
+        assert_eq!(places.len(), 2 * self.groups, "two places for each group");
+        follow(&self.steps, text, 0, places)
+    }
+}
+
+/// The steps from byte `at` on; of several ways the first that leads to the end.
+fn follow(steps: &[Step], text: &[u8], mut at: usize, places: &mut [usize]) -> Option<usize> {
+    for (number, step) in steps.iter().enumerate() {
+        match step {
+            Step::Literal(literal) => {
+                if !literal.begins(&text[at..]) {
+                    return None;
+                }
+                at += literal.bytes.len();
+            }
+            Step::Run(set, min) => {
+                let length = set.leading(&text[at..]);
+                if length < *min {
+                    return None;
+                }
+                at += length;
+            }
+            Step::OneOf(texts) => {
+                let mut ways = texts.iter().filter(|one| one.begins(&text[at..]));
+                return ways.find_map(|one| {
+                    follow(&steps[number + 1..], text, at + one.bytes.len(), places)
+                });
+            }
+            Step::Open(group) => places[2 * group] = at,
+            Step::Close(group) => places[2 * group + 1] = at,
+            Step::End => {
+                if at < text.len() {
+                    return None;
+                }
+            }
+        }
+    }
+    Some(at)
+}
+
+/// True if `steps` can begin with a byte of `set`.
+fn may_end_early(set: &ByteSet, steps: &[Step]) -> bool {
+    let begins = |text: &Literal| text.bytes.first().is_some_and(|&byte| set.has(byte));
+    for step in steps {
+        let (meets, may_be_empty) = match step {
+            Step::Literal(literal) => (begins(literal), literal.bytes.is_empty()),
+            Step::Run(next, min) => (set.meets(next), *min == 0),
+            Step::OneOf(texts) => (
+                texts.iter().any(begins),
+                texts.iter().any(|text| text.bytes.is_empty()),
+            ),
+            Step::Open(_) | Step::Close(_) => (false, true),
+            Step::End => (false, false),
+        };
+        if meets || !may_be_empty {
+            return meets;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::naive;
+
+    fn literal(text: &str) -> Step {
+        Step::Literal(Literal::new(text.as_bytes()))
+    }
+
+    fn one_of(texts: &[&str]) -> Step {
+        Step::OneOf(
+            texts
+                .iter()
+                .map(|text| Literal::new(text.as_bytes()))
+                .collect(),
+        )
+    }
+
+    fn but(byte: u8) -> ByteSet {
+        ByteSet::new(|other| other != byte)
+    }
+
+    /// The site of an address: `^https?://(?:www\.)?([^/]+)/.*$`.
+    fn site() -> Chain {
+        let steps = vec![
+            literal("http"),
+            one_of(&["s", ""]),
+            literal("://"),
+            one_of(&["www.", ""]),
+            Step::Open(0),
+            Step::Run(but(b'/'), 1),
+            Step::Close(0),
+            literal("/"),
+            Step::Run(but(b'\n'), 0),
+            Step::End,
+        ];
+        Chain::new(steps, 1).expect("runs that end where their bytes do")
+    }
+
+    #[test]
+    fn groups_lie_where_they_matched() {
+        let found = |text: &str| {
+            let (chain, mut places) = (site(), site().places());
+            let matched = chain.matched(text.as_bytes(), &mut places);
+            matched.map(|_| text[places[0]..places[1]].to_string())
+        };
+        assert_eq!(found("https://www.a.org/b/c"), Some("a.org".to_string()));
+        assert_eq!(found("http://a.org/"), Some("a.org".to_string()));
+        assert_eq!(found("http://www./x"), Some("www.".to_string()));
+        assert_eq!(found("http://www.a"), None);
+        assert_eq!(found("http:///"), None);
+        assert_eq!(found("http://a/b\nc"), None);
+        assert_eq!(found(""), None);
+    }
+
+    #[test]
+    fn runs_that_may_have_to_end_early_are_refused() {
+        let followed = |next: Vec<Step>| {
+            let run = Step::Run(ByteSet::new(|byte| byte.is_ascii_lowercase()), 0);
+            Chain::new([vec![run], next].concat(), 1)
+        };
+        assert!(followed(vec![literal("a")]).is_none());
+        assert!(followed(vec![literal("1a")]).is_some());
+        assert!(followed(vec![one_of(&["", "1"]), literal("a")]).is_none());
+        assert!(followed(vec![Step::Open(0), Step::Close(0), literal("a")]).is_none());
+        assert!(followed(vec![Step::Run(but(b'a'), 0)]).is_none());
+        assert!(followed(vec![Step::End, literal("a")]).is_some());
+        let many = vec![one_of(&["a", "b", "c", ""]); 4];
+        assert!(Chain::new(many, 0).is_none());
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let text = || "[ab/]{0,2}|[ab]{7,10}";
+        let step = prop_oneof![
+            text().prop_map(|text| literal(&text)),
+            (any::<[bool; 4]>(), 0..3usize).prop_map(|(has, min)| {
+                let set = ByteSet::new(|byte| match byte {
+                    b'a' => has[0],
+                    b'b' => has[1],
+                    b'/' => has[2],
+                    _ => has[3],
+                });
+                Step::Run(set, min)
+            }),
+            prop::collection::vec(text(), 1..4).prop_map(|texts| {
+                one_of(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+            }),
+            (0..2usize).prop_map(Step::Open),
+            (0..2usize).prop_map(Step::Close),
+            Just(Step::End),
+        ];
+        prop::collection::vec(step, 0..7)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+        #[test]
+        fn equals_the_naive_one(steps in steps(), text in "[ab/c]{0,8}|[ab]{6,12}") {
+            if let Some(chain) = Chain::new(steps.clone(), 2) {
+                let (mut found, mut expected) = (chain.places(), chain.places());
+                let end = chain.matched(text.as_bytes(), &mut found);
+                let naive_end = naive::chain(&steps, text.as_bytes(), 0, &mut expected);
+                prop_assert_eq!(end, naive_end);
+                if end.is_some() {
+                    prop_assert_eq!(found, expected);
+                }
+            }
+        }
+    }
+}
