@@ -8,6 +8,7 @@
 //! Invariant: the node never changes; whatever an execution changes lives in its run and ends with its last stream.
 //! Not here: which aggregations it takes over (plan.rs), the algorithm (`grouse_groupby`).
 
+mod conditions;
 mod program;
 mod pairs;
 mod source;

@@ -31,6 +31,9 @@ fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if let Some(columns) = node.projection() {
         write!(f, ", projection=[{}]", columns.join(", "))?;
     }
+    if let Some(conditions) = conditions(node) {
+        write!(f, ", having=[{conditions}]")?;
+    }
     if let Some(limit) = node.limit() {
         write!(f, ", limit={limit}")?;
     }
@@ -61,6 +64,9 @@ fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let aggregates = aggregates(node);
     if !aggregates.is_empty() {
         writeln!(f, "aggregates={}", aggregates.join(", "))?;
+    }
+    if let Some(conditions) = conditions(node) {
+        writeln!(f, "having={conditions}")?;
     }
     if let Some(limit) = node.limit() {
         writeln!(f, "limit={limit}")?;
@@ -116,6 +122,16 @@ fn aggregates(node: &GroupByExec) -> Vec<String> {
         }
     });
     names.collect()
+}
+
+/// What has to hold of the groups that leave, before their keys are decoded.
+fn conditions(node: &GroupByExec) -> Option<String> {
+    let conditions = node
+        .conditions()
+        .iter()
+        .map(|condition| condition.to_string());
+    let conditions: Vec<_> = conditions.collect();
+    (!conditions.is_empty()).then(|| conditions.join(", "))
 }
 
 /// The DISTINCT aggregates whose arguments are grouped with the keys.

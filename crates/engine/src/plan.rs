@@ -1,7 +1,8 @@
 //! The optimizer rule that puts our operator in the place of the host's.
 //!
 //! In: a physical plan directly before the host's `EnsureRequirements`. Out: the same plan in which every `AggregateExec`
-//! (a pair of partial and final, or a single one) is a `GroupByExec`, and so is a window of row numbers that is cut.
+//! (a pair of partial and final, or a single one) is a `GroupByExec`, a HAVING above it included, and so is a window of row
+//! numbers that is cut.
 //! Invariant: an `AggregateExec` that is left is the stated fallback, visible as such in EXPLAIN: the input's order lets
 //! the host stream and is right, the input never ends, or the operator cannot take it, as where a key type has no encoding.
 //! Not here: the node (exec.rs), windows (top_rows.rs).
@@ -12,8 +13,11 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::EmbeddedProjection;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode};
 
 use crate::exec::{GroupByExec, Replaced, Tuning};
@@ -64,6 +68,9 @@ fn replace(
     if let Some(first_rows) = top_rows::replacing(&node, tuning)? {
         return Ok(Transformed::yes(first_rows));
     }
+    if let Some(having) = having(&node)? {
+        return Ok(Transformed::yes(having));
+    }
     let Some(replaced) = aggregation(&node).filter(|replaced| !better_in_the_host(replaced.first))
     else {
         return Ok(Transformed::no(node));
@@ -73,6 +80,23 @@ fn replace(
         // The host's node stays and shows in EXPLAIN; if the query itself is wrong, it says so when it runs.
         Err(_) => Ok(Transformed::no(node)),
     }
+}
+
+/// The group-by that a HAVING filters, with the filter in it.
+fn having(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let filter = node.downcast_ref::<FilterExec>();
+    let Some(filter) = filter.filter(|filter| filter.fetch().is_none()) else {
+        return Ok(None);
+    };
+    let Some(group_by) = filter.input().downcast_ref::<GroupByExec>() else {
+        return Ok(None);
+    };
+    if is_volatile(filter.predicate()) {
+        return Ok(None);
+    }
+    let having = group_by.having(filter.predicate())?;
+    let projection = filter.projection().as_ref().map(|places| places.to_vec());
+    Ok(Some(Arc::new(having.with_projection(projection)?)))
 }
 
 /// The whole aggregation whose last node `node` is.

@@ -25,6 +25,8 @@ use grouse::{Error, GroupByOperator, Query, Session, SessionOptions};
 
 #[path = "operator/distinct.rs"]
 mod distinct;
+#[path = "operator/late_keys.rs"]
+mod late_keys;
 #[path = "operator/shifted_sums.rs"]
 mod shifted_sums;
 #[path = "operator/spill.rs"]

@@ -25,7 +25,7 @@ pub mod runtime;
 
 pub use batch::{Arguments, Batch};
 pub use build::{Build, Built, WORKING_BYTES};
-pub use emit::Finished;
+pub use emit::{Condition, Finished};
 pub use error::{Error, Result};
 pub use merge::{Merge, MergeTask, Merged};
 pub use spec::{Sizes, Spec, TableKind};

@@ -62,10 +62,10 @@ impl WorkerMetrics {
         self.rows_in.add(rows);
     }
 
-    /// Groups are finished.
-    pub fn groups_out(&self, groups: usize) {
+    /// Groups are finished, of which so many leave.
+    pub fn groups_out(&self, groups: usize, rows: usize) {
         self.groups_out.add(groups);
-        self.rows_out.add(groups);
+        self.rows_out.add(rows);
     }
 
     /// What a build wrote to disk since the metrics were last `told`.

@@ -18,8 +18,8 @@ use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::equivalence::{EquivalenceProperties, ProjectionMapping};
-use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr::expressions::DynamicFilterTracking;
+use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_expr::{Distribution, OrderingRequirements, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::coop::cooperative;
@@ -29,6 +29,7 @@ use datafusion::physical_plan::execution_plan::{
 };
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
+    PushedDown,
 };
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::{
@@ -43,6 +44,7 @@ use grouse_groupby::{Sizes, TableKind};
 use parking_lot::Mutex;
 
 use super::NAME;
+use super::conditions::with_columns_at;
 use super::faults::Faults;
 use super::meeting::Meeting;
 use super::memory::{PoolBudget, spill};
@@ -82,7 +84,7 @@ pub struct GroupByExec {
     generation: Mutex<Option<Generation>>,
 }
 
-/// The columns that the node yields.
+/// The columns that the node yields, and of which groups.
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
     /// Keys, then aggregates.
@@ -91,6 +93,8 @@ pub(super) struct Columns {
     pub emitted: Option<Vec<usize>>,
     /// The schema of those.
     pub schema: SchemaRef,
+    /// What has to hold of a group, over all columns.
+    pub conditions: Vec<Arc<dyn PhysicalExpr>>,
 }
 
 impl Columns {
@@ -99,6 +103,7 @@ impl Columns {
             all: Arc::clone(&schema),
             emitted: None,
             schema,
+            conditions: Vec::new(),
         }
     }
 
@@ -112,24 +117,25 @@ impl Columns {
             all: Arc::clone(&self.all),
             schema: Arc::new(self.all.project(&emitted)?),
             emitted: Some(emitted),
+            conditions: self.conditions.clone(),
         })
     }
 
     /// An expression over what the node yields as one over all columns.
     fn widen(&self, expression: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
-        let Some(emitted) = &self.emitted else {
-            return Ok(expression);
-        };
-        let widened = expression.transform_down(|expression| {
-            Ok(match expression.downcast_ref::<Column>() {
-                Some(column) => {
-                    let place = emitted[column.index()];
-                    Transformed::yes(Arc::new(Column::new(column.name(), place)) as _)
-                }
-                None => Transformed::no(expression),
-            })
-        });
-        widened.data()
+        match &self.emitted {
+            Some(emitted) => with_columns_at(expression, |column| emitted[column]),
+            None => Ok(expression),
+        }
+    }
+
+    /// The same of those groups alone of which `conditions`, over what the node yields, hold too.
+    fn where_all(&self, conditions: Vec<Arc<dyn PhysicalExpr>>) -> Result<Columns> {
+        let mut columns = self.clone();
+        for condition in conditions {
+            columns.conditions.push(self.widen(condition)?);
+        }
+        Ok(columns)
     }
 }
 
@@ -176,6 +182,21 @@ impl GroupByExec {
             metrics: ExecutionPlanMetricsSet::new(),
             generation: Mutex::new(None),
         })
+    }
+
+    /// The node with HAVING: it yields the groups of which `predicate` holds.
+    pub(crate) fn having(&self, predicate: &Arc<dyn PhysicalExpr>) -> Result<GroupByExec> {
+        let predicates = split_conjunction(predicate).into_iter().cloned();
+        self.with_columns(self.columns.where_all(predicates.collect())?)
+    }
+
+    fn with_columns(&self, columns: Columns) -> Result<GroupByExec> {
+        GroupByExec::over(Arc::clone(&self.described), columns, self.tuning)
+    }
+
+    /// What has to hold of the groups that it yields, over all its columns.
+    pub fn conditions(&self) -> &[Arc<dyn PhysicalExpr>] {
+        &self.columns.conditions
     }
 
     /// The keys and grouping sets.
@@ -320,7 +341,7 @@ impl GroupByExec {
             .limit_options()
             .filter(|limit| limit.descending().is_none());
         limited
-            .filter(|_| self.aggregates.is_empty())
+            .filter(|_| self.aggregates.is_empty() && self.conditions().is_empty())
             .map(|limit| limit.limit())
     }
 
@@ -376,7 +397,7 @@ impl EmbeddedProjection for GroupByExec {
             Some(places) => self.columns.narrowed(places)?,
             None => self.columns.clone(),
         };
-        GroupByExec::over(Arc::clone(&self.described), columns, self.tuning)
+        self.with_columns(columns)
     }
 }
 
@@ -551,6 +572,15 @@ impl ExecutionPlan for GroupByExec {
         ))))
     }
 
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        // What a sort above wanted of the run before is nothing to this one.
+        let mut columns = self.columns.clone();
+        columns.conditions.retain(|condition| {
+            !DynamicFilterTracking::classify(condition).contains_dynamic_filter()
+        });
+        Ok(Arc::new(self.with_columns(columns)?))
+    }
+
     fn metrics(&self) -> Option<MetricsSet> {
         Some(self.metrics.clone_inner())
     }
@@ -568,7 +598,10 @@ impl ExecutionPlan for GroupByExec {
         if args.partition().is_some() && !self.group_by().is_true_no_grouping() {
             return Ok(Arc::new(Statistics::new_unknown(&self.schema())));
         }
-        let all = self.described.statistics_from_inputs(input, args)?;
+        let mut all = self.described.statistics_from_inputs(input, args)?;
+        if !self.conditions().is_empty() {
+            all = Arc::new(Arc::unwrap_or_clone(all).to_inexact());
+        }
         let Some(emitted) = &self.columns.emitted else {
             return Ok(all);
         };
@@ -602,6 +635,17 @@ impl ExecutionPlan for GroupByExec {
         child_pushdown_result: ChildPushdownResult,
         _config: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
-        Ok(FilterPushdownPropagation::if_any(child_pushdown_result))
+        // What no child makes sure of holds of the groups that leave: a sort's LIMIT may be by keys or by aggregates.
+        let filters = child_pushdown_result.parent_filters.iter();
+        let left = filters.filter(|filter| matches!(filter.all(), PushedDown::No));
+        let left: Vec<_> = left.map(|filter| Arc::clone(&filter.filter)).collect();
+        if left.is_empty() {
+            return Ok(FilterPushdownPropagation::if_any(child_pushdown_result));
+        }
+        let node = self.with_columns(self.columns.where_all(left)?)?;
+        Ok(FilterPushdownPropagation {
+            filters: vec![PushedDown::Yes; child_pushdown_result.parent_filters.len()],
+            updated_node: Some(Arc::new(node)),
+        })
     }
 }

@@ -23,8 +23,9 @@ use grouse_groupby::emit::Emitted;
 use grouse_groupby::keys::bytes::is_bytes;
 use grouse_groupby::keys::{KeyLayout, decoded};
 use grouse_groupby::states::Aggregate;
-use grouse_groupby::{Arguments, Batch, Spec, TableKind};
+use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
 
+use super::conditions::Conditions;
 use super::memory::to_host;
 use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
@@ -39,6 +40,7 @@ pub(super) struct Program {
     /// What is grouped before, so that DISTINCT aggregates get each value once.
     pub pairs: Vec<Pairs>,
     columns: Columns,
+    conditions: Option<Conditions>,
     expressions: Vec<Arc<dyn PhysicalExpr>>,
     keys: Vec<Key>,
     sets: Vec<Set>,
@@ -150,6 +152,7 @@ impl Program {
                 .into_iter()
                 .map(|pairs| pairs.into_pairs(tuning.sizes))
                 .collect(),
+            conditions: Conditions::new(&columns.conditions, schema)?,
             columns: columns.clone(),
             expressions: expressions.0,
             keys,
@@ -312,6 +315,14 @@ impl Program {
             )?);
         }
         Ok(columns)
+    }
+
+    /// Lets go of the groups that nobody above wants.
+    pub fn keep(&self, finished: &mut Finished) -> Result<()> {
+        match &self.conditions {
+            Some(conditions) => finished.keep(conditions).map_err(to_host),
+            None => Ok(()),
+        }
     }
 
     /// Finished groups as a batch of the output's schema.
@@ -490,7 +501,7 @@ fn sets(group_by: &PhysicalGroupBy) -> Result<Vec<Set>> {
     Ok(sets)
 }
 
-fn as_type(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+pub(super) fn as_type(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
     if column.data_type() == data_type {
         return Ok(Arc::clone(column));
     }

@@ -213,7 +213,9 @@ async fn finish(
     for merge in merges {
         let mut tasks = Tasks::of(merge, shared);
         while let Some(mut finished) = tasks.next().await? {
-            metrics.groups_out(finished.groups());
+            let groups = finished.groups();
+            shared.program.keep(&mut finished)?;
+            metrics.groups_out(groups, finished.groups());
             loop {
                 let emitting = metrics.emit.timer();
                 let Some(emitted) = finished.next(shared.rows_max).map_err(to_host)? else {

@@ -139,6 +139,22 @@ impl EncodedKeys {
         }
     }
 
+    /// The rows at these places as keys of their own; strings stay where they are.
+    pub fn picked(&self, rows: &[u32]) -> Self {
+        match self {
+            Self::None(_) => Self::None(rows.len()),
+            Self::Packed1(keys) => Self::Packed1(picked(keys, rows)),
+            Self::Packed2(keys) => Self::Packed2(picked(keys, rows)),
+            Self::Packed4(wide) => Self::Packed4(wide.picked(rows)),
+            Self::Packed8(wide) => Self::Packed8(wide.picked(rows)),
+            Self::Packed12(wide) => Self::Packed12(wide.picked(rows)),
+            Self::Bytes(keys) => Self::Bytes(ByteKeys {
+                views: picked(&keys.views, rows),
+                buffers: keys.buffers.clone(),
+            }),
+        }
+    }
+
     /// What the strings of the keys point into.
     pub fn buffers(&self) -> &[Buffer] {
         match self {
@@ -212,6 +228,20 @@ pub struct DistinctKeys {
     pub keys: EncodedKeys,
     /// One hash per group.
     pub hashes: Vec<u64>,
+}
+
+impl DistinctKeys {
+    /// The keys of the groups at these places.
+    pub fn picked(&self, groups: &[u32]) -> Self {
+        Self {
+            keys: self.keys.picked(groups),
+            hashes: picked(&self.hashes, groups),
+        }
+    }
+}
+
+fn picked<T: Copy>(values: &[T], rows: &[u32]) -> Vec<T> {
+    rows.iter().map(|&row| values[row as usize]).collect()
 }
 
 /// Maps encoded key rows to dense group ids: from 0, no gaps, stable until `drain`.

@@ -39,6 +39,14 @@ impl<const N: usize> WideKeys<N> {
             buffers: buffers.to_vec(),
         }
     }
+
+    /// Copies of the keys at these places, whose strings stay where they are.
+    pub(super) fn picked(&self, rows: &[u32]) -> Self {
+        Self {
+            keys: super::picked(&self.keys, rows),
+            buffers: self.buffers.clone(),
+        }
+    }
 }
 
 /// A table of keys of `N` words.
