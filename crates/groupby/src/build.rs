@@ -404,8 +404,7 @@ impl Build {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
-        let views = self.spec.keys.views();
-        let written = file.write(&self.blocks, views, &mut self.counters)?;
+        let written = file.write(&self.blocks, &mut self.counters)?;
         self.spilled.extend(written);
         self.blocks.clear();
         self.blocks_bytes = 0;
@@ -616,7 +615,10 @@ impl Build {
     fn add_blocks(&mut self, parts: Vec<Unsorted>) -> Result<()> {
         let bytes_max = self.spec.sizes.block_bytes;
         let (mut together, mut bytes) = (Vec::new(), 0);
-        let pieces = parts.into_iter().flat_map(|part| part.pieces(bytes_max));
+        let views = self.spec.keys.views().to_vec();
+        let pieces = parts
+            .into_iter()
+            .flat_map(|part| part.pieces(bytes_max, &views));
         for (part, part_bytes) in pieces {
             if !together.is_empty() && bytes + part_bytes > bytes_max {
                 self.add_block(std::mem::take(&mut together))?;

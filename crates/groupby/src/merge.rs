@@ -307,7 +307,7 @@ impl MergeWorker {
 
     /// Records that are one per key already.
     fn take_over(&mut self, source: &Source<'_>) -> Result<DistinctKeys> {
-        let (block, records) = source.open(self.spec.keys.views(), &mut self.counters)?;
+        let (block, records) = source.open(&mut self.counters)?;
         let keys = self.combiner.take_over(&block.slice(records))?;
         self.hold(block.bytes())?;
         Ok(keys)
@@ -334,7 +334,7 @@ impl MergeWorker {
             if cancelled() {
                 return Ok(None);
             }
-            let (block, records) = source.open(self.spec.keys.views(), &mut self.counters)?;
+            let (block, records) = source.open(&mut self.counters)?;
             for start in records.clone().step_by(LOOK_RECORDS) {
                 if start > records.start && cancelled() {
                     return Ok(None);
@@ -371,19 +371,19 @@ impl MergeWorker {
             if cancelled() {
                 return Ok(Merged::Cancelled);
             }
-            let (block, records) = source.open(&views, &mut self.counters)?;
+            let (block, records) = source.open(&mut self.counters)?;
             let parted: Block = block.slice(records).parted(above, bits, &views)?;
             waiting_bytes += parted.bytes();
             waiting.push(parted);
             let held = self.hold(waiting_bytes + block.bytes());
             if waiting_bytes >= write_bytes || held.is_err() {
-                stored.extend(file.write(&waiting, &views, &mut self.counters)?);
+                stored.extend(file.write(&waiting, &mut self.counters)?);
                 waiting.clear();
                 waiting_bytes = 0;
                 self.hold(block.bytes())?;
             }
         }
-        stored.extend(file.write(&waiting, &views, &mut self.counters)?);
+        stored.extend(file.write(&waiting, &mut self.counters)?);
         self.counters.parted += 1;
         let level = Level::new(stored, above + bits, 1 << bits, task.size.records);
         // As small as the parts are: what was refused once would be as large again.

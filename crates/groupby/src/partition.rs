@@ -18,15 +18,11 @@ use arrow::datatypes::DataType;
 use grouse_kernels::scatter::{Destinations, destinations, scatter};
 
 use crate::batch::{Arguments, is_plain, slices};
-use crate::error::{Error, Result};
-use crate::keys::bytes::{Arena, fetch, is_long, long_bytes};
-use crate::keys::waiting::{Made, StringsBuilder, nulls};
-use crate::keys::wide::{set_view, view_of};
-use crate::keys::{ByteKeys, DistinctKeys, EncodedKeys, KeyRows, WaitingKeys, WideKeys};
+use crate::error::Result;
+use crate::keys::bytes::{fetch, is_long};
+use crate::keys::waiting::{Made, STRINGS_AHEAD, StringsBuilder, nulls};
+use crate::keys::{DistinctKeys, EncodedKeys, KeyRows, WaitingKeys};
 use crate::states::truths;
-
-/// Strings between asking for one and copying it: they lie where the scan left them.
-const STRINGS_AHEAD: usize = 16;
 
 /// What the columns of one aggregate in a block are.
 #[derive(Debug, Clone)]
@@ -99,13 +95,16 @@ impl Unsorted {
     }
 
     /// The records in pieces of so many bytes of strings at most, or of one record, and the bytes of each.
-    pub fn pieces(self, bytes_max: usize) -> Vec<(Self, usize)> {
-        let EncodedKeys::Bytes(ByteKeys { views, .. }) = &self.keys else {
+    /// `views` are the words of a packed key at which its strings' views begin.
+    pub fn pieces(self, bytes_max: usize, views: &[usize]) -> Vec<(Self, usize)> {
+        let keys = self.keys.len();
+        if self.keys.buffers().is_empty() {
+            // No string has more than 12 bytes.
             return vec![(self, 0)];
-        };
+        }
         let (mut pieces, mut start, mut bytes) = (Vec::new(), 0, 0);
-        for (row, view) in views.iter().enumerate() {
-            let length = *view as u32 as usize;
+        for row in 0..keys {
+            let length = self.keys.text_bytes(row, views);
             if row > start && bytes + length > bytes_max {
                 pieces.push((self.slice(start..row), bytes));
                 (start, bytes) = (row, 0);
@@ -115,7 +114,7 @@ impl Unsorted {
         if start == 0 {
             return vec![(self, bytes)];
         }
-        pieces.push((self.slice(start..views.len()), bytes));
+        pieces.push((self.slice(start..keys), bytes));
         pieces
     }
 
@@ -385,41 +384,6 @@ impl<'a> Slice<'a> {
     }
 }
 
-/// The long strings of several parts, on their way into one arena.
-#[derive(Default)]
-struct Strings {
-    buffers: Vec<Buffer>,
-    bytes: usize,
-}
-
-impl Strings {
-    /// Takes in a part's buffers; gives the number of the first.
-    fn add(&mut self, part: &[Buffer]) -> u128 {
-        let first = self.buffers.len() as u128;
-        self.buffers.extend_from_slice(part);
-        first
-    }
-
-    /// A view of a part as a view of all parts.
-    #[inline(always)]
-    fn moved(&mut self, view: u128, first: u128) -> u128 {
-        if !is_long(view) {
-            return view;
-        }
-        self.bytes += view as u32 as usize;
-        view + (first << 64)
-    }
-
-    /// The same string in the arena.
-    #[inline(always)]
-    fn copied(&self, view: u128, arena: &mut Arena) -> Result<u128> {
-        if !is_long(view) {
-            return Ok(view);
-        }
-        arena.keep(long_bytes(view, &self.buffers))
-    }
-}
-
 /// One permutation, applied to column after column.
 struct Sort<'a> {
     /// Destination of each row of all parts, in order.
@@ -456,94 +420,61 @@ impl<'a> Sort<'a> {
                     };
                     scatter(keys, &self.rows[range.clone()], &mut out);
                 }
-                EncodedKeys::$variant(out)
+                WaitingKeys::words(EncodedKeys::$variant(out), hashes, self.rows)
             }};
         }
         macro_rules! wide {
             ($variant:ident) => {{
-                let parts = parts.iter().map(|part| match &part.keys {
-                    EncodedKeys::$variant(keys) => keys,
+                let parts = parts.iter().zip(&self.parts);
+                let parts = parts.map(|(part, range)| match &part.keys {
+                    EncodedKeys::$variant(keys) => (keys, &self.rows[range.clone()]),
                     _ => unreachable!("one layout"),
                 });
-                EncodedKeys::$variant(self.wide_keys(parts, views)?)
+                let parts: Vec<_> = parts.collect();
+                WaitingKeys::wide(&parts, hashes, self.rows, views)?
             }};
         }
-        let sorted = match &parts[0].keys {
-            EncodedKeys::None(_) => EncodedKeys::None(self.rows.len()),
+        Ok(match &parts[0].keys {
+            EncodedKeys::None(_) => WaitingKeys::Whole {
+                keys: EncodedKeys::None(self.rows.len()),
+                hashes: hashes.to_vec(),
+                views: Vec::new(),
+            },
             EncodedKeys::Packed1(_) => packed!(Packed1, [0; 1]),
             EncodedKeys::Packed2(_) => packed!(Packed2, [0; 2]),
             EncodedKeys::Packed4(_) => wide!(Packed4),
             EncodedKeys::Packed8(_) => wide!(Packed8),
             EncodedKeys::Packed12(_) => wide!(Packed12),
-            EncodedKeys::Bytes(_) => return self.strings(parts, hashes),
-        };
-        Ok(WaitingKeys::new(sorted, hashes, self.rows))
-    }
-
-    /// Words move; long strings are copied into partition order while they are warm, so that the
-    /// merge reads them in order and the scan's buffers are free again.
-    fn wide_keys<'b, const N: usize>(
-        &self,
-        parts: impl Iterator<Item = &'b WideKeys<N>>,
-        views: &[usize],
-    ) -> Result<WideKeys<N>> {
-        let mut sorted = vec![[0; N]; self.rows.len()];
-        let mut strings = Strings::default();
-        for (part, range) in parts.zip(&self.parts) {
-            let rows = &self.rows[range.clone()];
-            scatter(&part.keys, rows, &mut sorted);
-            if part.buffers.is_empty() {
-                continue;
-            }
-            let first = strings.add(&part.buffers);
-            for (key, &row) in part.keys.iter().zip(rows) {
-                for &word in views {
-                    let view = strings.moved(view_of(key, word), first);
-                    set_view(&mut sorted[row as usize], word, view);
-                }
-            }
-        }
-        let mut arena = Arena::with_capacity(strings.bytes);
-        if strings.bytes > 0 {
-            for row in 0..sorted.len() {
-                for &word in views {
-                    if let Some(key) = sorted.get(row + STRINGS_AHEAD) {
-                        fetch(view_of(key, word), &strings.buffers);
-                    }
-                    let view = strings.copied(view_of(&sorted[row], word), &mut arena)?;
-                    set_view(&mut sorted[row], word, view);
-                }
-            }
-        }
-        Ok(WideKeys {
-            keys: sorted,
-            buffers: arena.into_buffers(),
+            EncodedKeys::Bytes(_) => self.strings(parts, hashes)?,
         })
     }
 
-    /// Strings are copied behind each other, as long ones in `wide_keys`.
+    /// Strings are copied behind each other, in partition order, while they are warm, so that the merge reads them in order
+    /// and the scan's buffers are free again.
     fn strings(&self, parts: &[Unsorted], hashes: &[u64]) -> Result<WaitingKeys> {
         let mut views = vec![0u128; self.rows.len()];
-        let mut strings = Strings::default();
+        let mut buffers: Vec<Buffer> = Vec::new();
         let mut bytes = 0;
         for (part, range) in parts.iter().zip(&self.parts) {
             let EncodedKeys::Bytes(keys) = &part.keys else {
                 unreachable!("one layout")
             };
-            let first = strings.add(&keys.buffers);
+            let first = (buffers.len() as u128) << 64;
+            buffers.extend_from_slice(&keys.buffers);
             for (&view, &row) in keys.views.iter().zip(&self.rows[range.clone()]) {
                 bytes += view as u32 as usize;
-                views[row as usize] = strings.moved(view, first);
+                views[row as usize] = match is_long(view) {
+                    true => view + first,
+                    false => view,
+                };
             }
         }
-        u32::try_from(bytes)
-            .map_err(|_| Error::TooLarge("4 GiB of text in keys of one block".to_string()))?;
-        let mut built = StringsBuilder::new(views.len(), bytes);
+        let mut built = StringsBuilder::checked(views.len(), bytes)?;
         for (row, &view) in views.iter().enumerate() {
             if let Some(&ahead) = views.get(row + STRINGS_AHEAD) {
-                fetch(ahead, &strings.buffers);
+                fetch(ahead, &buffers);
             }
-            built.push(view, &strings.buffers);
+            built.push(view, &buffers);
         }
         Ok(WaitingKeys::Strings(built.finish(nulls(hashes, self.rows))))
     }

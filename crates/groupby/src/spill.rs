@@ -189,12 +189,7 @@ impl SpillFile {
     }
 
     /// Writes neighbouring blocks as one where they can stand in one; their order stays.
-    pub fn write(
-        &mut self,
-        blocks: &[Block],
-        views: &[usize],
-        counters: &mut Counters,
-    ) -> Result<Vec<Stored>> {
+    pub fn write(&mut self, blocks: &[Block], counters: &mut Counters) -> Result<Vec<Stored>> {
         let (mut left, mut stored) = (blocks, Vec::new());
         while let Some(first) = left.first() {
             let mut records = first.len();
@@ -203,19 +198,14 @@ impl SpillFile {
                 first.mixes(block) && u32::try_from(records).is_ok()
             });
             let (run, rest) = left.split_at(1 + same.count());
-            stored.push(Stored::Disk(self.write_run(run, views, counters)?));
+            stored.push(Stored::Disk(self.write_run(run, counters)?));
             left = rest;
         }
         Ok(stored)
     }
 
     /// Blocks of one shape, partition by partition, so that a task finds its records side by side.
-    fn write_run(
-        &mut self,
-        blocks: &[Block],
-        views: &[usize],
-        counters: &mut Counters,
-    ) -> Result<SpilledBlock> {
+    fn write_run(&mut self, blocks: &[Block], counters: &mut Counters) -> Result<SpilledBlock> {
         let mut lap = Lap::start();
         let scratch = self.scratch()?;
         let (mut pages, mut records) = (Vec::new(), 0);
@@ -224,7 +214,7 @@ impl SpillFile {
                 return Err(Error::Cancelled);
             }
             let from = self.buffer.len();
-            page::encode(&slices, views, &mut self.buffer)?;
+            page::encode(&slices, &mut self.buffer)?;
             let bytes = &self.buffer[from..];
             let before = records;
             records += slices.iter().map(Slice::len).sum::<usize>();
@@ -449,15 +439,11 @@ impl Deref for Opened<'_> {
 
 impl<'a> Source<'a> {
     /// The records as a range of a block; what lies on disk is read.
-    pub fn open(
-        &self,
-        views: &[usize],
-        counters: &mut Counters,
-    ) -> Result<(Opened<'a>, Range<usize>)> {
+    pub fn open(&self, counters: &mut Counters) -> Result<(Opened<'a>, Range<usize>)> {
         match self {
             Self::Memory(block, records) => Ok((Opened::Held(block), records.clone())),
             Self::Disk(spilled, page, records) => {
-                let read = spilled.read(page, views, counters)?;
+                let read = spilled.read(page, counters)?;
                 Ok((Opened::Read(read), records.clone()))
             }
         }
@@ -465,7 +451,7 @@ impl<'a> Source<'a> {
 }
 
 impl SpilledBlock {
-    fn read(&self, page: &Page, views: &[usize], counters: &mut Counters) -> Result<Block> {
+    fn read(&self, page: &Page, counters: &mut Counters) -> Result<Block> {
         let mut lap = Lap::start();
         let mut bytes = vec![0; page.bytes];
         let read = self.scratch.file.read(&mut bytes, page.at);
@@ -478,7 +464,7 @@ impl SpilledBlock {
             return Err(self.scratch.failed("read from", changed));
         }
         counters.read_bytes += page.bytes as u64;
-        let block = page::decode(bytes, page.records.len(), &self.template, views)?;
+        let block = page::decode(bytes, page.records.len(), &self.template)?;
         lap.end(&mut counters.read_ns);
         Ok(block)
     }
@@ -488,7 +474,7 @@ impl SpilledBlock {
 mod tests {
     use super::*;
     use crate::keys::waiting::Made;
-    use crate::keys::{EncodedKeys, WaitingKeys};
+    use crate::keys::{EncodedKeys, KeyRows, WaitingKeys};
 
     /// Keys of 8 bytes; partitions of these numbers of records.
     fn block(partitions: &[u32]) -> Block {
@@ -498,11 +484,10 @@ mod tests {
         }
         let records = offsets[partitions.len()];
         let keys = (0..u64::from(records)).map(|key| [key]).collect();
-        let hashes = (0..u64::from(records)).collect();
         Block::new(
-            WaitingKeys::Whole {
+            WaitingKeys::Words {
                 keys: EncodedKeys::Packed1(keys),
-                hashes,
+                nulls: Vec::new(),
             },
             Vec::new(),
             offsets,
@@ -538,8 +523,8 @@ mod tests {
                 .map(|page| page.iter().map(Slice::len).sum())
                 .collect()
         };
-        // 16 bytes a record, and the offsets.
-        let page = (PAGE_BYTES / 16) as u32;
+        // 8 bytes a record, and the offsets.
+        let page = (PAGE_BYTES / 8) as u32;
         let small = [
             block(&[page / 2, page / 2 + 9, 0, 5]),
             block(&[page / 2, 7, 0, 5]),
@@ -551,13 +536,17 @@ mod tests {
         assert!(cut(&[block(&[0, 0])]).is_empty() && cut(&[]).is_empty());
     }
 
-    /// Of blocks of `block`, whose keys are hashes.
+    /// Of blocks of `block`, keys of one word.
     fn keys_of(stored: &Stored, partitions: Range<usize>) -> Vec<u64> {
         let mut keys = Vec::new();
         for source in stored.sources(&partitions) {
-            let opened = source.open(&[], &mut Counters::default());
+            let opened = source.open(&mut Counters::default());
             let (block, records) = opened.expect("read");
-            keys.extend_from_slice(block.slice(records).keys(&mut Made::default()).1);
+            let mut made = Made::default();
+            let KeyRows::Packed1(words) = block.slice(records).keys(&mut made).0 else {
+                panic!("keys of one word")
+            };
+            keys.extend(words.as_flattened());
         }
         keys
     }
@@ -571,7 +560,7 @@ mod tests {
             block(&[10, page, 3, 0, page * 20, 5]),
             block(&[0, 1, 1, 0, 1, 1]),
         ];
-        let mut written = file.write(&blocks, &[], counters).expect("written");
+        let mut written = file.write(&blocks, counters).expect("written");
         let stored = written.pop().expect("blocks of one shape");
         assert!(written.is_empty() && !stored.distinct());
         let read = |partitions| keys_of(&stored, partitions);
@@ -591,7 +580,7 @@ mod tests {
         let mut first = block(&[3, 2, 4]);
         first.drop_until(1);
         let blocks = [first, block(&[0, 1, 2])];
-        let written = file.write(&blocks, &[], &mut Counters::default());
+        let written = file.write(&blocks, &mut Counters::default());
         let stored = &written.expect("written")[0];
         assert_eq!(stored.len(), 9);
         let records = |partition: usize| stored.records(&(partition..partition + 1));
@@ -611,7 +600,7 @@ mod tests {
     #[test]
     fn a_full_disk_is_an_error_that_names_the_file() {
         let mut file = SpillFile::new(Arc::new(Spill::new(Full, false)));
-        let written = file.write(&[block(&[100])], &[], &mut Counters::default());
+        let written = file.write(&[block(&[100])], &mut Counters::default());
         let error = written.expect_err("no room").to_string();
         assert!(
             error.contains("/dev/full") && error.contains("space"),
@@ -623,7 +612,7 @@ mod tests {
     fn a_changed_or_shorter_file_is_an_error_that_names_it() {
         for change in [0, 1] {
             let (path, mut file) = folder();
-            let written = file.write(&[block(&[100])], &[], &mut Counters::default());
+            let written = file.write(&[block(&[100])], &mut Counters::default());
             let stored = &written.expect("written")[0];
             let other = File::options().write(true).open(&path).expect("the file");
             match change {
@@ -631,7 +620,7 @@ mod tests {
                 _ => other.set_len(100).expect("shorter"),
             }
             let sources = stored.sources(&(0..1));
-            let error = sources[0].open(&[], &mut Counters::default());
+            let error = sources[0].open(&mut Counters::default());
             let error = error.expect_err("other bytes").to_string();
             assert!(error.contains(&path.display().to_string()), "{error}");
         }

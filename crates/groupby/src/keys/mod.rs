@@ -155,6 +155,18 @@ impl EncodedKeys {
         }
     }
 
+    /// Bytes of the strings of one key; `views` are the words of a packed one at which their views begin.
+    pub fn text_bytes(&self, row: usize, views: &[usize]) -> usize {
+        let of_words = |key: &[u64]| views.iter().map(|&word| key[word] as u32 as usize).sum();
+        match self {
+            Self::None(_) | Self::Packed1(_) | Self::Packed2(_) => 0,
+            Self::Packed4(wide) => of_words(&wide.keys[row]),
+            Self::Packed8(wide) => of_words(&wide.keys[row]),
+            Self::Packed12(wide) => of_words(&wide.keys[row]),
+            Self::Bytes(keys) => keys.views[row] as u32 as usize,
+        }
+    }
+
     /// What the strings of the keys point into.
     pub fn buffers(&self) -> &[Buffer] {
         match self {

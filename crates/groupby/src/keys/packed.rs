@@ -71,6 +71,28 @@ pub fn fixed_width(data_type: &DataType) -> Option<usize> {
     }
 }
 
+/// Hashes of keys with views at these words, appended.
+pub(super) fn hash_wide<const N: usize>(
+    keys: &[[u64; N]],
+    buffers: &[Buffer],
+    views: &[usize],
+    hashes: &mut Vec<u64>,
+) {
+    if buffers.is_empty() {
+        return hash::hash_packed(keys, hashes);
+    }
+    hashes.extend(keys.iter().map(|key| {
+        let mut plain = *key;
+        for &word in views {
+            let view = view_of(key, word);
+            if is_long(view) {
+                plain[word + 1] = bytes::hash_one(view, buffers);
+            }
+        }
+        hash::hash_words(&plain)
+    }));
+}
+
 /// True of types whose values are integers in the order of their bits.
 fn is_integral(data_type: &DataType) -> bool {
     let is_other = data_type.is_floating() || matches!(data_type, DataType::Interval(_));
@@ -288,19 +310,7 @@ impl PackedLayout {
 
     /// Hashes of wide keys, appended: strings by their bytes, wherever they lie.
     pub fn hash<const N: usize>(&self, wide: &WideKeys<N>, hashes: &mut Vec<u64>) {
-        if wide.buffers.is_empty() {
-            return hash::hash_packed(&wide.keys, hashes);
-        }
-        hashes.extend(wide.keys.iter().map(|key| {
-            let mut plain = *key;
-            for &word in &self.views {
-                let view = view_of(key, word);
-                if is_long(view) {
-                    plain[word + 1] = bytes::hash_one(view, &wide.buffers);
-                }
-            }
-            hash::hash_words(&plain)
-        }));
+        hash_wide(&wide.keys, &wide.buffers, &self.views, hashes);
     }
 
     /// Of these keys, how many fit one batch: the strings of a column end at `bytes_max`.

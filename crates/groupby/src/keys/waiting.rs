@@ -6,14 +6,18 @@
 //! that the places of NULLs are kept.
 //! Not here: the hash itself (`layout`, kernels), the tables.
 
+mod short;
+
 use std::ops::Range;
 
 use arrow::buffer::Buffer;
 use grouse_kernels::hash::{NULL_HASH, hash_packed};
-use grouse_kernels::scatter::scatter;
 
-use super::bytes::{self, with_bytes};
+use super::bytes::{self, is_long, with_bytes};
+use super::wide::{Wide, WideKeys};
 use super::{DistinctKeys, EncodedKeys, KeyRows};
+use crate::error::{Error, Result};
+use short::ShortKeys;
 
 /// Bytes behind the last string: a short one is read and written as 16 bytes, whatever its length.
 const SPARE_BYTES: usize = 16;
@@ -21,12 +25,14 @@ const SPARE_BYTES: usize = 16;
 /// Keys with their hashes.
 #[derive(Debug)]
 pub enum WaitingKeys {
-    /// As they were.
+    /// As tables take them, with their hashes: none, or several words that would hardly be shorter.
     Whole {
-        /// Several words, or none.
+        /// The keys.
         keys: EncodedKeys,
         /// One per key.
         hashes: Vec<u64>,
+        /// The words at which views begin.
+        views: Vec<usize>,
     },
     /// One or two words each.
     Words {
@@ -35,6 +41,8 @@ pub enum WaitingKeys {
         /// Places of NULLs, ascending.
         nulls: Vec<u32>,
     },
+    /// Several words, strings among them.
+    Short(ShortKeys),
     /// Strings, one behind the other.
     Strings(Strings),
 }
@@ -50,44 +58,76 @@ pub struct Strings {
     nulls: Vec<u32>,
 }
 
+/// Strings between asking for one and copying it: they lie where the scan left them.
+pub const STRINGS_AHEAD: usize = 16;
+
 /// Room for what keys do not keep.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Made {
     hashes: Vec<u64>,
     views: Vec<u128>,
+    keys: EncodedKeys,
+}
+
+impl Default for Made {
+    fn default() -> Self {
+        Self {
+            hashes: Vec::new(),
+            views: Vec::new(),
+            keys: EncodedKeys::None(0),
+        }
+    }
 }
 
 impl WaitingKeys {
-    /// Keys that are in their order already; of their hashes number `at` belongs to key `places[at]`.
-    pub fn new(keys: EncodedKeys, hashes: &[u64], places: &[u32]) -> Self {
-        match keys {
-            EncodedKeys::Packed1(_) | EncodedKeys::Packed2(_) => Self::Words {
-                keys,
-                nulls: nulls(hashes, places),
-            },
-            keys => {
-                let mut sorted = vec![0; hashes.len()];
-                scatter(hashes, places, &mut sorted);
-                Self::Whole {
-                    keys,
-                    hashes: sorted,
-                }
-            }
+    /// Keys of one or two words that are in their order already; of their hashes number `at` belongs to key `places[at]`.
+    pub fn words(keys: EncodedKeys, hashes: &[u64], places: &[u32]) -> Self {
+        Self::Words {
+            keys,
+            nulls: nulls(hashes, places),
         }
     }
 
-    /// No keys, of the same form.
+    /// Keys of several words of several parts, each with the places of its keys among all; hashes as in `words`.
+    pub(crate) fn wide<const N: usize>(
+        parts: &[(&WideKeys<N>, &[u32])],
+        hashes: &[u64],
+        places: &[u32],
+        views: &[usize],
+    ) -> Result<Self>
+    where
+        [u64; N]: Wide,
+    {
+        ShortKeys::of(parts, hashes, places, views)
+    }
+
+    /// No keys, as a page of these has them.
     pub fn none(&self) -> Self {
         match self {
-            Self::Whole { keys, .. } => Self::Whole {
+            Self::Whole { keys, views, .. } => Self::Whole {
                 keys: keys.none(),
                 hashes: Vec::new(),
+                views: views.clone(),
             },
             Self::Words { keys, .. } => Self::Words {
                 keys: keys.none(),
                 nulls: Vec::new(),
             },
-            Self::Strings(_) => Self::Strings(StringsBuilder::new(0, 0).finish(Vec::new())),
+            Self::Short(short) => Self::Whole {
+                keys: short.none(),
+                hashes: Vec::new(),
+                views: short.views().to_vec(),
+            },
+            Self::Strings(_) => Self::Strings(Strings::default()),
+        }
+    }
+
+    /// The words at which the views of keys of several words begin.
+    pub fn views(&self) -> &[usize] {
+        match self {
+            Self::Whole { views, .. } => views,
+            Self::Short(short) => short.views(),
+            Self::Words { .. } | Self::Strings(_) => &[],
         }
     }
 
@@ -95,16 +135,18 @@ impl WaitingKeys {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Whole { keys, .. } | Self::Words { keys, .. } => keys.len(),
-            Self::Strings(strings) => strings.starts.len() - 1,
+            Self::Short(short) => short.len(),
+            Self::Strings(strings) => strings.len(),
         }
     }
 
     /// Bytes held without the buffers, which may be shared.
     pub fn own_bytes(&self) -> usize {
         match self {
-            Self::Whole { keys, hashes } => keys.own_bytes() + hashes.capacity() * 8,
+            Self::Whole { keys, hashes, .. } => keys.own_bytes() + hashes.capacity() * 8,
             Self::Words { keys, nulls } => keys.own_bytes() + nulls.capacity() * 4,
-            Self::Strings(strings) => (strings.starts.capacity() + strings.nulls.capacity()) * 4,
+            Self::Short(short) => short.own_bytes(),
+            Self::Strings(strings) => strings.own_bytes(),
         }
     }
 
@@ -112,14 +154,16 @@ impl WaitingKeys {
     pub fn buffers(&self) -> &[Buffer] {
         match self {
             Self::Whole { keys, .. } | Self::Words { keys, .. } => keys.buffers(),
-            Self::Strings(strings) => std::slice::from_ref(&strings.bytes),
+            Self::Short(short) => short.buffers(),
+            Self::Strings(strings) => strings.buffers(),
         }
     }
 
     /// The keys of a range and their hashes; what they do not keep comes into `made`.
     pub fn open<'a>(&'a self, range: Range<usize>, made: &'a mut Made) -> (KeyRows<'a>, &'a [u64]) {
         match self {
-            Self::Whole { keys, hashes } => (keys.rows(range.clone()), &hashes[range]),
+            Self::Whole { keys, hashes, .. } => (keys.rows(range.clone()), &hashes[range]),
+            Self::Short(short) => short.open(range, made),
             Self::Words { keys, nulls } => {
                 let rows = keys.rows(range.clone());
                 made.hashes.clear();
@@ -138,25 +182,50 @@ impl WaitingKeys {
     /// The keys of a range as a table would give them.
     pub fn distinct(&self, range: Range<usize>) -> DistinctKeys {
         let mut made = Made::default();
-        let keys = self.open(range.clone(), &mut made).0.to_owned();
-        let hashes = match self {
-            Self::Whole { hashes, .. } => hashes[range].to_vec(),
-            Self::Words { .. } | Self::Strings(_) => made.hashes,
-        };
-        DistinctKeys { keys, hashes }
+        let (keys, hashes) = self.open(range, &mut made);
+        DistinctKeys {
+            keys: keys.to_owned(),
+            hashes: hashes.to_vec(),
+        }
     }
 
     /// Places of NULLs in a range, counted from its start, where hashes do not tell them.
     pub fn nulls(&self, range: &Range<usize>) -> impl Iterator<Item = usize> {
         let nulls: &[u32] = match self {
-            Self::Whole { .. } => &[],
+            Self::Whole { .. } | Self::Short(_) => &[],
             Self::Words { nulls, .. } | Self::Strings(Strings { nulls, .. }) => nulls,
         };
         places(nulls, range)
     }
 }
 
+impl Default for Strings {
+    /// None.
+    fn default() -> Self {
+        StringsBuilder::new(0, 0).finish(Vec::new())
+    }
+}
+
 impl Strings {
+    /// Number of strings.
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn own_bytes(&self) -> usize {
+        (self.starts.capacity() + self.nulls.capacity()) * 4
+    }
+
+    fn buffers(&self) -> &[Buffer] {
+        std::slice::from_ref(&self.bytes)
+    }
+
+    /// Views of the strings of a range, the longer ones into their bytes as the only buffer.
+    fn views(&self, range: Range<usize>) -> impl Iterator<Item = u128> {
+        let starts = self.starts[range.start..=range.end].windows(2);
+        starts.map(|pair| view_in(&self.bytes, pair[0], pair[1] - pair[0]))
+    }
+
     /// The strings of a range, one behind the other.
     pub fn bytes(&self, range: &Range<usize>) -> &[u8] {
         &self.bytes[self.starts[range.start] as usize..self.starts[range.end] as usize]
@@ -169,11 +238,10 @@ impl Strings {
     }
 
     fn open<'a>(&'a self, range: Range<usize>, made: &'a mut Made) -> (KeyRows<'a>, &'a [u64]) {
-        let buffers = std::slice::from_ref(&self.bytes);
-        let Made { hashes, views } = made;
-        let starts = self.starts[range.start..=range.end].windows(2);
+        let buffers = self.buffers();
+        let Made { hashes, views, .. } = made;
         views.clear();
-        views.extend(starts.map(|pair| view_in(&self.bytes, pair[0], pair[1] - pair[0])));
+        views.extend(self.views(range.clone()));
         hashes.clear();
         hashes.extend(views.iter().map(|&view| bytes::hash_one(view, buffers)));
         mark(places(&self.nulls, &range), hashes);
@@ -201,6 +269,13 @@ pub struct StringsBuilder {
 }
 
 impl StringsBuilder {
+    /// Room for strings of so many bytes, of which a block has no more than 4 GiB.
+    pub fn checked(strings: usize, bytes: usize) -> Result<Self> {
+        u32::try_from(bytes)
+            .map_err(|_| Error::TooLarge("4 GiB of text in keys of one block".to_string()))?;
+        Ok(Self::new(strings, bytes))
+    }
+
     /// Room for so many strings, whose bytes are fewer than 4 GiB.
     pub fn new(strings: usize, bytes: usize) -> Self {
         assert!(u32::try_from(bytes).is_ok(), "places of 32 bits");
@@ -215,9 +290,9 @@ impl StringsBuilder {
     /// The string of a view.
     #[inline(always)]
     pub fn push(&mut self, view: u128, buffers: &[Buffer]) {
-        if bytes::is_long(view) {
+        if is_long(view) {
             with_bytes(view, buffers, |bytes| self.bytes.extend_from_slice(bytes));
-        } else {
+        } else if view as u32 > 0 {
             let end = self.bytes.len() + view as u32 as usize;
             self.bytes.extend_from_slice(&(view >> 32).to_le_bytes());
             self.bytes.truncate(end);
@@ -304,7 +379,7 @@ mod tests {
                     .for_each(|&view| strings.push(view, &keys.buffers));
                 WaitingKeys::Strings(strings.finish(nulls(&reversed, &places)))
             }
-            keys => WaitingKeys::new(keys.clone(), &reversed, &places),
+            keys => WaitingKeys::words(keys.clone(), &reversed, &places),
         };
         assert_eq!(waiting.len(), rows);
         let range = from.min(rows)..rows;

@@ -184,7 +184,7 @@ fn is_same<const N: usize>(
 }
 
 /// Keys that the table can take from and give back as an encoding.
-pub(super) trait Wide: Sized {
+pub(crate) trait Wide: Sized {
     /// The keys of a borrowed range; the layout guarantees the width.
     fn of(keys: KeyRows<'_>) -> (&[Self], &[Buffer]);
     /// Owned keys.

@@ -25,7 +25,7 @@ use super::packed::{self, Reader};
 use crate::batch::Arguments;
 use crate::error::{Error, Result};
 use crate::keys::bytes::{is_long, with_bytes};
-use crate::keys::waiting::StringsBuilder;
+use crate::keys::waiting::{Made, StringsBuilder};
 use crate::keys::wide::{set_view, view_of};
 use crate::keys::{EncodedKeys, KeyRows, WaitingKeys, WideKeys};
 use crate::partition::{Block, Records, Slice};
@@ -63,7 +63,7 @@ pub(super) fn template(blocks: &[Block]) -> Block {
 }
 
 /// Appends the records of slices of one shape as bytes.
-pub(super) fn encode(slices: &[Slice<'_>], views: &[usize], out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn encode(slices: &[Slice<'_>], out: &mut Vec<u8>) -> Result<()> {
     let mut columns: Vec<Vec<ArrayRef>> = Vec::new();
     for at in 0..slices[0].aggregates() {
         let parts = slices
@@ -89,7 +89,7 @@ pub(super) fn encode(slices: &[Slice<'_>], views: &[usize], out: &mut Vec<u8>) -
         others.map(|parts| joined(parts)).collect::<Result<_>>()?,
         out,
     )?;
-    encode_keys(slices, views, out);
+    encode_keys(slices, out);
     for parts in columns.iter().filter(is_fixed) {
         packed::write_column(parts, out);
     }
@@ -119,21 +119,20 @@ fn encode_stream(columns: Vec<ArrayRef>, out: &mut Vec<u8>) -> Result<()> {
 }
 
 /// Hashes, or which keys are NULL where there are none; words, or lengths and bytes of strings.
-fn encode_keys(slices: &[Slice<'_>], views: &[usize], out: &mut Vec<u8>) {
-    match slices[0].waiting().0 {
-        WaitingKeys::Whole { .. } => {
-            let hashes = slices.iter().map(|slice| {
-                let (WaitingKeys::Whole { hashes, .. }, range) = slice.waiting() else {
-                    unreachable!("one form")
-                };
-                hashes[range.clone()].as_chunks::<1>().0
-            });
-            packed::write_words(hashes, out);
-            encode_whole(slices, views, out);
-        }
+fn encode_keys(slices: &[Slice<'_>], out: &mut Vec<u8>) {
+    let like = slices[0].waiting().0;
+    match like {
         WaitingKeys::Words { .. } => {
             encode_nulls(slices, out);
-            encode_whole(slices, views, out);
+            encode_words(slices, &[], out);
+        }
+        WaitingKeys::Whole { .. } | WaitingKeys::Short(_) => {
+            let mut made: Vec<Made> = slices.iter().map(|_| Made::default()).collect();
+            let parts = slices.iter().zip(&mut made);
+            let hashes: Vec<_> = parts.map(|(slice, made)| slice.keys(made).1).collect();
+            let hashes = hashes.iter().map(|hashes| hashes.as_chunks::<1>().0);
+            packed::write_words(hashes, out);
+            encode_words(slices, like.views(), out);
         }
         WaitingKeys::Strings(_) => {
             encode_nulls(slices, out);
@@ -163,18 +162,11 @@ fn encode_nulls(slices: &[Slice<'_>], out: &mut Vec<u8>) {
     packed::write_words(std::iter::once(nulls.as_chunks::<1>().0), out);
 }
 
-fn whole<'a>(slice: &Slice<'a>) -> KeyRows<'a> {
-    match slice.waiting() {
-        (WaitingKeys::Whole { keys, .. } | WaitingKeys::Words { keys, .. }, range) => {
-            keys.rows(range.clone())
-        }
-        (WaitingKeys::Strings(_), _) => unreachable!("one form"),
-    }
-}
-
 /// Words; strings that do not fit them behind them.
-fn encode_whole(slices: &[Slice<'_>], views: &[usize], out: &mut Vec<u8>) {
-    let parts: Vec<KeyRows<'_>> = slices.iter().map(whole).collect();
+fn encode_words(slices: &[Slice<'_>], views: &[usize], out: &mut Vec<u8>) {
+    let mut made: Vec<Made> = slices.iter().map(|_| Made::default()).collect();
+    let parts = slices.iter().zip(&mut made);
+    let parts: Vec<KeyRows<'_>> = parts.map(|(slice, made)| slice.keys(made).0).collect();
     macro_rules! packed {
         ($variant:ident) => {{
             let parts = parts.iter().map(|part| match part {
@@ -281,18 +273,13 @@ fn compact_children(data: ArrayData) -> Result<ArrayData> {
 }
 
 /// The so many records that `encode` made `bytes` of; `template` is the block that they come from.
-pub(super) fn decode(
-    bytes: Vec<u8>,
-    records: usize,
-    template: &Block,
-    views: &[usize],
-) -> Result<Block> {
+pub(super) fn decode(bytes: Vec<u8>, records: usize, template: &Block) -> Result<Block> {
     let bytes = Buffer::from_vec(bytes);
     let mut page = Reader::new(&bytes);
     let length = page.number()? as usize;
     page.bytes(STREAM_AT - 8 + length)?;
     let mut others = decode_stream(bytes.slice_with_length(STREAM_AT, length))?.into_iter();
-    let keys = decode_keys(&template.keys, &mut page, records, views)?;
+    let keys = decode_keys(&template.keys, &mut page, records)?;
     let mut column = |like: &ArrayRef| match packed::is_fixed(like.data_type()) {
         true => page.column(like.data_type(), records),
         false => others.next().ok_or(Error::Malformed("records on disk")),
@@ -332,23 +319,19 @@ fn decode_stream(mut bytes: Buffer) -> Result<Vec<ArrayRef>> {
 }
 
 /// Keys of the form of `like`.
-fn decode_keys(
-    like: &WaitingKeys,
-    page: &mut Reader<'_>,
-    records: usize,
-    views: &[usize],
-) -> Result<WaitingKeys> {
+fn decode_keys(like: &WaitingKeys, page: &mut Reader<'_>, records: usize) -> Result<WaitingKeys> {
     Ok(match like {
-        WaitingKeys::Whole { keys, .. } => {
-            let hashes = page.words::<u64, 1>(records)?.into_flattened();
-            let keys = decode_whole(keys, page, records, views)?;
-            WaitingKeys::Whole { keys, hashes }
-        }
+        WaitingKeys::Whole { keys, views, .. } => WaitingKeys::Whole {
+            hashes: page.words::<u64, 1>(records)?.into_flattened(),
+            keys: decode_words(keys, page, records, views)?,
+            views: views.clone(),
+        },
         WaitingKeys::Words { keys, .. } => {
             let nulls = decode_nulls(page)?;
-            let keys = decode_whole(keys, page, records, views)?;
+            let keys = decode_words(keys, page, records, &[])?;
             WaitingKeys::Words { keys, nulls }
         }
+        WaitingKeys::Short(_) => unreachable!("a page has them whole"),
         WaitingKeys::Strings(_) => {
             let nulls = decode_nulls(page)?;
             let lengths = page.words::<u32, 1>(records)?.into_flattened();
@@ -367,7 +350,7 @@ fn decode_nulls(page: &mut Reader<'_>) -> Result<Vec<u32>> {
 }
 
 /// Keys of the same kind as `like`.
-fn decode_whole(
+fn decode_words(
     like: &EncodedKeys,
     page: &mut Reader<'_>,
     records: usize,

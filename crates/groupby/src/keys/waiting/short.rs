@@ -1,0 +1,344 @@
+//! Keys of several words that wait: the words that are not 0 in all of them, long strings one behind the other.
+//!
+//! In: keys with their strings as views, and where each comes to lie. Out: any range of them as tables take them, with their
+//! hashes.
+//! Invariant: what is 0 in all keys is not kept, nor are hashes and views of columns in which a string is long; views of short
+//! ones are words as others are: they take no more room than a place and the text.
+//! Not here: keys of one or two words and of one string (`waiting`).
+//!
+//! Of 1.3 M keys of a text and a number that leaves 12 bytes and the text of 40 and the text. A column per word was tried: six
+//! keys of db-benchmark 1.25 of the time. So were hashes that are kept: no faster.
+
+use std::ops::Range;
+
+use arrow::buffer::Buffer;
+use grouse_kernels::scatter::scatter;
+
+use super::super::bytes::{fetch, is_long};
+use super::super::packed::hash_wide;
+use super::super::wide::{Wide, WideKeys, set_view, view_of};
+use super::super::{EncodedKeys, KeyRows};
+use super::{Made, STRINGS_AHEAD, Strings, StringsBuilder, WaitingKeys};
+use crate::error::Result;
+
+/// Without long strings keys are shortened where of so many words at most so many are kept. Six keys of db-benchmark, of whose
+/// eight words seven are: 0.85 of the bytes, 1.1 to 1.2 of the time.
+const KEPT_OF: usize = 4;
+const KEPT_MAX: usize = 3;
+
+/// Keys of several words.
+#[derive(Debug)]
+pub struct ShortKeys {
+    /// Words of a key as tables take it.
+    width: usize,
+    /// The words at which views begin.
+    views: Vec<usize>,
+    /// Those of columns with long strings.
+    texts: Vec<usize>,
+    /// Which words are kept.
+    kept: Vec<usize>,
+    /// Of each key those words.
+    words: Vec<u64>,
+    /// Of each key the strings of `texts`.
+    strings: Strings,
+    keys: usize,
+}
+
+impl ShortKeys {
+    /// Keys of several parts, each with the places of its keys among all; of their hashes number `at` belongs to key
+    /// `places[at]`; `views` are the words at which views begin. As whole ones where they would hardly be shorter.
+    pub(crate) fn of<const N: usize>(
+        parts: &[(&WideKeys<N>, &[u32])],
+        hashes: &[u64],
+        places: &[u32],
+        views: &[usize],
+    ) -> Result<WaitingKeys>
+    where
+        [u64; N]: Wide,
+    {
+        // Whole keys move, each a cache line or less; what is kept of them is read in order.
+        let mut sorted = vec![[0; N]; hashes.len()];
+        let (mut any, mut has_long) = ([0u64; N], [false; N]);
+        let mut buffers: Vec<Buffer> = Vec::new();
+        for (part, places) in parts {
+            let first = (buffers.len() as u128) << 64;
+            buffers.extend_from_slice(&part.buffers);
+            for (key, &place) in part.keys.iter().zip(*places) {
+                let mut key = *key;
+                for word in 0..N {
+                    any[word] |= key[word];
+                }
+                for &word in views {
+                    let view = view_of(&key, word);
+                    if is_long(view) {
+                        has_long[word] = true;
+                        set_view(&mut key, word, view + first);
+                    }
+                }
+                sorted[place as usize] = key;
+            }
+        }
+        let texts = views.iter().copied().filter(|&view| has_long[view]);
+        let texts: Vec<usize> = texts.collect();
+        let is_of_text = |word: usize| texts.iter().any(|&text| text == word || text + 1 == word);
+        let kept = (0..N).filter(|&word| any[word] != 0 && !is_of_text(word));
+        let kept: Vec<usize> = kept.collect();
+        let views = views.to_vec();
+        if texts.is_empty() && kept.len() * KEPT_OF > N * KEPT_MAX {
+            let mut sorted_hashes = vec![0; hashes.len()];
+            scatter(hashes, places, &mut sorted_hashes);
+            return Ok(WaitingKeys::Whole {
+                keys: <[u64; N]>::encoded(sorted, Vec::new()),
+                hashes: sorted_hashes,
+                views,
+            });
+        }
+        Ok(WaitingKeys::Short(Self {
+            width: N,
+            views,
+            strings: strings(&sorted, &texts, &buffers)?,
+            words: words(&sorted, &kept),
+            texts,
+            kept,
+            keys: hashes.len(),
+        }))
+    }
+
+    /// No keys, which are of the width of these.
+    pub fn none(&self) -> EncodedKeys {
+        match self.width {
+            4 => EncodedKeys::Packed4(WideKeys::default()),
+            8 => EncodedKeys::Packed8(WideKeys::default()),
+            _ => EncodedKeys::Packed12(WideKeys::default()),
+        }
+    }
+
+    /// The words at which views begin.
+    pub fn views(&self) -> &[usize] {
+        &self.views
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.keys
+    }
+
+    /// Bytes held without the strings' own.
+    pub fn own_bytes(&self) -> usize {
+        self.words.capacity() * 8 + self.strings.own_bytes()
+    }
+
+    /// The strings' bytes.
+    pub fn buffers(&self) -> &[Buffer] {
+        self.strings.buffers()
+    }
+
+    /// The keys of a range and their hashes.
+    pub fn open<'a>(&self, range: Range<usize>, made: &'a mut Made) -> (KeyRows<'a>, &'a [u64]) {
+        let Made { keys, hashes, .. } = made;
+        match self.width {
+            4 => self.fill(&range, keys.wide_4(), hashes),
+            8 => self.fill(&range, keys.wide_8(), hashes),
+            12 => self.fill(&range, keys.wide_12(), hashes),
+            width => unreachable!("no table takes keys of {width} words"),
+        }
+        (keys.all(), hashes)
+    }
+
+    fn fill<const N: usize>(
+        &self,
+        range: &Range<usize>,
+        out: &mut WideKeys<N>,
+        hashes: &mut Vec<u64>,
+    ) {
+        out.keys.clear();
+        out.buffers.clear();
+        if !self.texts.is_empty() {
+            out.buffers.extend_from_slice(self.strings.buffers());
+        }
+        // Loops of their own where few words are kept.
+        match (&self.kept[..], &self.texts[..]) {
+            (&[one], &[text]) => self.fill_words(&[one], &[text], range, &mut out.keys),
+            (&[a, b], &[text]) => self.fill_words(&[a, b], &[text], range, &mut out.keys),
+            (kept, texts) => self.fill_words(kept, texts, range, &mut out.keys),
+        }
+        hashes.clear();
+        hash_wide(&out.keys, &out.buffers, &self.views, hashes);
+    }
+
+    #[inline(always)]
+    fn fill_words<const N: usize>(
+        &self,
+        kept: &[usize],
+        texts: &[usize],
+        range: &Range<usize>,
+        keys: &mut Vec<[u64; N]>,
+    ) {
+        let own = |each: usize| range.start * each..range.end * each;
+        let mut views = self.strings.views(own(texts.len()));
+        let mut words = &self.words[own(kept.len())];
+        keys.extend(range.clone().map(|_| {
+            let (own, others) = words.split_at(kept.len());
+            words = others;
+            let mut key = [0; N];
+            for (&word, &value) in kept.iter().zip(own) {
+                key[word] = value;
+            }
+            for &word in texts {
+                set_view(&mut key, word, views.next().expect("a string per text"));
+            }
+            key
+        }));
+    }
+}
+
+/// These words of each key.
+fn words<const N: usize>(keys: &[[u64; N]], kept: &[usize]) -> Vec<u64> {
+    let mut words = Vec::with_capacity(keys.len() * kept.len());
+    match *kept {
+        [] => {}
+        [one] => words.extend(keys.iter().map(|key| key[one])),
+        [a, b] => words.extend(keys.iter().flat_map(|key| [key[a], key[b]])),
+        [a, b, c] => words.extend(keys.iter().flat_map(|key| [key[a], key[b], key[c]])),
+        _ => words.extend(
+            keys.iter()
+                .flat_map(|key| kept.iter().map(|&word| key[word])),
+        ),
+    }
+    words
+}
+
+/// The strings of these views of each key, copied while they are warm.
+fn strings<const N: usize>(
+    keys: &[[u64; N]],
+    texts: &[usize],
+    buffers: &[Buffer],
+) -> Result<Strings> {
+    if texts.is_empty() {
+        return Ok(Strings::default());
+    }
+    let length = |key: &[u64; N], word: usize| key[word] as u32 as usize;
+    let lengths = keys
+        .iter()
+        .flat_map(|key| texts.iter().map(|&word| length(key, word)));
+    let mut built = StringsBuilder::checked(keys.len() * texts.len(), lengths.sum())?;
+    for (at, key) in keys.iter().enumerate() {
+        for &word in texts {
+            if let Some(ahead) = keys.get(at + STRINGS_AHEAD) {
+                fetch(view_of(ahead, word), buffers);
+            }
+            built.push(view_of(key, word), buffers);
+        }
+    }
+    Ok(built.finish(Vec::new()))
+}
+
+/// Room for keys of each width, begun anew where it was for another.
+macro_rules! wide {
+    ($name:ident, $width:literal, $variant:ident) => {
+        fn $name(&mut self) -> &mut WideKeys<$width> {
+            if !matches!(self, Self::$variant(_)) {
+                *self = Self::$variant(WideKeys::default());
+            }
+            match self {
+                Self::$variant(keys) => keys,
+                _ => unreachable!("it was made so"),
+            }
+        }
+    };
+}
+
+impl EncodedKeys {
+    wide!(wide_4, 4, Packed4);
+    wide!(wide_8, 8, Packed8);
+    wide!(wide_12, 12, Packed12);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Array, ArrayRef, Int64Array, StringViewArray};
+    use arrow::datatypes::Field;
+    use proptest::prelude::*;
+
+    use super::super::super::{DistinctKeys, KeyLayout};
+    use crate::partition::{Block, Unsorted};
+    use crate::spec::TableKind;
+
+    /// Columns of texts and numbers, sorted into blocks of several parts, and back, with a hash in front of each row.
+    fn check(columns: &[ArrayRef]) {
+        let rows = columns[0].len();
+        let fields = columns.iter().enumerate().map(|(at, column)| {
+            Arc::new(Field::new(at.to_string(), column.data_type().clone(), true))
+        });
+        let layout = KeyLayout::new(&fields.collect::<Vec<_>>(), TableKind::Packed).unwrap();
+        assert_eq!(layout.hashed_kind(), "packed");
+        let wanted: Vec<usize> = (0..columns.len()).collect();
+        let text = |keys: &DistinctKeys| {
+            let decoded = layout.decode(keys, 0..keys.hashes.len(), &wanted).unwrap();
+            let mut lines: Vec<String> = keys.hashes.iter().map(u64::to_string).collect();
+            for column in decoded {
+                for (at, line) in lines.iter_mut().enumerate() {
+                    *line += &format!(" {:?}", column.slice(at, 1));
+                }
+            }
+            lines.sort();
+            lines
+        };
+        let mut parts = Vec::new();
+        for range in [0..rows / 3, rows / 3..rows] {
+            let some: Vec<_> = columns
+                .iter()
+                .map(|c| c.slice(range.start, range.len()))
+                .collect();
+            let mut hashes = Vec::new();
+            let keys = layout.encode(&some, range.len(), &mut hashes).unwrap();
+            parts.push(Unsorted {
+                keys,
+                hashes,
+                aggregates: Vec::new(),
+                distinct: false,
+            });
+        }
+        let mut hashes = Vec::new();
+        let keys = layout.encode(columns, rows, &mut hashes).unwrap();
+        let expected = text(&DistinctKeys { keys, hashes });
+        let block = Block::sort(parts, 2, layout.views()).unwrap();
+        assert_eq!(text(&block.slice(0..rows).distinct_keys()), expected);
+        let by_partition = (0..4).flat_map(|partition| {
+            let records = block.records(&(partition..partition + 1));
+            let keys = block.slice(records).distinct_keys();
+            assert!(
+                keys.hashes
+                    .iter()
+                    .all(|hash| hash >> 62 == partition as u64)
+            );
+            text(&keys)
+        });
+        let mut by_partition: Vec<String> = by_partition.collect();
+        by_partition.sort();
+        assert_eq!(by_partition, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn what_comes_out_is_what_went_in(
+            rows in proptest::collection::vec(
+                (proptest::option::of("[ab]{0,14}"), proptest::option::of(-2i64..2), proptest::option::of("é{0,9}")),
+                0..40,
+            ),
+        ) {
+            let texts: ArrayRef = Arc::new(StringViewArray::from_iter(rows.iter().map(|row| row.0.as_deref())));
+            let short: ArrayRef = Arc::new(StringViewArray::from_iter(rows.iter().map(|row| row.0.as_deref().map(|text| &text[..text.len() / 2]))));
+            let numbers: ArrayRef = Arc::new(Int64Array::from_iter(rows.iter().map(|row| row.1)));
+            let zeros: ArrayRef = Arc::new(Int64Array::from(vec![0; rows.len()]));
+            let others: ArrayRef = Arc::new(StringViewArray::from_iter(rows.iter().map(|row| row.2.as_deref())));
+            check(&[texts.clone(), numbers.clone()]);
+            check(&[short.clone(), numbers.clone()]);
+            check(&[numbers.clone(), texts.clone(), zeros.clone(), others.clone()]);
+            check(&[numbers.clone(), zeros.clone(), numbers.clone()]);
+            check(&[others, short, texts, numbers, zeros]);
+        }
+    }
+}
