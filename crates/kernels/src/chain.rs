@@ -13,7 +13,7 @@ const WAYS_MAX: usize = 64;
 /// Some of the 256 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ByteSet {
-    has: [bool; 256],
+    has: Box<[bool; 256]>,
     /// The only byte that is not in it.
     all_but: Option<u8>,
 }
@@ -21,7 +21,7 @@ pub struct ByteSet {
 impl ByteSet {
     /// The bytes of which `has` is true.
     pub fn new(has: impl Fn(u8) -> bool) -> Self {
-        let has: [bool; 256] = std::array::from_fn(|byte| has(byte as u8));
+        let has: Box<[bool; 256]> = Box::new(std::array::from_fn(|byte| has(byte as u8)));
         let mut others = (0..=255u8).filter(|&byte| !has[usize::from(byte)]);
         let all_but = others.next().filter(|_| others.next().is_none());
         Self { has, all_but }

@@ -427,8 +427,9 @@ fn properties(
     let group_by = described.group_expr();
     let global = group_by.is_true_no_grouping();
     let input = described.input();
-    let mut equivalences = if group_by.has_grouping_set() {
-        // Keys are NULL in some rows: nothing that held for the input's columns holds for them.
+    let mut equivalences = if group_by.has_grouping_set() || global {
+        // Keys are NULL in some rows: nothing that held for the input's columns holds for them. The columns of one row are
+        // constants, which the host believes above outer joins too.
         EquivalenceProperties::new(Arc::clone(schema))
     } else {
         let mapping = ProjectionMapping::try_new(group_by.expr().to_vec(), &input.schema())?;
@@ -442,10 +443,8 @@ fn properties(
             described.aggr_expr(),
         )?;
         let mut equivalences = host.equivalence_properties().clone();
-        if !global {
-            equivalences.clear_orderings();
-            equivalences.clear_per_partition_constants();
-        }
+        equivalences.clear_orderings();
+        equivalences.clear_per_partition_constants();
         equivalences
     };
     if let Some(emitted) = &columns.emitted {
@@ -512,7 +511,15 @@ impl ExecutionPlan for GroupByExec {
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        self.described.apply_expressions(f)
+        let mut recursion = self.described.apply_expressions(f)?;
+        // Who fills a filter while the query runs asks whether anybody reads it.
+        for condition in self.conditions() {
+            recursion = match recursion {
+                TreeNodeRecursion::Stop => return Ok(recursion),
+                _ => f(condition)?,
+            };
+        }
+        Ok(recursion)
     }
 
     fn replace_children(

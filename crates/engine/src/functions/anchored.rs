@@ -1,8 +1,9 @@
 //! `regexp_replace` with a pattern that begins with `^` and leaves few choices: one pass over each text.
 //!
 //! In: a pattern, its replacement and flags as the host takes them. Out: a replacement, or None where the host has to.
-//! Invariant: results are the host's. The pattern is read by the parser that the host's own engine has; what its tree is
-//! not known here, or leaves a run more than one end, is the host's.
+//! Invariant: results are the host's. The pattern is read by the parser that the host's own engine has; trees that are not
+//! known here, or that leave a run more than one end, are the host's, and so are patterns with flags in them, some of which the
+//! host's own shortcut takes for text.
 //! Not here: the loop over bytes (kernels, `chain`); patterns that may match in the middle of a text.
 
 use std::sync::Arc;
@@ -35,6 +36,10 @@ enum Part {
 impl Anchored {
     /// `regexp_replace(…, pattern, replacement, flags)`.
     pub fn new(pattern: &str, replacement: &str, flags: Option<&str>) -> Option<Anchored> {
+        let mut marks = pattern.split("(?").skip(1);
+        if marks.any(|mark| !mark.starts_with(':')) {
+            return None;
+        }
         // A match at the beginning is the only one: all matches, for which "g" stands, are no more.
         let pattern = match flags {
             None | Some("g") => pattern.to_string(),
@@ -52,7 +57,12 @@ impl Anchored {
         for part in others {
             add_steps(part, &mut steps)?;
         }
-        let groups = tree.properties().explicit_captures_len();
+        // Groups that can match nothing are not in the tree, and leave their numbers unused.
+        let number = |step: &Step| match step {
+            Step::Open(group) => group + 1,
+            _ => 0,
+        };
+        let groups = steps.iter().map(number).max().unwrap_or(0);
         Some(Anchored {
             chain: Chain::new(steps, groups)?,
             parts: parts_of(replacement, groups)?,
@@ -82,7 +92,8 @@ impl Anchored {
 
     fn replaced_strings<O: OffsetSizeTrait>(&self, texts: &ArrayRef) -> ArrayRef {
         let texts = texts.as_string::<O>();
-        let bytes = texts.values().len();
+        let ends = texts.value_offsets();
+        let bytes = (ends[texts.len()] - ends[0]).as_usize();
         let mut builder = GenericStringBuilder::<O>::with_capacity(texts.len(), bytes);
         self.each(texts.iter(), |text| builder.append_option(text));
         Arc::new(builder.finish())
@@ -249,6 +260,8 @@ mod tests {
             "^([^é]*)é",
             "a",
             "a|^b",
+            "^(?x)a#",
+            "^(?P<a>b)",
             "^a.*b",
             "^(a)?b",
             "^a*?b",

@@ -87,6 +87,19 @@ fn the_plan_says_what_is_left_out_and_no_filter_is_left() {
 }
 
 #[test]
+fn a_join_leaves_out_groups_that_have_no_partner() {
+    let session = session(|_| {});
+    let sql = "SELECT count(*) FROM (SELECT DISTINCT long + 400 AS x FROM t WHERE long < 3) s \
+               JOIN (SELECT wide, count(*) + 400 AS c, max(small) FROM t GROUP BY wide) g ON g.c = s.x";
+    assert_eq!(rows(&session, sql), rows(&host(), sql));
+    let text = rows(&session, &format!("EXPLAIN ANALYZE {sql}")).join("\n");
+    let mut lines = text.lines();
+    let line = lines.find(|line| line.contains("keys=[wide"));
+    let line = line.unwrap_or_else(|| panic!("{text}"));
+    assert!(line.contains("having=[DynamicFilter"), "{line}");
+}
+
+#[test]
 fn groups_that_having_leaves_out_do_not_leave_the_node() {
     let text = rows(
         &session(|_| {}),

@@ -133,10 +133,13 @@ pub(crate) fn long_bytes(view: u128, buffers: &[impl std::ops::Deref<Target = [u
 /// more of all time for distinct rows of lineitem.
 #[inline(always)]
 pub fn fetch(view: u128, buffers: &[Buffer]) {
-    if is_long(view) {
-        let (buffer, from) = ((view >> 64) as u32 as usize, (view >> 96) as usize);
-        prefetch(&buffers[buffer], from);
-        prefetch(&buffers[buffer], from + 64);
+    // What a view of NULL says means nothing.
+    if is_long(view)
+        && let Some(buffer) = buffers.get((view >> 64) as u32 as usize)
+    {
+        let from = (view >> 96) as usize;
+        prefetch(buffer, from);
+        prefetch(buffer, from + 64);
     }
 }
 
