@@ -19,6 +19,7 @@ use grouse_groupby::TableKind;
 use grouse_groupby::keys::{DirectTable, GroupId, KeyLayout};
 use grouse_groupby::states::{self, Aggregate, Extreme, Groups};
 use grouse_kernels::byte_pack::{self, BytePacking, SPARE_BYTES};
+use grouse_kernels::chain::{ByteSet, Chain, Literal, Step};
 use grouse_kernels::divide::Divisor;
 use grouse_kernels::narrow::{self, Side};
 use grouse_kernels::select::Selected;
@@ -160,6 +161,7 @@ fn kernels() -> Vec<Kernel> {
         hash_of::<4>("hash of 4 words"),
     ];
     kernels.push(hash_of_texts());
+    kernels.push(sites());
     let (a, b) = (hashes.clone(), hashes.clone());
     kernels.push(kernel(
         "destinations, 256 partitions",
@@ -238,6 +240,50 @@ fn hash_of_texts() -> Kernel {
                 .chunks(24)
                 .map(naive::hash_bytes)
                 .collect::<Vec<_>>()
+        },
+    )
+}
+
+/// The site of an address, as `^https?://(?:www\.)?([^/]+)/.*$` finds it.
+fn sites() -> Kernel {
+    let literal = |text: &str| Literal::new(text.as_bytes());
+    let but = |byte: u8| ByteSet::new(move |other| other != byte);
+    let steps: Arc<[Step]> = Arc::new([
+        Step::Literal(literal("http")),
+        Step::OneOf([literal("s"), literal("")].into()),
+        Step::Literal(literal("://")),
+        Step::OneOf([literal("www."), literal("")].into()),
+        Step::Open(0),
+        Step::Run(but(b'/'), 1),
+        Step::Close(0),
+        Step::Literal(literal("/")),
+        Step::Run(but(b'\n'), 0),
+        Step::End,
+    ]);
+    let chain = Chain::new(steps.to_vec(), 1).expect("runs that end where their bytes do");
+    let text = |row: usize| match row % 3 {
+        0 => format!("https://www.site-{row:05}.org/{:036}", row * row),
+        _ => format!("http://site-{row:05}.org/{:041}", row * row),
+    };
+    let texts: Arc<[String]> = (0..ROWS).map(text).collect();
+    let twin_texts = texts.clone();
+    let (mut places, mut twin_places) = (chain.places(), chain.places());
+    kernel(
+        "sites of addresses of 64 bytes",
+        64,
+        move || {
+            let sites = texts.iter().filter_map(|text| {
+                chain.matched(text.as_bytes(), &mut places)?;
+                Some(places[1])
+            });
+            sites.sum::<usize>()
+        },
+        move || {
+            let sites = twin_texts.iter().filter_map(|text| {
+                naive::chain(&steps, text.as_bytes(), 0, &mut twin_places)?;
+                Some(twin_places[1])
+            });
+            sites.sum::<usize>()
         },
     )
 }
