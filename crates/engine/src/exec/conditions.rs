@@ -1,8 +1,9 @@
 //! What has to hold of the groups that a node yields: HAVING, and what a sort with LIMIT above it still wants.
 //!
 //! In: predicates over all columns of a node. Out: of finished groups, which of them leave.
-//! Invariant: predicates see values of the plan's types, and NULL is not true; what changes while the query runs (the worst
-//! row that a sort keeps) is looked at once per task and only ever leaves more groups out.
+//! Invariant: predicates see values of the plan's types, and NULL is not true; of what changes while the query runs (the worst
+//! row that a sort keeps) as much is held against a task's groups as needs no key: it only ever leaves groups out that nobody
+//! wants, and who made it looks at the others himself.
 //! Not here: where predicates come from (node.rs).
 
 use std::sync::Arc;
@@ -10,14 +11,69 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, DynamicFilterTracking, Literal};
 use datafusion::physical_expr::utils::{collect_columns, conjunction_opt};
+use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use grouse_groupby::Condition;
 
 use super::program::{as_type, without_nulls};
+
+/// True of what changes while the query runs.
+pub(super) fn is_dynamic(predicate: &Arc<dyn PhysicalExpr>) -> bool {
+    DynamicFilterTracking::classify(predicate).contains_dynamic_filter()
+}
+
+/// What predicates say now; the first `keys` of the columns `all` are keys.
+pub(super) fn conditions_now(
+    predicates: &[Arc<dyn PhysicalExpr>],
+    all: &Schema,
+    keys: usize,
+) -> Result<Option<Conditions>> {
+    let mut now = Vec::with_capacity(predicates.len());
+    for predicate in predicates {
+        match is_dynamic(predicate) {
+            true => now.extend(of_aggregates(
+                &snapshot_physical_expr(Arc::clone(predicate))?,
+                keys,
+            )),
+            false => now.push(Arc::clone(predicate)),
+        }
+    }
+    Conditions::new(now, all)
+}
+
+/// What a predicate says without its comparisons of keys, of which any may hold; `None` if that is nothing. To hold a sort by
+/// an aggregate and a text against all texts took 1.1 to 1.2 of the time of four queries of hits. One that reads keys alone
+/// stays whole.
+fn of_aggregates(predicate: &Arc<dyn PhysicalExpr>, keys: usize) -> Option<Arc<dyn PhysicalExpr>> {
+    let columns = collect_columns(predicate);
+    if columns.is_empty() || columns.iter().all(|column| column.index() < keys) {
+        let literal = predicate.downcast_ref::<Literal>().map(Literal::value);
+        let says_nothing = literal == Some(&ScalarValue::Boolean(Some(true)));
+        return (!says_nothing).then(|| Arc::clone(predicate));
+    }
+    without_keys(predicate, keys)
+}
+
+fn without_keys(predicate: &Arc<dyn PhysicalExpr>, keys: usize) -> Option<Arc<dyn PhysicalExpr>> {
+    let columns = collect_columns(predicate);
+    if columns.iter().all(|column| column.index() >= keys) {
+        return Some(Arc::clone(predicate));
+    }
+    let binary = predicate.downcast_ref::<BinaryExpr>()?;
+    let sides = [binary.left(), binary.right()].map(|side| without_keys(side, keys));
+    match (binary.op(), sides) {
+        (op @ (Operator::And | Operator::Or), [Some(left), Some(right)]) => {
+            Some(Arc::new(BinaryExpr::new(left, *op, right)))
+        }
+        (Operator::And, [left, right]) => left.or(right),
+        _ => None,
+    }
+}
 
 /// Predicates, all of which have to hold.
 pub(super) struct Conditions {
@@ -29,14 +85,12 @@ pub(super) struct Conditions {
 
 impl Conditions {
     /// Those of `predicates` over the columns `all`; `None` if there are none.
-    pub fn new(predicates: &[Arc<dyn PhysicalExpr>], all: &Schema) -> Result<Option<Conditions>> {
-        let Some(predicate) = conjunction_opt(predicates.iter().cloned()) else {
+    fn new(predicates: Vec<Arc<dyn PhysicalExpr>>, all: &Schema) -> Result<Option<Conditions>> {
+        let Some(predicate) = conjunction_opt(predicates) else {
             return Ok(None);
         };
-        let mut reads: Vec<usize> = collect_columns(&predicate)
-            .iter()
-            .map(Column::index)
-            .collect();
+        let columns = collect_columns(&predicate);
+        let mut reads: Vec<usize> = columns.iter().map(Column::index).collect();
         reads.sort_unstable();
         reads.dedup();
         let place = |column: usize| reads.iter().position(|read| *read == column);

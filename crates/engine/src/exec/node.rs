@@ -18,7 +18,6 @@ use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::equivalence::{EquivalenceProperties, ProjectionMapping};
-use datafusion::physical_expr::expressions::DynamicFilterTracking;
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_expr::{Distribution, OrderingRequirements, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
@@ -44,7 +43,7 @@ use grouse_groupby::{Sizes, TableKind};
 use parking_lot::Mutex;
 
 use super::NAME;
-use super::conditions::with_columns_at;
+use super::conditions::{is_dynamic, with_columns_at};
 use super::faults::Faults;
 use super::meeting::Meeting;
 use super::memory::{PoolBudget, spill};
@@ -582,9 +581,9 @@ impl ExecutionPlan for GroupByExec {
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
         // What a sort above wanted of the run before is nothing to this one.
         let mut columns = self.columns.clone();
-        columns.conditions.retain(|condition| {
-            !DynamicFilterTracking::classify(condition).contains_dynamic_filter()
-        });
+        columns
+            .conditions
+            .retain(|condition| !is_dynamic(condition));
         Ok(Arc::new(self.with_columns(columns)?))
     }
 
@@ -650,9 +649,8 @@ impl ExecutionPlan for GroupByExec {
             return Ok(FilterPushdownPropagation::if_any(child_pushdown_result));
         }
         let node = self.with_columns(self.columns.where_all(left)?)?;
-        Ok(FilterPushdownPropagation {
-            filters: vec![PushedDown::Yes; child_pushdown_result.parent_filters.len()],
-            updated_node: Some(Arc::new(node)),
-        })
+        let filters =
+            FilterPushdownPropagation::<Arc<dyn ExecutionPlan>>::if_any(child_pushdown_result);
+        Ok(filters.with_updated_node(Arc::new(node)))
     }
 }

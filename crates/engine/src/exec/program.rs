@@ -25,7 +25,7 @@ use grouse_groupby::keys::{KeyLayout, decoded};
 use grouse_groupby::states::Aggregate;
 use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
 
-use super::conditions::Conditions;
+use super::conditions::conditions_now;
 use super::memory::to_host;
 use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
@@ -40,7 +40,6 @@ pub(super) struct Program {
     /// What is grouped before, so that DISTINCT aggregates get each value once.
     pub pairs: Vec<Pairs>,
     columns: Columns,
-    conditions: Option<Conditions>,
     expressions: Vec<Arc<dyn PhysicalExpr>>,
     keys: Vec<Key>,
     sets: Vec<Set>,
@@ -152,7 +151,6 @@ impl Program {
                 .into_iter()
                 .map(|pairs| pairs.into_pairs(tuning.sizes))
                 .collect(),
-            conditions: Conditions::new(&columns.conditions, schema)?,
             columns: columns.clone(),
             expressions: expressions.0,
             keys,
@@ -319,8 +317,11 @@ impl Program {
 
     /// Lets go of the groups that nobody above wants.
     pub fn keep(&self, finished: &mut Finished) -> Result<()> {
-        match &self.conditions {
-            Some(conditions) => finished.keep(conditions).map_err(to_host),
+        let Columns {
+            all, conditions, ..
+        } = &self.columns;
+        match conditions_now(conditions, all, self.spec.keys.types().len())? {
+            Some(conditions) => finished.keep(&conditions).map_err(to_host),
             None => Ok(()),
         }
     }

@@ -264,6 +264,18 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
+    /// An arena whose first chunk holds `bytes`.
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        let mut arena = Self::default();
+        if bytes > 0 {
+            // Views reach 4 GiB into a chunk.
+            let first = bytes.min(u32::MAX as usize);
+            arena.chunks.push(Vec::with_capacity(first));
+            arena.bytes = first;
+        }
+        arena
+    }
+
     /// Copies a string longer than an inline view holds (others need no place) and returns its view.
     pub(crate) fn keep(&mut self, bytes: &[u8]) -> Result<u128> {
         if bytes.len() <= INLINE_BYTES_MAX {

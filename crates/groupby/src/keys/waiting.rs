@@ -17,6 +17,7 @@ use super::bytes::{self, is_long, with_bytes};
 use super::wide::{Wide, WideKeys};
 use super::{DistinctKeys, EncodedKeys, KeyRows};
 use crate::error::{Error, Result};
+pub(crate) use short::Beside;
 use short::ShortKeys;
 
 /// Bytes behind the last string: a short one is read and written as 16 bytes, whatever its length.
@@ -91,14 +92,14 @@ impl WaitingKeys {
     /// Keys of several words of several parts, each with the places of its keys among all; hashes as in `words`.
     pub(crate) fn wide<const N: usize>(
         parts: &[(&WideKeys<N>, &[u32])],
-        hashes: &[u64],
-        places: &[u32],
+        (hashes, places): (&[u64], &[u32]),
         views: &[usize],
+        beside: Beside,
     ) -> Result<Self>
     where
         [u64; N]: Wide,
     {
-        ShortKeys::of(parts, hashes, places, views)
+        ShortKeys::of(parts, (hashes, places), views, beside)
     }
 
     /// No keys, as a page of these has them.
