@@ -43,7 +43,7 @@ pub enum WaitingKeys {
         nulls: Vec<u32>,
     },
     /// Several words, strings among them.
-    Short(ShortKeys),
+    Short(Box<ShortKeys>),
     /// Strings, one behind the other.
     Strings(Strings),
 }
@@ -209,7 +209,7 @@ impl Default for Strings {
 
 impl Strings {
     /// Number of strings.
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.starts.len() - 1
     }
 

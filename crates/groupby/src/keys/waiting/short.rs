@@ -86,7 +86,7 @@ impl ShortKeys {
                 views,
             });
         }
-        Ok(WaitingKeys::Short(Self {
+        Ok(WaitingKeys::Short(Box::new(Self {
             width: N,
             views,
             strings: strings(&keys, &texts, &buffers)?,
@@ -94,7 +94,7 @@ impl ShortKeys {
             texts,
             kept,
             keys: hashes.len(),
-        }))
+        })))
     }
 
     /// No keys, which are of the width of these.
