@@ -20,7 +20,7 @@ use grouse_kernels::scatter::{Destinations, destinations, scatter};
 use crate::batch::{Arguments, is_plain, slices};
 use crate::error::Result;
 use crate::keys::bytes::{fetch, is_long};
-use crate::keys::waiting::{Beside, Made, STRINGS_AHEAD, StringsBuilder, nulls};
+use crate::keys::waiting::{Beside, Made, STRINGS_AHEAD, ShortKeys, StringsBuilder, nulls};
 use crate::keys::{DistinctKeys, EncodedKeys, KeyRows, WaitingKeys};
 use crate::states::truths;
 
@@ -435,7 +435,7 @@ impl<'a> Sort<'a> {
                     _ => unreachable!("one layout"),
                 });
                 let parts: Vec<_> = parts.collect();
-                WaitingKeys::wide(&parts, (hashes, self.rows), views, beside)?
+                ShortKeys::of(&parts, (hashes, self.rows), views, beside)?
             }};
         }
         Ok(match &parts[0].keys {

@@ -37,7 +37,7 @@ impl Anchored {
     /// `regexp_replace(…, pattern, replacement, flags)`.
     pub fn new(pattern: &str, replacement: &str, flags: Option<&str>) -> Option<Anchored> {
         let mut marks = pattern.split("(?").skip(1);
-        if marks.any(|mark| !mark.starts_with(':')) {
+        if !pattern.starts_with('^') || marks.any(|mark| !mark.starts_with(':')) {
             return None;
         }
         // A match at the beginning is the only one: all matches, for which "g" stands, are no more.

@@ -14,11 +14,9 @@ use arrow::buffer::Buffer;
 use grouse_kernels::hash::{NULL_HASH, hash_packed};
 
 use super::bytes::{self, is_long, with_bytes};
-use super::wide::{Wide, WideKeys};
 use super::{DistinctKeys, EncodedKeys, KeyRows};
 use crate::error::{Error, Result};
-pub(crate) use short::Beside;
-use short::ShortKeys;
+pub(crate) use short::{Beside, ShortKeys};
 
 /// Bytes behind the last string: a short one is read and written as 16 bytes, whatever its length.
 const SPARE_BYTES: usize = 16;
@@ -87,19 +85,6 @@ impl WaitingKeys {
             keys,
             nulls: nulls(hashes, places),
         }
-    }
-
-    /// Keys of several words of several parts, each with the places of its keys among all; hashes as in `words`.
-    pub(crate) fn wide<const N: usize>(
-        parts: &[(&WideKeys<N>, &[u32])],
-        (hashes, places): (&[u64], &[u32]),
-        views: &[usize],
-        beside: Beside,
-    ) -> Result<Self>
-    where
-        [u64; N]: Wide,
-    {
-        ShortKeys::of(parts, (hashes, places), views, beside)
     }
 
     /// No keys, as a page of these has them.

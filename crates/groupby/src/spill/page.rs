@@ -124,15 +124,20 @@ fn encode_keys(slices: &[Slice<'_>], out: &mut Vec<u8>) {
     match like {
         WaitingKeys::Words { .. } => {
             encode_nulls(slices, out);
-            encode_words(slices, &[], out);
+            let parts = slices.iter().map(|slice| match slice.waiting() {
+                (WaitingKeys::Words { keys, .. }, range) => keys.rows(range.clone()),
+                _ => unreachable!("one form"),
+            });
+            encode_words(&parts.collect::<Vec<_>>(), &[], out);
         }
         WaitingKeys::Whole { .. } | WaitingKeys::Short(_) => {
             let mut made: Vec<Made> = slices.iter().map(|_| Made::default()).collect();
-            let parts = slices.iter().zip(&mut made);
-            let hashes: Vec<_> = parts.map(|(slice, made)| slice.keys(made).1).collect();
+            let opened = slices.iter().zip(&mut made);
+            let opened = opened.map(|(slice, made)| slice.keys(made));
+            let (parts, hashes): (Vec<_>, Vec<_>) = opened.unzip();
             let hashes = hashes.iter().map(|hashes| hashes.as_chunks::<1>().0);
             packed::write_words(hashes, out);
-            encode_words(slices, like.views(), out);
+            encode_words(&parts, like.views(), out);
         }
         WaitingKeys::Strings(_) => {
             encode_nulls(slices, out);
@@ -163,10 +168,7 @@ fn encode_nulls(slices: &[Slice<'_>], out: &mut Vec<u8>) {
 }
 
 /// Words; strings that do not fit them behind them.
-fn encode_words(slices: &[Slice<'_>], views: &[usize], out: &mut Vec<u8>) {
-    let mut made: Vec<Made> = slices.iter().map(|_| Made::default()).collect();
-    let parts = slices.iter().zip(&mut made);
-    let parts: Vec<KeyRows<'_>> = parts.map(|(slice, made)| slice.keys(made).0).collect();
+fn encode_words(parts: &[KeyRows<'_>], views: &[usize], out: &mut Vec<u8>) {
     macro_rules! packed {
         ($variant:ident) => {{
             let parts = parts.iter().map(|part| match part {

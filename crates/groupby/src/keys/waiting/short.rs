@@ -67,16 +67,15 @@ impl ShortKeys {
     {
         let Sorted {
             keys,
-            any,
             texts,
             buffers,
         } = Sorted::of(parts, hashes.len(), views);
-        let is_of_text = |word: usize| texts.iter().any(|&text| text == word || text + 1 == word);
-        let kept = (0..N).filter(|&word| any[word] != 0 && !is_of_text(word));
-        let kept: Vec<usize> = kept.collect();
-        let is_hardly_shorter = texts.is_empty() && kept.len() * KEPT_OF > N * KEPT_MAX;
+        let kept = match beside {
+            Beside::Nothing => kept(&keys, &texts),
+            Beside::Aggregates => None,
+        };
         let views = views.to_vec();
-        if is_hardly_shorter || beside == Beside::Aggregates {
+        let Some(kept) = kept else {
             let mut sorted_hashes = vec![0; hashes.len()];
             scatter(hashes, places, &mut sorted_hashes);
             let WideKeys { keys, buffers } = copied(keys, &texts, &buffers)?;
@@ -85,7 +84,7 @@ impl ShortKeys {
                 hashes: sorted_hashes,
                 views,
             });
-        }
+        };
         Ok(WaitingKeys::Short(Box::new(Self {
             width: N,
             views,
@@ -188,8 +187,6 @@ impl ShortKeys {
 /// Keys of all parts in their order. Whole keys move, each a cache line or less; what is kept of them is read in order.
 struct Sorted<const N: usize> {
     keys: Vec<[u64; N]>,
-    /// The bits that each word has in any key.
-    any: [u64; N],
     /// The views of columns in which a string is long.
     texts: Vec<usize>,
     buffers: Vec<Buffer>,
@@ -198,16 +195,13 @@ struct Sorted<const N: usize> {
 impl<const N: usize> Sorted<N> {
     fn of(parts: &[(&WideKeys<N>, &[u32])], all: usize, views: &[usize]) -> Self {
         let mut keys = vec![[0; N]; all];
-        let (mut any, mut has_long) = ([0u64; N], [false; N]);
+        let mut has_long = [false; N];
         let mut buffers: Vec<Buffer> = Vec::new();
         for (part, places) in parts {
             let first = (buffers.len() as u128) << 64;
             buffers.extend_from_slice(&part.buffers);
             for (key, &place) in part.keys.iter().zip(*places) {
                 let mut key = *key;
-                for word in 0..N {
-                    any[word] |= key[word];
-                }
                 for &word in views {
                     let view = view_of(&key, word);
                     if is_long(view) {
@@ -221,11 +215,24 @@ impl<const N: usize> Sorted<N> {
         let texts = views.iter().copied().filter(|&view| has_long[view]);
         Self {
             keys,
-            any,
             texts: texts.collect(),
             buffers,
         }
     }
+}
+
+/// The words of no text that are not 0 in all keys; `None` where keys without them would hardly be shorter.
+fn kept<const N: usize>(keys: &[[u64; N]], texts: &[usize]) -> Option<Vec<usize>> {
+    let mut any = [0; N];
+    for key in keys {
+        for word in 0..N {
+            any[word] |= key[word];
+        }
+    }
+    let is_of_text = |word: usize| texts.iter().any(|&text| text == word || text + 1 == word);
+    let kept = (0..N).filter(|&word| any[word] != 0 && !is_of_text(word));
+    let kept: Vec<usize> = kept.collect();
+    (!texts.is_empty() || kept.len() * KEPT_OF <= N * KEPT_MAX).then_some(kept)
 }
 
 /// The keys with copies of their long strings, which come to lie in the order of the keys while they are warm.
