@@ -44,6 +44,8 @@ binary: setup
 	@[ "$(release)" -ef target/release ] || { cp -f "$(release)/grouse" target/release/grouse.new && mv -f target/release/grouse.new target/release/grouse; }
 
 build: binary .venv/ready ## target/release/grouse, and the Python package in .venv
+	@$(python) scripts/order.py "$(release)"
+	@$(MAKE) binary # links again where the order is new
 	@$(python) scripts/wheel.py "$(release)" target/wheels
 	@$(python) -m pip install --quiet --no-index --no-deps --force-reinstall target/wheels/grouse-*.whl
 	@echo "built target/release/grouse and the Python package (.venv/bin/python -c 'import grouse')"
@@ -89,7 +91,7 @@ soak: build ## the long runs: big fuzz, 10^8 rows; results under tests/record
 	cargo test --release --locked --workspace --no-run
 	@$(python) scripts/test.py --soak
 
-wheel: .venv/ready ## a wheel for other machines, by maturin
+wheel: build ## a wheel for other machines, by maturin
 	@$(python) -m pip install --quiet maturin
 	.venv/bin/maturin build --release --strip --manifest-path crates/python/Cargo.toml --out target/wheels
 

@@ -1,0 +1,25 @@
+//! Build script of what users load: the library of the Python package and the shell.
+//!
+//! In: `functions.order` in cargo's release folder, where `order.py` has written it. Out: the linker lays those functions side by side,
+//! first called first. Before that the file is empty, and functions stay as compiled.
+
+use std::fs::{File, metadata};
+use std::path::Path;
+use std::time::SystemTime;
+
+fn main() {
+    let out = std::env::var_os("OUT_DIR").expect("cargo names the folder");
+    // target/release/build/<package>/out
+    let release = Path::new(&out).ancestors().nth(3).expect("cargo's own layout");
+    let order = release.join("functions.order");
+    println!("cargo::rerun-if-changed={}", order.display());
+    let Ok(found) = metadata(&order) else {
+        // cargo takes a file that is missing, or younger than this run, for a change
+        let made = File::create(&order).and_then(|file| file.set_modified(SystemTime::UNIX_EPOCH));
+        return made.expect("cargo writes to this folder too");
+    };
+    if found.len() > 0 {
+        println!("cargo::rustc-link-arg=-Wl,--symbol-ordering-file={}", order.display());
+        println!("cargo::rustc-link-arg=-Wl,--no-warn-symbol-ordering"); // names of the other of the two, or of an older build
+    }
+}
