@@ -574,7 +574,9 @@ impl Build {
             .as_ref()
             .expect("the route is taken only where all aggregates allow it");
         let mut aggregates = Vec::with_capacity(bypass.len());
-        for ((how, states), arguments) in bypass.iter().zip(&self.states).zip(&batch.arguments) {
+        let all = self.spec.aggregates.iter().zip(&self.states);
+        for ((how, (aggregate, states)), arguments) in bypass.iter().zip(all).zip(&batch.arguments)
+        {
             let arguments = arguments
                 .as_ref()
                 .expect("rows that skip the table are for all aggregates");
@@ -582,7 +584,7 @@ impl Build {
                 Bypass::Convert => {
                     Records::Partial(states.convert(&arguments.columns, arguments.filter.as_ref())?)
                 }
-                Bypass::Rows | Bypass::Never => Records::Rows(Arguments::clone(arguments)),
+                Bypass::Rows | Bypass::Never => Records::Rows(aggregate.carried(arguments)),
             });
         }
         self.counters.bypassed_rows += batch.rows as u64;

@@ -9,15 +9,45 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, Int64Array};
 use arrow::datatypes::{DataType, Int64Type};
 
 use super::lanes::add_up;
-use super::native::native;
 use super::per_group::PerGroup;
-use super::rows::Rows;
+use super::rows::{Rows, mask};
 use super::{Aggregate, GroupStates, Groups};
+use crate::batch::Arguments;
 use crate::error::Result;
 
 /// `count` of the rows where no argument column is NULL; without columns of all rows.
 pub fn count(name: &str) -> Option<Arc<dyn Aggregate>> {
-    Some(native(name, &DataType::Int64, Count::default))
+    Some(Arc::new(Counts {
+        name: name.to_owned(),
+    }))
+}
+
+#[derive(Debug)]
+struct Counts {
+    name: String,
+}
+
+impl Aggregate for Counts {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn result_type(&self) -> DataType {
+        DataType::Int64
+    }
+
+    fn states(&self) -> Result<Box<dyn GroupStates>> {
+        Ok(Box::new(Count::default()))
+    }
+
+    /// A bit per row at most, not the values.
+    fn carried(&self, arguments: &Arguments) -> Arguments {
+        let live = mask(&arguments.columns, arguments.filter.as_ref());
+        Arguments {
+            columns: Vec::new(),
+            filter: live.map(|live| BooleanArray::new(live, None)),
+        }
+    }
 }
 
 /// Counts the live rows of each group.

@@ -34,6 +34,7 @@ mod blocks;
 use arrow::array::{ArrayRef, BooleanArray};
 use arrow::datatypes::DataType;
 
+use crate::batch::Arguments;
 use crate::error::Result;
 use crate::keys::GroupId;
 
@@ -93,6 +94,10 @@ pub trait Aggregate: Send + Sync + std::fmt::Debug {
     /// What may be done with rows that skip the key table.
     fn bypass(&self) -> Bypass {
         Bypass::Rows
+    }
+    /// What of their arguments such rows carry, where they travel as they are.
+    fn carried(&self, arguments: &Arguments) -> Arguments {
+        arguments.clone()
     }
 }
 

@@ -18,6 +18,16 @@ pub(super) struct Rows<'a> {
     mask: Option<BooleanBuffer>,
 }
 
+/// Where no column is NULL and the filter, if any, is true; `None` where neither leaves a row out.
+pub(super) fn mask(columns: &[ArrayRef], filter: Option<&BooleanArray>) -> Option<BooleanBuffer> {
+    let valid = columns
+        .iter()
+        .filter_map(|column| column.logical_nulls())
+        .filter(|nulls| nulls.null_count() > 0)
+        .map(NullBuffer::into_inner);
+    valid.chain(filter.map(truths)).reduce(|a, b| &a & &b)
+}
+
 impl<'a> Rows<'a> {
     /// Rows where no column is NULL and the filter, if any, is true.
     pub fn new(columns: &[ArrayRef], filter: Option<&BooleanArray>, groups: Groups<'a>) -> Self {
@@ -25,12 +35,7 @@ impl<'a> Rows<'a> {
             Groups::Ids(ids) => ids.len(),
             Groups::One(rows) => rows,
         };
-        let valid = columns
-            .iter()
-            .filter_map(|column| column.logical_nulls())
-            .filter(|nulls| nulls.null_count() > 0)
-            .map(NullBuffer::into_inner);
-        let mask = valid.chain(filter.map(truths)).reduce(|a, b| &a & &b);
+        let mask = mask(columns, filter);
         let live = mask.as_ref().map_or(count, BooleanBuffer::count_set_bits);
         assert!(
             mask.as_ref().is_none_or(|mask| mask.len() == count),
