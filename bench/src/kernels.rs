@@ -23,7 +23,7 @@ use grouse_kernels::chain::{ByteSet, Chain, Literal, Step};
 use grouse_kernels::divide::Divisor;
 use grouse_kernels::narrow::{self, Side};
 use grouse_kernels::select::Selected;
-use grouse_kernels::{hash, lookup, naive, scatter};
+use grouse_kernels::{characters, hash, lookup, naive, scatter};
 
 #[path = "random.rs"]
 #[allow(
@@ -162,6 +162,7 @@ fn kernels() -> Vec<Kernel> {
     ];
     kernels.push(hash_of_texts());
     kernels.push(sites());
+    kernels.push(characters_of_addresses());
     let (a, b) = (hashes.clone(), hashes.clone());
     kernels.push(kernel(
         "destinations, 256 partitions",
@@ -288,6 +289,25 @@ fn sites() -> Kernel {
     )
 }
 
+fn characters_of_addresses() -> Kernel {
+    let text = |row: usize| format!("http://site-{row:05}.org/{:041}", row * row);
+    let texts: Arc<[String]> = (0..ROWS).map(text).collect();
+    let column = StringViewArray::from_iter_values(texts.iter());
+    kernel(
+        "characters of texts of 64 bytes",
+        64,
+        move || {
+            let buffers = column.data_buffers().iter();
+            let buffers: Vec<&[u8]> = buffers.map(|buffer| buffer.as_slice()).collect();
+            characters::of_views(column.views(), &buffers)
+        },
+        move || {
+            let texts = texts.iter().map(|text| text.as_bytes());
+            texts.map(naive::characters).collect::<Vec<_>>()
+        },
+    )
+}
+
 fn decimals(small: &[u64]) -> [Kernel; 2] {
     let column: Arc<[i128]> = small.iter().map(|word| i128::from(*word)).collect();
     let (a, b, c, d) = (column.clone(), column.clone(), column.clone(), column);
@@ -397,7 +417,7 @@ fn keys() -> Vec<Kernel> {
             twin: None,
         }
     };
-    let mut table = DirectTable::new(&[DataType::Int32], 1 << 20);
+    let mut table = DirectTable::new(&[DataType::Int32], 1 << 20, 1 << 20);
     let small: ArrayRef = Arc::new(Int32Array::from_iter_values(
         word(9, 9_000).iter().map(|word| *word as i32),
     ));

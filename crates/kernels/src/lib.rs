@@ -13,4 +13,5 @@ pub mod byte_pack;
 pub mod lookup;
 pub mod select;
 pub mod chain;
+pub mod characters;
 pub mod naive;

@@ -130,6 +130,11 @@ pub fn select<T: Copy>(words: &[u64], rows: usize, set: Side<'_, T>, unset: Side
     (0..rows).map(one).collect()
 }
 
+/// `characters::characters` of a text in UTF-8.
+pub fn characters(text: &[u8]) -> usize {
+    String::from_utf8_lossy(text).chars().count()
+}
+
 /// `chain::Chain::matched` of any steps, from byte `at` on: every way, longer runs and earlier texts first.
 pub fn chain(steps: &[Step], text: &[u8], at: usize, places: &mut [usize]) -> Option<usize> {
     let Some((step, others)) = steps.split_first() else {

@@ -2,7 +2,7 @@
 //!
 //! In: a host session. Out: the same session, in which `sum` and `avg` are exact, and `max_by`/`arg_max`, `min_by`/`arg_min`,
 //! `uniq`, `uniq_exact`, `mode` and `approx_top_k` exist, `approx_distinct` being `uniq` too; functions of regular
-//! expressions are the host's, computed once per text.
+//! expressions are the host's, computed once per text, and `length` counts without decoding.
 //! Invariant: every function here runs on every path of the host (plain, grouped, window), so that a query means the
 //! same whether our operator or the host's takes it.
 //! Not here: the operator's native states of the same aggregates; they are known by the names registered here.
@@ -21,6 +21,7 @@ mod uniq_states;
 mod frequent;
 mod anchored;
 mod patterns;
+mod lengths;
 
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::SessionContext;
@@ -39,9 +40,8 @@ pub fn register(context: &SessionContext) {
     for function in aggregates() {
         context.register_udaf(function);
     }
-    for function in patterns::functions() {
-        context.register_udf(function);
-    }
+    let scalars = patterns::functions().into_iter().chain([lengths::length()]);
+    scalars.for_each(|function| context.register_udf(function));
 }
 
 /// All aggregates of this room.

@@ -1,0 +1,115 @@
+//! `length`, `char_length` and `character_length`: the host's, but for views of texts one pass over each.
+//!
+//! In: texts. Out: their numbers of characters.
+//! Invariant: types and results are the host's, which looks first whether all texts of a batch are ASCII and then counts.
+//! Not here: counting (kernels, `characters`); texts that are no views.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, StringViewArray};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::Result;
+use datafusion::functions::unicode::character_length;
+use datafusion::logical_expr::{
+    ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+};
+use grouse_kernels::characters::of_views;
+
+/// The function, in the place of the host's.
+pub(super) fn length() -> ScalarUDF {
+    ScalarUDF::from(Length {
+        host: character_length(),
+    })
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Length {
+    host: Arc<ScalarUDF>,
+}
+
+impl ScalarUDFImpl for Length {
+    fn name(&self) -> &str {
+        self.host.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.host.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.host.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.host.return_type(types)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match args.args.as_slice() {
+            [ColumnarValue::Array(texts)] if texts.data_type() == &DataType::Utf8View => {
+                Ok(ColumnarValue::Array(lengths(texts.as_string_view())))
+            }
+            _ => self.host.invoke_with_args(args),
+        }
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.host.documentation()
+    }
+}
+
+fn lengths(texts: &StringViewArray) -> ArrayRef {
+    let buffers: Vec<&[u8]> = texts.data_buffers().iter().map(|b| b.as_slice()).collect();
+    // What a view of NULL says means nothing.
+    let views = match texts.nulls() {
+        None => Cow::Borrowed(&texts.views()[..]),
+        Some(nulls) => {
+            let views = texts.views().iter().zip(nulls);
+            views
+                .map(|(&view, is_valid)| if is_valid { view } else { 0 })
+                .collect()
+        }
+    };
+    let lengths = of_views(&views, &buffers);
+    Arc::new(Int32Array::new(lengths.into(), texts.nulls().cloned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::datatypes::Field;
+    use datafusion::common::config::ConfigOptions;
+
+    use super::*;
+
+    #[test]
+    fn equals_the_hosts() {
+        let texts = [
+            Some(""),
+            None,
+            Some("plain"),
+            Some("zwölf Bytes"),
+            Some("längere Texte, mit ß und 𝄞"),
+            Some("a long one without any of these"),
+        ];
+        let rows: Vec<Option<&str>> = texts.iter().cycle().take(100).copied().collect();
+        for nulls in [true, false] {
+            let kept = rows.iter().copied().filter(|text| nulls || text.is_some());
+            let array: ArrayRef = Arc::new(StringViewArray::from_iter(kept));
+            for array in [Arc::clone(&array), array.slice(3, 50)] {
+                let call = |function: &ScalarUDF| {
+                    let args = ScalarFunctionArgs {
+                        args: vec![ColumnarValue::Array(Arc::clone(&array))],
+                        arg_fields: vec![Arc::new(Field::new("text", DataType::Utf8View, true))],
+                        number_rows: array.len(),
+                        return_field: Arc::new(Field::new("length", DataType::Int32, true)),
+                        config_options: Arc::new(ConfigOptions::new()),
+                    };
+                    let counted = function.invoke_with_args(args).expect("texts");
+                    counted.into_array(array.len()).expect("a column")
+                };
+                assert_eq!(call(&length()).as_ref(), call(&character_length()).as_ref());
+            }
+        }
+    }
+}

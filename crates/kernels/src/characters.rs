@@ -1,0 +1,107 @@
+//! Characters of texts, counted without decoding them.
+//!
+//! In: texts in UTF-8, as Arrow's views. Out: how many characters each has: every byte begins one that does not continue one.
+//! Not here: whether they are UTF-8.
+
+use crate::prefetch::prefetch;
+
+const BLOCK: usize = 32;
+/// Bytes of a text that lies in its view.
+const INLINE_MAX: usize = 12;
+/// Texts between the one that is counted and the one that is asked for.
+const AHEAD: usize = 16;
+
+/// Characters of the text of each view; longer ones lie in `buffers`.
+///
+/// # Panics
+/// If a view points outside of them.
+pub fn of_views(views: &[u128], buffers: &[&[u8]]) -> Vec<i32> {
+    let place = |view: u128| ((view >> 64) as u32 as usize, (view >> 96) as usize);
+    let of = |(row, &view): (usize, &u128)| {
+        if let Some(&ahead) = views.get(row + AHEAD)
+            && ahead as u32 as usize > INLINE_MAX
+        {
+            let (buffer, start) = place(ahead);
+            prefetch(buffers[buffer], start);
+        }
+        let length = view as u32 as usize;
+        if length <= INLINE_MAX {
+            return characters_inline(view) as i32;
+        }
+        let (buffer, start) = place(view);
+        characters(&buffers[buffer][start..start + length]) as i32
+    };
+    views.iter().enumerate().map(of).collect()
+}
+
+/// Characters of a text.
+#[inline(always)]
+fn characters(text: &[u8]) -> usize {
+    let (blocks, rest) = text.as_chunks::<BLOCK>();
+    let mut continuing = 0;
+    for block in blocks {
+        // At most as many as a byte can count.
+        let of_block: u8 = block.iter().map(|&byte| u8::from(continues(byte))).sum();
+        continuing += usize::from(of_block);
+    }
+    let (words, rest) = rest.as_chunks::<8>();
+    for word in words {
+        continuing += continuing_in(u64::from_le_bytes(*word));
+    }
+    continuing += match (text.last_chunk::<8>(), rest.len()) {
+        (_, 0) => 0,
+        // The last bytes of eight, those before shifted out.
+        (Some(last), left) => continuing_in(u64::from_le_bytes(*last) >> (8 * (8 - left))),
+        (None, _) => rest.iter().filter(|&&byte| continues(byte)).count(),
+    };
+    text.len() - continuing
+}
+
+/// Characters of a text that follows its length in its view, zeros behind it.
+#[inline(always)]
+fn characters_inline(view: u128) -> usize {
+    let bytes = view >> 32;
+    view as u32 as usize - continuing_in(bytes as u64) - continuing_in((bytes >> 64) as u64)
+}
+
+fn continues(byte: u8) -> bool {
+    (byte as i8) < -0x40
+}
+
+/// Bytes that begin with the bits 10.
+#[inline(always)]
+fn continuing_in(word: u64) -> usize {
+    ((word >> 7) & !(word >> 6) & 0x0101_0101_0101_0101).count_ones() as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::naive;
+
+    #[test]
+    fn equals_the_naive_one() {
+        let text =
+            "aé€𝄞 ж\u{7f}\u{80}\u{7ff}\u{800}\u{ffff}\u{10ffff} plain ascii, and some more of it"
+                .repeat(3);
+        let ends: Vec<usize> = (0..=text.len())
+            .filter(|&at| text.is_char_boundary(at))
+            .collect();
+        for (from, &start) in ends.iter().enumerate() {
+            for &end in &ends[from..] {
+                let some = &text.as_bytes()[start..end];
+                let mut view = [0; 16];
+                view[0] = some.len() as u8;
+                match some.len() {
+                    0..=INLINE_MAX => view[4..4 + some.len()].copy_from_slice(some),
+                    _ => {
+                        view[8] = 1;
+                        view[12] = start as u8;
+                    }
+                }
+                let found = of_views(&[u128::from_le_bytes(view)], &[b"", text.as_bytes()]);
+                assert_eq!(found, [naive::characters(some) as i32], "{start}..{end}");
+            }
+        }
+    }
+}
