@@ -10,7 +10,10 @@ use std::time::SystemTime;
 fn main() {
     let out = std::env::var_os("OUT_DIR").expect("cargo names the folder");
     // target/release/build/<package>/out
-    let release = Path::new(&out).ancestors().nth(3).expect("cargo's own layout");
+    let release = Path::new(&out)
+        .ancestors()
+        .nth(3)
+        .expect("cargo's own layout");
     let order = release.join("functions.order");
     println!("cargo::rerun-if-changed={}", order.display());
     let Ok(found) = metadata(&order) else {
@@ -19,7 +22,10 @@ fn main() {
         return made.expect("cargo writes to this folder too");
     };
     if found.len() > 0 {
-        println!("cargo::rustc-link-arg=-Wl,--symbol-ordering-file={}", order.display());
+        println!(
+            "cargo::rustc-link-arg=-Wl,--symbol-ordering-file={}",
+            order.display()
+        );
         println!("cargo::rustc-link-arg=-Wl,--no-warn-symbol-ordering"); // names of the other of the two, or of an older build
     }
 }

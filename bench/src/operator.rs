@@ -80,6 +80,18 @@ const KEYS: &[Keys] = &[
         // A user's rows lie near each other, not side by side.
         (row / 64 * 64 + Bits::of(2, row).below(64) * 8) % (rows / 2)
     }),
+    ("dense 10 k", |row, _| row % 10_000),
+    ("dense 1 M", |row, _| row % 1_000_000),
+    ("dense uniform 100 k", |row, _| {
+        Bits::of(1, row).below(100_000)
+    }),
+    ("dense uniform 1 M", |row, _| {
+        Bits::of(1, row).below(1_000_000)
+    }),
+    ("dense uniform 3 M", |row, _| {
+        Bits::of(1, row).below(3_000_000)
+    }),
+    ("dense unique", |row, _| row),
     ("unique, then repeated", |row, rows| match row < rows / 2 {
         true => row,
         false => Bits::of(1, row).below(1_000),
@@ -90,9 +102,12 @@ const KEYS: &[Keys] = &[
     }),
 ];
 
-/// Keys are spread over 64 bits, so that no table of small integers takes them.
-fn spread(key: u64) -> i64 {
-    key.wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64
+/// Keys are spread over 64 bits, so that no table of small integers takes them, but for those that are made for it.
+fn spread(name: &str, key: u64) -> i64 {
+    match name.starts_with("dense") {
+        true => key as i64,
+        false => key.wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64,
+    }
 }
 
 struct Outcome {
@@ -122,7 +137,7 @@ fn main() -> ExitCode {
         "bypass"
     );
     for (name, key) in KEYS.iter().filter(|(name, _)| name.contains(&flags.keys)) {
-        let batches = batches(flags.rows, *key);
+        let batches = batches(flags.rows, name, *key);
         let best = (0..flags.rounds)
             .map(|_| run(&batches, flags.threads, sizes))
             .min_by_key(|outcome| outcome.build + outcome.merge);
@@ -148,11 +163,13 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn batches(rows: u64, key: fn(u64, u64) -> u64) -> Vec<Batch> {
+fn batches(rows: u64, name: &str, key: fn(u64, u64) -> u64) -> Vec<Batch> {
     let starts = (0..rows).step_by(BATCH_ROWS);
     let batch = |start: u64| {
         let end = (start + BATCH_ROWS as u64).min(rows);
-        let keys: Int64Array = (start..end).map(|row| spread(key(row, rows))).collect();
+        let keys: Int64Array = (start..end)
+            .map(|row| spread(name, key(row, rows)))
+            .collect();
         let keys: ArrayRef = Arc::new(keys);
         Batch::new(keys.len(), vec![keys], vec![Arguments::default()])
     };

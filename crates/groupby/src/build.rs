@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::batch::{Arguments, Batch};
 use crate::combine::{WORTH, WORTH_AT_ANY_TIME, blame, combine, new_states};
 use crate::error::{Error, Result};
+use crate::keys::direct::is_one_range;
 use crate::keys::runs;
 use crate::keys::{DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable};
 use crate::partition::{Block, Records, Unsorted};
@@ -29,6 +30,11 @@ pub const WORKING_BYTES: usize = 8 << 20;
 /// Where memory is not short, so many times the bytes come together before what was combined is combined again.
 /// 100 M rows of 2 M keys in turn, four times and from the first on: 550 instead of 370 MB, 1.6 instead of 2.2 s.
 const UNHURRIED: usize = 2;
+
+/// Bytes of an array's slot and of its group beside the states.
+const ARRAY_GROUP_BYTES: usize = 8;
+/// An array may take that part of a worker's share of memory.
+const ARRAY_SHARE: usize = 8;
 
 /// Groups of more bytes than this are large.
 const LARGE_GROUP_BYTES: usize = 1 << 10;
@@ -63,7 +69,7 @@ impl Built {
 /// Where the next rows go.
 enum Route {
     /// Addressed by key.
-    Direct(DirectTable),
+    Direct,
     /// Looked up by hash.
     Hashed,
     /// To partitions without a lookup, for this many rows more.
@@ -113,6 +119,8 @@ impl NextLook {
 pub struct Build {
     spec: Arc<Spec>,
     route: Route,
+    /// Where keys may address an array. While rows go by it is empty, and follows their range.
+    array: Option<DirectTable>,
     table: Box<dyn KeyTable>,
     states: Vec<Box<dyn GroupStates>>,
     /// Groups that the states of each aggregate know of: all but for those whose batches were not for it.
@@ -148,17 +156,16 @@ impl Build {
     pub fn new(spec: Arc<Spec>, grant: Grant, spill: Option<Arc<Spill>>) -> Result<Self> {
         let states = new_states(&spec)?;
         let bypass: Vec<_> = spec.aggregates.iter().map(|a| a.bypass()).collect();
-        let direct = spec.keys.direct();
-        let route = if direct {
-            Route::Direct(DirectTable::new(spec.keys.types(), spec.sizes.direct_slots))
-        } else {
-            Route::Hashed
-        };
+        let array = spec.keys.direct().then(|| new_array(&spec, &grant));
         let mut counters = Counters::default();
         counters.uses(spec.keys.kind());
         let keyless = spec.keys.types().is_empty();
         Ok(Self {
-            route,
+            route: match array {
+                Some(_) => Route::Direct,
+                None => Route::Hashed,
+            },
+            array,
             table: spec.keys.table(),
             known: vec![0; states.len()],
             states,
@@ -233,18 +240,43 @@ impl Build {
     fn push_rows(&mut self, batch: &Batch) -> Result<()> {
         if self.spec.keys.types().is_empty() {
             self.push_keyless(batch)?;
-        } else if let Route::Bypass { rows_left } = self.route {
+        } else if let Route::Bypass { .. } = self.route {
             self.push_bypassed(batch)?;
-            self.route = match rows_left.saturating_sub(batch.rows) {
-                0 => Route::Hashed,
-                rows_left => Route::Bypass { rows_left },
-            };
+            self.pass(batch);
         } else {
             self.push_looked_up(batch)?;
             self.decide(batch)?;
         }
         self.combine_repeats()?;
         self.hold(0)
+    }
+
+    /// Looks where keys go by, and whether it is time to look them up again.
+    fn pass(&mut self, batch: &Batch) {
+        let Route::Bypass { rows_left } = self.route else {
+            return;
+        };
+        let array = self.array.as_mut();
+        if array.is_some_and(|array| array.follow(&batch.keys).is_err()) {
+            self.drop_array();
+        }
+        self.route = match rows_left.saturating_sub(batch.rows) {
+            0 => self.looked_up(),
+            rows_left => Route::Bypass { rows_left },
+        };
+    }
+
+    /// How keys are looked up from now on: a large array is worth it only after many rows.
+    fn looked_up(&mut self) -> Route {
+        let (rows, few) = (self.counters.rows, self.spec.sizes.direct_slots);
+        match &mut self.array {
+            Some(array) if array.slots() <= few => Route::Direct,
+            Some(array) if policy::had_many(rows, array.slots()) => {
+                array.allow_all();
+                Route::Direct
+            }
+            _ => Route::Hashed,
+        }
     }
 
     /// Covers what is held and `more`; what memory has no room for goes to disk.
@@ -391,9 +423,9 @@ impl Build {
     fn begin_anew(&mut self) -> Result<()> {
         self.counters.probes += self.table.collisions();
         self.table = self.spec.keys.table();
-        if let Route::Direct(direct) = &mut self.route {
-            self.counters.widened += direct.widened() as u64;
-            *direct = DirectTable::new(self.spec.keys.types(), self.spec.sizes.direct_slots);
+        if let Some(array) = &mut self.array {
+            self.counters.widened += array.widened() as u64;
+            *array = new_array(&self.spec, &self.grant);
         }
         self.states = new_states(&self.spec)?;
         Ok(())
@@ -449,16 +481,17 @@ impl Build {
 
     fn push_looked_up(&mut self, batch: &Batch) -> Result<()> {
         let mut lap = Lap::start();
-        let before = self.len();
+        let mut before = self.len();
         let is_bare = self.is_bare();
         let mut records = batch.rows;
         self.groups.clear();
-        let direct = match &mut self.route {
-            Route::Direct(direct) => direct.assign(&batch.keys, &mut self.groups).is_ok(),
-            Route::Hashed | Route::Bypass { .. } => false,
+        let is_direct = match (&self.route, &mut self.array) {
+            (Route::Direct, Some(array)) => array.assign(&batch.keys, &mut self.groups).is_ok(),
+            _ => false,
         };
-        if !direct {
+        if !is_direct {
             self.leave_direct()?;
+            before = self.len();
             let (hashes, starts) = (&mut self.hashes, &mut self.starts);
             let keys = self
                 .spec
@@ -502,21 +535,45 @@ impl Build {
         self.seen.window_groups += new_groups;
     }
 
-    /// The range outgrew the array: known groups keep their ids in the hashed table.
+    /// The array, if keys address it now.
+    fn addresses(&self) -> Option<&DirectTable> {
+        match self.route {
+            Route::Direct => self.array.as_ref(),
+            Route::Hashed | Route::Bypass { .. } => None,
+        }
+    }
+
+    /// The same to change it.
+    fn addressed(&mut self) -> Option<&mut DirectTable> {
+        match self.route {
+            Route::Direct => self.array.as_mut(),
+            Route::Hashed | Route::Bypass { .. } => None,
+        }
+    }
+
+    /// The range outgrew the array: known groups keep their ids in the hashed table, or become a block where it has no
+    /// room for them.
     fn leave_direct(&mut self) -> Result<()> {
-        let Route::Direct(direct) = &mut self.route else {
+        if !matches!(self.route, Route::Direct) {
             return Ok(());
+        }
+        if self.used_bytes() > self.spec.sizes.hot_bytes {
+            self.flush()?;
+        }
+        let columns = match &mut self.array {
+            Some(array) if !array.is_empty() => Some((array.len(), array.drain()?)),
+            _ => None,
         };
-        self.counters.widened += direct.widened() as u64;
-        let groups = direct.len();
-        let columns = direct.drain()?;
-        let keys = self.spec.keys.encode(&columns, groups, &mut self.hashes)?;
-        let mut ids = Vec::with_capacity(groups);
-        self.table.assign(keys.all(), &self.hashes, &mut ids)?;
-        debug_assert!(
-            ids.iter().enumerate().all(|(at, id)| id.0 as usize == at),
-            "distinct keys keep their order"
-        );
+        if let Some((groups, columns)) = columns {
+            let keys = self.spec.keys.encode(&columns, groups, &mut self.hashes)?;
+            let mut ids = Vec::with_capacity(groups);
+            self.table.assign(keys.all(), &self.hashes, &mut ids)?;
+            debug_assert!(
+                ids.iter().enumerate().all(|(at, id)| id.0 as usize == at),
+                "distinct keys keep their order"
+            );
+        }
+        self.array.iter_mut().for_each(DirectTable::release);
         self.route = Route::Hashed;
         self.counters.uses(self.spec.keys.hashed_kind());
         Ok(())
@@ -528,9 +585,11 @@ impl Build {
         }
         self.seen.appended_bytes = self.states.iter().map(|s| s.appended_bytes()).sum();
         self.seen.bytes = self.used_bytes();
+        self.seen.array = self.seen_array();
         let bounds = Bounds {
             hot_bytes: self.spec.sizes.hot_bytes,
             grown_bytes: self.spec.sizes.grown_bytes,
+            array_bytes: self.spec.sizes.array_bytes.min(self.ample_bytes()),
             may_bypass: self.bypass.is_some() && mix(&batch.arguments),
             may_grow: self.may_grow,
             has_texts: self.spec.keys.has_texts(),
@@ -546,9 +605,16 @@ impl Build {
                 self.seen.expected_groups = Some(expected_groups);
                 Ok(())
             }
-            Decision::Flush | Decision::Shed => self.flush(),
+            Decision::Shed => self.flush(),
+            Decision::Flush => {
+                self.flush()?;
+                self.give_up_large_array();
+                Ok(())
+            }
             Decision::Bypass => {
                 self.flush()?;
+                self.give_up_large_array();
+                self.array.iter_mut().for_each(DirectTable::release);
                 self.counters.uses("partitions");
                 self.route = Route::Bypass {
                     rows_left: self.spec.sizes.bypass_rows,
@@ -556,6 +622,25 @@ impl Build {
                 Ok(())
             }
         }
+    }
+
+    /// Half of this worker's share of memory, more or less.
+    fn ample_bytes(&self) -> usize {
+        self.grant.free().saturating_add(self.bytes()) / self.spec.sizes.workers / 2
+    }
+
+    /// One that was emptied in spite of the many rows before it is never worth it.
+    fn give_up_large_array(&mut self) {
+        let few = self.spec.sizes.direct_slots;
+        if self.addressed().is_some_and(|array| array.slots() > few) {
+            self.drop_array();
+            self.route = Route::Hashed;
+        }
+    }
+
+    fn drop_array(&mut self) {
+        let array = self.array.take();
+        self.counters.widened += array.map_or(0, |array| array.widened() as u64);
     }
 
     /// Rows as records of their partitions.
@@ -652,16 +737,16 @@ impl Build {
         if total == 0 {
             return Ok(());
         }
-        let DistinctKeys { keys, hashes } = match &mut self.route {
-            Route::Direct(direct) => {
-                let columns = direct.drain()?;
+        let DistinctKeys { keys, hashes } = match self.addressed() {
+            Some(array) => {
+                let columns = array.drain()?;
                 let mut hashes = Vec::with_capacity(total);
                 DistinctKeys {
                     keys: self.spec.keys.encode(&columns, total, &mut hashes)?,
                     hashes,
                 }
             }
-            Route::Hashed | Route::Bypass { .. } => self.table.drain(),
+            None => self.table.drain(),
         };
         let mut lap = Lap::start();
         let mut aggregates = Vec::with_capacity(self.states.len());
@@ -712,27 +797,32 @@ impl Build {
 
     /// Groups in the table.
     fn len(&self) -> usize {
-        match &self.route {
-            Route::Direct(direct) => direct.len(),
-            Route::Hashed | Route::Bypass { .. } => self.table.len(),
-        }
+        self.addresses()
+            .map_or_else(|| self.table.len(), DirectTable::len)
     }
 
     fn table_bytes(&self) -> usize {
-        let direct = match &self.route {
-            Route::Direct(direct) => direct.bytes(),
-            Route::Hashed | Route::Bypass { .. } => 0,
-        };
-        direct + self.table.bytes() + self.states.iter().map(|s| s.bytes()).sum::<usize>()
+        let array = self.array.as_ref().map_or(0, DirectTable::bytes);
+        array + self.table.bytes() + self.states.iter().map(|s| s.bytes()).sum::<usize>()
     }
 
     /// What lookups and updates touch.
     fn used_bytes(&self) -> usize {
-        let table = match &self.route {
-            Route::Direct(direct) => direct.used_bytes(),
-            Route::Hashed | Route::Bypass { .. } => self.table.used_bytes(),
-        };
+        let array = self.addresses();
+        let table = array.map_or_else(|| self.table.used_bytes(), DirectTable::used_bytes);
         table + self.states.iter().map(|s| s.used_bytes()).sum::<usize>()
+    }
+
+    /// The array, as the policy sees it.
+    fn seen_array(&self) -> Option<policy::Array> {
+        let array = self.addresses()?;
+        let states: usize = self.states.iter().map(|s| s.used_bytes()).sum();
+        let of_group = ARRAY_GROUP_BYTES + states / array.len().max(1);
+        Some(policy::Array {
+            slots: array.slots(),
+            full_bytes: array.slots() * of_group,
+            rows: self.counters.rows,
+        })
     }
 
     fn bytes(&self) -> usize {
@@ -744,6 +834,17 @@ impl Build {
 fn mix(arguments: &[Option<Arguments>]) -> bool {
     let mixes = |arguments: &Option<Arguments>| arguments.as_ref().is_some_and(Arguments::mix);
     arguments.iter().all(mixes)
+}
+
+/// An array for small keys. That of one column of integers may become large where its share of memory allows it.
+fn new_array(spec: &Spec, grant: &Grant) -> DirectTable {
+    let sizes = &spec.sizes;
+    let ample = grant.free() / sizes.workers / ARRAY_SHARE / ARRAY_GROUP_BYTES;
+    let most = match is_one_range(spec.keys.types()) {
+        true => sizes.direct_range.min(ample).max(sizes.direct_slots),
+        false => sizes.direct_slots,
+    };
+    DirectTable::new(spec.keys.types(), sizes.direct_slots, most)
 }
 
 /// What large buffers of so many bytes take: allocators round up, mimalloc from 512 KiB to 576.

@@ -16,6 +16,11 @@ const REDUCTION_MIN_TEXTS: f64 = 1.6;
 /// How far the groups may exceed what was expected of them.
 const EXPECTED_SLACK: f64 = 1.25;
 
+/// Rows that a worker has had per slot of an array from which on as many more are expected: what the array costs once,
+/// its slots and groups that no cache holds, is then a small part of what the rows before have cost.
+/// From the first row on, 3 M rows of 1 M keys took a third more time, 3 M ever new ones a fifth.
+const ROWS_PER_SLOT: u64 = 8;
+
 /// What a worker saw since its table was last empty.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Seen {
@@ -31,8 +36,21 @@ pub struct Seen {
     pub bytes: usize,
     /// Bytes that states hold beside them, per row: appended, never looked up.
     pub appended_bytes: usize,
+    /// The array that keys address, if one does.
+    pub array: Option<Array>,
     /// Groups in all, as expected when the table outgrew the cache; `None` before.
     pub expected_groups: Option<f64>,
+}
+
+/// An array of slots, each a group at most.
+#[derive(Debug, Clone, Copy)]
+pub struct Array {
+    /// Its slots.
+    pub slots: usize,
+    /// Bytes of array and states, were each of them a group.
+    pub full_bytes: usize,
+    /// Rows of the worker from its first on, also those that went by.
+    pub rows: u64,
 }
 
 /// The bounds that a decision respects.
@@ -42,6 +60,8 @@ pub struct Bounds {
     pub hot_bytes: usize,
     /// Bytes a table may grow to.
     pub grown_bytes: usize,
+    /// Bytes of an array were it full.
+    pub array_bytes: usize,
     /// False where an aggregate needs every row to go through a table.
     pub may_bypass: bool,
     /// False once a table grew in vain.
@@ -79,8 +99,18 @@ pub fn decide(seen: Seen, bounds: Bounds) -> Decision {
     }
 }
 
+/// True of a worker that had so many rows that an array of so many slots is worth it.
+pub fn had_many(rows: u64, slots: usize) -> bool {
+    rows >= ROWS_PER_SLOT * slots as u64
+}
+
 fn decide_by_groups(seen: Seen, bounds: Bounds) -> Decision {
     if seen.bytes <= bounds.hot_bytes {
+        return Decision::Keep;
+    }
+    let is_worth_it =
+        |array: Array| array.full_bytes <= bounds.array_bytes && had_many(array.rows, array.slots);
+    if seen.array.is_some_and(is_worth_it) {
         return Decision::Keep;
     }
     if bounds.may_grow && seen.bytes <= bounds.grown_bytes {
@@ -114,6 +144,7 @@ mod tests {
     const BOUNDS: Bounds = Bounds {
         hot_bytes: 1000,
         grown_bytes: 8000,
+        array_bytes: 20_000,
         may_bypass: true,
         may_grow: true,
         has_texts: false,
@@ -127,6 +158,7 @@ mod tests {
             window_groups: window.1,
             bytes,
             appended_bytes: 0,
+            array: None,
             expected_groups: None,
         }
     }
@@ -137,6 +169,21 @@ mod tests {
             decide(seen(100, 100, (100, 100), 1000), BOUNDS),
             Decision::Keep
         );
+    }
+
+    #[test]
+    fn an_array_is_kept_where_many_rows_came_and_it_would_fit_were_it_full() {
+        let of = |slots, full_bytes| Seen {
+            array: Some(Array {
+                slots,
+                full_bytes,
+                rows: 800,
+            }),
+            ..seen(100, 99, (100, 99), 2000)
+        };
+        assert_eq!(decide(of(100, 20_000), BOUNDS), Decision::Keep);
+        assert_eq!(decide(of(100, 20_001), BOUNDS), Decision::Bypass);
+        assert_eq!(decide(of(101, 20_000), BOUNDS), Decision::Bypass);
     }
 
     #[test]

@@ -45,6 +45,10 @@ pub struct Sizes {
     pub task_records: usize,
     /// Slots of a direct table.
     pub direct_slots: usize,
+    /// The same of one over a single column of integers, which may be more where memory is ample.
+    pub direct_range: usize,
+    /// Bytes of a direct table and its states, were each slot a group, up to which it may be kept beyond the cache.
+    pub array_bytes: usize,
     /// Workers of a run: the merge's tasks share memory.
     pub workers: usize,
     /// Bytes of blocks from which a worker looks whether their groups repeat.
@@ -68,6 +72,9 @@ impl Sizes {
             bypass_rows: 1 << 20,
             task_records: 8 << 10,
             direct_slots: 1 << 20,
+            direct_range: 1 << 22,
+            // Each worker's groups are records of the merge.
+            array_bytes: ((128 << 20) / workers).clamp(16 << 20, 64 << 20),
             workers,
             repeat_bytes: 32 << 20,
             held_bytes: usize::MAX,
@@ -86,6 +93,8 @@ impl Sizes {
             bypass_rows: 128,
             task_records: 16,
             direct_slots: 64,
+            direct_range: 256,
+            array_bytes: 8 << 10,
             workers: 2,
             repeat_bytes: 4 << 10,
             held_bytes: usize::MAX,

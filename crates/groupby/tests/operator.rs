@@ -426,6 +426,36 @@ fn a_direct_table_follows_a_moving_range() {
     }
 }
 
+/// Keys of a range that no cache holds go by at first, and address an array after so many rows that it is worth it;
+/// a range that is too large never does.
+#[test]
+fn a_large_array_is_used_after_many_rows() {
+    const ROWS: i64 = 40_000;
+    let sizes = Sizes::tiny();
+    for (range, many_nulls, is_used) in [(150, false, true), (150, true, true), (300, false, false)]
+    {
+        let key = |row: i64| (!many_nulls || row % 10 != 3).then_some(row % range - 20);
+        let key: ArrayRef = Arc::new(Int64Array::from_iter((0..ROWS).map(key)));
+        let filler = case(&[], key.len(), 1, false, 3);
+        let case = Case {
+            keys: vec![key],
+            bounds: vec![None],
+            ..filler
+        };
+        let how = How {
+            table: TableKind::Auto,
+            sizes,
+            workers: 2,
+            batch_rows: 40,
+        };
+        check(&case, &how);
+        let means = Means::unlimited();
+        let built = build(&case, &how, &means).expect("memory");
+        let bypassed: u64 = built.1.iter().map(|part| part.counters.bypassed_rows).sum();
+        assert_eq!(bypassed < ROWS as u64 / 4, is_used, "{range}: {bypassed}");
+    }
+}
+
 /// All that a worker holds at its end is on disk, and partitions that are too large for the merge are cut.
 #[test]
 fn past_its_bound_a_worker_writes_everything_and_the_merge_cuts_partitions() {

@@ -13,14 +13,24 @@ use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{DataType, TimeUnit};
 
-use super::GroupId;
 use super::bytes::is_bytes;
 use super::intern::Interner;
+use super::{GroupId, room};
 use crate::error::Result;
 
 /// More columns than this are packed: each costs a pass over the batch.
 const COLUMNS_MAX: usize = 6;
 const EMPTY: u32 = u32::MAX;
+/// Values that a range which moved may be rounded up by; those of a single column multiply with no other's.
+const SLACK: u64 = 1 << 12;
+const SLACK_OF_ONE: u64 = 1 << 20;
+/// And by no more than so many times what they moved now.
+const SLACK_STEPS: u64 = 64;
+
+/// True of keys that are one column of integers: every slot of its array is one value.
+pub fn is_one_range(types: &[DataType]) -> bool {
+    matches!(types, [only] if is_integer(only))
+}
 
 /// True if all of these types can address an array.
 pub fn is_supported(types: &[DataType]) -> bool {
@@ -46,20 +56,48 @@ fn is_integer(data_type: &DataType) -> bool {
 #[derive(Debug)]
 pub struct Full;
 
+/// Calls `$body` with the column's values as a slice `$values` of a native integer type.
+macro_rules! with_integers {
+    ($data:expr, $values:ident => $body:expr) => {{
+        let (data, offset, rows) = ($data, $data.offset(), $data.len());
+        macro_rules! typed {
+            ($native:ty) => {{
+                let $values = &data.buffers()[0].typed_data::<$native>()[offset..offset + rows];
+                $body
+            }};
+        }
+        match data.data_type() {
+            DataType::Int8 => typed!(i8),
+            DataType::Int16 => typed!(i16),
+            DataType::UInt8 => typed!(u8),
+            DataType::UInt16 => typed!(u16),
+            DataType::UInt32 => typed!(u32),
+            DataType::UInt64 => typed!(u64),
+            DataType::Int32 | DataType::Date32 | DataType::Time32(_) => typed!(i32),
+            _ => typed!(i64),
+        }
+    }};
+}
+
 /// An array of group ids addressed by key.
 #[derive(Debug)]
 pub struct DirectTable {
     dimensions: Vec<Dimension>,
     /// The codes of each string column.
     interners: Vec<Option<Interner>>,
-    /// Group of each address; `EMPTY` where no row fell.
+    /// Group of each address; `EMPTY` where no row fell. Made when a row looks for its group.
     groups: Vec<u32>,
+    slots: usize,
     /// Address of each group.
     addresses: Vec<u32>,
+    /// More are not made now, or not ever: then not even followed.
     slots_max: usize,
+    followed_max: usize,
     widened: usize,
     /// Address of each row of the current batch.
     scratch: Vec<u32>,
+    /// False after a batch with a new group, after which there are mostly more.
+    is_settled: bool,
 }
 
 /// One key column's range and its factor in the address.
@@ -108,8 +146,8 @@ struct Observed {
 }
 
 impl DirectTable {
-    /// An empty table over columns of these types with at most `slots_max` addresses.
-    pub fn new(types: &[DataType], slots_max: usize) -> Self {
+    /// An empty table over columns of these types with at most `slots_max` addresses until `allow_all`, `followed_max` then.
+    pub fn new(types: &[DataType], slots_max: usize, followed_max: usize) -> Self {
         let dimension = |data_type: &DataType| Dimension {
             data_type: data_type.clone(),
             range: None,
@@ -121,11 +159,19 @@ impl DirectTable {
             interners: types.iter().map(interner).collect(),
             dimensions: types.iter().map(dimension).collect(),
             groups: Vec::new(),
+            slots: 0,
             addresses: Vec::new(),
             slots_max,
+            followed_max,
             widened: 0,
             scratch: Vec::new(),
+            is_settled: false,
         }
+    }
+
+    /// Makes an array of as many slots as it may follow.
+    pub fn allow_all(&mut self) {
+        self.slots_max = self.followed_max;
     }
 
     /// Appends the group of each row to `out`; on `Full` nothing was appended or changed.
@@ -135,28 +181,11 @@ impl DirectTable {
         out: &mut Vec<GroupId>,
     ) -> std::result::Result<(), Full> {
         let rows = columns[0].len();
-        if rows == 0 {
+        if rows == 0 || self.is_settled && self.are_known(columns, out) {
             return Ok(());
         }
-        // Integers first: where they alone do not fit, no string needs a code.
-        let mut observed = Vec::with_capacity(columns.len());
-        for (column, interner) in columns.iter().zip(&self.interners) {
-            observed.push(match interner {
-                None => observe(column)?,
-                Some(interner) => interner.observed(column),
-            });
-        }
-        let strings = self.interners.iter().any(Option::is_some);
-        if strings && self.slots(&observed) > self.slots_max {
-            return Err(Full);
-        }
-        for (at, interner) in self.interners.iter_mut().enumerate() {
-            if let Some(interner) = interner {
-                interner.push(&columns[at], &self.dimensions[at].data_type)?;
-                observed[at] = interner.observed(&columns[at]);
-            }
-        }
-        self.widen(&observed)?;
+        self.widen_to(columns, self.slots_max)?;
+        self.groups.resize(self.slots, EMPTY);
         self.scratch.clear();
         self.scratch.resize(rows, 0);
         let interners = self.interners.iter();
@@ -180,6 +209,7 @@ impl DirectTable {
             fresh |= group == EMPTY;
             GroupId(group)
         }));
+        self.is_settled = !fresh;
         // Most batches have no new group, and nothing but the lookup stands in their loop.
         if fresh {
             for (id, &address) in out[from..].iter_mut().zip(&*scratch) {
@@ -194,8 +224,70 @@ impl DirectTable {
         Ok(())
     }
 
+    /// Makes the ranges hold the keys of a batch, whose rows may go elsewhere; on `Full` nothing was changed.
+    pub fn follow(&mut self, columns: &[ArrayRef]) -> std::result::Result<(), Full> {
+        self.widen_to(columns, self.followed_max)
+    }
+
+    fn widen_to(
+        &mut self,
+        columns: &[ArrayRef],
+        slots_max: usize,
+    ) -> std::result::Result<(), Full> {
+        // Integers first: where they alone do not fit, no string needs a code.
+        let mut observed = Vec::with_capacity(columns.len());
+        for (column, interner) in columns.iter().zip(&self.interners) {
+            observed.push(match interner {
+                None => observe(column)?,
+                Some(interner) => interner.observed(column),
+            });
+        }
+        let strings = self.interners.iter().any(Option::is_some);
+        if strings && self.slots_with(&observed) > slots_max {
+            return Err(Full);
+        }
+        for (at, interner) in self.interners.iter_mut().enumerate() {
+            if let Some(interner) = interner {
+                interner.push(&columns[at], &self.dimensions[at].data_type)?;
+                observed[at] = interner.observed(&columns[at]);
+            }
+        }
+        self.widen(&observed, slots_max)
+    }
+
+    /// One pass over a column of integers in which all keys are known, as they mostly are: appends their groups; else
+    /// false, and nothing was appended.
+    fn are_known(&self, columns: &[ArrayRef], out: &mut Vec<GroupId>) -> bool {
+        let ([column], [dimension], [None]) = (columns, &*self.dimensions, &*self.interners) else {
+            return false;
+        };
+        let Some(range) = &dimension.range else {
+            return false;
+        };
+        if dimension.null || dimension.data_type == DataType::Boolean || column.null_count() > 0 {
+            return false;
+        }
+        let (start, from, table) = (*range.start(), out.len(), &*self.groups);
+        let data = column.to_data();
+        let places = room(out, data.len());
+        let mut highest = 0;
+        with_integers!(&data, values => {
+            for (place, &value) in places.iter_mut().zip(values) {
+                // What is below the range is beyond the array too: no range is wider than a quarter of 64 bits.
+                let at = (value as i64).wrapping_sub(start) as usize;
+                let group = table.get(at).copied().unwrap_or(EMPTY);
+                highest = highest.max(group);
+                *place = GroupId(group);
+            }
+        });
+        if highest == EMPTY {
+            out.truncate(from);
+        }
+        highest != EMPTY
+    }
+
     /// Addresses that the ranges would need with what was observed.
-    fn slots(&self, observed: &[Observed]) -> usize {
+    fn slots_with(&self, observed: &[Observed]) -> usize {
         let mut wider = self.dimensions.clone();
         for (dimension, observed) in wider.iter_mut().zip(observed) {
             union(dimension, observed, 0);
@@ -204,11 +296,15 @@ impl DirectTable {
     }
 
     /// Makes the ranges hold what was observed, or leaves all as it was.
-    fn widen(&mut self, observed: &[Observed]) -> std::result::Result<(), Full> {
+    fn widen(&mut self, observed: &[Observed], slots_max: usize) -> std::result::Result<(), Full> {
         // With room to grow where the array then still fits.
         let mut wider = self.dimensions.clone();
         let mut slots = usize::MAX;
-        for slack_max in [1 << 12, 0] {
+        let slacks: &[u64] = match self.dimensions.len() {
+            1 => &[SLACK_OF_ONE, SLACK, 0],
+            _ => &[SLACK, 0],
+        };
+        for &slack_max in slacks {
             wider.clone_from(&self.dimensions);
             let mut changed = false;
             for (dimension, observed) in wider.iter_mut().zip(observed) {
@@ -218,23 +314,28 @@ impl DirectTable {
                 return Ok(());
             }
             slots = lay_out(&mut wider);
-            if slots <= self.slots_max {
+            if slots <= slots_max {
                 break;
             }
         }
-        if slots > self.slots_max {
+        if slots > slots_max {
             return Err(Full);
         }
-        let mut groups = vec![EMPTY; slots];
-        for (group, address) in self.addresses.iter_mut().enumerate() {
-            let moved = self.dimensions.iter().zip(&wider);
-            *address = moved
-                .map(|(old, new)| new.address(old.value(*address as usize, old.codes())))
-                .sum::<usize>() as u32;
-            groups[*address as usize] = group as u32;
+        self.widened += usize::from(self.slots > 0);
+        if self.addresses.is_empty() || !keep_their_place(&self.dimensions, &wider) {
+            self.groups.clear();
         }
-        self.widened += usize::from(!self.groups.is_empty());
-        self.groups = groups;
+        if !self.addresses.is_empty() && self.groups.is_empty() {
+            self.groups.resize(slots, EMPTY);
+            for (group, address) in self.addresses.iter_mut().enumerate() {
+                let moved = self.dimensions.iter().zip(&wider);
+                *address = moved
+                    .map(|(old, new)| new.address(old.value(*address as usize, old.codes())))
+                    .sum::<usize>() as u32;
+                self.groups[*address as usize] = group as u32;
+            }
+        }
+        self.slots = slots;
         self.dimensions = wider;
         Ok(())
     }
@@ -247,6 +348,16 @@ impl DirectTable {
     /// True before the first group.
     pub fn is_empty(&self) -> bool {
         self.addresses.is_empty()
+    }
+
+    /// Slots of the array: there are no more groups.
+    pub fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Gives the array back and keeps the ranges; there is no group.
+    pub fn release(&mut self) {
+        self.groups = Vec::new();
     }
 
     /// How often the ranges grew after the first batch.
@@ -275,13 +386,19 @@ impl DirectTable {
             .zip(interners)
             .map(|(dimension, interner)| {
                 let codes = dimension.codes();
+                if let (None, false, 1) = (interner, dimension.null, self.dimensions.len()) {
+                    let start = dimension.range.as_ref().map_or(0, |range| *range.start());
+                    let values = self.addresses.iter();
+                    let values = values.map(|&address| start + i64::from(address));
+                    return Ok(column(&dimension.data_type, values, None));
+                }
                 let values: Vec<_> = self
                     .addresses
                     .iter()
                     .map(|&address| dimension.value(address as usize, codes))
                     .collect();
                 match interner {
-                    None => Ok(column(&dimension.data_type, values)),
+                    None => Ok(nullable_column(&dimension.data_type, &values)),
                     Some(interner) => interner.column(&values, &dimension.data_type),
                 }
             });
@@ -290,6 +407,15 @@ impl DirectTable {
         self.groups.fill(EMPTY);
         Ok(columns)
     }
+}
+
+/// True where keys have the same addresses as before: one column's range grew at its upper end.
+fn keep_their_place(old: &[Dimension], wider: &[Dimension]) -> bool {
+    let ([old], [wider]) = (old, wider) else {
+        return false;
+    };
+    let start = |dimension: &Dimension| dimension.range.as_ref().map(|range| *range.start());
+    old.null == wider.null && start(old).is_some() && start(old) == start(wider)
 }
 
 /// Sets the factors of all columns; the number of addresses.
@@ -319,7 +445,11 @@ fn union(dimension: &mut Dimension, observed: &Observed, slack_max: u64) -> bool
         (*known.end()).max(*seen.end()),
     );
     if (low, high) != (*known.start(), *known.end()) {
-        let slack = (high.abs_diff(low) / 4).min(slack_max) as i64;
+        // Sorted keys go on as they did; the ends of others are soon known.
+        let beyond = known.start().abs_diff(low).max(high.abs_diff(*known.end()));
+        let slack = (high.abs_diff(low) / 2)
+            .min(slack_max)
+            .min(beyond.saturating_mul(SLACK_STEPS)) as i64;
         let low = if low < *known.start() {
             low.saturating_sub(slack)
         } else {
@@ -334,29 +464,6 @@ fn union(dimension: &mut Dimension, observed: &Observed, slack_max: u64) -> bool
         changed = true;
     }
     changed
-}
-
-/// Calls `$body` with the column's values as a slice `$values` of a native integer type.
-macro_rules! with_integers {
-    ($data:expr, $values:ident => $body:expr) => {{
-        let (data, offset, rows) = ($data, $data.offset(), $data.len());
-        macro_rules! typed {
-            ($native:ty) => {{
-                let $values = &data.buffers()[0].typed_data::<$native>()[offset..offset + rows];
-                $body
-            }};
-        }
-        match data.data_type() {
-            DataType::Int8 => typed!(i8),
-            DataType::Int16 => typed!(i16),
-            DataType::UInt8 => typed!(u8),
-            DataType::UInt16 => typed!(u16),
-            DataType::UInt32 => typed!(u32),
-            DataType::UInt64 => typed!(u64),
-            DataType::Int32 | DataType::Date32 | DataType::Time32(_) => typed!(i32),
-            _ => typed!(i64),
-        }
-    }};
 }
 
 fn observe(column: &ArrayRef) -> std::result::Result<Observed, Full> {
@@ -469,23 +576,36 @@ fn add_addresses(dimension: &Dimension, column: &ArrayRef, addresses: &mut [u32]
     });
 }
 
-/// Integers as a column of one of the supported types.
-fn column(data_type: &DataType, values: Vec<Option<i64>>) -> ArrayRef {
+/// The same as `column` with NULLs.
+fn nullable_column(data_type: &DataType, values: &[Option<i64>]) -> ArrayRef {
     let nulls = NullBuffer::from_iter(values.iter().map(Option::is_some));
     let nulls = (nulls.null_count() > 0).then_some(nulls);
-    let bits = values.iter().map(|value| value.unwrap_or(0));
+    column(
+        data_type,
+        values.iter().map(|value| value.unwrap_or(0)),
+        nulls,
+    )
+}
+
+/// Integers as a column of one of the supported types.
+fn column(
+    data_type: &DataType,
+    values: impl ExactSizeIterator<Item = i64>,
+    nulls: Option<NullBuffer>,
+) -> ArrayRef {
     if *data_type == DataType::Boolean {
-        let values = BooleanBuffer::from_iter(bits.map(|value| value == 1));
+        let values = BooleanBuffer::from_iter(values.map(|value| value == 1));
         return Arc::new(BooleanArray::new(values, nulls));
     }
+    let rows = values.len();
     let buffer = match data_type.primitive_width() {
-        Some(1) => Buffer::from_iter(bits.map(|value| value as u8)),
-        Some(2) => Buffer::from_iter(bits.map(|value| value as u16)),
-        Some(4) => Buffer::from_iter(bits.map(|value| value as u32)),
-        _ => Buffer::from_iter(bits),
+        Some(1) => Buffer::from_iter(values.map(|value| value as u8)),
+        Some(2) => Buffer::from_iter(values.map(|value| value as u16)),
+        Some(4) => Buffer::from_iter(values.map(|value| value as u32)),
+        _ => Buffer::from_iter(values),
     };
     let data = ArrayData::builder(data_type.clone())
-        .len(values.len())
+        .len(rows)
         .add_buffer(buffer)
         .nulls(nulls);
     make_array(data.build().expect("integers of the column's own width"))
