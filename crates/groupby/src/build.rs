@@ -41,6 +41,10 @@ const LARGE_GROUP_BYTES: usize = 1 << 10;
 /// Rows that are looked up at once at least.
 const ROWS_AT_ONCE_MIN: usize = 256;
 
+/// What tables of small groups held waits until it has so many bytes: a block costs the merge a step per task.
+/// 10 M user ids, whose tables are emptied 190 times: 190 blocks before, 47 now.
+const EMPTIED_BYTES: usize = 4 << 20;
+
 /// Blocks of less are not worth writing because another worker needs memory.
 const CALLED_BYTES: usize = 4 << 20;
 
@@ -115,6 +119,22 @@ impl NextLook {
     }
 }
 
+/// Records that become a block together.
+#[derive(Default)]
+struct Waiting {
+    parts: Vec<Unsorted>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Waiting {
+    fn push(&mut self, records: Unsorted) {
+        self.rows += records.hashes.len();
+        self.bytes += records.bytes();
+        self.parts.push(records);
+    }
+}
+
 /// One worker's build phase.
 pub struct Build {
     spec: Arc<Spec>,
@@ -126,9 +146,9 @@ pub struct Build {
     /// Groups that the states of each aggregate know of: all but for those whose batches were not for it.
     known: Vec<usize>,
     bypass: Option<Vec<Bypass>>,
-    waiting: Vec<Unsorted>,
-    waiting_rows: usize,
-    waiting_bytes: usize,
+    /// Rows that skipped the table, and what small tables held: each kind becomes a block once it is large enough.
+    waiting: Waiting,
+    emptied: Waiting,
     blocks: Vec<Block>,
     blocks_bytes: usize,
     spilled: Vec<Stored>,
@@ -170,9 +190,8 @@ impl Build {
             known: vec![0; states.len()],
             states,
             bypass: (!keyless && !bypass.contains(&Bypass::Never)).then_some(bypass),
-            waiting: Vec::new(),
-            waiting_rows: 0,
-            waiting_bytes: 0,
+            waiting: Waiting::default(),
+            emptied: Waiting::default(),
             blocks: Vec::new(),
             blocks_bytes: 0,
             spilled: Vec::new(),
@@ -411,8 +430,8 @@ impl Build {
 
     /// Everything goes to disk, the table's groups too; the table begins anew.
     fn write_rest(&mut self) -> Result<()> {
-        self.sort_waiting()?;
         self.flush()?;
+        self.sort_waiting()?;
         self.write_blocks()?;
         self.begin_anew()?;
         let left = self.bytes();
@@ -673,27 +692,28 @@ impl Build {
             });
         }
         self.counters.bypassed_rows += batch.rows as u64;
-        self.waiting_rows += hashes.len();
         let records = Unsorted {
             keys,
             hashes,
             aggregates,
             distinct: false,
         };
-        self.waiting_bytes += records.bytes();
         self.waiting.push(records);
         lap.end(&mut self.counters.partition_ns);
-        if self.waiting_rows >= self.spec.sizes.block_rows {
+        if self.waiting.rows >= self.spec.sizes.block_rows {
             self.sort_waiting()?;
         }
         Ok(())
     }
 
+    /// All that waits becomes blocks.
     fn sort_waiting(&mut self) -> Result<()> {
-        if !self.waiting.is_empty() {
-            let parts = std::mem::take(&mut self.waiting);
-            (self.waiting_rows, self.waiting_bytes) = (0, 0);
-            self.add_blocks(parts)?;
+        let rows = std::mem::take(&mut self.waiting);
+        let groups = std::mem::take(&mut self.emptied);
+        for Waiting { parts, .. } in [rows, groups] {
+            if !parts.is_empty() {
+                self.add_blocks(parts)?;
+            }
         }
         Ok(())
     }
@@ -758,18 +778,28 @@ impl Build {
         self.seen = Seen::default();
         self.counters.flushes += 1;
         self.counters.built_groups += total as u64;
-        self.add_blocks(vec![Unsorted {
+        let records = Unsorted {
             keys,
             hashes,
             aggregates,
             distinct: true,
-        }])
+        };
+        if !records.mix() {
+            return self.add_blocks(vec![records]);
+        }
+        self.emptied.push(records);
+        let Sizes { block_rows, .. } = self.spec.sizes;
+        if self.emptied.rows >= block_rows || self.emptied.bytes >= EMPTIED_BYTES {
+            let parts = std::mem::take(&mut self.emptied).parts;
+            self.add_blocks(parts)?;
+        }
+        Ok(())
     }
 
     /// All input is seen: everything becomes blocks.
     pub fn finish(mut self) -> Result<Built> {
-        self.sort_waiting()?;
         self.flush()?;
+        self.sort_waiting()?;
         self.begin_anew()?;
         self.counters.probes += self.counters.looked_up;
         if let Some(spill) = self.spill().cloned() {
@@ -826,7 +856,7 @@ impl Build {
     }
 
     fn bytes(&self) -> usize {
-        self.table_bytes() + allocated(self.blocks_bytes) + self.waiting_bytes
+        self.table_bytes() + allocated(self.blocks_bytes) + self.waiting.bytes + self.emptied.bytes
     }
 }
 

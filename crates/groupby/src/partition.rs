@@ -94,6 +94,15 @@ impl Unsorted {
         self.keys.bytes() + self.hashes.capacity() * 8 + columns.sum::<usize>()
     }
 
+    /// True if they can stand in one block with others of the same query.
+    pub fn mix(&self) -> bool {
+        let mut all = self.aggregates.iter();
+        all.all(|records| match records {
+            Records::Rows(arguments) => arguments.mix(),
+            Records::Partial(columns) => columns.iter().all(|column| is_plain(column.data_type())),
+        })
+    }
+
     /// The records in pieces of so many bytes of strings at most, or of one record, and the bytes of each.
     /// `views` are the words of a packed key at which its strings' views begin.
     pub fn pieces(self, bytes_max: usize, views: &[usize]) -> Vec<(Self, usize)> {
