@@ -22,7 +22,7 @@ use grouse_kernels::hash;
 use grouse_kernels::prefetch::prefetch;
 
 use super::layout::nulls_of;
-use super::slots::{Slots, has_tag};
+use super::slots::{AT_ONCE, Slots, has_tag};
 use super::{ByteKeys, DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::{Error, Result};
 
@@ -426,6 +426,45 @@ impl<S: LongStrings> BytesTable<S> {
         long_bytes(own, own_chunks) == long_bytes(other, other_buffers)
     }
 
+    /// Strings none of which is long: a view is all of them. First those that their first slot holds, then all others.
+    fn assign_short(&mut self, rows: &[u128], hashes: &[u64], out: &mut [GroupId]) -> Result<()> {
+        let chunks = out.chunks_mut(AT_ONCE).zip(rows.chunks(AT_ONCE));
+        for ((out, rows), hashes) in chunks.zip(hashes.chunks(AT_ONCE)) {
+            let same = |row: usize, view: &u128| *view == rows[row];
+            let others = self.slots.find(&self.views, hashes, out, same);
+            for row in others.rows() {
+                out[row] = self.search(rows[row], hashes[row], &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Strings of any length, one after the other: in two passes long ones took 1.1 of the time.
+    fn assign_any(
+        &mut self,
+        rows: &[u128],
+        buffers: &[Buffer],
+        hashes: &[u64],
+        out: &mut [GroupId],
+    ) -> Result<()> {
+        let far = self.slots.is_far();
+        for (row, group) in out.iter_mut().enumerate() {
+            if far {
+                self.slots.fetch_ahead(hashes, row, &self.views);
+            }
+            let (key, hash) = (rows[row], hashes[row]);
+            let slot = self.slots.first(hash);
+            let is_known =
+                has_tag(slot, hash) && !is_long(key) && self.views[slot as u32 as usize] == key;
+            *group = if is_known {
+                GroupId(slot as u32)
+            } else {
+                self.search(key, hash, buffers)?
+            };
+        }
+        Ok(())
+    }
+
     /// A long string, a new one, or one whose first slot another string holds.
     #[inline(never)]
     pub(super) fn search(&mut self, key: u128, hash: u64, buffers: &[Buffer]) -> Result<GroupId> {
@@ -478,22 +517,11 @@ impl<S: LongStrings> KeyTable for BytesTable<S> {
         };
         assert_eq!(rows.len(), hashes.len(), "one hash per key");
         self.strings.begin(buffers);
-        let far = self.slots.is_far();
-        for (row, group) in room(groups, rows.len()).iter_mut().enumerate() {
-            if far {
-                self.slots.fetch_ahead(hashes, row, &self.views);
-            }
-            let (key, hash) = (rows[row], hashes[row]);
-            let slot = self.slots.first(hash);
-            let is_known =
-                has_tag(slot, hash) && !is_long(key) && self.views[slot as u32 as usize] == key;
-            *group = if is_known {
-                GroupId(slot as u32)
-            } else {
-                self.search(key, hash, buffers)?
-            };
+        let out = room(groups, rows.len());
+        match buffers.is_empty() {
+            true => self.assign_short(rows, hashes, out),
+            false => self.assign_any(rows, buffers, hashes, out),
         }
-        Ok(())
     }
 
     fn expect(&mut self, groups: usize) {

@@ -8,7 +8,7 @@
 
 use grouse_kernels::prefetch::prefetch;
 
-use super::slots::{AHEAD, EMPTY, NEAR_BYTES, SLOTS_MIN, grown, has_tag, tag};
+use super::slots::{AT_ONCE, EMPTY, NEAR_BYTES, Others, SLOTS_MIN, grown, has_tag, tag};
 use super::wide::is_equal;
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::Result;
@@ -28,6 +28,8 @@ pub struct InlineTable<const N: usize> {
     keys: Vec<[u64; N]>,
     hashes: Vec<u64>,
     collisions: u64,
+    /// True after rows of which hardly any was known.
+    mostly_new: bool,
 }
 
 impl<const N: usize> Slot<N> {
@@ -44,6 +46,7 @@ impl<const N: usize> Default for InlineTable<N> {
             keys: Vec::new(),
             hashes: Vec::new(),
             collisions: 0,
+            mostly_new: false,
         }
     }
 }
@@ -54,16 +57,29 @@ impl<const N: usize> InlineTable<N> {
         tagged: EMPTY,
     };
 
-    #[inline(always)]
-    fn find_or_insert(&mut self, key: &[u64; N], hash: u64) -> GroupId {
-        let slot = &self.slots[hash as usize & (self.slots.len() - 1)];
-        if slot.holds(key, hash) {
-            return GroupId(slot.tagged as u32);
+    /// First the rows whose first slot has their key, then all others.
+    fn find_then_insert(&mut self, rows: &[[u64; N]], hashes: &[u64], out: &mut [GroupId]) {
+        let mut others = Others::none();
+        let mask = self.slots.len() - 1;
+        let slots = &self.slots[..=mask];
+        for (row, ((key, &hash), group)) in rows.iter().zip(hashes).zip(&mut *out).enumerate() {
+            let slot = &slots[hash as usize & mask];
+            *group = GroupId(slot.tagged as u32);
+            let is_known = is_equal(&slot.key, key) & has_tag(slot.tagged, hash);
+            others.add(row, !is_known);
         }
-        self.search(key, hash)
+        for row in others.rows() {
+            out[row] = self.search(&rows[row], hashes[row]);
+        }
     }
 
-    /// Behind a first slot that another key may hold. Not inlined: the loop over rows is short.
+    fn search_all(&mut self, rows: &[[u64; N]], hashes: &[u64], out: &mut [GroupId]) {
+        for ((group, key), &hash) in out.iter_mut().zip(rows).zip(hashes) {
+            *group = self.search(key, hash);
+        }
+    }
+
+    /// From the first slot on. Not inlined: the loop over rows is short.
     #[inline(never)]
     fn search(&mut self, key: &[u64; N], hash: u64) -> GroupId {
         let mask = self.slots.len() - 1;
@@ -159,16 +175,20 @@ where
         let rows = <[u64; N]>::of(keys);
         assert_eq!(rows.len(), hashes.len(), "one hash per key");
         let out = room(groups, rows.len());
-        if !self.is_far() {
-            for ((group, key), &hash) in out.iter_mut().zip(rows).zip(hashes) {
-                *group = self.find_or_insert(key, hash);
+        let chunks = out.chunks_mut(AT_ONCE).zip(rows.chunks(AT_ONCE));
+        for ((out, rows), hashes) in chunks.zip(hashes.chunks(AT_ONCE)) {
+            if self.is_far() {
+                let mask = self.slots.len() - 1;
+                for &hash in hashes {
+                    prefetch(&self.slots, hash as usize & mask);
+                }
             }
-            return Ok(());
-        }
-        let ahead = hashes.iter().skip(AHEAD).chain(std::iter::repeat(&0));
-        for (((group, key), &hash), &next) in out.iter_mut().zip(rows).zip(hashes).zip(ahead) {
-            prefetch(&self.slots, next as usize & (self.slots.len() - 1));
-            *group = self.find_or_insert(key, hash);
+            let before = self.keys.len();
+            match self.mostly_new {
+                true => self.search_all(rows, hashes, out),
+                false => self.find_then_insert(rows, hashes, out),
+            }
+            self.mostly_new = (self.keys.len() - before) * 8 > rows.len() * 7;
         }
         Ok(())
     }

@@ -26,9 +26,41 @@ pub(super) const NEAR_BYTES: usize = 1 << 20;
 /// Rows between asking for a slot and reading it: enough for the latency of memory.
 pub(super) const AHEAD: usize = 24;
 
+/// Rows between the pass over those that are known and that over the others.
+pub(super) const AT_ONCE: usize = 256;
+
+/// Rows whose key is not in the slot that it looks at first. Which they are is not foreseen where many keys are new, so that
+/// nothing branches on it: 1,000 groups 3.0 -> 1.75 ns a row, merges of 10 M rows of 3 M keys 56 -> 39 ms. Keys that lie
+/// elsewhere than in their slot, of several words or long, took 1.03 to 1.1 of the time.
+pub(super) struct Others {
+    rows: [u16; AT_ONCE],
+    count: usize,
+}
+
+impl Others {
+    pub fn none() -> Self {
+        Self {
+            rows: [0; AT_ONCE],
+            count: 0,
+        }
+    }
+
+    /// Adds `row`, if it `is_other`. No more than `AT_ONCE` are asked for.
+    #[inline(always)]
+    pub fn add(&mut self, row: usize, is_other: bool) {
+        self.rows[self.count % AT_ONCE] = row as u16;
+        self.count += usize::from(is_other);
+    }
+
+    /// In their order.
+    pub fn rows(&self) -> impl Iterator<Item = usize> {
+        self.rows[..self.count].iter().map(|&row| usize::from(row))
+    }
+}
+
 /// Slots of one table and the hashes of its groups.
 #[derive(Debug)]
-pub struct Slots {
+pub(super) struct Slots {
     slots: Vec<u64>,
     hashes: Vec<u64>,
     collisions: u64,
@@ -133,6 +165,38 @@ impl Slots {
     /// True if lookups miss the core's own cache.
     pub fn is_far(&self) -> bool {
         self.slots.len() * 8 > NEAR_BYTES
+    }
+
+    /// The first pass over up to `AT_ONCE` rows: gives each the group that its first slot holds, and says of which that was
+    /// not it; `same(row, key)` compares with a group's key.
+    #[inline(always)]
+    pub fn find<K>(
+        &self,
+        keys: &[K],
+        hashes: &[u64],
+        out: &mut [GroupId],
+        same: impl Fn(usize, &K) -> bool,
+    ) -> Others {
+        let mut others = Others::none();
+        if self.is_far() {
+            for &hash in hashes {
+                prefetch(&self.slots, hash as usize & (self.slots.len() - 1));
+            }
+            for &hash in hashes {
+                prefetch(keys, self.first(hash) as u32 as usize);
+            }
+        }
+        for (row, (&hash, group)) in hashes.iter().zip(out).enumerate() {
+            let slot = self.first(hash);
+            *group = GroupId(slot as u32);
+            // What no group has is beyond them all.
+            let is_known = match keys.get(slot as u32 as usize) {
+                Some(key) => has_tag(slot, hash) & same(row, key),
+                None => false,
+            };
+            others.add(row, !is_known);
+        }
+        others
     }
 
     /// Asks for what rows to come will read: their slots, and behind those their keys.
