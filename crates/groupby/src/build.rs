@@ -5,10 +5,12 @@
 //! Invariant: every row is in exactly one place: a state of the table, a waiting row or a block, in memory or on disk.
 //! Not here: what to do when the table is full (`policy`), threads, the host.
 
+mod repeats;
+
 use std::sync::Arc;
 
 use crate::batch::{Arguments, Batch};
-use crate::combine::{WORTH, WORTH_AT_ANY_TIME, blame, combine, new_states};
+use crate::combine::{blame, new_states};
 use crate::error::{Error, Result};
 use crate::keys::direct::is_one_range;
 use crate::keys::runs;
@@ -18,18 +20,15 @@ use crate::policy::{self, Bounds, Decision, Seen};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::{Sizes, Spec};
-use crate::spill::{Handed, Spill, SpillFile, Stored};
+use crate::spill::{Spill, SpillFile, Stored};
 use crate::states::{Bypass, GroupStates, Groups};
+use repeats::NextLook;
 
 /// Rows between two looks of the policy at hit rates.
 const WINDOW_ROWS: u64 = 16 << 10;
 
 /// What a worker holds in each phase, whatever the budget says: a table and a batch, a task's table and a page.
 pub const WORKING_BYTES: usize = 8 << 20;
-
-/// Where memory is not short, so many times the bytes come together before what was combined is combined again.
-/// 100 M rows of 2 M keys in turn, four times and from the first on: 550 instead of 370 MB, 1.6 instead of 2.2 s.
-const UNHURRIED: usize = 2;
 
 /// Bytes of an array's slot and of its group beside the states.
 const ARRAY_GROUP_BYTES: usize = 8;
@@ -78,45 +77,6 @@ enum Route {
     Hashed,
     /// To partitions without a lookup, for this many rows more.
     Bypass { rows_left: usize },
-}
-
-/// Bytes of blocks at which a worker looks again whether their groups repeat.
-#[derive(Clone, Copy)]
-struct NextLook {
-    /// Whether they repeat so much that combining them costs next to nothing.
-    early: usize,
-    /// Where memory is short.
-    short: usize,
-    /// Where it is not.
-    ample: usize,
-}
-
-impl NextLook {
-    fn first(sizes: &Sizes) -> Self {
-        Self::after(0, true, sizes)
-    }
-
-    /// After a look at so many bytes: it costs a sample, combining a lookup for every record.
-    fn after(blocks_bytes: usize, is_worth_it: bool, sizes: &Sizes) -> Self {
-        let short = match is_worth_it {
-            true => 2 * blocks_bytes,
-            false => blocks_bytes + blocks_bytes / 4,
-        };
-        let ample = match is_worth_it {
-            true => blocks_bytes + UNHURRIED * sizes.repeat_bytes,
-            false => short,
-        };
-        let short = short.max(sizes.repeat_bytes);
-        let early = match is_worth_it {
-            true => blocks_bytes + sizes.repeat_bytes / 2,
-            false => usize::MAX,
-        };
-        Self {
-            early,
-            short,
-            ample: ample.max(short),
-        }
-    }
 }
 
 /// Records that become a block together.
@@ -336,96 +296,6 @@ impl Build {
 
     fn spill(&self) -> Option<&Arc<Spill>> {
         self.file.as_ref().map(SpillFile::shared)
-    }
-
-    /// True if memory would not hold as much again of every worker.
-    fn is_short(&self) -> bool {
-        let held = self.spec.sizes.held_bytes.saturating_sub(self.bytes());
-        let free = self.grant.free().min(held);
-        free < self.blocks_bytes.saturating_mul(self.spec.sizes.workers)
-    }
-
-    /// Blocks with the same groups become one: this worker's and, where memory gets short, its and those of others.
-    /// Those of which little would be left soon: 10 M rows of 100,000 groups that go by the table waited in 165 MB.
-    /// Also where it does not: 100 M rows of 2 M keys in turn held 2.2 GB, most of it memory never touched before.
-    fn combine_repeats(&mut self) -> Result<()> {
-        let NextLook {
-            early,
-            short,
-            ample,
-        } = self.next_look;
-        let is_due = |bytes| bytes >= ample || bytes >= short && self.is_short();
-        if !is_due(self.blocks_bytes) {
-            if self.blocks_bytes >= early {
-                self.next_look = match self.combine_blocks(WORTH_AT_ANY_TIME)? {
-                    true => NextLook::after(self.blocks_bytes, true, &self.spec.sizes),
-                    false => NextLook {
-                        early: usize::MAX,
-                        ..self.next_look
-                    },
-                };
-            }
-            return Ok(());
-        }
-        let mut is_worth_it = self.combine_blocks(WORTH)?;
-        let others = self.spill().filter(|spill| spill.shares());
-        if let Some(spill) = others.cloned()
-            && self.may_hand
-            && self.is_short()
-        {
-            let have_met = self.take_handed(&spill);
-            if have_met {
-                is_worth_it = self.combine_blocks(WORTH)?;
-            }
-            self.may_hand = !have_met || is_worth_it;
-            if self.may_hand {
-                self.hand_over(&spill);
-            }
-        }
-        self.next_look = NextLook::after(self.blocks_bytes, is_worth_it, &self.spec.sizes);
-        Ok(())
-    }
-
-    /// True if that was worth it: what is left is no more than that part of what was.
-    fn combine_blocks(&mut self, worth: f64) -> Result<bool> {
-        let mut lap = Lap::start();
-        let beside = self.bytes() - allocated(self.blocks_bytes);
-        let spill = self.spill().cloned();
-        let grant = &mut self.grant;
-        let mut most = 0;
-        let is_worth_it = combine(&self.spec, &mut self.blocks, worth, |bytes| {
-            most = most.max(bytes);
-            let is_cancelled = spill.as_ref().is_some_and(|spill| spill.is_cancelled());
-            !is_cancelled && grant.hold(beside + allocated(bytes)).is_ok()
-        })?;
-        self.counters.combined += u64::from(is_worth_it);
-        self.counters.holds(beside + allocated(most));
-        self.blocks_bytes = self.blocks.iter().map(Block::bytes).sum();
-        self.grant.keep(self.bytes());
-        lap.end(&mut self.counters.partition_ns);
-        Ok(is_worth_it)
-    }
-
-    /// True if another worker had left blocks.
-    fn take_handed(&mut self, spill: &Spill) -> bool {
-        let Some(Handed { blocks, grant }) = spill.take_handed() else {
-            return false;
-        };
-        self.blocks_bytes += blocks.iter().map(Block::bytes).sum::<usize>();
-        self.blocks.extend(blocks);
-        self.grant.join(grant);
-        true
-    }
-
-    /// Leaves the blocks to the next worker that is short of memory, and to whoever is done.
-    fn hand_over(&mut self, spill: &Spill) {
-        let blocks = std::mem::take(&mut self.blocks);
-        let blocks_bytes = std::mem::take(&mut self.blocks_bytes);
-        let grant = self.grant.split(self.bytes());
-        if let Some(Handed { blocks, grant }) = spill.hand(Handed { blocks, grant }) {
-            (self.blocks, self.blocks_bytes) = (blocks, blocks_bytes);
-            self.grant.join(grant);
-        }
     }
 
     /// Everything goes to disk, the table's groups too; the table begins anew.
