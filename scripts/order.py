@@ -8,7 +8,9 @@ The small queries of the benchmark run, once as they are and once under a tight 
 Where this cannot be done (another system, processor or linker; no ptrace) it says so, and functions stay as they are compiled.
 """
 
+import contextlib
 import ctypes
+import errno
 import os
 import platform
 import signal
@@ -49,11 +51,8 @@ def main(built: Path) -> None:
     if known and sum(name in names for name in known) >= FITS * len(known):
         return None
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            called = trace(prepare(built, Path(folder)), library, functions)
-        except (OSError, ChildProcessError) as error:
-            return say(f"functions stay as compiled: {error}")
-    whole = out.with_suffix(".new")
+        called = trace(prepare(built, Path(folder)), library, functions)
+    whole = out.with_suffix(f".{os.getpid()}")
     whole.write_text("".join(f"{name}\n" for name in called))
     whole.replace(out)
     return say(f"{len(called):,} of {len(functions):,} functions are laid out in the order of their first call")
@@ -108,6 +107,16 @@ def trace(command: list[str], library: Path, functions: dict[int, str]) -> list[
             os._exit(1)
         signal.alarm(PATIENCE_S)
         os.execv(command[0], command)
+    try:
+        return follow(child, library, functions)
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        raise
+
+
+def follow(child: int, library: Path, functions: dict[int, str]) -> list[str]:
+    """The child from its first stop to its end."""
     called: list[str] = []
     places: dict[int, tuple[str, int]] = {}
     memory = None
@@ -128,6 +137,8 @@ def trace(command: list[str], library: Path, functions: dict[int, str]) -> list[
         elif stopped_by == signal.SIGTRAP and not status >> 16:
             # another thread may have taken the breakpoint away since
             at = libc.ptrace(PEEKUSER, thread, RIP, None) - 1
+            if at not in places:  # gone
+                continue
             name, byte = places[at]
             memory.seek(at)
             if memory.read(1)[0] == BREAKPOINT:
@@ -141,7 +152,8 @@ def trace(command: list[str], library: Path, functions: dict[int, str]) -> list[
 
 
 def ptrace(request: int, thread: int, address: int, data: int) -> None:
-    if libc.ptrace(request, thread, address, data) == -1:
+    failed = libc.ptrace(request, thread, address, data) == -1
+    if failed and ctypes.get_errno() != errno.ESRCH:  # a thread that is gone, as all are when the first one ends
         raise OSError(ctypes.get_errno(), f"ptrace: {os.strerror(ctypes.get_errno())}")
 
 
@@ -192,4 +204,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "--run":
         run(sys.argv[2], Path(sys.argv[3]))
     else:
-        main(Path(sys.argv[1]))
+        try:
+            main(Path(sys.argv[1]).resolve())
+        except Exception as error:  # whatever it is: the library is whole without
+            say(f"functions stay as compiled: {type(error).__name__}: {error}")

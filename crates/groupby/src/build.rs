@@ -484,7 +484,7 @@ impl Build {
             has_texts: self.spec.keys.has_texts(),
         };
         let decision = policy::decide(self.seen, bounds);
-        let grows = matches!(decision, Decision::Grow { .. } | Decision::Shed);
+        let grows = !matches!(decision, Decision::Flush | Decision::Bypass);
         if self.seen.expected_groups.is_some() && !grows {
             self.may_grow = false;
         }
@@ -580,7 +580,7 @@ impl Build {
     fn sort_waiting(&mut self) -> Result<()> {
         let rows = std::mem::take(&mut self.waiting);
         let groups = std::mem::take(&mut self.emptied);
-        for Waiting { parts, .. } in [rows, groups] {
+        for Waiting { parts, .. } in [groups, rows] {
             if !parts.is_empty() {
                 self.add_blocks(parts)?;
             }

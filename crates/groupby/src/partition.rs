@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, UInt32Array, make_array};
@@ -85,13 +86,24 @@ pub struct Unsorted {
 
 impl Unsorted {
     /// Bytes held; what keys share with other records counts whole, what arguments share as far as they refer to it.
+    /// Partial states share nothing.
     pub fn bytes(&self) -> usize {
-        let columns = self.aggregates.iter().flat_map(|records| match records {
-            Records::Rows(arguments) => &arguments.columns,
-            Records::Partial(columns) => columns,
-        });
-        let columns = columns.map(|column| column.to_data().get_slice_memory_size().unwrap_or(0));
-        self.keys.bytes() + self.hashes.capacity() * 8 + columns.sum::<usize>()
+        let of_records = |records: &Records| match records {
+            Records::Rows(arguments) => {
+                let columns = arguments.columns.iter();
+                let bytes = columns.map(|column| column.to_data().get_slice_memory_size());
+                bytes.map(|bytes| bytes.unwrap_or(0)).sum()
+            }
+            Records::Partial(columns) => {
+                let mut buffers = BufferBytes::default();
+                columns
+                    .iter()
+                    .for_each(|column| buffers.add(&column.to_data()));
+                buffers.bytes
+            }
+        };
+        let records: usize = self.aggregates.iter().map(of_records).sum();
+        self.keys.bytes() + self.hashes.capacity() * 8 + records
     }
 
     /// True if they can stand in one block with others of the same query.
@@ -306,14 +318,11 @@ impl Block {
 
     /// Buffers are shared between columns and blocks; each is counted once per block.
     fn count_bytes(&self) -> usize {
-        let mut seen = HashSet::new();
-        let mut bytes = self.offsets.capacity() * 4;
-        let mut count = |buffer: &Buffer| {
-            if seen.insert(buffer.data_ptr()) {
-                bytes += buffer.capacity();
-            }
-        };
-        self.keys.buffers().iter().for_each(&mut count);
+        let mut buffers = BufferBytes::default();
+        self.keys
+            .buffers()
+            .iter()
+            .for_each(|one| buffers.add_one(one));
         for records in &self.aggregates {
             let columns = match records {
                 Records::Rows(arguments) => &arguments.columns,
@@ -321,9 +330,9 @@ impl Block {
             };
             columns
                 .iter()
-                .for_each(|column| count_buffers(&column.to_data(), &mut count));
+                .for_each(|column| buffers.add(&column.to_data()));
         }
-        bytes + self.keys.own_bytes()
+        buffers.bytes + self.offsets.capacity() * 4 + self.keys.own_bytes()
     }
 }
 
@@ -335,14 +344,29 @@ pub(crate) fn share(records: usize, all: usize, bytes: usize) -> Size {
     }
 }
 
-fn count_buffers(data: &ArrayData, count: &mut impl FnMut(&Buffer)) {
-    data.buffers().iter().for_each(&mut *count);
-    if let Some(nulls) = data.nulls() {
-        count(nulls.buffer());
+/// Bytes of buffers, each of which counts once.
+#[derive(Default)]
+struct BufferBytes {
+    seen: HashSet<NonNull<u8>>,
+    bytes: usize,
+}
+
+impl BufferBytes {
+    fn add_one(&mut self, buffer: &Buffer) {
+        if self.seen.insert(buffer.data_ptr()) {
+            self.bytes += buffer.capacity();
+        }
     }
-    data.child_data()
-        .iter()
-        .for_each(|child| count_buffers(child, count));
+
+    fn add(&mut self, data: &ArrayData) {
+        data.buffers()
+            .iter()
+            .for_each(|buffer| self.add_one(buffer));
+        if let Some(nulls) = data.nulls() {
+            self.add_one(nulls.buffer());
+        }
+        data.child_data().iter().for_each(|child| self.add(child));
+    }
 }
 
 impl<'a> Slice<'a> {
@@ -617,5 +641,25 @@ impl<'a> Sort<'a> {
         });
         let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
         Ok(interleave(&parts, sources)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::StringViewArray;
+
+    use super::*;
+
+    #[test]
+    fn texts_of_states_count() {
+        let text = "a text that lies beside its view".repeat(100);
+        let states: ArrayRef = Arc::new(StringViewArray::from(vec![text.as_str(); 10]));
+        let records = Unsorted {
+            keys: EncodedKeys::None(10),
+            hashes: vec![0; 10],
+            aggregates: vec![Records::Partial(vec![states])],
+            distinct: true,
+        };
+        assert!(records.bytes() >= 10 * text.len());
     }
 }

@@ -358,6 +358,8 @@ impl DirectTable {
     /// Gives the array back and keeps the ranges; there is no group.
     pub fn release(&mut self) {
         self.groups = Vec::new();
+        self.addresses = Vec::new();
+        self.scratch = Vec::new();
     }
 
     /// How often the ranges grew after the first batch.
