@@ -75,7 +75,8 @@ fn group(random: &mut Random, id: u32, distinct: u64, rows: &mut Vec<(u32, u64)>
 fn counts_are_close() {
     let mut random = Random(7);
     let mut errors = Vec::new();
-    for round in 0..24 {
+    // 1,024 groups.
+    for round in 0..64 {
         let sizes: Vec<u64> = match round % 4 {
             0 => (0..40).map(|_| 1 + random.next() % 20_000).collect(),
             1 => (0..20).map(|_| 1 + random.next() % 60_000).collect(),
@@ -93,7 +94,11 @@ fn counts_are_close() {
         update(&mut states, &rows, sizes.len());
         for (count, exact) in counts(&mut states, sizes.len()).into_iter().zip(sizes) {
             if exact <= LISTED_MAX {
-                assert_eq!(count, exact);
+                // Of 6,144 codes of 31 bits two are the same in one group of a hundred.
+                assert!(
+                    (0..=2).contains(&(exact as i64 - count as i64)),
+                    "{count} of {exact}"
+                );
             } else {
                 errors.push(count as f64 / exact as f64 - 1.0);
             }

@@ -49,6 +49,22 @@ fn large() -> Vec<(String, Vec<i128>)> {
             ),
             vec![ROWS / 10, ROWS / 10, 10],
         ),
+        // Approximate counts are within 2 %.
+        (
+            format!(
+                "SELECT count(*) FROM (SELECT uniq(number) AS u FROM numbers({ROWS}) GROUP BY number % 10) \
+                 WHERE abs(CAST(u AS BIGINT) - {exact}) <= {exact} / 50",
+                exact = ROWS / 10
+            ),
+            vec![10],
+        ),
+        (
+            format!(
+                "SELECT count(*) FROM (SELECT uniq(number) AS u FROM numbers({ROWS})) \
+                 WHERE abs(CAST(u AS BIGINT) - {ROWS}) <= {ROWS} / 50"
+            ),
+            vec![1],
+        ),
     ]
 }
 
