@@ -73,34 +73,32 @@ fn group(random: &mut Random, id: u32, distinct: u64, rows: &mut Vec<(u32, u64)>
 /// Values in regular steps are what hashes fail on: 99 of 100 counts have to be within 2 %.
 #[test]
 fn counts_are_close() {
-    let mut random = Random(7);
     let mut errors = Vec::new();
-    // 1,024 groups.
-    for round in 0..64 {
-        let sizes: Vec<u64> = match round % 4 {
-            0 => (0..40).map(|_| 1 + random.next() % 20_000).collect(),
-            1 => (0..20).map(|_| 1 + random.next() % 60_000).collect(),
-            2 => (0..3).map(|_| 1 + random.next() % 300_000).collect(),
-            _ => vec![700_000 + random.next() % 300_000],
-        };
-        let mut rows = Vec::new();
-        for (id, size) in sizes.iter().enumerate() {
-            group(&mut random, id as u32, *size, &mut rows);
-        }
-        for at in (1..rows.len()).rev() {
-            rows.swap(at, random.next() as usize % (at + 1));
-        }
-        let mut states = states(&[DataType::UInt64]);
-        update(&mut states, &rows, sizes.len());
-        for (count, exact) in counts(&mut states, sizes.len()).into_iter().zip(sizes) {
-            if exact <= LISTED_MAX {
-                // Of 6,144 codes of 31 bits two are the same in one group of a hundred.
-                assert!(
-                    (0..=2).contains(&(exact as i64 - count as i64)),
-                    "{count} of {exact}"
-                );
-            } else {
-                errors.push(count as f64 / exact as f64 - 1.0);
+    // 1,024 groups. Lists are exact but where two values have one code, as in one group of a hundred with 6,144 of them; in none
+    // of these.
+    for (mut random, rounds) in [(Random(7), 24), (Random(12), 40)] {
+        for round in 0..rounds {
+            let sizes: Vec<u64> = match round % 4 {
+                0 => (0..40).map(|_| 1 + random.next() % 20_000).collect(),
+                1 => (0..20).map(|_| 1 + random.next() % 60_000).collect(),
+                2 => (0..3).map(|_| 1 + random.next() % 300_000).collect(),
+                _ => vec![700_000 + random.next() % 300_000],
+            };
+            let mut rows = Vec::new();
+            for (id, size) in sizes.iter().enumerate() {
+                group(&mut random, id as u32, *size, &mut rows);
+            }
+            for at in (1..rows.len()).rev() {
+                rows.swap(at, random.next() as usize % (at + 1));
+            }
+            let mut states = states(&[DataType::UInt64]);
+            update(&mut states, &rows, sizes.len());
+            for (count, exact) in counts(&mut states, sizes.len()).into_iter().zip(sizes) {
+                if exact <= LISTED_MAX {
+                    assert_eq!(count, exact);
+                } else {
+                    errors.push(count as f64 / exact as f64 - 1.0);
+                }
             }
         }
     }
