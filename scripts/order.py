@@ -137,15 +137,14 @@ def follow(child: int, library: Path, functions: dict[int, str]) -> list[str]:
         elif stopped_by == signal.SIGTRAP and not status >> 16:
             # another thread may have taken the breakpoint away since
             at = libc.ptrace(PEEKUSER, thread, RIP, None) - 1
-            if at not in places:  # gone
-                continue
-            name, byte = places[at]
-            memory.seek(at)
-            if memory.read(1)[0] == BREAKPOINT:
+            if at in places:
+                name, byte = places[at]
                 memory.seek(at)
-                memory.write(bytes([byte]))
-                called.append(name)
-            ptrace(POKEUSER, thread, RIP, at)
+                if memory.read(1)[0] == BREAKPOINT:
+                    memory.seek(at)
+                    memory.write(bytes([byte]))
+                    called.append(name)
+                ptrace(POKEUSER, thread, RIP, at)
         elif stopped_by not in (signal.SIGTRAP, signal.SIGSTOP):
             pass_on = stopped_by
         ptrace(CONT, thread, 0, pass_on)
