@@ -474,11 +474,19 @@ impl Build {
         }
         self.seen.appended_bytes = self.states.iter().map(|s| s.appended_bytes()).sum();
         self.seen.bytes = self.used_bytes();
-        self.seen.array = self.seen_array();
+        // The policy asks for it only beyond the cache.
+        let is_small = self.seen.bytes <= self.spec.sizes.hot_bytes;
+        self.seen.array = match is_small {
+            true => None,
+            false => self.seen_array(),
+        };
         let bounds = Bounds {
             hot_bytes: self.spec.sizes.hot_bytes,
             grown_bytes: self.spec.sizes.grown_bytes,
-            array_bytes: self.spec.sizes.array_bytes.min(self.ample_bytes()),
+            array_bytes: match self.seen.array {
+                Some(_) => self.spec.sizes.array_bytes.min(self.ample_bytes()),
+                None => 0,
+            },
             may_bypass: self.bypass.is_some() && mix(&batch.arguments),
             may_grow: self.may_grow,
             has_texts: self.spec.keys.has_texts(),

@@ -59,14 +59,19 @@ impl Records {
 
     /// True if records of both can stand in the same columns.
     fn mixes(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Partial(own), Self::Partial(_)) => {
-                own.iter().all(|column| is_plain(column.data_type()))
-            }
-            (Self::Rows(own), Self::Rows(other)) => {
-                own.mix() && own.filter.is_some() == other.filter.is_some()
-            }
+        let is_one_kind = match (self, other) {
+            (Self::Partial(_), Self::Partial(_)) => true,
+            (Self::Rows(own), Self::Rows(other)) => own.filter.is_some() == other.filter.is_some(),
             (Self::Partial(_), Self::Rows(_)) | (Self::Rows(_), Self::Partial(_)) => false,
+        };
+        is_one_kind && self.mix()
+    }
+
+    /// True if they can stand in one column with others of their kind.
+    fn mix(&self) -> bool {
+        match self {
+            Self::Rows(arguments) => arguments.mix(),
+            Self::Partial(columns) => columns.iter().all(|column| is_plain(column.data_type())),
         }
     }
 }
@@ -108,11 +113,7 @@ impl Unsorted {
 
     /// True if they can stand in one block with others of the same query.
     pub fn mix(&self) -> bool {
-        let mut all = self.aggregates.iter();
-        all.all(|records| match records {
-            Records::Rows(arguments) => arguments.mix(),
-            Records::Partial(columns) => columns.iter().all(|column| is_plain(column.data_type())),
-        })
+        self.aggregates.iter().all(Records::mix)
     }
 
     /// The records in pieces of so many bytes of strings at most, or of one record, and the bytes of each.

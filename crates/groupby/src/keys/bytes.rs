@@ -22,7 +22,7 @@ use grouse_kernels::hash;
 use grouse_kernels::prefetch::prefetch;
 
 use super::layout::nulls_of;
-use super::slots::{AT_ONCE, Slots, has_tag};
+use super::slots::{AT_ONCE, Slots};
 use super::{ByteKeys, DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::{Error, Result};
 
@@ -453,13 +453,10 @@ impl<S: LongStrings> BytesTable<S> {
                 self.slots.fetch_ahead(hashes, row, &self.views);
             }
             let (key, hash) = (rows[row], hashes[row]);
-            let slot = self.slots.first(hash);
-            let is_known =
-                has_tag(slot, hash) && !is_long(key) && self.views[slot as u32 as usize] == key;
-            *group = if is_known {
-                GroupId(slot as u32)
-            } else {
-                self.search(key, hash, buffers)?
+            let same = |view: &u128| !is_long(key) && *view == key;
+            *group = match self.slots.held_first(hash, &self.views, same) {
+                Some(known) => known,
+                None => self.search(key, hash, buffers)?,
             };
         }
         Ok(())

@@ -24,7 +24,7 @@ const TAG_BITS: u64 = 0xffff_fffe_0000_0000;
 /// Tables that lie in the second-level cache anyway are not prefetched.
 pub(super) const NEAR_BYTES: usize = 1 << 20;
 /// Rows between asking for a slot and reading it: enough for the latency of memory.
-pub(super) const AHEAD: usize = 24;
+const AHEAD: usize = 24;
 
 /// Rows between the pass over those that are known and that over the others.
 pub(super) const AT_ONCE: usize = 256;
@@ -99,7 +99,7 @@ pub(super) fn grown(slots: usize, groups: usize) -> Option<usize> {
 impl Slots {
     /// The slot that a hash looks at first.
     #[inline(always)]
-    pub fn first(&self, hash: u64) -> u64 {
+    fn first(&self, hash: u64) -> u64 {
         self.slots[hash as usize & (self.slots.len() - 1)]
     }
 
@@ -197,6 +197,18 @@ impl Slots {
             others.add(row, !is_known);
         }
         others
+    }
+
+    /// The group in the slot that a hash looks at first, if it has the tag and `same` says that its key is the one.
+    #[inline(always)]
+    pub fn held_first<K>(
+        &self,
+        hash: u64,
+        keys: &[K],
+        same: impl Fn(&K) -> bool,
+    ) -> Option<GroupId> {
+        let slot = self.first(hash);
+        (has_tag(slot, hash) && same(&keys[slot as u32 as usize])).then_some(GroupId(slot as u32))
     }
 
     /// Asks for what rows to come will read: their slots, and behind those their keys.

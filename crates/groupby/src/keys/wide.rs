@@ -9,7 +9,7 @@
 use arrow::buffer::Buffer;
 
 use super::bytes::{Arena, is_long, long_bytes};
-use super::slots::{Slots, has_tag};
+use super::slots::Slots;
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::Result;
 
@@ -91,11 +91,10 @@ impl<const N: usize> WideTable<N> {
                 self.slots.fetch_ahead(hashes, row, &self.keys);
             }
             let (key, hash) = (&rows[row], hashes[row]);
-            let slot = self.slots.first(hash);
-            *group = if has_tag(slot, hash) && is_equal(&self.keys[slot as u32 as usize], key) {
-                GroupId(slot as u32)
-            } else {
-                self.search_words(key, hash)
+            let same = |own: &[u64; N]| is_equal(own, key);
+            *group = match self.slots.held_first(hash, &self.keys, same) {
+                Some(known) => known,
+                None => self.search_words(key, hash),
             };
         }
     }
