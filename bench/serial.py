@@ -2,7 +2,8 @@
 
 In: flags (`--help`). Out: `record/<date>-<host>-serial.csv` and a summary.
 Invariant: times are those that EXPLAIN ANALYZE shows of a whole query, added up over its groupings and workers; of the
-rounds the one with the least merging counts. More workers than cores: they share a core, their counters do not.
+rounds the least of each counts, since workers that wait for a core count that as their time. With more workers than
+cores they share a core; their counters do not.
 """
 
 import datetime
@@ -45,7 +46,7 @@ def measured(runner: SetRun, query: queries.Query, flags) -> dict:
             raise SystemExit(f"{query.name}: {answer['error']}")
         text = "\n".join(str(cell) for row in answer["rows"] for cell in row)
         rounds.append([milliseconds(text, name) for name in MERGE])
-    cut, merge, emit = min(rounds, key=sum)
+    cut, merge, emit = map(min, zip(*rounds))
     whole = cut + merge + emit
     return {
         "set": runner.set_name,

@@ -206,7 +206,7 @@ fn run(batches: &[Batch], threads: usize, sizes: Sizes) -> Outcome {
     let build = started.elapsed();
     let mut counters = Counters::default();
     built.iter().for_each(|built| counters.add(&built.counters));
-    let merge = Merge::new(Arc::clone(&spec), built, None);
+    let merge = Merge::new(Arc::clone(&spec), built.into_iter().collect(), None);
     let groups = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|_| {

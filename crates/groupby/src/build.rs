@@ -20,7 +20,7 @@ use crate::policy::{self, Bounds, Decision, Seen};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::{Sizes, Spec};
-use crate::spill::{Spill, SpillFile, Stored};
+use crate::spill::{Blocks, Spill, SpillFile, Stored};
 use crate::states::{Bypass, GroupStates, Groups};
 use repeats::NextLook;
 
@@ -52,20 +52,17 @@ pub(crate) const MERGE_FACTOR: usize = 3;
 
 /// What one worker hands to the merge.
 pub struct Built {
-    /// Records sorted by partition.
-    pub blocks: Vec<Stored>,
+    pub(crate) blocks: Blocks,
     /// What the worker counted.
     pub counters: Counters,
-    /// Covers the blocks until they are dropped.
-    pub grant: Grant,
+    /// Covers the blocks until they are dropped, and until then what the merge needs beside them.
+    pub(crate) grant: Grant,
 }
 
 impl Built {
-    /// Gives back what was held for the merge beside the blocks.
-    pub(crate) fn release_room(&mut self) {
-        let in_memory = self.blocks.iter().filter(|stored| !stored.is_on_disk());
-        self.grant
-            .keep(allocated(in_memory.map(Stored::bytes).sum()));
+    /// Records sorted by partition.
+    pub fn blocks(&self) -> &[Stored] {
+        &self.blocks.stored
     }
 }
 
@@ -687,7 +684,7 @@ impl Build {
         let mut blocks = self.spilled;
         blocks.extend(self.blocks.into_iter().map(Stored::Memory));
         Ok(Built {
-            blocks,
+            blocks: Blocks::new(blocks, self.spec.sizes.partitions),
             counters: self.counters,
             grant: self.grant,
         })
@@ -756,6 +753,6 @@ fn new_array(spec: &Spec, grant: &Grant) -> DirectTable {
 }
 
 /// What large buffers of so many bytes take: allocators round up, mimalloc from 512 KiB to 576.
-fn allocated(bytes: usize) -> usize {
+pub(crate) fn allocated(bytes: usize) -> usize {
     bytes + bytes / 8
 }

@@ -205,10 +205,13 @@ pub(crate) fn fair_records(all: usize, some: usize, partitions: usize) -> usize 
 /// Neighbouring partitions and what they hold: a few first, whose result says whether to go on.
 fn ranges(blocks: &[Block]) -> Vec<(Range<usize>, Size)> {
     let partitions = blocks.first().map_or(0, Block::partitions);
-    let size_of = |here: &Range<usize>| {
-        let sizes = blocks.iter().map(|block| block.size(here));
+    let size_of = |partition: usize| {
+        let sizes = blocks
+            .iter()
+            .map(|block| block.size(&(partition..partition + 1)));
         sizes.fold(Size::default(), Size::plus)
     };
+    let sizes: Vec<Size> = (0..partitions).map(size_of).collect();
     let mut enough = SAMPLE_BYTES;
     let is_enough = |size: Size| {
         let is_enough = size.bytes >= enough;
@@ -217,7 +220,7 @@ fn ranges(blocks: &[Block]) -> Vec<(Range<usize>, Size)> {
         }
         is_enough
     };
-    neighbours(partitions, size_of, is_enough, usize::MAX)
+    neighbours(&sizes, is_enough, usize::MAX)
 }
 
 /// `None` where a column has no room for so much, which the merge gives out in smaller pieces.

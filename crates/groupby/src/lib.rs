@@ -27,6 +27,6 @@ pub use batch::{Arguments, Batch};
 pub use build::{Build, Built, WORKING_BYTES};
 pub use emit::{Condition, Finished};
 pub use error::{Error, Result};
-pub use merge::{Merge, MergeTask, Merged};
+pub use merge::{Gathered, Merge, MergeTask, Merged};
 pub use spec::{Sizes, Spec, TableKind};
 pub use spill::{Disk, ScratchFile, Spill};

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::build::{Built, MERGE_FACTOR, WORKING_BYTES};
+use crate::build::{Built, MERGE_FACTOR, WORKING_BYTES, allocated};
 use crate::combine::{Combiner, fair_records};
 use crate::emit::Finished;
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ use crate::partition::{Block, Size, neighbours};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
-use crate::spill::{Source, Spill, SpillFile, Stored};
+use crate::spill::{Blocks, Source, Spill, SpillFile, Stored};
 
 /// Bytes of a record that is not counted as several: keys and states of the usual kinds are smaller.
 /// Sketches are not; a task of few of them is worth handing out, and fits a core's cache.
@@ -51,6 +51,32 @@ pub struct MergeTask {
     size: Size,
 }
 
+/// What builds handed over so far. All workers wait for the last one, so each adds its own when it comes.
+#[derive(Default)]
+pub struct Gathered {
+    blocks: Blocks,
+    grant: Option<Grant>,
+}
+
+impl Gathered {
+    /// Takes one worker's blocks in, whose memory is from the budget of those before.
+    pub fn add(&mut self, built: Built) {
+        self.blocks.join(built.blocks);
+        match &mut self.grant {
+            Some(grant) => grant.join(built.grant),
+            None => self.grant = Some(built.grant),
+        }
+    }
+}
+
+impl FromIterator<Built> for Gathered {
+    fn from_iter<I: IntoIterator<Item = Built>>(all: I) -> Self {
+        let mut gathered = Self::default();
+        all.into_iter().for_each(|built| gathered.add(built));
+        gathered
+    }
+}
+
 /// Blocks whose partitions are told apart by the same bits of the hash.
 #[derive(Debug)]
 struct Level {
@@ -65,19 +91,16 @@ struct Level {
 }
 
 impl Level {
-    fn new(blocks: Vec<Stored>, bits: u32, partitions: usize, of_records: usize) -> Self {
-        let all = blocks.iter().map(|block| block.records(&(0..partitions)));
-        Self {
-            records: all.map(|records| records.len()).sum(),
-            blocks,
-            bits,
-            partitions,
-            of_records,
-        }
-    }
-
-    /// Neighbouring partitions until each task has enough records, or their bytes, or `room`.
-    fn cut(self, spec: &Spec, room: usize) -> Vec<MergeTask> {
+    /// Tasks of neighbouring partitions: each has enough records, or their bytes, or `room`.
+    fn cut(
+        blocks: Blocks,
+        bits: u32,
+        of_records: usize,
+        spec: &Spec,
+        room: usize,
+    ) -> Vec<MergeTask> {
+        let Blocks { stored, sizes } = blocks;
+        let all = sizes.iter().copied().fold(Size::default(), Size::plus);
         let (records_min, bytes_min) = match room {
             usize::MAX => {
                 let records = spec.sizes.task_records;
@@ -85,21 +108,23 @@ impl Level {
             }
             // Neighbouring partitions share pages on disk.
             _ => {
-                let all: usize = self.blocks.iter().map(Stored::bytes).sum();
-                (usize::MAX, room.min(all / (4 * spec.sizes.workers)).max(1))
+                let share = all.bytes / (4 * spec.sizes.workers);
+                (usize::MAX, room.min(share).max(1))
             }
         };
-        let size_of = |here: &Range<usize>| {
-            let sizes = self.blocks.iter().map(|block| block.size(here));
-            sizes.fold(Size::default(), Size::plus)
-        };
         let is_enough = |size: Size| size.records >= records_min || size.bytes >= bytes_min;
-        let mut cut = neighbours(self.partitions, size_of, is_enough, room);
+        let mut cut = neighbours(&sizes, is_enough, room);
         // Without GROUP BY there is one group, also when no row came.
         if cut.is_empty() && spec.keys.types().is_empty() {
-            cut.push((0..self.partitions, Size::default()));
+            cut.push((0..sizes.len(), Size::default()));
         }
-        let level = Arc::new(self);
+        let level = Arc::new(Self {
+            blocks: stored,
+            bits,
+            partitions: sizes.len(),
+            records: all.records,
+            of_records,
+        });
         let task = |(partitions, size)| MergeTask {
             level: Arc::clone(&level),
             partitions,
@@ -153,31 +178,28 @@ pub struct Merge {
     spill: Option<Arc<Spill>>,
     /// Bytes of records that a task may have: all where all are in memory.
     room: usize,
-    /// Hold the builds' memory until the merge is dropped.
-    _grants: Vec<Grant>,
+    /// Holds the builds' memory until the merge is dropped.
+    _grant: Option<Grant>,
 }
 
 impl Merge {
     /// Cuts the partitions into tasks. Once something had to leave memory, a task has as many bytes of records as memory
     /// allows.
-    pub fn new(spec: Arc<Spec>, built: Vec<Built>, spill: Option<Arc<Spill>>) -> Self {
-        let mut blocks = Vec::new();
-        let mut grants = Vec::new();
-        for mut part in built {
-            part.release_room();
-            blocks.extend(part.blocks);
-            grants.push(part.grant);
+    pub fn new(spec: Arc<Spec>, gathered: Gathered, spill: Option<Arc<Spill>>) -> Self {
+        let Gathered { blocks, mut grant } = gathered;
+        // What was held for the merge beside the blocks is free to be taken.
+        if let Some(grant) = &mut grant {
+            grant.keep(allocated(blocks.bytes_in_memory()));
         }
-        let is_on_disk = blocks.iter().any(Stored::is_on_disk);
-        let room = match grants.first().filter(|_| is_on_disk) {
+        let is_on_disk = blocks.stored.iter().any(Stored::is_on_disk);
+        let room = match grant.as_ref().filter(|_| is_on_disk) {
             Some(grant) => (grant.free() / spec.sizes.workers / MERGE_FACTOR)
                 .max(ROOM_BYTES_MIN)
                 .min(spec.sizes.room_bytes),
             None => usize::MAX,
         };
-        let partitions = spec.sizes.partitions;
-        let level = Level::new(blocks, partitions.ilog2(), partitions, usize::MAX);
-        let mut tasks = level.cut(&spec, room);
+        let bits = spec.sizes.partitions.ilog2();
+        let mut tasks = Level::cut(blocks, bits, usize::MAX, &spec, room);
         tasks.sort_by_key(|task| std::cmp::Reverse(task.size.records));
         Self {
             spec,
@@ -186,7 +208,7 @@ impl Merge {
             parts: Mutex::default(),
             spill,
             room,
-            _grants: grants,
+            _grant: grant,
         }
     }
 
@@ -385,10 +407,11 @@ impl MergeWorker {
         }
         stored.extend(file.write(&waiting, &mut self.counters)?);
         self.counters.parted += 1;
-        let level = Level::new(stored, above + bits, 1 << bits, task.size.records);
+        let blocks = Blocks::new(stored, 1 << bits);
         // As small as the parts are: what was refused once would be as large again.
         let room = merge.room.min(task.size.bytes / 4).max(1);
-        merge.parts.lock().extend(level.cut(&self.spec, room));
+        let parts = Level::cut(blocks, above + bits, task.size.records, &self.spec, room);
+        merge.parts.lock().extend(parts);
         Ok(Merged::Parted)
     }
 

@@ -168,18 +168,16 @@ impl Size {
     }
 }
 
-/// Neighbouring partitions together until they are enough, or the next one's bytes would be more than there is room
-/// for.
+/// Neighbouring partitions of these sizes together until they are enough, or the next one's bytes would be more than
+/// there is room for.
 pub(crate) fn neighbours(
-    partitions: usize,
-    size_of: impl Fn(&Range<usize>) -> Size,
+    sizes: &[Size],
     mut is_enough: impl FnMut(Size) -> bool,
     room: usize,
 ) -> Vec<(Range<usize>, Size)> {
     let mut all: Vec<(Range<usize>, Size)> = Vec::new();
     let (mut range, mut size) = (0..0, Size::default());
-    for partition in 0..partitions {
-        let here = size_of(&(partition..partition + 1));
+    for (partition, here) in sizes.iter().copied().enumerate() {
         if size.records > 0 && size.bytes + here.bytes > room {
             all.push((range, std::mem::take(&mut size)));
             range = partition..partition;

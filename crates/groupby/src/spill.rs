@@ -356,9 +356,10 @@ impl Stored {
         }
     }
 
-    /// Records of a range of partitions and their share of the bytes.
-    pub(crate) fn size(&self, partitions: &Range<usize>) -> Size {
-        share(self.records(partitions).len(), self.len(), self.bytes())
+    /// Records of each partition and their share of the bytes.
+    pub(crate) fn sizes(&self, partitions: usize) -> impl Iterator<Item = Size> {
+        let (all, bytes) = (self.len(), self.bytes());
+        (0..partitions).map(move |at| share(self.records(&(at..at + 1)).len(), all, bytes))
     }
 
     /// True if reading the records takes a disk.
@@ -404,6 +405,43 @@ impl Stored {
                 Source::Disk(spilled, page, from..to)
             })
             .collect()
+    }
+}
+
+/// Blocks and what they have in each partition.
+#[derive(Debug, Default)]
+pub(crate) struct Blocks {
+    pub stored: Vec<Stored>,
+    pub sizes: Vec<Size>,
+}
+
+impl Blocks {
+    /// Of so many partitions each.
+    pub fn new(stored: Vec<Stored>, partitions: usize) -> Self {
+        let mut sizes = vec![Size::default(); partitions];
+        for block in &stored {
+            add(&mut sizes, block.sizes(partitions));
+        }
+        Self { stored, sizes }
+    }
+
+    /// Takes blocks of as many partitions in.
+    pub fn join(&mut self, other: Self) {
+        self.sizes.resize(other.sizes.len(), Size::default());
+        add(&mut self.sizes, other.sizes.into_iter());
+        self.stored.extend(other.stored);
+    }
+
+    /// Bytes of those that are not on disk.
+    pub fn bytes_in_memory(&self) -> usize {
+        let in_memory = self.stored.iter().filter(|stored| !stored.is_on_disk());
+        in_memory.map(Stored::bytes).sum()
+    }
+}
+
+fn add(sizes: &mut [Size], others: impl Iterator<Item = Size>) {
+    for (size, other) in sizes.iter_mut().zip(others) {
+        *size = size.plus(other);
     }
 }
 

@@ -212,7 +212,7 @@ fn run(case: &Case, how: &How, means: &Means) -> Result<Rows, Error> {
 
 /// The groups, and how many tasks memory had no room for.
 fn merged((spec, built): (Arc<Spec>, Vec<Built>), means: &Means) -> Result<(Rows, u64), Error> {
-    let merge = Merge::new(spec, built, Some(means.spill.clone()));
+    let merge = Merge::new(spec, built.into_iter().collect(), Some(means.spill.clone()));
     let mut worker = merge.worker(means.grant())?;
     let mut groups = Rows::new();
     while let Some(task) = merge.next() {
@@ -471,7 +471,7 @@ fn past_its_bound_a_worker_writes_everything_and_the_merge_cuts_partitions() {
         let (spec, built) = build(&case, &how, &means).expect("no fault");
         for part in &built {
             assert!(
-                part.blocks
+                part.blocks()
                     .iter()
                     .all(|stored| matches!(stored, Stored::Disk(_)))
             );
@@ -585,7 +585,8 @@ fn narrowed(case: &Case, table: TableKind, emitted: &[usize]) -> (usize, Vec<Vec
         vec![Arguments::default()],
     );
     build.push(&batch).expect("a push");
-    let merge = Merge::new(spec, vec![build.finish().expect("a finish")], None);
+    let built = build.finish().expect("a finish");
+    let merge = Merge::new(spec, [built].into_iter().collect(), None);
     let mut worker = merge.worker(grant()).expect("a worker");
     let (mut rows, mut types) = (0, Vec::new());
     while let Some(task) = merge.next() {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::common::Result;
 use grouse_groupby::runtime::Grant;
-use grouse_groupby::{Batch, Build, Built, Merge, Spec, Spill};
+use grouse_groupby::{Batch, Build, Gathered, Merge, Spec, Spill};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -28,7 +28,7 @@ pub(super) struct Meeting {
     /// Workers that still build.
     building: AtomicUsize,
     /// Of each grouping.
-    built: Mutex<Vec<Vec<Built>>>,
+    gathered: Mutex<Vec<Gathered>>,
     merges: watch::Sender<Stage>,
 }
 
@@ -54,7 +54,7 @@ impl Meeting {
         let groupings: Vec<Grouping> = specs.map(grouping).collect();
         Meeting {
             building: AtomicUsize::new(workers),
-            built: Mutex::new(groupings.iter().map(|_| Vec::new()).collect()),
+            gathered: Mutex::new(groupings.iter().map(|_| Gathered::default()).collect()),
             groupings,
             merges: watch::Sender::new(Stage::Building),
         }
@@ -81,21 +81,23 @@ impl Meeting {
                 let built = build.finish().map_err(to_host)?;
                 metrics.spilled(&built.counters, &mut building.told);
                 metrics.built(&built.counters);
-                self.built.lock()[at].push(built);
+                self.gathered.lock()[at].add(built);
             }
         }
         if self.building.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let built = std::mem::take(&mut *self.built.lock());
-            let groupings = self.groupings.iter().zip(built);
+            let gathered = std::mem::take(&mut *self.gathered.lock());
+            let groupings = self.groupings.iter().zip(gathered);
             let cutting = metrics.cut.timer();
-            let merges = groupings.map(|(Grouping { spec, spill }, built)| {
-                let merge = Merge::new(Arc::clone(spec), built, spill.clone());
-                metrics.cut_into(spec.sizes.partitions, &merge);
-                merge
+            let merges = groupings.map(|(Grouping { spec, spill }, gathered)| {
+                Merge::new(Arc::clone(spec), gathered, spill.clone())
             });
-            let merges = Arc::new(merges.collect());
+            let merges: Arc<Vec<Merge>> = Arc::new(merges.collect());
             cutting.done();
-            self.merges.send_replace(Stage::Merging(merges));
+            self.merges
+                .send_replace(Stage::Merging(Arc::clone(&merges)));
+            for (Grouping { spec, .. }, merge) in self.groupings.iter().zip(&*merges) {
+                metrics.cut_into(spec.sizes.partitions, merge);
+            }
         }
         let mut stage = self.merges.subscribe();
         let stage = stage

@@ -130,7 +130,9 @@ impl Grant {
 
 impl Drop for Grant {
     fn drop(&mut self) {
-        self.budget.shrink(self.bytes);
+        if self.bytes > 0 {
+            self.budget.shrink(self.bytes);
+        }
     }
 }
 
