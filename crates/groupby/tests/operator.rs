@@ -426,6 +426,41 @@ fn a_direct_table_follows_a_moving_range() {
     }
 }
 
+/// Groups whose numbers are their addresses, until a key leaves a gap or comes before all others; in 1, 4 and 8 bytes.
+#[test]
+fn keys_in_order_need_no_lookup_until_they_are_not() {
+    let orders: [fn(i64) -> i64; 4] = [
+        |row| row % 60,
+        |row| if row < 300 { row % 50 } else { 60 + row % 20 },
+        |row| if row < 300 { row % 50 } else { -1 - row % 50 },
+        |row| if row % 120 == 119 { 100 } else { row % 40 },
+    ];
+    for (order, data_type) in orders.into_iter().zip([
+        DataType::Int8,
+        DataType::Int32,
+        DataType::Int64,
+        DataType::UInt8,
+    ]) {
+        let key = Int64Array::from_iter_values((0..600).map(order));
+        let key = cast(&key, &data_type).expect("they fit");
+        let filler = case(&[], key.len(), 1, false, 3);
+        let case = Case {
+            keys: vec![key],
+            bounds: vec![None],
+            ..filler
+        };
+        for sizes in [normal(), Sizes::tiny(), Sizes::spilling()] {
+            let how = How {
+                table: TableKind::Direct,
+                sizes,
+                workers: 2,
+                batch_rows: 60,
+            };
+            check(&case, &how);
+        }
+    }
+}
+
 /// Keys of a range that no cache holds go by at first, and address an array after so many rows that it is worth it;
 /// a range that is too large never does.
 #[test]

@@ -98,6 +98,8 @@ pub struct DirectTable {
     scratch: Vec<u32>,
     /// False after a batch with a new group, after which there are mostly more.
     is_settled: bool,
+    /// True while each group's number is its address: keys came in ascending order without gaps.
+    is_in_order: bool,
 }
 
 /// One key column's range and its factor in the address.
@@ -166,6 +168,7 @@ impl DirectTable {
             widened: 0,
             scratch: Vec::new(),
             is_settled: false,
+            is_in_order: true,
         }
     }
 
@@ -216,6 +219,7 @@ impl DirectTable {
                 let group = &mut groups[address as usize];
                 if *group == EMPTY {
                     *group = addresses.len() as u32;
+                    self.is_in_order &= *group == address;
                     addresses.push(address);
                 }
                 id.0 = *group;
@@ -267,23 +271,21 @@ impl DirectTable {
         if dimension.null || dimension.data_type == DataType::Boolean || column.null_count() > 0 {
             return false;
         }
-        let (start, from, table) = (*range.start(), out.len(), &*self.groups);
+        let (start, from) = (*range.start(), out.len());
         let data = column.to_data();
         let places = room(out, data.len());
-        let mut highest = 0;
-        with_integers!(&data, values => {
-            for (place, &value) in places.iter_mut().zip(values) {
-                // What is below the range is beyond the array too: no range is wider than a quarter of 64 bits.
-                let at = (value as i64).wrapping_sub(start) as usize;
-                let group = table.get(at).copied().unwrap_or(EMPTY);
-                highest = highest.max(group);
-                *place = GroupId(group);
+        let are_known = with_integers!(&data, values => {
+            // What is below the range is beyond the array too: no range is wider than a quarter of 64 bits.
+            let addresses = values.iter().map(|&value| (value as i64).wrapping_sub(start) as u64);
+            match self.is_in_order {
+                true => in_order(addresses, self.addresses.len(), places),
+                false => known(addresses, &self.groups, places),
             }
         });
-        if highest == EMPTY {
+        if !are_known {
             out.truncate(from);
         }
-        highest != EMPTY
+        are_known
     }
 
     /// Addresses that the ranges would need with what was observed.
@@ -327,6 +329,7 @@ impl DirectTable {
         }
         if !self.addresses.is_empty() && self.groups.is_empty() {
             self.groups.resize(slots, EMPTY);
+            self.is_in_order = false;
             for (group, address) in self.addresses.iter_mut().enumerate() {
                 let moved = self.dimensions.iter().zip(&wider);
                 *address = moved
@@ -360,6 +363,7 @@ impl DirectTable {
         self.groups = Vec::new();
         self.addresses = Vec::new();
         self.scratch = Vec::new();
+        self.is_in_order = true;
     }
 
     /// How often the ranges grew after the first batch.
@@ -407,8 +411,31 @@ impl DirectTable {
         let columns = columns.collect::<Result<_>>()?;
         self.addresses.clear();
         self.groups.fill(EMPTY);
+        self.is_in_order = true;
         Ok(columns)
     }
+}
+
+/// The group at each address; false if one has none.
+fn known(addresses: impl Iterator<Item = u64>, groups: &[u32], out: &mut [GroupId]) -> bool {
+    let mut highest = 0;
+    for (place, at) in out.iter_mut().zip(addresses) {
+        let group = groups.get(at as usize).copied().unwrap_or(EMPTY);
+        highest = highest.max(group);
+        *place = GroupId(group);
+    }
+    highest != EMPTY
+}
+
+/// The same of the first `groups` addresses, each of which is its group's number: no lookup.
+fn in_order(addresses: impl Iterator<Item = u64>, groups: usize, out: &mut [GroupId]) -> bool {
+    let (mut highest, mut beyond) = (0, 0);
+    for (place, at) in out.iter_mut().zip(addresses) {
+        highest = highest.max(at as u32);
+        beyond |= at >> 32;
+        *place = GroupId(at as u32);
+    }
+    beyond == 0 && (highest as usize) < groups
 }
 
 /// True where keys have the same addresses as before: one column's range grew at its upper end.
