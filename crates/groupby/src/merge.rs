@@ -186,7 +186,12 @@ impl Merge {
     /// Cuts the partitions into tasks. Once something had to leave memory, a task has as many bytes of records as memory
     /// allows.
     pub fn new(spec: Arc<Spec>, gathered: Gathered, spill: Option<Arc<Spill>>) -> Self {
-        let Gathered { blocks, mut grant } = gathered;
+        let Gathered {
+            mut blocks,
+            mut grant,
+        } = gathered;
+        // Of no build none are known.
+        blocks.sizes.resize(spec.sizes.partitions, Size::default());
         // What was held for the merge beside the blocks is free to be taken.
         if let Some(grant) = &mut grant {
             grant.keep(allocated(blocks.bytes_in_memory()));
