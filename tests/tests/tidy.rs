@@ -18,6 +18,7 @@ const DOC_LINES_MAX: usize = 15;
 const UNSAFE_FILES: &[&str] = &[
     "crates/kernels/src/prefetch.rs",
     "crates/groupby/src/keys/bytes.rs",
+    "crates/engine/src/functions/parts.rs",
     "crates/allocator/src/lib.rs",
     "crates/cli/src/interrupt.rs",
     "crates/python/src/processor.rs",

@@ -8,13 +8,13 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, GenericStringBuilder, OffsetSizeTrait, StringViewBuilder,
-};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, GenericStringBuilder, OffsetSizeTrait};
 use datafusion::arrow::datatypes::DataType;
 use grouse_groupby::keys::bytes::fetch;
 use grouse_kernels::chain::{ByteSet, Chain, Literal, Step};
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
+
+use super::parts::{Parts, Wanted};
 
 /// Texts between the one that is read and the one that is asked for: those of a dictionary lie anywhere in it.
 const AHEAD: usize = 16;
@@ -74,15 +74,15 @@ impl Anchored {
         Some(match texts.data_type() {
             DataType::Utf8View => {
                 let texts = texts.as_string_view();
-                let mut builder = StringViewBuilder::with_capacity(texts.len());
+                let mut parts = Parts::new(texts);
                 let mut ahead = texts.views().iter().skip(AHEAD);
                 let rows = texts.iter().inspect(|_| {
                     if let Some(view) = ahead.next() {
                         fetch(*view, texts.data_buffers());
                     }
                 });
-                self.each(rows, |text| builder.append_option(text));
-                Arc::new(builder.finish())
+                self.each(rows, |text, wanted| parts.push(text.unwrap_or(""), wanted));
+                Arc::new(parts.finish())
             }
             DataType::Utf8 => self.replaced_strings::<i32>(texts),
             DataType::LargeUtf8 => self.replaced_strings::<i64>(texts),
@@ -95,37 +95,45 @@ impl Anchored {
         let ends = texts.value_offsets();
         let bytes = (ends[texts.len()] - ends[0]).as_usize();
         let mut builder = GenericStringBuilder::<O>::with_capacity(texts.len(), bytes);
-        self.each(texts.iter(), |text| builder.append_option(text));
+        self.each(texts.iter(), |text, wanted| {
+            builder.append_option(text.map(|text| match wanted {
+                Wanted::Same => text,
+                Wanted::Part(range) => &text[range],
+                Wanted::Other(other) => other,
+            }));
+        });
         Arc::new(builder.finish())
     }
 
     fn each<'a>(
         &self,
         texts: impl Iterator<Item = Option<&'a str>>,
-        mut give: impl FnMut(Option<&str>),
+        mut give: impl FnMut(Option<&'a str>, Wanted<'_>),
     ) {
         let mut places = self.chain.places();
         let mut room = String::new();
-        for text in texts {
-            let matched = text.and_then(|text| {
+        for row in texts {
+            let matched = row.and_then(|text| {
                 let end = self.chain.matched(text.as_bytes(), &mut places)?;
                 Some((text, end))
             });
-            match (matched, self.parts.as_slice()) {
-                (None, _) => give(text),
-                (Some((text, end)), [Part::Group(group)]) if end == text.len() => {
-                    give(Some(&text[places[2 * group]..places[2 * group + 1]]));
-                }
-                (Some((text, end)), parts) => {
+            let Some((text, end)) = matched else {
+                give(row, Wanted::Same);
+                continue;
+            };
+            let range = |group: &usize| places[2 * group]..places[2 * group + 1];
+            match self.parts.as_slice() {
+                [Part::Group(group)] if end == text.len() => give(row, Wanted::Part(range(group))),
+                parts => {
                     room.clear();
                     for part in parts {
                         room.push_str(match part {
                             Part::Text(text) => text,
-                            Part::Group(group) => &text[places[2 * group]..places[2 * group + 1]],
+                            Part::Group(group) => &text[range(group)],
                         });
                     }
                     room.push_str(&text[end..]);
-                    give(Some(&room));
+                    give(row, Wanted::Other(&room));
                 }
             }
         }

@@ -20,6 +20,7 @@ mod top_rows;
 mod uniq_states;
 mod frequent;
 mod anchored;
+mod parts;
 mod patterns;
 mod lengths;
 

@@ -1,0 +1,139 @@
+//! A column of texts most of which are parts of another column's: they point into its buffers, nothing is copied.
+//!
+//! In: a column of views; for each of its rows the part that is wanted, or another text. Out: a column of views.
+//! Invariant: parts begin and end between characters, which is looked at.
+//! Not here: what is wanted (anchored.rs).
+
+use std::ops::Range;
+
+use datafusion::arrow::array::{Array, ByteView, MAX_INLINE_VIEW_LEN, StringViewArray, make_view};
+use datafusion::arrow::buffer::{Buffer, ScalarBuffer};
+
+/// Texts that are no parts go to buffers of at most so many bytes: views count them in 31 bits.
+const BUFFER_BYTES_MAX: usize = 1 << 30;
+
+/// What a row gets.
+pub(super) enum Wanted<'a> {
+    /// All of its text.
+    Same,
+    /// Some of its bytes.
+    Part(Range<usize>),
+    /// Another text.
+    Other(&'a str),
+}
+
+/// The rows so far.
+pub(super) struct Parts<'a> {
+    texts: &'a StringViewArray,
+    views: Vec<u128>,
+    buffers: Vec<Buffer>,
+    others: Vec<u8>,
+}
+
+impl<'a> Parts<'a> {
+    /// No rows of these `texts` yet.
+    pub fn new(texts: &'a StringViewArray) -> Parts<'a> {
+        Parts {
+            texts,
+            views: Vec::with_capacity(texts.len()),
+            buffers: texts.data_buffers().to_vec(),
+            others: Vec::new(),
+        }
+    }
+
+    /// The next row, whose own text is `text`.
+    ///
+    /// # Panics
+    /// If all rows have theirs, or if a part does not begin and end between characters of the text.
+    #[inline(always)]
+    pub fn push(&mut self, text: &str, wanted: Wanted<'_>) {
+        let own = self.texts.views()[self.views.len()];
+        self.views.push(match wanted {
+            Wanted::Same => own,
+            Wanted::Part(range) => {
+                // Of a long text; a part of a short one is short.
+                let view = ByteView::from(own);
+                let start = view.offset.wrapping_add(range.start as u32);
+                make_view(text[range].as_bytes(), view.buffer_index, start)
+            }
+            Wanted::Other(text) => {
+                if self.others.len() + text.len() > BUFFER_BYTES_MAX {
+                    self.buffers.push(std::mem::take(&mut self.others).into());
+                }
+                let (buffer, start) = (self.buffers.len() as u32, self.others.len() as u32);
+                if text.len() > MAX_INLINE_VIEW_LEN as usize {
+                    self.others.extend_from_slice(text.as_bytes());
+                }
+                make_view(text.as_bytes(), buffer, start)
+            }
+        });
+    }
+
+    /// The column.
+    ///
+    /// # Panics
+    /// If a row is missing.
+    #[expect(unsafe_code, reason = "bytes were looked at when `push` took them")]
+    pub fn finish(mut self) -> StringViewArray {
+        assert_eq!(self.views.len(), self.texts.len(), "a text for each row");
+        if !self.others.is_empty() {
+            self.buffers.push(self.others.into());
+        }
+        let (views, nulls) = (ScalarBuffer::from(self.views), self.texts.nulls().cloned());
+        // SAFETY: a view is one of `texts`, whose buffers come first; or a `str` that is inline; or one in the buffer and
+        // at the byte that it names: within its own text there, or where it was copied to.
+        unsafe { StringViewArray::new_unchecked(views, self.buffers, nulls) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::ArrayData;
+
+    use super::*;
+
+    /// Each row's first and last bytes cut off, some in other words, of a column that begins within its buffers.
+    #[test]
+    fn parts_of_short_and_long_texts_are_texts() {
+        let texts = [
+            None,
+            Some(""),
+            Some("é"),
+            Some("short"),
+            Some("twelve bytes"),
+        ];
+        let long = [
+            Some("thirteen byte"),
+            None,
+            Some("a text that lies in a buffer"),
+            Some("and ünother"),
+        ];
+        let whole = StringViewArray::from_iter(texts.into_iter().chain(long).cycle().take(40));
+        let column = whole.slice(3, 30);
+        let mut parts = Parts::new(&column);
+        let mut expected = Vec::new();
+        for (row, text) in column.iter().enumerate() {
+            let own = text.unwrap_or("");
+            let middle = own.char_indices().nth(1).map_or(0, |(at, _)| at)..own.len();
+            let other = format!("{row}: {own}{own}");
+            let (wanted, result) = match row % 3 {
+                0 => (Wanted::Same, own),
+                1 => (Wanted::Part(middle.clone()), &own[middle]),
+                _ => (Wanted::Other(&other), other.as_str()),
+            };
+            parts.push(own, wanted);
+            expected.push(text.is_some().then(|| result.to_string()));
+        }
+        let found = parts.finish();
+        assert_eq!(found, StringViewArray::from_iter(expected));
+        let data: ArrayData = found.into();
+        data.validate_full().expect("views of valid texts");
+    }
+
+    #[test]
+    #[should_panic(expected = "char boundary")]
+    fn a_part_that_cuts_a_character_is_refused() {
+        let column = StringViewArray::from_iter_values(["é"]);
+        Parts::new(&column).push("é", Wanted::Part(1..2));
+    }
+}
