@@ -6,7 +6,7 @@
 //! Invariant: ranges are observed while running and widened; ids of known groups never change.
 //! Not here: hashes; they are computed once per group when the table is drained.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array};
@@ -14,13 +14,15 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{DataType, TimeUnit};
 
 use super::bytes::is_bytes;
-use super::intern::Interner;
+use super::intern::{Interner, UNKNOWN};
 use super::{GroupId, room};
 use crate::error::Result;
 
 /// More columns than this are packed: each costs a pass over the batch.
 const COLUMNS_MAX: usize = 6;
 const EMPTY: u32 = u32::MAX;
+/// Rows whose addresses are added up at once, in a near cache.
+const CHUNK: usize = 512;
 /// Values that a range which moved may be rounded up by; those of a single column multiply with no other's.
 const SLACK: u64 = 1 << 12;
 const SLACK_OF_ONE: u64 = 1 << 20;
@@ -123,9 +125,13 @@ impl Dimension {
             .saturating_add(usize::from(self.null))
     }
 
+    fn start(&self) -> i64 {
+        self.range.as_ref().map_or(0, |range| *range.start())
+    }
+
     fn value(&self, address: usize, codes: usize) -> Option<i64> {
         let code = address / self.stride % codes;
-        let start = self.range.as_ref().map_or(0, |r| *r.start());
+        let start = self.start();
         match (self.null, code) {
             (true, 0) => None,
             (true, code) => Some(start + code as i64 - 1),
@@ -135,7 +141,7 @@ impl Dimension {
 
     /// The part of the address that this column gives to a value inside the range.
     fn address(&self, value: Option<i64>) -> usize {
-        let start = self.range.as_ref().map_or(0, |r| *r.start());
+        let start = self.start();
         let code = value.map_or(0, |value| (value - start) as usize + usize::from(self.null));
         code * self.stride
     }
@@ -259,29 +265,26 @@ impl DirectTable {
         self.widen(&observed, slots_max)
     }
 
-    /// One pass over a column of integers in which all keys are known, as they mostly are: appends their groups; else
-    /// false, and nothing was appended.
-    fn are_known(&self, columns: &[ArrayRef], out: &mut Vec<GroupId>) -> bool {
-        let ([column], [dimension], [None]) = (columns, &*self.dimensions, &*self.interners) else {
+    /// One pass over each column, in which all keys are known, as they mostly are: appends their groups; else false, and
+    /// nothing was appended.
+    fn are_known(&mut self, columns: &[ArrayRef], out: &mut Vec<GroupId>) -> bool {
+        let interners = self.interners.iter();
+        let parts = self.dimensions.iter().zip(columns).zip(interners);
+        let parts = parts
+            .map(|((dimension, column), interner)| Known::of(dimension, column, interner.as_ref()));
+        let Some(parts) = parts.collect::<Option<Vec<_>>>() else {
             return false;
         };
-        let Some(range) = &dimension.range else {
-            return false;
+        let (from, rows) = (out.len(), columns[0].len());
+        let places = room(out, rows);
+        let (groups, in_order) = (
+            &*self.groups,
+            self.is_in_order.then_some(self.addresses.len()),
+        );
+        let are_known = match &*parts {
+            [only] => only.groups(groups, in_order, places),
+            parts => groups_of_product(parts, groups, places),
         };
-        if dimension.null || dimension.data_type == DataType::Boolean || column.null_count() > 0 {
-            return false;
-        }
-        let (start, from) = (*range.start(), out.len());
-        let data = column.to_data();
-        let places = room(out, data.len());
-        let are_known = with_integers!(&data, values => {
-            // What is below the range is beyond the array too: no range is wider than a quarter of 64 bits.
-            let addresses = values.iter().map(|&value| (value as i64).wrapping_sub(start) as u64);
-            match self.is_in_order {
-                true => in_order(addresses, self.addresses.len(), places),
-                false => known(addresses, &self.groups, places),
-            }
-        });
         if !are_known {
             out.truncate(from);
         }
@@ -393,7 +396,7 @@ impl DirectTable {
             .map(|(dimension, interner)| {
                 let codes = dimension.codes();
                 if let (None, false, 1) = (interner, dimension.null, self.dimensions.len()) {
-                    let start = dimension.range.as_ref().map_or(0, |range| *range.start());
+                    let start = dimension.start();
                     let values = self.addresses.iter();
                     let values = values.map(|&address| start + i64::from(address));
                     return Ok(column(&dimension.data_type, values, None));
@@ -416,8 +419,108 @@ impl DirectTable {
     }
 }
 
+/// A column without NULLs whose values mostly have codes.
+enum Known<'a> {
+    Integers(&'a Dimension, ArrayData),
+    /// Keys of a dictionary, with the codes of its values.
+    Keys(&'a Dimension, ArrayData, &'a [u32]),
+}
+
+impl<'a> Known<'a> {
+    fn of(
+        dimension: &'a Dimension,
+        column: &'a ArrayRef,
+        interner: Option<&'a Interner>,
+    ) -> Option<Self> {
+        match interner {
+            None => {
+                let is_plain = column.data_type() != &DataType::Boolean && column.null_count() == 0;
+                is_plain.then(|| Self::Integers(dimension, column.to_data()))
+            }
+            Some(interner) => {
+                let (keys, codes) = interner.translated(column)?;
+                Some(Self::Keys(dimension, keys.to_data(), codes))
+            }
+        }
+    }
+
+    /// The group of each row where this is the only column, see `lookup`; `in_order` says how many are their addresses.
+    fn groups(&self, groups: &[u32], in_order: Option<usize>, out: &mut [GroupId]) -> bool {
+        match self {
+            Self::Integers(dimension, data) => {
+                let first = dimension.start().wrapping_sub(i64::from(dimension.null));
+                // What is below the range is beyond the array too: no range is wider than a quarter of 64 bits.
+                with_integers!(data, values => {
+                    let addresses = values.iter().map(|&value| (value as i64).wrapping_sub(first) as u64);
+                    match in_order {
+                        Some(groups) => take_in_order(addresses, groups, out),
+                        None => lookup(addresses, groups, out),
+                    }
+                })
+            }
+            Self::Keys(dimension, data, codes) => {
+                let null = u64::from(dimension.null);
+                with_integers!(data, keys => {
+                    lookup(keys.iter().map(|&key| code_of(codes, key as usize) + null), groups, out)
+                })
+            }
+        }
+    }
+
+    /// Adds the column's part, but for its NULL, to the addresses of `rows`; of a value without code more than any array has.
+    fn add(&self, rows: Range<usize>, addresses: &mut [u64; CHUNK]) {
+        match self {
+            Self::Integers(dimension, data) => {
+                let (start, stride) = (dimension.start(), dimension.stride as u64);
+                let codes = (dimension.codes() - usize::from(dimension.null)) as u64;
+                with_integers!(data, values => {
+                    for (address, &value) in addresses.iter_mut().zip(&values[rows]) {
+                        let code = (value as i64).wrapping_sub(start) as u64;
+                        *address += if code < codes { code * stride } else { u64::from(UNKNOWN) };
+                    }
+                });
+            }
+            Self::Keys(dimension, data, codes) => {
+                let stride = dimension.stride as u64;
+                with_integers!(data, keys => {
+                    for (address, &key) in addresses.iter_mut().zip(&keys[rows]) {
+                        *address += code_of(codes, key as usize) * stride;
+                    }
+                });
+            }
+        }
+    }
+
+    /// What the code of NULL adds to the addresses of all others.
+    fn null_part(&self) -> u64 {
+        let (Self::Integers(dimension, _) | Self::Keys(dimension, ..)) = self;
+        u64::from(dimension.null) * dimension.stride as u64
+    }
+}
+
+/// `codes` are as many as a power of two.
+#[inline(always)]
+fn code_of(codes: &[u32], key: usize) -> u64 {
+    u64::from(codes[key & (codes.len() - 1)])
+}
+
+/// The group of each row by several columns, see `lookup`.
+fn groups_of_product(parts: &[Known<'_>], groups: &[u32], out: &mut [GroupId]) -> bool {
+    let nulls: u64 = parts.iter().map(Known::null_part).sum();
+    let mut start = 0;
+    out.chunks_mut(CHUNK).all(|places| {
+        let rows = start..start + places.len();
+        start = rows.end;
+        let mut addresses = [nulls; CHUNK];
+        for part in parts {
+            part.add(rows.clone(), &mut addresses);
+        }
+        lookup(addresses.into_iter(), groups, places)
+    })
+}
+
 /// The group at each address; false if one has none.
-fn known(addresses: impl Iterator<Item = u64>, groups: &[u32], out: &mut [GroupId]) -> bool {
+fn lookup(addresses: impl Iterator<Item = u64>, groups: &[u32], out: &mut [GroupId]) -> bool {
     let mut highest = 0;
     for (place, at) in out.iter_mut().zip(addresses) {
         let group = groups.get(at as usize).copied().unwrap_or(EMPTY);
@@ -427,8 +530,8 @@ fn known(addresses: impl Iterator<Item = u64>, groups: &[u32], out: &mut [GroupI
     highest != EMPTY
 }
 
-/// The same of the first `groups` addresses, each of which is its group's number: no lookup.
-fn in_order(addresses: impl Iterator<Item = u64>, groups: usize, out: &mut [GroupId]) -> bool {
+/// The same of the first `groups` addresses, each of which is its group's number: vector code.
+fn take_in_order(addresses: impl Iterator<Item = u64>, groups: usize, out: &mut [GroupId]) -> bool {
     let (mut highest, mut beyond) = (0, 0);
     for (place, at) in out.iter_mut().zip(addresses) {
         highest = highest.max(at as u32);
@@ -571,7 +674,7 @@ fn add_codes(dimension: &Dimension, column: &ArrayRef, interner: &Interner, addr
 }
 
 fn add_addresses(dimension: &Dimension, column: &ArrayRef, addresses: &mut [u32]) {
-    let start = dimension.range.as_ref().map_or(0, |r| *r.start());
+    let start = dimension.start();
     let (null, stride) = (i64::from(dimension.null), dimension.stride as u32);
     let nulls = column
         .logical_nulls()

@@ -29,7 +29,7 @@ const NEAR: usize = 1024;
 /// A dictionary of more values costs more to take note of than a batch's rows.
 const DICTIONARY_MAX: usize = 64 << 10;
 /// The code of a value that no row had yet.
-const UNKNOWN: u32 = u32::MAX;
+pub(super) const UNKNOWN: u32 = u32::MAX;
 /// No view has this length and prefix.
 const NOTHING: u128 = u128::MAX;
 
@@ -56,6 +56,7 @@ impl Near {
 struct Translation {
     dictionary: ArrayRef,
     values: ByteKeys,
+    /// Of each value, and `UNKNOWN` up to a power of two.
     codes: Vec<u32>,
 }
 
@@ -74,7 +75,7 @@ impl Translation {
         Ok(Self {
             dictionary: Arc::clone(dictionary),
             values: values.map_err(|_| Full)?,
-            codes: vec![UNKNOWN; dictionary.len()],
+            codes: vec![UNKNOWN; dictionary.len().next_power_of_two()],
         })
     }
 }
@@ -197,6 +198,15 @@ impl Interner {
         }
         self.translation = Some(translation);
         Ok(())
+    }
+
+    /// The keys of a column of codes without NULLs and the codes of its dictionary's values, as many as a power of two, where
+    /// that dictionary is the one of the last batch.
+    pub fn translated<'a>(&'a self, column: &'a ArrayRef) -> Option<(&'a dyn Array, &'a [u32])> {
+        let (coded, known) = (column.as_any_dictionary_opt()?, self.translation.as_ref()?);
+        let is_known =
+            column.null_count() == 0 && same_dictionary(&known.dictionary, coded.values());
+        is_known.then_some((coded.keys(), &known.codes))
     }
 
     fn translate<K: ArrowDictionaryKeyType>(
