@@ -461,6 +461,29 @@ fn keys_in_order_need_no_lookup_until_they_are_not() {
     }
 }
 
+/// The address of NULL is below the first value's, where a value before that one would be.
+#[test]
+fn a_value_before_the_first_is_not_null() {
+    let with_nulls = (0..120).map(|row| (row % 3 > 0).then_some(row % 3));
+    let key = Int64Array::from_iter(with_nulls.chain((0..60).map(|row| Some(row % 3))));
+    let second: ArrayRef = Arc::new(Int64Array::from_iter_values((0..180).map(|row| row % 2)));
+    let key: ArrayRef = Arc::new(key);
+    for keys in [vec![Arc::clone(&key)], vec![key, second]] {
+        let case = Case {
+            bounds: vec![None; keys.len()],
+            keys,
+            ..case(&[], 180, 1, false, 3)
+        };
+        let how = How {
+            table: TableKind::Direct,
+            sizes: normal(),
+            workers: 1,
+            batch_rows: 60,
+        };
+        check(&case, &how);
+    }
+}
+
 /// Keys of a range that no cache holds go by at first, and address an array after so many rows that it is worth it;
 /// a range that is too large never does.
 #[test]

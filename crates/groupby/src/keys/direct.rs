@@ -162,7 +162,8 @@ impl DirectTable {
             null: false,
             stride: 1,
         };
-        let interner = |data_type: &DataType| is_bytes(data_type).then(Interner::default);
+        let interner =
+            |data_type: &DataType| is_bytes(data_type).then(|| Interner::new(types.len() == 1));
         Self {
             interners: types.iter().map(interner).collect(),
             dimensions: types.iter().map(dimension).collect(),
@@ -448,13 +449,15 @@ impl<'a> Known<'a> {
     fn groups(&self, groups: &[u32], in_order: Option<usize>, out: &mut [GroupId]) -> bool {
         match self {
             Self::Integers(dimension, data) => {
-                let first = dimension.start().wrapping_sub(i64::from(dimension.null));
+                let start = dimension.start();
                 // What is below the range is beyond the array too: no range is wider than a quarter of 64 bits.
                 with_integers!(data, values => {
-                    let addresses = values.iter().map(|&value| (value as i64).wrapping_sub(first) as u64);
-                    match in_order {
-                        Some(groups) => take_in_order(addresses, groups, out),
-                        None => lookup(addresses, groups, out),
+                    let codes = values.iter().map(|&value| (value as i64).wrapping_sub(start) as u64);
+                    match (in_order, dimension.null) {
+                        // The value before the first is not NULL.
+                        (_, true) => lookup(codes.map(|code| code.saturating_add(1)), groups, out),
+                        (Some(groups), false) => take_in_order(codes, groups, out),
+                        (None, false) => lookup(codes, groups, out),
                     }
                 })
             }

@@ -24,7 +24,9 @@ use super::layout::strict_cast;
 use crate::error::Result;
 
 /// More values are no fewer than rows of a hot table: they are looked up as keys.
-pub(super) const VALUES_MAX: usize = 1024;
+const VALUES_MAX: usize = 1024;
+/// The same of a column of codes that is the only key: a value is looked up once per dictionary, its rows by their code.
+const CODED_VALUES_MAX: usize = 16 << 10;
 const NEAR: usize = 1024;
 /// A dictionary of more values costs more to take note of than a batch's rows.
 const DICTIONARY_MAX: usize = 64 << 10;
@@ -93,12 +95,16 @@ pub(super) struct Interner {
     near: Vec<Near>,
     batch: u32,
     translation: Option<Translation>,
+    coded_values_max: usize,
+    /// Values that there may be with those of the current batch.
+    values_max: usize,
     /// The codes of the current batch; of a NULL any.
     pub(super) codes: Vec<u32>,
 }
 
-impl Default for Interner {
-    fn default() -> Self {
+impl Interner {
+    /// No values yet, of a column that is the only key or not.
+    pub fn new(is_only: bool) -> Self {
         let nothing = Near {
             low: NOTHING as u64,
             high: (NOTHING >> 64) as u64,
@@ -110,12 +116,16 @@ impl Default for Interner {
             near: vec![nothing; NEAR],
             batch: 0,
             translation: None,
+            coded_values_max: if is_only {
+                CODED_VALUES_MAX
+            } else {
+                VALUES_MAX
+            },
+            values_max: VALUES_MAX,
             codes: Vec::new(),
         }
     }
-}
 
-impl Interner {
     /// Fills `codes` for the rows of `column`, whose values are of `data_type`.
     pub fn push(
         &mut self,
@@ -129,12 +139,18 @@ impl Interner {
             .logical_nulls()
             .filter(|nulls| nulls.null_count() > 0);
         let pushed = match column.as_any_dictionary_opt() {
-            Some(coded) => self.push_coded(coded, nulls.as_ref(), data_type, &mut codes),
-            None => self.push_plain(column, nulls.as_ref(), &mut codes),
+            Some(coded) => {
+                self.values_max = self.coded_values_max;
+                self.push_coded(coded, nulls.as_ref(), data_type, &mut codes)
+            }
+            None => {
+                self.values_max = VALUES_MAX;
+                self.push_plain(column, nulls.as_ref(), &mut codes)
+            }
         };
         self.codes = codes;
         pushed?;
-        if self.values() > VALUES_MAX {
+        if self.values() > self.values_max {
             return Err(Full);
         }
         Ok(())
@@ -260,7 +276,7 @@ impl Interner {
     #[inline(never)]
     fn search(&mut self, view: u128, buffers: &[Buffer]) -> u32 {
         // Past the bound the batch is given up anyway.
-        if self.values() > VALUES_MAX {
+        if self.values() > self.values_max {
             return 0;
         }
         let hash = hash_one(view, buffers);
@@ -309,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_string_has_one_code_in_all_batches() {
-        let mut interner = Interner::default();
+        let mut interner = Interner::new(false);
         let mut seen = Vec::new();
         // Long strings of one length and prefix at the same place of each batch's buffer.
         for end in ["one", "two", "one"] {
@@ -338,7 +354,7 @@ mod tests {
 
     #[test]
     fn columns_of_codes_and_plain_ones_share_their_codes() {
-        let mut interner = Interner::default();
+        let mut interner = Interner::new(false);
         let mut push = |column: ArrayRef| {
             interner.push(&column, &DataType::Utf8View).unwrap();
             interner.codes.clone()
@@ -367,16 +383,16 @@ mod tests {
         let coded = DictionaryArray::new(Int32Array::from(vec![0]), Arc::new(bytes));
         let coded: ArrayRef = Arc::new(coded);
         assert!(
-            Interner::default()
+            Interner::new(false)
                 .push(&coded, &DataType::Utf8View)
                 .is_err()
         );
-        assert!(Interner::default().push(&coded, &DataType::Binary).is_ok());
+        assert!(Interner::new(false).push(&coded, &DataType::Binary).is_ok());
     }
 
     #[test]
     fn too_many_values_are_full() {
-        let mut interner = Interner::default();
+        let mut interner = Interner::new(false);
         let texts = |count: usize| -> ArrayRef {
             Arc::new(StringArray::from_iter_values(
                 (0..count).map(|n| n.to_string()),
@@ -386,5 +402,25 @@ mod tests {
         assert!(push(texts(VALUES_MAX)).is_ok());
         assert!(push(texts(VALUES_MAX)).is_ok());
         assert!(push(texts(VALUES_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn more_values_may_come_as_codes_of_an_only_column() {
+        let coded = |count: usize| -> ArrayRef {
+            let values = StringArray::from_iter_values((0..count).map(|n| n.to_string()));
+            let keys = Int32Array::from_iter_values(0..count as i32);
+            Arc::new(DictionaryArray::new(keys, Arc::new(values)))
+        };
+        let is_taken = |is_only, count| {
+            let mut interner = Interner::new(is_only);
+            interner.push(&coded(count), &DataType::Utf8).is_ok()
+        };
+        assert!(is_taken(true, CODED_VALUES_MAX) && !is_taken(true, CODED_VALUES_MAX + 1));
+        assert!(is_taken(false, VALUES_MAX) && !is_taken(false, VALUES_MAX + 1));
+        let mut interner = Interner::new(true);
+        let mut push = |column: ArrayRef| interner.push(&column, &DataType::Utf8).is_ok();
+        assert!(push(coded(VALUES_MAX + 1)));
+        let plain: ArrayRef = Arc::new(StringArray::from(vec!["0"]));
+        assert!(!push(plain), "too many for rows that come as they are");
     }
 }
