@@ -127,3 +127,15 @@ def test_the_serial_share_is_that_of_all_groupings(tmp_path):
     with record.open(newline="") as file:
         shares = {row["query"]: float(row["serial_percent"]) for row in csv.DictReader(file)}
     assert len(shares) == 3 and all(0 <= share <= 100 for share in shares.values())
+
+
+def test_keys_of_two_widths_are_timed_in_pairs(tmp_path):
+    pytest.importorskip("grouse", reason="the package is not installed")
+    command = [sys.executable, str(BENCH / "pairs.py"), "--rows", "100000", "--rounds", "3", "--host", "test"]
+    command += ["--record", str(tmp_path), "--python-grouse", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    (record,) = tmp_path.glob("*.csv")
+    with record.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 5 and all(len(row["pairs_ms"].split()) == 3 and float(row["ratio"]) > 0 for row in rows)
