@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::AsArray;
 use arrow::array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray,
-    Float64Array, Int8Array, Int64Array, LargeStringArray, ListArray, StringArray, StringViewArray,
-    UInt16Array, UInt64Array,
+    Array, ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
+    FixedSizeBinaryArray, Float64Array, Int8Array, Int64Array, LargeStringArray, ListArray,
+    StringArray, StringViewArray, UInt16Array, UInt32Array, UInt64Array, new_null_array,
 };
 use arrow::buffer::{NullBuffer, ScalarBuffer};
-use arrow::compute::{cast, concat, max, min};
-use arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Int32Type};
+use arrow::compute::{cast, concat, max, min, take};
+use arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Int32Type, UInt16Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use grouse_groupby::keys::{KeyBounds, KeyLayout};
 use grouse_groupby::runtime::budget::Unlimited;
@@ -107,6 +107,60 @@ fn column(kind: usize, rows: usize, distinct: u64, nulls: bool, seed: u64) -> Ar
 
 const KINDS: usize = 14;
 
+const DICTIONARY_BATCHES: usize = 3;
+
+/// Texts as codes of a dictionary that has each value twice, and NULL, which some dictionaries' NULL rows
+/// have for their value; keys of 2, 4 and 8 bytes. `None` of other columns.
+fn coded(texts: &ArrayRef, number: usize) -> Option<ArrayRef> {
+    if !texts.data_type().is_string() && texts.data_type() != &DataType::Binary {
+        return None;
+    }
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut firsts = Vec::new();
+    let all = shown(texts);
+    for (row, text) in all
+        .iter()
+        .enumerate()
+        .filter(|(row, _)| texts.is_valid(*row))
+    {
+        places.entry(text.clone()).or_insert_with(|| {
+            firsts.push(Some(row as u32));
+            firsts.len() - 1
+        });
+    }
+    let values = firsts.len();
+    let nowhere: ArrayRef = new_null_array(texts.data_type(), 1);
+    let texts_and_null = concat(&[texts, &nowhere]).expect("one type");
+    firsts.extend_from_within(..);
+    firsts.push(Some(texts.len() as u32));
+    let dictionary = take(&texts_and_null, &UInt32Array::from(firsts), None).expect("rows");
+    let keys = Int64Array::from_iter(all.iter().enumerate().map(|(row, text)| {
+        let again = row % 2 * values;
+        match (texts.is_valid(row), number % 2) {
+            (true, _) => Some((places[text] + again) as i64),
+            (false, 0) => None,
+            (false, _) => Some(2 * values as i64),
+        }
+    }));
+    Some(match number % 3 {
+        0 => Arc::new(DictionaryArray::new(keys, dictionary)),
+        1 => {
+            let keys = cast(&keys, &DataType::Int32).expect("few");
+            Arc::new(DictionaryArray::new(
+                keys.as_primitive::<Int32Type>().clone(),
+                dictionary,
+            ))
+        }
+        _ => {
+            let keys = cast(&keys, &DataType::UInt16).expect("few");
+            Arc::new(DictionaryArray::new(
+                keys.as_primitive::<UInt16Type>().clone(),
+                dictionary,
+            ))
+        }
+    })
+}
+
 fn shown(column: &ArrayRef) -> Vec<String> {
     let format = ArrayFormatter::try_new(column.as_ref(), &FormatOptions::new().with_null("NULL"))
         .expect("a format");
@@ -136,6 +190,8 @@ fn twin(keys: &[ArrayRef], values: &Int64Array, filter: &BooleanArray) -> Rows {
 
 struct Case {
     keys: Vec<ArrayRef>,
+    /// Texts come as codes of dictionaries, each of which lives for three batches, where the table takes them.
+    coded: bool,
     bounds: Vec<Option<KeyBounds>>,
     values: Int64Array,
     filter: BooleanArray,
@@ -188,12 +244,24 @@ fn build(case: &Case, how: &How, means: &Means) -> Result<(Arc<Spec>, Vec<Built>
     ];
     let keys = KeyLayout::bounded(&fields, &case.bounds, how.table)?;
     let spec = Arc::new(Spec::new(keys, aggregates, how.sizes));
+    let is_coded = case.coded && spec.keys.direct();
     let mut builds = (0..how.workers)
         .map(|_| Build::new(spec.clone(), means.grant(), Some(means.spill.clone())))
         .collect::<Result<Vec<_>, _>>()?;
     for (at, start) in (0..case.values.len()).step_by(how.batch_rows).enumerate() {
         let rows = how.batch_rows.min(case.values.len() - start);
-        let keys = case.keys.iter().map(|key| key.slice(start, rows)).collect();
+        let key = |key: &ArrayRef| {
+            let first = at / DICTIONARY_BATCHES * DICTIONARY_BATCHES * how.batch_rows;
+            let texts = key.slice(
+                first,
+                (DICTIONARY_BATCHES * how.batch_rows).min(key.len() - first),
+            );
+            let coded = is_coded
+                .then(|| coded(&texts, at / DICTIONARY_BATCHES))
+                .flatten();
+            coded.unwrap_or(texts).slice(start - first, rows)
+        };
+        let keys = case.keys.iter().map(key).collect();
         let all = Arguments::default();
         let some = Arguments {
             columns: vec![Arc::new(case.values.slice(start, rows))],
@@ -255,6 +323,7 @@ fn case(kinds: &[usize], rows: usize, distinct: u64, nulls: bool, seed: u64) -> 
     let values = column(0, rows, 1000, nulls, seed + 7);
     let filter = column(4, rows, 2, nulls, seed + 13);
     Case {
+        coded: false,
         bounds: vec![None; kinds.len()],
         keys: kinds.iter().enumerate().map(key).collect(),
         values: values
@@ -364,6 +433,24 @@ proptest! {
             case.bounds = case.keys.iter().map(bounds_of).collect();
         }
         check(&case, &How { table, sizes, workers, batch_rows });
+    }
+
+    #[test]
+    fn codes_equal_the_twin(
+        kinds in prop_oneof![
+            Just(vec![8]), Just(vec![9]), Just(vec![11]), Just(vec![9, 10]), Just(vec![8, 2]), Just(vec![6, 9, 4])
+        ],
+        rows in 0usize..1500,
+        distinct in prop_oneof![Just(1u64), Just(3), Just(12), Just(40), Just(1_000_000)],
+        nulls in any::<bool>(),
+        seed in any::<u32>(),
+        table in prop_oneof![Just(TableKind::Auto), Just(TableKind::Direct)],
+        sizes in prop_oneof![Just(normal()), Just(Sizes::tiny()), Just(Sizes::spilling())],
+        workers in 1usize..3,
+        batch_rows in prop_oneof![Just(1usize), Just(50), Just(333)],
+    ) {
+        let case = case(&kinds, rows, distinct, nulls, u64::from(seed) + 1);
+        check(&Case { coded: true, ..case }, &How { table, sizes, workers, batch_rows });
     }
 }
 
@@ -677,6 +764,7 @@ fn whatever_lies_under_a_null_is_one_key() {
         vec![Arc::new(numbers) as ArrayRef, Arc::new(texts) as ArrayRef],
     ] {
         let case = Case {
+            coded: false,
             bounds: vec![None; keys.len()],
             keys,
             values: filler.values.clone(),

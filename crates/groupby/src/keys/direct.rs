@@ -4,25 +4,23 @@
 //! In: columns of integers, dates, times, booleans, strings (plain or as codes). Out: group ids, or `Full`
 //! when the observed ranges no longer fit the array.
 //! Invariant: ranges are observed while running and widened; ids of known groups never change.
-//! Not here: hashes; they are computed once per group when the table is drained.
+//! Not here: rows whose keys all have groups (known.rs); hashes, which are computed once per group when the table is drained.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{DataType, TimeUnit};
 
+use super::GroupId;
 use super::bytes::is_bytes;
-use super::intern::{Interner, UNKNOWN};
-use super::{GroupId, room};
+use super::intern::Interner;
 use crate::error::Result;
 
 /// More columns than this are packed: each costs a pass over the batch.
 const COLUMNS_MAX: usize = 6;
 const EMPTY: u32 = u32::MAX;
-/// Rows whose addresses are added up at once, in a near cache.
-const CHUNK: usize = 512;
 /// Values that a range which moved may be rounded up by; those of a single column multiply with no other's.
 const SLACK: u64 = 1 << 12;
 const SLACK_OF_ONE: u64 = 1 << 20;
@@ -81,6 +79,8 @@ macro_rules! with_integers {
     }};
 }
 
+mod known;
+
 /// An array of group ids addressed by key.
 #[derive(Debug)]
 pub struct DirectTable {
@@ -98,6 +98,10 @@ pub struct DirectTable {
     widened: usize,
     /// Address of each row of the current batch.
     scratch: Vec<u32>,
+    /// Group of each key of the dictionary with this number, where the only column comes as codes, as many as a power of two;
+    /// `EMPTY` where no row had it.
+    by_key: Vec<u32>,
+    by_key_of: u32,
     /// False after a batch with a new group, after which there are mostly more.
     is_settled: bool,
     /// True while each group's number is its address: keys came in ascending order without gaps.
@@ -174,6 +178,8 @@ impl DirectTable {
             followed_max,
             widened: 0,
             scratch: Vec::new(),
+            by_key: Vec::new(),
+            by_key_of: 0,
             is_settled: false,
             is_in_order: true,
         }
@@ -232,6 +238,7 @@ impl DirectTable {
                 id.0 = *group;
             }
         }
+        self.note_keys(columns, &out[from..]);
         Ok(())
     }
 
@@ -264,32 +271,6 @@ impl DirectTable {
             }
         }
         self.widen(&observed, slots_max)
-    }
-
-    /// One pass over each column, in which all keys are known, as they mostly are: appends their groups; else false, and
-    /// nothing was appended.
-    fn are_known(&mut self, columns: &[ArrayRef], out: &mut Vec<GroupId>) -> bool {
-        let interners = self.interners.iter();
-        let parts = self.dimensions.iter().zip(columns).zip(interners);
-        let parts = parts
-            .map(|((dimension, column), interner)| Known::of(dimension, column, interner.as_ref()));
-        let Some(parts) = parts.collect::<Option<Vec<_>>>() else {
-            return false;
-        };
-        let (from, rows) = (out.len(), columns[0].len());
-        let places = room(out, rows);
-        let (groups, in_order) = (
-            &*self.groups,
-            self.is_in_order.then_some(self.addresses.len()),
-        );
-        let are_known = match &*parts {
-            [only] => only.groups(groups, in_order, places),
-            parts => groups_of_product(parts, groups, places),
-        };
-        if !are_known {
-            out.truncate(from);
-        }
-        are_known
     }
 
     /// Addresses that the ranges would need with what was observed.
@@ -367,6 +348,7 @@ impl DirectTable {
         self.groups = Vec::new();
         self.addresses = Vec::new();
         self.scratch = Vec::new();
+        self.by_key_of = 0;
         self.is_in_order = true;
     }
 
@@ -379,6 +361,7 @@ impl DirectTable {
     pub fn bytes(&self) -> usize {
         let interned: usize = self.interners.iter().flatten().map(Interner::bytes).sum();
         let held = self.groups.capacity() + self.addresses.capacity() + self.scratch.capacity();
+        let held = held + self.by_key.capacity();
         interned + held * 4
     }
 
@@ -415,133 +398,10 @@ impl DirectTable {
         let columns = columns.collect::<Result<_>>()?;
         self.addresses.clear();
         self.groups.fill(EMPTY);
+        self.by_key_of = 0;
         self.is_in_order = true;
         Ok(columns)
     }
-}
-
-/// A column without NULLs whose values mostly have codes.
-enum Known<'a> {
-    Integers(&'a Dimension, ArrayData),
-    /// Keys of a dictionary, with the codes of its values.
-    Keys(&'a Dimension, ArrayData, &'a [u32]),
-}
-
-impl<'a> Known<'a> {
-    fn of(
-        dimension: &'a Dimension,
-        column: &'a ArrayRef,
-        interner: Option<&'a Interner>,
-    ) -> Option<Self> {
-        match interner {
-            None => {
-                let is_plain = column.data_type() != &DataType::Boolean && column.null_count() == 0;
-                is_plain.then(|| Self::Integers(dimension, column.to_data()))
-            }
-            Some(interner) => {
-                let (keys, codes) = interner.translated(column)?;
-                Some(Self::Keys(dimension, keys.to_data(), codes))
-            }
-        }
-    }
-
-    /// The group of each row where this is the only column, see `lookup`; `in_order` says how many are their addresses.
-    fn groups(&self, groups: &[u32], in_order: Option<usize>, out: &mut [GroupId]) -> bool {
-        match self {
-            Self::Integers(dimension, data) => {
-                let start = dimension.start();
-                // What is below the range is beyond the array too: no range is wider than a quarter of 64 bits.
-                with_integers!(data, values => {
-                    let codes = values.iter().map(|&value| (value as i64).wrapping_sub(start) as u64);
-                    match (in_order, dimension.null) {
-                        // The value before the first is not NULL.
-                        (_, true) => lookup(codes.map(|code| code.saturating_add(1)), groups, out),
-                        (Some(groups), false) => take_in_order(codes, groups, out),
-                        (None, false) => lookup(codes, groups, out),
-                    }
-                })
-            }
-            Self::Keys(dimension, data, codes) => {
-                let null = u64::from(dimension.null);
-                with_integers!(data, keys => {
-                    lookup(keys.iter().map(|&key| code_of(codes, key as usize) + null), groups, out)
-                })
-            }
-        }
-    }
-
-    /// Adds the column's part, but for its NULL, to the addresses of `rows`; of a value without code more than any array has.
-    fn add(&self, rows: Range<usize>, addresses: &mut [u64; CHUNK]) {
-        match self {
-            Self::Integers(dimension, data) => {
-                let (start, stride) = (dimension.start(), dimension.stride as u64);
-                let codes = (dimension.codes() - usize::from(dimension.null)) as u64;
-                with_integers!(data, values => {
-                    for (address, &value) in addresses.iter_mut().zip(&values[rows]) {
-                        let code = (value as i64).wrapping_sub(start) as u64;
-                        *address += if code < codes { code * stride } else { u64::from(UNKNOWN) };
-                    }
-                });
-            }
-            Self::Keys(dimension, data, codes) => {
-                let stride = dimension.stride as u64;
-                with_integers!(data, keys => {
-                    for (address, &key) in addresses.iter_mut().zip(&keys[rows]) {
-                        *address += code_of(codes, key as usize) * stride;
-                    }
-                });
-            }
-        }
-    }
-
-    /// What the code of NULL adds to the addresses of all others.
-    fn null_part(&self) -> u64 {
-        let (Self::Integers(dimension, _) | Self::Keys(dimension, ..)) = self;
-        u64::from(dimension.null) * dimension.stride as u64
-    }
-}
-
-/// `codes` are as many as a power of two.
-#[inline(always)]
-fn code_of(codes: &[u32], key: usize) -> u64 {
-    u64::from(codes[key & (codes.len() - 1)])
-}
-
-/// The group of each row by several columns, see `lookup`.
-fn groups_of_product(parts: &[Known<'_>], groups: &[u32], out: &mut [GroupId]) -> bool {
-    let nulls: u64 = parts.iter().map(Known::null_part).sum();
-    let mut start = 0;
-    out.chunks_mut(CHUNK).all(|places| {
-        let rows = start..start + places.len();
-        start = rows.end;
-        let mut addresses = [nulls; CHUNK];
-        for part in parts {
-            part.add(rows.clone(), &mut addresses);
-        }
-        lookup(addresses.into_iter(), groups, places)
-    })
-}
-
-/// The group at each address; false if one has none.
-fn lookup(addresses: impl Iterator<Item = u64>, groups: &[u32], out: &mut [GroupId]) -> bool {
-    let mut highest = 0;
-    for (place, at) in out.iter_mut().zip(addresses) {
-        let group = groups.get(at as usize).copied().unwrap_or(EMPTY);
-        highest = highest.max(group);
-        *place = GroupId(group);
-    }
-    highest != EMPTY
-}
-
-/// The same of the first `groups` addresses, each of which is its group's number: vector code.
-fn take_in_order(addresses: impl Iterator<Item = u64>, groups: usize, out: &mut [GroupId]) -> bool {
-    let (mut highest, mut beyond) = (0, 0);
-    for (place, at) in out.iter_mut().zip(addresses) {
-        highest = highest.max(at as u32);
-        beyond |= at >> 32;
-        *place = GroupId(at as u32);
-    }
-    beyond == 0 && (highest as usize) < groups
 }
 
 /// True where keys have the same addresses as before: one column's range grew at its upper end.

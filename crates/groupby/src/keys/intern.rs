@@ -95,6 +95,8 @@ pub(super) struct Interner {
     near: Vec<Near>,
     batch: u32,
     translation: Option<Translation>,
+    /// Dictionaries that were translated so far.
+    pub(super) dictionaries: u32,
     coded_values_max: usize,
     /// Values that there may be with those of the current batch.
     values_max: usize,
@@ -116,6 +118,7 @@ impl Interner {
             near: vec![nothing; NEAR],
             batch: 0,
             translation: None,
+            dictionaries: 0,
             coded_values_max: if is_only {
                 CODED_VALUES_MAX
             } else {
@@ -193,7 +196,10 @@ impl Interner {
             .filter(|known| same_dictionary(&known.dictionary, dictionary));
         let mut translation = match known {
             Some(known) => known,
-            None => Translation::new(dictionary, data_type)?,
+            None => {
+                self.dictionaries += 1;
+                Translation::new(dictionary, data_type)?
+            }
         };
         let keys = column.keys();
         macro_rules! typed {
