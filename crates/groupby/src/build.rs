@@ -55,7 +55,7 @@ pub struct Built {
     pub(crate) blocks: Blocks,
     /// What the worker counted.
     pub counters: Counters,
-    /// Covers the blocks until they are dropped, and until then what the merge needs beside them.
+    /// Covers the blocks until they are dropped, and until the merge is cut what it needs beside them.
     pub(crate) grant: Grant,
 }
 

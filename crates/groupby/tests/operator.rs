@@ -107,7 +107,7 @@ fn column(kind: usize, rows: usize, distinct: u64, nulls: bool, seed: u64) -> Ar
 
 const KINDS: usize = 14;
 
-const DICTIONARY_BATCHES: usize = 3;
+const DICTIONARY_BATCHES: usize = 9;
 
 /// Texts as codes of a dictionary that has each value twice, and NULL, which some dictionaries' NULL rows
 /// have for their value; keys of 2, 4 and 8 bytes. `None` of other columns.
@@ -190,7 +190,7 @@ fn twin(keys: &[ArrayRef], values: &Int64Array, filter: &BooleanArray) -> Rows {
 
 struct Case {
     keys: Vec<ArrayRef>,
-    /// Texts come as codes of dictionaries, each of which lives for three batches, where the table takes them.
+    /// Texts come as codes of dictionaries, each of which lives for some batches, where the table takes them.
     coded: bool,
     bounds: Vec<Option<KeyBounds>>,
     values: Int64Array,
@@ -245,23 +245,23 @@ fn build(case: &Case, how: &How, means: &Means) -> Result<(Arc<Spec>, Vec<Built>
     let keys = KeyLayout::bounded(&fields, &case.bounds, how.table)?;
     let spec = Arc::new(Spec::new(keys, aggregates, how.sizes));
     let is_coded = case.coded && spec.keys.direct();
+    let mut windows: Vec<ArrayRef> = Vec::new();
     let mut builds = (0..how.workers)
         .map(|_| Build::new(spec.clone(), means.grant(), Some(means.spill.clone())))
         .collect::<Result<Vec<_>, _>>()?;
     for (at, start) in (0..case.values.len()).step_by(how.batch_rows).enumerate() {
         let rows = how.batch_rows.min(case.values.len() - start);
-        let key = |key: &ArrayRef| {
-            let first = at / DICTIONARY_BATCHES * DICTIONARY_BATCHES * how.batch_rows;
-            let texts = key.slice(
-                first,
-                (DICTIONARY_BATCHES * how.batch_rows).min(key.len() - first),
-            );
-            let coded = is_coded
-                .then(|| coded(&texts, at / DICTIONARY_BATCHES))
-                .flatten();
-            coded.unwrap_or(texts).slice(start - first, rows)
-        };
-        let keys = case.keys.iter().map(key).collect();
+        let window_rows = DICTIONARY_BATCHES * how.batch_rows;
+        if start % window_rows == 0 {
+            let window = |key: &ArrayRef| {
+                let texts = key.slice(start, window_rows.min(key.len() - start));
+                let coded = is_coded.then(|| coded(&texts, at / DICTIONARY_BATCHES));
+                coded.flatten().unwrap_or(texts)
+            };
+            windows = case.keys.iter().map(window).collect();
+        }
+        let key = |window: &ArrayRef| window.slice(start % window_rows, rows);
+        let keys = windows.iter().map(key).collect();
         let all = Arguments::default();
         let some = Arguments {
             columns: vec![Arc::new(case.values.slice(start, rows))],

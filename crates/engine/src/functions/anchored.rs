@@ -81,7 +81,7 @@ impl Anchored {
                         fetch(*view, texts.data_buffers());
                     }
                 });
-                self.each(rows, |text, wanted| parts.push(text.unwrap_or(""), wanted));
+                self.each(rows, |_, wanted| parts.push(wanted));
                 Arc::new(parts.finish())
             }
             DataType::Utf8 => self.replaced_strings::<i32>(texts),

@@ -14,7 +14,7 @@ const BUFFER_BYTES_MAX: usize = 1 << 30;
 
 /// What a row gets.
 pub(super) enum Wanted<'a> {
-    /// All of its text.
+    /// Its text.
     Same,
     /// Some of its bytes.
     Part(Range<usize>),
@@ -28,6 +28,7 @@ pub(super) struct Parts<'a> {
     views: Vec<u128>,
     buffers: Vec<Buffer>,
     others: Vec<u8>,
+    buffer_bytes_max: usize,
 }
 
 impl<'a> Parts<'a> {
@@ -38,26 +39,29 @@ impl<'a> Parts<'a> {
             views: Vec::with_capacity(texts.len()),
             buffers: texts.data_buffers().to_vec(),
             others: Vec::new(),
+            buffer_bytes_max: BUFFER_BYTES_MAX,
         }
     }
 
-    /// The next row, whose own text is `text`.
+    /// The next row.
     ///
     /// # Panics
-    /// If all rows have theirs, or if a part does not begin and end between characters of the text.
+    /// If all rows have theirs, or if a part does not begin and end between characters of the row's text.
     #[inline(always)]
-    pub fn push(&mut self, text: &str, wanted: Wanted<'_>) {
-        let own = self.texts.views()[self.views.len()];
+    pub fn push(&mut self, wanted: Wanted<'_>) {
+        let row = self.views.len();
+        let own = self.texts.views()[row];
         self.views.push(match wanted {
             Wanted::Same => own,
             Wanted::Part(range) => {
+                let text = self.texts.value(row);
                 // Of a long text; a part of a short one is short.
                 let view = ByteView::from(own);
                 let start = view.offset.wrapping_add(range.start as u32);
                 make_view(text[range].as_bytes(), view.buffer_index, start)
             }
             Wanted::Other(text) => {
-                if self.others.len() + text.len() > BUFFER_BYTES_MAX {
+                if self.others.len() + text.len() > self.buffer_bytes_max {
                     self.buffers.push(std::mem::take(&mut self.others).into());
                 }
                 let (buffer, start) = (self.buffers.len() as u32, self.others.len() as u32);
@@ -88,7 +92,7 @@ impl<'a> Parts<'a> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::ArrayData;
+    use datafusion::arrow::array::{ArrayData, StringViewBuilder};
 
     use super::*;
 
@@ -108,9 +112,12 @@ mod tests {
             Some("a text that lies in a buffer"),
             Some("and ünother"),
         ];
-        let whole = StringViewArray::from_iter(texts.into_iter().chain(long).cycle().take(40));
-        let column = whole.slice(3, 30);
+        let mut whole = StringViewBuilder::new().with_fixed_block_size(64);
+        whole.extend(texts.into_iter().chain(long).cycle().take(40));
+        let column = whole.finish().slice(3, 30);
+        assert!(column.data_buffers().len() > 3);
         let mut parts = Parts::new(&column);
+        parts.buffer_bytes_max = 100;
         let mut expected = Vec::new();
         for (row, text) in column.iter().enumerate() {
             let own = text.unwrap_or("");
@@ -121,7 +128,7 @@ mod tests {
                 1 => (Wanted::Part(middle.clone()), &own[middle]),
                 _ => (Wanted::Other(&other), other.as_str()),
             };
-            parts.push(own, wanted);
+            parts.push(wanted);
             expected.push(text.is_some().then(|| result.to_string()));
         }
         let found = parts.finish();
@@ -134,6 +141,6 @@ mod tests {
     #[should_panic(expected = "char boundary")]
     fn a_part_that_cuts_a_character_is_refused() {
         let column = StringViewArray::from_iter_values(["é"]);
-        Parts::new(&column).push("é", Wanted::Part(1..2));
+        Parts::new(&column).push(Wanted::Part(1..2));
     }
 }

@@ -26,7 +26,7 @@ fn write(path: &Path, batch: &RecordBatch, group_rows: usize, bare: bool) {
     writer.close().unwrap();
 }
 
-/// `low` has `values` values and NULLs, `long` the same as long texts, `high` one value per row.
+/// `low` has `values` values and NULLs, `long` the same as long texts, `high` one value per row, `whole` no NULL.
 fn table(rows: i64, values: i64, shift: i64) -> RecordBatch {
     let text = |row: i64| (row % 11 != 0).then(|| format!("v{}", (row * 7 + shift) % values));
     let low: StringArray = (0..rows).map(text).collect();
@@ -34,11 +34,15 @@ fn table(rows: i64, values: i64, shift: i64) -> RecordBatch {
     let long: StringArray = (0..rows).map(long).collect();
     let high: StringArray = (0..rows).map(|row| Some(format!("row {row:07}"))).collect();
     let number: Int64Array = (0..rows).map(|row| Some(row % 5)).collect();
+    let whole: StringArray = (0..rows)
+        .map(|row| Some(format!("w{}", (row / 3 + shift) % 40)))
+        .collect();
     RecordBatch::try_from_iter([
         ("low", Arc::new(low) as ArrayRef),
         ("long", Arc::new(long)),
         ("high", Arc::new(high)),
         ("n", Arc::new(number)),
+        ("whole", Arc::new(whole)),
     ])
     .unwrap()
 }
@@ -344,11 +348,31 @@ fn a_predicate_that_the_scan_alone_has_is_kept() {
     }
 }
 
+/// Many batches of a dictionary, whose rows all have groups after a few of them.
+#[test]
+fn keys_without_nulls_meet_in_their_groups() {
+    let sides = Sides::over(two_files());
+    rows(&sides.ours, "SET batch_size = 500");
+    for (query, codes) in [
+        ("whole, count(*), sum(n) FROM {} GROUP BY whole", "whole"),
+        ("whole, n, count(*) FROM {} GROUP BY whole, n", "whole"),
+        (
+            "whole, low, count(*) FROM {} WHERE low IS NOT NULL GROUP BY whole, low",
+            "low, whole",
+        ),
+        ("whole, count(DISTINCT n) FROM {} GROUP BY whole", "whole"),
+    ] {
+        let plan = sides.plan_of_same(query, 30);
+        assert!(plan.contains(&format!("codes=[{codes}]")), "{plan}");
+    }
+}
+
 #[test]
 fn more_values_than_the_direct_table_takes_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("many.parquet");
-    write(&path, &table(40_000, 1_500, 0), 40_000, false);
+    // Few values in each dictionary, many in all.
+    write(&path, &table(60_000, 50_000, 0), 1_500, false);
     let ours = session();
     let host = by_host(session());
     for query in [

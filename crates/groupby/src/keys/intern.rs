@@ -2,7 +2,8 @@
 //!
 //! In: one string column after another, plain or as codes of its own dictionaries. Out: a code per
 //! row, the same for the same string in every batch; the strings in code order.
-//! Invariant: a code never changes; `VALUES_MAX` bounds them, and more values are `Full`.
+//! Invariant: a code never changes; `VALUES_MAX` or, of an only column of codes, `CODED_VALUES_MAX` bounds them, and more
+//! values are `Full`, after which no batch is taken.
 //! Not here: what is addressed by codes (`direct`).
 //!
 //! A string repeats as the same view: short ones hold their bytes, long ones of one dictionary page
@@ -222,8 +223,8 @@ impl Interner {
         Ok(())
     }
 
-    /// The keys of a column of codes without NULLs and the codes of its dictionary's values, as many as a power of two, where
-    /// that dictionary is the one of the last batch.
+    /// The keys of a column of codes and the codes of its dictionary's values, as many as a power of two, where no key is NULL
+    /// (a value may be) and that dictionary is the one of the last batch that came as codes.
     pub fn translated<'a>(&'a self, column: &'a ArrayRef) -> Option<(&'a dyn Array, &'a [u32])> {
         let (coded, known) = (column.as_any_dictionary_opt()?, self.translation.as_ref()?);
         let is_known =
@@ -281,7 +282,7 @@ impl Interner {
 
     #[inline(never)]
     fn search(&mut self, view: u128, buffers: &[Buffer]) -> u32 {
-        // Past the bound the batch is given up anyway.
+        // Past the bound the batch is given up anyway, and the table with it.
         if self.values() > self.values_max {
             return 0;
         }

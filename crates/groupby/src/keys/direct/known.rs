@@ -1,6 +1,6 @@
 //! Rows of keys that all have groups already, as they mostly have: one pass over each column, no ranges observed.
 //!
-//! In: columns without NULLs, what the table knows of them. Out: the group of each row, or that one has none.
+//! In: columns whose rows are all valid, what the table knows of them. Out: the group of each row, or that one has none.
 //! Invariant: a row of a key without group is noticed, never given another's.
 //! Not here: keys that are new (direct.rs).
 
