@@ -190,7 +190,8 @@ fn related(relation: Relation, ys: &[f64], xs: &[f64]) -> Expected {
         Intercept => (
             line,
             mean_y - slope * mean_x,
-            mean_y.abs() + root_y / root_x * mean_x.abs(),
+            // Both means are off by a share of their values, which may be far from a mean near zero.
+            mean_y.abs() + root_y + root_y / root_x * (mean_x.abs() + root_x),
         ),
         Determination => (
             line && squares_y != 0.0,
