@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::keys::direct::is_one_range;
 use crate::keys::runs;
 use crate::keys::{DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable};
-use crate::partition::{Block, Records, Unsorted};
+use crate::partition::{Block, Records, SECTIONS, Unsorted};
 use crate::policy::{self, Bounds, Decision, Seen};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
@@ -61,7 +61,7 @@ pub struct Built {
 
 impl Built {
     /// Records sorted by partition.
-    pub fn blocks(&self) -> &[Stored] {
+    pub fn blocks(&self) -> &[Arc<Stored>] {
         &self.blocks.stored
     }
 }
@@ -603,24 +603,26 @@ impl Build {
             .flat_map(|part| part.pieces(bytes_max, &views));
         for (part, part_bytes) in pieces {
             if !together.is_empty() && bytes + part_bytes > bytes_max {
-                self.add_block(std::mem::take(&mut together))?;
+                self.add_block(std::mem::take(&mut together), bytes)?;
                 bytes = 0;
             }
             bytes += part_bytes;
             together.push(part);
         }
-        self.add_block(together)
+        self.add_block(together, bytes)
     }
 
-    fn add_block(&mut self, parts: Vec<Unsorted>) -> Result<()> {
+    /// Records with so many bytes of strings become a block, in sections where those are large enough.
+    fn add_block(&mut self, parts: Vec<Unsorted>, text_bytes: usize) -> Result<()> {
         let mut lap = Lap::start();
-        let block = Block::sort(
-            parts,
-            self.spec.sizes.partitions.ilog2(),
-            self.spec.keys.views(),
-        )?;
-        self.blocks_bytes += block.bytes();
-        self.blocks.push(block);
+        let bits = self.spec.sizes.partitions.ilog2();
+        let views = self.spec.keys.views();
+        let blocks = match text_bytes >= SECTIONS * self.spec.sizes.section_bytes {
+            true => Block::sort_in_sections(parts, bits, views)?,
+            false => vec![Block::sort(parts, bits, views)?],
+        };
+        self.blocks_bytes += blocks.iter().map(Block::bytes).sum::<usize>();
+        self.blocks.extend(blocks);
         self.counters.blocks += 1;
         lap.end(&mut self.counters.partition_ns);
         Ok(())

@@ -12,7 +12,9 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, UInt32Array, make_array};
+use arrow::array::{
+    Array, ArrayData, ArrayRef, AsArray, BooleanArray, MutableArrayData, UInt32Array, make_array,
+};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::{interleave, take};
 use arrow::datatypes::DataType;
@@ -21,9 +23,13 @@ use grouse_kernels::scatter::{Destinations, destinations, scatter};
 use crate::batch::{Arguments, is_plain, slices};
 use crate::error::Result;
 use crate::keys::bytes::{fetch, is_long};
-use crate::keys::waiting::{Beside, Made, STRINGS_AHEAD, ShortKeys, StringsBuilder, nulls};
+use crate::keys::waiting::{Beside, Made, STRINGS_AHEAD, ShortKeys, StringsBuilder, nulls, places};
 use crate::keys::{DistinctKeys, EncodedKeys, KeyRows, WaitingKeys};
 use crate::states::truths;
+
+/// Of so many sections one or two are being merged, whose memory is not free yet. More of them are smaller buffers, whose
+/// pages an allocator does not get back one by one.
+pub(crate) const SECTIONS: usize = 8;
 
 /// What the columns of one aggregate in a block are.
 #[derive(Debug, Clone)]
@@ -57,6 +63,26 @@ impl Records {
         }
     }
 
+    /// Some of the records in memory of their own, unless they are all.
+    fn copied(&self, range: &Range<usize>) -> Result<Self> {
+        let copied = |column: &ArrayRef| copied(column, range);
+        Ok(match self {
+            Self::Rows(Arguments { columns, filter }) => Self::Rows(Arguments {
+                columns: columns.iter().map(copied).collect::<Result<_>>()?,
+                filter: match filter {
+                    Some(filter) => {
+                        let filter: ArrayRef = Arc::new(filter.clone());
+                        Some(copied(&filter)?.as_boolean().clone())
+                    }
+                    None => None,
+                },
+            }),
+            Self::Partial(columns) => {
+                Self::Partial(columns.iter().map(copied).collect::<Result<_>>()?)
+            }
+        })
+    }
+
     /// True if records of both can stand in the same columns.
     fn mixes(&self, other: &Self) -> bool {
         let is_one_kind = match (self, other) {
@@ -74,6 +100,16 @@ impl Records {
             Self::Partial(columns) => columns.iter().all(|column| is_plain(column.data_type())),
         }
     }
+}
+
+fn copied(column: &ArrayRef, range: &Range<usize>) -> Result<ArrayRef> {
+    if range.len() == column.len() {
+        return Ok(Arc::clone(column));
+    }
+    let data = column.to_data();
+    let mut own = MutableArrayData::new(vec![&data], false, range.len());
+    own.try_extend(0, range.start, range.end)?;
+    Ok(make_array(own.freeze()))
 }
 
 /// Records of one moment of one worker, not yet sorted.
@@ -195,6 +231,13 @@ pub(crate) fn neighbours(
     all
 }
 
+/// Neighbouring partitions whose records in memory are free together: as soon as they are merged, while others still wait.
+pub(crate) fn sections(partitions: usize) -> impl Iterator<Item = Range<usize>> {
+    let each = partitions.div_ceil(SECTIONS);
+    let starts = (0..partitions).step_by(each);
+    starts.map(move |start| start..(start + each).min(partitions))
+}
+
 /// Records sorted by partition.
 #[derive(Debug)]
 pub struct Block {
@@ -218,8 +261,29 @@ impl Block {
         Self::sort_after(parts, 0, bits, views)
     }
 
+    /// The same as several blocks, each of neighbouring partitions, in order: the memory of one is free before that of
+    /// the next. Of keys with long strings, which are copied one by one in any case.
+    pub fn sort_in_sections(parts: Vec<Unsorted>, bits: u32, views: &[usize]) -> Result<Vec<Self>> {
+        let ends = sections(1 << bits).map(|section| section.end);
+        let mut blocks = Self::sort_into(parts, 0, bits, views, &ends.collect::<Vec<_>>())?;
+        blocks.retain(|block| !block.is_empty());
+        Ok(blocks)
+    }
+
     /// The same by the `bits` bits below the `above` highest ones.
     fn sort_after(parts: Vec<Unsorted>, above: u32, bits: u32, views: &[usize]) -> Result<Self> {
+        let mut one = Self::sort_into(parts, above, bits, views, &[1 << bits])?;
+        Ok(one.pop().expect("one end, one block"))
+    }
+
+    /// A block of the partitions up to each of `ends`, the last of which is the number of all.
+    fn sort_into(
+        parts: Vec<Unsorted>,
+        above: u32,
+        bits: u32,
+        views: &[usize],
+        ends: &[usize],
+    ) -> Result<Vec<Self>> {
         let distinct = parts.len() == 1 && parts[0].distinct;
         let hashes: Cow<'_, [u64]> = match parts.as_slice() {
             [one] => Cow::Borrowed(&one.hashes),
@@ -233,11 +297,23 @@ impl Block {
             }
         };
         let sort = Sort::new(&rows, parts.iter().map(|part| part.hashes.len()));
-        let keys = sort.keys(&parts, &hashes, views)?;
+        let mut start = 0;
+        let cuts = ends.iter().map(|&end| {
+            std::mem::replace(&mut start, offsets[end] as usize)..offsets[end] as usize
+        });
+        let cuts: Vec<Range<usize>> = cuts.collect();
+        let keys = sort.keys(&parts, &hashes, views, &cuts)?;
         let aggregates = (0..parts[0].aggregates.len())
             .map(|at| sort.records(parts.iter().map(|part| &part.aggregates[at]).collect()))
             .collect::<Result<Vec<_>>>()?;
-        Ok(Self::new(keys, aggregates, offsets, distinct))
+        let blocks = keys.into_iter().zip(cuts).map(|(keys, cut)| {
+            let own = aggregates.iter().map(|records| records.copied(&cut));
+            let own = own.collect::<Result<Vec<_>>>()?;
+            let within = |&offset: &u32| (offset as usize).clamp(cut.start, cut.end) - cut.start;
+            let offsets = offsets.iter().map(|offset| within(offset) as u32);
+            Ok(Self::new(keys, own, offsets.collect(), distinct))
+        });
+        blocks.collect()
     }
 
     /// A block of sorted records.
@@ -442,7 +518,14 @@ impl<'a> Sort<'a> {
         }
     }
 
-    fn keys(&self, parts: &[Unsorted], hashes: &[u64], views: &[usize]) -> Result<WaitingKeys> {
+    /// The keys of each of `cuts`, which are several only of keys with strings.
+    fn keys(
+        &self,
+        parts: &[Unsorted],
+        hashes: &[u64],
+        views: &[usize],
+        cuts: &[Range<usize>],
+    ) -> Result<Vec<WaitingKeys>> {
         macro_rules! packed {
             ($variant:ident, $zero:expr) => {{
                 let mut out = vec![$zero; self.rows.len()];
@@ -467,10 +550,10 @@ impl<'a> Sort<'a> {
                     _ => unreachable!("one layout"),
                 });
                 let parts: Vec<_> = parts.collect();
-                ShortKeys::of(&parts, (hashes, self.rows), views, beside)?
+                return ShortKeys::of(&parts, (hashes, self.rows), views, beside, cuts);
             }};
         }
-        Ok(match &parts[0].keys {
+        let one = match &parts[0].keys {
             EncodedKeys::None(_) => WaitingKeys::Whole {
                 keys: EncodedKeys::None(self.rows.len()),
                 hashes: hashes.to_vec(),
@@ -481,16 +564,22 @@ impl<'a> Sort<'a> {
             EncodedKeys::Packed4(_) => wide!(Packed4),
             EncodedKeys::Packed8(_) => wide!(Packed8),
             EncodedKeys::Packed12(_) => wide!(Packed12),
-            EncodedKeys::Bytes(_) => self.strings(parts, hashes)?,
-        })
+            EncodedKeys::Bytes(_) => return self.strings(parts, hashes, cuts),
+        };
+        assert_eq!(cuts.len(), 1, "keys without strings are one block");
+        Ok(vec![one])
     }
 
     /// Strings are copied behind each other, in partition order, while they are warm, so that the merge reads them in order
     /// and the scan's buffers are free again.
-    fn strings(&self, parts: &[Unsorted], hashes: &[u64]) -> Result<WaitingKeys> {
+    fn strings(
+        &self,
+        parts: &[Unsorted],
+        hashes: &[u64],
+        cuts: &[Range<usize>],
+    ) -> Result<Vec<WaitingKeys>> {
         let mut views = vec![0u128; self.rows.len()];
         let mut buffers: Vec<Buffer> = Vec::new();
-        let mut bytes = 0;
         for (part, range) in parts.iter().zip(&self.parts) {
             let EncodedKeys::Bytes(keys) = &part.keys else {
                 unreachable!("one layout")
@@ -498,21 +587,26 @@ impl<'a> Sort<'a> {
             let first = (buffers.len() as u128) << 64;
             buffers.extend_from_slice(&keys.buffers);
             for (&view, &row) in keys.views.iter().zip(&self.rows[range.clone()]) {
-                bytes += view as u32 as usize;
                 views[row as usize] = match is_long(view) {
                     true => view + first,
                     false => view,
                 };
             }
         }
-        let mut built = StringsBuilder::checked(views.len(), bytes)?;
-        for (row, &view) in views.iter().enumerate() {
-            if let Some(&ahead) = views.get(row + STRINGS_AHEAD) {
-                fetch(ahead, &buffers);
+        let nulls = nulls(hashes, self.rows);
+        let strings = cuts.iter().map(|cut| {
+            let bytes = views[cut.clone()].iter().map(|&view| view as u32 as usize);
+            let mut built = StringsBuilder::checked(cut.len(), bytes.sum())?;
+            for row in cut.clone() {
+                if let Some(&ahead) = views.get(row + STRINGS_AHEAD) {
+                    fetch(ahead, &buffers);
+                }
+                built.push(views[row], &buffers);
             }
-            built.push(view, &buffers);
-        }
-        Ok(WaitingKeys::Strings(built.finish(nulls(hashes, self.rows))))
+            let nulls = places(&nulls, cut).map(|place| place as u32);
+            Ok(WaitingKeys::Strings(built.finish(nulls.collect())))
+        });
+        strings.collect()
     }
 
     fn records(&self, parts: Vec<&Records>) -> Result<Records> {

@@ -39,6 +39,8 @@ pub struct Sizes {
     pub block_rows: usize,
     /// Bytes of one block's keys of varying length: their places have 32 bits.
     pub block_bytes: usize,
+    /// Bytes of strings of a section of a block: fewer are not worth a buffer of their own.
+    pub section_bytes: usize,
     /// Rows that skip the table before it is tried again.
     pub bypass_rows: usize,
     /// Records that make a merge task worth handing out.
@@ -69,6 +71,8 @@ impl Sizes {
             partitions: (workers * 4).next_power_of_two().clamp(256, 4096),
             block_rows: 64 << 10,
             block_bytes: 1 << 30,
+            // From there on mimalloc gives each buffer pages of its own, which are free with it.
+            section_bytes: 128 << 10,
             bypass_rows: 1 << 20,
             task_records: 8 << 10,
             direct_slots: 1 << 20,
@@ -90,6 +94,7 @@ impl Sizes {
             partitions: 8,
             block_rows: 64,
             block_bytes: 1 << 10,
+            section_bytes: 16,
             bypass_rows: 128,
             task_records: 16,
             direct_slots: 64,

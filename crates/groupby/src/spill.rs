@@ -367,6 +367,16 @@ impl Stored {
         matches!(self, Self::Disk(_))
     }
 
+    /// Number of partitions.
+    pub fn partitions(&self) -> usize {
+        self.block().partitions()
+    }
+
+    /// True if they are in memory, all of them in these partitions.
+    pub(crate) fn is_within(&self, partitions: &Range<usize>) -> bool {
+        !self.is_on_disk() && self.records(partitions).len() == self.len()
+    }
+
     /// True if no two of the records have the same key.
     pub fn distinct(&self) -> bool {
         self.block().distinct()
@@ -411,7 +421,7 @@ impl Stored {
 /// Blocks and what they have in each partition.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
-    pub stored: Vec<Stored>,
+    pub stored: Vec<Arc<Stored>>,
     pub sizes: Vec<Size>,
 }
 
@@ -422,7 +432,10 @@ impl Blocks {
         for block in &stored {
             add(&mut sizes, block.sizes(partitions));
         }
-        Self { stored, sizes }
+        Self {
+            stored: stored.into_iter().map(Arc::new).collect(),
+            sizes,
+        }
     }
 
     /// Takes blocks of as many partitions in.
@@ -435,7 +448,7 @@ impl Blocks {
     /// Bytes of those that are not on disk.
     pub fn bytes_in_memory(&self) -> usize {
         let in_memory = self.stored.iter().filter(|stored| !stored.is_on_disk());
-        in_memory.map(Stored::bytes).sum()
+        in_memory.map(|stored| stored.bytes()).sum()
     }
 }
 

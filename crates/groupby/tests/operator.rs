@@ -18,7 +18,6 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use grouse_groupby::keys::{KeyBounds, KeyLayout};
 use grouse_groupby::runtime::budget::Unlimited;
 use grouse_groupby::runtime::{Budget, Grant};
-use grouse_groupby::spill::Stored;
 use grouse_groupby::states::{count, sum};
 use grouse_groupby::{
     Arguments, Batch, Build, Built, Disk, Error, Merge, Merged, ScratchFile, Sizes, Spec, Spill,
@@ -28,6 +27,8 @@ use proptest::prelude::*;
 
 #[path = "operator/faults.rs"]
 mod faults;
+#[path = "operator/sections.rs"]
+mod sections;
 
 /// A column of `rows` values with about `distinct` different ones; `kind` picks the type.
 fn column(kind: usize, rows: usize, distinct: u64, nulls: bool, seed: u64) -> ArrayRef {
@@ -615,11 +616,7 @@ fn past_its_bound_a_worker_writes_everything_and_the_merge_cuts_partitions() {
         let means = Means::unlimited();
         let (spec, built) = build(&case, &how, &means).expect("no fault");
         for part in &built {
-            assert!(
-                part.blocks()
-                    .iter()
-                    .all(|stored| matches!(stored, Stored::Disk(_)))
-            );
+            assert!(part.blocks().iter().all(|stored| stored.is_on_disk()));
             assert!(part.counters.spilled_bytes > 10_000 && part.counters.spills > 1);
         }
         let (groups, parted) = merged((spec, built), &means).expect("no fault");

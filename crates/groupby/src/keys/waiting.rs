@@ -323,7 +323,8 @@ pub fn nulls(hashes: &[u64], places: &[u32]) -> Vec<u32> {
     nulls
 }
 
-fn places(nulls: &[u32], range: &Range<usize>) -> impl Iterator<Item = usize> {
+/// Places of NULLs in a range, counted from its start.
+pub fn places(nulls: &[u32], range: &Range<usize>) -> impl Iterator<Item = usize> {
     let Range { start, end } = *range;
     let first = nulls.partition_point(|&place| (place as usize) < start);
     let from_first = nulls[first..].iter().map(|&place| place as usize);

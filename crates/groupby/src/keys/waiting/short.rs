@@ -55,18 +55,20 @@ pub struct ShortKeys {
 
 impl ShortKeys {
     /// Keys of several parts, each with the places of its keys among all; of their hashes number `at` belongs to key
-    /// `places[at]`; `views` are the words at which views begin. As whole ones where it is not worth while to shorten them.
+    /// `places[at]`; `views` are the words at which views begin. Those of each of `cuts`, as whole ones where it is not worth
+    /// while to shorten them.
     pub(crate) fn of<const N: usize>(
         parts: &[(&WideKeys<N>, &[u32])],
         (hashes, places): (&[u64], &[u32]),
         views: &[usize],
         beside: Beside,
-    ) -> Result<WaitingKeys>
+        cuts: &[Range<usize>],
+    ) -> Result<Vec<WaitingKeys>>
     where
         [u64; N]: Wide,
     {
         let Sorted {
-            keys,
+            mut keys,
             texts,
             buffers,
         } = Sorted::of(parts, hashes.len(), views);
@@ -74,26 +76,31 @@ impl ShortKeys {
             Beside::Nothing => kept(&keys, &texts),
             Beside::Aggregates => None,
         };
-        let views = views.to_vec();
         let Some(kept) = kept else {
             let mut sorted_hashes = vec![0; hashes.len()];
             scatter(hashes, places, &mut sorted_hashes);
-            let WideKeys { keys, buffers } = copied(keys, &texts, &buffers)?;
-            return Ok(WaitingKeys::Whole {
-                keys: <[u64; N]>::encoded(keys, buffers),
-                hashes: sorted_hashes,
-                views,
+            let whole = cuts.iter().map(|cut| {
+                let WideKeys { keys, buffers } = copied(taken(&mut keys, cut), &texts, &buffers)?;
+                Ok(WaitingKeys::Whole {
+                    keys: <[u64; N]>::encoded(keys, buffers),
+                    hashes: taken(&mut sorted_hashes, cut),
+                    views: views.to_vec(),
+                })
             });
+            return whole.collect();
         };
-        Ok(WaitingKeys::Short(Box::new(Self {
-            width: N,
-            views,
-            strings: strings(&keys, &texts, &buffers)?,
-            words: words(&keys, &kept),
-            texts,
-            kept,
-            keys: hashes.len(),
-        })))
+        let short = cuts.iter().map(|cut| {
+            Ok(WaitingKeys::Short(Box::new(Self {
+                width: N,
+                views: views.to_vec(),
+                strings: strings(&keys[cut.clone()], &texts, &buffers)?,
+                words: words(&keys[cut.clone()], &kept),
+                texts: texts.clone(),
+                kept: kept.clone(),
+                keys: cut.len(),
+            })))
+        });
+        short.collect()
     }
 
     /// No keys, which are of the width of these.
@@ -235,6 +242,15 @@ fn kept<const N: usize>(keys: &[[u64; N]], texts: &[usize]) -> Option<Vec<usize>
     (!texts.is_empty() || kept.len() * KEPT_OF <= N * KEPT_MAX).then_some(kept)
 }
 
+/// Some of all, which move where they are all.
+fn taken<T: Copy>(all: &mut Vec<T>, cut: &Range<usize>) -> Vec<T> {
+    match cut.len() == all.len() {
+        true => std::mem::take(all),
+        false if cut.is_empty() => Vec::new(),
+        false => all[cut.clone()].to_vec(),
+    }
+}
+
 /// The keys with copies of their long strings, which come to lie in the order of the keys while they are warm.
 fn copied<const N: usize>(
     mut keys: Vec<[u64; N]>,
@@ -361,25 +377,26 @@ mod tests {
             lines.sort();
             lines
         };
-        let mut parts = Vec::new();
-        for range in [0..rows / 3, rows / 3..rows] {
-            let some: Vec<_> = columns
-                .iter()
-                .map(|c| c.slice(range.start, range.len()))
-                .collect();
-            let mut hashes = Vec::new();
-            let keys = layout.encode(&some, range.len(), &mut hashes).unwrap();
-            parts.push(Unsorted {
-                keys,
-                hashes,
-                aggregates: Vec::new(),
-                distinct: false,
-            });
-        }
+        let parts = || {
+            [0..rows / 3, rows / 3..rows].map(|range| {
+                let some: Vec<_> = columns
+                    .iter()
+                    .map(|c| c.slice(range.start, range.len()))
+                    .collect();
+                let mut hashes = Vec::new();
+                let keys = layout.encode(&some, range.len(), &mut hashes).unwrap();
+                Unsorted {
+                    keys,
+                    hashes,
+                    aggregates: Vec::new(),
+                    distinct: false,
+                }
+            })
+        };
         let mut hashes = Vec::new();
         let keys = layout.encode(columns, rows, &mut hashes).unwrap();
         let expected = text(&DistinctKeys { keys, hashes });
-        let block = Block::sort(parts, 2, layout.views()).unwrap();
+        let block = Block::sort(parts().into(), 2, layout.views()).unwrap();
         assert_eq!(text(&block.slice(0..rows).distinct_keys()), expected);
         let by_partition = (0..4).flat_map(|partition| {
             let records = block.records(&(partition..partition + 1));
@@ -394,6 +411,16 @@ mod tests {
         let mut by_partition: Vec<String> = by_partition.collect();
         by_partition.sort();
         assert_eq!(by_partition, expected);
+        let sections = Block::sort_in_sections(parts().into(), 2, layout.views());
+        for section in sections.unwrap() {
+            let its = (0..4).filter(|&at| !section.records(&(at..at + 1)).is_empty());
+            let [partition] = its.collect::<Vec<_>>()[..] else {
+                panic!("four partitions are a section each")
+            };
+            let wanted = block.records(&(partition..partition + 1));
+            let found = text(&section.slice(0..section.len()).distinct_keys());
+            assert_eq!(found, text(&block.slice(wanted).distinct_keys()));
+        }
     }
 
     proptest! {

@@ -1,0 +1,101 @@
+//! Blocks in sections: the same groups, and memory that is free while other sections still wait.
+//!
+//! In: keys with long texts. Out: groups, and what the budget has given after each task.
+//! Not here: which keys and sizes there are (`operator`).
+
+use std::sync::atomic::AtomicUsize;
+
+use super::*;
+
+/// Counts what it has given.
+#[derive(Default)]
+struct Counted(AtomicUsize);
+
+impl Budget for Counted {
+    fn grow(&self, bytes: usize) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        self.insist(bytes);
+        Ok(())
+    }
+
+    fn insist(&self, bytes: usize) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.0.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn free(&self) -> usize {
+        usize::MAX
+    }
+}
+
+/// Texts of 70 to 80 bytes, all of them different, in two workers' blocks of 64 Ki rows.
+fn long_texts(rows: usize) -> Case {
+    let text = |row: usize| (row % 1000 != 7).then(|| format!("{row:>70} {}", row % 1_000_000_007));
+    let texts: ArrayRef = Arc::new(StringViewArray::from_iter((0..rows).map(text)));
+    Case {
+        keys: vec![texts],
+        bounds: vec![None],
+        ..case(&[], rows, 1, true, 3)
+    }
+}
+
+/// The larger part of the build's memory is free before the last section is merged.
+#[test]
+fn memory_of_a_section_is_free_with_its_last_task() {
+    let case = long_texts(300_000);
+    let how = How {
+        table: TableKind::Auto,
+        sizes: normal(),
+        workers: 2,
+        batch_rows: 8192,
+    };
+    let budget = Arc::new(Counted::default());
+    let means = Means {
+        budget: budget.clone(),
+        ..Means::unlimited()
+    };
+    let (spec, built) = build(&case, &how, &means).expect("memory");
+    let merge = Merge::new(spec, built.into_iter().collect(), None);
+    let all = budget.0.load(Ordering::Relaxed);
+    let mut worker = merge
+        .worker(Grant::new(Arc::new(Unlimited)))
+        .expect("a table");
+    let (mut records, mut held) = (0, Vec::new());
+    while let Some(task) = merge.next() {
+        records += task.records();
+        worker.run(&merge, &task, &|| false).expect("groups");
+        drop(task);
+        held.push((records, budget.0.load(Ordering::Relaxed)));
+    }
+    assert!(all > 25 << 20, "{all}");
+    for (records, held) in held {
+        // Of a task's own section nothing is free yet; the grant of each is of whole MiB.
+        let left = (case.values.len() - records) * 8;
+        let sections = left.div_ceil(case.values.len()).max(1);
+        let most = all * sections / 8 + (8 << 20);
+        assert!(held <= most, "{held} of {all} with {sections} eighths left");
+    }
+}
+
+/// Keys of one text and of several columns, of which a block of normal size is in sections.
+#[test]
+fn large_blocks_of_texts_equal_the_twin() {
+    for kinds in [vec![], vec![0], vec![3, 9]] {
+        let mut case = long_texts(90_000);
+        case.keys.extend(
+            kinds
+                .iter()
+                .map(|&kind| column(kind, 90_000, 1_000_000, true, 5)),
+        );
+        case.bounds = vec![None; case.keys.len()];
+        let how = How {
+            table: TableKind::Auto,
+            sizes: normal(),
+            workers: 2,
+            batch_rows: 8192,
+        };
+        check(&case, &how);
+    }
+}
