@@ -68,7 +68,7 @@ impl Watch {
         let mut context = Context::from_waker(&waker);
         loop {
             if self.left().is_zero() {
-                Python::attach(|py| py.check_signals().and_then(|()| tick(py)))?;
+                look(|py| py.check_signals().and_then(|()| tick(py)))?;
                 self.next = Instant::now() + POLL;
             }
             if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
@@ -81,6 +81,16 @@ impl Watch {
     fn left(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
+}
+
+/// Runs `tick` with the interpreter lock. In a process that is ending a daemon thread has nothing to come back to, and
+/// must not begin the interpreter anew, which `attach` does: it waits for the end.
+fn look(tick: impl FnOnce(Python<'_>) -> PyResult<()>) -> PyResult<()> {
+    Python::try_attach(tick).unwrap_or_else(|| {
+        loop {
+            std::thread::park();
+        }
+    })
 }
 
 /// Wakes the waiting thread.

@@ -314,3 +314,17 @@ def test_exit_with_a_running_query(endless):
         "time.sleep(0.3)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=CHILD_SECONDS_MAX)
+
+
+def test_exit_that_takes_long_after_the_interpreter_has_ended(endless):
+    # What libraries do at exit comes after the interpreter's end; a waiting thread looks for signals meanwhile.
+    code = (
+        "import ctypes, grouse, threading, time\n"
+        "libc = ctypes.CDLL(None)\n"
+        "libc['__cxa_atexit'](libc.usleep, ctypes.c_void_p(300_000), None)\n"
+        f"relation = grouse.sql({endless!r})\n"
+        "for _ in range(4):\n"
+        "    threading.Thread(target=relation.fetchall, daemon=True).start()\n"
+        "time.sleep(0.2)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=CHILD_SECONDS_MAX)
