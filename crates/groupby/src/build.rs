@@ -61,8 +61,8 @@ pub struct Built {
 
 impl Built {
     /// Records sorted by partition.
-    pub fn blocks(&self) -> &[Arc<Stored>] {
-        &self.blocks.stored
+    pub fn blocks(&self) -> impl Iterator<Item = &Arc<Stored>> {
+        self.blocks.stored.iter().map(|(stored, _)| stored)
     }
 }
 
@@ -612,12 +612,14 @@ impl Build {
         self.add_block(together, bytes)
     }
 
-    /// Records with so many bytes of strings become a block, in sections where those are large enough.
+    /// Records with so many bytes of strings become a block, in sections where those are large enough. Blocks on disk are
+    /// read by any task.
     fn add_block(&mut self, parts: Vec<Unsorted>, text_bytes: usize) -> Result<()> {
         let mut lap = Lap::start();
         let bits = self.spec.sizes.partitions.ilog2();
         let views = self.spec.keys.views();
-        let blocks = match text_bytes >= SECTIONS * self.spec.sizes.section_bytes {
+        let are_large = text_bytes >= SECTIONS * self.spec.sizes.section_bytes;
+        let blocks = match are_large && self.spilled.is_empty() && parts[0].parts_well() {
             true => Block::sort_in_sections(parts, bits, views)?,
             false => vec![Block::sort(parts, bits, views)?],
         };

@@ -14,6 +14,7 @@ use arrow::compute::take;
 
 use crate::error::Result;
 use crate::keys::DistinctKeys;
+use crate::merge::Level;
 use crate::spec::Spec;
 
 /// Groups that a condition is held against at once.
@@ -34,6 +35,8 @@ pub struct Finished {
     results: Vec<ArrayRef>,
     groups: usize,
     next: usize,
+    /// Long strings of keys may be where blocks have them.
+    _level: Arc<Level>,
 }
 
 /// Columns of a batch: keys, then results, and the number of rows.
@@ -50,6 +53,7 @@ impl Finished {
         keys: DistinctKeys,
         results: Vec<ArrayRef>,
         groups: usize,
+        level: Arc<Level>,
     ) -> Self {
         for result in &results {
             assert_eq!(result.len(), groups, "one result per group");
@@ -60,6 +64,7 @@ impl Finished {
             results,
             groups,
             next: 0,
+            _level: level,
         }
     }
 

@@ -76,13 +76,13 @@ impl FromIterator<Built> for Gathered {
     }
 }
 
-/// Blocks whose partitions are told apart by the same bits of the hash; some of those partitions.
-struct Level {
+/// Blocks whose partitions are told apart by the same bits of the hash; those of one section, or all.
+pub(crate) struct Level {
     blocks: Vec<Arc<Stored>>,
     /// The hash's top bits that partitions of these blocks are named by, and those above them.
     bits: u32,
+    /// Partitions and records of all levels that were cut together.
     partitions: usize,
-    /// Records of these partitions in all blocks.
     records: usize,
     /// Records of the task that these are the parts of.
     of_records: usize,
@@ -102,76 +102,88 @@ struct Cut<'a> {
 }
 
 impl Cut<'_> {
-    /// Tasks of neighbouring partitions, each section's the largest first, and the section with the largest of all first:
-    /// each has enough records, or their bytes, or as many as there is room for.
-    fn tasks(mut self, Blocks { stored, sizes }: Blocks) -> Vec<MergeTask> {
-        let all = sizes.iter().copied().fold(Size::default(), Size::plus);
-        let workers = self.spec.sizes.workers;
+    /// Tasks of neighbouring partitions, the first one last: each section's the largest first, and the section with the
+    /// largest of all first. Each has enough records, or their bytes, or as many as there is room for.
+    fn tasks(self, blocks: Blocks) -> Vec<MergeTask> {
+        let partitions = blocks.sizes.len();
+        let all = blocks.sizes.iter().copied();
+        let all = all.fold(Size::default(), Size::plus);
         let (records_min, bytes_min) = match self.room {
             usize::MAX => {
                 let records = self.spec.sizes.task_records;
                 (records, records * RECORD_BYTES)
             }
             // Neighbouring partitions share pages on disk.
-            room => (usize::MAX, room.min(all.bytes / (4 * workers)).max(1)),
-        };
-        let sections: Vec<Range<usize>> = match all.records / SECTIONS >= records_min {
-            true if are_in_sections(&stored, all) => sections(sizes.len()).collect(),
-            _ => vec![0..sizes.len()],
-        };
-        let mut levels = Vec::with_capacity(sections.len());
-        for section in sections {
-            let is_enough = |size: Size| size.records >= records_min || size.bytes >= bytes_min;
-            let mut cut = neighbours(&sizes[section.clone()], is_enough, self.room);
-            // Without GROUP BY there is one group, also when no row came.
-            if cut.is_empty() && self.spec.keys.types().is_empty() {
-                cut.push((0..section.len(), Size::default()));
+            room => {
+                let share = all.bytes / (4 * self.spec.sizes.workers);
+                (usize::MAX, room.min(share).max(1))
             }
-            cut.sort_by_key(|(_, size)| std::cmp::Reverse(size.records));
-            let level = Arc::new(self.level(&stored, &section, &cut));
-            let task = |(range, size): (Range<usize>, Size)| MergeTask {
-                level: Arc::clone(&level),
-                partitions: section.start + range.start..section.start + range.end,
-                size,
-            };
-            levels.push(cut.into_iter().map(task).collect::<Vec<_>>());
-        }
-        let largest = |tasks: &Vec<MergeTask>| tasks.first().map_or(0, MergeTask::records);
-        levels.sort_by_key(|tasks| std::cmp::Reverse(largest(tasks)));
-        levels.into_iter().flatten().collect()
+        };
+        let is_enough = |size: Size| size.records >= records_min || size.bytes >= bytes_min;
+        let keyless = self.spec.keys.types().is_empty();
+        let are_many = !keyless && all.records / SECTIONS >= records_min;
+        let parts = match are_many && blocks.bytes_in_sections > all.bytes / 2 {
+            true => SECTIONS,
+            false => 1,
+        };
+        let room = self.room;
+        let cut: Vec<_> = sections(partitions, parts)
+            .map(|section| neighbours(&blocks.sizes[section], is_enough, room))
+            .collect();
+        let levels = self.levels(blocks, all.records, parts);
+        let sections = sections(partitions, parts).zip(cut).zip(levels);
+        let mut tasks: Vec<Vec<MergeTask>> = sections
+            .map(|((section, mut cut), level)| {
+                // Without GROUP BY there is one group, also when no row came.
+                if cut.is_empty() && keyless {
+                    cut.push((0..section.len(), Size::default()));
+                }
+                cut.sort_by_key(|(_, size)| size.records);
+                let task = |(range, size): (Range<usize>, Size)| MergeTask {
+                    level: Arc::clone(&level),
+                    partitions: section.start + range.start..section.start + range.end,
+                    size,
+                };
+                cut.into_iter().map(task).collect()
+            })
+            .collect();
+        let largest = |tasks: &Vec<MergeTask>| tasks.last().map_or(0, MergeTask::records);
+        tasks.sort_by_key(largest);
+        tasks.into_iter().flatten().collect()
     }
 
-    fn level(
-        &mut self,
-        stored: &[Arc<Stored>],
-        section: &Range<usize>,
-        cut: &[(Range<usize>, Size)],
-    ) -> Level {
-        let blocks = stored.iter().filter(|one| !one.records(section).is_empty());
-        let blocks: Vec<Arc<Stored>> = blocks.cloned().collect();
-        let own = blocks.iter().filter(|one| one.is_within(section));
-        let own_bytes = own.map(|one| one.bytes()).sum();
-        let grant = self.grant.as_mut().map(|all| {
-            let rest = all.split(allocated(own_bytes));
-            std::mem::replace(&mut **all, rest)
-        });
-        Level {
+    /// The blocks of each section, in their order; those of several sections are among the blocks of all.
+    fn levels(self, blocks: Blocks, records: usize, parts: usize) -> Vec<Arc<Level>> {
+        let mut lists: Vec<(Vec<Arc<Stored>>, usize)> = vec![Default::default(); parts];
+        let partitions = blocks.sizes.len();
+        for (stored, section) in blocks.stored {
+            let only = if parts == 1 { Some(0) } else { section };
+            let Some(only) = only else {
+                let lists = lists.iter_mut();
+                lists.for_each(|(list, _)| list.push(Arc::clone(&stored)));
+                continue;
+            };
+            if !stored.is_on_disk() {
+                lists[only].1 += stored.bytes();
+            }
+            lists[only].0.push(stored);
+        }
+        let mut grant = self.grant;
+        let mut granted = |bytes| {
+            let all = grant.as_mut()?;
+            let rest = all.split(allocated(bytes));
+            Some(std::mem::replace(&mut **all, rest))
+        };
+        let level = |(blocks, bytes)| Level {
             blocks,
             bits: self.bits,
-            partitions: section.len(),
-            records: cut.iter().map(|(_, size)| size.records).sum(),
+            partitions,
+            records,
             of_records: self.of_records,
-            _grant: grant,
-        }
+            _grant: granted(bytes),
+        };
+        lists.into_iter().map(level).map(Arc::new).collect()
     }
-}
-
-/// True if most of the bytes are in blocks that are of one section each.
-fn are_in_sections(stored: &[Arc<Stored>], all: Size) -> bool {
-    let partitions = stored.first().map_or(0, |one| one.partitions());
-    let is_in_one = |one: &&Arc<Stored>| sections(partitions).any(|own| one.is_within(&own));
-    let bytes: usize = stored.iter().filter(is_in_one).map(|one| one.bytes()).sum();
-    bytes > all.bytes / 2
 }
 
 impl MergeTask {
@@ -213,8 +225,8 @@ pub struct Merge {
     spec: Arc<Spec>,
     /// The next one last: parts come to the others as they are made.
     tasks: Mutex<Vec<MergeTask>>,
-    /// How many there were at first, and their records.
-    cut: (usize, usize),
+    /// How many there were at first.
+    cut: usize,
     /// Where parts go.
     spill: Option<Arc<Spill>>,
     /// Bytes of records that a task may have: all where all are in memory.
@@ -235,9 +247,9 @@ impl Merge {
         blocks.sizes.resize(spec.sizes.partitions, Size::default());
         // What was held for the merge beside the blocks is free to be taken.
         if let Some(grant) = &mut grant {
-            grant.keep(allocated(blocks.bytes_in_memory()));
+            grant.keep(allocated(blocks.bytes_in_memory));
         }
-        let is_on_disk = blocks.stored.iter().any(|one| one.is_on_disk());
+        let is_on_disk = blocks.stored.iter().any(|(one, _)| one.is_on_disk());
         let room = match grant.as_ref().filter(|_| is_on_disk) {
             Some(grant) => (grant.free() / spec.sizes.workers / MERGE_FACTOR)
                 .max(ROOM_BYTES_MIN)
@@ -251,13 +263,11 @@ impl Merge {
             room,
             grant: grant.as_mut(),
         };
-        let mut tasks = cut.tasks(blocks);
-        let cut = (tasks.len(), tasks.iter().map(MergeTask::records).sum());
-        tasks.reverse();
+        let tasks = cut.tasks(blocks);
         Self {
             spec,
+            cut: tasks.len(),
             tasks: Mutex::new(tasks),
-            cut,
             spill,
             room,
             _grant: grant,
@@ -266,12 +276,7 @@ impl Merge {
 
     /// Number of tasks that the partitions were cut into.
     pub fn tasks(&self) -> usize {
-        self.cut.0
-    }
-
-    /// Number of records of all tasks.
-    pub fn records(&self) -> usize {
-        self.cut.1
+        self.cut
     }
 
     /// The next task, which is the caller's alone: its blocks are gone with the last one that reads them.
@@ -372,7 +377,7 @@ impl MergeWorker {
                 None => return Ok(Merged::Cancelled),
             },
         };
-        self.finish(keys).map(Merged::Groups)
+        self.finish(keys, &task.level).map(Merged::Groups)
     }
 
     /// Records that are one per key already.
@@ -465,7 +470,8 @@ impl MergeWorker {
             room,
             grant: None,
         };
-        merge.tasks.lock().extend(cut.tasks(blocks));
+        let parts = cut.tasks(blocks);
+        merge.tasks.lock().extend(parts);
         Ok(Merged::Parted)
     }
 
@@ -477,7 +483,7 @@ impl MergeWorker {
         held.map_err(|error| self.combiner.blame(error))
     }
 
-    fn finish(&mut self, keys: DistinctKeys) -> Result<Finished> {
+    fn finish(&mut self, keys: DistinctKeys, level: &Arc<Level>) -> Result<Finished> {
         let mut lap = Lap::start();
         // Without GROUP BY there is one group, also when no row came.
         let keyless = self.spec.keys.types().is_empty();
@@ -485,7 +491,14 @@ impl MergeWorker {
         let results = self.combiner.results(groups)?;
         self.counters.groups += groups as u64;
         lap.end(&mut self.counters.emit_ns);
-        Ok(Finished::new(Arc::clone(&self.spec), keys, results, groups))
+        let level = Arc::clone(level);
+        Ok(Finished::new(
+            Arc::clone(&self.spec),
+            keys,
+            results,
+            groups,
+            level,
+        ))
     }
 }
 

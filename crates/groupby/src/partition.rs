@@ -147,6 +147,26 @@ impl Unsorted {
         self.keys.bytes() + self.hashes.capacity() * 8 + records
     }
 
+    /// True if a block of several sections costs no more than one: strings are copied one by one, columns beside them are
+    /// narrow and refer to nothing.
+    pub fn parts_well(&self) -> bool {
+        let is_fixed = |column: &ArrayRef| {
+            let data_type = column.data_type();
+            data_type.is_primitive() || *data_type == DataType::Boolean
+        };
+        let are_fixed = |records: &Records| match records {
+            Records::Rows(arguments) => arguments.columns.iter().all(is_fixed),
+            Records::Partial(columns) => columns.iter().all(is_fixed),
+        };
+        match &self.keys {
+            EncodedKeys::Bytes(_) => self.aggregates.iter().all(are_fixed),
+            EncodedKeys::Packed4(_) | EncodedKeys::Packed8(_) | EncodedKeys::Packed12(_) => {
+                self.aggregates.is_empty()
+            }
+            EncodedKeys::None(_) | EncodedKeys::Packed1(_) | EncodedKeys::Packed2(_) => false,
+        }
+    }
+
     /// True if they can stand in one block with others of the same query.
     pub fn mix(&self) -> bool {
         self.aggregates.iter().all(Records::mix)
@@ -231,9 +251,9 @@ pub(crate) fn neighbours(
     all
 }
 
-/// Neighbouring partitions whose records in memory are free together: as soon as they are merged, while others still wait.
-pub(crate) fn sections(partitions: usize) -> impl Iterator<Item = Range<usize>> {
-    let each = partitions.div_ceil(SECTIONS);
+/// So many sections of partitions: neighbours whose records in memory are free together, as soon as they are merged.
+pub(crate) fn sections(partitions: usize, parts: usize) -> impl Iterator<Item = Range<usize>> {
+    let each = partitions.div_ceil(parts);
     let starts = (0..partitions).step_by(each);
     starts.map(move |start| start..(start + each).min(partitions))
 }
@@ -264,7 +284,7 @@ impl Block {
     /// The same as several blocks, each of neighbouring partitions, in order: the memory of one is free before that of
     /// the next. Of keys with long strings, which are copied one by one in any case.
     pub fn sort_in_sections(parts: Vec<Unsorted>, bits: u32, views: &[usize]) -> Result<Vec<Self>> {
-        let ends = sections(1 << bits).map(|section| section.end);
+        let ends = sections(1 << bits, SECTIONS).map(|section| section.end);
         let mut blocks = Self::sort_into(parts, 0, bits, views, &ends.collect::<Vec<_>>())?;
         blocks.retain(|block| !block.is_empty());
         Ok(blocks)
@@ -383,7 +403,9 @@ impl Block {
     /// Forgets the records of the partitions before `end`; their memory stays until none is left.
     pub fn drop_until(&mut self, end: usize) {
         let first = self.offsets[end];
-        self.offsets[..end].fill(first);
+        if self.offsets[0] < first {
+            self.offsets[..end].fill(first);
+        }
     }
 
     /// A range of records.
@@ -739,9 +761,12 @@ impl<'a> Sort<'a> {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::StringViewArray;
+    use arrow::array::{Int64Array, StringViewArray};
+    use arrow::datatypes::Field;
 
     use super::*;
+    use crate::keys::KeyLayout;
+    use crate::spec::TableKind;
 
     #[test]
     fn texts_of_states_count() {
@@ -754,5 +779,50 @@ mod tests {
             distinct: true,
         };
         assert!(records.bytes() >= 10 * text.len());
+    }
+
+    /// Texts with NULLs beside rows with a filter and partial states, in sections and in one block.
+    #[test]
+    fn sections_have_the_records_of_one_block() {
+        let rows = 500;
+        let text =
+            |row: usize| (row % 7 != 3).then(|| format!("a text that is long, number {row}"));
+        let texts: ArrayRef = Arc::new(StringViewArray::from_iter((0..rows).map(text)));
+        let field = Arc::new(Field::new("k", DataType::Utf8View, true));
+        let layout = KeyLayout::new(&[field], TableKind::Bytes).expect("a text");
+        let parts = || {
+            let (mut hashes, keys) = (Vec::new(), std::slice::from_ref(&texts));
+            let keys = layout.encode(keys, rows, &mut hashes).expect("few");
+            let numbers = (0..rows).map(|row| (row % 5 != 1).then_some(row as i64));
+            let numbers: ArrayRef = Arc::new(Int64Array::from_iter(numbers));
+            let filter = (0..rows).map(|row| Some(row % 3 == 0));
+            let arguments = Arguments {
+                columns: vec![Arc::clone(&numbers)],
+                filter: Some(filter.collect()),
+            };
+            let aggregates = vec![Records::Rows(arguments), Records::Partial(vec![numbers])];
+            vec![Unsorted {
+                keys,
+                hashes,
+                aggregates,
+                distinct: true,
+            }]
+        };
+        assert!(parts()[0].parts_well());
+        let one = Block::sort(parts(), 4, &[]).expect("few");
+        let sections = Block::sort_in_sections(parts(), 4, &[]).expect("few");
+        assert_eq!(sections.len(), SECTIONS);
+        let bytes: usize = sections.iter().map(Block::bytes).sum();
+        assert!(bytes < one.bytes() * 5 / 4, "{bytes} of {}", one.bytes());
+        for partition in 0..16 {
+            let of = |block: &Block| {
+                let slice = block.slice(block.records(&(partition..partition + 1)));
+                let keys = layout.decode(&slice.distinct_keys(), 0..slice.len(), &[0]);
+                let own = (0..2).flat_map(|at| slice.aggregate(at).into_columns());
+                let all = keys.expect("texts").into_iter().chain(own);
+                all.map(|column| format!("{column:?}")).collect::<Vec<_>>()
+            };
+            assert_eq!(of(&sections[partition / 2]), of(&one));
+        }
     }
 }

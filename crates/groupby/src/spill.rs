@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
-use crate::partition::{Block, Size, Slice, share};
+use crate::partition::{Block, SECTIONS, Size, Slice, sections, share};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 
@@ -372,9 +372,14 @@ impl Stored {
         self.block().partitions()
     }
 
-    /// True if they are in memory, all of them in these partitions.
-    pub(crate) fn is_within(&self, partitions: &Range<usize>) -> bool {
-        !self.is_on_disk() && self.records(partitions).len() == self.len()
+    /// The section that all of them are in, if they are in memory.
+    fn section(&self) -> Option<usize> {
+        let all = self.records(&(0..self.partitions()));
+        let is_own = |section: &Range<usize>| self.records(section) == all;
+        match self.is_on_disk() {
+            true => None,
+            false => sections(self.partitions(), SECTIONS).position(|section| is_own(&section)),
+        }
     }
 
     /// True if no two of the records have the same key.
@@ -421,21 +426,31 @@ impl Stored {
 /// Blocks and what they have in each partition.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
-    pub stored: Vec<Arc<Stored>>,
+    /// Each with the only section that it is of.
+    pub stored: Vec<(Arc<Stored>, Option<usize>)>,
     pub sizes: Vec<Size>,
+    /// Bytes in memory, and those of blocks of one section each.
+    pub bytes_in_memory: usize,
+    pub bytes_in_sections: usize,
 }
 
 impl Blocks {
     /// Of so many partitions each.
     pub fn new(stored: Vec<Stored>, partitions: usize) -> Self {
-        let mut sizes = vec![Size::default(); partitions];
-        for block in &stored {
-            add(&mut sizes, block.sizes(partitions));
+        let mut blocks = Self {
+            sizes: vec![Size::default(); partitions],
+            ..Self::default()
+        };
+        for one in stored {
+            add(&mut blocks.sizes, one.sizes(partitions));
+            let section = one.section();
+            if !one.is_on_disk() {
+                blocks.bytes_in_memory += one.bytes();
+                blocks.bytes_in_sections += section.map_or(0, |_| one.bytes());
+            }
+            blocks.stored.push((Arc::new(one), section));
         }
-        Self {
-            stored: stored.into_iter().map(Arc::new).collect(),
-            sizes,
-        }
+        blocks
     }
 
     /// Takes blocks of as many partitions in.
@@ -443,12 +458,8 @@ impl Blocks {
         self.sizes.resize(other.sizes.len(), Size::default());
         add(&mut self.sizes, other.sizes.into_iter());
         self.stored.extend(other.stored);
-    }
-
-    /// Bytes of those that are not on disk.
-    pub fn bytes_in_memory(&self) -> usize {
-        let in_memory = self.stored.iter().filter(|stored| !stored.is_on_disk());
-        in_memory.map(|stored| stored.bytes()).sum()
+        self.bytes_in_memory += other.bytes_in_memory;
+        self.bytes_in_sections += other.bytes_in_sections;
     }
 }
 

@@ -616,7 +616,7 @@ fn past_its_bound_a_worker_writes_everything_and_the_merge_cuts_partitions() {
         let means = Means::unlimited();
         let (spec, built) = build(&case, &how, &means).expect("no fault");
         for part in &built {
-            assert!(part.blocks().iter().all(|stored| stored.is_on_disk()));
+            assert!(part.blocks().all(|stored| stored.is_on_disk()));
             assert!(part.counters.spilled_bytes > 10_000 && part.counters.spills > 1);
         }
         let (groups, parted) = merged((spec, built), &means).expect("no fault");

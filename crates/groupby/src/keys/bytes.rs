@@ -361,7 +361,7 @@ impl LongStrings for Arena {
     }
 }
 
-/// Strings stay where they are: blocks live as long as their merge.
+/// Strings stay where they are: blocks live as long as groups of theirs wait to leave.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     buffers: Vec<Buffer>,
