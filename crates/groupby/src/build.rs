@@ -618,7 +618,7 @@ impl Build {
         let mut lap = Lap::start();
         let bits = self.spec.sizes.partitions.ilog2();
         let views = self.spec.keys.views();
-        let are_large = text_bytes >= SECTIONS * self.spec.sizes.section_bytes;
+        let are_large = text_bytes / SECTIONS >= self.spec.sizes.section_bytes;
         let blocks = match are_large && self.spilled.is_empty() && parts[0].parts_well() {
             true => Block::sort_in_sections(parts, bits, views)?,
             false => vec![Block::sort(parts, bits, views)?],

@@ -3,7 +3,8 @@
 //! In: the blocks of all builds, in memory or on disk. Out: `Finished` groups, one per task.
 //! Invariant: a task's partitions are in no other task; tasks are handed out section by section, of each the largest first,
 //! but for the parts of a task that memory has no room for, which come at once. The blocks of a section are gone with its
-//! last task: 1.3 M pairs of a phrase and a user, whose groups are records of the next grouping, held 272 MB at most, 202 so (hits, `high_string_key_distinct`).
+//! last task: 1.3 M pairs of a phrase and a user, whose groups are records of the next grouping, held 252 MB, so 212 (hits,
+//! `high_string_key_distinct`).
 //! Not here: threads; a caller makes one `MergeWorker` per thread.
 
 use std::ops::Range;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::datatypes::DataType;
 
 use crate::keys::KeyLayout;
+use crate::partition::SECTIONS;
 use crate::states::Aggregate;
 
 /// Which key table to use; anything but `Auto` is for tests and measurements.
@@ -39,7 +40,7 @@ pub struct Sizes {
     pub block_rows: usize,
     /// Bytes of one block's keys of varying length: their places have 32 bits.
     pub block_bytes: usize,
-    /// Bytes of strings of a section of a block: fewer are not worth a buffer of their own.
+    /// Bytes of strings that a section of a block has at least; `usize::MAX` where blocks are in one piece.
     pub section_bytes: usize,
     /// Rows that skip the table before it is tried again.
     pub bypass_rows: usize,
@@ -71,8 +72,7 @@ impl Sizes {
             partitions: (workers * 4).next_power_of_two().clamp(256, 4096),
             block_rows: 64 << 10,
             block_bytes: 1 << 30,
-            // From there on mimalloc gives each buffer pages of its own, which are free with it.
-            section_bytes: 128 << 10,
+            section_bytes: usize::MAX,
             bypass_rows: 1 << 20,
             task_records: 8 << 10,
             direct_slots: 1 << 20,
@@ -83,6 +83,26 @@ impl Sizes {
             repeat_bytes: 32 << 20,
             held_bytes: usize::MAX,
             room_bytes: usize::MAX,
+        }
+    }
+
+    /// The same for a merge whose texts the next grouping keeps: blocks are gone while it goes on. Elsewhere that would free
+    /// nothing that is needed, and buffers of sections leave an allocator's pages less full: 2 to 4 % more (hits,
+    /// `distinct_string`, `medium_key_two_distincts`).
+    #[must_use]
+    pub fn in_sections(self) -> Self {
+        Self {
+            // From there on mimalloc gives each buffer pages of its own, which are free with it.
+            section_bytes: self.section_bytes.min(128 << 10),
+            ..self
+        }
+    }
+
+    /// Sections that large blocks of texts have.
+    pub fn sections(&self) -> usize {
+        match self.section_bytes {
+            usize::MAX => 1,
+            _ => SECTIONS,
         }
     }
 

@@ -47,7 +47,7 @@ fn memory_of_a_section_is_free_with_its_last_task() {
     let case = long_texts(600_000);
     let how = How {
         table: TableKind::Auto,
-        sizes: normal(),
+        sizes: normal().in_sections(),
         workers: 2,
         batch_rows: 8192,
     };
@@ -58,9 +58,7 @@ fn memory_of_a_section_is_free_with_its_last_task() {
     };
     let (spec, built) = build(&case, &how, &means).expect("memory");
     for part in &built {
-        // All but what was left at the end.
-        let blocks = part.blocks().count() as u64;
-        assert_eq!(blocks, 8 * (part.counters.blocks - 1) + 1);
+        assert_eq!(part.blocks().count() as u64, 4 * part.counters.blocks);
     }
     let merge = Merge::new(spec, built.into_iter().collect(), None);
     let all = budget.0.load(Ordering::Relaxed);
@@ -77,12 +75,12 @@ fn memory_of_a_section_is_free_with_its_last_task() {
     assert!(all > 50 << 20, "{all}");
     for (records, held) in held {
         // Of a task's own section nothing is free yet; the grant of each is of whole MiB.
-        let left = (case.values.len() - records) * 8;
+        let left = (case.values.len() - records) * 4;
         let sections = left.div_ceil(case.values.len()).max(1);
-        let (least, most) = (all * (sections - 1) / 8, all * sections / 8);
-        let slack = 8 << 20;
+        let (least, most) = (all * (sections - 1) / 4, all * sections / 4);
+        let slack = 4 << 20;
         let is_covered = held + slack > least && held < most + slack;
-        assert!(is_covered, "{held} of {all}, {sections} eighths left");
+        assert!(is_covered, "{held} of {all}, {sections} quarters left");
     }
 }
 
@@ -99,7 +97,7 @@ fn large_blocks_of_texts_equal_the_twin() {
         case.bounds = vec![None; case.keys.len()];
         let how = How {
             table: TableKind::Auto,
-            sizes: normal(),
+            sizes: normal().in_sections(),
             workers: 2,
             batch_rows: 8192,
         };
