@@ -85,6 +85,8 @@ pub(crate) struct Level {
     /// Partitions and records of all levels that were cut together.
     partitions: usize,
     records: usize,
+    /// Records of the largest task of this one.
+    largest: usize,
     /// Records of the task that these are the parts of.
     of_records: usize,
     /// Covers the blocks that are of no other level.
@@ -128,63 +130,83 @@ impl Cut<'_> {
             false => 1,
         };
         let room = self.room;
-        let cut: Vec<_> = sections(partitions, parts)
-            .map(|section| neighbours(&blocks.sizes[section], is_enough, room))
-            .collect();
-        let levels = self.levels(blocks, all.records, parts);
-        let sections = sections(partitions, parts).zip(cut).zip(levels);
-        let mut tasks: Vec<Vec<MergeTask>> = sections
-            .map(|((section, mut cut), level)| {
-                // Without GROUP BY there is one group, also when no row came.
-                if cut.is_empty() && keyless {
-                    cut.push((0..section.len(), Size::default()));
-                }
-                cut.sort_by_key(|(_, size)| size.records);
-                let task = |(range, size): (Range<usize>, Size)| MergeTask {
-                    level: Arc::clone(&level),
-                    partitions: section.start + range.start..section.start + range.end,
-                    size,
-                };
-                cut.into_iter().map(task).collect()
-            })
-            .collect();
-        let largest = |tasks: &Vec<MergeTask>| tasks.last().map_or(0, MergeTask::records);
-        tasks.sort_by_key(largest);
-        tasks.into_iter().flatten().collect()
+        let cut = |section: Range<usize>| {
+            let mut cut = neighbours(&blocks.sizes[section.clone()], is_enough, room);
+            // Without GROUP BY there is one group, also when no row came.
+            if cut.is_empty() && keyless {
+                cut.push((0..section.len(), Size::default()));
+            }
+            cut
+        };
+        let cuts: Vec<_> = sections(partitions, parts).map(cut).collect();
+        let largest = cuts.iter().map(|cut| {
+            let records = cut.iter().map(|(_, size)| size.records);
+            records.max().unwrap_or(0)
+        });
+        let levels = self.levels(blocks, all.records, largest.collect());
+        let mut tasks = Vec::with_capacity(cuts.iter().map(Vec::len).sum());
+        for ((section, cut), level) in sections(partitions, parts).zip(cuts).zip(levels) {
+            tasks.extend(cut.into_iter().map(|(range, size)| MergeTask {
+                level: Arc::clone(&level),
+                partitions: section.start + range.start..section.start + range.end,
+                size,
+            }));
+        }
+        tasks.sort_unstable_by_key(|task| (task.level.largest, task.size.records));
+        tasks
     }
 
-    /// The blocks of each section, in their order; those of several sections are among the blocks of all.
-    fn levels(self, blocks: Blocks, records: usize, parts: usize) -> Vec<Arc<Level>> {
-        let mut lists: Vec<(Vec<Arc<Stored>>, usize)> = vec![Default::default(); parts];
+    /// One for each section, whose `largest` tasks have so many records, with its blocks in their order; those of several
+    /// sections are among the blocks of each.
+    fn levels(self, blocks: Blocks, records: usize, largest: Vec<usize>) -> Vec<Arc<Level>> {
         let partitions = blocks.sizes.len();
-        for (stored, section) in blocks.stored {
-            let only = if parts == 1 { Some(0) } else { section };
-            let Some(only) = only else {
-                let lists = lists.iter_mut();
-                lists.for_each(|(list, _)| list.push(Arc::clone(&stored)));
-                continue;
-            };
-            if !stored.is_on_disk() {
-                lists[only].1 += stored.bytes();
+        let lists = match largest.len() {
+            // Other cores have made the blocks: it takes no look at them.
+            1 => {
+                let all = blocks.stored.into_iter().map(|(stored, _)| stored);
+                vec![(all.collect(), blocks.bytes_in_memory)]
             }
-            lists[only].0.push(stored);
-        }
+            parts => in_sections(blocks.stored, parts),
+        };
         let mut grant = self.grant;
         let mut granted = |bytes| {
             let all = grant.as_mut()?;
             let rest = all.split(allocated(bytes));
             Some(std::mem::replace(&mut **all, rest))
         };
-        let level = |(blocks, bytes)| Level {
+        let level = |((blocks, bytes), largest)| Level {
             blocks,
             bits: self.bits,
             partitions,
             records,
+            largest,
             of_records: self.of_records,
             _grant: granted(bytes),
         };
-        lists.into_iter().map(level).map(Arc::new).collect()
+        let levels = lists.into_iter().zip(largest).map(level);
+        levels.map(Arc::new).collect()
     }
+}
+
+/// Blocks of each section and the bytes of those that are of no other.
+fn in_sections(
+    stored: Vec<(Arc<Stored>, Option<usize>)>,
+    parts: usize,
+) -> Vec<(Vec<Arc<Stored>>, usize)> {
+    let mut lists = vec![(Vec::new(), 0); parts];
+    for (stored, section) in stored {
+        match section {
+            Some(section) => {
+                lists[section].1 += stored.bytes();
+                lists[section].0.push(stored);
+            }
+            None => {
+                let all = lists.iter_mut();
+                all.for_each(|(list, _)| list.push(Arc::clone(&stored)));
+            }
+        }
+    }
+    lists
 }
 
 impl MergeTask {
@@ -250,8 +272,7 @@ impl Merge {
         if let Some(grant) = &mut grant {
             grant.keep(allocated(blocks.bytes_in_memory));
         }
-        let is_on_disk = blocks.stored.iter().any(|(one, _)| one.is_on_disk());
-        let room = match grant.as_ref().filter(|_| is_on_disk) {
+        let room = match grant.as_ref().filter(|_| blocks.is_on_disk) {
             Some(grant) => (grant.free() / spec.sizes.workers / MERGE_FACTOR)
                 .max(ROOM_BYTES_MIN)
                 .min(spec.sizes.room_bytes),

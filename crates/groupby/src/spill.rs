@@ -432,6 +432,8 @@ pub(crate) struct Blocks {
     /// Bytes in memory, and those of blocks of one section each.
     pub bytes_in_memory: usize,
     pub bytes_in_sections: usize,
+    /// True if some are on disk.
+    pub is_on_disk: bool,
 }
 
 impl Blocks {
@@ -444,7 +446,9 @@ impl Blocks {
         for one in stored {
             add(&mut blocks.sizes, one.sizes(partitions));
             let section = one.section();
-            if !one.is_on_disk() {
+            if one.is_on_disk() {
+                blocks.is_on_disk = true;
+            } else {
                 blocks.bytes_in_memory += one.bytes();
                 blocks.bytes_in_sections += section.map_or(0, |_| one.bytes());
             }
@@ -460,6 +464,7 @@ impl Blocks {
         self.stored.extend(other.stored);
         self.bytes_in_memory += other.bytes_in_memory;
         self.bytes_in_sections += other.bytes_in_sections;
+        self.is_on_disk |= other.is_on_disk;
     }
 }
 
