@@ -63,22 +63,24 @@ impl Records {
         }
     }
 
-    /// Some of the records in memory of their own, unless they are all.
-    fn copied(&self, range: &Range<usize>) -> Result<Self> {
-        let copied = |column: &ArrayRef| copied(column, range);
+    /// Records of the same kind, whose columns are what `change` makes of these, a filter last.
+    pub(crate) fn with_columns(
+        &self,
+        mut change: impl FnMut(&ArrayRef) -> Result<ArrayRef>,
+    ) -> Result<Self> {
         Ok(match self {
             Self::Rows(Arguments { columns, filter }) => Self::Rows(Arguments {
-                columns: columns.iter().map(copied).collect::<Result<_>>()?,
+                columns: columns.iter().map(&mut change).collect::<Result<_>>()?,
                 filter: match filter {
                     Some(filter) => {
                         let filter: ArrayRef = Arc::new(filter.clone());
-                        Some(copied(&filter)?.as_boolean().clone())
+                        Some(change(&filter)?.as_boolean().clone())
                     }
                     None => None,
                 },
             }),
             Self::Partial(columns) => {
-                Self::Partial(columns.iter().map(copied).collect::<Result<_>>()?)
+                Self::Partial(columns.iter().map(change).collect::<Result<_>>()?)
             }
         })
     }
@@ -102,6 +104,7 @@ impl Records {
     }
 }
 
+/// Some rows in memory of their own, unless they are all.
 fn copied(column: &ArrayRef, range: &Range<usize>) -> Result<ArrayRef> {
     if range.len() == column.len() {
         return Ok(Arc::clone(column));
@@ -327,7 +330,9 @@ impl Block {
             .map(|at| sort.records(parts.iter().map(|part| &part.aggregates[at]).collect()))
             .collect::<Result<Vec<_>>>()?;
         let blocks = keys.into_iter().zip(cuts).map(|(keys, cut)| {
-            let own = aggregates.iter().map(|records| records.copied(&cut));
+            let own = aggregates
+                .iter()
+                .map(|records| records.with_columns(|column| copied(column, &cut)));
             let own = own.collect::<Result<Vec<_>>>()?;
             let within = |&offset: &u32| (offset as usize).clamp(cut.start, cut.end) - cut.start;
             let offsets = offsets.iter().map(|offset| within(offset) as u32);

@@ -286,24 +286,9 @@ pub(super) fn decode(bytes: Vec<u8>, records: usize, template: &Block) -> Result
         true => page.column(like.data_type(), records),
         false => others.next().ok_or(Error::Malformed("records on disk")),
     };
-    let mut aggregates = Vec::with_capacity(template.aggregates.len());
-    for likes in &template.aggregates {
-        aggregates.push(match likes {
-            Records::Rows(Arguments { columns, filter }) => Records::Rows(Arguments {
-                columns: columns.iter().map(&mut column).collect::<Result<_>>()?,
-                filter: match filter {
-                    Some(like) => {
-                        let like: ArrayRef = Arc::new(like.clone());
-                        Some(column(&like)?.as_boolean().clone())
-                    }
-                    None => None,
-                },
-            }),
-            Records::Partial(columns) => {
-                Records::Partial(columns.iter().map(&mut column).collect::<Result<_>>()?)
-            }
-        });
-    }
+    let aggregates = template.aggregates.iter();
+    let aggregates = aggregates.map(|likes| likes.with_columns(&mut column));
+    let aggregates = aggregates.collect::<Result<Vec<_>>>()?;
     if others.next().is_some() || !page.is_done() {
         return Err(Error::Malformed("records on disk"));
     }
