@@ -106,7 +106,8 @@ impl SessionPool {
         self.limit_bytes.store(limit_bytes, Ordering::Relaxed);
     }
 
-    fn limit(&self) -> usize {
+    /// Bytes that may be taken in all.
+    pub(crate) fn limit(&self) -> usize {
         self.limit_bytes.load(Ordering::Relaxed)
     }
 

@@ -210,13 +210,14 @@ impl Session {
         let Request::Host(request) = statement::parse(text)? else {
             return Ok(Vec::new());
         };
-        let state = self.context().state();
-        let references = state.resolve_table_references(&request.statement)?;
+        // A copy of it is all functions by name.
+        let state = self.context().state_ref();
+        let references = state.read().resolve_table_references(&request.statement)?;
         let calls: Vec<String> = request.files.iter().map(|call| call.table_name()).collect();
         let unknown = references.into_iter().filter(|reference| {
             let name = reference.table();
             let is_bare = reference.schema().is_none();
-            let is_function = state.table_functions().contains_key(name);
+            let is_function = state.read().table_functions().contains_key(name);
             is_bare
                 && !is_function
                 && !is_location(name)
@@ -276,7 +277,7 @@ impl Session {
         mut state: SessionState,
         plan: &LogicalPlan,
     ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
-        let limit_bytes = self.options().memory_limit_bytes();
+        let limit_bytes = self.shared.pool.limit() as u64;
         let mut planned = state.create_physical_plan(plan).await?;
         let explained = match plan {
             LogicalPlan::Explain(explain) => state.create_physical_plan(&explain.plan).await.ok(),
@@ -301,6 +302,12 @@ impl Session {
         mut statement: HostStatement,
     ) -> Result<LogicalPlan> {
         let mut columns: Option<Vec<String>> = None;
+        // Whoever writes capitals means columns that have them, most likely: one failure less.
+        if spelling::has_capitals(&mut statement) {
+            let found = self.columns_of(state, &statement).await;
+            spelling::respell_plain(&mut statement, &found);
+            columns = Some(found);
+        }
         loop {
             let error = match state.statement_to_plan(statement.clone()).await {
                 Ok(plan) => return Ok(plan),

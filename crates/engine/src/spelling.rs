@@ -134,6 +134,11 @@ pub(crate) fn respell(
     respelled
 }
 
+/// Whether a name that may be a column's has capitals: the host folds them, and finds no column with capitals.
+pub(crate) fn has_capitals(statement: &mut Statement) -> bool {
+    visit(statement, &mut Capitals).is_break()
+}
+
 /// Respells every unquoted identifier that only a column can answer to: a column of one spelling, in no table written as
 /// the host folds it, and no other word or text of the statement (an alias, a field, a function) that folds to the same.
 /// False if there is none.
@@ -206,6 +211,24 @@ impl VisitorMut for Mentions {
             *self.counts.entry(ident.value.to_lowercase()).or_default() += 1;
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Breaks at the first name that stands alone, unquoted and with a capital.
+struct Capitals;
+
+impl VisitorMut for Capitals {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Identifier(ident)
+                if ident.quote_style.is_none() && ident.value.chars().any(char::is_uppercase) =>
+            {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
     }
 }
 
