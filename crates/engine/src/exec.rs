@@ -22,6 +22,7 @@ mod run;
 mod order;
 mod node;
 
+pub(crate) use conditions::is_dynamic;
 pub use faults::Fault;
 pub(crate) use memory::to_host;
 pub use node::GroupByExec;

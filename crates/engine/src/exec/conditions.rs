@@ -23,7 +23,7 @@ use grouse_groupby::Condition;
 use super::program::{as_type, without_nulls};
 
 /// True of what changes while the query runs.
-pub(super) fn is_dynamic(predicate: &Arc<dyn PhysicalExpr>) -> bool {
+pub(crate) fn is_dynamic(predicate: &Arc<dyn PhysicalExpr>) -> bool {
     DynamicFilterTracking::classify(predicate).contains_dynamic_filter()
 }
 

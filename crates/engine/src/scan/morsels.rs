@@ -47,12 +47,12 @@ use super::footer::{Texts, dictionary_bytes, texts_of};
 use super::local::LocalReaders;
 use super::parquet::known_sound_footer;
 use super::stores::Stores;
-use crate::exec::GroupByExec;
+use crate::exec::{GroupByExec, is_dynamic};
 use crate::memory::SessionPool;
 
 /// Opening a piece costs as much as reading these bytes: 0.25 ms.
 const OPENING_BYTES: i64 = 512 << 10;
-/// And so does holding a predicate against its bounds.
+/// And so does holding a predicate against its bounds, where that is not done for all pieces of a file at once.
 const PRUNING_BYTES: i64 = 512 << 10;
 /// A piece is worth so many times what it costs beside its rows. Tried and rejected: pieces of 2 MB whatever their
 /// dictionaries (82,000 rows of two long strings in 6 pieces: 60 ms of decoding instead of 29).
@@ -158,7 +158,8 @@ impl MorselsRule {
         let known = files
             .into_iter()
             .map(|file| self.known(file, source, config, (&texts, &columns)));
-        let morsels = morsels(&known.collect::<Option<Vec<_>>>()?, workers);
+        let known = known.collect::<Option<Vec<_>>>()?;
+        let morsels = morsels(&known, workers);
         if morsels.len() < workers {
             return None;
         }
@@ -171,15 +172,24 @@ impl MorselsRule {
         groups.resize(workers, FileGroup::default());
         let is_file = config.object_store_url.as_str().starts_with("file:");
         let is_local = is_file && self.stores.has_own_files();
-        let mut scan = FileScanConfigBuilder::from(config.clone()).with_file_groups(groups);
+        let mut source = source.clone();
         if let Some(readers) = source.parquet_file_reader_factory().filter(|_| is_local) {
             let readers = Arc::new(LocalReaders::new(
                 Arc::clone(readers),
                 Arc::clone(&self.pool) as _,
             ));
-            let source = source.clone().with_parquet_file_reader_factory(readers);
-            scan = scan.with_source(Arc::new(source));
+            source = source.with_parquet_file_reader_factory(readers);
         }
+        if known.iter().all(|file| file.is_settled) {
+            let mut options = source.table_parquet_options().clone();
+            options.global.pruning = false;
+            options.global.enable_page_index = false;
+            options.global.bloom_filter_on_read = false;
+            source = source.with_table_parquet_options(options);
+        }
+        let scan = FileScanConfigBuilder::from(config.clone())
+            .with_file_groups(groups)
+            .with_source(Arc::new(source));
         Some(DataSourceExec::from_data_source(scan.build()))
     }
 
@@ -193,6 +203,10 @@ impl MorselsRule {
     ) -> Option<KnownFile> {
         let footer = known_sound_footer(&*self.footers, &file.object_meta, texts)?;
         let plan = pruned(&footer, &file, source, config);
+        let predicate = source.filter();
+        let is_settled = predicate.as_ref().is_none_or(|predicate| {
+            plan.is_some() && !is_dynamic(predicate) && !has_bloom_filters(&footer, columns)
+        });
         let plan = plan.unwrap_or_else(|| ParquetAccessPlan::new_all(footer.num_row_groups()));
         let is_paged = footer.offset_index().is_some();
         let groups = footer.row_groups().iter().zip(plan.inner());
@@ -211,7 +225,8 @@ impl MorselsRule {
         });
         Some(KnownFile {
             groups: groups.collect::<Option<_>>()?,
-            rows_min: rows_min(&footer, columns, source.filter().is_some()),
+            rows_min: rows_min(&footer, columns, !is_settled),
+            is_settled,
             file,
         })
     }
@@ -227,6 +242,15 @@ fn columns_read(source: &ParquetSource) -> HashSet<&str> {
     read.filter_map(|column| schema.fields().get(column.index()))
         .map(|field| field.name().as_str())
         .collect()
+}
+
+/// Whether the file says more about the values of these columns than their bounds.
+fn has_bloom_filters(footer: &ParquetMetaData, columns: &HashSet<&str>) -> bool {
+    let mut leaves = footer.row_groups().iter().flat_map(|group| group.columns());
+    leaves.any(|leaf| {
+        leaf.bloom_filter_offset().is_some()
+            && columns.contains(leaf.column_path().parts()[0].as_str())
+    })
 }
 
 /// How few rows of a file are worth a piece of their own, which reads the dictionaries of its row group once more.
@@ -345,6 +369,8 @@ struct KnownFile {
     file: PartitionedFile,
     groups: Vec<RowGroup>,
     rows_min: usize,
+    /// True if whoever opens a piece of it has no rows left to rule out.
+    is_settled: bool,
 }
 
 /// One row group of a file.
@@ -485,6 +511,7 @@ mod tests {
             file: PartitionedFile::new("a.parquet", 1),
             groups: std::iter::repeat_with(group).take(groups).collect(),
             rows_min,
+            is_settled: true,
         }
     }
 
