@@ -9,13 +9,26 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
+use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::TaskContext;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::stream::{Stream, StreamExt, select_all};
 use tokio::sync::Mutex;
 
 use super::order::Feed;
+
+/// A batch of a scan that is no larger than this is still in the core's own cache when it is grouped.
+const BATCH_BYTES: usize = 512 << 10;
+/// Batches of a scan have at most so many times the session's rows. Each costs 2 us beside its rows, a tenth of the time
+/// of `count(*)` by a short key. Of 83 queries those of narrow columns took 0.9 to 0.98 of the time with four times the
+/// rows, those of decimals and of whole texts 1.0 to 1.06.
+const BATCH_TIMES_MAX: usize = 4;
+/// Assumed of a value whose width is not fixed: its view and a text of medium length.
+const TEXT_BYTES: usize = 64;
 
 /// All sources of one run.
 pub(super) struct Sources {
@@ -45,6 +58,46 @@ pub(super) fn readers(partitions: usize, workers: usize, feed: Feed) -> usize {
     }
 }
 
+/// The context for `input`: with more rows in a batch where it is a scan of narrow columns.
+fn for_input(input: &Arc<dyn ExecutionPlan>, context: Arc<TaskContext>) -> Arc<TaskContext> {
+    let mut scan = input;
+    while scan.is::<FilterExec>() || scan.is::<ProjectionExec>() {
+        scan = scan.children()[0];
+    }
+    if !scan.is::<DataSourceExec>() {
+        return context;
+    }
+    let fields = scan.schema();
+    let fields = fields.fields().iter();
+    let row_bytes: usize = fields.map(|field| value_bytes(field.data_type())).sum();
+    let rows = context.session_config().batch_size();
+    let times = BATCH_BYTES / rows.saturating_mul(row_bytes.max(1)).max(1);
+    let times = times.clamp(1, BATCH_TIMES_MAX);
+    if times == 1 {
+        return context;
+    }
+    let config = context.session_config().clone();
+    Arc::new(TaskContext::new(
+        context.task_id(),
+        context.session_id(),
+        config.with_batch_size(rows * times),
+        context.scalar_functions().clone(),
+        context.higher_order_functions().clone(),
+        context.aggregate_functions().clone(),
+        context.window_functions().clone(),
+        context.runtime_env(),
+    ))
+}
+
+/// Bytes of a value in a batch.
+fn value_bytes(kind: &DataType) -> usize {
+    match kind {
+        DataType::Boolean => 1,
+        DataType::Dictionary(code, _) => value_bytes(code),
+        kind => kind.primitive_width().unwrap_or(TEXT_BYTES),
+    }
+}
+
 impl Sources {
     /// Deals the streams of `input` out to `readers` workers.
     pub fn new(
@@ -53,6 +106,7 @@ impl Sources {
         readers: usize,
         feed: Feed,
     ) -> Sources {
+        let context = for_input(&input, context);
         let partitions = input.output_partitioning().partition_count();
         let count = partitions.min(readers);
         let sources = (0..count)
