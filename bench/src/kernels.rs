@@ -23,6 +23,7 @@ use grouse_kernels::chain::{ByteSet, Chain, Literal, Step};
 use grouse_kernels::divide::Divisor;
 use grouse_kernels::narrow::{self, Side};
 use grouse_kernels::select::Selected;
+use grouse_kernels::word::Word;
 use grouse_kernels::{characters, hash, lookup, naive, scatter};
 
 #[path = "random.rs"]
@@ -163,6 +164,7 @@ fn kernels() -> Vec<Kernel> {
     kernels.push(hash_of_texts());
     kernels.push(sites());
     kernels.push(characters_of_addresses());
+    kernels.push(word_in_addresses());
     let (a, b) = (hashes.clone(), hashes.clone());
     kernels.push(kernel(
         "destinations, 256 partitions",
@@ -521,6 +523,28 @@ fn update(
                 let sum = &mut sums[id.0 as usize];
                 *sum = sum.wrapping_add(*value);
             }
+        },
+    )
+}
+
+fn word_in_addresses() -> Kernel {
+    let text = |row: usize| format!("http://site-{row:05}.org/{:041}", row * row);
+    let texts: Arc<[String]> = (0..ROWS).map(text).collect();
+    let column = StringViewArray::from_iter_values(texts.iter());
+    let word = Word::new(b"google");
+    kernel(
+        "a word that texts of 64 bytes have not",
+        64,
+        move || {
+            let buffers = column.data_buffers().iter();
+            let buffers: Vec<&[u8]> = buffers.map(|buffer| buffer.as_slice()).collect();
+            word.in_views(column.views(), &buffers)
+        },
+        move || {
+            let texts = texts.iter().map(|text| text.as_bytes());
+            texts
+                .map(|text| naive::contains(text, b"google"))
+                .collect::<Vec<_>>()
         },
     )
 }

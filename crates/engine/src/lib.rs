@@ -22,6 +22,7 @@ mod shifted_sums;
 pub mod plan;
 mod top_rows;
 mod arithmetic;
+mod likes;
 mod joins;
 pub mod exec;
 mod native;

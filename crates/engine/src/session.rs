@@ -31,6 +31,7 @@ use crate::error::{Error, Result, nearest_names};
 use crate::functions;
 use crate::host;
 use crate::joins;
+use crate::likes::WordSearch;
 use crate::memory::SessionPool;
 use crate::numbers;
 use crate::options::SessionOptions;
@@ -475,13 +476,14 @@ fn physical_optimizer_rules(
     let footers = runtime.cache_manager.get_file_metadata_cache();
     let at = rules.iter().position(|rule| rule.name() == SANITY_CHECK);
     let at = at.unwrap_or(rules.len());
-    let scans: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 2] = [
+    let scans: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 3] = [
         Arc::new(MorselsRule::new(
             Arc::clone(&footers),
             Arc::clone(stores),
             Arc::clone(pool),
         )),
         Arc::new(CodesRule::new(footers)),
+        Arc::new(WordSearch),
     ];
     rules.splice(at..at, scans);
     let mut rules = rewrite::physical_rules(rules);

@@ -14,4 +14,5 @@ pub mod lookup;
 pub mod select;
 pub mod chain;
 pub mod characters;
+pub mod word;
 pub mod naive;

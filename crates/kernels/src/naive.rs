@@ -135,6 +135,11 @@ pub fn characters(text: &[u8]) -> usize {
     String::from_utf8_lossy(text).chars().count()
 }
 
+/// `word::Word::in_views` of one text.
+pub fn contains(text: &[u8], word: &[u8]) -> bool {
+    (0..=text.len()).any(|at| text[at..].starts_with(word))
+}
+
 /// `chain::Chain::matched` of any steps, from byte `at` on: every way, longer runs and earlier texts first.
 pub fn chain(steps: &[Step], text: &[u8], at: usize, places: &mut [usize]) -> Option<usize> {
     let Some((step, others)) = steps.split_first() else {

@@ -60,8 +60,14 @@ impl ScalarUDFImpl for Length {
 }
 
 fn lengths(texts: &StringViewArray) -> ArrayRef {
-    let buffers: Vec<&[u8]> = texts.data_buffers().iter().map(|b| b.as_slice()).collect();
-    // What a view of NULL says means nothing.
+    let (views, buffers) = text_views(texts);
+    let lengths = of_views(&views, &buffers);
+    Arc::new(Int32Array::new(lengths.into(), texts.nulls().cloned()))
+}
+
+/// Views and buffers of texts; what a view of NULL says means nothing, so it is an empty text here.
+pub(crate) fn text_views(texts: &StringViewArray) -> (Cow<'_, [u128]>, Vec<&[u8]>) {
+    let buffers = texts.data_buffers().iter().map(|b| b.as_slice()).collect();
     let views = match texts.nulls() {
         None => Cow::Borrowed(&texts.views()[..]),
         Some(nulls) => {
@@ -71,8 +77,7 @@ fn lengths(texts: &StringViewArray) -> ArrayRef {
                 .collect()
         }
     };
-    let lengths = of_views(&views, &buffers);
-    Arc::new(Int32Array::new(lengths.into(), texts.nulls().cloned()))
+    (views, buffers)
 }
 
 #[cfg(test)]

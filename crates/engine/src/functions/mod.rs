@@ -28,6 +28,7 @@ use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::SessionContext;
 
 pub(crate) use frequent::Frequent;
+pub(crate) use lengths::text_views;
 pub(crate) use overflow::overflow;
 pub(crate) use top_rows::TopRows;
 

@@ -1,0 +1,180 @@
+//! A word in texts: which of them contain it.
+//!
+//! In: Arrow's views of texts. Out: true of each that has the word somewhere.
+//! Invariant: of texts that lie one behind the other in memory, as a page of a file has them, bytes between them are
+//! searched as well, but a place that is not whole in one text counts for none.
+//! Not here: patterns, case, NULL.
+
+use memchr::memmem::Finder;
+
+/// Bytes of a text that lies in its view.
+const INLINE_MAX: usize = 12;
+/// Bytes between two texts that are searched rather than skipped: lengths, and texts that lie in their views.
+const GAP_MAX: usize = 64;
+
+/// What is looked for.
+#[derive(Debug, Clone)]
+pub struct Word {
+    finder: Finder<'static>,
+}
+
+/// Where a longer text lies.
+#[derive(Clone, Copy)]
+struct Place {
+    buffer: usize,
+    start: usize,
+    end: usize,
+}
+
+impl Place {
+    /// None for a text that lies in its view.
+    #[inline(always)]
+    fn of(view: u128) -> Option<Place> {
+        let length = view as u32 as usize;
+        let start = (view >> 96) as usize;
+        (length > INLINE_MAX).then(|| Place {
+            buffer: (view >> 64) as u32 as usize,
+            start,
+            end: start + length,
+        })
+    }
+}
+
+impl Word {
+    /// These bytes; without any, all texts contain them.
+    pub fn new(bytes: &[u8]) -> Word {
+        Word {
+            finder: Finder::new(bytes).into_owned(),
+        }
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.finder.needle()
+    }
+
+    /// Whether the text of each view contains it; longer ones lie in `buffers`.
+    ///
+    /// # Panics
+    /// If a view points outside of them.
+    pub fn in_views(&self, views: &[u128], buffers: &[&[u8]]) -> Vec<bool> {
+        let mut found = vec![false; views.len()];
+        let mut row = 0;
+        while let Some(&view) = views.get(row) {
+            let Some(first) = Place::of(view) else {
+                found[row] = self.is_inline(view);
+                row += 1;
+                continue;
+            };
+            let (from, mut end) = (row, first.end);
+            row += 1;
+            while let Some(&view) = views.get(row) {
+                match Place::of(view) {
+                    None => found[row] = self.is_inline(view),
+                    Some(next) => {
+                        let is_near = next.buffer == first.buffer
+                            && (end..=end + GAP_MAX).contains(&next.start);
+                        if !is_near {
+                            break;
+                        }
+                        end = next.end;
+                    }
+                }
+                row += 1;
+            }
+            let text = &buffers[first.buffer][first.start..end];
+            self.search(text, first.start, &views[from..row], &mut found[from..row]);
+        }
+        found
+    }
+
+    /// Searches texts that lie one behind the other in `all`, which begins at `offset` of their buffer.
+    fn search(&self, all: &[u8], offset: usize, views: &[u128], found: &mut [bool]) {
+        let mut texts = views.iter().zip(found).filter_map(|(view, found)| {
+            let place = Place::of(*view)?;
+            Some((place.start - offset, place.end - offset, found))
+        });
+        let mut text = texts.next();
+        let mut at = 0;
+        while let Some(hit) = self.finder.find(&all[at..]) {
+            at += hit;
+            // The one that ends behind it.
+            while text.as_ref().is_some_and(|(_, end, _)| *end <= at) {
+                text = texts.next();
+            }
+            let Some((start, end, found)) = &mut text else {
+                return;
+            };
+            if *start <= at && at + self.bytes().len() <= *end {
+                **found = true;
+                at = *end;
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// Whether a text contains it that follows its length in its view, zeros behind it.
+    #[inline(always)]
+    fn is_inline(&self, view: u128) -> bool {
+        let (length, word) = (view as u32 as usize, self.bytes());
+        let Some(last) = length.checked_sub(word.len()) else {
+            return false;
+        };
+        let bytes = (view >> 32).to_le_bytes();
+        (0..=last).any(|at| bytes[at..at + word.len()] == *word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::naive;
+    use proptest::prelude::*;
+
+    /// Views of texts that lie behind each other in buffers of some texts each, `gap` bytes of `a` between them.
+    fn laid_out(texts: &[Vec<u8>], gap: usize, each: usize) -> (Vec<u128>, Vec<Vec<u8>>) {
+        let mut buffers = vec![];
+        let mut views = vec![];
+        for some in texts.chunks(each) {
+            let mut buffer = vec![];
+            for text in some {
+                let mut view = [0; 16];
+                view[..4].copy_from_slice(&(text.len() as u32).to_le_bytes());
+                if text.len() <= INLINE_MAX {
+                    view[4..4 + text.len()].copy_from_slice(text);
+                } else {
+                    view[4..8].copy_from_slice(&text[..4]);
+                    view[8..12].copy_from_slice(&(buffers.len() as u32).to_le_bytes());
+                    view[12..].copy_from_slice(&(buffer.len() as u32).to_le_bytes());
+                }
+                buffer.extend_from_slice(text);
+                buffer.resize(buffer.len() + gap, b'a');
+                views.push(u128::from_le_bytes(view));
+            }
+            buffers.push(buffer);
+        }
+        (views, buffers)
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_naive_one(
+            texts in prop::collection::vec(prop::collection::vec(b'a'..b'c', 0..40), 0..60),
+            word in prop::collection::vec(b'a'..b'c', 0..14),
+            (gap, each) in (prop_oneof![0usize..6, Just(GAP_MAX), Just(GAP_MAX + 1)], 1usize..20),
+            order in prop::collection::vec(0usize..60, 0..30),
+        ) {
+            let (views, buffers) = laid_out(&texts, gap, each);
+            let buffers: Vec<&[u8]> = buffers.iter().map(Vec::as_slice).collect();
+            // In the order of memory, and in any.
+            let any: Vec<usize> = order.into_iter().filter(|&row| row < texts.len()).collect();
+            for rows in [(0..texts.len()).collect(), any] {
+                let picked: Vec<u128> = rows.iter().map(|&row| views[row]).collect();
+                let expected: Vec<bool> =
+                    rows.iter().map(|&row| naive::contains(&texts[row], &word)).collect();
+                prop_assert_eq!(Word::new(&word).in_views(&picked, &buffers), expected);
+            }
+        }
+    }
+}
