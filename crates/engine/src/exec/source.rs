@@ -24,7 +24,7 @@ use super::order::Feed;
 /// A batch of a scan that is no larger than this is still in the core's own cache when it is grouped.
 const BATCH_BYTES: usize = 512 << 10;
 /// Batches of a scan have at most so many times the session's rows. Each costs 2 us beside its rows, a tenth of the time
-/// of `count(*)` by a short key. Of 83 queries those of narrow columns took 0.9 to 0.98 of the time with four times the
+/// of `count(*)` by a short key. Of 77 queries those of narrow columns took 0.9 to 0.98 of the time with four times the
 /// rows, those of decimals and of whole texts 1.0 to 1.06.
 const BATCH_TIMES_MAX: usize = 4;
 /// Assumed of a value whose width is not fixed: its view and a text of medium length.

@@ -25,7 +25,7 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::cache::cache_manager::FileMetadataCache;
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
-use datafusion::parquet::basic::{Encoding, Type};
+use datafusion::parquet::basic::Type;
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
@@ -40,7 +40,7 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use grouse_groupby::keys::bytes::is_bytes;
 use object_store::path::Path;
 
-use super::footer::{Texts, declare, dictionary_bytes, texts_of};
+use super::footer::{Texts, declare, dictionary_bytes, has_only_codes, texts_of};
 use super::morsels::MorselRows;
 use super::parquet::{known_footer, reading_as};
 use super::per_value::{Reader, columns_per_value, is_per_value, per_value};
@@ -459,11 +459,8 @@ fn code_type(file: &KnownFile, name: &str) -> Option<DataType> {
 
 /// True if a chunk has a small dictionary and no data page without codes.
 fn is_coded(chunk: &ColumnChunkMetaData) -> bool {
-    let only_codes = chunk.page_encoding_stats_mask().is_some_and(|pages| {
-        pages.is_only(Encoding::PLAIN_DICTIONARY) || pages.is_only(Encoding::RLE_DICTIONARY)
-    });
     let is_small = |bytes: i64| (0..=DICTIONARY_BYTES_MAX).contains(&bytes);
-    only_codes && dictionary_bytes(chunk).is_some_and(is_small)
+    has_only_codes(chunk) && dictionary_bytes(chunk).is_some_and(is_small)
 }
 
 /// The type of codes of such values.

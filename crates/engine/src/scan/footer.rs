@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
-use datafusion::parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use datafusion::parquet::basic::{ConvertedType, Encoding, LogicalType, Type as Physical};
 use datafusion::parquet::errors::{ParquetError, Result};
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, FileMetaData, ParquetMetaData};
 use datafusion::parquet::file::page_index::column_index::ColumnIndexMetaData;
@@ -106,6 +106,22 @@ pub(crate) fn has_bounds(statistics: &Statistics) -> bool {
 pub(crate) fn dictionary_bytes(chunk: &ColumnChunkMetaData) -> Option<i64> {
     let start = chunk.dictionary_page_offset()?;
     Some(chunk.data_page_offset().saturating_sub(start))
+}
+
+/// True if all data pages of a chunk are known to be codes of its dictionary.
+pub(crate) fn has_only_codes(chunk: &ColumnChunkMetaData) -> bool {
+    chunk.page_encoding_stats_mask().is_some_and(|pages| {
+        pages.is_only(Encoding::PLAIN_DICTIONARY) || pages.is_only(Encoding::RLE_DICTIONARY)
+    })
+}
+
+/// What a value costs beside its bytes in the file, in bytes: integers of a few bits each are read at 2 to 4 ns.
+const VALUE_BYTES: i64 = 4;
+
+/// What reading a chunk costs, in bytes.
+pub(crate) fn reading_bytes(chunk: &ColumnChunkMetaData) -> i64 {
+    let values = chunk.num_values().saturating_mul(VALUE_BYTES);
+    chunk.uncompressed_size().saturating_add(values)
 }
 
 /// The chunk without bounds, page bounds and Bloom filter, which tells 0.0 from -0.0; NULLs stay counted.

@@ -43,7 +43,8 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::projection::ProjectionExec;
 
-use super::footer::{Texts, dictionary_bytes, texts_of};
+use super::footer::{Texts, dictionary_bytes, reading_bytes, texts_of};
+use super::late::{late, rare_part};
 use super::local::LocalReaders;
 use super::parquet::known_sound_footer;
 use super::stores::Stores;
@@ -57,8 +58,6 @@ const PRUNING_BYTES: i64 = 512 << 10;
 /// A piece is worth so many times what it costs beside its rows. Tried and rejected: pieces of 2 MB whatever their
 /// dictionaries (82,000 rows of two long strings in 6 pieces: 60 ms of decoding instead of 29).
 const WORTH: i64 = 8;
-/// What a value costs beside its bytes in the file, in bytes: integers of a few bits each are read at 2 to 4 ns.
-const VALUE_BYTES: i64 = 4;
 /// Of its even share of the rows that are left, a worker takes one part in so many at once.
 const SHARE: usize = 2;
 /// With more files for each worker they are pieces enough, and looking at all of them takes longer than an idle worker.
@@ -187,6 +186,10 @@ impl MorselsRule {
             options.global.bloom_filter_on_read = false;
             source = source.with_table_parquet_options(options);
         }
+        let rare = known.first().and_then(|file| file.rare_part);
+        if let Some(rare) = rare.filter(|_| known.iter().all(|file| file.rare_part == rare)) {
+            source = late(&source, rare, self.pool.limit() / workers);
+        }
         let scan = FileScanConfigBuilder::from(config.clone())
             .with_file_groups(groups)
             .with_source(Arc::new(source));
@@ -207,6 +210,9 @@ impl MorselsRule {
         let is_settled = predicate.as_ref().is_none_or(|predicate| {
             plan.is_some() && !is_dynamic(predicate) && !has_bloom_filters(&footer, columns)
         });
+        let rare_part = predicate
+            .filter(|_| is_settled)
+            .and_then(|predicate| rare_part(&predicate, &footer, columns));
         let plan = plan.unwrap_or_else(|| ParquetAccessPlan::new_all(footer.num_row_groups()));
         let is_paged = footer.offset_index().is_some();
         let groups = footer.row_groups().iter().zip(plan.inner());
@@ -227,6 +233,7 @@ impl MorselsRule {
             groups: groups.collect::<Option<_>>()?,
             rows_min: rows_min(&footer, columns, !is_settled),
             is_settled,
+            rare_part,
             file,
         })
     }
@@ -258,8 +265,7 @@ fn rows_min(footer: &ParquetMetaData, columns: &HashSet<&str>, is_pruned: bool) 
     let (mut bytes, mut dictionaries) = (0i64, 0i64);
     let leaves = footer.row_groups().iter().flat_map(|group| group.columns());
     for leaf in leaves.filter(|leaf| columns.contains(leaf.column_path().parts()[0].as_str())) {
-        let values = leaf.num_values().saturating_mul(VALUE_BYTES);
-        bytes = bytes.saturating_add(leaf.uncompressed_size().saturating_add(values));
+        bytes = bytes.saturating_add(reading_bytes(leaf));
         dictionaries = dictionaries.saturating_add(dictionary_bytes(leaf).unwrap_or(0).max(0));
     }
     let row_bytes = bytes / footer.file_metadata().num_rows().max(1);
@@ -371,6 +377,8 @@ struct KnownFile {
     rows_min: usize,
     /// True if whoever opens a piece of it has no rows left to rule out.
     is_settled: bool,
+    /// The part of the predicate that is to be read before all other columns.
+    rare_part: Option<usize>,
 }
 
 /// One row group of a file.
@@ -512,6 +520,7 @@ mod tests {
             groups: std::iter::repeat_with(group).take(groups).collect(),
             rows_min,
             is_settled: true,
+            rare_part: None,
         }
     }
 

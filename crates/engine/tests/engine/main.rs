@@ -8,5 +8,6 @@ mod files;
 mod codes;
 mod bounds;
 mod morsels;
+mod late;
 mod parquet;
 mod text_files;
