@@ -264,9 +264,12 @@ fn sites() -> Kernel {
         Step::End,
     ]);
     let chain = Chain::new(steps.to_vec(), 1).expect("runs that end where their bytes do");
-    let text = |row: usize| match row % 3 {
-        0 => format!("https://www.site-{row:05}.org/{:036}", row * row),
-        _ => format!("http://site-{row:05}.org/{:041}", row * row),
+    // Of all kinds and lengths in turn a processor learns what comes next.
+    let text = |row: usize| {
+        let draw = |stream, below| Bits::of(stream, row as u64).below(below) as usize;
+        let start = ["http://", "http://www.", "https://", "https://www."][draw(4, 4)];
+        let (site, path) = (4 + draw(5, 20), 16 + draw(6, 44));
+        format!("{start}{row:0site$}.org/{row:0path$}")
     };
     let texts: Arc<[String]> = (0..ROWS).map(text).collect();
     let twin_texts = texts.clone();

@@ -11,8 +11,8 @@ use memchr::memchr;
 const WAYS_MAX: usize = 64;
 /// So many of them leave two ways or more, at most.
 const FORKS_MAX: usize = WAYS_MAX.ilog2() as usize;
-/// Words of a run that are searched one by one.
-const WORDS_NEAR: usize = 4;
+/// Bytes that are compared at once.
+const BLOCK: usize = 32;
 
 /// Some of the 256 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,48 +61,47 @@ impl ByteSet {
     }
 }
 
-/// Where `byte` first is. Words, since what ends a run is near; beyond the first few the C library's way is faster.
+/// Where `byte` first is, mostly near: all places of a block at once, since where a run ends no processor foretells.
 #[inline(always)]
 fn first(byte: u8, text: &[u8]) -> Option<usize> {
-    let (words, rest) = text.as_chunks::<8>();
-    for (number, word) in words.iter().take(WORDS_NEAR).enumerate() {
-        let places = equal_bytes(u64::from_le_bytes(*word), byte);
-        if places != 0 {
-            return Some(8 * number + places.trailing_zeros() as usize / 8);
-        }
+    let Some(near) = text.first_chunk() else {
+        return memchr(byte, text);
+    };
+    match places(byte, near) {
+        0 => memchr(byte, &text[BLOCK..]).map(|at| BLOCK + at),
+        places => Some(places.trailing_zeros() as usize),
     }
-    if words.len() <= WORDS_NEAR {
-        let found = rest.iter().position(|&other| other == byte);
-        return found.map(|at| 8 * words.len() + at);
-    }
-    let near = 8 * WORDS_NEAR;
-    memchr(byte, &text[near..]).map(|at| near + at)
 }
 
-/// Whether `byte` is somewhere: blocks, the last one over the end of those before.
+/// A bit for each byte of a block: the lowest one that is set is that of the first byte that equals `byte`; those above it
+/// mean nothing.
+#[inline(always)]
+fn places(byte: u8, block: &[u8; BLOCK]) -> u32 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    // Brings the low bits of all bytes together in the highest byte.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    let words = block.as_chunks::<8>().0.iter().enumerate();
+    words.fold(0, |places, (number, word)| {
+        let differing = u64::from_le_bytes(*word) ^ (ONES * u64::from(byte));
+        let equal = differing.wrapping_sub(ONES) & !differing & (ONES << 7);
+        let equal = (equal >> 7).wrapping_mul(GATHER) >> 56;
+        places | (equal as u32) << (8 * number)
+    })
+}
+
+/// Whether `byte` is somewhere: the first block and, over what follows, the last one are enough for most texts.
 #[inline(always)]
 fn has(byte: u8, text: &[u8]) -> bool {
-    let is_in = |block: &[u8; 32]| {
+    let is_in = |block: &[u8; BLOCK]| {
         block
             .iter()
             .fold(false, |any, &other| any | (other == byte))
     };
-    let is_in_word = |word: &[u8; 8]| equal_bytes(u64::from_le_bytes(*word), byte) != 0;
-    if let Some(last) = text.last_chunk() {
-        return text.as_chunks().0.iter().any(is_in) || is_in(last);
-    }
-    match text.last_chunk() {
-        Some(last) => text.as_chunks().0.iter().any(is_in_word) || is_in_word(last),
-        None => text.contains(&byte),
-    }
-}
-
-/// The lowest set bit is in the first byte of a word, from the low end, that equals `byte`; zero if there is none.
-#[inline(always)]
-fn equal_bytes(word: u64, byte: u8) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let differing = word ^ (ONES * u64::from(byte));
-    differing.wrapping_sub(ONES) & !differing & (ONES << 7)
+    let (Some(start), Some(end)) = (text.first_chunk(), text.last_chunk()) else {
+        return memchr(byte, text).is_some();
+    };
+    is_in(start) | is_in(end)
+        || text.len() > 2 * BLOCK && text[BLOCK..].as_chunks().0.iter().any(is_in)
 }
 
 /// Some bytes that a text is held against.
@@ -140,8 +139,11 @@ impl Literal {
     fn begins(&self, text: &[u8]) -> bool {
         match text.first_chunk::<8>() {
             Some(first) => {
-                u64::from_le_bytes(*first) & self.mask == self.word
-                    && (self.bytes.len() <= 8 || text.starts_with(&self.bytes))
+                let begins = u64::from_le_bytes(*first) & self.mask == self.word;
+                match self.bytes.len() {
+                    ..=8 => begins,
+                    _ => begins && text.starts_with(&self.bytes),
+                }
             }
             None => text.starts_with(&self.bytes),
         }
@@ -232,6 +234,17 @@ fn follow(steps: &[Step], text: &[u8], places: &mut [usize]) -> Option<usize> {
                     .filter(|length| length >= min)
                     .map(|length| at + length),
             },
+            // Which of the two it is no processor foretells: both ways are the same instructions.
+            Step::OneOf(texts) if next == 0 && texts.len() == 2 && texts[1].bytes.is_empty() => {
+                let is_there = usize::from(texts[0].begins(left));
+                forks[open] = Fork {
+                    number,
+                    at,
+                    next: 1,
+                };
+                open += is_there;
+                Some(at + is_there * texts[0].bytes.len())
+            }
             Step::OneOf(texts) => {
                 let mut ways = texts[next..].iter();
                 let way = ways.find(|one| one.begins(left));
