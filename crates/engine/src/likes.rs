@@ -1,9 +1,10 @@
 //! LIKE that asks for a word: one pass over neighbouring texts instead of one per text.
 //!
-//! In: a finished physical plan with our operator. Out: the same plan, in whose filters `text LIKE '%word%'` and its NOT
+//! In: a finished physical plan. Out: the same plan, in whose filters `text LIKE '%word%'` and its NOT
 //! search views of texts as they lie in memory.
 //! Invariant: types, NULLs and results are the host's, which also computes all that are no views of texts.
-//! Not here: the search (kernels, `word`); patterns with more than one word, `_` or an escape, and ILIKE.
+//! Not here: the search (kernels, `word`); patterns with more than one word, `_` or an escape, and ILIKE; plans for the
+//! host's operator.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -48,7 +49,7 @@ impl PhysicalOptimizerRule for WordSearch {
                 Some(scan) => Transformed::yes(scan),
                 None => Transformed::no(node),
             }),
-            None if node.is::<FilterExec>() => exchanged(node, &|expr, _| searching(expr)),
+            None if node.is::<FilterExec>() => exchanged(node, &searching),
             None => Ok(Transformed::no(node)),
         })
         .data()
@@ -72,7 +73,7 @@ fn in_scan(scan: &DataSourceExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(predicate) = source.filter().filter(|_| is_filter) else {
         return Ok(None);
     };
-    let predicate = searching(predicate)?;
+    let predicate = searching(predicate, source.table_schema().table_schema())?;
     if !predicate.transformed {
         return Ok(None);
     }
@@ -81,9 +82,17 @@ fn in_scan(scan: &DataSourceExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     Ok(Some(DataSourceExec::from_data_source(config.build())))
 }
 
-fn searching(expr: Arc<dyn PhysicalExpr>) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+fn searching(
+    expr: Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     expr.transform_up(|expr| {
-        Ok(match word_of(&expr) {
+        // What comes as codes is searched once per value, what a function makes may be no views.
+        let is_view =
+            |like: &LikeExpr| matches!(like.expr().data_type(schema), Ok(DataType::Utf8View));
+        let like = expr.downcast_ref::<LikeExpr>();
+        let word = like.filter(|like| is_view(like)).and_then(word_of);
+        Ok(match word {
             Some(word) => Transformed::yes(Arc::new(HasWord { host: expr, word })),
             None => Transformed::no(expr),
         })
@@ -91,8 +100,7 @@ fn searching(expr: Arc<dyn PhysicalExpr>) -> Result<Transformed<Arc<dyn Physical
 }
 
 /// The word of `text LIKE '%word%'`, or of its NOT.
-fn word_of(expr: &Arc<dyn PhysicalExpr>) -> Option<Word> {
-    let like = expr.downcast_ref::<LikeExpr>()?;
+fn word_of(like: &LikeExpr) -> Option<Word> {
     let pattern = like.pattern().downcast_ref::<Literal>()?;
     let pattern = pattern.value().try_as_str()??;
     let word = pattern.strip_prefix('%')?.strip_suffix('%')?;
@@ -123,12 +131,10 @@ impl Hash for HasWord {
 }
 
 impl HasWord {
-    fn of_texts(&self, texts: &StringViewArray, negated: bool) -> BooleanArray {
+    /// True of texts that have the word.
+    fn found_in(&self, texts: &StringViewArray) -> BooleanBuffer {
         let (views, buffers) = text_views(texts);
-        let found = self.word.in_views(&views, &buffers);
-        let found = BooleanBuffer::from(found);
-        let found = if negated { !&found } else { found };
-        BooleanArray::new(found, texts.nulls().cloned())
+        self.word.in_views(&views, &buffers).into()
     }
 }
 
@@ -156,8 +162,10 @@ impl PhysicalExpr for HasWord {
             && let ColumnarValue::Array(texts) = like.expr().evaluate(batch)?
             && let Some(texts) = texts.as_string_view_opt()
         {
-            let found = self.of_texts(texts, like.negated());
-            return Ok(ColumnarValue::Array(Arc::new(found)));
+            let found = self.found_in(texts);
+            let wanted = if like.negated() { !&found } else { found };
+            let wanted = BooleanArray::new(wanted, texts.nulls().cloned());
+            return Ok(ColumnarValue::Array(Arc::new(wanted)));
         }
         self.host.evaluate(batch)
     }
@@ -171,7 +179,7 @@ impl PhysicalExpr for HasWord {
         children: Vec<Arc<dyn PhysicalExpr>>,
     ) -> Result<Arc<dyn PhysicalExpr>> {
         let host = Arc::clone(&self.host).with_new_children(children)?;
-        Ok(match word_of(&host) {
+        Ok(match host.downcast_ref::<LikeExpr>().and_then(word_of) {
             Some(word) => Arc::new(HasWord { host, word }),
             None => host,
         })
@@ -227,15 +235,17 @@ mod tests {
                 ("word%", false, false),
             ] {
                 let text = col("t", &schema).unwrap();
-                let pattern = match text.data_type(&schema).unwrap() {
+                let column_type = text.data_type(&schema).unwrap();
+                let pattern = match column_type {
                     DataType::Utf8View => {
                         datafusion::common::ScalarValue::Utf8View(Some(pattern.into()))
                     }
                     _ => datafusion::common::ScalarValue::from(pattern),
                 };
                 let host = like(negated, false, text, lit(pattern), &schema).unwrap();
-                let ours = searching(Arc::clone(&host)).unwrap();
-                assert_eq!(ours.transformed, is_word, "{host}");
+                let ours = searching(Arc::clone(&host), &schema).unwrap();
+                let is_view = column_type == DataType::Utf8View;
+                assert_eq!(ours.transformed, is_word && is_view, "{host}");
                 let rows = |expr: &Arc<dyn PhysicalExpr>| {
                     let value = expr.evaluate(&batch).unwrap();
                     value.into_array(batch.num_rows()).unwrap()

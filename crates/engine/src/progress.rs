@@ -21,7 +21,7 @@ use crate::scan::morsels::MorselRows;
 /// A snapshot of a query's progress.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Progress {
-    /// Rows that the scans have handed on.
+    /// Rows that the scans have read, also those that they have held against a condition themselves.
     pub input_rows: u64,
     /// Bytes that the scans have read from files, where they count them.
     pub input_bytes: u64,
@@ -68,7 +68,7 @@ impl Progress {
         let children = plan.children();
         if children.is_empty() {
             let rows = metrics.and_then(MetricsSet::output_rows).unwrap_or(0) as u64;
-            self.input_rows += rows;
+            self.input_rows += rows + filtered(metrics);
             self.input_bytes += sum(metrics, "bytes_scanned").unwrap_or(0);
             total.add_leaf(plan, metrics, rows);
         }

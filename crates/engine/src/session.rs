@@ -295,8 +295,8 @@ impl Session {
         Ok((planned, state.task_ctx()))
     }
 
-    /// The host's plan. Where it misses a column that is only written in another case, or meets a name twice, it is asked
-    /// again.
+    /// The host's plan. Columns that are only written in another case are respelled: before, where that is sure to be meant,
+    /// or once it misses them; where it does, or meets a name twice, it is asked again.
     async fn resolve(
         &self,
         state: &SessionState,

@@ -1,12 +1,14 @@
 //! Spelling: names that differ from those of tables and columns in nothing but case.
 //!
-//! In: the host's error about a column that it does not find, and the parsed statement.
+//! In: a parsed statement, the columns of its tables; the host's error about a column that it does not find.
 //! Out: the statement with that identifier spelled as the column is, in quotes, so that the host can be asked again; with
-//! it, since planning costs milliseconds, all others that can mean nothing but a column in another case.
+//! it, since planning costs milliseconds, all others that can mean nothing but a column in another case. Those are
+//! respelled before the host is asked where one has capitals.
 //! Invariant: an unquoted name that the host resolves is never touched: exact names, aliases and quoted names keep their
 //! meaning. Each respelling uses up an unquoted identifier, so asking again comes to an end.
-//! Why not earlier: the host folds case and resolves names in one pass without a hook. Its errors know the place and the
-//! columns in scope, through aliases, subqueries and joins; to know them before would be to write its resolution twice.
+//! Why the host is asked for the others: it folds case and resolves names in one pass without a hook. Its errors know the
+//! place and the columns in scope, through aliases, subqueries and joins; to know them before would be to write its
+//! resolution twice.
 //! Not here: table names, which the catalog looks up (scan/schema.rs); fields of structs.
 
 use std::collections::HashMap;

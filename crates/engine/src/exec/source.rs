@@ -11,6 +11,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
+use datafusion::datasource::physical_plan::ParquetSource;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::filter::FilterExec;
@@ -25,10 +26,10 @@ use super::order::Feed;
 const BATCH_BYTES: usize = 512 << 10;
 /// Batches of a scan have at most so many times the session's rows. Each costs 2 us beside its rows, a tenth of the time
 /// of `count(*)` by a short key. Of 77 queries those of narrow columns took 0.9 to 0.98 of the time with four times the
-/// rows, those of decimals and of whole texts 1.0 to 1.06.
+/// rows, those of four decimals or whole texts 1.0 to 1.06.
 const BATCH_TIMES_MAX: usize = 4;
-/// Assumed of a value whose width is not fixed: its view and a text of medium length.
-const TEXT_BYTES: usize = 64;
+/// Whoever asks for fewer rows has another reason than speed.
+const BATCH_ROWS_MIN: usize = 1 << 10;
 
 /// All sources of one run.
 pub(super) struct Sources {
@@ -58,29 +59,18 @@ pub(super) fn readers(partitions: usize, workers: usize, feed: Feed) -> usize {
     }
 }
 
-/// The context for `input`: with more rows in a batch where it is a scan of narrow columns.
+/// The context for `input`: with more rows in a batch where it is a scan of a Parquet file's narrow columns.
 fn for_input(input: &Arc<dyn ExecutionPlan>, context: Arc<TaskContext>) -> Arc<TaskContext> {
-    let mut scan = input;
-    while scan.is::<FilterExec>() || scan.is::<ProjectionExec>() {
-        scan = scan.children()[0];
-    }
-    if !scan.is::<DataSourceExec>() {
-        return context;
-    }
-    let fields = scan.schema();
-    let fields = fields.fields().iter();
-    let row_bytes: usize = fields.map(|field| value_bytes(field.data_type())).sum();
     let rows = context.session_config().batch_size();
-    let times = BATCH_BYTES / rows.saturating_mul(row_bytes.max(1)).max(1);
-    let times = times.clamp(1, BATCH_TIMES_MAX);
-    if times == 1 {
+    let times = row_bytes(input).map_or(1, |bytes| BATCH_BYTES / rows.saturating_mul(bytes.max(1)));
+    if times <= 1 || rows < BATCH_ROWS_MIN {
         return context;
     }
     let config = context.session_config().clone();
     Arc::new(TaskContext::new(
         context.task_id(),
         context.session_id(),
-        config.with_batch_size(rows * times),
+        config.with_batch_size(rows * times.min(BATCH_TIMES_MAX)),
         context.scalar_functions().clone(),
         context.higher_order_functions().clone(),
         context.aggregate_functions().clone(),
@@ -89,12 +79,26 @@ fn for_input(input: &Arc<dyn ExecutionPlan>, context: Arc<TaskContext>) -> Arc<T
     ))
 }
 
+/// Bytes of a row of the Parquet scan below filters and projections; none where it is another, or a column's values have
+/// no fixed width.
+fn row_bytes(input: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+    let mut scan = input;
+    while scan.is::<FilterExec>() || scan.is::<ProjectionExec>() {
+        scan = scan.children()[0];
+    }
+    let parquet = scan.downcast_ref::<DataSourceExec>()?;
+    parquet.downcast_to_file_source::<ParquetSource>()?;
+    let schema = scan.schema();
+    let fields = schema.fields().iter();
+    fields.map(|field| value_bytes(field.data_type())).sum()
+}
+
 /// Bytes of a value in a batch.
-fn value_bytes(kind: &DataType) -> usize {
+fn value_bytes(kind: &DataType) -> Option<usize> {
     match kind {
-        DataType::Boolean => 1,
+        DataType::Boolean => Some(1),
         DataType::Dictionary(code, _) => value_bytes(code),
-        kind => kind.primitive_width().unwrap_or(TEXT_BYTES),
+        kind => kind.primitive_width(),
     }
 }
 

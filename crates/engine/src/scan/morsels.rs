@@ -208,7 +208,7 @@ impl MorselsRule {
         let plan = pruned(&footer, &file, source, config);
         let predicate = source.filter();
         let is_settled = predicate.as_ref().is_none_or(|predicate| {
-            plan.is_some() && !is_dynamic(predicate) && !has_bloom_filters(&footer, columns)
+            plan.is_some() && !is_dynamic(predicate) && !says_more(&footer, predicate)
         });
         let rare_part = predicate
             .filter(|_| is_settled)
@@ -251,12 +251,17 @@ fn columns_read(source: &ParquetSource) -> HashSet<&str> {
         .collect()
 }
 
-/// Whether the file says more about the values of these columns than their bounds.
-fn has_bloom_filters(footer: &ParquetMetaData, columns: &HashSet<&str>) -> bool {
+/// Whether the file says more about the values of a predicate's columns than what is known of it here: Bloom filters, or
+/// bounds of pages that were not read with the footer.
+fn says_more(footer: &ParquetMetaData, predicate: &Arc<dyn PhysicalExpr>) -> bool {
+    let columns = collect_columns(predicate);
+    let names: HashSet<&str> = columns.iter().map(|column| column.name()).collect();
+    let is_paged = footer.offset_index().is_some();
     let mut leaves = footer.row_groups().iter().flat_map(|group| group.columns());
     leaves.any(|leaf| {
-        leaf.bloom_filter_offset().is_some()
-            && columns.contains(leaf.column_path().parts()[0].as_str())
+        let has_more = leaf.bloom_filter_offset().is_some()
+            || !is_paged && leaf.offset_index_offset().is_some();
+        has_more && names.contains(leaf.column_path().parts()[0].as_str())
     })
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::WriterProperties;
-use grouse::Session;
+use grouse::{Error, Session};
 
-use crate::support::{assert_as_host, by_host, rows, session};
+use crate::support::{assert_as_host, by_host, error, rows, session};
 
 const ROWS: i64 = 60_000;
 
@@ -108,4 +108,23 @@ fn rare_conditions_are_read_first_and_answers_stay() {
     );
     assert_as_host(&ours, &host, &sql, 0);
     assert!(!left_out(&ours, &sql));
+}
+
+#[test]
+fn errors_of_other_conditions_are_what_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("t.parquet");
+    write(&file);
+    let session = two_streams();
+    let of = |condition: &str| {
+        let sql = format!(
+            "SELECT kind, min(title) FROM '{}' WHERE address LIKE '%needle%' AND {condition} GROUP BY kind",
+            file.display()
+        );
+        error(&session, &sql)
+    };
+    let divided = of("10 / (id - id) > 1");
+    assert!(matches!(divided, Error::DivideByZero { .. }), "{divided:?}");
+    let cast = of("CAST(title AS INT) > 1");
+    assert!(matches!(cast, Error::Type { .. }), "{cast:?}");
 }

@@ -176,3 +176,30 @@ fn nothing_is_skipped_where_the_options_forbid_it() {
     assert_eq!(progress.input_rows, ROWS as u64);
     assert_eq!(progress.input_share, Some(1.0));
 }
+
+/// Batches that the scan hands on.
+fn batches(session: &Session, sql: &str) -> usize {
+    let plan = rows(session, &format!("EXPLAIN ANALYZE {sql}")).join("\n");
+    let (_, scan) = plan.split_once("DataSourceExec").unwrap();
+    let (_, count) = scan.split_once("output_batches=").unwrap();
+    let digits = count.split(|one: char| !one.is_ascii_digit()).next();
+    digits.unwrap().parse().unwrap()
+}
+
+#[test]
+fn narrow_columns_come_in_larger_batches() {
+    let folder = tempfile::tempdir().unwrap();
+    write(&folder.path().join("t.parquet"), true);
+    let session = two_streams();
+    let file = format!("'{}/t.parquet'", folder.path().display());
+    let narrow = format!("SELECT key, count(*) FROM {file} GROUP BY key");
+    let wide = format!("SELECT key, min(text) FROM {file} GROUP BY key");
+    rows(&session, "SET batch_size = 1024");
+    // A piece or a row group may end a batch: the last ones are shorter.
+    let (narrow_batches, wide_batches) = (batches(&session, &narrow), batches(&session, &wide));
+    assert!((22..45).contains(&narrow_batches), "{narrow_batches}");
+    assert!((88..120).contains(&wide_batches), "{wide_batches}");
+    // Whoever wants short batches gets them.
+    rows(&session, "SET batch_size = 100");
+    assert!(batches(&session, &narrow) >= 900);
+}
