@@ -1,8 +1,8 @@
 //! Late columns: which scans read all other columns only where one condition holds.
 //!
 //! In: a scan's predicate and a footer. Out: the condition to be read first, or none; a scan that does so.
-//! Invariant: the scan holds rows against nothing but that condition, which cannot fail; the filter above it holds them
-//! against the whole predicate.
+//! Invariant: the scan holds rows against nothing but conditions that cannot fail; the filter above it holds them against
+//! the whole predicate.
 //! Not here: reading so, which the host does row group by row group (`pushdown_filters`).
 //!
 //! The host's reader leaves pages out of which no row is wanted, and what it has read for the condition it keeps. That is
@@ -19,7 +19,7 @@ use datafusion::datasource::physical_plan::{FileSource, ParquetSource};
 use datafusion::logical_expr::Operator;
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use datafusion::physical_expr::expressions::{BinaryExpr, Column, LikeExpr, Literal};
-use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
+use datafusion::physical_expr::{PhysicalExpr, conjunction, split_conjunction};
 
 use super::footer::{dictionary_bytes, has_only_codes, reading_bytes};
 
@@ -59,21 +59,23 @@ pub(super) fn rare_part(
     split_conjunction(predicate).into_iter().position(is_rare)
 }
 
-/// The scan that holds rows against part `rare` of its predicate before it reads other columns. What bounds say of the
-/// others has been looked at. A worker has a memory of `limit_bytes`.
+/// The scan that holds rows against part `rare` of its predicate, then against others, before it reads other columns. What
+/// bounds say of all has been looked at. A worker has a memory of `limit_bytes`.
 pub(super) fn late(source: &ParquetSource, rare: usize, limit_bytes: usize) -> ParquetSource {
-    let predicate = source.filter();
-    let rare = predicate.and_then(|all| split_conjunction(&all).get(rare).cloned().cloned());
     let mut options = source.table_parquet_options().clone();
     // Where the scan is the only filter there is, it stays.
-    let Some(rare) = rare.filter(|_| !options.global.pushdown_filters) else {
+    let Some(predicate) = source.filter().filter(|_| !options.global.pushdown_filters) else {
         return source.clone();
     };
+    let parts = split_conjunction(&predicate);
+    let others = (0..parts.len()).filter(|&at| at != rare && cannot_fail(parts[at]));
+    let first = std::iter::once(rare).chain(others);
+    let first = conjunction(first.map(|at| Arc::clone(parts[at])));
     let kept = &mut options.global.max_predicate_cache_size;
     let kept_bytes = kept.unwrap_or(KEPT_BYTES_MAX);
     *kept = Some(kept_bytes.min(limit_bytes / KEPT_SHARE));
     options.global.pushdown_filters = true;
-    let late = source.with_predicate(rare);
+    let late = source.with_predicate(first);
     late.with_table_parquet_options(options)
 }
 
@@ -104,6 +106,24 @@ fn may_be_first(chunk: &ColumnChunkMetaData) -> bool {
     let is_outgrown = chunk.page_encoding_stats_mask().is_some() && !has_only_codes(chunk);
     let has_many = dictionary_bytes > MANY_VALUES_BYTES || is_outgrown;
     has_many && reading_bytes(chunk) <= GROUP_BYTES_MAX
+}
+
+/// True of comparisons of a column with a literal.
+fn cannot_fail(part: &Arc<dyn PhysicalExpr>) -> bool {
+    let is_compared = part.is::<LikeExpr>()
+        || part.downcast_ref::<BinaryExpr>().is_some_and(|binary| {
+            matches!(
+                binary.op(),
+                Operator::Eq
+                    | Operator::NotEq
+                    | Operator::Lt
+                    | Operator::LtEq
+                    | Operator::Gt
+                    | Operator::GtEq
+            )
+        });
+    let mut sides = part.children().into_iter();
+    is_compared && sides.all(|side| side.is::<Column>() || side.is::<Literal>())
 }
 
 /// The column of a condition that few of very many values meet.
