@@ -294,21 +294,44 @@ fn sites() -> Kernel {
     )
 }
 
-fn characters_of_addresses() -> Kernel {
+/// Texts of 64 bytes, also as a column of views.
+fn addresses() -> (Arc<[String]>, StringViewArray) {
     let text = |row: usize| format!("http://site-{row:05}.org/{:041}", row * row);
     let texts: Arc<[String]> = (0..ROWS).map(text).collect();
     let column = StringViewArray::from_iter_values(texts.iter());
+    (texts, column)
+}
+
+fn buffers(column: &StringViewArray) -> Vec<&[u8]> {
+    let buffers = column.data_buffers().iter();
+    buffers.map(|buffer| buffer.as_slice()).collect()
+}
+
+fn characters_of_addresses() -> Kernel {
+    let (texts, column) = addresses();
     kernel(
         "characters of texts of 64 bytes",
         64,
-        move || {
-            let buffers = column.data_buffers().iter();
-            let buffers: Vec<&[u8]> = buffers.map(|buffer| buffer.as_slice()).collect();
-            characters::of_views(column.views(), &buffers)
-        },
+        move || characters::of_views(column.views(), &buffers(&column)),
         move || {
             let texts = texts.iter().map(|text| text.as_bytes());
             texts.map(naive::characters).collect::<Vec<_>>()
+        },
+    )
+}
+
+fn word_in_addresses() -> Kernel {
+    let (texts, column) = addresses();
+    let word = Word::new(b"google");
+    let twin_word = word.clone();
+    kernel(
+        "a word that texts of 64 bytes have not",
+        64,
+        move || word.in_views(column.views(), &buffers(&column)),
+        move || {
+            let texts = texts.iter().map(|text| text.as_bytes());
+            let contain = |text| naive::contains(text, twin_word.bytes());
+            texts.map(contain).collect::<Vec<_>>()
         },
     )
 }
@@ -526,28 +549,6 @@ fn update(
                 let sum = &mut sums[id.0 as usize];
                 *sum = sum.wrapping_add(*value);
             }
-        },
-    )
-}
-
-fn word_in_addresses() -> Kernel {
-    let text = |row: usize| format!("http://site-{row:05}.org/{:041}", row * row);
-    let texts: Arc<[String]> = (0..ROWS).map(text).collect();
-    let column = StringViewArray::from_iter_values(texts.iter());
-    let word = Word::new(b"google");
-    kernel(
-        "a word that texts of 64 bytes have not",
-        64,
-        move || {
-            let buffers = column.data_buffers().iter();
-            let buffers: Vec<&[u8]> = buffers.map(|buffer| buffer.as_slice()).collect();
-            word.in_views(column.views(), &buffers)
-        },
-        move || {
-            let texts = texts.iter().map(|text| text.as_bytes());
-            texts
-                .map(|text| naive::contains(text, b"google"))
-                .collect::<Vec<_>>()
         },
     )
 }

@@ -197,6 +197,7 @@ impl PhysicalExpr for HasWord {
 #[cfg(test)]
 mod tests {
     use datafusion::arrow::array::{ArrayRef, StringArray};
+    use datafusion::common::ScalarValue;
     use datafusion::physical_expr::expressions::{col, like, lit};
 
     use super::*;
@@ -237,10 +238,8 @@ mod tests {
                 let text = col("t", &schema).unwrap();
                 let column_type = text.data_type(&schema).unwrap();
                 let pattern = match column_type {
-                    DataType::Utf8View => {
-                        datafusion::common::ScalarValue::Utf8View(Some(pattern.into()))
-                    }
-                    _ => datafusion::common::ScalarValue::from(pattern),
+                    DataType::Utf8View => ScalarValue::Utf8View(Some(pattern.into())),
+                    _ => ScalarValue::from(pattern),
                 };
                 let host = like(negated, false, text, lit(pattern), &schema).unwrap();
                 let ours = searching(Arc::clone(&host), &schema).unwrap();

@@ -139,6 +139,7 @@ impl Literal {
     fn begins(&self, text: &[u8]) -> bool {
         match text.first_chunk::<8>() {
             Some(first) => {
+                // For short ones a number that no branch depends on.
                 let begins = u64::from_le_bytes(*first) & self.mask == self.word;
                 match self.bytes.len() {
                     ..=8 => begins,

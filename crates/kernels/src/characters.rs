@@ -4,10 +4,9 @@
 //! Not here: whether they are UTF-8.
 
 use crate::prefetch::prefetch;
+use crate::view::Place;
 
 const BLOCK: usize = 32;
-/// Bytes of a text that lies in its view.
-const INLINE_MAX: usize = 12;
 /// Texts between the one that is counted and the one that is asked for.
 const AHEAD: usize = 16;
 
@@ -16,20 +15,15 @@ const AHEAD: usize = 16;
 /// # Panics
 /// If a view points outside of them.
 pub fn of_views(views: &[u128], buffers: &[&[u8]]) -> Vec<i32> {
-    let place = |view: u128| ((view >> 64) as u32 as usize, (view >> 96) as usize);
     let of = |(row, &view): (usize, &u128)| {
-        if let Some(&ahead) = views.get(row + AHEAD)
-            && ahead as u32 as usize > INLINE_MAX
-        {
-            let (buffer, start) = place(ahead);
-            prefetch(buffers[buffer], start);
+        if let Some(ahead) = views.get(row + AHEAD).and_then(|&view| Place::of(view)) {
+            prefetch(buffers[ahead.buffer], ahead.start);
         }
-        let length = view as u32 as usize;
-        if length <= INLINE_MAX {
-            return characters_inline(view) as i32;
-        }
-        let (buffer, start) = place(view);
-        characters(&buffers[buffer][start..start + length]) as i32
+        let characters = match Place::of(view) {
+            Some(Place { buffer, start, end }) => characters(&buffers[buffer][start..end]),
+            None => characters_inline(view),
+        };
+        characters as i32
     };
     views.iter().enumerate().map(of).collect()
 }
@@ -78,6 +72,7 @@ fn continuing_in(word: u64) -> usize {
 mod tests {
     use super::*;
     use crate::naive;
+    use crate::view::view_of;
 
     #[test]
     fn equals_the_naive_one() {
@@ -90,16 +85,8 @@ mod tests {
         for (from, &start) in ends.iter().enumerate() {
             for &end in &ends[from..] {
                 let some = &text.as_bytes()[start..end];
-                let mut view = [0; 16];
-                view[0] = some.len() as u8;
-                match some.len() {
-                    0..=INLINE_MAX => view[4..4 + some.len()].copy_from_slice(some),
-                    _ => {
-                        view[8] = 1;
-                        view[12] = start as u8;
-                    }
-                }
-                let found = of_views(&[u128::from_le_bytes(view)], &[b"", text.as_bytes()]);
+                let view = view_of(some, 1, start);
+                let found = of_views(&[view], &[b"", text.as_bytes()]);
                 assert_eq!(found, [naive::characters(some) as i32], "{start}..{end}");
             }
         }

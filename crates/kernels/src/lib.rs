@@ -13,6 +13,7 @@ pub mod byte_pack;
 pub mod lookup;
 pub mod select;
 pub mod chain;
+mod view;
 pub mod characters;
 pub mod word;
 pub mod naive;

@@ -7,8 +7,8 @@
 
 use memchr::memmem::Finder;
 
-/// Bytes of a text that lies in its view.
-const INLINE_MAX: usize = 12;
+use crate::view::Place;
+
 /// Bytes between two texts that are searched rather than skipped: lengths, and texts that lie in their views.
 const GAP_MAX: usize = 64;
 
@@ -16,28 +16,6 @@ const GAP_MAX: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Word {
     finder: Finder<'static>,
-}
-
-/// Where a longer text lies.
-#[derive(Clone, Copy)]
-struct Place {
-    buffer: usize,
-    start: usize,
-    end: usize,
-}
-
-impl Place {
-    /// None for a text that lies in its view.
-    #[inline(always)]
-    fn of(view: u128) -> Option<Place> {
-        let length = view as u32 as usize;
-        let start = (view >> 96) as usize;
-        (length > INLINE_MAX).then(|| Place {
-            buffer: (view >> 64) as u32 as usize,
-            start,
-            end: start + length,
-        })
-    }
 }
 
 impl Word {
@@ -128,9 +106,11 @@ impl Word {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::naive;
-    use proptest::prelude::*;
+    use crate::view::view_of;
 
     /// Views of texts that lie behind each other in buffers of some texts each, `gap` bytes of `a` between them.
     fn laid_out(texts: &[Vec<u8>], gap: usize, each: usize) -> (Vec<u128>, Vec<Vec<u8>>) {
@@ -139,18 +119,9 @@ mod tests {
         for some in texts.chunks(each) {
             let mut buffer = vec![];
             for text in some {
-                let mut view = [0; 16];
-                view[..4].copy_from_slice(&(text.len() as u32).to_le_bytes());
-                if text.len() <= INLINE_MAX {
-                    view[4..4 + text.len()].copy_from_slice(text);
-                } else {
-                    view[4..8].copy_from_slice(&text[..4]);
-                    view[8..12].copy_from_slice(&(buffers.len() as u32).to_le_bytes());
-                    view[12..].copy_from_slice(&(buffer.len() as u32).to_le_bytes());
-                }
+                views.push(view_of(text, buffers.len(), buffer.len()));
                 buffer.extend_from_slice(text);
                 buffer.resize(buffer.len() + gap, b'a');
-                views.push(u128::from_le_bytes(view));
             }
             buffers.push(buffer);
         }

@@ -121,7 +121,8 @@ fn align_case(case: &mut Case, schema: &DFSchema) -> Result<bool> {
     Ok(align(&mut compared, schema) | align(&mut results, schema))
 }
 
-fn is_comparison(op: Operator) -> bool {
+/// True of operators that compare values of one type.
+pub(crate) fn is_comparison(op: Operator) -> bool {
     matches!(
         op,
         Operator::Eq

@@ -40,6 +40,7 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
+pub(crate) use compared::is_comparison;
 pub use composite_groups::composite_groups;
 pub use headers::short_headers;
 pub use long_literals::keep_long_literals;

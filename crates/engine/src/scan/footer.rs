@@ -102,6 +102,21 @@ pub(crate) fn has_bounds(statistics: &Statistics) -> bool {
     statistics.min_bytes_opt().is_some() && statistics.max_bytes_opt().is_some()
 }
 
+/// All chunks of the top-level columns whose names are `wanted`.
+pub(crate) fn chunks_of(
+    footer: &ParquetMetaData,
+    wanted: impl Fn(&str) -> bool,
+) -> impl Iterator<Item = &ColumnChunkMetaData> {
+    let leaves = footer.file_metadata().schema_descr().columns().iter();
+    let leaves = leaves
+        .enumerate()
+        .filter(move |(_, leaf)| wanted(&leaf.path().parts()[0]));
+    leaves.flat_map(|(leaf, _)| {
+        let groups = footer.row_groups().iter();
+        groups.map(move |group| group.column(leaf))
+    })
+}
+
 /// Bytes of a chunk's dictionary in the file; none if it has no dictionary. A bad footer may say any number.
 pub(crate) fn dictionary_bytes(chunk: &ColumnChunkMetaData) -> Option<i64> {
     let start = chunk.dictionary_page_offset()?;

@@ -21,7 +21,8 @@ use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use datafusion::physical_expr::expressions::{BinaryExpr, Column, LikeExpr, Literal};
 use datafusion::physical_expr::{PhysicalExpr, conjunction, split_conjunction};
 
-use super::footer::{dictionary_bytes, has_only_codes, reading_bytes};
+use super::footer::{chunks_of, dictionary_bytes, has_only_codes, reading_bytes};
+use crate::rewrite::is_comparison;
 
 /// A part of a pattern with as many characters is in few texts.
 const WORD_CHARS_MIN: usize = 4;
@@ -46,14 +47,12 @@ pub(super) fn rare_part(
         let Some(column) = rare_column(part) else {
             return false;
         };
-        let chunks = chunks(footer, |name| name == column.name());
-        if !chunks.iter().all(|chunk| may_be_first(chunk)) {
+        let own: Vec<_> = chunks_of(footer, |name| name == column.name()).collect();
+        if !own.iter().all(|chunk| may_be_first(chunk)) {
             return false;
         }
-        let (own, all) = (
-            bytes(&chunks),
-            bytes(&self::chunks(footer, |name| read.contains(name))),
-        );
+        let all = bytes(chunks_of(footer, |name| read.contains(name)));
+        let own = bytes(own.into_iter());
         all.saturating_sub(own) >= all / LATE_SHARE
     };
     split_conjunction(predicate).into_iter().position(is_rare)
@@ -79,23 +78,9 @@ pub(super) fn late(source: &ParquetSource, rare: usize, limit_bytes: usize) -> P
     late.with_table_parquet_options(options)
 }
 
-/// All chunks of the top-level columns whose names are `wanted`.
-fn chunks(footer: &ParquetMetaData, wanted: impl Fn(&str) -> bool) -> Vec<&ColumnChunkMetaData> {
-    let leaves = footer.file_metadata().schema_descr().columns().iter();
-    let leaves = leaves
-        .enumerate()
-        .filter(|(_, leaf)| wanted(&leaf.path().parts()[0]));
-    let chunks = leaves.flat_map(|(leaf, _)| {
-        let groups = footer.row_groups().iter();
-        groups.map(move |group| group.column(leaf))
-    });
-    chunks.collect()
-}
-
 /// What reading chunks costs.
-fn bytes(chunks: &[&ColumnChunkMetaData]) -> i64 {
-    let bytes = chunks.iter().map(|chunk| reading_bytes(chunk));
-    bytes.fold(0, i64::saturating_add)
+fn bytes<'a>(chunks: impl Iterator<Item = &'a ColumnChunkMetaData>) -> i64 {
+    chunks.map(reading_bytes).fold(0, i64::saturating_add)
 }
 
 /// True of a chunk that is known to hold very many values, and is read before a user gets impatient.
@@ -110,18 +95,8 @@ fn may_be_first(chunk: &ColumnChunkMetaData) -> bool {
 
 /// True of comparisons of a column with a literal.
 fn cannot_fail(part: &Arc<dyn PhysicalExpr>) -> bool {
-    let is_compared = part.is::<LikeExpr>()
-        || part.downcast_ref::<BinaryExpr>().is_some_and(|binary| {
-            matches!(
-                binary.op(),
-                Operator::Eq
-                    | Operator::NotEq
-                    | Operator::Lt
-                    | Operator::LtEq
-                    | Operator::Gt
-                    | Operator::GtEq
-            )
-        });
+    let operation = part.downcast_ref::<BinaryExpr>();
+    let is_compared = part.is::<LikeExpr>() || operation.is_some_and(|of| is_comparison(*of.op()));
     let mut sides = part.children().into_iter();
     is_compared && sides.all(|side| side.is::<Column>() || side.is::<Literal>())
 }

@@ -43,7 +43,7 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::projection::ProjectionExec;
 
-use super::footer::{Texts, dictionary_bytes, reading_bytes, texts_of};
+use super::footer::{Texts, chunks_of, dictionary_bytes, reading_bytes, texts_of};
 use super::late::{late, rare_part};
 use super::local::LocalReaders;
 use super::parquet::known_sound_footer;
@@ -258,21 +258,17 @@ fn says_more(footer: &ParquetMetaData, predicate: &Arc<dyn PhysicalExpr>) -> boo
     let columns = collect_columns(predicate);
     let names: HashSet<&str> = columns.iter().map(|column| column.name()).collect();
     let is_paged = footer.offset_index().is_some();
-    let mut leaves = footer.row_groups().iter().flat_map(|group| group.columns());
-    leaves.any(|leaf| {
-        let has_more = leaf.bloom_filter_offset().is_some()
-            || !is_paged && leaf.offset_index_offset().is_some();
-        has_more && names.contains(leaf.column_path().parts()[0].as_str())
+    chunks_of(footer, |name| names.contains(name)).any(|chunk| {
+        chunk.bloom_filter_offset().is_some() || !is_paged && chunk.offset_index_offset().is_some()
     })
 }
 
 /// How few rows of a file are worth a piece of their own, which reads the dictionaries of its row group once more.
 fn rows_min(footer: &ParquetMetaData, columns: &HashSet<&str>, is_pruned: bool) -> usize {
     let (mut bytes, mut dictionaries) = (0i64, 0i64);
-    let leaves = footer.row_groups().iter().flat_map(|group| group.columns());
-    for leaf in leaves.filter(|leaf| columns.contains(leaf.column_path().parts()[0].as_str())) {
-        bytes = bytes.saturating_add(reading_bytes(leaf));
-        dictionaries = dictionaries.saturating_add(dictionary_bytes(leaf).unwrap_or(0).max(0));
+    for chunk in chunks_of(footer, |name| columns.contains(name)) {
+        bytes = bytes.saturating_add(reading_bytes(chunk));
+        dictionaries = dictionaries.saturating_add(dictionary_bytes(chunk).unwrap_or(0).max(0));
     }
     let row_bytes = bytes / footer.file_metadata().num_rows().max(1);
     let pruning_bytes = if is_pruned { PRUNING_BYTES } else { 0 };

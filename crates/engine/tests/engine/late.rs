@@ -4,11 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::WriterProperties;
 use grouse::{Error, Session};
 
-use crate::support::{assert_as_host, by_host, error, rows, session};
+use crate::support::{assert_as_host, by_host, error, rows, two_streams, write_parquet_as};
 
 const ROWS: i64 = 60_000;
 
@@ -44,20 +43,7 @@ fn write(path: &Path) {
         ("title", Arc::new(text(3))),
     ])
     .unwrap();
-    let file = std::fs::File::create(path).unwrap();
-    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
-}
-
-/// A session whose scans have a stream for each of two workers, however small the file.
-fn two_streams() -> Session {
-    let session = session();
-    rows(
-        &session,
-        "SET datafusion.optimizer.repartition_file_min_size = 0",
-    );
-    session
+    write_parquet_as(path, &batch, Some(properties));
 }
 
 /// Rows that the scan itself left out.

@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::{by_host, rows, session};
+use crate::support::{by_host, rows, two_streams, write_parquet_as};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use futures::TryStreamExt;
 use grouse::{Progress, Session};
@@ -41,20 +40,7 @@ fn write_as(path: &Path, pages: bool, names: [&str; 3]) {
         (names[2], Arc::new(text)),
     ])
     .unwrap();
-    let file = std::fs::File::create(path).unwrap();
-    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
-    writer.write(&batch).unwrap();
-    writer.close().unwrap();
-}
-
-/// A session whose scans have a stream for each of two workers, however small the file.
-fn two_streams() -> Session {
-    let session = session();
-    rows(
-        &session,
-        "SET datafusion.optimizer.repartition_file_min_size = 0",
-    );
-    session
+    write_parquet_as(path, &batch, Some(properties));
 }
 
 /// How many pieces of files the plan names; it leaves out all but the first five of a stream.

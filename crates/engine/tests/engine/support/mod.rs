@@ -8,6 +8,8 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, Int64Array, StringArray};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::file::properties::WriterProperties;
 use futures::TryStreamExt;
 use grouse::{Error, Session, SessionOptions};
 
@@ -19,6 +21,16 @@ pub fn session() -> Session {
         ..Default::default()
     })
     .unwrap()
+}
+
+/// A session whose scans have a stream for each of two workers, however small the file.
+pub fn two_streams() -> Session {
+    let session = session();
+    rows(
+        &session,
+        "SET datafusion.optimizer.repartition_file_min_size = 0",
+    );
+    session
 }
 
 /// The same session with aggregations of the host.
@@ -94,9 +106,13 @@ pub fn sample() -> RecordBatch {
 
 /// Writes a batch as Parquet.
 pub fn write_parquet(path: &Path, batch: &RecordBatch) {
+    write_parquet_as(path, batch, None);
+}
+
+/// The same with other properties than the writer's own.
+pub fn write_parquet_as(path: &Path, batch: &RecordBatch, properties: Option<WriterProperties>) {
     let file = std::fs::File::create(path).unwrap();
-    let mut writer =
-        datafusion::parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), properties).unwrap();
     writer.write(batch).unwrap();
     writer.close().unwrap();
 }
