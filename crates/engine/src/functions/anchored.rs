@@ -6,12 +6,13 @@
 //! host's own shortcut takes for text.
 //! Not here: the loop over bytes (kernels, `chain`); patterns that may match in the middle of a text.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, GenericStringBuilder, OffsetSizeTrait};
 use datafusion::arrow::datatypes::DataType;
 use grouse_groupby::keys::bytes::fetch;
-use grouse_kernels::chain::{ByteSet, Chain, Literal, Step};
+use grouse_kernels::chain::{ByteSet, Chain, Literal, Step, TEXTS_MAX};
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 use super::parts::{Parts, Wanted};
@@ -110,31 +111,54 @@ impl Anchored {
         texts: impl Iterator<Item = Option<&'a str>>,
         mut give: impl FnMut(Option<&'a str>, Wanted<'_>),
     ) {
-        let mut places = self.chain.places();
+        let mut found = self.chain.found();
+        let mut rows = Vec::with_capacity(TEXTS_MAX);
+        let mut texts = texts.fuse();
         let mut room = String::new();
-        for row in texts {
-            let matched = row.and_then(|text| {
-                let end = self.chain.matched(text.as_bytes(), &mut places)?;
-                Some((text, end))
-            });
-            let Some((text, end)) = matched else {
-                give(row, Wanted::Same);
-                continue;
-            };
-            let range = |group: &usize| places[2 * group]..places[2 * group + 1];
-            match self.parts.as_slice() {
-                [Part::Group(group)] if end == text.len() => give(row, Wanted::Part(range(group))),
-                parts => {
-                    room.clear();
-                    for part in parts {
-                        room.push_str(match part {
-                            Part::Text(text) => text,
-                            Part::Group(group) => &text[range(group)],
-                        });
+        loop {
+            rows.clear();
+            rows.extend(texts.by_ref().take(TEXTS_MAX));
+            if rows.is_empty() {
+                return;
+            }
+            let mut held = [&b""[..]; TEXTS_MAX];
+            for (held, row) in held.iter_mut().zip(&rows) {
+                *held = row.unwrap_or_default().as_bytes();
+            }
+            self.chain.matched(&held[..rows.len()], &mut found);
+            for (at, row) in rows.iter().enumerate() {
+                match (row, found.end(at)) {
+                    (Some(text), Some(end)) => {
+                        let group = |group: &usize| found.group(at, *group);
+                        give(*row, self.wanted(text, end, group, &mut room));
                     }
-                    room.push_str(&text[end..]);
-                    give(row, Wanted::Other(&room));
+                    _ => give(*row, Wanted::Same),
                 }
+            }
+        }
+    }
+
+    /// What becomes of a text whose match ends there.
+    #[inline(always)]
+    fn wanted<'a>(
+        &self,
+        text: &str,
+        end: usize,
+        group: impl Fn(&usize) -> Range<usize>,
+        room: &'a mut String,
+    ) -> Wanted<'a> {
+        match self.parts.as_slice() {
+            [Part::Group(number)] if end == text.len() => Wanted::Part(group(number)),
+            parts => {
+                room.clear();
+                for part in parts {
+                    room.push_str(match part {
+                        Part::Text(text) => text,
+                        Part::Group(number) => &text[group(number)],
+                    });
+                }
+                room.push_str(&text[end..]);
+                Wanted::Other(room)
             }
         }
     }
