@@ -19,10 +19,10 @@ use grouse_groupby::TableKind;
 use grouse_groupby::keys::{DirectTable, GroupId, KeyLayout};
 use grouse_groupby::states::{self, Aggregate, Extreme, Groups};
 use grouse_kernels::byte_pack::{self, BytePacking, SPARE_BYTES};
-use grouse_kernels::chain::{ByteSet, Chain, Literal, Step};
+use grouse_kernels::chain::{ByteSet, Chain, Literal, Step, TEXTS_MAX};
 use grouse_kernels::divide::Divisor;
-use grouse_kernels::narrow::{self, Side};
-use grouse_kernels::select::Selected;
+use grouse_kernels::narrow::{self, Operand};
+use grouse_kernels::select::{Selected, Side};
 use grouse_kernels::word::Word;
 use grouse_kernels::{characters, hash, lookup, naive, scatter};
 
@@ -273,16 +273,21 @@ fn sites() -> Kernel {
     };
     let texts: Arc<[String]> = (0..ROWS).map(text).collect();
     let twin_texts = texts.clone();
-    let (mut places, mut twin_places) = (chain.places(), chain.places());
+    let (mut found, mut twin_places) = (chain.found(), [0; 2]);
     kernel(
         "sites of addresses of 64 bytes",
         64,
         move || {
-            let sites = texts.iter().filter_map(|text| {
-                chain.matched(text.as_bytes(), &mut places)?;
-                Some(places[1])
+            let blocks = texts.chunks(TEXTS_MAX).map(|block| {
+                let mut held = [&b""[..]; TEXTS_MAX];
+                for (held, text) in held.iter_mut().zip(block) {
+                    *held = text.as_bytes();
+                }
+                chain.matched(&held[..block.len()], &mut found);
+                let sites = (0..block.len()).filter(|at| found.end(*at).is_some());
+                sites.map(|at| found.group(at, 0).end).sum::<usize>()
             });
-            sites.sum::<usize>()
+            blocks.sum::<usize>()
         },
         move || {
             let sites = twin_texts.iter().filter_map(|text| {
@@ -336,21 +341,35 @@ fn word_in_addresses() -> Kernel {
     )
 }
 
-fn decimals(small: &[u64]) -> [Kernel; 2] {
+fn decimals(small: &[u64]) -> [Kernel; 4] {
     let column: Arc<[i128]> = small.iter().map(|word| i128::from(*word)).collect();
+    let words: Arc<[i64]> = small.iter().map(|word| *word as i64).collect();
     let (a, b, c, d) = (column.clone(), column.clone(), column.clone(), column);
+    let (e, f, g, h) = (words.clone(), words.clone(), words.clone(), words);
     [
         kernel(
             "product of narrow decimals",
             48,
-            move || narrow::product(Side::Column(&a), Side::Column(&a)),
-            move || naive::narrow_product(Side::Column(&b), Side::Column(&b)),
+            move || narrow::product(Operand::Wide(&a), Operand::Wide(&a)),
+            move || naive::narrow_product(Operand::Wide(&b), Operand::Wide(&b)),
         ),
         kernel(
             "1 - x of narrow decimals",
             32,
-            move || narrow::sum(Side::Value(100), 1, Side::Column(&c), -1),
-            move || naive::narrow_sum(Side::Value(100), 1, Side::Column(&d), -1),
+            move || narrow::sum(Operand::Value(100), 1, Operand::Wide(&c), -1),
+            move || naive::narrow_sum(Operand::Value(100), 1, Operand::Wide(&d), -1),
+        ),
+        kernel(
+            "product of decimals in words",
+            32,
+            move || narrow::product(Operand::Words(&e), Operand::Words(&e)),
+            move || naive::narrow_product(Operand::Words(&f), Operand::Words(&f)),
+        ),
+        kernel(
+            "1 - x of decimals in words",
+            24,
+            move || narrow::sum(Operand::Value(100), 1, Operand::Words(&g), -1),
+            move || naive::narrow_sum(Operand::Value(100), 1, Operand::Words(&h), -1),
         ),
     ]
 }

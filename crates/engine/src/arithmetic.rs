@@ -26,7 +26,7 @@ use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::sort_properties::ExprProperties;
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::BinaryExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column};
 use datafusion::physical_expr_common::datum::apply;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
@@ -36,6 +36,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 
 use crate::options::{GroupByOperator, SessionOptions};
 use crate::rewrite::node_expressions::exchanged;
+use crate::scan::words::words_of;
 use divided::Divided;
 
 /// The rule.
@@ -151,11 +152,14 @@ fn computed(
     batch: &RecordBatch,
     in_words: impl FnOnce(&ColumnarValue, &ColumnarValue) -> Result<Option<ArrayRef>>,
 ) -> Result<ColumnarValue> {
-    let left = binary.left().evaluate(batch)?;
-    let right = binary.right().evaluate(batch)?;
-    if let Some(column) = in_words(&left, &right)? {
+    let (left, right) = (
+        operand(binary.left(), batch)?,
+        operand(binary.right(), batch)?,
+    );
+    if let Some(column) = in_words(left.value(), right.value())? {
         return Ok(ColumnarValue::Array(column));
     }
+    let (left, right) = (left.wide(batch)?, right.wide(batch)?);
     match binary.op() {
         Operator::Plus => apply(&left, &right, add),
         Operator::Minus => apply(&left, &right, sub),
@@ -164,6 +168,50 @@ fn computed(
         Operator::Modulo => apply(&left, &right, rem),
         other => internal_err!("{other} is no operation in words"),
     }
+}
+
+/// One side of an operation.
+enum Operand<'a> {
+    /// As the host has it.
+    Wide(ColumnarValue),
+    /// In words, and what makes them what the host has.
+    Words(ColumnarValue, &'a Arc<dyn PhysicalExpr>),
+}
+
+fn operand<'a>(side: &'a Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Operand<'a>> {
+    Ok(match words_of(side, batch)? {
+        Some(words) => Operand::Words(ColumnarValue::Array(words), side),
+        None => Operand::Wide(side.evaluate(batch)?),
+    })
+}
+
+impl Operand<'_> {
+    fn value(&self) -> &ColumnarValue {
+        match self {
+            Operand::Wide(value) | Operand::Words(value, _) => value,
+        }
+    }
+
+    fn wide(self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        match self {
+            Operand::Wide(value) => Ok(value),
+            Operand::Words(_, side) => side.evaluate(batch),
+        }
+    }
+}
+
+/// True if `expr` computes in words with the column itself.
+pub(crate) fn takes_words(expr: &Arc<dyn PhysicalExpr>, column: usize) -> bool {
+    let is_column = |side: &Arc<dyn PhysicalExpr>| {
+        let side = side.downcast_ref::<Column>();
+        side.is_some_and(|side| side.index() == column)
+    };
+    let takes = expr.exists(|part| {
+        let words = part.downcast_ref::<InWords>();
+        let words = words.filter(|words| words.way == Way::Decimals);
+        Ok(words.is_some_and(|words| words.children().into_iter().any(is_column)))
+    });
+    takes.unwrap_or(false)
 }
 
 impl fmt::Display for InWords {
@@ -241,7 +289,7 @@ mod tests {
     use datafusion::arrow::compute::cast;
     use datafusion::arrow::datatypes::Field;
     use datafusion::common::ScalarValue;
-    use datafusion::physical_expr::expressions::{CaseExpr, CastExpr, Column, Literal};
+    use datafusion::physical_expr::expressions::{CaseExpr, CastExpr, Literal};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The operator's lines in EXPLAIN.
 //!
 //! In: a node. Out: its text in each of the host's formats.
-//! Invariant: what runs in the host's accumulators instead of native states is said, and what arrives as codes.
+//! Invariant: what runs in the host's accumulators instead of native states is said, and what arrives as codes or in words.
 //! Not here: figures of a run; those are metrics (exec/metrics.rs).
 
 use std::fmt;
@@ -48,6 +48,10 @@ fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if !codes.is_empty() {
         write!(f, ", codes=[{}]", codes.join(", "))?;
     }
+    let words = node.words();
+    if !words.is_empty() {
+        write!(f, ", words=[{}]", words.join(", "))?;
+    }
     let pairs = pairs(node);
     if !pairs.is_empty() {
         write!(f, ", pairs=[{}]", pairs.join(", "))?;
@@ -79,6 +83,10 @@ fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let codes = node.codes();
     if !codes.is_empty() {
         writeln!(f, "codes={}", codes.join(", "))?;
+    }
+    let words = node.words();
+    if !words.is_empty() {
+        writeln!(f, "words={}", words.join(", "))?;
     }
     let pairs = pairs(node);
     if !pairs.is_empty() {

@@ -128,12 +128,17 @@ pub(crate) fn native(
         states::covariance(name, relation, &types)
     } else if !OURS.contains(function) {
         None
-    } else if ["sum", "avg"].contains(&function.name()) {
+    } else if adds_up(function) {
         total(expression, name, &types)
     } else {
         best(function.name(), name, &types)
     };
     Ok(with_columns(aggregate, columns))
+}
+
+/// True of `sum` and `avg`, whose states take decimals of 128 bits in words too.
+pub(crate) fn adds_up(function: &AggregateUDF) -> bool {
+    ["sum", "avg"].contains(&function.name()) && OURS.contains(function)
 }
 
 /// The states of `mode` and `approx_top_k` over counted values; with DISTINCT each value counts once, which is not for them.

@@ -571,6 +571,7 @@ proptest! {
         let cases = [
             (DataType::Decimal32(9, 2), DataType::Decimal32(9, 2), DataType::Decimal32(9, 4)),
             (DataType::Decimal64(12, 2), DataType::Decimal64(18, 2), DataType::Decimal64(16, 6)),
+            (DataType::Decimal64(12, 2), DataType::Decimal128(22, 2), DataType::Decimal128(16, 6)),
             (DataType::Decimal128(38, 3), DataType::Decimal128(38, 3), DataType::Decimal128(38, 7)),
             (DataType::Decimal256(76, 5), DataType::Decimal256(76, 5), DataType::Decimal256(76, 9)),
         ];

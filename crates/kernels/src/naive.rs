@@ -6,7 +6,8 @@
 use std::ops::{Div, Rem};
 
 use crate::chain::{Literal, Step};
-use crate::narrow::Side;
+use crate::narrow::Operand;
+use crate::select::Side;
 
 /// `hash::hash_words`, word by word with big integers.
 pub fn hash_words(words: &[u64]) -> u64 {
@@ -69,12 +70,12 @@ fn fold(a: u64, b: u64) -> u64 {
 }
 
 /// `narrow::product`.
-pub fn narrow_product(a: Side<'_>, b: Side<'_>) -> Option<Vec<i128>> {
+pub fn narrow_product(a: Operand<'_>, b: Operand<'_>) -> Option<Vec<i128>> {
     rows(a, b)?.map(|(a, b)| a.checked_mul(b)).collect()
 }
 
 /// `narrow::sum`.
-pub fn narrow_sum(a: Side<'_>, scale_a: i64, b: Side<'_>, scale_b: i64) -> Option<Vec<i128>> {
+pub fn narrow_sum(a: Operand<'_>, scale_a: i64, b: Operand<'_>, scale_b: i64) -> Option<Vec<i128>> {
     let scaled = |value: i128, scale: i64| value.checked_mul(scale.into());
     rows(a, b)?
         .map(|(a, b)| scaled(a, scale_a)?.checked_add(scaled(b, scale_b)?))
@@ -178,19 +179,24 @@ pub fn chain(steps: &[Step], text: &[u8], at: usize, places: &mut [usize]) -> Op
 }
 
 /// Both sides of each row, if all values fit 64 bits.
-fn rows(a: Side<'_>, b: Side<'_>) -> Option<impl Iterator<Item = (i128, i128)>> {
-    let length = match (a, b) {
-        (Side::Column(column), _) | (_, Side::Column(column)) => column.len(),
-        (Side::Value(_), Side::Value(_)) => return None,
+fn rows(a: Operand<'_>, b: Operand<'_>) -> Option<impl Iterator<Item = (i128, i128)>> {
+    let length = |side| match side {
+        Operand::Wide(column) => Some(column.len()),
+        Operand::Words(words) => Some(words.len()),
+        Operand::Value(_) => None,
     };
+    let rows = length(a).or(length(b))?;
     let values = |side| match side {
-        Side::Column(column) => column.to_vec(),
-        Side::Value(value) => vec![value; length],
+        Operand::Wide(column) => column.to_vec(),
+        Operand::Words(words) => words.iter().map(|&word| word.into()).collect(),
+        Operand::Value(value) => vec![value; rows],
     };
     let is_narrow = |side| match side {
-        Side::Column(column) => column.iter().all(|&value| i64::try_from(value).is_ok()),
-        Side::Value(value) => i64::try_from(value).is_ok(),
+        Operand::Wide(column) => column.iter().all(|&value| i64::try_from(value).is_ok()),
+        Operand::Words(_) => true,
+        Operand::Value(value) => i64::try_from(value).is_ok(),
     };
-    let pairs = values(a).into_iter().zip(values(b));
-    (is_narrow(a) && is_narrow(b)).then_some(pairs)
+    let are_narrow = is_narrow(a) && is_narrow(b);
+    let (a, b) = (values(a), values(b));
+    (are_narrow && a.len() == b.len()).then(|| a.into_iter().zip(b))
 }

@@ -1,20 +1,22 @@
 //! Arithmetic of 128-bit values that fit 64 bits: one multiplication instead of three, and nothing that can overflow.
 //!
-//! In: columns or single values of 128 bits. Out: exact results, or none if a value is wider than 64 bits.
+//! In: columns of 128 or 64 bits, single values of 128. Out: exact results, or none if a value is wider than 64 bits.
 //! Invariant: a result is exact; whether all values fit is looked at once per column, not per row.
 //! Not here: types, scales, NULLs (a wide value under one counts, too).
 
 /// One side of an operation.
 #[derive(Debug, Clone, Copy)]
-pub enum Side<'a, T = i128> {
-    /// A value per row.
-    Column(&'a [T]),
+pub enum Operand<'a> {
+    /// A value of 128 bits per row.
+    Wide(&'a [i128]),
+    /// A value of 64 bits per row.
+    Words(&'a [i64]),
     /// The same value for all rows.
-    Value(T),
+    Value(i128),
 }
 
 /// `a * b` of each row; `None` if a value is wider than 64 bits, or if there is no column, or two of unequal lengths.
-pub fn product(a: Side<'_>, b: Side<'_>) -> Option<Vec<i128>> {
+pub fn product(a: Operand<'_>, b: Operand<'_>) -> Option<Vec<i128>> {
     combined(a, b, |a, b| i128::from(a) * i128::from(b))
 }
 
@@ -22,7 +24,7 @@ pub fn product(a: Side<'_>, b: Side<'_>) -> Option<Vec<i128>> {
 ///
 /// # Panics
 /// If a scale is beyond 10^18 on either side of 0: the sum could then overflow.
-pub fn sum(a: Side<'_>, scale_a: i64, b: Side<'_>, scale_b: i64) -> Option<Vec<i128>> {
+pub fn sum(a: Operand<'_>, scale_a: i64, b: Operand<'_>, scale_b: i64) -> Option<Vec<i128>> {
     for scale in [scale_a, scale_b] {
         assert!(
             scale.unsigned_abs() <= 10u64.pow(18),
@@ -35,40 +37,90 @@ pub fn sum(a: Side<'_>, scale_a: i64, b: Side<'_>, scale_b: i64) -> Option<Vec<i
     })
 }
 
+/// A value that may be of 64 bits.
+trait Narrow: Copy {
+    /// 0 for one that is.
+    fn beyond(self) -> i64;
+
+    /// Its low word.
+    fn word(self) -> i64;
+}
+
+impl Narrow for i128 {
+    /// The high word repeats the sign.
+    #[inline(always)]
+    fn beyond(self) -> i64 {
+        (self >> 64) as i64 ^ (self as i64) >> 63
+    }
+
+    #[inline(always)]
+    fn word(self) -> i64 {
+        self as i64
+    }
+}
+
+impl Narrow for i64 {
+    #[inline(always)]
+    fn beyond(self) -> i64 {
+        0
+    }
+
+    #[inline(always)]
+    fn word(self) -> i64 {
+        self
+    }
+}
+
 #[inline(always)]
-fn combined(a: Side<'_>, b: Side<'_>, each: impl Fn(i64, i64) -> i128) -> Option<Vec<i128>> {
-    let is_wide = |side| matches!(side, Side::Value(value) if beyond(value) != 0);
-    if is_wide(a) || is_wide(b) {
-        return None;
-    }
-    match (a, b) {
-        (Side::Column(a), Side::Column(b)) if a.len() == b.len() => {
-            each_row(a.iter().copied().zip(b.iter().copied()), each)
+fn combined(a: Operand<'_>, b: Operand<'_>, each: impl Fn(i64, i64) -> i128) -> Option<Vec<i128>> {
+    match a {
+        Operand::Wide(a) => with_column(a, b, each),
+        Operand::Words(a) => with_column(a, b, each),
+        Operand::Value(a) => {
+            let a = word_of(a)?;
+            match b {
+                Operand::Wide(b) => each_row(b.iter().map(|&b| (a, b)), each),
+                Operand::Words(b) => each_row(b.iter().map(|&b| (a, b)), each),
+                Operand::Value(_) => None,
+            }
         }
-        (Side::Column(a), Side::Value(b)) => each_row(a.iter().map(|&a| (a, b)), each),
-        (Side::Value(a), Side::Column(b)) => each_row(b.iter().map(|&b| (a, b)), each),
-        (Side::Column(_), Side::Column(_)) | (Side::Value(_), Side::Value(_)) => None,
     }
+}
+
+#[inline(always)]
+fn with_column(
+    a: &[impl Narrow],
+    b: Operand<'_>,
+    each: impl Fn(i64, i64) -> i128,
+) -> Option<Vec<i128>> {
+    let rows = a.iter().copied();
+    match b {
+        Operand::Wide(b) if a.len() == b.len() => each_row(rows.zip(b.iter().copied()), each),
+        Operand::Words(b) if a.len() == b.len() => each_row(rows.zip(b.iter().copied()), each),
+        Operand::Value(b) => {
+            let b = word_of(b)?;
+            each_row(rows.map(|a| (a, b)), each)
+        }
+        Operand::Wide(_) | Operand::Words(_) => None,
+    }
+}
+
+fn word_of(value: i128) -> Option<i64> {
+    i64::try_from(value).ok()
 }
 
 #[inline(always)]
 fn each_row(
-    rows: impl Iterator<Item = (i128, i128)>,
+    rows: impl Iterator<Item = (impl Narrow, impl Narrow)>,
     each: impl Fn(i64, i64) -> i128,
 ) -> Option<Vec<i128>> {
     let mut wide = 0;
     let rows = rows.map(|(a, b)| {
-        wide |= beyond(a) | beyond(b);
-        each(a as i64, b as i64)
+        wide |= a.beyond() | b.beyond();
+        each(a.word(), b.word())
     });
     let out: Vec<i128> = rows.collect();
     (wide == 0).then_some(out)
-}
-
-/// 0 for values of 64 bits: their high word repeats the sign.
-#[inline(always)]
-fn beyond(value: i128) -> i64 {
-    (value >> 64) as i64 ^ (value as i64) >> 63
 }
 
 #[cfg(test)]
@@ -97,11 +149,22 @@ mod tests {
             let some: Vec<i128> = VALUES[..length].iter().rev().copied().collect();
             for a in [&narrow, &some] {
                 for b in VALUES {
+                    let (column, words) = (vec![b; a.len()], vec![b as i64; a.len()]);
+                    let narrowed: Vec<i64> = a.iter().map(|&a| a as i64).collect();
                     for sides in [
-                        (Side::Column(a), Side::Column(&vec![b; a.len()])),
-                        (Side::Column(a), Side::Value(b)),
-                        (Side::Value(b), Side::Column(a)),
-                        (Side::Value(b), Side::Value(b)),
+                        (Operand::Wide(a), Operand::Wide(&column)),
+                        (Operand::Wide(a), Operand::Words(&words)),
+                        (Operand::Words(&narrowed), Operand::Wide(&column)),
+                        (Operand::Words(&narrowed), Operand::Words(&words)),
+                        (
+                            Operand::Words(&narrowed),
+                            Operand::Words(&words[..a.len() / 2]),
+                        ),
+                        (Operand::Wide(a), Operand::Value(b)),
+                        (Operand::Value(b), Operand::Wide(a)),
+                        (Operand::Words(&narrowed), Operand::Value(b)),
+                        (Operand::Value(b), Operand::Words(&narrowed)),
+                        (Operand::Value(b), Operand::Value(b)),
                     ] {
                         let (a, b) = sides;
                         assert_eq!(product(a, b), naive::narrow_product(a, b), "{a:?} {b:?}");

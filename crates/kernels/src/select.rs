@@ -4,7 +4,14 @@
 //! Invariant: bits past the last row are not read as rows.
 //! Not here: NULLs.
 
-use crate::narrow::Side;
+/// Where values come from.
+#[derive(Debug, Clone, Copy)]
+pub enum Side<'a, T> {
+    /// A value per row.
+    Column(&'a [T]),
+    /// The same value for all rows.
+    Value(T),
+}
 
 /// A value that can be selected.
 pub trait Selected: Copy {

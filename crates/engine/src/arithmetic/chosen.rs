@@ -14,8 +14,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{CaseExpr, CastExpr, Column, Literal};
-use grouse_kernels::narrow::Side;
-use grouse_kernels::select::Selected;
+use grouse_kernels::select::{Selected, Side};
 
 use crate::exec::without_nulls;
 

@@ -1,6 +1,6 @@
 //! `+`, `-` and `*` of decimals whose values fit 64 bits, which is nearly all there are.
 //!
-//! In: the operands' values. Out: the results, or nothing where the host has to compute them.
+//! In: the operands' values, of 128 bits or as a scan hands them out (scan/words.rs). Out: the results, or nothing where the host has to compute them.
 //! Invariant: results are the host's.
 //! Not here: the loops (`grouse_kernels::narrow`); divisions.
 
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array};
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{
-    DECIMAL128_MAX_PRECISION, DECIMAL128_MAX_SCALE, Decimal128Type,
+    DECIMAL128_MAX_PRECISION, DECIMAL128_MAX_SCALE, DataType, Decimal64Type, Decimal128Type,
 };
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, Operator};
-use grouse_kernels::narrow::{Side, product, sum};
+use grouse_kernels::narrow::{Operand, product, sum};
 
 /// Powers of ten that fit a word.
 const EXPONENT_MAX: i8 = 18;
@@ -48,7 +48,7 @@ pub(super) fn computed(
 
 /// One side of an operation.
 struct Decimals<'a> {
-    values: Side<'a>,
+    values: Operand<'a>,
     nulls: Option<&'a NullBuffer>,
     precision: u8,
     scale: i8,
@@ -58,17 +58,21 @@ impl<'a> Decimals<'a> {
     fn of(side: &'a ColumnarValue) -> Option<Self> {
         match side {
             ColumnarValue::Array(column) => {
-                let column = column.as_primitive_opt::<Decimal128Type>()?;
+                let values = match column.as_primitive_opt::<Decimal64Type>() {
+                    Some(words) => Operand::Words(words.values()),
+                    None => Operand::Wide(column.as_primitive_opt::<Decimal128Type>()?.values()),
+                };
+                let (precision, scale) = digits(column.data_type())?;
                 Some(Self {
-                    values: Side::Column(column.values()),
+                    values,
                     nulls: column.nulls(),
-                    precision: column.precision(),
-                    scale: column.scale(),
+                    precision,
+                    scale,
                 })
             }
             ColumnarValue::Scalar(ScalarValue::Decimal128(Some(value), precision, scale)) => {
                 Some(Self {
-                    values: Side::Value(*value),
+                    values: Operand::Value(*value),
                     nulls: None,
                     precision: *precision,
                     scale: *scale,
@@ -76,6 +80,15 @@ impl<'a> Decimals<'a> {
             }
             ColumnarValue::Scalar(_) => None,
         }
+    }
+}
+
+fn digits(data_type: &DataType) -> Option<(u8, i8)> {
+    match *data_type {
+        DataType::Decimal64(precision, scale) | DataType::Decimal128(precision, scale) => {
+            Some((precision, scale))
+        }
+        _ => None,
     }
 }
 

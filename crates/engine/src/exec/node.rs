@@ -54,9 +54,10 @@ use super::run::{Output, Run};
 use super::source::{Sources, readers};
 use super::worker::Shared;
 use crate::explain;
+use crate::native::adds_up;
 use crate::options::SessionOptions;
 use crate::rewrite::node_expressions::{Exchange, in_aggregate};
-use crate::scan::codes::Read;
+use crate::scan::codes::{Form, Read};
 
 /// How a node runs, whatever it computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -308,7 +309,10 @@ impl GroupByExec {
     pub(crate) fn reads(&self) -> Vec<Read> {
         let keys = self.group_by().expr().iter().map(|(key, _)| Read {
             expr: Arc::clone(key),
-            takes_codes: self.takes_codes(),
+            takes: match self.takes_codes() {
+                true => Form::Codes,
+                false => Form::Values,
+            },
         });
         let aggregates = self.described.aggr_expr().iter().enumerate();
         let arguments = aggregates.flat_map(|(at, aggregate)| {
@@ -323,13 +327,25 @@ impl GroupByExec {
                     .collect(),
                 false => read.collect(),
             };
-            let takes_codes = self.program.takes_codes(at);
-            read.into_iter().map(move |expr| Read { expr, takes_codes })
+            let takes = self.takes(at, aggregate);
+            read.into_iter().map(move |expr| Read { expr, takes })
         });
         let filters = self.filters().iter().flatten();
         keys.chain(arguments)
             .chain(filters.map(Read::plain))
             .collect()
+    }
+
+    /// The form in which an aggregate takes its arguments.
+    fn takes(&self, at: usize, aggregate: &AggregateFunctionExpr) -> Form {
+        let has_rows = self.native()[at] && !self.program.takes_pairs(at);
+        if self.program.takes_codes(at) {
+            Form::Codes
+        } else if has_rows && adds_up(aggregate.fun()) {
+            Form::Words
+        } else {
+            Form::Values
+        }
     }
 
     /// The node with what `keys` makes of its keys and `others` of arguments, their orders and FILTERs.
@@ -357,6 +373,16 @@ impl GroupByExec {
             |field| matches!(field.data_type(), DataType::Dictionary(_, of) if is_bytes(of)),
         );
         coded.map(|field| field.name().clone()).collect()
+    }
+
+    /// The columns of decimals that arrive in words.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let schema = self.described.input().schema();
+        let reads = self.reads();
+        let read: BTreeSet<usize> = reads.iter().flat_map(Read::words).collect();
+        let fields = read.into_iter().map(|column| schema.field(column));
+        let words = fields.filter(|field| matches!(field.data_type(), DataType::Decimal64(..)));
+        words.map(|field| field.name().clone()).collect()
     }
 
     /// Groups after which a run needs no further input.

@@ -1,11 +1,13 @@
-//! Strings that a Parquet scan hands out as codes of the file's dictionaries.
+//! Strings that a Parquet scan hands out as codes of the file's dictionaries, and decimals that it hands out in words.
 //!
 //! In: a finished physical plan, the footers that planning has read. Out: the same plan in which scans below a group-by
 //! read string columns as dictionary arrays, where all that is done with them is to be a key of a direct table, or to be
-//! computed with alone: filters, function calls, parts of arguments, which then run once per value.
-//! Invariant: a column is read so only where all its chunks in all files are dictionary pages and nothing else; SQL types do
-//! not change: nothing sees the codes but the group-by and `PerValue`.
-//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`; per_value.rs).
+//! computed with alone: filters, function calls, parts of arguments, which then run once per value; and decimals of up to
+//! 18 digits in 64 bits, where they are added up or computed with.
+//! Invariant: a column is read as codes only where all its chunks in all files are dictionary pages and nothing else; SQL
+//! types do not change: nothing sees the codes but the group-by and `PerValue`, nothing the words but the group-by and
+//! arithmetic.
+//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`; per_value.rs), the words (words.rs).
 //!
 //! As views the reader writes 16 bytes per row, and each is looked up again; as codes it writes 4 and each value is looked up
 //! once per chunk. Decoding chunks that have fallen back to plain pages as codes is slower than as views: 1.8x, measured.
@@ -14,7 +16,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
-use datafusion::common::tree_node::TransformedResult;
+use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{ColumnStatistics, Result};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::listing::PartitionedFile;
@@ -44,6 +46,8 @@ use super::footer::{Texts, declare, dictionary_bytes, has_only_codes, texts_of};
 use super::morsels::MorselRows;
 use super::parquet::{known_footer, reading_as};
 use super::per_value::{Reader, columns_per_value, is_per_value, per_value};
+use super::words::{in_words, widened};
+use crate::arithmetic::takes_words;
 use crate::exec::GroupByExec;
 
 /// Dictionary pages of more bytes (compressed) hold more values than the direct table takes.
@@ -118,16 +122,16 @@ impl CodesRule {
                 true => Reader::Codes,
                 false => Reader::Rows,
             };
-            per_value(expr, schema, &coded.columns, reader)
+            over(expr, schema, &coded.columns, reader)
         };
-        let others = |expr, schema: &Schema| per_value(expr, schema, &coded.columns, Reader::Rows);
+        let others = |expr, schema: &Schema| over(expr, schema, &coded.columns, Reader::Rows);
         let computed = group_by.with_expressions(&keys, &others)?;
         replace_children_if_necessary(computed, vec![coded.node]).map(Some)
     }
 
     /// `node` with codes in those of its columns whose readers take them (`taken`) and the files have them; none if there
     /// are none.
-    fn coded(&self, node: &Arc<dyn ExecutionPlan>, taken: &[bool]) -> Result<Option<Coded>> {
+    fn coded(&self, node: &Arc<dyn ExecutionPlan>, taken: &[Form]) -> Result<Option<Coded>> {
         if let Some(filter) = node.downcast_ref::<FilterExec>() {
             return self.filter(filter, taken);
         }
@@ -154,7 +158,7 @@ impl CodesRule {
         &self,
         node: &Arc<dyn ExecutionPlan>,
         input: &Arc<dyn ExecutionPlan>,
-        taken: &[bool],
+        taken: &[Form],
     ) -> Result<Option<Coded>> {
         let Some(below) = self.coded(input, taken)? else {
             return Ok(None);
@@ -163,21 +167,21 @@ impl CodesRule {
         Ok(Some(Coded::new(coded, &node.schema())))
     }
 
-    fn filter(&self, filter: &FilterExec, outputs: &[bool]) -> Result<Option<Coded>> {
+    fn filter(&self, filter: &FilterExec, outputs: &[Form]) -> Result<Option<Coded>> {
         let schema = filter.input().schema();
         let mut reads = vec![Read::plain(filter.predicate())];
-        for (at, takes_codes) in outputs.iter().enumerate() {
+        for (at, takes) in outputs.iter().enumerate() {
             let column = filter.projection().as_ref().map_or(at, |input| input[at]);
             reads.push(Read {
                 expr: Arc::new(Column::new(schema.field(column).name(), column)),
-                takes_codes: *takes_codes,
+                takes: *takes,
             });
         }
         let Some(below) = self.coded(filter.input(), &taken(&schema, &reads))? else {
             return Ok(None);
         };
         let predicate = Arc::clone(filter.predicate());
-        let predicate = per_value(predicate, &schema, &below.columns, Reader::Rows)?.data;
+        let predicate = over(predicate, &schema, &below.columns, Reader::Rows)?.data;
         let coded = FilterExecBuilder::from(filter)
             .with_predicate(predicate)
             .with_input(below.node)
@@ -185,7 +189,7 @@ impl CodesRule {
         Ok(Some(Coded::new(Arc::new(coded), &filter.schema())))
     }
 
-    fn projection(&self, node: &ProjectionExec, outputs: &[bool]) -> Result<Option<Coded>> {
+    fn projection(&self, node: &ProjectionExec, outputs: &[Form]) -> Result<Option<Coded>> {
         let schema = node.input().schema();
         let reads = reads_of(node.expr(), outputs);
         let Some(below) = self.coded(node.input(), &taken(&schema, &reads))? else {
@@ -201,7 +205,7 @@ impl CodesRule {
         &self,
         config: &FileScanConfig,
         source: &ParquetSource,
-        outputs: &[bool],
+        outputs: &[Form],
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let table = source.table_schema();
         let (Some(projection), true) = (source.projection(), table.virtual_columns().is_empty())
@@ -221,7 +225,7 @@ impl CodesRule {
         }
         let picks: Vec<(&str, DataType)> = picked
             .iter()
-            .map(|(column, of)| (schema.field(*column).name().as_str(), dictionary(of)))
+            .map(|(column, of)| (schema.field(*column).name().as_str(), of.clone()))
             .collect();
         let coded = |file: &PartitionedFile| {
             let known = &files[&file.object_meta.location];
@@ -232,18 +236,18 @@ impl CodesRule {
         let groups = groups
             .map(|group| FileGroup::new(group.files().iter().map(coded).collect()))
             .collect();
-        let coded: Vec<usize> = picked.iter().map(|(column, _)| *column).collect();
-        let fresh = computed(projection.as_ref(), table.table_schema(), &coded, outputs)?;
-        let predicate = source.filter().map(|predicate| {
-            per_value(predicate, table.table_schema(), &coded, Reader::Rows).data()
-        });
+        let changed: Vec<usize> = picked.iter().map(|(column, _)| *column).collect();
+        let fresh = computed(projection.as_ref(), table.table_schema(), &changed, outputs)?;
+        let predicate = source
+            .filter()
+            .map(|predicate| over(predicate, table.table_schema(), &changed, Reader::Rows).data());
         let typed = with_types(schema, &picks);
         let Some(source) = reading(source, typed, fresh, predicate.transpose()?)? else {
             return Ok(None);
         };
         let mut statistics = config.statistics();
         for (column, _) in &picked {
-            // Those of strings do not describe codes.
+            // Those of strings do not describe codes, those of decimals are of their type.
             statistics.column_statistics[*column] = ColumnStatistics::new_unknown();
         }
         let config = FileScanConfigBuilder::from(config.clone())
@@ -290,14 +294,19 @@ struct KnownFile {
 }
 
 impl KnownFile {
-    /// The chunks of a column of strings.
+    /// The chunks of a column that is one leaf.
     fn chunks(&self, name: &str) -> Option<impl Iterator<Item = &ColumnChunkMetaData>> {
         let leaves = self.footer.file_metadata().schema_descr().columns();
-        let at = leaves.iter().position(|leaf| {
-            leaf.path().parts() == [name] && leaf.physical_type() == Type::BYTE_ARRAY
-        })?;
+        let at = leaves
+            .iter()
+            .position(|leaf| leaf.path().parts() == [name])?;
         let groups = self.footer.row_groups().iter();
         Some(groups.map(move |group| group.column(at)))
+    }
+
+    fn has(&self, name: &str, data_type: &DataType) -> bool {
+        let field = self.schema.field_with_name(name);
+        field.is_ok_and(|field| field.data_type() == data_type)
     }
 
     fn has_bloom_filter(&self, name: &str) -> bool {
@@ -322,7 +331,7 @@ fn reading(
     fresh.try_pushdown_projection(&ProjectionExprs::new(projection))
 }
 
-/// Those of the columns that all files have as codes, with the type of their values.
+/// Those of the columns that all files have in another form, with its type.
 fn picked(
     config: &FileScanConfig,
     source: &ParquetSource,
@@ -341,13 +350,18 @@ fn picked(
         if pruned_by.contains(&column) && !is_settled {
             return None;
         }
-        let values = common_code_type(files, field.name())?;
         // A table may declare a column to be something else than its files do.
+        if let Some(words) = in_words(field.data_type()) {
+            let mut files = files.values();
+            let are = files.all(|file| file.has(field.name(), field.data_type()));
+            return are.then_some((column, words));
+        }
+        let values = common_code_type(files, field.name())?;
         let is_kept = match values {
             DataType::Utf8 => field.data_type().is_string(),
             _ => field.data_type().is_binary(),
         };
-        is_kept.then_some((column, values))
+        is_kept.then(|| (column, dictionary(&values)))
     });
     picked.collect()
 }
@@ -358,12 +372,23 @@ fn is_in_morsels(config: &FileScanConfig) -> bool {
     files.all(|file| file.extension::<MorselRows>().is_some())
 }
 
+/// What does for the reader of a column instead of values as SQL has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Nothing else.
+    Values,
+    /// Codes, of texts.
+    Codes,
+    /// Words, of decimals.
+    Words,
+}
+
 /// An expression that reads columns.
 pub(crate) struct Read {
     /// The expression.
     pub expr: Arc<dyn PhysicalExpr>,
-    /// True if codes do where it is nothing but a column.
-    pub takes_codes: bool,
+    /// What it takes where it is nothing but a column.
+    pub takes: Form,
 }
 
 impl Read {
@@ -371,68 +396,110 @@ impl Read {
     pub fn plain(expr: &Arc<dyn PhysicalExpr>) -> Read {
         Read {
             expr: Arc::clone(expr),
-            takes_codes: false,
+            takes: Form::Values,
         }
     }
 
     /// The columns that it takes as codes, once they are.
     pub fn codes(&self) -> Vec<usize> {
         match self.expr.downcast_ref::<Column>() {
-            Some(column) if self.takes_codes => vec![column.index()],
+            Some(column) if self.takes == Form::Codes => vec![column.index()],
             _ => columns_per_value(&self.expr),
+        }
+    }
+
+    /// The columns that it takes in words, once they are.
+    pub fn words(&self) -> Vec<usize> {
+        match self.expr.downcast_ref::<Column>() {
+            Some(column) if self.takes == Form::Words => vec![column.index()],
+            _ => columns_of(&self.expr).collect(),
         }
     }
 }
 
-/// For each column whether all who read it take codes, or only compute with it alone.
-fn taken(schema: &Schema, reads: &[Read]) -> Vec<bool> {
+/// The form of each column that does for all who read it.
+fn taken(schema: &Schema, reads: &[Read]) -> Vec<Form> {
     let fields = schema.fields().iter().enumerate();
-    let is_taken = |column: usize| {
-        let mut reads = reads.iter();
-        reads.all(|read| match read.expr.downcast_ref::<Column>() {
-            Some(itself) => itself.index() != column || read.takes_codes,
-            None => is_per_value(&read.expr, column),
-        })
-    };
-    let taken = fields.map(|(column, field)| is_bytes(field.data_type()) && is_taken(column));
+    let taken = fields.map(|(column, field)| match field.data_type() {
+        of if is_bytes(of) && are_codes_taken(column, reads) => Form::Codes,
+        of if in_words(of).is_some() && are_words_taken(column, reads) => Form::Words,
+        _ => Form::Values,
+    });
     taken.collect()
 }
 
-fn reads_of(projection: &[ProjectionExpr], outputs: &[bool]) -> Vec<Read> {
+/// True if all who read the column take codes, or only compute with it alone.
+fn are_codes_taken(column: usize, reads: &[Read]) -> bool {
+    let mut reads = reads.iter();
+    reads.all(|read| match read.expr.downcast_ref::<Column>() {
+        Some(itself) => itself.index() != column || read.takes == Form::Codes,
+        None => is_per_value(&read.expr, column),
+    })
+}
+
+/// True if somebody takes words, and nobody needs the column as it is: who computes with it otherwise computes with a cast.
+fn are_words_taken(column: usize, reads: &[Read]) -> bool {
+    let itself = |read: &&Read| {
+        let of = read.expr.downcast_ref::<Column>();
+        of.is_some_and(|of| of.index() == column)
+    };
+    let mut plain = reads.iter().filter(itself);
+    let is_added_up = reads.iter().filter(itself).count() > 0;
+    let mut others = reads.iter();
+    plain.all(|read| read.takes == Form::Words)
+        && (is_added_up || others.any(|read| takes_words(&read.expr, column)))
+}
+
+fn reads_of(projection: &[ProjectionExpr], outputs: &[Form]) -> Vec<Read> {
     let reads = projection.iter().zip(outputs);
-    let reads = reads.map(|(of, takes_codes)| Read {
+    let reads = reads.map(|(of, takes)| Read {
         expr: Arc::clone(&of.expr),
-        takes_codes: *takes_codes,
+        takes: *takes,
     });
     reads.collect()
 }
 
-/// The columns of the files that are read and may come as codes.
+/// The columns of the files that are read and may come in another form.
 fn columns_taken(files: &Schema, reads: &[Read]) -> Vec<usize> {
     let read: BTreeSet<usize> = reads.iter().flat_map(|of| columns_of(&of.expr)).collect();
     let taken = taken(files, reads);
     let read = read.into_iter().filter(|column| *column < taken.len());
-    read.filter(|column| taken[*column]).collect()
+    read.filter(|column| taken[*column] != Form::Values)
+        .collect()
 }
 
-/// A projection that computes once per value what it computes from columns of codes.
+/// A projection over columns some of which have changed their form.
 fn computed(
     projection: &[ProjectionExpr],
     schema: &Schema,
-    coded: &[usize],
-    outputs: &[bool],
+    changed: &[usize],
+    outputs: &[Form],
 ) -> Result<Vec<ProjectionExpr>> {
-    let exprs = projection.iter().zip(outputs).map(|(of, takes_codes)| {
-        let reader = match takes_codes {
-            true => Reader::Codes,
-            false => Reader::Rows,
+    let exprs = projection.iter().zip(outputs).map(|(of, takes)| {
+        let reader = match takes {
+            Form::Codes => Reader::Codes,
+            Form::Values | Form::Words => Reader::Rows,
         };
         Ok(ProjectionExpr {
-            expr: per_value(Arc::clone(&of.expr), schema, coded, reader)?.data,
+            expr: over(Arc::clone(&of.expr), schema, changed, reader)?.data,
             alias: of.alias.clone(),
         })
     });
     exprs.collect()
+}
+
+/// `expr` over columns of `schema` some of which have changed their form: what it computes of codes it computes once per
+/// value, what it takes no words for has a cast.
+fn over(
+    expr: Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+    changed: &[usize],
+    reader: Reader,
+) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    let is_text = |column: &usize| is_bytes(schema.field(*column).data_type());
+    let (codes, words): (Vec<usize>, Vec<usize>) = changed.iter().partition(|at| is_text(at));
+    let coded = per_value(expr, schema, &codes, reader)?;
+    coded.transform_data(|expr| widened(expr, schema, &words))
 }
 
 fn columns_of(expression: &Arc<dyn PhysicalExpr>) -> impl Iterator<Item = usize> + use<> {
@@ -454,13 +521,15 @@ fn code_type(file: &KnownFile, name: &str) -> Option<DataType> {
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
         _ => return None,
     };
-    file.chunks(name)?.all(is_coded).then_some(values)
+    let mut chunks = file.chunks(name)?;
+    chunks.all(is_coded).then_some(values)
 }
 
 /// True if a chunk has a small dictionary and no data page without codes.
 fn is_coded(chunk: &ColumnChunkMetaData) -> bool {
+    let is_text = chunk.column_type() == Type::BYTE_ARRAY;
     let is_small = |bytes: i64| (0..=DICTIONARY_BYTES_MAX).contains(&bytes);
-    has_only_codes(chunk) && dictionary_bytes(chunk).is_some_and(is_small)
+    is_text && has_only_codes(chunk) && dictionary_bytes(chunk).is_some_and(is_small)
 }
 
 /// The type of codes of such values.

@@ -31,6 +31,7 @@ mod local;
 mod late;
 pub(crate) mod morsels;
 pub(crate) mod codes;
+pub(crate) mod words;
 mod per_value;
 pub(crate) mod bounds;
 pub mod blame;

@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::{assert_as_host, by_host, error, plan, rows, session, sorted};
+use crate::support::{Sides, assert_as_host, by_host, error, plan, rows, session, sorted};
 use datafusion::arrow::array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
 use datafusion::parquet::file::properties::WriterProperties;
-use grouse::Session;
 use tempfile::TempDir;
 
 /// Writes a file whose row groups have so many rows, its text as bytes without any annotation if `bare`.
@@ -63,36 +62,6 @@ fn two_files() -> TempDir {
         false,
     );
     folder
-}
-
-/// Our operator and the host's over the files of a folder.
-struct Sides {
-    folder: TempDir,
-    ours: Session,
-    host: Session,
-}
-
-impl Sides {
-    fn over(folder: TempDir) -> Sides {
-        Sides {
-            folder,
-            ours: session(),
-            host: by_host(session()),
-        }
-    }
-
-    /// A query without its SELECT and with `{}` for the files.
-    fn sql(&self, query: &str) -> String {
-        let files = format!("'{}/*.parquet'", self.folder.path().display());
-        format!("SELECT {}", query.replace("{}", &files))
-    }
-
-    /// Our plan of a query whose answers are the same and have more rows than `rows_min`.
-    fn plan_of_same(&self, query: &str, rows_min: usize) -> String {
-        let sql = self.sql(query);
-        assert_as_host(&self.ours, &self.host, &sql, rows_min);
-        plan(&self.ours, &sql)
-    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod errors;
 mod numbers;
 mod files;
 mod codes;
+mod words;
 mod bounds;
 mod morsels;
 mod late;

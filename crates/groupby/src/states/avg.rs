@@ -19,7 +19,7 @@ use super::native::native;
 use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::sum::sum_floats;
-use super::wide::{Summed, WideSums, Width, limit_of, with_summed};
+use super::wide::{DecimalWords, Summed, WideSums, Width, limit_of, with_summed};
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::{Error, Result};
 
@@ -46,7 +46,7 @@ pub fn avg(
             Some(native(name, result_type, make))
         }};
     }
-    with_summed!(input_type, wide, {
+    with_summed!(input_type, result_type, wide, {
         Some(native(name, result_type, AvgFloat::default))
     })
 }
@@ -59,7 +59,7 @@ fn factor_of(input: &DataType, result: &DataType) -> Option<i64> {
         (Duration(from), Duration(to)) => (from == to).then_some(1),
         (Decimal32(_, from), Decimal32(_, to))
         | (Decimal64(_, from), Decimal64(_, to))
-        | (Decimal128(_, from), Decimal128(_, to))
+        | (Decimal64(_, from) | Decimal128(_, from), Decimal128(_, to))
         | (Decimal256(_, from), Decimal256(_, to)) => {
             let digits = u32::try_from(i16::from(*to) - i16::from(*from)).ok()?;
             10i64.checked_pow(digits)
@@ -204,7 +204,7 @@ impl<T: Summed> GroupStates for AvgWide<T> {
         let rows = Rows::new(columns, filter, groups);
         self.sums.grow(total);
         self.sums
-            .update(&rows, &values_of::<T>(&columns[0])?, T::widen);
+            .update(&rows, &values_of::<T::Value>(&columns[0])?, T::widen);
         count_rows(self.counts.grow(total), &rows, groups, total);
         Ok(())
     }

@@ -16,7 +16,7 @@ use super::native::native;
 use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::seen::Seen;
-use super::wide::{Summed, WideSums, Width, limit_of, with_summed};
+use super::wide::{DecimalWords, Summed, WideSums, Width, limit_of, with_summed};
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::{Error, Result};
 
@@ -36,7 +36,7 @@ pub fn sum(
             Some(native(name, result_type, make))
         }};
     }
-    with_summed!(input_type, wide, {
+    with_summed!(input_type, result_type, wide, {
         Some(native(name, result_type, SumFloat::default))
     })
 }
@@ -49,7 +49,7 @@ fn sums_to(input: &DataType, result: &DataType) -> bool {
         (Duration(_), _) => input == result,
         (Decimal32(_, from), Decimal32(_, to))
         | (Decimal64(_, from), Decimal64(_, to))
-        | (Decimal128(_, from), Decimal128(_, to))
+        | (Decimal64(_, from) | Decimal128(_, from), Decimal128(_, to))
         | (Decimal256(_, from), Decimal256(_, to)) => from == to,
         _ => false,
     }
@@ -88,7 +88,7 @@ impl<T: Summed> GroupStates for SumWide<T> {
         self.sums.grow(total);
         self.seen.note(&rows, total);
         self.sums
-            .update(&rows, &values_of::<T>(&columns[0])?, T::widen);
+            .update(&rows, &values_of::<T::Value>(&columns[0])?, T::widen);
         Ok(())
     }
 

@@ -49,18 +49,24 @@ pub(super) trait Width: ArrowNativeTypeOp + ArrowNativeType {
     /// The sum of a column.
     #[inline]
     fn sum<T: Copy>(values: &[T], widen: impl Fn(T) -> Self) -> (Self, i64) {
-        let mut sum = (Self::default(), 0);
-        for value in values {
-            let (low, carry) = sum.0.add(widen(*value));
-            sum = (low, sum.1 + carry);
-        }
-        sum
+        sum_each(values, widen)
     }
 
     /// 10^exponent.
     fn ten_to(exponent: u8) -> Self {
         Self::usize_as(10).pow_wrapping(u32::from(exponent))
     }
+}
+
+/// A sum that is carried on from value to value.
+#[inline]
+fn sum_each<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> (W, i64) {
+    let mut sum = (W::default(), 0);
+    for value in values {
+        let (low, carry) = sum.0.add(widen(*value));
+        sum = (low, sum.1 + carry);
+    }
+    sum
 }
 
 /// Sum of 64-bit words without overflow: 32-bit halves add up in vector registers.
@@ -225,6 +231,14 @@ impl Width for i128 {
             }
         }
     }
+    #[inline]
+    fn sum<T: Copy>(values: &[T], widen: impl Fn(T) -> Self) -> (Self, i64) {
+        if magnitudes(values, &widen) >> 63 != 0 {
+            return sum_each(values, widen);
+        }
+        let (low, carry) = i64::sum(values, |value| widen(value).word());
+        (Self::from(low) + (Self::from(carry) << 64), 0)
+    }
 }
 
 impl Width for i256 {
@@ -275,8 +289,14 @@ const NARROW_ROWS_MAX: usize = 1 << (63 - NARROW_BITS);
 
 /// True if sums of these values, as `word`s, fit 64 bits in any order.
 pub(super) fn are_narrow<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> bool {
-    let magnitudes = |all, value: &T| all | widen(*value).magnitude();
-    values.len() <= NARROW_ROWS_MAX && values.iter().fold(0, magnitudes) >> NARROW_BITS == 0
+    values.len() <= NARROW_ROWS_MAX && magnitudes(values, widen) >> NARROW_BITS == 0
+}
+
+/// A number that has at least as many bits as the magnitude of each value.
+#[inline(always)]
+fn magnitudes<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> u64 {
+    let both = |all, value: &T| all | widen(*value).magnitude();
+    values.iter().fold(0, both)
 }
 
 /// One sum per group.
@@ -382,25 +402,33 @@ pub(super) fn add_carry(carries: &mut Vec<i64>, total: usize, group: usize, carr
 }
 
 /// Values whose sum is wide.
-pub(super) trait Summed: ArrowNativeType {
+pub(super) trait Summed: 'static {
+    /// A value as its column has it.
+    type Value: ArrowNativeType;
+
     /// The width of the sum.
     type Sum: Width;
 
-    /// A value in the sum's width.
-    fn widen(self) -> Self::Sum;
+    /// The width of the result.
+    type Result: ArrowNativeType;
 
-    /// Sums that fit, in the width of the values.
-    fn narrow(sums: Vec<Self::Sum>) -> ScalarBuffer<Self>;
+    /// A value in the sum's width.
+    fn widen(value: Self::Value) -> Self::Sum;
+
+    /// Sums that fit, in the result's width.
+    fn narrow(sums: Vec<Self::Sum>) -> ScalarBuffer<Self::Result>;
 }
 
 macro_rules! summed_as_itself {
     ($($native:ty),*) => {$(
         impl Summed for $native {
+            type Value = $native;
             type Sum = $native;
+            type Result = $native;
 
-            #[inline]
-            fn widen(self) -> Self {
-                self
+            #[inline(always)]
+            fn widen(value: Self) -> Self {
+                value
             }
 
             fn narrow(sums: Vec<Self>) -> ScalarBuffer<Self> {
@@ -413,15 +441,35 @@ macro_rules! summed_as_itself {
 summed_as_itself!(i64, u64, i128, i256);
 
 impl Summed for i32 {
+    type Value = i32;
     type Sum = i64;
+    type Result = i32;
 
-    #[inline]
-    fn widen(self) -> i64 {
-        self.into()
+    #[inline(always)]
+    fn widen(value: i32) -> i64 {
+        value.into()
     }
 
     fn narrow(sums: Vec<i64>) -> ScalarBuffer<i32> {
         sums.into_iter().map(|sum| sum as i32).collect()
+    }
+}
+
+/// Decimals of 128 bits whose column came in words.
+pub(super) struct DecimalWords;
+
+impl Summed for DecimalWords {
+    type Value = i64;
+    type Sum = i128;
+    type Result = i128;
+
+    #[inline(always)]
+    fn widen(value: i64) -> i128 {
+        value.into()
+    }
+
+    fn narrow(sums: Vec<i128>) -> ScalarBuffer<i128> {
+        ScalarBuffer::from(sums)
     }
 }
 
@@ -436,15 +484,16 @@ pub(super) fn limit_of<W: Width>(data_type: &DataType) -> Option<W> {
     }
 }
 
-/// `$visit!(native)` for the type of a column whose sum is wide, `$other` for other columns.
+/// `$visit!(summed)` for the types of a column and a result whose sum is wide, `$other` for others.
 macro_rules! with_summed {
-    ($data_type:expr, $visit:ident, $other:expr) => {
-        match $data_type {
-            DataType::Decimal32(..) => $visit!(i32),
-            DataType::Int64 | DataType::Decimal64(..) | DataType::Duration(_) => $visit!(i64),
-            DataType::UInt64 => $visit!(u64),
-            DataType::Decimal128(..) => $visit!(i128),
-            DataType::Decimal256(..) => $visit!(i256),
+    ($data_type:expr, $result_type:expr, $visit:ident, $other:expr) => {
+        match ($data_type, $result_type) {
+            (DataType::Decimal64(..), DataType::Decimal128(..)) => $visit!(DecimalWords),
+            (DataType::Decimal32(..), _) => $visit!(i32),
+            (DataType::Int64 | DataType::Decimal64(..) | DataType::Duration(_), _) => $visit!(i64),
+            (DataType::UInt64, _) => $visit!(u64),
+            (DataType::Decimal128(..), _) => $visit!(i128),
+            (DataType::Decimal256(..), _) => $visit!(i256),
             _ => $other,
         }
     };
@@ -465,6 +514,10 @@ mod tests {
         for end in 0..=values.len() {
             let expected: i128 = values[..end].iter().map(|v| i128::from(*v)).sum();
             assert_eq!(exact(i64::sum(&values[..end], |v| v)), expected);
+        }
+        for wide in [0, 1 << 63, -1 << 100] {
+            let values = values.map(|value| i128::from(value) + wide);
+            assert_eq!(i128::sum(&values, |v| v), (values.iter().sum(), 0));
         }
         let values = [u64::MAX, 3, u64::MAX, u64::MAX];
         let expected: i128 = values.iter().map(|v| i128::from(*v)).sum();

@@ -12,6 +12,7 @@ use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::WriterProperties;
 use futures::TryStreamExt;
 use grouse::{Error, Session, SessionOptions};
+use tempfile::TempDir;
 
 /// A session with two threads and little memory.
 pub fn session() -> Session {
@@ -115,4 +116,34 @@ pub fn write_parquet_as(path: &Path, batch: &RecordBatch, properties: Option<Wri
     let mut writer = ArrowWriter::try_new(file, batch.schema(), properties).unwrap();
     writer.write(batch).unwrap();
     writer.close().unwrap();
+}
+
+/// Our operator and the host's over the files of a folder.
+pub struct Sides {
+    pub folder: TempDir,
+    pub ours: Session,
+    pub host: Session,
+}
+
+impl Sides {
+    pub fn over(folder: TempDir) -> Sides {
+        Sides {
+            folder,
+            ours: session(),
+            host: by_host(session()),
+        }
+    }
+
+    /// A query without its SELECT and with `{}` for the files.
+    pub fn sql(&self, query: &str) -> String {
+        let files = format!("'{}/*.parquet'", self.folder.path().display());
+        format!("SELECT {}", query.replace("{}", &files))
+    }
+
+    /// Our plan of a query whose answers are the same and have more rows than `rows_min`.
+    pub fn plan_of_same(&self, query: &str, rows_min: usize) -> String {
+        let sql = self.sql(query);
+        assert_as_host(&self.ours, &self.host, &sql, rows_min);
+        plan(&self.ours, &sql)
+    }
 }
