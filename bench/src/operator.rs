@@ -65,12 +65,10 @@ const KEYS: &[Keys] = &[
         Bits::of(1, row).below(rows / 3)
     }),
     ("unique", |row, _| row),
-    ("zipf flat 10", |row, rows| {
-        Bits::of(1, row).zipf(rows, 10.0)
-    }),
-    ("zipf flat 1000", |row, rows| {
-        Bits::of(1, row).zipf(rows, 1_000.0)
-    }),
+    ("zipf 0.5", |row, rows| zipf(row, rows, 0.5)),
+    ("zipf 0.8", |row, rows| zipf(row, rows, 0.8)),
+    ("zipf 1.0", |row, rows| zipf(row, rows, 1.0)),
+    ("zipf 1.2", |row, rows| zipf(row, rows, 1.2)),
     ("one key in half of the rows", |row, rows| match row % 2 {
         0 => 7,
         _ => Bits::of(1, row).below(rows),
@@ -101,6 +99,20 @@ const KEYS: &[Keys] = &[
         false => row,
     }),
 ];
+
+/// Of `rows` keys the k-th with a frequency of about k to the power of -`skew`: the inverse of the continuous distribution.
+fn zipf(row: u64, rows: u64, skew: f64) -> u64 {
+    let unit = Bits::of(1, row).below(1 << 53) as f64 / (1u64 << 53) as f64;
+    let most = rows as f64 + 1.0;
+    let drawn = match skew == 1.0 {
+        true => most.powf(unit),
+        false => {
+            let rest = 1.0 - skew;
+            (1.0 + unit * (most.powf(rest) - 1.0)).powf(1.0 / rest)
+        }
+    };
+    (drawn as u64).clamp(1, rows) - 1
+}
 
 /// Keys are spread over 64 bits, so that no table of small integers takes them, but for those that are made for it.
 fn spread(name: &str, key: u64) -> i64 {

@@ -17,6 +17,9 @@ use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::Result;
 
+/// Rows between the one that is read and the one whose string is asked for; its entry is asked for as many earlier.
+const AHEAD: usize = 8;
+
 /// `min` or `max` of a string or binary column; `None` for other types.
 pub(super) fn min_max_bytes<O: Order>(
     name: &str,
@@ -40,7 +43,15 @@ struct MinMaxBytes<O> {
 impl<O: Order> MinMaxBytes<O> {
     fn offer<'a>(&mut self, rows: &Rows<'_>, value: impl Fn(usize) -> &'a [u8]) -> Result<()> {
         let mut result = Ok(());
+        let ahead = match rows.whole() {
+            Some(Groups::Ids(ids)) if self.best.are_far() => ids,
+            _ => &[],
+        };
         rows.for_each_row(|group, row| {
+            if let Some(id) = ahead.get(row + 2 * AHEAD) {
+                self.best.fetch(id.0 as usize);
+                self.best.fetch_bytes(ahead[row + AHEAD].0 as usize);
+            }
             let new = value(row);
             if self.best.is_improved_by::<O>(group, new)
                 && let Err(error) = self.best.set(group, new)
