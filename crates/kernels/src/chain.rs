@@ -232,7 +232,7 @@ impl Chain {
         let mut ways = 1usize;
         for (at, step) in steps.iter().enumerate() {
             match step {
-                Step::OneOf(texts) => ways = ways.saturating_mul(texts.len()),
+                Step::OneOf(texts) => ways = ways.saturating_mul(texts.len().max(1)),
                 Step::Run(set, _) if may_end_early(set, &steps[at + 1..]) => return None,
                 Step::Open(group) | Step::Close(group) => assert!(*group < groups, "a group"),
                 Step::Run(..) | Step::Literal(_) | Step::End => {}

@@ -1,6 +1,7 @@
 //! `+`, `-` and `*` of decimals whose values fit 64 bits, which is nearly all there are.
 //!
-//! In: the operands' values, of 128 bits or as a scan hands them out (scan/words.rs). Out: the results, or nothing where the host has to compute them.
+//! In: the operands' values, of 128 bits or as a scan hands them out (scan/words.rs). Out: the results, or nothing where the
+//! host has to compute them.
 //! Invariant: results are the host's.
 //! Not here: the loops (`grouse_kernels::narrow`); divisions.
 

@@ -1,4 +1,4 @@
-//! `regexp_replace` with a pattern that begins with `^` and leaves few choices: one pass over each text.
+//! `regexp_replace` with a pattern that begins with `^` and leaves few choices: one pass over 64 texts at a time.
 //!
 //! In: a pattern, its replacement and flags as the host takes them. Out: a replacement, or None where the host has to.
 //! Invariant: results are the host's. The pattern is read by the parser that the host's own engine has; trees that are not
@@ -17,7 +17,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 use super::parts::{Parts, Wanted};
 
-/// Texts between the one that is read and the one that is asked for: those of a dictionary lie anywhere in it.
+/// Texts between the one that is taken up and the one that is asked for: those of a dictionary lie anywhere in it.
 const AHEAD: usize = 16;
 
 /// What becomes of a text whose beginning matches.

@@ -53,7 +53,10 @@ use crate::exec::GroupByExec;
 /// Dictionary pages of more bytes (compressed) hold more values than the direct table takes.
 const DICTIONARY_BYTES_MAX: i64 = 32 << 10;
 
-/// Reads group keys as codes.
+/// Bytes of a decimal that fits a word.
+const WORD_BYTES: i32 = 8;
+
+/// Reads strings as codes and decimals in words.
 pub(crate) struct CodesRule {
     footers: Arc<FileMetadataCache>,
 }
@@ -89,7 +92,7 @@ impl PhysicalOptimizerRule for CodesRule {
     }
 }
 
-/// A node some of whose columns have become codes.
+/// A node some of whose columns have become codes or words.
 struct Coded {
     node: Arc<dyn ExecutionPlan>,
     columns: Vec<usize>,
@@ -129,8 +132,8 @@ impl CodesRule {
         replace_children_if_necessary(computed, vec![coded.node]).map(Some)
     }
 
-    /// `node` with codes in those of its columns whose readers take them (`taken`) and the files have them; none if there
-    /// are none.
+    /// `node` with codes or words in those of its columns whose readers take them (`taken`) and the files have them; none if
+    /// there are none.
     fn coded(&self, node: &Arc<dyn ExecutionPlan>, taken: &[Form]) -> Result<Option<Coded>> {
         if let Some(filter) = node.downcast_ref::<FilterExec>() {
             return self.filter(filter, taken);
@@ -304,9 +307,17 @@ impl KnownFile {
         Some(groups.map(move |group| group.column(at)))
     }
 
-    fn has(&self, name: &str, data_type: &DataType) -> bool {
+    /// True of a column of decimals whose values the reader makes words of: those of more bytes it only makes wide.
+    fn has_words(&self, name: &str, data_type: &DataType) -> bool {
         let field = self.schema.field_with_name(name);
-        field.is_ok_and(|field| field.data_type() == data_type)
+        let leaves = self.footer.file_metadata().schema_descr().columns();
+        let leaf = leaves.iter().find(|leaf| leaf.path().parts() == [name]);
+        let is_short = leaf.is_some_and(|leaf| match leaf.physical_type() {
+            Type::INT32 | Type::INT64 => true,
+            Type::FIXED_LEN_BYTE_ARRAY => leaf.type_length() <= WORD_BYTES,
+            _ => false,
+        });
+        is_short && field.is_ok_and(|field| field.data_type() == data_type)
     }
 
     fn has_bloom_filter(&self, name: &str) -> bool {
@@ -353,7 +364,7 @@ fn picked(
         // A table may declare a column to be something else than its files do.
         if let Some(words) = in_words(field.data_type()) {
             let mut files = files.values();
-            let are = files.all(|file| file.has(field.name(), field.data_type()));
+            let are = files.all(|file| file.has_words(field.name(), field.data_type()));
             return are.then_some((column, words));
         }
         let values = common_code_type(files, field.name())?;

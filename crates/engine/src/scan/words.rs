@@ -1,4 +1,4 @@
-//! Decimals that a Parquet scan hands out in words of 64 bits, as files hold them, instead of 128.
+//! Decimals that a Parquet scan hands out in words of 64 bits, as files mostly hold them, instead of 128.
 //!
 //! In: expressions over columns of up to 18 digits. Out: the same over those columns in words.
 //! Invariant: SQL types do not change: nothing sees the words but sums, averages and arithmetic in words; for whatever else

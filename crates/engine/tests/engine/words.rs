@@ -5,7 +5,11 @@ use std::sync::Arc;
 
 use crate::support::{Sides, error, write_parquet, write_parquet_as};
 use datafusion::arrow::array::{ArrayRef, Decimal128Array, Int64Array, RecordBatch, StringArray};
+use datafusion::parquet::column::writer::ColumnWriter;
+use datafusion::parquet::data_type::{ByteArray, FixedLenByteArray};
 use datafusion::parquet::file::properties::WriterProperties;
+use datafusion::parquet::file::writer::SerializedFileWriter;
+use datafusion::parquet::schema::parser::parse_message_type;
 
 fn decimals(rows: i64, digits: (u8, i8), value: impl Fn(i64) -> Option<i128>) -> ArrayRef {
     let column: Decimal128Array = (0..rows).map(value).collect();
@@ -170,4 +174,40 @@ fn a_sum_that_does_not_fit_is_an_error_all_the_same() {
     assert!(plan.contains("words=[x]"), "{plan}");
     let message = error(&sides.ours, &sides.sql("sum(x * x * x) FROM {}")).to_string();
     assert!(message.contains("verflow"), "{message}");
+}
+
+/// A file of one column of decimals of 10 digits, two behind the point, as bytes of a kind of the writer's choice.
+fn write_bytes(path: &Path, kind: &str, values: &[i64]) {
+    let schema = format!("message table {{ required {kind} price (DECIMAL(10, 2)); }}");
+    let schema = Arc::new(parse_message_type(&schema).unwrap());
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let bytes = values.iter().map(|value| i128::from(*value).to_be_bytes());
+    let bytes: Vec<ByteArray> = bytes.map(|bytes| bytes.to_vec().into()).collect();
+    match column.untyped() {
+        ColumnWriter::ByteArrayColumnWriter(writer) => {
+            writer.write_batch(&bytes, None, None).unwrap();
+        }
+        ColumnWriter::FixedLenByteArrayColumnWriter(writer) => {
+            let bytes: Vec<FixedLenByteArray> = bytes.into_iter().map(Into::into).collect();
+            writer.write_batch(&bytes, None, None).unwrap();
+        }
+        _ => panic!("{kind} holds no bytes"),
+    }
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn bytes_that_the_reader_only_makes_wide_stay_wide() {
+    for kind in ["fixed_len_byte_array(16)", "binary"] {
+        let folder = tempfile::tempdir().unwrap();
+        write_bytes(&folder.path().join("a.parquet"), kind, &[12_345, -1, 0, 99]);
+        let sides = Sides::over(folder);
+        let plan = sides.plan_of_same("sum(price), avg(price), sum(price * 2) FROM {}", 0);
+        assert!(!plan.contains("words="), "{plan}");
+    }
 }
