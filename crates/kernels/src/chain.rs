@@ -142,7 +142,7 @@ impl Literal {
     fn begins(&self, text: &[u8]) -> bool {
         match self.bytes.len() {
             0 => true,
-            ..=8 => self.length_of_first(text) > 0,
+            1..=8 => self.length_of_first(text) > 0,
             _ => text.starts_with(&self.bytes),
         }
     }
