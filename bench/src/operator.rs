@@ -102,7 +102,7 @@ const KEYS: &[Keys] = &[
 
 /// Of `rows` keys the k-th with a frequency of about k to the power of -`skew`: the inverse of the continuous distribution.
 fn zipf(row: u64, rows: u64, skew: f64) -> u64 {
-    let unit = Bits::of(1, row).below(1 << 53) as f64 / (1u64 << 53) as f64;
+    let unit = Bits::of(1, row).unit();
     let most = rows as f64 + 1.0;
     let drawn = match skew == 1.0 {
         true => most.powf(unit),

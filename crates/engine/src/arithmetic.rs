@@ -156,10 +156,10 @@ fn computed(
         operand(binary.left(), batch)?,
         operand(binary.right(), batch)?,
     );
-    if let Some(column) = in_words(left.value(), right.value())? {
+    if let Some(column) = in_words(&left, &right)? {
         return Ok(ColumnarValue::Array(column));
     }
-    let (left, right) = (left.wide(batch)?, right.wide(batch)?);
+    let (left, right) = (wide(left)?, wide(right)?);
     match binary.op() {
         Operator::Plus => apply(&left, &right, add),
         Operator::Minus => apply(&left, &right, sub),
@@ -170,33 +170,21 @@ fn computed(
     }
 }
 
-/// One side of an operation.
-enum Operand<'a> {
-    /// As the host has it.
-    Wide(ColumnarValue),
-    /// In words, and what makes them what the host has.
-    Words(ColumnarValue, &'a Arc<dyn PhysicalExpr>),
-}
-
-fn operand<'a>(side: &'a Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Operand<'a>> {
-    Ok(match words_of(side, batch)? {
-        Some(words) => Operand::Words(ColumnarValue::Array(words), side),
-        None => Operand::Wide(side.evaluate(batch)?),
-    })
-}
-
-impl Operand<'_> {
-    fn value(&self) -> &ColumnarValue {
-        match self {
-            Operand::Wide(value) | Operand::Words(value, _) => value,
-        }
+/// One side of an operation, a column in words as it comes.
+fn operand(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
+    match words_of(side, batch)? {
+        Some(words) => Ok(ColumnarValue::Array(words)),
+        None => side.evaluate(batch),
     }
+}
 
-    fn wide(self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        match self {
-            Operand::Wide(value) => Ok(value),
-            Operand::Words(_, side) => side.evaluate(batch),
+/// The same as the host has it, which takes no words for decimals of 128 bits.
+fn wide(side: ColumnarValue) -> Result<ColumnarValue> {
+    match side.data_type() {
+        DataType::Decimal64(precision, scale) => {
+            side.cast_to(&DataType::Decimal128(precision, scale), None)
         }
+        _ => Ok(side),
     }
 }
 

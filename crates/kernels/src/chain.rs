@@ -252,7 +252,7 @@ impl Chain {
     }
 
     /// Holds each of the texts against the chain. All texts take a step before the next one is taken, each the first choice;
-    /// only those that this leads nowhere are tried one by one. Text by text it took 2.5 times as long: no processor foretells
+    /// only those that this leads nowhere are tried one by one. Text by text it took twice as long: no processor foretells
     /// which step comes next.
     ///
     /// # Panics

@@ -365,24 +365,26 @@ impl GroupByExec {
 
     /// The columns of texts that arrive as codes.
     pub(crate) fn codes(&self) -> Vec<String> {
-        let schema = self.described.input().schema();
-        let reads = self.reads();
-        let read: BTreeSet<usize> = reads.iter().flat_map(Read::codes).collect();
-        let fields = read.into_iter().map(|column| schema.field(column));
-        let coded = fields.filter(
-            |field| matches!(field.data_type(), DataType::Dictionary(_, of) if is_bytes(of)),
-        );
-        coded.map(|field| field.name().clone()).collect()
+        let is_text = |of: &DataType| matches!(of, DataType::Dictionary(_, of) if is_bytes(of));
+        self.read_as(Read::codes, is_text)
     }
 
     /// The columns of decimals that arrive in words.
     pub(crate) fn words(&self) -> Vec<String> {
+        self.read_as(Read::words, |of| matches!(of, DataType::Decimal64(..)))
+    }
+
+    /// Those of its inputs that readers take in another form, and that have its type.
+    fn read_as(
+        &self,
+        taken: impl Fn(&Read) -> Vec<usize>,
+        has_form: impl Fn(&DataType) -> bool,
+    ) -> Vec<String> {
         let schema = self.described.input().schema();
-        let reads = self.reads();
-        let read: BTreeSet<usize> = reads.iter().flat_map(Read::words).collect();
+        let read: BTreeSet<usize> = self.reads().iter().flat_map(taken).collect();
         let fields = read.into_iter().map(|column| schema.field(column));
-        let words = fields.filter(|field| matches!(field.data_type(), DataType::Decimal64(..)));
-        words.map(|field| field.name().clone()).collect()
+        let fields = fields.filter(|field| has_form(field.data_type()));
+        fields.map(|field| field.name().clone()).collect()
     }
 
     /// Groups after which a run needs no further input.

@@ -455,10 +455,9 @@ fn are_words_taken(column: usize, reads: &[Read]) -> bool {
         of.is_some_and(|of| of.index() == column)
     };
     let mut plain = reads.iter().filter(itself);
-    let is_added_up = reads.iter().filter(itself).count() > 0;
-    let mut others = reads.iter();
+    let mut all = reads.iter();
     plain.all(|read| read.takes == Form::Words)
-        && (is_added_up || others.any(|read| takes_words(&read.expr, column)))
+        && all.any(|read| itself(&read) || takes_words(&read.expr, column))
 }
 
 fn reads_of(projection: &[ProjectionExpr], outputs: &[Form]) -> Vec<Read> {

@@ -231,6 +231,7 @@ impl Width for i128 {
             }
         }
     }
+
     #[inline]
     fn sum<T: Copy>(values: &[T], widen: impl Fn(T) -> Self) -> (Self, i64) {
         if magnitudes(values, &widen) >> 63 != 0 {
@@ -419,26 +420,29 @@ pub(super) trait Summed: 'static {
     fn narrow(sums: Vec<Self::Sum>) -> ScalarBuffer<Self::Result>;
 }
 
-macro_rules! summed_as_itself {
-    ($($native:ty),*) => {$(
-        impl Summed for $native {
-            type Value = $native;
-            type Sum = $native;
-            type Result = $native;
+/// Decimals of 128 bits whose column came in words.
+pub(super) struct DecimalWords;
+
+macro_rules! summed {
+    ($($summed:ty: $value:ty => $sum:ty),*) => {$(
+        impl Summed for $summed {
+            type Value = $value;
+            type Sum = $sum;
+            type Result = $sum;
 
             #[inline(always)]
-            fn widen(value: Self) -> Self {
-                value
+            fn widen(value: $value) -> $sum {
+                value.into()
             }
 
-            fn narrow(sums: Vec<Self>) -> ScalarBuffer<Self> {
+            fn narrow(sums: Vec<$sum>) -> ScalarBuffer<$sum> {
                 ScalarBuffer::from(sums)
             }
         }
     )*};
 }
 
-summed_as_itself!(i64, u64, i128, i256);
+summed!(i64: i64 => i64, u64: u64 => u64, i128: i128 => i128, i256: i256 => i256, DecimalWords: i64 => i128);
 
 impl Summed for i32 {
     type Value = i32;
@@ -452,24 +456,6 @@ impl Summed for i32 {
 
     fn narrow(sums: Vec<i64>) -> ScalarBuffer<i32> {
         sums.into_iter().map(|sum| sum as i32).collect()
-    }
-}
-
-/// Decimals of 128 bits whose column came in words.
-pub(super) struct DecimalWords;
-
-impl Summed for DecimalWords {
-    type Value = i64;
-    type Sum = i128;
-    type Result = i128;
-
-    #[inline(always)]
-    fn widen(value: i64) -> i128 {
-        value.into()
-    }
-
-    fn narrow(sums: Vec<i128>) -> ScalarBuffer<i128> {
-        ScalarBuffer::from(sums)
     }
 }
 
