@@ -12,6 +12,7 @@ mod conditions;
 mod program;
 mod pairs;
 mod source;
+mod rendezvous;
 mod meeting;
 mod worker;
 mod outlet;

@@ -8,6 +8,7 @@
 pub mod processor;
 pub mod options;
 pub mod memory;
+mod sync;
 mod temp;
 pub mod host;
 pub mod session;
@@ -19,6 +20,7 @@ pub mod scan;
 pub mod functions;
 pub mod rewrite;
 mod shifted_sums;
+mod averages;
 pub mod plan;
 mod top_rows;
 mod arithmetic;

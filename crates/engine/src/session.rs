@@ -27,6 +27,7 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
 
 use crate::arithmetic::WordArithmetic;
+use crate::averages::SharedAverages;
 use crate::error::{Error, Result, nearest_names};
 use crate::functions;
 use crate::host;
@@ -441,10 +442,13 @@ fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
     Ok(())
 }
 
-/// The logical rules, of which ours for sums sees arguments as they were written.
+/// The logical rules, of which ours for sums and averages see arguments as they were written, and that for averages once more
+/// only aggregates that are needed.
 fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = rewrite::optimizer_rules();
     rules.insert(0, Arc::new(ShiftedSums));
+    rules.insert(1, Arc::new(SharedAverages::AsWritten));
+    rules.push(Arc::new(SharedAverages::AsNeeded));
     rules
 }
 

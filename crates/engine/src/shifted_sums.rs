@@ -12,7 +12,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array};
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{Column, DFSchema, Result, ScalarValue, internal_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{
@@ -24,7 +24,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::functions::{is_exact_sum, overflow};
 use crate::options::{GroupByOperator, SessionOptions};
-use crate::rewrite::under_names;
+use crate::rewrite::{Below, bare, under_names};
 
 /// The greatest constant, so that it and 32 bits together fit 64.
 const CONSTANT_MAX: i64 = 1 << 62;
@@ -113,13 +113,6 @@ impl<'a> Sum<'a> {
     }
 }
 
-fn bare(expr: &Expr) -> &Expr {
-    match expr {
-        Expr::Alias(alias) => &alias.expr,
-        other => other,
-    }
-}
-
 /// What a constant is added to, and the constant.
 fn parts(argument: &Expr) -> (&Expr, i64) {
     if let Expr::BinaryExpr(BinaryExpr { left, op, right }) = argument {
@@ -153,27 +146,20 @@ fn shared(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     if !sums.iter().flatten().any(|sum| is_shared(&sum)) {
         return Ok(None);
     }
-    let mut below: Vec<Expr> = Vec::new();
-    let mut column = |expr: Expr| {
-        let (relation, name) = expr.qualified_name();
-        if !below.contains(&expr) {
-            below.push(expr);
-        }
-        Expr::Column(Column::new(relation, name))
-    };
+    let mut below = Below::default();
     let mut above = Vec::with_capacity(sums.len());
     for (expr, sum) in aggregate.aggr_expr.iter().zip(&sums) {
         let Some(sum) = sum.as_ref().filter(is_shared) else {
-            above.push(column(expr.clone()));
+            above.push(below.column(expr.clone()));
             continue;
         };
-        let plain = column(Expr::AggregateFunction(sum.plain.clone()));
+        let plain = below.column(Expr::AggregateFunction(sum.plain.clone()));
         above.push(match sum.constant {
             0 => plain,
             constant => {
                 let name = bare(expr).human_display().to_string();
                 let shifted = ScalarUDF::new_from_impl(ShiftedSum::new(name));
-                shifted.call(vec![plain, column(sum.count()?), lit(constant)])
+                shifted.call(vec![plain, below.column(sum.count()?), lit(constant)])
             }
         });
     }

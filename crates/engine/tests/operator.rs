@@ -23,6 +23,8 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, displaya
 use futures::StreamExt;
 use grouse::{Error, GroupByOperator, Query, Session, SessionOptions};
 
+#[path = "operator/averages.rs"]
+mod averages;
 #[path = "operator/distinct.rs"]
 mod distinct;
 #[path = "operator/late_keys.rs"]

@@ -27,6 +27,8 @@ use proptest::prelude::*;
 
 #[path = "operator/faults.rs"]
 mod faults;
+#[path = "operator/interleavings.rs"]
+mod interleavings;
 #[path = "operator/sections.rs"]
 mod sections;
 
@@ -232,7 +234,7 @@ impl Means {
     }
 }
 
-fn build(case: &Case, how: &How, means: &Means) -> Result<(Arc<Spec>, Vec<Built>), Error> {
+fn spec(case: &Case, how: &How) -> Result<Arc<Spec>, Error> {
     let fields: Vec<FieldRef> = case
         .keys
         .iter()
@@ -244,7 +246,21 @@ fn build(case: &Case, how: &How, means: &Means) -> Result<(Arc<Spec>, Vec<Built>
         sum::sum("sum(v)", &DataType::Int64, &DataType::Int64).expect("native"),
     ];
     let keys = KeyLayout::bounded(&fields, &case.bounds, how.table)?;
-    let spec = Arc::new(Spec::new(keys, aggregates, how.sizes));
+    Ok(Arc::new(Spec::new(keys, aggregates, how.sizes)))
+}
+
+/// The `rows` rows of a case from `start` on, whose keys are these.
+fn batch(case: &Case, keys: Vec<ArrayRef>, start: usize, rows: usize) -> Batch {
+    let all = Arguments::default();
+    let some = Arguments {
+        columns: vec![Arc::new(case.values.slice(start, rows))],
+        filter: Some(case.filter.slice(start, rows)),
+    };
+    Batch::new(rows, keys, vec![all, some])
+}
+
+fn build(case: &Case, how: &How, means: &Means) -> Result<(Arc<Spec>, Vec<Built>), Error> {
+    let spec = spec(case, how)?;
     let is_coded = case.coded && spec.keys.direct();
     let mut windows: Vec<ArrayRef> = Vec::new();
     let mut builds = (0..how.workers)
@@ -263,13 +279,8 @@ fn build(case: &Case, how: &How, means: &Means) -> Result<(Arc<Spec>, Vec<Built>
         }
         let key = |window: &ArrayRef| window.slice(start % window_rows, rows);
         let keys = windows.iter().map(key).collect();
-        let all = Arguments::default();
-        let some = Arguments {
-            columns: vec![Arc::new(case.values.slice(start, rows))],
-            filter: Some(case.filter.slice(start, rows)),
-        };
         let workers = builds.len();
-        builds[at % workers].push(&Batch::new(rows, keys, vec![all, some]))?;
+        builds[at % workers].push(&batch(case, keys, start, rows))?;
     }
     let built = builds.into_iter().map(Build::finish);
     Ok((spec, built.collect::<Result<_, _>>()?))
@@ -285,26 +296,29 @@ fn merged((spec, built): (Arc<Spec>, Vec<Built>), means: &Means) -> Result<(Rows
     let mut worker = merge.worker(means.grant())?;
     let mut groups = Rows::new();
     while let Some(task) = merge.next() {
-        let mut finished = match worker.run(&merge, &task, &|| false)? {
-            Merged::Groups(finished) => finished,
-            Merged::Parted => continue,
-            Merged::Cancelled => panic!("nobody cancels"),
-        };
-        while let Some(emitted) = finished.next(7)? {
-            let shown: Vec<_> = emitted.columns.iter().map(shown).collect();
-            for row in 0..emitted.rows {
-                let mut cells: Vec<String> =
-                    shown.iter().map(|column| column[row].clone()).collect();
-                let sum = cells.pop().expect("a sum").parse().ok();
-                let count = cells.pop().expect("a count").parse().expect("a number");
-                assert!(
-                    groups.insert(cells, (count, sum)).is_none(),
-                    "a group came out twice"
-                );
-            }
-        }
+        collect(worker.run(&merge, &task, &|| false)?, &mut groups)?;
     }
     Ok((groups, worker.counters().parted))
+}
+
+/// The groups of a task, none of which may be there.
+fn collect(merged: Merged, groups: &mut Rows) -> Result<(), Error> {
+    let mut finished = match merged {
+        Merged::Groups(finished) => finished,
+        Merged::Parted => return Ok(()),
+        Merged::Cancelled => panic!("nobody cancels"),
+    };
+    while let Some(emitted) = finished.next(7)? {
+        let shown: Vec<_> = emitted.columns.iter().map(shown).collect();
+        for row in 0..emitted.rows {
+            let mut cells: Vec<String> = shown.iter().map(|column| column[row].clone()).collect();
+            let sum = cells.pop().expect("a sum").parse().ok();
+            let count = cells.pop().expect("a count").parse().expect("a number");
+            let before = groups.insert(cells, (count, sum));
+            assert!(before.is_none(), "a group came out twice");
+        }
+    }
+    Ok(())
 }
 
 fn ours(case: &Case, how: &How) -> Rows {

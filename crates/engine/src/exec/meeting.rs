@@ -5,16 +5,14 @@
 //! Not here: what is pushed and what becomes of the merges' groups (worker.rs).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::common::Result;
 use grouse_groupby::runtime::Grant;
 use grouse_groupby::{Batch, Build, Gathered, Merge, Spec, Spill};
-use parking_lot::Mutex;
-use tokio::sync::watch;
 
 use super::memory::to_host;
 use super::metrics::{Spilled, WorkerMetrics};
+use super::rendezvous::Rendezvous;
 
 /// One grouping of a run: what it computes and where it writes.
 struct Grouping {
@@ -25,19 +23,8 @@ struct Grouping {
 /// Where builds come together and become one merge for each of their groupings.
 pub(super) struct Meeting {
     groupings: Vec<Grouping>,
-    /// Workers that still build.
-    building: AtomicUsize,
     /// Of each grouping.
-    gathered: Mutex<Vec<Gathered>>,
-    merges: watch::Sender<Stage>,
-}
-
-#[derive(Clone)]
-enum Stage {
-    Building,
-    Merging(Arc<Vec<Merge>>),
-    /// All tasks are done; the merges' memory is free.
-    Over,
+    place: Rendezvous<Vec<Gathered>, Vec<Merge>>,
 }
 
 impl Meeting {
@@ -52,11 +39,10 @@ impl Meeting {
             spill: spill.map(|spill| Arc::new(spill.beside())),
         };
         let groupings: Vec<Grouping> = specs.map(grouping).collect();
+        let nothing = groupings.iter().map(|_| Gathered::default()).collect();
         Meeting {
-            building: AtomicUsize::new(workers),
-            gathered: Mutex::new(groupings.iter().map(|_| Gathered::default()).collect()),
             groupings,
-            merges: watch::Sender::new(Stage::Building),
+            place: Rendezvous::new(workers, nothing),
         }
     }
 
@@ -81,37 +67,30 @@ impl Meeting {
                 let built = build.finish().map_err(to_host)?;
                 metrics.spilled(&built.counters, &mut building.told);
                 metrics.built(&built.counters);
-                self.gathered.lock()[at].add(built);
+                self.place.bring(|gathered| gathered[at].add(built));
             }
         }
-        if self.building.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let gathered = std::mem::take(&mut *self.gathered.lock());
-            let groupings = self.groupings.iter().zip(gathered);
-            let cutting = metrics.cut.timer();
-            let merges = groupings.map(|(Grouping { spec, spill }, gathered)| {
-                Merge::new(Arc::clone(spec), gathered, spill.clone())
-            });
-            let merges: Arc<Vec<Merge>> = Arc::new(merges.collect());
-            cutting.done();
-            self.merges
-                .send_replace(Stage::Merging(Arc::clone(&merges)));
-            for (Grouping { spec, .. }, merge) in self.groupings.iter().zip(&*merges) {
-                metrics.cut_into(spec.sizes.partitions, merge);
-            }
+        let cut = |gathered: Vec<Gathered>| self.cut(gathered, metrics);
+        Ok(self.place.meet(cut).await)
+    }
+
+    fn cut(&self, gathered: Vec<Gathered>, metrics: &WorkerMetrics) -> Vec<Merge> {
+        let groupings = self.groupings.iter().zip(gathered);
+        let cutting = metrics.cut.timer();
+        let merges = groupings.map(|(Grouping { spec, spill }, gathered)| {
+            Merge::new(Arc::clone(spec), gathered, spill.clone())
+        });
+        let merges: Vec<Merge> = merges.collect();
+        cutting.done();
+        for (Grouping { spec, .. }, merge) in self.groupings.iter().zip(&merges) {
+            metrics.cut_into(spec.sizes.partitions, merge);
         }
-        let mut stage = self.merges.subscribe();
-        let stage = stage
-            .wait_for(|stage| !matches!(stage, Stage::Building))
-            .await;
-        Ok(match stage.as_deref() {
-            Ok(Stage::Merging(merges)) => Some(Arc::clone(merges)),
-            Ok(Stage::Building | Stage::Over) | Err(_) => None,
-        })
+        merges
     }
 
     /// No task is left.
     pub fn end(&self) {
-        self.merges.send_replace(Stage::Over);
+        self.place.end();
     }
 }
 

@@ -3,20 +3,20 @@
 //! In: batches of all merge workers. Out: the same batches, each to exactly one of the output streams.
 //! Invariant: no batch is bound to a stream, so a stream that is never polled again holds nothing up; the first error
 //! wins, reaches every stream and stops all workers; the queue is bounded, and full means that workers wait, not threads.
-//! Not here: order; a GROUP BY has none.
+//! Not here: order; a GROUP BY has none. Its tests are in tests/interleavings.rs.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::common::{DataFusionError, Result};
-use parking_lot::Mutex;
+
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 
 /// Batches that may wait for each output stream, on average.
-const WAITING_PER_STREAM: usize = 2;
+pub(super) const WAITING_PER_STREAM: usize = 2;
 
 /// What a worker learns when it hands a batch over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,97 +170,5 @@ impl Outlet {
 fn wake(waiting: &mut [Option<Waker>]) {
     for waker in waiting.iter_mut().filter_map(Option::take) {
         waker.wake();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::task::Wake;
-
-    use datafusion::arrow::array::{ArrayRef, Int64Array};
-    use futures::FutureExt;
-
-    use super::*;
-
-    #[derive(Default)]
-    struct Woken(AtomicBool);
-
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.store(true, Ordering::SeqCst);
-        }
-    }
-
-    fn batch(value: i64) -> RecordBatch {
-        let column: ArrayRef = Arc::new(Int64Array::from(vec![value]));
-        RecordBatch::try_from_iter([("x", column)]).expect("one column")
-    }
-
-    fn take(
-        outlet: &Outlet,
-        taker: usize,
-        woken: &Arc<Woken>,
-    ) -> Poll<Option<Result<RecordBatch>>> {
-        let waker = Waker::from(Arc::clone(woken));
-        outlet.poll_take(taker, &mut Context::from_waker(&waker))
-    }
-
-    #[test]
-    fn a_batch_goes_to_whoever_polls_and_all_waiting_streams_are_woken() {
-        let outlet = Outlet::new(1, 2);
-        let (never_again, eager) = (Arc::new(Woken::default()), Arc::new(Woken::default()));
-        assert!(take(&outlet, 0, &never_again).is_pending());
-        assert!(take(&outlet, 1, &eager).is_pending());
-        assert_eq!(outlet.give(0, batch(1)).now_or_never(), Some(Given::Taken));
-        assert!(never_again.0.load(Ordering::SeqCst) && eager.0.load(Ordering::SeqCst));
-        assert!(matches!(take(&outlet, 1, &eager), Poll::Ready(Some(Ok(_)))));
-        outlet.finish();
-        assert!(matches!(take(&outlet, 1, &eager), Poll::Ready(None)));
-        assert!(matches!(take(&outlet, 0, &eager), Poll::Ready(None)));
-    }
-
-    #[test]
-    fn a_full_outlet_makes_workers_wait_until_a_batch_is_taken() {
-        let outlet = Outlet::new(1, 1);
-        for value in 0..WAITING_PER_STREAM as i64 {
-            assert_eq!(
-                outlet.give(0, batch(value)).now_or_never(),
-                Some(Given::Taken)
-            );
-        }
-        assert_eq!(outlet.give(0, batch(9)).now_or_never(), None);
-        assert!(matches!(
-            take(&outlet, 0, &Arc::default()),
-            Poll::Ready(Some(Ok(_)))
-        ));
-        assert_eq!(outlet.give(0, batch(9)).now_or_never(), Some(Given::Taken));
-    }
-
-    #[test]
-    fn the_first_failure_reaches_every_stream_and_stops_the_workers() {
-        let outlet = Outlet::new(2, 2);
-        assert_eq!(outlet.give(0, batch(1)).now_or_never(), Some(Given::Taken));
-        outlet.fail(DataFusionError::Execution("first".to_string()));
-        outlet.fail(DataFusionError::Execution("second".to_string()));
-        for taker in [0, 1] {
-            let Poll::Ready(Some(Err(error))) = take(&outlet, taker, &Arc::default()) else {
-                panic!("stream {taker} saw no failure");
-            };
-            assert!(error.to_string().contains("first"), "{error}");
-        }
-        assert_eq!(
-            outlet.give(1, batch(2)).now_or_never(),
-            Some(Given::Stopped)
-        );
-    }
-
-    #[test]
-    fn workers_wait_while_there_is_no_reader() {
-        let outlet = Outlet::new(1, 1);
-        assert_eq!(outlet.has_reader(0).now_or_never(), None);
-        outlet.attach();
-        assert_eq!(outlet.has_reader(0).now_or_never(), Some(()));
-        outlet.detach();
-        assert_eq!(outlet.has_reader(0).now_or_never(), None);
     }
 }

@@ -37,6 +37,16 @@ pub(crate) fn is_exact_sum(function: &AggregateUDF) -> bool {
     function.inner().is::<sum::Sum>()
 }
 
+/// Our `sum`.
+pub(crate) fn exact_sum() -> AggregateUDF {
+    AggregateUDF::from(sum::Sum::new())
+}
+
+/// True of our `avg`, also under another name.
+pub(crate) fn is_exact_avg(function: &AggregateUDF) -> bool {
+    function.inner().is::<avg::Avg>()
+}
+
 /// Registers our functions; one that has a name of the host's replaces it.
 pub fn register(context: &SessionContext) {
     for function in aggregates() {
@@ -59,7 +69,7 @@ pub fn aggregates() -> Vec<AggregateUDF> {
 /// `approx_distinct`.
 pub fn with_native_states() -> Vec<AggregateUDF> {
     vec![
-        AggregateUDF::from(sum::Sum::new()),
+        exact_sum(),
         AggregateUDF::from(avg::Avg::new()),
         AggregateUDF::from(arg_extreme::ArgExtreme::max_by()),
         AggregateUDF::from(arg_extreme::ArgExtreme::min_by()),

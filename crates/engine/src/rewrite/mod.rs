@@ -146,11 +146,35 @@ fn each_named(
     })
 }
 
+/// An aggregate without the name that the query gives it.
+pub(crate) fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Alias(alias) => &alias.expr,
+        other => other,
+    }
+}
+
+/// Aggregates for a projection to be made of, each once.
+#[derive(Default)]
+pub(crate) struct Below(Vec<Expr>);
+
+impl Below {
+    /// The column of `expr`.
+    pub fn column(&mut self, expr: Expr) -> Expr {
+        let known = self.0.iter().find(|known| bare(known) == bare(&expr));
+        let (relation, name) = known.unwrap_or(&expr).qualified_name();
+        if known.is_none() {
+            self.0.push(expr);
+        }
+        Expr::Column(Column::new(relation, name))
+    }
+}
+
 /// An aggregation with other aggregates, `below`, under a projection in which `columns`, made of them, have the names of
 /// its own. `None` where two columns below would have one name: casts do not show in names.
 pub(crate) fn under_names(
     aggregate: &Aggregate,
-    below: Vec<Expr>,
+    Below(below): Below,
     columns: Vec<Expr>,
 ) -> Result<Option<LogicalPlan>> {
     let keys = aggregate.schema.fields().len() - aggregate.aggr_expr.len();

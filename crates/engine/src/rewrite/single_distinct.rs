@@ -8,12 +8,12 @@
 //! Not here: DISTINCT beside other aggregates in our operator, which keeps their states per key and not per pair of key
 //! and y (exec/pairs.rs).
 
+use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-use super::under_names;
+use super::{Below, under_names};
 use crate::options::{GroupByOperator, SessionOptions};
 
 /// The host's rule with the exception above.
@@ -50,17 +50,11 @@ fn is_named_distinct(expr: &Expr) -> bool {
 
 /// The aggregation with bare aggregates, each once, below a projection that gives them their names.
 fn names_on_top(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
-    let mut bare: Vec<Expr> = Vec::new();
-    let mut columns = Vec::with_capacity(aggregate.aggr_expr.len());
-    for expr in &aggregate.aggr_expr {
-        let expr = expr.clone().unalias();
-        let name = expr.schema_name().to_string();
-        columns.push(Expr::Column(Column::new_unqualified(name)));
-        if !bare.contains(&expr) {
-            bare.push(expr);
-        }
-    }
-    under_names(aggregate, bare, columns)
+    let mut below = Below::default();
+    let named = aggregate.aggr_expr.iter();
+    let columns = named.map(|expr| below.column(expr.clone().unalias()));
+    let columns = columns.collect();
+    under_names(aggregate, below, columns)
 }
 
 fn is_host(config: &dyn OptimizerConfig) -> bool {

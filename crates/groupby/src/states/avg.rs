@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::datatypes::{DataType, Float64Type, Int64Type, i256};
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type, i256};
 
-use super::avg_integers::AvgIntegers;
+use super::avg_integers::{AvgIntegers, nearest_mean};
 use super::count::{add_counts, count_rows};
 use super::fixed::{column_of, values_of};
 use super::lanes::add_up;
@@ -48,6 +48,53 @@ pub fn avg(
     }
     with_summed!(input_type, result_type, wide, {
         Some(native(name, result_type, AvgFloat::default))
+    })
+}
+
+/// What `avg` is where its `sums`, exact ones of the same values, and their `counts` are known: one sum beside two columns
+/// of states. `None` for types whose sums may be narrower than those of `avg` or that it does not take.
+pub fn means(
+    name: &str,
+    sums: &ArrayRef,
+    counts: &Int64Array,
+    result_type: &DataType,
+) -> Option<Result<ArrayRef>> {
+    let counts = counts.values();
+    let nulls = not_zero(counts.iter().copied());
+    let double =
+        |means: Vec<f64>| Ok(Arc::new(Float64Array::new(means.into(), nulls.clone())) as _);
+    macro_rules! nearest {
+        ($kind:ty) => {{
+            let sums = sums.as_primitive::<$kind>().values().iter();
+            let nearest = |(sum, count): (&_, &i64)| match count {
+                0 => 0.0,
+                count => nearest_mean(i128::from(*sum), *count),
+            };
+            double(sums.zip(counts).map(nearest).collect())
+        }};
+    }
+    Some(match (sums.data_type(), result_type) {
+        (DataType::Int64, DataType::Float64) => nearest!(Int64Type),
+        (DataType::UInt64, DataType::Float64) => nearest!(UInt64Type),
+        (DataType::Float64, DataType::Float64) => {
+            let sums = sums.as_primitive::<Float64Type>().values().iter();
+            double(
+                sums.zip(counts)
+                    .map(|(sum, count)| sum / *count as f64)
+                    .collect(),
+            )
+        }
+        (DataType::Decimal128(..), DataType::Decimal128(..)) => {
+            let factor = factor_of(sums.data_type(), result_type)?;
+            let division = Division::<i128>::new(name.to_owned(), result_type.clone(), factor);
+            let sums = sums.as_primitive::<Decimal128Type>().values().iter();
+            let means = sums
+                .zip(counts)
+                .map(|(sum, count)| division.mean(*sum, 0, *count));
+            let means = means.collect::<Result<Vec<i128>>>();
+            means.and_then(|means| column_of(means, nulls, result_type))
+        }
+        _ => return None,
     })
 }
 
@@ -160,16 +207,15 @@ pub(super) fn not_zero(counts: impl Iterator<Item = i64>) -> Option<NullBuffer> 
     (nulls.null_count() > 0).then_some(nulls)
 }
 
-struct AvgWide<T: Summed> {
+/// Exact sums by their counts.
+struct Division<W> {
     name: String,
     result_type: DataType,
-    limit: Option<T::Sum>,
+    limit: Option<W>,
     factor: i64,
-    sums: WideSums<T::Sum>,
-    counts: PerGroup<i64>,
 }
 
-impl<T: Summed> AvgWide<T> {
+impl<W: Width> Division<W> {
     fn new(name: String, result_type: DataType, factor: i64) -> Self {
         let limit = limit_of(&result_type);
         Self {
@@ -177,18 +223,36 @@ impl<T: Summed> AvgWide<T> {
             result_type,
             limit,
             factor,
-            sums: WideSums::default(),
-            counts: PerGroup::default(),
         }
     }
 
-    fn overflow(&self) -> Error {
-        let data_type = self.result_type.to_string();
-        let remedy = "cast the argument to DOUBLE".to_owned();
-        Error::Overflow {
+    /// The mean of `sum + carry * 2^bits`; 0 of no values.
+    fn mean(&self, sum: W, carry: i64, count: i64) -> Result<W> {
+        let mean = match count {
+            0 => Some(W::default()),
+            _ => sum.mean(carry, self.factor, count),
+        };
+        let fits = |mean: &W| self.limit.is_none_or(|limit| mean.is_within(limit));
+        mean.filter(fits).ok_or_else(|| Error::Overflow {
             aggregate: self.name.clone(),
-            data_type,
-            remedy,
+            data_type: self.result_type.to_string(),
+            remedy: "cast the argument to DOUBLE".to_owned(),
+        })
+    }
+}
+
+struct AvgWide<T: Summed> {
+    division: Division<T::Sum>,
+    sums: WideSums<T::Sum>,
+    counts: PerGroup<i64>,
+}
+
+impl<T: Summed> AvgWide<T> {
+    fn new(name: String, result_type: DataType, factor: i64) -> Self {
+        Self {
+            division: Division::new(name, result_type, factor),
+            sums: WideSums::default(),
+            counts: PerGroup::default(),
         }
     }
 }
@@ -231,16 +295,10 @@ impl<T: Summed> GroupStates for AvgWide<T> {
         let counts = self.counts.take(total);
         for (group, (sum, count)) in low.iter_mut().zip(&counts).enumerate() {
             let carry = carry.get(group).copied().unwrap_or_default();
-            let mean = if *count == 0 {
-                Some(T::Sum::default())
-            } else {
-                sum.mean(carry, self.factor, *count)
-            };
-            let fits = |mean: &T::Sum| self.limit.is_none_or(|limit| mean.is_within(limit));
-            *sum = mean.filter(fits).ok_or_else(|| self.overflow())?;
+            *sum = self.division.mean(*sum, carry, *count)?;
         }
         let nulls = not_zero(counts.into_iter());
-        column_of(T::narrow(low), nulls, &self.result_type)
+        column_of(T::narrow(low), nulls, &self.division.result_type)
     }
 
     fn bytes(&self) -> usize {

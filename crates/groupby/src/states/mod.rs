@@ -39,7 +39,7 @@ use crate::error::Result;
 use crate::keys::GroupId;
 
 pub use arg_extreme::arg_extreme;
-pub use avg::avg;
+pub use avg::{avg, means};
 pub use avg_integers::nearest_mean;
 pub use count::count;
 pub use covariance::{Relation, covariance};
