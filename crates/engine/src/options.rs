@@ -45,6 +45,8 @@ pub struct SessionOptions {
     pub group_by_table: TableKind,
     /// When key tables are emptied, skipped and split.
     pub group_by_sizes: GroupBySizes,
+    /// Whether scans below it hand out texts as codes of the file's dictionaries.
+    pub group_by_codes: bool,
     /// Which of its calls for files and memory a grouping is refused.
     pub group_by_fault: Option<Fault>,
     /// Region of `s3://` buckets; `None` = as the AWS environment variables say.
@@ -64,6 +66,7 @@ impl Default for SessionOptions {
             group_by_operator: GroupByOperator::Grouse,
             group_by_table: TableKind::Auto,
             group_by_sizes: GroupBySizes::Machine,
+            group_by_codes: true,
             group_by_fault: None,
             s3_region: None,
             s3_endpoint: None,
@@ -138,6 +141,9 @@ const SIZES: &[(&str, GroupBySizes)] = &[
     ("tiny", GroupBySizes::Tiny),
     ("spilling", GroupBySizes::Spilling),
 ];
+
+/// Names of what is there or is not.
+const SWITCHES: &[(&str, bool)] = &[("on", true), ("off", false)];
 
 fn name_of<T: PartialEq>(names: &[(&str, T)], value: &T) -> Option<String> {
     let found = names.iter().find(|(_, known)| known == value);
@@ -314,6 +320,18 @@ pub const OPTIONS: &[OptionSpec] = &[
         get: |options| name_of(SIZES, &options.group_by_sizes),
         set: |options, text| {
             options.group_by_sizes = parse_name(SIZES, text)?;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "group_by_codes",
+        value: "on|off",
+        default: "on",
+        doc: "Scans below a GROUP BY hand out texts as codes of a Parquet file's dictionaries where they can, to compare with texts.",
+        audience: Audience::Test,
+        get: |options| name_of(SWITCHES, &options.group_by_codes),
+        set: |options, text| {
+            options.group_by_codes = parse_name(SWITCHES, text)?;
             Ok(())
         },
     },

@@ -5,7 +5,10 @@
 
 /// Starts to fetch `slice[at]`; an index out of range fetches nothing that is read.
 #[inline(always)]
-#[expect(unsafe_code, reason = "an instruction without a safe form")]
+#[cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "an instruction without a safe form")
+)]
 pub fn prefetch<T>(slice: &[T], at: usize) {
     let address = slice.as_ptr().wrapping_add(at);
     #[cfg(target_arch = "x86_64")]

@@ -49,6 +49,7 @@ use super::per_value::{Reader, columns_per_value, is_per_value, per_value};
 use super::words::{in_words, widened};
 use crate::arithmetic::takes_words;
 use crate::exec::GroupByExec;
+use crate::options::SessionOptions;
 
 /// Dictionary pages of more bytes (compressed) hold more values than the direct table takes.
 const DICTIONARY_BYTES_MAX: i64 = 32 << 10;
@@ -78,9 +79,13 @@ impl PhysicalOptimizerRule for CodesRule {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
+        config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        GroupByExec::exchanged_in(plan, |group_by, _| self.group_by(group_by))
+        let reading = Reading {
+            footers: &*self.footers,
+            has_codes: SessionOptions::of(config).group_by_codes,
+        };
+        GroupByExec::exchanged_in(plan, |group_by, _| reading.group_by(group_by))
     }
 
     fn name(&self) -> &str {
@@ -112,7 +117,14 @@ impl Coded {
     }
 }
 
-impl CodesRule {
+/// The rule in one session.
+struct Reading<'a> {
+    footers: &'a FileMetadataCache,
+    /// False of one that wants texts.
+    has_codes: bool,
+}
+
+impl Reading<'_> {
     fn group_by(&self, group_by: &GroupByExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let input = group_by.children()[0];
         let schema = input.schema();
@@ -218,7 +230,8 @@ impl CodesRule {
         let schema = table.file_schema();
         let mut reads = reads_of(projection.as_ref(), outputs);
         reads.extend(source.filter().iter().map(Read::plain));
-        let columns = columns_taken(schema, &reads);
+        let mut columns = columns_taken(schema, &reads);
+        columns.retain(|at| self.has_codes || !is_bytes(schema.field(*at).data_type()));
         let Some(files) = self.files_of(config).filter(|_| !columns.is_empty()) else {
             return Ok(None);
         };
@@ -279,7 +292,7 @@ impl CodesRule {
         if file.arrow_schema.is_some() {
             return None;
         }
-        let footer = known_footer(&*self.footers, &object.location, object)?;
+        let footer = known_footer(self.footers, &object.location, object)?;
         let read = footer.file_metadata();
         let declared = declare(read, texts).ok()?;
         let read = declared.as_ref().unwrap_or(read);

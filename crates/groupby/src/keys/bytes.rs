@@ -40,9 +40,31 @@ pub fn is_bytes(data_type: &DataType) -> bool {
     )
 }
 
-/// The column as views that share its buffers.
+/// True of codes whose values are of `data_type`'s kind and no more than there are rows.
+pub(super) fn are_views_of(column: &ArrayRef, data_type: &DataType) -> bool {
+    column.as_any_dictionary_opt().is_some_and(|coded| {
+        let values = coded.values();
+        let is_like = values.data_type().is_string() == data_type.is_string();
+        is_like && is_bytes(values.data_type()) && values.len() <= column.len()
+    })
+}
+
+/// The column as views that share its buffers; of a NULL any.
 pub fn encode(column: &ArrayRef) -> Result<ByteKeys> {
     match column.data_type() {
+        DataType::Dictionary(..) => {
+            let coded = column.as_any_dictionary();
+            let values = encode(coded.values())?;
+            // What a NULL has for its code may be none.
+            let view = |code: usize| values.views.get(code).copied().unwrap_or(0);
+            let views = with_integers!(&coded.keys().to_data(), codes => {
+                codes.iter().map(|&code| view(code as usize)).collect()
+            });
+            Ok(ByteKeys {
+                views,
+                buffers: values.buffers,
+            })
+        }
         DataType::Utf8View => Ok(shared(column.as_byte_view::<StringViewType>())),
         DataType::BinaryView => Ok(shared(column.as_byte_view::<BinaryViewType>())),
         DataType::Utf8 => viewed(column.as_bytes::<GenericStringType<i32>>()),

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::{CastOptions, cast_with_options};
+use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::{DataType, FieldRef};
 use grouse_kernels::hash;
 
@@ -194,14 +194,19 @@ impl KeyLayout {
         self.types.len() == 1 && !matches!(self.encoding, Encoding::Row(_))
     }
 
-    /// The columns without dictionaries: only codes of one column's own are keys.
+    /// The columns without dictionaries, but for those of few texts, of which each is one view for all its rows: as rows with
+    /// bytes of their own two keys took 1.3 of the time, gathered into a column of views 1.1.
     fn plain<'a>(&self, columns: &'a [ArrayRef]) -> Result<Cow<'a, [ArrayRef]>> {
         let is_coded = |column: &ArrayRef| column.as_any_dictionary_opt().is_some();
         if !columns.iter().any(is_coded) {
             return Ok(Cow::Borrowed(columns));
         }
         let types = columns.iter().zip(&self.types);
-        let plain = types.map(|(column, data_type)| strict_cast(column, data_type));
+        let are_views = matches!(self.encoding, Encoding::Packed(_) | Encoding::Bytes);
+        let plain = types.map(|(column, data_type)| match are_views {
+            true if bytes::are_views_of(column, data_type) => Ok(Arc::clone(column)),
+            _ => unpacked(column, data_type),
+        });
         Ok(Cow::Owned(plain.collect::<Result<_>>()?))
     }
 
@@ -272,6 +277,18 @@ impl KeyLayout {
             }
         }
         range.len()
+    }
+}
+
+/// The values of a column of codes, row by row; other columns in that type. A cast of codes of texts to views takes a value
+/// that is NULL for an empty one.
+fn unpacked(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    match column.as_any_dictionary_opt() {
+        Some(coded) => {
+            let values = strict_cast(coded.values(), data_type)?;
+            Ok(take(&values, coded.keys(), None)?)
+        }
+        None => strict_cast(column, data_type),
     }
 }
 
@@ -372,4 +389,95 @@ impl KeyTable for OneGroup {
 /// An array reference, for the decoders.
 pub(super) fn array(array: impl Array + 'static) -> ArrayRef {
     Arc::new(array)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{DictionaryArray, Int32Array, StringViewArray, UInt8Array};
+    use arrow::datatypes::Field;
+
+    use super::*;
+
+    const LONG: &str = "a text that is longer than a view";
+
+    fn layout(types: &[DataType], table: TableKind) -> KeyLayout {
+        let field = |of: &DataType| Arc::new(Field::new("k", of.clone(), true));
+        let fields: Vec<FieldRef> = types.iter().map(field).collect();
+        KeyLayout::new(&fields, table).expect("keys")
+    }
+
+    /// Words, hashes and decoded keys, of which the places of long texts may differ.
+    fn all_of(layout: &KeyLayout, columns: &[ArrayRef]) -> (Vec<u64>, Vec<ArrayRef>) {
+        let (mut hashes, rows) = (Vec::new(), columns[0].len());
+        let keys = layout.encode(columns, rows, &mut hashes).expect("keys");
+        let wanted: Vec<usize> = (0..columns.len()).collect();
+        let distinct = DistinctKeys {
+            keys,
+            hashes: hashes.clone(),
+        };
+        let decoded = layout.decode(&distinct, 0..rows, &wanted);
+        (hashes, decoded.expect("columns"))
+    }
+
+    /// Codes as files and users have them: values twice, one that no row has, NULL by code and by value, a code that is none
+    /// under a NULL.
+    #[test]
+    fn codes_are_the_keys_that_their_texts_are() {
+        let values = vec![
+            Some("a"),
+            Some(LONG),
+            None,
+            Some("a"),
+            Some(""),
+            Some("unused"),
+        ];
+        let codes = [
+            Some(1),
+            Some(0),
+            None,
+            Some(2),
+            Some(3),
+            Some(4),
+            Some(1),
+            Some(0),
+        ];
+        let mut under_null = Int32Array::from(codes.map(|code| code.map(i32::from)).to_vec());
+        let mut raw = under_null.values().to_vec();
+        raw[2] = -7;
+        under_null = Int32Array::new(raw.into(), under_null.nulls().cloned());
+        let texts = codes.map(|code| code.and_then(|code: u8| values[code as usize]));
+        let plain: ArrayRef = Arc::new(StringViewArray::from(texts.to_vec()));
+        let views: ArrayRef = Arc::new(StringViewArray::from(values.clone()));
+        let strings: ArrayRef = Arc::new(arrow::array::StringArray::from(values.clone()));
+        let bytes = strict_cast(&strings, &DataType::Binary).expect("bytes");
+        let narrow = UInt8Array::from(codes.to_vec());
+        let behind: UInt8Array = std::iter::once(Some(5)).chain(codes).collect();
+        let coded: [ArrayRef; 4] = [
+            Arc::new(DictionaryArray::new(under_null.clone(), views)),
+            Arc::new(DictionaryArray::new(narrow.clone(), Arc::clone(&strings))),
+            Arc::new(DictionaryArray::new(under_null, bytes)),
+            Arc::new(DictionaryArray::new(behind, strings).slice(1, 8)),
+        ];
+        let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..8));
+        let text = DataType::Utf8View;
+        for (types, table) in [
+            (vec![text.clone()], TableKind::Bytes),
+            (vec![text.clone(), DataType::Int32], TableKind::Packed),
+            (vec![DataType::Int32, text.clone()], TableKind::Row),
+        ] {
+            let layout = layout(&types, table);
+            let with = |column: &ArrayRef| -> Vec<ArrayRef> {
+                let key = |of: &DataType| if *of == text { column } else { &numbers };
+                types.iter().map(|of| Arc::clone(key(of))).collect()
+            };
+            let expected = all_of(&layout, &with(&plain));
+            for coded in &coded {
+                let (hashes, decoded) = all_of(&layout, &with(coded));
+                assert_eq!(hashes, expected.0, "{types:?}");
+                for (column, expected) in decoded.iter().zip(&expected.1) {
+                    assert_eq!(column, expected, "{types:?}");
+                }
+            }
+        }
+    }
 }

@@ -5,6 +5,29 @@
 //! first met it; NULL equals NULL, all NaN are one key, -0.0 is 0.0.
 //! Not here: aggregates, partitions.
 
+/// Calls `$body` with the column's values as a slice `$values` of a native integer type.
+macro_rules! with_integers {
+    ($data:expr, $values:ident => $body:expr) => {{
+        let (data, offset, rows) = ($data, $data.offset(), $data.len());
+        macro_rules! typed {
+            ($native:ty) => {{
+                let $values = &data.buffers()[0].typed_data::<$native>()[offset..offset + rows];
+                $body
+            }};
+        }
+        match data.data_type() {
+            DataType::Int8 => typed!(i8),
+            DataType::Int16 => typed!(i16),
+            DataType::UInt8 => typed!(u8),
+            DataType::UInt16 => typed!(u16),
+            DataType::UInt32 => typed!(u32),
+            DataType::UInt64 => typed!(u64),
+            DataType::Int32 | DataType::Date32 | DataType::Time32(_) => typed!(i32),
+            _ => typed!(i64),
+        }
+    }};
+}
+
 pub mod layout;
 pub mod packed;
 pub mod bytes;

@@ -12,7 +12,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayData, ArrayRef, BooleanArray, make_array};
+use arrow::array::{
+    AnyDictionaryArray, Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array,
+};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{ArrowNativeType, DataType, FieldRef, IntervalUnit};
 use arrow::util::display::array_value_to_string;
@@ -404,21 +406,50 @@ fn pack_views<const N: usize>(
     keys: &mut [[u64; N]],
     buffers: &mut Vec<Buffer>,
 ) -> Result<()> {
-    let strings = bytes::encode(column)?;
+    let coded = column.as_any_dictionary_opt();
+    let mut strings = bytes::encode(coded.map_or(column, AnyDictionaryArray::values))?;
     let first = (buffers.len() as u128) << 64;
     let mut any_long = false;
-    for (row, (key, &view)) in keys.iter_mut().zip(&strings.views).enumerate() {
-        if nulls.is_some_and(|nulls| nulls.is_null(row)) {
-            continue;
-        }
-        let long = is_long(view);
+    for view in &mut strings.views {
+        let long = is_long(*view);
         any_long |= long;
-        set_view(key, place.at.word, if long { view + first } else { view });
+        *view += if long { first } else { 0 };
+    }
+    let (views, word) = (&strings.views, place.at.word);
+    match coded {
+        None => {
+            let views = views.iter().copied();
+            put_views(views, word, nulls, keys);
+        }
+        Some(coded) => with_integers!(&coded.keys().to_data(), codes => {
+            // What a NULL has for its code may be none.
+            let views = codes.iter().map(|&code| views.get(code as usize).copied().unwrap_or(0));
+            put_views(views, word, nulls, keys);
+        }),
     }
     if any_long {
         buffers.extend(strings.buffers);
     }
     Ok(())
+}
+
+fn put_views<const N: usize>(
+    views: impl Iterator<Item = u128>,
+    word: usize,
+    nulls: Option<&NullBuffer>,
+    keys: &mut [[u64; N]],
+) {
+    let rows = keys.iter_mut().zip(views);
+    match nulls {
+        None => rows.for_each(|(key, view)| set_view(key, word, view)),
+        Some(nulls) => {
+            for ((key, view), valid) in rows.zip(nulls.inner().iter()) {
+                if valid {
+                    set_view(key, word, view);
+                }
+            }
+        }
+    }
 }
 
 /// The bits of one column as 64-bit integers or-ed into their place; the row of the first that has more than the place.
