@@ -22,7 +22,13 @@ from processes import DecodeProcess, EngineProcess
 
 HERE = Path(__file__).resolve().parent
 ENGINES = ("grouse", "datafusion", "duckdb", "chdb", "polars")
-OWN = ("grouse", "datafusion")
+FORMS = {
+    "datafusion": ["engines.grouse", "host"],
+    "grouse-texts": ["engines.grouse", "texts"],
+    "duckdb-enums": ["engines.duckdb", "enums"],
+}
+"""Other forms of an engine's module; those that are not among the engines run when they are asked for."""
+OWN = ("grouse", "datafusion", "grouse-texts")
 """Engines of the grouse package; the others come from the bench-only environment."""
 RESIDENT_SHARE_MAX = 0.5
 """Engines that keep memory are restarted when together they hold more than this share of the machine's."""
@@ -82,9 +88,10 @@ def shared_flags(description: str) -> argparse.ArgumentParser:
 def checked(parser: argparse.ArgumentParser) -> argparse.Namespace:
     """The flags of this call; names that nothing has are a usage error."""
     flags = parser.parse_args()
-    unknown = set(flags.engines.split(",")) - set(ENGINES)
+    known = dict.fromkeys([*ENGINES, *FORMS])
+    unknown = set(flags.engines.split(",")) - set(known)
     if unknown:
-        parser.error(f"no engine {', '.join(sorted(unknown))}; there are {', '.join(ENGINES)}")
+        parser.error(f"no engine {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     unknown = set(flags.set.split(",")) - set(queries.SIZES)
     if unknown:
         parser.error(f"no set {', '.join(sorted(unknown))}; there are {', '.join(queries.SIZES)}")
@@ -114,7 +121,7 @@ class SetRun:
     def engine(self, name: str) -> EngineProcess:
         flags = self.flags
         python = flags.python_grouse if name in OWN else flags.python_peers
-        module = {"grouse": ["engines.grouse"], "datafusion": ["engines.grouse", "host"]}.get(name, [f"engines.{name}"])
+        module = FORMS.get(name, [f"engines.{name}"])
         opening = {"tables": self.paths, "threads": flags.threads, "touch_bytes": int(flags.touch_gb * 2**30)}
         return EngineProcess(name, [os.path.abspath(python), "-m", *module], opening, self.log)
 
@@ -146,7 +153,7 @@ class SetRun:
                 result = results[engine.name]
                 if result.status not in ("ok", "unchecked"):
                     continue  # it failed before; once is enough
-                answer = engine.query(query.text(engine.name), self.size.rows, self.flags.timeout)
+                answer = engine.query(query.text(engine.name.split("-")[0]), self.size.rows, self.flags.timeout)
                 if right is None and engine.name == "duckdb" and "rows" in answer:
                     right = answer["rows"]
                 judge(result, answer, right, query)

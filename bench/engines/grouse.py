@@ -1,4 +1,5 @@
-"""grouse, through its Python package. `python -m engines.grouse host` runs DataFusion's own operator in the same build."""
+"""grouse, through its Python package. `python -m engines.grouse host` runs DataFusion's own operator in the same build,
+`python -m engines.grouse texts` ours without codes of texts."""
 
 import sys
 
@@ -10,13 +11,14 @@ from engines.server import Limit, serve
 class Grouse:
     uniq = "uniq"
 
-    def __init__(self, group_by_operator: str) -> None:
-        self.group_by_operator = group_by_operator
+    def __init__(self, settings: dict[str, str]) -> None:
+        self.settings = settings
 
     def open(self, tables: dict[str, str], threads: int, limit: Limit | None) -> None:
         limits = {"memory_limit": limit.memory_bytes, "temp_directory": limit.temp_folder} if limit else {}
         self.connection = grouse.connect(threads=threads, **limits)
-        self.connection.sql(f"SET grouse.group_by_operator = '{self.group_by_operator}'").fetchall()
+        for option, value in self.settings.items():
+            self.connection.sql(f"SET grouse.{option} = '{value}'").fetchall()
         for name, path in tables.items():
             self.connection.sql(f"CREATE EXTERNAL TABLE {name} STORED AS PARQUET LOCATION '{path}'").fetchall()
 
@@ -28,5 +30,7 @@ class Grouse:
         return list(relation.columns), relation.fetchall()
 
 
+FORMS = {"host": {"group_by_operator": "host"}, "texts": {"group_by_codes": "off"}}
+
 if __name__ == "__main__":
-    serve(Grouse("host" if sys.argv[1:] == ["host"] else "grouse"))
+    serve(Grouse(FORMS[sys.argv[1]] if sys.argv[1:] else {}))
