@@ -514,11 +514,14 @@ fn updates() -> Vec<Kernel> {
         ("count", states::count("count")),
         ("sum of BIGINT", states::sum("sum", &int, &int)),
         ("avg of BIGINT", states::avg("avg", &int, &float)),
-        ("min of BIGINT", states::min_max("min", Extreme::Min, &int)),
+        (
+            "min of BIGINT",
+            states::min_max("min", Extreme::Min, &int, &int),
+        ),
         ("sum of DOUBLE", states::sum("sum", &float, &float)),
         (
             "max of DOUBLE",
-            states::min_max("max", Extreme::Max, &float),
+            states::min_max("max", Extreme::Max, &float, &float),
         ),
     ];
     let mut kernels = Vec::new();

@@ -90,7 +90,7 @@ pub(crate) fn native(
         // DISTINCT and ORDER BY change nothing, here and in sketches.
         let extreme = extreme_of(function.name());
         return Ok(with_columns(
-            states::min_max(name, extreme, &types[0]),
+            states::min_max(name, extreme, &types[0], expression.field().data_type()),
             columns,
         ));
     }
@@ -116,7 +116,7 @@ pub(crate) fn native(
     if !expression.order_bys().is_empty() {
         return Ok(None);
     }
-    if is(function, &count_udaf()) {
+    if is_count(function) {
         return Ok(counted(columns, schema)?
             .and_then(|columns| with_columns(states::count(name), columns)));
     }
@@ -166,7 +166,7 @@ fn distinct(
     name: &str,
     types: &[DataType],
 ) -> Option<(Arc<dyn Aggregate>, Reads)> {
-    if is(expression.fun(), &count_udaf()) {
+    if is_count(expression.fun()) {
         return Some((states::count(name)?, Reads::Number));
     }
     if !OURS.contains(expression.fun()) {
@@ -265,6 +265,11 @@ fn one_of<T, const N: usize>(
 ) -> Option<T> {
     let mut known = known.into_iter();
     known.find_map(|(host, meaning)| is(function, &host).then_some(meaning))
+}
+
+/// True of the host's `count`.
+pub(crate) fn is_count(function: &AggregateUDF) -> bool {
+    is(function, &count_udaf())
 }
 
 /// True of the host's `min` and `max`.

@@ -21,7 +21,7 @@ use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::{Sizes, Spec};
 use crate::spill::{Blocks, Spill, SpillFile, Stored};
-use crate::states::{Bypass, GroupStates, Groups};
+use crate::states::{Aggregate, Bypass, GroupStates, Groups};
 use repeats::NextLook;
 
 /// Rows between two looks of the policy at hit rates.
@@ -484,7 +484,7 @@ impl Build {
                 Some(_) => self.spec.sizes.array_bytes.min(self.ample_bytes()),
                 None => 0,
             },
-            may_bypass: self.bypass.is_some() && mix(&batch.arguments),
+            may_bypass: self.bypass.is_some() && mix(&self.spec.aggregates, &batch.arguments),
             may_grow: self.may_grow,
             has_texts: self.spec.keys.has_texts(),
         };
@@ -563,7 +563,7 @@ impl Build {
                 Bypass::Convert => {
                     Records::Partial(states.convert(&arguments.columns, arguments.filter.as_ref())?)
                 }
-                Bypass::Rows | Bypass::Never => Records::Rows(aggregate.carried(arguments)),
+                Bypass::Rows | Bypass::Never => Records::Rows(aggregate.carried(arguments)?),
             });
         }
         self.counters.bypassed_rows += batch.rows as u64;
@@ -740,9 +740,12 @@ impl Build {
 }
 
 /// True if rows may stand in blocks as they are: they are for all aggregates, and several batches for one column.
-fn mix(arguments: &[Option<Arguments>]) -> bool {
-    let mixes = |arguments: &Option<Arguments>| arguments.as_ref().is_some_and(Arguments::mix);
-    arguments.iter().all(mixes)
+fn mix(aggregates: &[Arc<dyn Aggregate>], arguments: &[Option<Arguments>]) -> bool {
+    let mut rows = aggregates.iter().zip(arguments);
+    rows.all(|(aggregate, arguments)| {
+        let arguments = arguments.as_ref();
+        arguments.is_some_and(|arguments| aggregate.carried_mix(arguments))
+    })
 }
 
 /// An array for small keys. That of one column of integers may become large where its share of memory allows it.

@@ -21,6 +21,8 @@ use grouse_groupby::states::{Aggregate, Extreme, GroupStates, Groups};
 use grouse_groupby::states::{arg_extreme, avg, count, min_max, sum, uniq};
 use proptest::prelude::*;
 
+#[path = "states/codes.rs"]
+mod codes;
 #[path = "states/moments.rs"]
 mod moments;
 #[path = "states/quantiles.rs"]
@@ -668,7 +670,7 @@ proptest! {
             let shown = texts(&ordered);
             let input = input(&rows, filtered, vec![Arc::clone(&values)]);
             for extreme in [Extreme::Min, Extreme::Max] {
-                let aggregate = min_max("extreme(x)", extreme, &data_type).unwrap();
+                let aggregate = min_max("extreme(x)", extreme, &data_type, &data_type).unwrap();
                 check(&*aggregate, &input, batch_rows, |rows| {
                     Ok(best_row(&ordered, extreme, rows).and_then(|row| shown[row].clone()))
                 });
@@ -806,7 +808,7 @@ fn many_groups_and_none() {
             filter: None,
             groups: groups.clone(),
         };
-        let aggregate = min_max("min(x)", Extreme::Min, &data_type).unwrap();
+        let aggregate = min_max("min(x)", Extreme::Min, &data_type, &data_type).unwrap();
         let (keys, found) = run(&*aggregate, &input, 8_192, Path::Mixed).unwrap();
         assert_eq!(keys.len(), 50_000);
         for (key, text) in keys.iter().zip(texts(&found)) {
@@ -837,7 +839,7 @@ fn bytes_follow_what_is_held() {
     );
     aggregates.push(uniq("uniq", &types[..1]).unwrap());
     for data_type in &types {
-        aggregates.push(min_max("min", Extreme::Min, data_type).unwrap());
+        aggregates.push(min_max("min", Extreme::Min, data_type, data_type).unwrap());
     }
     let words: Vec<_> = (0..10_000i64).map(|row| Some(row * 4 + 2)).collect();
     let ids: Vec<_> = (0..10_000).map(GroupId).collect();
@@ -878,7 +880,7 @@ fn what_is_not_native_is_said_so() {
         )
         .is_none()
     );
-    assert!(min_max("min", Extreme::Min, &list).is_none());
+    assert!(min_max("min", Extreme::Min, &list, &list).is_none());
     assert!(arg_extreme("min_by", Extreme::Min, &DataType::Int64, &list).is_none());
     assert!(arg_extreme("min_by", Extreme::Min, &list, &DataType::Int64).is_none());
 }

@@ -54,7 +54,7 @@ use super::run::{Output, Run};
 use super::source::{Sources, readers};
 use super::worker::Shared;
 use crate::explain;
-use crate::native::adds_up;
+use crate::native::{adds_up, is_count, is_extreme};
 use crate::options::SessionOptions;
 use crate::rewrite::node_expressions::{Exchange, in_aggregate};
 use crate::scan::codes::{Form, Read};
@@ -339,8 +339,10 @@ impl GroupByExec {
     /// The form in which an aggregate takes its arguments.
     fn takes(&self, at: usize, aggregate: &AggregateFunctionExpr) -> Form {
         let has_rows = self.native()[at] && !self.program.takes_pairs(at);
-        if self.program.takes_codes(at) {
+        if self.program.takes_codes(at) || has_rows && is_extreme(aggregate.fun()) {
             Form::Codes
+        } else if has_rows && is_count(aggregate.fun()) {
+            Form::Any
         } else if has_rows && adds_up(aggregate.fun()) {
             Form::Words
         } else {

@@ -405,6 +405,18 @@ pub(crate) enum Form {
     Codes,
     /// Words, of decimals.
     Words,
+    /// Anything that has its NULLs.
+    Any,
+}
+
+impl Form {
+    fn takes_codes(self) -> bool {
+        matches!(self, Self::Codes | Self::Any)
+    }
+
+    fn takes_words(self) -> bool {
+        matches!(self, Self::Words | Self::Any)
+    }
 }
 
 /// An expression that reads columns.
@@ -427,7 +439,7 @@ impl Read {
     /// The columns that it takes as codes, once they are.
     pub fn codes(&self) -> Vec<usize> {
         match self.expr.downcast_ref::<Column>() {
-            Some(column) if self.takes == Form::Codes => vec![column.index()],
+            Some(column) if self.takes.takes_codes() => vec![column.index()],
             _ => columns_per_value(&self.expr),
         }
     }
@@ -435,7 +447,7 @@ impl Read {
     /// The columns that it takes in words, once they are.
     pub fn words(&self) -> Vec<usize> {
         match self.expr.downcast_ref::<Column>() {
-            Some(column) if self.takes == Form::Words => vec![column.index()],
+            Some(column) if self.takes.takes_words() => vec![column.index()],
             _ => columns_of(&self.expr).collect(),
         }
     }
@@ -456,7 +468,7 @@ fn taken(schema: &Schema, reads: &[Read]) -> Vec<Form> {
 fn are_codes_taken(column: usize, reads: &[Read]) -> bool {
     let mut reads = reads.iter();
     reads.all(|read| match read.expr.downcast_ref::<Column>() {
-        Some(itself) => itself.index() != column || read.takes == Form::Codes,
+        Some(itself) => itself.index() != column || read.takes.takes_codes(),
         None => is_per_value(&read.expr, column),
     })
 }
@@ -469,7 +481,7 @@ fn are_words_taken(column: usize, reads: &[Read]) -> bool {
     };
     let mut plain = reads.iter().filter(itself);
     let mut all = reads.iter();
-    plain.all(|read| read.takes == Form::Words)
+    plain.all(|read| read.takes.takes_words())
         && all.any(|read| itself(&read) || takes_words(&read.expr, column))
 }
 
@@ -501,7 +513,7 @@ fn computed(
     let exprs = projection.iter().zip(outputs).map(|(of, takes)| {
         let reader = match takes {
             Form::Codes => Reader::Codes,
-            Form::Values | Form::Words => Reader::Rows,
+            Form::Values | Form::Words | Form::Any => Reader::Rows,
         };
         Ok(ProjectionExpr {
             expr: over(Arc::clone(&of.expr), schema, changed, reader)?.data,

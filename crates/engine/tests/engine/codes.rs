@@ -106,10 +106,29 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
             "n, count(DISTINCT low), count(DISTINCT long), count(*) FROM {} GROUP BY GROUPING SETS ((n), ())",
             Some("low, long"),
         ),
-        ("n, count(DISTINCT low), min(low) FROM {} GROUP BY n", None),
+        (
+            "n, count(DISTINCT low), min(low) FROM {} GROUP BY n",
+            Some("low"),
+        ),
         ("n, count(DISTINCT high), count(*) FROM {} GROUP BY n", None),
+        // Arguments that are compared, or only counted.
+        ("low, max(low) FROM {} GROUP BY low", Some("low")),
+        (
+            "n, min(low), max(long) FILTER (WHERE n > 1), min(low || 'x') FROM {} GROUP BY n",
+            Some("low, long"),
+        ),
+        (
+            "n, min(low), max(low), count(low) FROM {} WHERE n > 0 GROUP BY n",
+            Some("low"),
+        ),
+        (
+            "high, min(low), max(long) FROM {} GROUP BY high",
+            Some("low, long"),
+        ),
+        ("n, count(low), count(*) FROM {} GROUP BY n", Some("low")),
         // Read by something else: the SQL type has to be there.
-        ("low, max(low) FROM {} GROUP BY low", None),
+        ("low, array_agg(low) FROM {} GROUP BY low", None),
+        ("low, max_by(low, n) FROM {} GROUP BY low", None),
         ("low, count(*) FROM {} WHERE low <> high GROUP BY low", None),
         ("low || n, count(*) FROM {} WHERE low > '' GROUP BY 1", None),
         // Fell back to plain pages.

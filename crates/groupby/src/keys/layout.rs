@@ -282,7 +282,7 @@ impl KeyLayout {
 
 /// The values of a column of codes, row by row; other columns in that type. A cast of codes of texts to views takes a value
 /// that is NULL for an empty one.
-fn unpacked(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+pub(crate) fn unpacked(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
     match column.as_any_dictionary_opt() {
         Some(coded) => {
             let values = strict_cast(coded.values(), data_type)?;

@@ -28,6 +28,8 @@ macro_rules! with_integers {
     }};
 }
 
+pub(crate) use with_integers;
+
 pub mod layout;
 pub mod packed;
 pub mod bytes;
@@ -48,6 +50,7 @@ use crate::error::Result;
 
 pub use direct::DirectTable;
 pub use intern::same_dictionary;
+pub(crate) use layout::unpacked;
 pub use layout::{KeyLayout, decoded};
 pub use packed::KeyBounds;
 pub use waiting::WaitingKeys;

@@ -41,12 +41,16 @@ impl Aggregate for Counts {
     }
 
     /// A bit per row at most, not the values.
-    fn carried(&self, arguments: &Arguments) -> Arguments {
+    fn carried(&self, arguments: &Arguments) -> Result<Arguments> {
         let live = mask(&arguments.columns, arguments.filter.as_ref());
-        Arguments {
+        Ok(Arguments {
             columns: Vec::new(),
             filter: live.map(|live| BooleanArray::new(live, None)),
-        }
+        })
+    }
+
+    fn carried_mix(&self, _arguments: &Arguments) -> bool {
+        true
     }
 }
 

@@ -29,15 +29,24 @@ pub enum Extreme {
     Max,
 }
 
-/// `min` or `max` of a column of `data_type`; `None` if it is not native.
-pub fn min_max(name: &str, extreme: Extreme, data_type: &DataType) -> Option<Arc<dyn Aggregate>> {
+/// `min` or `max` of a column of `data_type`, texts and binary as `result_type`; `None` if it is not native.
+pub fn min_max(
+    name: &str,
+    extreme: Extreme,
+    data_type: &DataType,
+    result_type: &DataType,
+) -> Option<Arc<dyn Aggregate>> {
     match extreme {
-        Extreme::Min => states_of::<Least>(name, data_type),
-        Extreme::Max => states_of::<Greatest>(name, data_type),
+        Extreme::Min => states_of::<Least>(name, data_type, result_type),
+        Extreme::Max => states_of::<Greatest>(name, data_type, result_type),
     }
 }
 
-fn states_of<O: Order>(name: &str, data_type: &DataType) -> Option<Arc<dyn Aggregate>> {
+fn states_of<O: Order>(
+    name: &str,
+    data_type: &DataType,
+    result_type: &DataType,
+) -> Option<Arc<dyn Aggregate>> {
     macro_rules! fixed {
         ($column:ty) => {
             Some(fixed::<<$column as ArrowPrimitiveType>::Native, O>(
@@ -48,7 +57,7 @@ fn states_of<O: Order>(name: &str, data_type: &DataType) -> Option<Arc<dyn Aggre
     downcast_primitive! {
         data_type => (fixed),
         DataType::Boolean => fixed!(UInt8Type),
-        _ => min_max_bytes::min_max_bytes::<O>(name, data_type),
+        _ => min_max_bytes::min_max_bytes::<O>(name, data_type, result_type),
     }
 }
 

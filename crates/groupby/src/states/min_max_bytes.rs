@@ -1,42 +1,107 @@
 //! min(x) and max(x) of strings and binary, in the order of their bytes.
 //!
-//! In: string, binary and view columns, fixed-size binary. Out: the same type, NULL without values.
-//! Partial: binary views onto the arena of the states.
-//! Not here: how strings are held (`byte_values`).
+//! In: string, binary and view columns, fixed-size binary, codes of dictionaries of these. Out: the type that was asked for,
+//! NULL without values. Partial: binary views onto the arena of the states.
+//! Not here: how strings are held (`byte_values`), ranks of codes (`ranked`).
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray};
+use arrow::array::{AnyDictionaryArray, ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::DataType;
 
 use super::byte_values::{ByteValues, is_bytes, with_bytes};
 use super::min_max::Order;
-use super::native::native;
+use super::ranked::{Ranked, codes_of, is_worth_ranks};
 use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
+use crate::batch::Arguments;
 use crate::error::Result;
+use crate::keys::{decoded, unpacked};
 
 /// Rows between the one that is read and the one whose string is asked for; its entry is asked for as many earlier.
 const AHEAD: usize = 8;
 
-/// `min` or `max` of a string or binary column; `None` for other types.
+/// `min` or `max` of a string or binary column, as `result_type`; `None` for other types.
 pub(super) fn min_max_bytes<O: Order>(
     name: &str,
     data_type: &DataType,
+    result_type: &DataType,
 ) -> Option<Arc<dyn Aggregate>> {
-    let result_type = data_type.clone();
-    let make = move || MinMaxBytes::<O> {
-        data_type: result_type.clone(),
-        best: ByteValues::default(),
-        order: PhantomData,
+    let values = decoded(data_type);
+    let is_like = is_bytes(result_type) && values.is_string() == result_type.is_string();
+    (is_bytes(values) && is_like).then(|| {
+        Arc::new(TextExtreme::<O> {
+            name: name.to_owned(),
+            result_type: result_type.clone(),
+            order: PhantomData,
+        }) as Arc<dyn Aggregate>
+    })
+}
+
+struct TextExtreme<O> {
+    name: String,
+    result_type: DataType,
+    order: PhantomData<O>,
+}
+
+impl<O> fmt::Debug for TextExtreme<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} -> {}", self.name, self.result_type)
+    }
+}
+
+impl<O: Order> Aggregate for TextExtreme<O> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn result_type(&self) -> DataType {
+        self.result_type.clone()
+    }
+
+    fn states(&self) -> Result<Box<dyn GroupStates>> {
+        Ok(Box::new(MinMaxBytes::<O> {
+            data_type: self.result_type.clone(),
+            best: ByteValues::default(),
+            ranked: None,
+            order: PhantomData,
+        }))
+    }
+
+    /// Codes as texts: rows of several dictionaries wait side by side.
+    fn carried(&self, arguments: &Arguments) -> Result<Arguments> {
+        let columns = arguments.columns.iter().map(texts_of);
+        Ok(Arguments {
+            columns: columns.collect::<Result<_>>()?,
+            filter: arguments.filter.clone(),
+        })
+    }
+
+    fn carried_mix(&self, _arguments: &Arguments) -> bool {
+        true
+    }
+}
+
+/// Codes as views of their texts.
+fn texts_of(column: &ArrayRef) -> Result<ArrayRef> {
+    let views = match decoded(column.data_type()) {
+        of if of.is_string() => DataType::Utf8View,
+        of if of.is_binary() => DataType::BinaryView,
+        of => of.clone(),
     };
-    is_bytes(data_type).then(|| native(name, data_type, make))
+    match column.as_any_dictionary_opt() {
+        Some(_) => unpacked(column, &views),
+        None => Ok(ArrayRef::clone(column)),
+    }
 }
 
 struct MinMaxBytes<O> {
     data_type: DataType,
+    /// Of all rows but those that `ranked` has taken in.
     best: ByteValues,
+    ranked: Option<Ranked>,
     order: PhantomData<O>,
 }
 
@@ -60,6 +125,50 @@ impl<O: Order> MinMaxBytes<O> {
             }
         });
         result
+    }
+
+    fn offer_codes(
+        &mut self,
+        coded: &dyn AnyDictionaryArray,
+        rows: &Rows<'_>,
+        total: usize,
+    ) -> Result<()> {
+        let (dictionary, codes) = (coded.values(), codes_of(coded));
+        if !is_worth_ranks(dictionary.len(), rows.count(), total) {
+            return with_bytes!(dictionary, |value| {
+                self.offer(rows, |row| value(codes[row] as usize))
+            });
+        }
+        if !self
+            .ranked
+            .as_ref()
+            .is_some_and(|ranked| ranked.is_of(dictionary))
+        {
+            self.settle_ranks()?;
+            self.ranked = Some(Ranked::new::<O>(dictionary));
+        }
+        if let Some(ranked) = &mut self.ranked {
+            ranked.offer(&codes, rows, total);
+        }
+        Ok(())
+    }
+
+    /// Offers what the rows of the last dictionary came to.
+    fn settle_ranks(&mut self) -> Result<()> {
+        let Some(ranked) = &mut self.ranked else {
+            return Ok(());
+        };
+        let found = ranked.take();
+        with_bytes!(ranked.dictionary(), |value| {
+            for (group, at) in found {
+                let new = value(at);
+                if self.best.is_improved_by::<O>(group, new) {
+                    self.best.set(group, new)?;
+                }
+            }
+        });
+        self.best.settle();
+        Ok(())
     }
 
     /// Only the batch's best value is copied.
@@ -92,10 +201,13 @@ impl<O: Order> GroupStates for MinMaxBytes<O> {
     ) -> Result<()> {
         let rows = Rows::new(columns, filter, groups);
         self.best.grow(total);
-        with_bytes!(&columns[0], |value| match groups {
-            Groups::Ids(_) => self.offer(&rows, value),
-            Groups::One(_) => self.offer_to_one(&rows, value),
-        })?;
+        match columns[0].as_any_dictionary_opt() {
+            Some(coded) => self.offer_codes(coded, &rows, total)?,
+            None => with_bytes!(&columns[0], |value| match groups {
+                Groups::Ids(_) => self.offer(&rows, value),
+                Groups::One(_) => self.offer_to_one(&rows, value),
+            })?,
+        }
         self.best.settle();
         Ok(())
     }
@@ -105,14 +217,16 @@ impl<O: Order> GroupStates for MinMaxBytes<O> {
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
+        self.settle_ranks()?;
         Ok(vec![self.best.take_partial(total)?])
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
+        self.settle_ranks()?;
         self.best.take(total, &self.data_type)
     }
 
     fn bytes(&self) -> usize {
-        self.best.bytes()
+        self.best.bytes() + self.ranked.as_ref().map_or(0, Ranked::bytes)
     }
 }

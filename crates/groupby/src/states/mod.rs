@@ -27,6 +27,7 @@ mod per_group;
 mod seen;
 mod wide;
 mod byte_values;
+mod ranked;
 mod sketches;
 mod sketch;
 mod blocks;
@@ -96,8 +97,12 @@ pub trait Aggregate: Send + Sync + std::fmt::Debug {
         Bypass::Rows
     }
     /// What of their arguments such rows carry, where they travel as they are.
-    fn carried(&self, arguments: &Arguments) -> Arguments {
-        arguments.clone()
+    fn carried(&self, arguments: &Arguments) -> Result<Arguments> {
+        Ok(arguments.clone())
+    }
+    /// True if what they carry of several batches can stand in one column.
+    fn carried_mix(&self, arguments: &Arguments) -> bool {
+        arguments.mix()
     }
 }
 

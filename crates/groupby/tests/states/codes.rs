@@ -1,0 +1,156 @@
+//! Extremes of texts that come as codes: as of the texts.
+//!
+//! In: batches of dictionaries that change, with values twice, NULL by code and by value, a filter. Out: the same results and
+//! partial states as those of the texts.
+//! Not here: extremes of texts (`states`).
+
+use arrow::array::{BooleanArray, DictionaryArray, Int32Array, StringArray, UInt8Array};
+use arrow::compute::take;
+
+use super::*;
+
+const ROUNDS: usize = 12;
+
+/// Rows of a batch: enough for ranks of a few values, or too few.
+const BATCH_ROWS: [usize; 3] = [500, 40, 7];
+
+struct Batch {
+    coded: ArrayRef,
+    texts: ArrayRef,
+    groups: Vec<GroupId>,
+    filter: Option<BooleanArray>,
+}
+
+fn dictionary(number: usize) -> ArrayRef {
+    let long = format!("a text that is longer than a view, of {number}");
+    let other = format!("{}", 7 * number % 5);
+    let values = vec![
+        Some("m"),
+        Some(&*long),
+        None,
+        Some("m"),
+        Some(&*other),
+        Some(""),
+    ];
+    let values: ArrayRef = Arc::new(StringArray::from(values));
+    match number % 3 {
+        0 => values,
+        1 => cast(&values, &DataType::Utf8View).expect("views"),
+        _ => cast(&values, &DataType::LargeUtf8).expect("long offsets"),
+    }
+}
+
+/// `groups` groups; each dictionary is of two batches.
+fn batches(groups: usize) -> Vec<Batch> {
+    let mut state = 7u64;
+    let mut next = move |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let mut values = dictionary(0);
+    let batch = |number: usize| {
+        if number.is_multiple_of(2) {
+            values = dictionary(number / 2);
+        }
+        let rows = BATCH_ROWS[number / 2 % BATCH_ROWS.len()];
+        let codes: Vec<_> = (0..rows)
+            .map(|_| (next(9) > 0).then(|| next(6) as u8))
+            .collect();
+        let coded: ArrayRef = match number % 4 {
+            0 | 3 => Arc::new(DictionaryArray::new(
+                UInt8Array::from(codes),
+                Arc::clone(&values),
+            )),
+            _ => {
+                let codes = codes.iter().map(|code| code.map(i32::from));
+                Arc::new(DictionaryArray::new(
+                    Int32Array::from_iter(codes),
+                    Arc::clone(&values),
+                ))
+            }
+        };
+        let keys = coded.as_any_dictionary().keys();
+        let texts = take(&values, keys, None).expect("values");
+        let filter: BooleanArray = (0..rows)
+            .map(|_| (next(10) > 0).then(|| next(4) > 0))
+            .collect();
+        Batch {
+            texts: cast(&texts, &DataType::Utf8View).expect("views"),
+            coded,
+            groups: (0..rows).map(|_| GroupId(next(groups) as u32)).collect(),
+            filter: (number % 3 == 0).then_some(filter),
+        }
+    };
+    (0..ROUNDS).map(batch).collect()
+}
+
+#[test]
+fn extremes_of_codes_are_those_of_their_texts() {
+    let coded_type = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
+    let text = DataType::Utf8View;
+    for extreme in [Extreme::Min, Extreme::Max] {
+        let of = |from| {
+            min_max("extreme(x)", extreme, from, &text)
+                .expect("native")
+                .states()
+        };
+        for total in [1, 3, 30, 2000] {
+            let (mut coded, mut plain) = (of(&coded_type).unwrap(), of(&text).unwrap());
+            for (number, batch) in batches(total).iter().enumerate() {
+                let groups = match total {
+                    1 => Groups::One(batch.groups.len()),
+                    _ => Groups::Ids(&batch.groups),
+                };
+                for (states, column) in [(&mut coded, &batch.coded), (&mut plain, &batch.texts)] {
+                    let columns = std::slice::from_ref(column);
+                    states
+                        .update(columns, batch.filter.as_ref(), groups, total)
+                        .expect("memory");
+                    assert!(states.bytes() > 0);
+                }
+                // Tables are emptied between any two batches, and go on.
+                if number == 4 {
+                    let of =
+                        |states: &mut Box<dyn GroupStates>| states.drain_partial(total).unwrap();
+                    assert_eq!(texts(&of(&mut coded)[0]), texts(&of(&mut plain)[0]));
+                }
+            }
+            let of = |states: &mut Box<dyn GroupStates>| states.drain_final(total).unwrap();
+            let (coded, plain) = (of(&mut coded), of(&mut plain));
+            assert_eq!(coded.data_type(), &text);
+            assert_eq!(&coded, &plain, "{total} groups");
+        }
+    }
+}
+
+#[test]
+fn rows_that_skip_the_table_carry_texts() {
+    let batch = &batches(3)[0];
+    let aggregate = min_max(
+        "min(x)",
+        Extreme::Min,
+        batch.coded.data_type(),
+        &DataType::Utf8,
+    );
+    let aggregate = aggregate.expect("native");
+    let arguments = grouse_groupby::Arguments {
+        columns: vec![Arc::clone(&batch.coded)],
+        filter: batch.filter.clone(),
+    };
+    assert!(!arguments.mix() && aggregate.carried_mix(&arguments));
+    let carried = aggregate.carried(&arguments).expect("texts");
+    assert_eq!(&carried.columns[0], &batch.texts);
+    assert_eq!(carried.filter, batch.filter);
+}
+
+#[test]
+fn codes_of_other_values_are_not_native() {
+    let of = |values| DataType::Dictionary(Box::new(DataType::Int32), Box::new(values));
+    let is_native = |from: DataType, to| min_max("min(x)", Extreme::Min, &from, &to).is_some();
+    assert!(!is_native(of(DataType::Int64), DataType::Int64));
+    assert!(!is_native(of(DataType::Utf8), of(DataType::Utf8)));
+    assert!(!is_native(of(DataType::Binary), DataType::Utf8));
+    assert!(is_native(of(DataType::Binary), DataType::BinaryView));
+}
