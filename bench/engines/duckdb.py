@@ -43,7 +43,7 @@ class WithEnums(DuckDb):
     def query(self, sql: str) -> tuple[list[str], list[tuple]]:
         for name, loaded in self.loaded.items():
             kinds = dict(row[:2] for row in self.connection.execute(f"DESCRIBE {name}_file").fetchall())
-            named = {column for column in kinds if re.search(rf"\b{column}\b", sql)}
+            named = {column for column in kinds if re.search(rf"\b{column}\b", sql)} or {next(iter(kinds))}
             if re.search(rf"\b{name}\b", sql) and not named <= loaded:
                 loaded |= named
                 columns = ", ".join(self.typed(name, column, kinds[column]) for column in sorted(loaded))

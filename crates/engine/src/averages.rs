@@ -30,6 +30,18 @@ use crate::rewrite::{Below, bare, under_names};
 /// Decimals of so many digits have sums of ten more.
 const DIGITS_MAX: u8 = 28;
 
+/// Integers whose sum fits 64 bits, of fewer than 2^32 rows. Where nobody asks for the sum, only the first of them share:
+/// of fewer than 2^47 rows.
+const NARROW: [DataType; 6] = [
+    DataType::Int8,
+    DataType::Int16,
+    DataType::UInt8,
+    DataType::UInt16,
+    DataType::Int32,
+    DataType::UInt32,
+];
+const SHORT: usize = 4;
+
 /// The rule, twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SharedAverages {
@@ -92,9 +104,9 @@ impl Average {
         if !is_exact_avg(&average.func) || !is_plain || expr.is_volatile() {
             return Ok(None);
         }
-        let fits = fits(argument, input)?;
+        let fits_wide = fits(argument, input, &NARROW)?;
         let may_fail = rule == SharedAverages::AsNeeded;
-        if !is_shared(&argument.get_type(input)?) || !(fits || may_fail) {
+        if !is_shared(&argument.get_type(input)?) || !(fits_wide || may_fail) {
             return Ok(None);
         }
         let count = counted(average, argument, input)?;
@@ -106,7 +118,11 @@ impl Average {
         };
         let sum = match others.clone().find(is_its) {
             Some(sum) => sum.clone(),
-            None if fits && others.any(|other| *other == count) => own,
+            None if others.any(|other| *other == count)
+                && fits(argument, input, &NARROW[..SHORT])? =>
+            {
+                own
+            }
             None => return Ok(None),
         };
         let mean = Mean::new(expr, expr.get_type(input)?);
@@ -127,18 +143,17 @@ fn is_shared(kind: &DataType) -> bool {
     matches!(kind, Int64 | UInt64 | Float64 | Decimal128(..))
 }
 
-/// True of values whose sum fits its type, of fewer than 2^32 rows.
-fn fits(argument: &Expr, input: &DFSchema) -> Result<bool> {
-    use DataType::{Decimal128, Float64, Int8, Int16, Int32, UInt8, UInt16, UInt32};
+/// True of values whose sum fits its type: floats, decimals of fewer than 10^10 rows, integers that were of these types.
+fn fits(argument: &Expr, input: &DFSchema, integers: &[DataType]) -> Result<bool> {
+    use DataType::{Decimal128, Float64};
     let narrow = match argument {
         Expr::Cast(Cast { expr, .. }) => expr.get_type(input)?,
         other => other.get_type(input)?,
     };
-    let is_integer = matches!(narrow, Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32);
     Ok(match argument.get_type(input)? {
         Float64 => true,
         Decimal128(digits, _) => digits <= DIGITS_MAX,
-        _ => is_integer,
+        _ => integers.contains(&narrow),
     })
 }
 

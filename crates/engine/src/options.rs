@@ -593,6 +593,7 @@ mod tests {
                 "grouse|host" => "host",
                 "auto|direct|packed|bytes|row" => "row",
                 "machine|tiny|spilling" => "tiny",
+                "on|off" => "off",
                 "CALL:N[+]" => "write:2+",
                 _ => "x",
             };

@@ -1,8 +1,8 @@
 //! Where all workers bring something and the last one makes of it what all go on with.
 //!
 //! In: pieces from each worker. Out: the same thing to all of them, once it is made.
-//! Invariant: nothing is made before all workers have come; it is made once; who comes after the end gets none and keeps
-//! nothing alive.
+//! Invariant: nothing is made before all workers have come; it is made once; who looks after the end, which only one that
+//! has it may say, gets none and keeps nothing alive.
 //! Not here: what is brought and made (meeting.rs). Its tests are in tests/interleavings.rs.
 
 use std::sync::Arc;
@@ -44,7 +44,8 @@ impl<T: Default, M> Rendezvous<T, M> {
     /// Comes and waits for the others; the last one makes it. None once it is over.
     pub async fn meet(&self, make: impl FnOnce(T) -> M) -> Option<Arc<M>> {
         if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
-            let made = make(std::mem::take(&mut *self.brought.lock()));
+            let brought = std::mem::take(&mut *self.brought.lock());
+            let made = make(brought);
             self.stage.send_replace(Stage::Made(Arc::new(made)));
         }
         let mut stage = self.stage.subscribe();

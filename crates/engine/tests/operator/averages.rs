@@ -12,7 +12,7 @@ const SHARED: &[&str] = &[
     "SELECT text, sum(small), avg(small), count(small), count(*) FROM t GROUP BY text",
     "SELECT text, sum(long) AS s, avg(long) AS a FROM t GROUP BY text ORDER BY a, text",
     "SELECT text, avg(long), avg(long) AS again, sum(long) FROM t GROUP BY text",
-    "SELECT text, avg(small), count(small) FROM t GROUP BY text",
+    "SELECT text, avg(arrow_cast(small, 'Int16')), count(arrow_cast(small, 'Int16')) FROM t GROUP BY text",
     "SELECT text, avg(wide), sum(wide), count(*) FROM t GROUP BY text",
     "SELECT text, avg(money), count(money), max(money) FROM t GROUP BY text",
     "SELECT text, avg(money + 1), sum(money + 1) FROM t GROUP BY text",
@@ -39,6 +39,7 @@ const SHARED: &[&str] = &[
 const ALONE: &[&str] = &[
     "SELECT avg(small), sum(long) FROM t",
     "SELECT avg(small), count(*) FROM t",
+    "SELECT text, avg(small), count(small) FROM t GROUP BY text",
     "SELECT avg(long), count(long) FROM t",
     "SELECT avg(small), count(long) FROM t",
     "SELECT avg(DISTINCT small), sum(small) FROM t",

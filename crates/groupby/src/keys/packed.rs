@@ -409,11 +409,11 @@ fn pack_views<const N: usize>(
     let coded = column.as_any_dictionary_opt();
     let mut strings = bytes::encode(coded.map_or(column, AnyDictionaryArray::values))?;
     let first = (buffers.len() as u128) << 64;
-    let mut any_long = false;
-    for view in &mut strings.views {
-        let long = is_long(*view);
-        any_long |= long;
-        *view += if long { first } else { 0 };
+    let are_long = strings.views.iter().map(|view| is_long(*view));
+    let any_long = !strings.buffers.is_empty() && are_long.fold(false, |any, long| any | long);
+    if any_long && first > 0 {
+        let long = strings.views.iter_mut().filter(|view| is_long(**view));
+        long.for_each(|view| *view += first);
     }
     let (views, word) = (&strings.views, place.at.word);
     match coded {

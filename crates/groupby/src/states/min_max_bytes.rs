@@ -18,7 +18,7 @@ use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
 use crate::batch::Arguments;
 use crate::error::Result;
-use crate::keys::{decoded, unpacked};
+use crate::keys::{decoded, same_dictionary, unpacked};
 
 /// Rows between the one that is read and the one whose string is asked for; its entry is asked for as many earlier.
 const AHEAD: usize = 8;
@@ -66,6 +66,7 @@ impl<O: Order> Aggregate for TextExtreme<O> {
             data_type: self.result_type.clone(),
             best: ByteValues::default(),
             ranked: None,
+            last: None,
             order: PhantomData,
         }))
     }
@@ -102,6 +103,8 @@ struct MinMaxBytes<O> {
     /// Of all rows but those that `ranked` has taken in.
     best: ByteValues,
     ranked: Option<Ranked>,
+    /// The dictionary of the last batch, which gets ranks when it comes again: some live for one batch.
+    last: Option<ArrayRef>,
     order: PhantomData<O>,
 }
 
@@ -131,26 +134,33 @@ impl<O: Order> MinMaxBytes<O> {
         &mut self,
         coded: &dyn AnyDictionaryArray,
         rows: &Rows<'_>,
+        groups: Groups<'_>,
         total: usize,
     ) -> Result<()> {
         let (dictionary, codes) = (coded.values(), codes_of(coded));
-        if !is_worth_ranks(dictionary.len(), rows.count(), total) {
-            return with_bytes!(dictionary, |value| {
-                self.offer(rows, |row| value(codes[row] as usize))
-            });
+        if is_worth_ranks(dictionary.len(), rows.count(), total) {
+            let ranked = self.ranked.as_ref();
+            let is_ranked = ranked.is_some_and(|ranked| ranked.is_of(dictionary));
+            let last = self.last.replace(ArrayRef::clone(dictionary));
+            let comes_again = || last.is_some_and(|last| same_dictionary(&last, dictionary));
+            if !is_ranked && comes_again() {
+                self.settle_ranks()?;
+                self.ranked = Some(Ranked::new::<O>(dictionary));
+            }
+            if let Some(ranked) = &mut self.ranked
+                && ranked.is_of(dictionary)
+            {
+                ranked.offer(&codes, rows, total);
+                return Ok(());
+            }
         }
-        if !self
-            .ranked
-            .as_ref()
-            .is_some_and(|ranked| ranked.is_of(dictionary))
-        {
-            self.settle_ranks()?;
-            self.ranked = Some(Ranked::new::<O>(dictionary));
-        }
-        if let Some(ranked) = &mut self.ranked {
-            ranked.offer(&codes, rows, total);
-        }
-        Ok(())
+        with_bytes!(dictionary, |value| {
+            let value = |row| value(codes[row] as usize);
+            match groups {
+                Groups::Ids(_) => self.offer(rows, value),
+                Groups::One(_) => self.offer_to_one(rows, value),
+            }
+        })
     }
 
     /// Offers what the rows of the last dictionary came to.
@@ -202,7 +212,7 @@ impl<O: Order> GroupStates for MinMaxBytes<O> {
         let rows = Rows::new(columns, filter, groups);
         self.best.grow(total);
         match columns[0].as_any_dictionary_opt() {
-            Some(coded) => self.offer_codes(coded, &rows, total)?,
+            Some(coded) => self.offer_codes(coded, &rows, groups, total)?,
             None => with_bytes!(&columns[0], |value| match groups {
                 Groups::Ids(_) => self.offer(&rows, value),
                 Groups::One(_) => self.offer_to_one(&rows, value),
@@ -228,5 +238,9 @@ impl<O: Order> GroupStates for MinMaxBytes<O> {
 
     fn bytes(&self) -> usize {
         self.best.bytes() + self.ranked.as_ref().map_or(0, Ranked::bytes)
+    }
+
+    fn used_bytes(&self) -> usize {
+        self.best.bytes() + self.ranked.as_ref().map_or(0, Ranked::group_bytes)
     }
 }

@@ -93,7 +93,12 @@ impl Ranked {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        let held = self.ranks.capacity() + self.values.capacity() + self.best.capacity();
-        self.dictionary.get_array_memory_size() + held * size_of::<u32>()
+        let of_values = (self.ranks.capacity() + self.values.capacity()) * size_of::<u32>();
+        self.dictionary.get_array_memory_size() + of_values + self.group_bytes()
+    }
+
+    /// Those of them that grow with the groups.
+    pub fn group_bytes(&self) -> usize {
+        self.best.capacity() * size_of::<u32>()
     }
 }
