@@ -80,7 +80,7 @@ fn batches(groups: usize) -> Vec<Batch> {
             texts: cast(&texts, &DataType::Utf8View).expect("views"),
             coded,
             groups: (0..rows).map(|_| GroupId(next(groups) as u32)).collect(),
-            filter: (number % 3 == 0).then_some(filter),
+            filter: number.is_multiple_of(3).then_some(filter),
         }
     };
     (0..ROUNDS).map(batch).collect()
