@@ -38,11 +38,13 @@ class WithEnums(DuckDb):
 
     def open(self, tables: dict[str, str], threads: int, limit: Limit | None) -> None:
         super().open({f"{name}_file": path for name, path in tables.items()}, threads, limit)
+        described = {name: self.connection.execute(f"DESCRIBE {name}_file").fetchall() for name in tables}
+        self.kinds = {name: dict(row[:2] for row in rows) for name, rows in described.items()}
         self.loaded = {name: set() for name in tables}
 
     def query(self, sql: str) -> tuple[list[str], list[tuple]]:
         for name, loaded in self.loaded.items():
-            kinds = dict(row[:2] for row in self.connection.execute(f"DESCRIBE {name}_file").fetchall())
+            kinds = self.kinds[name]
             named = {column for column in kinds if re.search(rf"\b{column}\b", sql)} or {next(iter(kinds))}
             if re.search(rf"\b{name}\b", sql) and not named <= loaded:
                 loaded |= named

@@ -24,8 +24,7 @@ use grouse_groupby::states::means;
 
 use crate::exec::to_host;
 use crate::functions::{exact_sum, is_exact_avg, is_exact_sum};
-use crate::options::{GroupByOperator, SessionOptions};
-use crate::rewrite::{Below, bare, under_names};
+use crate::rewrite::{Below, bare, for_our_operator, under_names};
 
 /// Decimals of so many digits have sums of ten more.
 const DIGITS_MAX: u8 = 28;
@@ -68,18 +67,7 @@ impl OptimizerRule for SharedAverages {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Aggregate(aggregate) = &plan else {
-            return Ok(Transformed::no(plan));
-        };
-        let options = SessionOptions::of(&config.options());
-        let shared = match options.group_by_operator {
-            GroupByOperator::Host => None,
-            _ => shared(aggregate, *self)?,
-        };
-        Ok(match shared {
-            Some(shared) => Transformed::yes(shared),
-            None => Transformed::no(plan),
-        })
+        for_our_operator(plan, config, |aggregate| shared(aggregate, *self))
     }
 }
 
@@ -112,16 +100,14 @@ impl Average {
         let count = counted(average, argument, input)?;
         let mut others = aggregate.aggr_expr.iter().filter_map(function);
         let is_its = |sum: &&AggregateFunction| is_exact_sum(&sum.func) && sum.params == *params;
-        let own = AggregateFunction {
-            func: Arc::new(exact_sum()),
-            params: params.clone(),
-        };
         let sum = match others.clone().find(is_its) {
             Some(sum) => sum.clone(),
             None if others.any(|other| *other == count)
                 && fits(argument, input, &NARROW[..SHORT])? =>
             {
-                own
+                let func = Arc::new(exact_sum());
+                let params = params.clone();
+                AggregateFunction { func, params }
             }
             None => return Ok(None),
         };

@@ -23,8 +23,7 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::functions::{is_exact_sum, overflow};
-use crate::options::{GroupByOperator, SessionOptions};
-use crate::rewrite::{Below, bare, under_names};
+use crate::rewrite::{Below, bare, for_our_operator, under_names};
 
 /// The greatest constant, so that it and 32 bits together fit 64.
 const CONSTANT_MAX: i64 = 1 << 62;
@@ -47,17 +46,7 @@ impl OptimizerRule for ShiftedSums {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Aggregate(aggregate) = &plan else {
-            return Ok(Transformed::no(plan));
-        };
-        let Some(shared) = shared(aggregate)? else {
-            return Ok(Transformed::no(plan));
-        };
-        let options = SessionOptions::of(&config.options());
-        Ok(match options.group_by_operator {
-            GroupByOperator::Host => Transformed::no(plan),
-            _ => Transformed::yes(shared),
-        })
+        for_our_operator(plan, config, shared)
     }
 }
 

@@ -289,6 +289,29 @@ fn compare(session: &Session, sql: &str, expected: &[String]) -> Result<(), Stri
     ))
 }
 
+/// The queries give the host's rows under the host's schema.
+fn are_the_hosts(queries: &[&str]) {
+    let (host, ours) = (host(), session(|_| {}));
+    for_each(queries, |sql| {
+        compare(&ours, sql, &rows(&host, sql))?;
+        match plan(&ours, sql).schema() == plan(&host, sql).schema() {
+            true => Ok(()),
+            false => Err("another schema".to_string()),
+        }
+    });
+}
+
+/// The plans have `part`, or have it not.
+fn plans_have(session: &Session, queries: &[&str], part: &str, expected: bool) {
+    for_each(queries, |sql| {
+        let text = explained(session, sql);
+        match text.contains(part) == expected {
+            true => Ok(()),
+            false => Err(text),
+        }
+    });
+}
+
 fn explained(session: &Session, sql: &str) -> String {
     displayable(plan(session, sql).plan().as_ref())
         .indent(true)

@@ -40,6 +40,8 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
+use crate::options::{GroupByOperator, SessionOptions};
+
 pub(crate) use compared::is_comparison;
 pub use composite_groups::composite_groups;
 pub use headers::short_headers;
@@ -144,6 +146,25 @@ fn each_named(
         let expr = expr.transform_up(&mut mend)?;
         Ok(expr.update_data(|expr| name.restore(expr)))
     })
+}
+
+/// True where the host's operator groups.
+fn is_host(config: &dyn OptimizerConfig) -> bool {
+    let options = SessionOptions::of(&config.options());
+    options.group_by_operator == GroupByOperator::Host
+}
+
+/// What `rewritten` makes of an aggregation for our operator; the plan itself where that is nothing, or it is another.
+pub(crate) fn for_our_operator(
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+    rewritten: impl FnOnce(&Aggregate) -> Result<Option<LogicalPlan>>,
+) -> Result<Transformed<LogicalPlan>> {
+    let found = match &plan {
+        LogicalPlan::Aggregate(aggregate) if !is_host(config) => rewritten(aggregate)?,
+        _ => None,
+    };
+    Ok(found.map_or_else(|| Transformed::no(plan), Transformed::yes))
 }
 
 /// An aggregate without the name that the query gives it.

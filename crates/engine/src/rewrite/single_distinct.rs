@@ -13,8 +13,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-use super::{Below, under_names};
-use crate::options::{GroupByOperator, SessionOptions};
+use super::{Below, is_host, under_names};
 
 /// The host's rule with the exception above.
 pub(super) fn rewrite(
@@ -55,11 +54,6 @@ fn names_on_top(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let columns = named.map(|expr| below.column(expr.clone().unalias()));
     let columns = columns.collect();
     under_names(aggregate, below, columns)
-}
-
-fn is_host(config: &dyn OptimizerConfig) -> bool {
-    let options = SessionOptions::of(&config.options());
-    options.group_by_operator == GroupByOperator::Host
 }
 
 fn has_others(aggregate: &Aggregate) -> bool {

@@ -29,6 +29,7 @@ use datafusion::execution::cache::cache_manager::FileMetadataCache;
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::parquet::basic::Type;
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use datafusion::parquet::schema::types::ColumnDescPtr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::utils::collect_columns;
@@ -310,12 +311,16 @@ struct KnownFile {
 }
 
 impl KnownFile {
+    /// The place of a column that is one leaf, and the leaf.
+    fn leaf(&self, name: &str) -> Option<(usize, &ColumnDescPtr)> {
+        let leaves = self.footer.file_metadata().schema_descr().columns();
+        let mut leaves = leaves.iter().enumerate();
+        leaves.find(|(_, leaf)| leaf.path().parts() == [name])
+    }
+
     /// The chunks of a column that is one leaf.
     fn chunks(&self, name: &str) -> Option<impl Iterator<Item = &ColumnChunkMetaData>> {
-        let leaves = self.footer.file_metadata().schema_descr().columns();
-        let at = leaves
-            .iter()
-            .position(|leaf| leaf.path().parts() == [name])?;
+        let (at, _) = self.leaf(name)?;
         let groups = self.footer.row_groups().iter();
         Some(groups.map(move |group| group.column(at)))
     }
@@ -323,13 +328,13 @@ impl KnownFile {
     /// True of a column of decimals whose values the reader makes words of: those of more bytes it only makes wide.
     fn has_words(&self, name: &str, data_type: &DataType) -> bool {
         let field = self.schema.field_with_name(name);
-        let leaves = self.footer.file_metadata().schema_descr().columns();
-        let leaf = leaves.iter().find(|leaf| leaf.path().parts() == [name]);
-        let is_short = leaf.is_some_and(|leaf| match leaf.physical_type() {
-            Type::INT32 | Type::INT64 => true,
-            Type::FIXED_LEN_BYTE_ARRAY => leaf.type_length() <= WORD_BYTES,
-            _ => false,
-        });
+        let is_short = self
+            .leaf(name)
+            .is_some_and(|(_, leaf)| match leaf.physical_type() {
+                Type::INT32 | Type::INT64 => true,
+                Type::FIXED_LEN_BYTE_ARRAY => leaf.type_length() <= WORD_BYTES,
+                _ => false,
+            });
         is_short && field.is_ok_and(|field| field.data_type() == data_type)
     }
 

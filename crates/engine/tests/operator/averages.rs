@@ -56,35 +56,18 @@ const MEAN: &str = "mean(";
 
 #[test]
 fn shared_averages_are_the_hosts() {
-    let (host, ours) = (host(), session(|_| {}));
-    for queries in [SHARED, ALONE] {
-        for_each(queries, |sql| {
-            compare(&ours, sql, &rows(&host, sql))?;
-            match plan(&ours, sql).schema() == plan(&host, sql).schema() {
-                true => Ok(()),
-                false => Err("another schema".to_string()),
-            }
-        });
-    }
+    are_the_hosts(SHARED);
+    are_the_hosts(ALONE);
 }
 
 #[test]
 fn the_plan_says_which_averages_are_shared() {
-    let (host, ours) = (host(), session(|_| {}));
-    let check = |session: &Session, queries: &[&str], expected: bool| {
-        for_each(queries, |sql| {
-            let text = explained(session, sql);
-            match text.contains(MEAN) == expected {
-                true => Ok(()),
-                false => Err(text),
-            }
-        });
-    };
-    check(&ours, SHARED, true);
-    check(&ours, ALONE, false);
-    check(&host, SHARED, false);
+    let ours = session(|_| {});
+    plans_have(&ours, SHARED, MEAN, true);
+    plans_have(&ours, ALONE, MEAN, false);
+    plans_have(&host(), SHARED, MEAN, false);
     let volatile = "SELECT sum(random()), avg(random()) FROM t";
-    check(&ours, &[volatile], false);
+    plans_have(&ours, &[volatile], MEAN, false);
 }
 
 /// Who is not asked for a sum does not get its error.

@@ -55,10 +55,8 @@ pub fn encode(column: &ArrayRef) -> Result<ByteKeys> {
         DataType::Dictionary(..) => {
             let coded = column.as_any_dictionary();
             let values = encode(coded.values())?;
-            // What a NULL has for its code may be none.
-            let view = |code: usize| values.views.get(code).copied().unwrap_or(0);
             let views = with_integers!(&coded.keys().to_data(), codes => {
-                codes.iter().map(|&code| view(code as usize)).collect()
+                codes.iter().map(|&code| view_at(&values.views, code as usize)).collect()
             });
             Ok(ByteKeys {
                 views,
@@ -77,6 +75,12 @@ pub fn encode(column: &ArrayRef) -> Result<ByteKeys> {
         }
         other => unreachable!("{other} is no byte-string type"),
     }
+}
+
+/// The view that a code stands for; a NULL's code may be none.
+#[inline(always)]
+pub(super) fn view_at(views: &[u128], code: usize) -> u128 {
+    views.get(code).copied().unwrap_or(0)
 }
 
 fn shared<T: ByteViewType + ?Sized>(column: &GenericByteViewArray<T>) -> ByteKeys {

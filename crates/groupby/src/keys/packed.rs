@@ -422,8 +422,7 @@ fn pack_views<const N: usize>(
             put_views(views, word, nulls, keys);
         }
         Some(coded) => with_integers!(&coded.keys().to_data(), codes => {
-            // What a NULL has for its code may be none.
-            let views = codes.iter().map(|&code| views.get(code as usize).copied().unwrap_or(0));
+            let views = codes.iter().map(|&code| bytes::view_at(views, code as usize));
             put_views(views, word, nulls, keys);
         }),
     }
