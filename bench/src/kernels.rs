@@ -20,6 +20,7 @@ use grouse_groupby::keys::{DirectTable, GroupId, KeyLayout};
 use grouse_groupby::states::{self, Aggregate, Extreme, Groups};
 use grouse_kernels::byte_pack::{self, BytePacking, SPARE_BYTES};
 use grouse_kernels::chain::{ByteSet, Chain, Literal, Step, TEXTS_MAX};
+use grouse_kernels::compare::{self, Compared, Comparison};
 use grouse_kernels::divide::Divisor;
 use grouse_kernels::narrow::{self, Operand};
 use grouse_kernels::select::{Selected, Side};
@@ -196,6 +197,7 @@ fn kernels() -> Vec<Kernel> {
         move || lookup::bits(&codes, &truths),
         move || naive::bits(&codes_2, &truths_2),
     ));
+    kernels.extend(comparisons(&small));
     let (bits, set) = (hashes.clone(), small.clone());
     let (bits_2, set_2) = (hashes, small);
     kernels.push(kernel(
@@ -205,6 +207,33 @@ fn kernels() -> Vec<Kernel> {
         move || naive::select(&bits_2, ROWS, Side::Column(&set_2), Side::Value(0)),
     ));
     kernels
+}
+
+fn comparisons(small: &[u64]) -> [Kernel; 3] {
+    let narrow: Arc<[i16]> = small.iter().map(|word| (word % 3) as i16).collect();
+    let views: Arc<[u128]> = narrow.iter().map(|value| u128::from(*value == 0)).collect();
+    let (twin_narrow, twin_views, twin_views_2) = (narrow.clone(), views.clone(), views.clone());
+    let views_2 = views.clone();
+    [
+        kernel(
+            "integers of 2 bytes that are not 0",
+            2,
+            move || i16::compared(&narrow, Comparison::NotEqual, 0),
+            move || naive::compared(&twin_narrow, Comparison::NotEqual, 0),
+        ),
+        kernel(
+            "views of texts that are not empty",
+            16,
+            move || compare::views_equal(&views, b"", false),
+            move || naive::compared(&twin_views, Comparison::NotEqual, 0),
+        ),
+        kernel(
+            "views of a short text",
+            16,
+            move || compare::views_equal(&views_2, b"\0", true),
+            move || naive::compared(&twin_views_2, Comparison::Equal, 1),
+        ),
+    ]
 }
 
 fn hash_of<const N: usize>(name: &str) -> Kernel {

@@ -13,17 +13,14 @@ mod decimals;
 mod divided;
 mod chosen;
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::compute::kernels::numeric::{add, div, mul, rem, sub};
-use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
+use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, internal_err};
-use datafusion::logical_expr::sort_properties::ExprProperties;
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column};
@@ -34,6 +31,7 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
+use crate::instead::{Instead, Way};
 use crate::options::{GroupByOperator, SessionOptions};
 use crate::rewrite::node_expressions::exchanged;
 use crate::scan::words::words_of;
@@ -79,70 +77,84 @@ fn in_words(
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     expr.transform_up(|expr| {
-        Ok(match InWords::of(&expr, schema) {
-            Some(words) => Transformed::yes(Arc::new(words)),
+        Ok(match Words::of(&expr, schema) {
+            Some(way) => Transformed::yes(Arc::new(Instead::new(expr, way))),
             None => Transformed::no(expr),
         })
     })
 }
 
-/// An expression of the host's and the way around it.
-#[derive(Debug)]
-struct InWords {
-    host: Arc<dyn PhysicalExpr>,
-    way: Way,
-}
+/// An expression of the host's, computed in words.
+type InWords = Instead<Words>;
 
-#[derive(Debug, PartialEq, Eq)]
-enum Way {
+#[derive(Debug)]
+enum Words {
     Decimals,
     Divided(Divided),
     Chosen,
 }
 
-/// The way follows from the expression and its types.
-impl PartialEq for InWords {
-    fn eq(&self, other: &InWords) -> bool {
-        self.host.eq(&other.host) && self.way == other.way
-    }
-}
-
-impl Eq for InWords {}
-
-impl Hash for InWords {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.host.hash(state);
-    }
-}
-
-impl InWords {
-    fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<InWords> {
-        let way = match expr.downcast_ref::<BinaryExpr>() {
+impl Words {
+    fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Words> {
+        match expr.downcast_ref::<BinaryExpr>() {
             Some(binary) => Self::operation(binary, schema),
-            None => chosen::is_chosen(expr, schema).then_some(Way::Chosen),
-        };
-        Some(InWords {
-            host: Arc::clone(expr),
-            way: way?,
-        })
+            None => chosen::is_chosen(expr, schema).then_some(Words::Chosen),
+        }
     }
 
-    fn operation(binary: &BinaryExpr, schema: &Schema) -> Option<Way> {
+    fn operation(binary: &BinaryExpr, schema: &Schema) -> Option<Words> {
         match binary.op() {
             Operator::Plus | Operator::Minus | Operator::Multiply => Self::decimals(binary, schema),
-            Operator::Divide | Operator::Modulo => Divided::of(binary.right()).map(Way::Divided),
+            Operator::Divide | Operator::Modulo => Divided::of(binary.right()).map(Words::Divided),
             _ => None,
         }
     }
 
-    fn decimals(binary: &BinaryExpr, schema: &Schema) -> Option<Way> {
+    fn decimals(binary: &BinaryExpr, schema: &Schema) -> Option<Words> {
         // A long sum has its parts on the left: asked for its type, each would ask all of them.
-        let is_decimal = |side: &Arc<dyn PhysicalExpr>| match side.downcast_ref::<InWords>() {
-            Some(words) if words.way != Way::Chosen => words.way == Way::Decimals,
-            _ => matches!(side.data_type(schema), Ok(DataType::Decimal128(..))),
+        let is_decimal = |side: &Arc<dyn PhysicalExpr>| match words_in(side) {
+            Some(Words::Decimals) => true,
+            Some(Words::Divided(_)) => false,
+            Some(Words::Chosen) | None => {
+                matches!(side.data_type(schema), Ok(DataType::Decimal128(..)))
+            }
         };
         let are = is_decimal(binary.right()) && is_decimal(binary.left());
-        are.then_some(Way::Decimals)
+        are.then_some(Words::Decimals)
+    }
+}
+
+/// The way of an expression that is computed in words.
+fn words_in(expr: &Arc<dyn PhysicalExpr>) -> Option<&Words> {
+    expr.downcast_ref::<InWords>().map(Instead::way)
+}
+
+impl Way for Words {
+    fn of_other(&self, host: &Arc<dyn PhysicalExpr>) -> Option<Words> {
+        match (self, host.downcast_ref::<BinaryExpr>()) {
+            (Words::Decimals, Some(_)) => Some(Words::Decimals),
+            (Words::Divided(_), Some(binary)) => Divided::of(binary.right()).map(Words::Divided),
+            _ => chosen::may_be_chosen(host).then_some(Words::Chosen),
+        }
+    }
+
+    fn computed(&self, host: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
+        match (self, host.downcast_ref::<BinaryExpr>()) {
+            (Words::Decimals, Some(binary)) => computed(binary, batch, |left, right| {
+                decimals::computed(*binary.op(), left, right)
+            }),
+            (Words::Divided(divided), Some(binary)) => computed(binary, batch, |left, _| {
+                Ok(divided.computed(*binary.op(), left))
+            }),
+            _ => chosen::computed(host, batch),
+        }
+    }
+
+    fn is_bracketed(&self) -> bool {
+        match self {
+            Words::Decimals | Words::Divided(_) => true,
+            Words::Chosen => false,
+        }
     }
 }
 
@@ -195,80 +207,10 @@ pub(crate) fn takes_words(expr: &Arc<dyn PhysicalExpr>, column: usize) -> bool {
         side.is_some_and(|side| side.index() == column)
     };
     let takes = expr.exists(|part| {
-        let words = part.downcast_ref::<InWords>();
-        let words = words.filter(|words| words.way == Way::Decimals);
-        Ok(words.is_some_and(|words| words.children().into_iter().any(is_column)))
+        let is_decimal = matches!(words_in(part), Some(Words::Decimals));
+        Ok(is_decimal && part.children().into_iter().any(is_column))
     });
     takes.unwrap_or(false)
-}
-
-impl fmt::Display for InWords {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.way {
-            Way::Chosen => self.host.fmt(f),
-            // The host puts none around what it does not know.
-            Way::Decimals | Way::Divided(_) => write!(f, "({})", self.host),
-        }
-    }
-}
-
-impl PhysicalExpr for InWords {
-    fn data_type(&self, schema: &Schema) -> Result<DataType> {
-        self.host.data_type(schema)
-    }
-
-    fn nullable(&self, schema: &Schema) -> Result<bool> {
-        self.host.nullable(schema)
-    }
-
-    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
-        self.host.return_field(schema)
-    }
-
-    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        match (&self.way, self.host.downcast_ref::<BinaryExpr>()) {
-            (Way::Decimals, Some(binary)) => computed(binary, batch, |left, right| {
-                decimals::computed(*binary.op(), left, right)
-            }),
-            (Way::Divided(divided), Some(binary)) => computed(binary, batch, |left, _| {
-                Ok(divided.computed(*binary.op(), left))
-            }),
-            _ => chosen::computed(&self.host, batch),
-        }
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
-        self.host.children()
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn PhysicalExpr>>,
-    ) -> Result<Arc<dyn PhysicalExpr>> {
-        let host = Arc::clone(&self.host).with_new_children(children)?;
-        let way = match (&self.way, host.downcast_ref::<BinaryExpr>()) {
-            (Way::Decimals, Some(_)) => Some(Way::Decimals),
-            (Way::Divided(_), Some(binary)) => Divided::of(binary.right()).map(Way::Divided),
-            _ => chosen::may_be_chosen(&host).then_some(Way::Chosen),
-        };
-        Ok(match way {
-            Some(way) => Arc::new(InWords { host, way }),
-            None => host,
-        })
-    }
-
-    fn get_properties(&self, children: &[ExprProperties]) -> Result<ExprProperties> {
-        self.host.get_properties(children)
-    }
-
-    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.way == Way::Chosen {
-            return self.host.fmt_sql(f);
-        }
-        write!(f, "(")?;
-        self.host.fmt_sql(f)?;
-        write!(f, ")")
-    }
 }
 
 #[cfg(test)]

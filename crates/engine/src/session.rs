@@ -29,10 +29,10 @@ use tokio::task::{JoinError, JoinSet};
 use crate::arithmetic::WordArithmetic;
 use crate::averages::SharedAverages;
 use crate::error::{Error, Result, nearest_names};
+use crate::filters::OwnFilters;
 use crate::functions;
 use crate::host;
 use crate::joins;
-use crate::likes::WordSearch;
 use crate::memory::SessionPool;
 use crate::numbers;
 use crate::options::SessionOptions;
@@ -487,7 +487,7 @@ fn physical_optimizer_rules(
             Arc::clone(pool),
         )),
         Arc::new(CodesRule::new(footers)),
-        Arc::new(WordSearch),
+        Arc::new(OwnFilters),
     ];
     rules.splice(at..at, scans);
     let mut rules = rewrite::physical_rules(rules);

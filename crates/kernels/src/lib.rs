@@ -10,6 +10,8 @@ pub mod prefetch;
 pub mod narrow;
 pub mod divide;
 pub mod byte_pack;
+mod truths;
+pub mod compare;
 pub mod lookup;
 pub mod select;
 pub mod chain;

@@ -4,27 +4,14 @@
 //! Invariant: bits past the last row are 0.
 //! Not here: what is true of a value, NULLs.
 
+use crate::truths;
+
 /// The bits of `truths[code]` for each of `codes`, 64 to a word, the first lowest.
 ///
 /// # Panics
 /// If a code is no index of `truths`.
 pub fn bits(codes: &[i32], truths: &[bool]) -> Vec<u64> {
-    let (words, rest) = codes.as_chunks::<64>();
-    let mut bits = Vec::with_capacity(words.len() + 1);
-    bits.extend(words.iter().map(|codes| word(codes, truths)));
-    if !rest.is_empty() {
-        bits.push(word(rest, truths));
-    }
-    bits
-}
-
-#[inline(always)]
-fn word(codes: &[i32], truths: &[bool]) -> u64 {
-    let mut word = 0;
-    for (at, code) in codes.iter().enumerate() {
-        word |= u64::from(truths[*code as usize]) << at;
-    }
-    word
+    truths::words(codes, |code| truths[*code as usize])
 }
 
 #[cfg(test)]

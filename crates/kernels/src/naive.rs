@@ -6,6 +6,7 @@
 use std::ops::{Div, Rem};
 
 use crate::chain::{Literal, Step};
+use crate::compare::Comparison;
 use crate::narrow::Operand;
 use crate::select::Side;
 
@@ -105,6 +106,23 @@ pub fn byte_pack(words: &[u64]) -> Vec<u8> {
         .iter()
         .map(|word| word.to_le_bytes()[lowest..=highest].to_vec());
     kept.flatten().collect()
+}
+
+/// `compare::Compared::compared`.
+pub fn compared<T: PartialOrd>(rows: &[T], comparison: Comparison, with: T) -> Vec<u64> {
+    let mut bits = vec![0; rows.len().div_ceil(64)];
+    for (at, row) in rows.iter().enumerate() {
+        let is_true = match comparison {
+            Comparison::Equal => *row == with,
+            Comparison::NotEqual => *row != with,
+            Comparison::Less => *row < with,
+            Comparison::LessOrEqual => *row <= with,
+            Comparison::Greater => *row > with,
+            Comparison::GreaterOrEqual => *row >= with,
+        };
+        bits[at / 64] |= u64::from(is_true) << (at % 64);
+    }
+    bits
 }
 
 /// `lookup::bits`.

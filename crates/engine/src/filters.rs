@@ -1,0 +1,140 @@
+//! Filters with loops of our own.
+//!
+//! In: a finished physical plan. Out: the same plan, in whose filters `text LIKE '%word%'` and its NOT search views of texts as
+//! they lie in memory (likes.rs), and values of one or two bytes and short texts are compared with a literal (compared.rs).
+//! Invariant: types, NULLs and results are the host's, which also computes all that come in other forms.
+//! Not here: the loops (kernels, `word` and `compare`); FILTER of aggregates; plans for the host's operator. Scans are pruned
+//! by the form of their predicates, so that the rule comes after all that do so.
+
+mod likes;
+mod compared;
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{BooleanArray, RecordBatch};
+use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
+use datafusion::arrow::datatypes::Schema;
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::datasource::physical_plan::{FileScanConfigBuilder, FileSource, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, LikeExpr};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::FilterExec;
+use grouse_kernels::word::Word;
+
+use crate::instead::{Instead, Way};
+use crate::options::{GroupByOperator, SessionOptions};
+use crate::rewrite::node_expressions::exchanged;
+use compared::Compared;
+
+/// The rule.
+#[derive(Debug)]
+pub(crate) struct OwnFilters;
+
+impl PhysicalOptimizerRule for OwnFilters {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if SessionOptions::of(config).group_by_operator == GroupByOperator::Host {
+            return Ok(plan);
+        }
+        plan.transform_up(|node| match node.downcast_ref::<DataSourceExec>() {
+            Some(scan) => Ok(match in_scan(scan)? {
+                Some(scan) => Transformed::yes(scan),
+                None => Transformed::no(node),
+            }),
+            None if node.is::<FilterExec>() => exchanged(node, &in_own_loops),
+            None => Ok(Transformed::no(node)),
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "own_filters"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// A scan that itself holds rows against its predicate.
+fn in_scan(scan: &DataSourceExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some((config, source)) = scan.downcast_to_file_source::<ParquetSource>() else {
+        return Ok(None);
+    };
+    let is_filter = source.table_parquet_options().global.pushdown_filters;
+    let Some(predicate) = source.filter().filter(|_| is_filter) else {
+        return Ok(None);
+    };
+    let predicate = in_own_loops(predicate, source.table_schema().table_schema())?;
+    if !predicate.transformed {
+        return Ok(None);
+    }
+    let source = Arc::new(source.with_predicate(predicate.data));
+    let config = FileScanConfigBuilder::from(config.clone()).with_source(source);
+    Ok(Some(DataSourceExec::from_data_source(config.build())))
+}
+
+fn in_own_loops(
+    expr: Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    expr.transform_up(|expr| {
+        Ok(match OwnLoop::of(&expr, Some(schema)) {
+            Some(way) => Transformed::yes(Arc::new(Instead::new(expr, way))),
+            None => Transformed::no(expr),
+        })
+    })
+}
+
+#[derive(Debug)]
+enum OwnLoop {
+    HasWord(Box<Word>),
+    Compared(Compared),
+}
+
+impl OwnLoop {
+    /// The loop for an expression over a schema; without one, for what took the place of an expression that has a loop.
+    fn of(expr: &Arc<dyn PhysicalExpr>, schema: Option<&Schema>) -> Option<OwnLoop> {
+        if let Some(like) = expr.downcast_ref::<LikeExpr>() {
+            return likes::word_of(like, schema).map(|word| OwnLoop::HasWord(Box::new(word)));
+        }
+        let binary = expr.downcast_ref::<BinaryExpr>()?;
+        Compared::of(binary, schema).map(OwnLoop::Compared)
+    }
+}
+
+impl Way for OwnLoop {
+    fn of_other(&self, host: &Arc<dyn PhysicalExpr>) -> Option<OwnLoop> {
+        OwnLoop::of(host, None)
+    }
+
+    fn computed(&self, host: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
+        let truths = match self {
+            OwnLoop::HasWord(word) => likes::computed(word, host, batch)?,
+            OwnLoop::Compared(compared) => compared.computed(host, batch)?,
+        };
+        match truths {
+            Some((truths, nulls)) => {
+                let truths = BooleanArray::new(truths, nulls);
+                Ok(ColumnarValue::Array(Arc::new(truths)))
+            }
+            None => host.evaluate(batch),
+        }
+    }
+
+    fn is_bracketed(&self) -> bool {
+        false
+    }
+}
+
+/// What is true of the rows of a column, and which of them are NULL.
+type Truths = (BooleanBuffer, Option<NullBuffer>);

@@ -1,0 +1,119 @@
+//! LIKE that asks for a word: one pass over neighbouring texts instead of one per text.
+//!
+//! In: the host's LIKE, then batches. Out: the same truths.
+//! Not here: the search (`grouse_kernels::word`); patterns with more than one word, `_` or an escape, and ILIKE.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, AsArray, RecordBatch, StringViewArray};
+use datafusion::arrow::buffer::BooleanBuffer;
+use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::common::Result;
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{LikeExpr, Literal};
+use grouse_kernels::word::Word;
+
+use super::Truths;
+use crate::functions::text_views;
+
+/// The word of `text LIKE '%word%'`, or of its NOT, where texts are views.
+pub(super) fn word_of(like: &LikeExpr, schema: Option<&Schema>) -> Option<Word> {
+    // What comes as codes is searched once per value, what a function makes may be no views.
+    let is_view = |schema| matches!(like.expr().data_type(schema), Ok(DataType::Utf8View));
+    if !schema.is_none_or(is_view) {
+        return None;
+    }
+    let pattern = like.pattern().downcast_ref::<Literal>()?;
+    let pattern = pattern.value().try_as_str()??;
+    let word = pattern.strip_prefix('%')?.strip_suffix('%')?;
+    let is_plain = !word.is_empty() && !word.contains(['%', '_', '\\']);
+    (is_plain && !like.case_insensitive()).then(|| Word::new(word.as_bytes()))
+}
+
+/// Which texts of a batch have the word, or have not; `None` if they are no views.
+pub(super) fn computed(
+    word: &Word,
+    host: &Arc<dyn PhysicalExpr>,
+    batch: &RecordBatch,
+) -> Result<Option<Truths>> {
+    let Some(like) = host.downcast_ref::<LikeExpr>() else {
+        return Ok(None);
+    };
+    let ColumnarValue::Array(texts) = like.expr().evaluate(batch)? else {
+        return Ok(None);
+    };
+    Ok(texts.as_string_view_opt().map(|texts| {
+        let found = found_in(texts, word);
+        let wanted = if like.negated() { !&found } else { found };
+        (wanted, texts.nulls().cloned())
+    }))
+}
+
+/// True of texts that have the word.
+fn found_in(texts: &StringViewArray, word: &Word) -> BooleanBuffer {
+    let (views, buffers) = text_views(texts);
+    word.in_views(&views, &buffers).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{ArrayRef, StringArray};
+    use datafusion::common::ScalarValue;
+    use datafusion::physical_expr::expressions::{col, like, lit};
+
+    use super::super::in_own_loops;
+    use super::*;
+
+    const TEXTS: [Option<&str>; 9] = [
+        Some(""),
+        None,
+        Some("word"),
+        Some("wor d"),
+        Some("a text with the word in it"),
+        Some("a text that ends with a wor"),
+        Some("d begins this one, which follows it in memory"),
+        Some("WORD, in capitals that are others"),
+        Some("one word, and another word, in a text of 64 characters or more"),
+    ];
+
+    #[test]
+    fn equals_the_hosts() {
+        let texts: Vec<_> = TEXTS.iter().cycle().take(100).copied().collect();
+        let views: ArrayRef = Arc::new(StringViewArray::from(texts.clone()));
+        let flat: ArrayRef = Arc::new(StringArray::from(texts));
+        for column in [
+            Arc::clone(&views),
+            views.slice(4, 50),
+            views.slice(2, 0),
+            flat,
+        ] {
+            let batch = RecordBatch::try_from_iter_with_nullable([("t", column, true)]).unwrap();
+            let schema = batch.schema();
+            for (pattern, negated, is_word) in [
+                ("%word%", false, true),
+                ("%word%", true, true),
+                ("%wor%d%", false, false),
+                ("%%", false, false),
+                ("%w_rd%", false, false),
+                ("word%", false, false),
+            ] {
+                let text = col("t", &schema).unwrap();
+                let column_type = text.data_type(&schema).unwrap();
+                let pattern = match column_type {
+                    DataType::Utf8View => ScalarValue::Utf8View(Some(pattern.into())),
+                    _ => ScalarValue::from(pattern),
+                };
+                let host = like(negated, false, text, lit(pattern), &schema).unwrap();
+                let ours = in_own_loops(Arc::clone(&host), &schema).unwrap();
+                let is_view = column_type == DataType::Utf8View;
+                assert_eq!(ours.transformed, is_word && is_view, "{host}");
+                let rows = |expr: &Arc<dyn PhysicalExpr>| {
+                    let value = expr.evaluate(&batch).unwrap();
+                    value.into_array(batch.num_rows()).unwrap()
+                };
+                assert_eq!(&rows(&ours.data), &rows(&host), "{host}");
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A host's expression with another way to compute it.
+//!
+//! In: the expression and the way, then batches. Out: what the host has for them.
+//! Invariant: types, names, NULLs and errors are the host's; where columns are of other forms than those that the way was chosen
+//! for, the way leaves them to it.
+//! Not here: the ways (arithmetic.rs, filters.rs).
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
+use datafusion::common::Result;
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::logical_expr::sort_properties::ExprProperties;
+use datafusion::physical_expr::PhysicalExpr;
+
+/// Another way, which follows from the expression and its types.
+pub(crate) trait Way: fmt::Debug + Send + Sync + Sized + 'static {
+    /// The way of the same expression with other parts, as far as it can be told without types.
+    fn of_other(&self, host: &Arc<dyn PhysicalExpr>) -> Option<Self>;
+
+    /// The values of a batch.
+    fn computed(&self, host: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue>;
+
+    /// Whether it stands in brackets in EXPLAIN: the host puts none around what it does not know.
+    fn is_bracketed(&self) -> bool;
+}
+
+/// The expression and the way.
+#[derive(Debug)]
+pub(crate) struct Instead<W> {
+    host: Arc<dyn PhysicalExpr>,
+    way: W,
+}
+
+impl<W: Way> Instead<W> {
+    pub fn new(host: Arc<dyn PhysicalExpr>, way: W) -> Self {
+        Self { host, way }
+    }
+
+    pub fn way(&self) -> &W {
+        &self.way
+    }
+}
+
+impl<W> PartialEq for Instead<W> {
+    fn eq(&self, other: &Self) -> bool {
+        self.host.eq(&other.host)
+    }
+}
+
+impl<W> Eq for Instead<W> {}
+
+impl<W> Hash for Instead<W> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.host.hash(state);
+    }
+}
+
+impl<W: Way> fmt::Display for Instead<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.way.is_bracketed() {
+            true => write!(f, "({})", self.host),
+            false => self.host.fmt(f),
+        }
+    }
+}
+
+impl<W: Way> PhysicalExpr for Instead<W> {
+    fn data_type(&self, schema: &Schema) -> Result<DataType> {
+        self.host.data_type(schema)
+    }
+
+    fn nullable(&self, schema: &Schema) -> Result<bool> {
+        self.host.nullable(schema)
+    }
+
+    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
+        self.host.return_field(schema)
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        self.way.computed(&self.host, batch)
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        self.host.children()
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        let host = Arc::clone(&self.host).with_new_children(children)?;
+        Ok(match self.way.of_other(&host) {
+            Some(way) => Arc::new(Self { host, way }),
+            None => host,
+        })
+    }
+
+    fn get_properties(&self, children: &[ExprProperties]) -> Result<ExprProperties> {
+        self.host.get_properties(children)
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.way.is_bracketed() {
+            return self.host.fmt_sql(f);
+        }
+        write!(f, "(")?;
+        self.host.fmt_sql(f)?;
+        write!(f, ")")
+    }
+}
