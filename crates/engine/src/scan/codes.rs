@@ -233,7 +233,10 @@ impl Reading<'_> {
         reads.extend(source.filter().iter().map(Read::plain));
         let mut columns = columns_taken(schema, &reads);
         columns.retain(|at| self.has_codes || !is_bytes(schema.field(*at).data_type()));
-        let Some(files) = self.files_of(config).filter(|_| !columns.is_empty()) else {
+        if columns.is_empty() {
+            return Ok(None);
+        }
+        let Some(files) = self.files_of(config) else {
             return Ok(None);
         };
         let picked = picked(config, source, columns, &files);
