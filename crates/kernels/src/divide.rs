@@ -201,7 +201,7 @@ mod tests {
         let words: Vec<T> = interesting().into_iter().map(T::of_bits).collect();
         let narrow = words.iter().filter(|word| word.bits() < 1 << NARROW_BITS);
         let narrow: Vec<T> = narrow.copied().collect();
-        for &by in &words {
+        for &by in words.iter().step_by(if cfg!(miri) { 17 } else { 1 }) {
             let Some(divisor) = Divisor::new(by) else {
                 assert!(overflows(by), "{by:?}");
                 continue;
