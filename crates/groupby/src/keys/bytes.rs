@@ -504,6 +504,13 @@ impl<S: LongStrings> BytesTable<S> {
         Ok(GroupId(self.views.len() as u32 - 1))
     }
 
+    /// The group of a string; `None` if it has none.
+    pub(super) fn find(&self, key: u128, hash: u64, buffers: &[Buffer]) -> Option<GroupId> {
+        let (views, chunks) = (&self.views, self.strings.chunks());
+        let same = |group: GroupId| Self::is_same(views[group.0 as usize], chunks, key, buffers);
+        self.slots.find_one(hash, same)
+    }
+
     /// Number of different strings.
     pub(super) fn groups(&self) -> usize {
         self.views.len()

@@ -9,8 +9,9 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array};
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, UInt32Array, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow::compute::take;
 use arrow::datatypes::{DataType, TimeUnit};
 
 use super::GroupId;
@@ -26,6 +27,9 @@ const SLACK: u64 = 1 << 12;
 const SLACK_OF_ONE: u64 = 1 << 20;
 /// And by no more than so many times what they moved now.
 const SLACK_STEPS: u64 = 64;
+
+/// Of a batch one row in so many may have a new group; with more of them, more are expected in the next.
+const FEW: usize = 8;
 
 /// True of keys that are one column of integers: every slot of its array is one value.
 pub fn is_one_range(types: &[DataType]) -> bool {
@@ -58,6 +62,8 @@ pub struct Full;
 
 mod known;
 
+use known::ByKey;
+
 /// An array of group ids addressed by key.
 #[derive(Debug)]
 pub struct DirectTable {
@@ -75,11 +81,9 @@ pub struct DirectTable {
     widened: usize,
     /// Address of each row of the current batch.
     scratch: Vec<u32>,
-    /// Group of each key of the dictionary with this number, where the only column comes as codes, as many as a power of two;
-    /// `EMPTY` where no row had it.
-    by_key: Vec<u32>,
-    by_key_of: u32,
-    /// False after a batch with a new group, after which there are mostly more.
+    /// Where all columns come as codes.
+    by_key: ByKey,
+    /// False after rows with many new groups, after which there are mostly more.
     is_settled: bool,
     /// True while each group's number is its address: keys came in ascending order without gaps.
     is_in_order: bool,
@@ -155,8 +159,7 @@ impl DirectTable {
             followed_max,
             widened: 0,
             scratch: Vec::new(),
-            by_key: Vec::new(),
-            by_key_of: 0,
+            by_key: ByKey::default(),
             is_settled: false,
             is_in_order: true,
         }
@@ -173,10 +176,53 @@ impl DirectTable {
         columns: &[ArrayRef],
         out: &mut Vec<GroupId>,
     ) -> std::result::Result<(), Full> {
-        let rows = columns[0].len();
-        if rows == 0 || self.is_settled && self.are_known(columns, out) {
+        let (from, rows) = (out.len(), columns[0].len());
+        if rows == 0 {
             return Ok(());
         }
+        if self.is_settled && self.look_up(columns, out) {
+            if let Some(others) = few_without_group(&out[from..]) {
+                let assigned = self.assign_few(columns, others, &mut out[from..]);
+                if assigned.is_err() {
+                    out.truncate(from);
+                }
+                return assigned;
+            }
+            out.truncate(from);
+        }
+        let fresh = self.assign_all(columns, out)?;
+        self.is_settled = fresh <= rows / FEW;
+        Ok(())
+    }
+
+    /// Gives groups to these rows of a batch.
+    fn assign_few(
+        &mut self,
+        columns: &[ArrayRef],
+        rows: Vec<u32>,
+        out: &mut [GroupId],
+    ) -> std::result::Result<(), Full> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let rows = UInt32Array::from(rows);
+        let columns = columns.iter().map(|column| take(column, &rows, None));
+        let columns = columns.collect::<std::result::Result<Vec<_>, _>>();
+        let mut groups = Vec::with_capacity(rows.len());
+        self.assign_all(&columns.map_err(|_| Full)?, &mut groups)?;
+        for (row, group) in rows.values().iter().zip(groups) {
+            out[*row as usize] = group;
+        }
+        Ok(())
+    }
+
+    /// Appends the group of each row; how many rows had none before.
+    fn assign_all(
+        &mut self,
+        columns: &[ArrayRef],
+        out: &mut Vec<GroupId>,
+    ) -> std::result::Result<usize, Full> {
+        let rows = columns[0].len();
         self.widen_to(columns, self.slots_max)?;
         self.groups.resize(self.slots, EMPTY);
         self.scratch.clear();
@@ -196,15 +242,14 @@ impl DirectTable {
             ..
         } = self;
         let from = out.len();
-        let mut fresh = false;
+        let mut fresh = 0;
         out.extend(scratch.iter().map(|&address| {
             let group = groups[address as usize];
-            fresh |= group == EMPTY;
+            fresh += usize::from(group == EMPTY);
             GroupId(group)
         }));
-        self.is_settled = !fresh;
         // Most batches have no new group, and nothing but the lookup stands in their loop.
-        if fresh {
+        if fresh > 0 {
             for (id, &address) in out[from..].iter_mut().zip(&*scratch) {
                 let group = &mut groups[address as usize];
                 if *group == EMPTY {
@@ -216,7 +261,7 @@ impl DirectTable {
             }
         }
         self.note_keys(columns, &out[from..]);
-        Ok(())
+        Ok(fresh)
     }
 
     /// Makes the ranges hold the keys of a batch, whose rows may go elsewhere; on `Full` nothing was changed.
@@ -325,7 +370,7 @@ impl DirectTable {
         self.groups = Vec::new();
         self.addresses = Vec::new();
         self.scratch = Vec::new();
-        self.by_key_of = 0;
+        self.by_key.clear();
         self.is_in_order = true;
     }
 
@@ -338,8 +383,7 @@ impl DirectTable {
     pub fn bytes(&self) -> usize {
         let interned: usize = self.interners.iter().flatten().map(Interner::bytes).sum();
         let held = self.groups.capacity() + self.addresses.capacity() + self.scratch.capacity();
-        let held = held + self.by_key.capacity();
-        interned + held * 4
+        interned + held * 4 + self.by_key.bytes()
     }
 
     /// Bytes that lookups touch: of a sparse array a cache line per group.
@@ -375,10 +419,27 @@ impl DirectTable {
         let columns = columns.collect::<Result<_>>()?;
         self.addresses.clear();
         self.groups.fill(EMPTY);
-        self.by_key_of = 0;
+        self.by_key.clear();
         self.is_in_order = true;
         Ok(columns)
     }
+}
+
+/// The rows that found no group; `None` if they are many.
+fn few_without_group(groups: &[GroupId]) -> Option<Vec<u32>> {
+    let without = groups.iter().filter(|group| group.0 == EMPTY).count();
+    if without > groups.len() / FEW {
+        return None;
+    }
+    let mut rows = Vec::with_capacity(without);
+    if without > 0 {
+        let all = (0..).zip(groups);
+        rows.extend(
+            all.filter(|(_, group)| group.0 == EMPTY)
+                .map(|(row, _)| row),
+        );
+    }
+    Some(rows)
 }
 
 /// True where keys have the same addresses as before: one column's range grew at its upper end.

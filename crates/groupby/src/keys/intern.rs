@@ -160,6 +160,33 @@ impl Interner {
         Ok(())
     }
 
+    /// Takes up the dictionary of a column before its rows, if it is another than the last: the codes of those of its values that
+    /// have any. Not of one that has more values than there are rows.
+    pub fn meet(&mut self, column: &ArrayRef, data_type: &DataType) {
+        let Some(coded) = column.as_any_dictionary_opt() else {
+            return;
+        };
+        let (dictionary, known) = (coded.values(), self.translation.as_ref());
+        let is_known = known.is_some_and(|known| same_dictionary(&known.dictionary, dictionary));
+        if is_known || dictionary.len() > column.len() {
+            return;
+        }
+        // What is wrong with it is for `push` to say.
+        let Ok(mut translation) = Translation::new(dictionary, data_type) else {
+            return;
+        };
+        let Translation { values, codes, .. } = &mut translation;
+        for (value, (code, &view)) in codes.iter_mut().zip(&values.views).enumerate() {
+            if dictionary.is_valid(value) {
+                let hash = hash_one(view, &values.buffers);
+                let group = self.table.find(view, hash, &values.buffers);
+                *code = group.map_or(UNKNOWN, |group| group.0);
+            }
+        }
+        self.dictionaries += 1;
+        self.translation = Some(translation);
+    }
+
     fn push_plain(
         &mut self,
         column: &ArrayRef,
@@ -412,6 +439,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "16,384 texts take it hours")]
     fn more_values_may_come_as_codes_of_an_only_column() {
         let coded = |count: usize| -> ArrayRef {
             let values = StringArray::from_iter_values((0..count).map(|n| n.to_string()));

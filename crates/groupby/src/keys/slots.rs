@@ -130,6 +130,23 @@ impl Slots {
         }
     }
 
+    /// The group of a key; `None` if it has none.
+    pub fn find_one(&self, hash: u64, mut same: impl FnMut(GroupId) -> bool) -> Option<GroupId> {
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot == EMPTY {
+                return None;
+            }
+            let group = GroupId(slot as u32);
+            if has_tag(slot, hash) && same(group) {
+                return Some(group);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
     #[inline]
     fn insert(&mut self, at: usize, hash: u64) {
         self.slots[at] = tag(hash) | self.hashes.len() as u64;
