@@ -266,6 +266,31 @@ fn long_division(sum: i128, count: i128) -> f64 {
     text.parse().unwrap()
 }
 
+/// What `column` makes of a word in a column of integers.
+fn integer(word: i64, data_type: &DataType) -> i128 {
+    match data_type {
+        DataType::Int8 => (word as i8).into(),
+        DataType::Int16 => (word as i16).into(),
+        DataType::Int32 => (word as i32).into(),
+        DataType::UInt8 => (word as u8).into(),
+        DataType::UInt16 => (word as u16).into(),
+        DataType::UInt32 => (word as u32).into(),
+        DataType::UInt64 => (word as u64).into(),
+        _ => word.into(),
+    }
+}
+
+const INTEGERS: [DataType; 8] = [
+    DataType::Int8,
+    DataType::Int16,
+    DataType::Int32,
+    DataType::Int64,
+    DataType::UInt8,
+    DataType::UInt16,
+    DataType::UInt32,
+    DataType::UInt64,
+];
+
 /// Without GROUP BY: all rows in one group, batches one by one.
 fn check_one_group(
     aggregate: &dyn Aggregate,
@@ -401,6 +426,10 @@ fn column(words: &[Option<i64>], data_type: &DataType) -> ArrayRef {
                 .collect::<BooleanArray>(),
         ),
         DataType::Int8 => primitive::<Int8Type>(all, data_type, |word| word as i8),
+        DataType::Int16 => primitive::<Int16Type>(all, data_type, |word| word as i16),
+        DataType::Int32 => primitive::<Int32Type>(all, data_type, |word| word as i32),
+        DataType::UInt8 => primitive::<UInt8Type>(all, data_type, |word| word as u8),
+        DataType::UInt16 => primitive::<UInt16Type>(all, data_type, |word| word as u16),
         DataType::UInt32 => primitive::<UInt32Type>(all, data_type, |word| word as u32),
         DataType::UInt64 => primitive::<UInt64Type>(all, data_type, |word| word as u64),
         DataType::Date32 => primitive::<Date32Type>(all, data_type, |word| word as i32 / 1_000),
@@ -536,19 +565,23 @@ proptest! {
 
     #[test]
     fn integer_sums((rows, filtered, batch_rows) in table()) {
-        for data_type in [DataType::Int64, DataType::UInt64, DataType::Duration(TimeUnit::Second)] {
+        for data_type in INTEGERS.into_iter().chain([DataType::Duration(TimeUnit::Second)]) {
             let words: Vec<_> = rows.iter().map(|row| row.0).collect();
-            let unsigned = data_type == DataType::UInt64;
-            let exact = |word: i64| if unsigned { i128::from(word as u64) } else { word.into() };
+            let unsigned = data_type.is_unsigned_integer();
+            let result_type = match &data_type {
+                DataType::Duration(_) => data_type.clone(),
+                _ if unsigned => DataType::UInt64,
+                _ => DataType::Int64,
+            };
             let values = if data_type == DataType::Duration(TimeUnit::Second) {
                 cast(&column(&words, &DataType::Int64), &data_type).unwrap()
             } else {
                 column(&words, &data_type)
             };
             let input = input(&rows, filtered, vec![values]);
-            let aggregate = sum("sum(x)", &data_type, &data_type).unwrap();
+            let aggregate = sum("sum(x)", &data_type, &result_type).unwrap();
             check(&*aggregate, &input, batch_rows, |rows| {
-                let sum: i128 = rows.iter().map(|row| exact(words[*row].unwrap())).sum();
+                let sum: i128 = rows.iter().map(|row| integer(words[*row].unwrap(), &data_type)).sum();
                 let fits = if unsigned { u64::try_from(sum).is_ok() } else { i64::try_from(sum).is_ok() };
                 if !fits {
                     return Err(());
@@ -623,11 +656,8 @@ proptest! {
     #[test]
     fn integer_averages((rows, filtered, batch_rows) in table(), shift in 0u32..64) {
         let words: Vec<_> = rows.iter().map(|row| row.0.map(|word| word >> shift)).collect();
-        for data_type in [DataType::Int64, DataType::UInt64] {
-            let value = |row: usize| match data_type {
-                DataType::Int64 => i128::from(words[row].unwrap()),
-                _ => i128::from(words[row].unwrap() as u64),
-            };
+        for data_type in INTEGERS {
+            let value = |row: usize| integer(words[row].unwrap(), &data_type);
             let values = column(&words, &data_type);
             let input = input(&rows, filtered, vec![values]);
             let aggregate = avg("avg(x)", &data_type, &DataType::Float64).unwrap();
@@ -871,7 +901,8 @@ fn what_is_not_native_is_said_so() {
     let interval = DataType::Interval(IntervalUnit::DayTime);
     assert!(sum("sum", &interval, &interval).is_none());
     assert!(sum("sum", &DataType::Int64, &DataType::Float64).is_none());
-    assert!(avg("avg", &DataType::Int32, &DataType::Float64).is_none());
+    assert!(sum("sum", &DataType::UInt32, &DataType::Int64).is_none());
+    assert!(avg("avg", &DataType::Float32, &DataType::Float64).is_none());
     assert!(
         avg(
             "avg",

@@ -1,6 +1,6 @@
 //! avg(x): floats in Float64, integers, decimals and durations from an exact sum.
 //!
-//! In: the column as the engine coerced it. Out: the host's result type, NULL without values;
+//! In: the column as the engine coerced it, integers of fewer bits also as they are. Out: the host's result type, NULL without values;
 //! decimals and durations are cut towards zero, as the host does.
 //! Invariant: sum and count are partial states of their own; they divide once, at the end.
 //! Not here: states of integers (`avg_integers`), averages of distinct values.
@@ -19,7 +19,9 @@ use super::native::native;
 use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::sum::sum_floats;
-use super::wide::{DecimalWords, Summed, WideSums, Width, limit_of, with_summed};
+use super::wide::{
+    DecimalWords, Fewer, Summed, WideSums, Width, limit_of, with_integers_summed, with_summed,
+};
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::{Error, Result};
 
@@ -29,14 +31,13 @@ pub fn avg(
     input_type: &DataType,
     result_type: &DataType,
 ) -> Option<Arc<dyn Aggregate>> {
-    match (input_type, result_type) {
-        (DataType::Int64, DataType::Float64) => {
-            return Some(native(name, result_type, AvgIntegers::<i64>::default));
+    if input_type.is_integer() && result_type == &DataType::Float64 {
+        macro_rules! exact {
+            ($summed:ty) => {
+                Some(native(name, result_type, AvgIntegers::<$summed>::default))
+            };
         }
-        (DataType::UInt64, DataType::Float64) => {
-            return Some(native(name, result_type, AvgIntegers::<u64>::default));
-        }
-        _ => {}
+        return with_integers_summed!(input_type, exact, None);
     }
     let factor = factor_of(input_type, result_type)?;
     macro_rules! wide {

@@ -1,4 +1,4 @@
-//! avg(x) of 64-bit integers: the double nearest to the exact mean.
+//! avg(x) of integers: the double nearest to the exact mean.
 //!
 //! In: the column. Out: Float64, NULL without values.
 //! Invariant: sums are exact, and they are divided once, so that rows may come in any order.
@@ -14,7 +14,7 @@ use super::fixed::values_of;
 use super::lanes::add_up;
 use super::per_group::PerGroup;
 use super::rows::Rows;
-use super::wide::{Width, add_carry, are_narrow};
+use super::wide::{Summed, Width, add_carry, are_narrow};
 use super::{GroupStates, Groups};
 use crate::error::Result;
 
@@ -43,14 +43,13 @@ struct Mean<T> {
     count: i64,
 }
 
-#[derive(Debug)]
-pub(super) struct AvgIntegers<T> {
-    means: PerGroup<Mean<T>>,
+pub(super) struct AvgIntegers<T: Summed> {
+    means: PerGroup<Mean<T::Sum>>,
     /// What the sums lack, in units of 2^64; empty until the first overflow.
     carry: Vec<i64>,
 }
 
-impl<T> Default for AvgIntegers<T> {
+impl<T: Summed> Default for AvgIntegers<T> {
     fn default() -> Self {
         Self {
             means: PerGroup::default(),
@@ -59,9 +58,15 @@ impl<T> Default for AvgIntegers<T> {
     }
 }
 
-impl<T: Width> AvgIntegers<T> {
+impl<T: Summed> AvgIntegers<T> {
     #[inline]
-    fn add(means: &mut [Mean<T>], carries: &mut Vec<i64>, group: usize, part: Mean<T>, carry: i64) {
+    fn add(
+        means: &mut [Mean<T::Sum>],
+        carries: &mut Vec<i64>,
+        group: usize,
+        part: Mean<T::Sum>,
+        carry: i64,
+    ) {
         let mean = &mut means[group];
         let (sum, wrapped) = mean.sum.add(part.sum);
         mean.sum = sum;
@@ -79,7 +84,7 @@ impl<T: Width> AvgIntegers<T> {
     }
 }
 
-impl<T: Width + Into<i128>> GroupStates for AvgIntegers<T> {
+impl<T: Summed<Sum: Into<i128>>> GroupStates for AvgIntegers<T> {
     fn update(
         &mut self,
         columns: &[ArrayRef],
@@ -88,26 +93,24 @@ impl<T: Width + Into<i128>> GroupStates for AvgIntegers<T> {
         total: usize,
     ) -> Result<()> {
         let rows = Rows::new(columns, filter, groups);
-        let values = &*values_of::<T>(&columns[0])?;
+        let values = &*values_of::<T::Value>(&columns[0])?;
         let (means, carries) = (self.means.grow(total), &mut self.carry);
         if rows.is_whole_column() {
-            let (sum, carry) = T::sum(values, |value| value);
+            let (sum, carry) = T::Sum::sum(values, T::widen);
             let count = rows.count() as i64;
             Self::add(means, carries, 0, Mean { sum, count }, carry);
-        } else if let Some(ids) = rows
-            .few(total)
-            .filter(|_| are_narrow(values, |value| value))
-        {
-            let add = |part: &mut Mean<i64>, value: T| {
-                part.sum += value.word();
+        } else if let Some(ids) = rows.few(total).filter(|_| are_narrow(values, T::widen)) {
+            let add = |part: &mut Mean<i64>, value: T::Value| {
+                part.sum += T::widen(value).word();
                 part.count += 1;
             };
             add_up(ids, values, total, add, |group, Mean { sum, count }| {
-                let sum = T::of_word(sum);
+                let sum = T::Sum::of_word(sum);
                 Self::add(means, carries, group, Mean { sum, count }, 0);
             });
         } else {
-            rows.for_each(values, |group, sum| {
+            rows.for_each(values, |group, value| {
+                let sum = T::widen(value);
                 Self::add(means, carries, group, Mean { sum, count: 1 }, 0);
             });
         }
@@ -116,7 +119,9 @@ impl<T: Width + Into<i128>> GroupStates for AvgIntegers<T> {
 
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
         let rows = Rows::new(&[], None, groups);
-        let sums = partial[0].as_primitive::<T::Carrier>().values();
+        let sums = partial[0]
+            .as_primitive::<<T::Sum as Width>::Carrier>()
+            .values();
         let carry = partial[1].as_primitive::<Int64Type>().values();
         let counts = partial[2].as_primitive::<Int64Type>().values();
         let (means, carries) = (self.means.grow(total), &mut self.carry);
@@ -132,7 +137,7 @@ impl<T: Width + Into<i128>> GroupStates for AvgIntegers<T> {
         let sums = means.iter().map(|mean| mean.sum);
         let counts = means.iter().map(|mean| mean.count);
         Ok(vec![
-            Arc::new(PrimitiveArray::<T::Carrier>::from_iter_values(sums)),
+            Arc::new(PrimitiveArray::<<T::Sum as Width>::Carrier>::from_iter_values(sums)),
             Arc::new(Int64Array::from(self.take_carries(total))),
             Arc::new(Int64Array::from_iter_values(counts)),
         ])

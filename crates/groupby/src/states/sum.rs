@@ -1,6 +1,6 @@
 //! sum(x): integers, decimals and durations exactly, floats in Float64.
 //!
-//! In: the column as the host coerced it. Out: the host's result type, NULL without values.
+//! In: the column as the host coerced it, integers of fewer bits also as they are. Out: the host's result type, NULL without values.
 //! Invariant: a result that does not fit its type is an error; a sum that only passes such values
 //! on its way is none, in whatever order states are merged.
 //! Not here: intervals (the host's own states run for them), sums of distinct values.
@@ -16,7 +16,9 @@ use super::native::native;
 use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::seen::Seen;
-use super::wide::{DecimalWords, Summed, WideSums, Width, limit_of, with_summed};
+use super::wide::{
+    DecimalWords, Fewer, Summed, WideSums, Width, limit_of, with_integers_summed, with_summed,
+};
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::{Error, Result};
 
@@ -41,10 +43,14 @@ pub fn sum(
     })
 }
 
-/// True if the result has the input's width and scale.
+/// True if the result has the input's scale, and its width or a wider one.
 fn sums_to(input: &DataType, result: &DataType) -> bool {
     use DataType::{Decimal32, Decimal64, Decimal128, Decimal256, Duration};
+    use DataType::{Int8, Int16, Int32, UInt8, UInt16, UInt32};
     match (input, result) {
+        (Int8 | Int16 | Int32, DataType::Int64) | (UInt8 | UInt16 | UInt32, DataType::UInt64) => {
+            true
+        }
         (DataType::Int64 | DataType::UInt64 | DataType::Float64, _) => input == result,
         (Duration(_), _) => input == result,
         (Decimal32(_, from), Decimal32(_, to))

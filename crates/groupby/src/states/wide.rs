@@ -5,6 +5,7 @@
 //! Invariant: wrap-around is counted, never lost, so overflow is judged on the final sum alone.
 //! Not here: floats, NULLs, what a result type can hold.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, Int64Array};
@@ -290,7 +291,9 @@ const NARROW_ROWS_MAX: usize = 1 << (63 - NARROW_BITS);
 
 /// True if sums of these values, as `word`s, fit 64 bits in any order.
 pub(super) fn are_narrow<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> bool {
-    values.len() <= NARROW_ROWS_MAX && magnitudes(values, widen) >> NARROW_BITS == 0
+    let are_by_type = size_of::<T>() * 8 <= NARROW_BITS as usize;
+    values.len() <= NARROW_ROWS_MAX
+        && (are_by_type || magnitudes(values, widen) >> NARROW_BITS == 0)
 }
 
 /// A number that has at least as many bits as the magnitude of each value.
@@ -423,6 +426,9 @@ pub(super) trait Summed: 'static {
 /// Decimals of 128 bits whose column came in words.
 pub(super) struct DecimalWords;
 
+/// Integers of fewer bits than their sum.
+pub(super) struct Fewer<T>(PhantomData<T>);
+
 macro_rules! summed {
     ($($summed:ty: $value:ty => $sum:ty),*) => {$(
         impl Summed for $summed {
@@ -443,6 +449,8 @@ macro_rules! summed {
 }
 
 summed!(i64: i64 => i64, u64: u64 => u64, i128: i128 => i128, i256: i256 => i256, DecimalWords: i64 => i128);
+summed!(Fewer<i8>: i8 => i64, Fewer<i16>: i16 => i64, Fewer<i32>: i32 => i64);
+summed!(Fewer<u8>: u8 => u64, Fewer<u16>: u16 => u64, Fewer<u32>: u32 => u64);
 
 impl Summed for i32 {
     type Value = i32;
@@ -476,15 +484,32 @@ macro_rules! with_summed {
         match ($data_type, $result_type) {
             (DataType::Decimal64(..), DataType::Decimal128(..)) => $visit!(DecimalWords),
             (DataType::Decimal32(..), _) => $visit!(i32),
-            (DataType::Int64 | DataType::Decimal64(..) | DataType::Duration(_), _) => $visit!(i64),
-            (DataType::UInt64, _) => $visit!(u64),
+            (DataType::Decimal64(..) | DataType::Duration(_), _) => $visit!(i64),
             (DataType::Decimal128(..), _) => $visit!(i128),
             (DataType::Decimal256(..), _) => $visit!(i256),
-            _ => $other,
+            (integer, _) => with_integers_summed!(integer, $visit, $other),
         }
     };
 }
 pub(super) use with_summed;
+
+/// The same of integers.
+macro_rules! with_integers_summed {
+    ($data_type:expr, $visit:ident, $other:expr) => {
+        match $data_type {
+            DataType::Int8 => $visit!(Fewer<i8>),
+            DataType::Int16 => $visit!(Fewer<i16>),
+            DataType::Int32 => $visit!(Fewer<i32>),
+            DataType::Int64 => $visit!(i64),
+            DataType::UInt8 => $visit!(Fewer<u8>),
+            DataType::UInt16 => $visit!(Fewer<u16>),
+            DataType::UInt32 => $visit!(Fewer<u32>),
+            DataType::UInt64 => $visit!(u64),
+            _ => $other,
+        }
+    };
+}
+pub(super) use with_integers_summed;
 
 #[cfg(test)]
 mod tests {
