@@ -452,7 +452,8 @@ impl<S: LongStrings> BytesTable<S> {
         long_bytes(own, own_chunks) == long_bytes(other, other_buffers)
     }
 
-    /// Strings none of which is long: a view is all of them. First those that their first slot holds, then all others.
+    /// Strings none of which is long: a view is all of them. First those that their first slot holds, then all others. Tried and
+    /// rejected: asking for the views of the others before they are searched (strings of 100,000 values 1.02 of the time).
     fn assign_short(&mut self, rows: &[u128], hashes: &[u64], out: &mut [GroupId]) -> Result<()> {
         let chunks = out.chunks_mut(AT_ONCE).zip(rows.chunks(AT_ONCE));
         for ((out, rows), hashes) in chunks.zip(hashes.chunks(AT_ONCE)) {
