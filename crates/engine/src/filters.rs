@@ -3,8 +3,8 @@
 //! In: a finished physical plan. Out: the same plan, in whose filters `text LIKE '%word%'` and its NOT search views of texts as
 //! they lie in memory (likes.rs), and values of one or two bytes and short texts are compared with a literal (compared.rs).
 //! Invariant: types, NULLs and results are the host's, which also computes all that come in other forms.
-//! Not here: the loops (kernels, `word` and `compare`); FILTER of aggregates; plans for the host's operator. Scans are pruned
-//! by the form of their predicates, so that the rule comes after all that do so.
+//! Not here: the loops (kernels, `word` and `compare`); FILTER of aggregates; plans for the host's operator. What is known of
+//! rows and scans follows from the form of comparisons: the rule leaves those by which scans prune and which say what is constant.
 
 mod likes;
 mod compared;
@@ -19,7 +19,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::physical_plan::{FileScanConfigBuilder, FileSource, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
-use datafusion::logical_expr::ColumnarValue;
+use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, LikeExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -70,11 +70,15 @@ fn in_scan(scan: &DataSourceExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some((config, source)) = scan.downcast_to_file_source::<ParquetSource>() else {
         return Ok(None);
     };
-    let is_filter = source.table_parquet_options().global.pushdown_filters;
-    let Some(predicate) = source.filter().filter(|_| is_filter) else {
+    let options = &source.table_parquet_options().global;
+    let Some(predicate) = source.filter().filter(|_| options.pushdown_filters) else {
         return Ok(None);
     };
-    let predicate = in_own_loops(predicate, source.table_schema().table_schema())?;
+    // By the form of a comparison a scan that opens a file leaves out what bounds and Bloom filters exclude.
+    let prunes = options.pruning || options.enable_page_index || options.bloom_filter_on_read;
+    let is_free = |of: &OwnLoop| !prunes || matches!(of, OwnLoop::HasWord(_));
+    let schema = source.table_schema().table_schema();
+    let predicate = in_loops(predicate, schema, &is_free)?;
     if !predicate.transformed {
         return Ok(None);
     }
@@ -87,12 +91,26 @@ fn in_own_loops(
     expr: Arc<dyn PhysicalExpr>,
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
-    expr.transform_up(|expr| {
-        Ok(match OwnLoop::of(&expr, Some(schema)) {
-            Some(way) => Transformed::yes(Arc::new(Instead::new(expr, way))),
-            None => Transformed::no(expr),
-        })
-    })
+    in_loops(expr, schema, &|_| true)
+}
+
+/// The same for some of the loops.
+fn in_loops(
+    expr: Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+    is_wanted: &dyn Fn(&OwnLoop) -> bool,
+) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    match expr.downcast_ref::<BinaryExpr>().map(BinaryExpr::op) {
+        Some(Operator::And) => expr.map_children(|part| in_loops(part, schema, is_wanted)),
+        // Of what has to be true all equalities stay the host's, which knows by them what is constant and so in order.
+        Some(Operator::Eq) => Ok(Transformed::no(expr)),
+        _ => expr.transform_up(|expr| {
+            Ok(match OwnLoop::of(&expr, Some(schema)).filter(is_wanted) {
+                Some(way) => Transformed::yes(Arc::new(Instead::new(expr, way))),
+                None => Transformed::no(expr),
+            })
+        }),
+    }
 }
 
 #[derive(Debug)]

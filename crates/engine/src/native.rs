@@ -74,12 +74,7 @@ pub(crate) fn native(
     schema: &Schema,
 ) -> Result<Option<Native>> {
     let function = expression.fun();
-    let mut columns = expression.expressions();
-    if adds_up(function) && !expression.is_distinct() {
-        for column in &mut columns {
-            *column = as_they_are(column, schema)?;
-        }
-    }
+    let columns = arguments(expression, schema)?;
     let types = columns
         .iter()
         .map(|column| column.data_type(schema))
@@ -144,6 +139,19 @@ pub(crate) fn native(
 /// True of `sum` and `avg`, whose states take decimals of 128 bits in words too.
 pub(crate) fn adds_up(function: &AggregateUDF) -> bool {
     ["sum", "avg"].contains(&function.name()) && OURS.contains(function)
+}
+
+/// The columns that native states read.
+fn arguments(
+    expression: &AggregateFunctionExpr,
+    schema: &Schema,
+) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
+    let columns = expression.expressions();
+    if !adds_up(expression.fun()) || expression.is_distinct() {
+        return Ok(columns);
+    }
+    let columns = columns.iter().map(|column| as_they_are(column, schema));
+    columns.collect()
 }
 
 /// Integers that the host only makes wider, whose sums are as wide whatever they come in.

@@ -128,7 +128,7 @@ mod tests {
         UInt8Array, UInt16Array,
     };
     use datafusion::arrow::datatypes::{DataType, Int32Type};
-    use datafusion::physical_expr::expressions::{binary, col, lit};
+    use datafusion::physical_expr::expressions::{binary, col, lit, not};
 
     use super::super::in_own_loops;
     use super::*;
@@ -142,13 +142,14 @@ mod tests {
         Operator::GtEq,
     ];
 
-    /// Whether a comparison has a loop; its truths are held against the host's.
+    /// Whether a comparison has a loop, where it is no condition by itself; its truths are held against the host's.
     fn has_own_loop(column: &ArrayRef, op: Operator, with: &ScalarValue) -> bool {
         let batch = RecordBatch::try_from_iter_with_nullable([("c", Arc::clone(column), true)]);
         let batch = batch.expect("a batch");
         let schema = batch.schema();
         let left = col("c", &schema).expect("the column");
         let host = binary(left, op, lit(with.clone()), &schema).expect("a comparison");
+        let host = not(host).expect("a condition");
         let ours = in_own_loops(Arc::clone(&host), &schema).expect("types");
         let truths = |expr: &Arc<dyn PhysicalExpr>| {
             let value = expr.evaluate(&batch).expect("truths");

@@ -10,5 +10,6 @@ mod words;
 mod bounds;
 mod morsels;
 mod late;
+mod filters;
 mod parquet;
 mod text_files;

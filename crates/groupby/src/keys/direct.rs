@@ -370,7 +370,7 @@ impl DirectTable {
         self.groups = Vec::new();
         self.addresses = Vec::new();
         self.scratch = Vec::new();
-        self.by_key.clear();
+        self.by_key = ByKey::default();
         self.is_in_order = true;
     }
 

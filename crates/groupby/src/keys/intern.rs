@@ -259,6 +259,12 @@ impl Interner {
         is_known.then_some((coded.keys(), &known.codes))
     }
 
+    /// Whether the dictionary of the last batch that came as codes has values that are NULL, whose codes are not known.
+    pub fn has_null_value(&self) -> bool {
+        let known = self.translation.as_ref();
+        known.is_some_and(|known| known.dictionary.null_count() > 0)
+    }
+
     fn translate<K: ArrowDictionaryKeyType>(
         &mut self,
         keys: &dyn Array,

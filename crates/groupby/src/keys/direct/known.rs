@@ -15,7 +15,7 @@ use super::{Dimension, DirectTable, EMPTY};
 
 /// Rows whose addresses are added up at once, in a near cache.
 const CHUNK: usize = 512;
-/// Combinations of keys whose groups are noted, if a batch has not half as many rows.
+/// Combinations of keys whose groups are noted, even if a batch has not half as many rows.
 const COMBINATIONS_MAX: usize = 1024;
 
 /// Groups of the keys of dictionaries, while these last.
@@ -57,6 +57,15 @@ impl DirectTable {
                 groups_of_integers(dimension, values, groups, in_order, room(out, rows));
             }
             ([_], None) => return false,
+            (_, None)
+                if self
+                    .interners
+                    .iter()
+                    .flatten()
+                    .any(Interner::has_null_value) =>
+            {
+                return false;
+            }
             (parts, None) => groups_of_product(parts, groups, room(out, rows)),
         }
         true
@@ -77,7 +86,7 @@ impl DirectTable {
         let Some(parts) = parts(&self.dimensions, columns, &self.interners) else {
             return;
         };
-        let Some(shifts) = shifts(&parts, columns[0].len()) else {
+        let Some(shifts) = shifts(&parts, 2 * columns[0].len()) else {
             return;
         };
         let nulls: u64 = parts.iter().map(Known::null_part).sum();
@@ -111,7 +120,8 @@ impl DirectTable {
             return;
         };
         if self.by_key.of != of {
-            let Some(shifts) = shifts(&parts, groups.len()) else {
+            let most = (2 * groups.len()).max(COMBINATIONS_MAX);
+            let Some(shifts) = shifts(&parts, most) else {
                 return;
             };
             let combinations = parts.iter().map(Known::codes).product();
@@ -146,7 +156,7 @@ fn parts<'a>(
     parts.collect()
 }
 
-/// The keys of all columns, if all of them have some.
+/// The keys of all columns, if all of them have some: then there is a dictionary too.
 fn keys<'a>(parts: &'a [Known<'_>]) -> Option<Vec<&'a ArrayData>> {
     let keys = parts.iter().map(|part| match part {
         Known::Keys(_, keys, _) => Some(keys),
@@ -161,15 +171,15 @@ fn dictionaries(interners: &[Option<Interner>]) -> u32 {
     interners.map(|interner| interner.dictionaries).sum()
 }
 
-/// Where the keys of each column begin in their combination; `None` if there are too many of them, or columns without.
-fn shifts(parts: &[Known<'_>], rows: usize) -> Option<Vec<u32>> {
+/// Where the keys of each column begin in their combination; `None` if there are more than `most`, or columns without.
+fn shifts(parts: &[Known<'_>], most: usize) -> Option<Vec<u32>> {
     keys(parts)?;
     let (mut combinations, mut shifts) = (1usize, Vec::with_capacity(parts.len()));
     for part in parts {
         shifts.push(combinations.ilog2());
         combinations = combinations.saturating_mul(part.codes());
     }
-    (combinations <= (2 * rows).max(COMBINATIONS_MAX)).then_some(shifts)
+    (combinations <= most).then_some(shifts)
 }
 
 /// A column without NULLs whose values mostly have codes.
@@ -346,6 +356,7 @@ mod tests {
 
     use arrow::array::{AsArray, DictionaryArray, Int16Array, Int32Array, StringViewArray};
     use arrow::compute::cast;
+    use arrow::datatypes::{ArrowDictionaryKeyType, Int8Type, Int32Type, UInt16Type, UInt64Type};
 
     use super::*;
 
@@ -370,8 +381,28 @@ mod tests {
             0 => (row * 31 + batch) % values,
             _ => (row * row) % (values / 2),
         };
-        let keys = (0..ROWS).map(|row| key(row) as i32).collect::<Int32Array>();
-        Arc::new(DictionaryArray::new(keys, dictionary))
+        // Some batches have keys that are NULL, all begin behind the first rows of their arrays.
+        let is_null = |row: usize| batch % 5 == 3 && row.is_multiple_of(11);
+        let keys = (0..ROWS + 7).map(|row| (!is_null(row)).then(|| key(row) as i32));
+        let coded: ArrayRef = Arc::new(DictionaryArray::new(
+            keys.collect::<Int32Array>(),
+            dictionary,
+        ));
+        let coded = match batch % 4 {
+            0 if values <= 100 => retyped::<Int8Type>(&coded),
+            1 => retyped::<UInt16Type>(&coded),
+            2 => retyped::<UInt64Type>(&coded),
+            _ => coded,
+        };
+        coded.slice(7, ROWS)
+    }
+
+    /// The same with keys of another type.
+    fn retyped<K: ArrowDictionaryKeyType>(coded: &ArrayRef) -> ArrayRef {
+        let coded = coded.as_dictionary::<Int32Type>();
+        let keys = cast(coded.keys(), &K::DATA_TYPE).expect("keys that fit");
+        let keys = keys.as_primitive::<K>().clone();
+        Arc::new(DictionaryArray::new(keys, Arc::clone(coded.values())))
     }
 
     fn integers(batch: usize) -> ArrayRef {
@@ -392,29 +423,31 @@ mod tests {
         texts.map(|text| text.map(str::to_owned)).collect()
     }
 
-    /// Each key has one group in all batches, and groups count up as keys come.
+    /// Each key has one group in all batches; what a drain gives is those keys, after which the table goes on.
     fn check(types: &[DataType], batch_of: impl Fn(usize) -> Vec<ArrayRef>) {
         let mut table = DirectTable::new(types, 1 << 20, 1 << 20);
-        let mut naive: HashMap<Vec<Option<String>>, GroupId> = HashMap::new();
-        for batch in 0..12 {
-            let columns = batch_of(batch);
-            let mut groups = vec![GroupId(77)];
-            table.assign(&columns, &mut groups).expect("they fit");
-            let texts: Vec<_> = columns.iter().map(plain).collect();
-            for row in 0..ROWS {
-                let key = texts.iter().map(|column| column[row].clone()).collect();
-                let group = *naive.entry(key).or_insert(groups[row + 1]);
-                assert_eq!(groups[row + 1], group, "row {row} of batch {batch}");
+        for batches in [0..7, 6..8, 8..14] {
+            let mut naive: HashMap<Vec<Option<String>>, GroupId> = HashMap::new();
+            for batch in batches {
+                let columns = batch_of(batch);
+                let mut groups = vec![GroupId(77)];
+                table.assign(&columns, &mut groups).expect("they fit");
+                let texts: Vec<_> = columns.iter().map(plain).collect();
+                for row in 0..ROWS {
+                    let key = texts.iter().map(|column| column[row].clone()).collect();
+                    let group = *naive.entry(key).or_insert(groups[row + 1]);
+                    assert_eq!(groups[row + 1], group, "row {row} of batch {batch}");
+                }
+                assert_eq!((groups[0], groups.len()), (GroupId(77), ROWS + 1));
+                assert_eq!(table.len(), naive.len());
             }
-            assert_eq!((groups[0], groups.len()), (GroupId(77), ROWS + 1));
-            assert_eq!(table.len(), naive.len());
-        }
-        let columns = table.drain().expect("keys");
-        let texts: Vec<_> = columns.iter().map(plain).collect();
-        for (key, group) in naive {
-            let at = group.0 as usize;
-            let own: Vec<_> = texts.iter().map(|column| column[at].clone()).collect();
-            assert_eq!(own, key, "group {at}");
+            let columns = table.drain().expect("keys");
+            let texts: Vec<_> = columns.iter().map(plain).collect();
+            for (key, group) in naive {
+                let at = group.0 as usize;
+                let own: Vec<_> = texts.iter().map(|column| column[at].clone()).collect();
+                assert_eq!(own, key, "group {at}");
+            }
         }
     }
 
