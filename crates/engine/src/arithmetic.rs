@@ -31,7 +31,7 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
-use crate::instead::{Instead, Way};
+use crate::instead::{Instead, Way, instead};
 use crate::options::{GroupByOperator, SessionOptions};
 use crate::rewrite::node_expressions::exchanged;
 use crate::scan::words::words_of;
@@ -76,12 +76,7 @@ fn in_words(
     expr: Arc<dyn PhysicalExpr>,
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
-    expr.transform_up(|expr| {
-        Ok(match Words::of(&expr, schema) {
-            Some(way) => Transformed::yes(Arc::new(Instead::new(expr, way))),
-            None => Transformed::no(expr),
-        })
-    })
+    instead(expr, |expr| Words::of(expr, schema))
 }
 
 /// An expression of the host's, computed in words.

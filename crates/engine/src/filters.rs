@@ -11,8 +11,7 @@ mod compared;
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{BooleanArray, RecordBatch};
-use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
+use datafusion::arrow::array::{Array, BooleanArray, RecordBatch};
 use datafusion::arrow::datatypes::Schema;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
@@ -27,7 +26,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 use grouse_kernels::word::Word;
 
-use crate::instead::{Instead, Way};
+use crate::instead::{Way, instead};
 use crate::options::{GroupByOperator, SessionOptions};
 use crate::rewrite::node_expressions::exchanged;
 use compared::Compared;
@@ -76,7 +75,7 @@ fn in_scan(scan: &DataSourceExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     };
     // By the form of a comparison a scan that opens a file leaves out what bounds and Bloom filters exclude.
     let prunes = options.pruning || options.enable_page_index || options.bloom_filter_on_read;
-    let is_free = |of: &OwnLoop| !prunes || matches!(of, OwnLoop::HasWord(_));
+    let is_free = |of: &OwnLoop| !prunes || matches!(of, OwnLoop::HasWord(..));
     let schema = source.table_schema().table_schema();
     let predicate = in_loops(predicate, schema, &is_free)?;
     if !predicate.transformed {
@@ -104,18 +103,16 @@ fn in_loops(
         Some(Operator::And) => expr.map_children(|part| in_loops(part, schema, is_wanted)),
         // Of what has to be true all equalities stay the host's, which knows by them what is constant and so in order.
         Some(Operator::Eq) => Ok(Transformed::no(expr)),
-        _ => expr.transform_up(|expr| {
-            Ok(match OwnLoop::of(&expr, Some(schema)).filter(is_wanted) {
-                Some(way) => Transformed::yes(Arc::new(Instead::new(expr, way))),
-                None => Transformed::no(expr),
-            })
+        _ => instead(expr, |expr| {
+            OwnLoop::of(expr, Some(schema)).filter(is_wanted)
         }),
     }
 }
 
 #[derive(Debug)]
 enum OwnLoop {
-    HasWord(Box<Word>),
+    /// With a NOT or without.
+    HasWord(Box<Word>, bool),
     Compared(Compared),
 }
 
@@ -123,7 +120,8 @@ impl OwnLoop {
     /// The loop for an expression over a schema; without one, for what took the place of an expression that has a loop.
     fn of(expr: &Arc<dyn PhysicalExpr>, schema: Option<&Schema>) -> Option<OwnLoop> {
         if let Some(like) = expr.downcast_ref::<LikeExpr>() {
-            return likes::word_of(like, schema).map(|word| OwnLoop::HasWord(Box::new(word)));
+            let word = likes::word_of(like, schema)?;
+            return Some(OwnLoop::HasWord(Box::new(word), like.negated()));
         }
         let binary = expr.downcast_ref::<BinaryExpr>()?;
         Compared::of(binary, schema).map(OwnLoop::Compared)
@@ -136,23 +134,21 @@ impl Way for OwnLoop {
     }
 
     fn computed(&self, host: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
-        let truths = match self {
-            OwnLoop::HasWord(word) => likes::computed(word, host, batch)?,
-            OwnLoop::Compared(compared) => compared.computed(host, batch)?,
-        };
-        match truths {
-            Some((truths, nulls)) => {
-                let truths = BooleanArray::new(truths, nulls);
-                Ok(ColumnarValue::Array(Arc::new(truths)))
+        // What is searched or compared stands first, the literal behind it.
+        if let ColumnarValue::Array(column) = host.children()[0].evaluate(batch)? {
+            let truths = match self {
+                OwnLoop::HasWord(word, negated) => likes::truths(&column, word, *negated),
+                OwnLoop::Compared(compared) => compared.truths(&column),
+            };
+            if let Some(truths) = truths {
+                let truths = BooleanArray::new(truths, column.nulls().cloned());
+                return Ok(ColumnarValue::Array(Arc::new(truths)));
             }
-            None => host.evaluate(batch),
         }
+        host.evaluate(batch)
     }
 
     fn is_bracketed(&self) -> bool {
         false
     }
 }
-
-/// What is true of the rows of a column, and which of them are NULL.
-type Truths = (BooleanBuffer, Option<NullBuffer>);

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::logical_expr::sort_properties::ExprProperties;
 use datafusion::physical_expr::PhysicalExpr;
@@ -28,6 +29,19 @@ pub(crate) trait Way: fmt::Debug + Send + Sync + Sized + 'static {
     fn is_bracketed(&self) -> bool;
 }
 
+/// The expression with ways in place of all parts that `way_of` has one for, from the innermost outwards.
+pub(crate) fn instead<W: Way>(
+    expr: Arc<dyn PhysicalExpr>,
+    way_of: impl Fn(&Arc<dyn PhysicalExpr>) -> Option<W>,
+) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    expr.transform_up(|expr| {
+        Ok(match way_of(&expr) {
+            Some(way) => Transformed::yes(Arc::new(Instead { host: expr, way })),
+            None => Transformed::no(expr),
+        })
+    })
+}
+
 /// The expression and the way.
 #[derive(Debug)]
 pub(crate) struct Instead<W> {
@@ -36,10 +50,6 @@ pub(crate) struct Instead<W> {
 }
 
 impl<W: Way> Instead<W> {
-    pub fn new(host: Arc<dyn PhysicalExpr>, way: W) -> Self {
-        Self { host, way }
-    }
-
     pub fn way(&self) -> &W {
         &self.way
     }

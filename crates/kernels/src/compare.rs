@@ -5,6 +5,7 @@
 //! Not here: NULLs; integers of more than two bytes, for which the host's loop is as fast; texts of more than 12 bytes.
 
 use crate::truths;
+use crate::view::{INLINE_MAX, view_of};
 
 /// A comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,7 +51,7 @@ macro_rules! compared {
 compared!(i8, u8, i16, u16);
 
 /// Texts of more bytes are not in their views.
-pub const SHORT_BYTES_MAX: usize = 12;
+pub const SHORT_BYTES_MAX: usize = INLINE_MAX;
 
 /// True of views of a text of up to [`SHORT_BYTES_MAX`] bytes; of all others if not `equal`.
 ///
@@ -69,10 +70,7 @@ pub fn views_equal(views: &[u128], text: &[u8], equal: bool) -> Vec<u64> {
             false => truths::words(views, |view| *view as u32 != 0),
         };
     }
-    let mut bytes = [0; 16];
-    bytes[0] = text.len() as u8;
-    bytes[4..4 + text.len()].copy_from_slice(text);
-    let wanted = u128::from_le_bytes(bytes);
+    let wanted = view_of(text, 0, 0);
     match equal {
         true => truths::words(views, |view| *view == wanted),
         false => truths::words(views, |view| *view != wanted),
@@ -83,7 +81,6 @@ pub fn views_equal(views: &[u128], text: &[u8], equal: bool) -> Vec<u64> {
 mod tests {
     use super::*;
     use crate::naive;
-    use crate::view::view_of;
 
     const COMPARISONS: [Comparison; 6] = [
         Comparison::Equal,

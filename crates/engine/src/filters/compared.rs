@@ -1,23 +1,18 @@
 //! `column = literal` and the other comparisons, of integers of one or two bytes and of texts with a short one.
 //!
-//! In: the host's comparison, then batches. Out: the same truths.
+//! In: the host's comparison, then columns. Out: the same truths.
 //! Not here: the loops (`grouse_kernels::compare`); literals on the left, which the host turns around; orders of texts.
 
-use std::sync::Arc;
-
-use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer};
 use datafusion::arrow::datatypes::{
     BinaryViewType, ByteViewType, Int8Type, Int16Type, Schema, StringViewType, UInt8Type,
     UInt16Type,
 };
-use datafusion::common::{Result, ScalarValue};
-use datafusion::logical_expr::{ColumnarValue, Operator};
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::expressions::{BinaryExpr, Literal};
 use grouse_kernels::compare::{self, Comparison, SHORT_BYTES_MAX};
-
-use super::Truths;
 
 /// A comparison with a literal.
 #[derive(Debug)]
@@ -44,22 +39,10 @@ impl Compared {
         })
     }
 
-    /// The rows of which it is true; `None` for what is no column of its type.
-    pub fn computed(
-        &self,
-        host: &Arc<dyn PhysicalExpr>,
-        batch: &RecordBatch,
-    ) -> Result<Option<Truths>> {
-        let Some(binary) = host.downcast_ref::<BinaryExpr>() else {
-            return Ok(None);
-        };
-        let ColumnarValue::Array(column) = binary.left().evaluate(batch)? else {
-            return Ok(None);
-        };
-        Ok(self.bits(&column).map(|bits| {
-            let truths = BooleanBuffer::new(Buffer::from_vec(bits), 0, column.len());
-            (truths, column.nulls().cloned())
-        }))
+    /// The rows of which it is true; `None` for a column of another type.
+    pub fn truths(&self, column: &ArrayRef) -> Option<BooleanBuffer> {
+        let bits = Buffer::from_vec(self.bits(column)?);
+        Some(BooleanBuffer::new(bits, 0, column.len()))
     }
 
     fn bits(&self, column: &ArrayRef) -> Option<Vec<u64>> {
@@ -123,11 +106,14 @@ fn has_loop(comparison: Comparison, with: &ScalarValue) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use datafusion::arrow::array::{
-        BinaryViewArray, DictionaryArray, Int8Array, Int16Array, Int32Array, StringViewArray,
-        UInt8Array, UInt16Array,
+        BinaryViewArray, DictionaryArray, Int8Array, Int16Array, Int32Array, RecordBatch,
+        StringViewArray, UInt8Array, UInt16Array,
     };
     use datafusion::arrow::datatypes::{DataType, Int32Type};
+    use datafusion::physical_expr::PhysicalExpr;
     use datafusion::physical_expr::expressions::{binary, col, lit, not};
 
     use super::super::in_own_loops;

@@ -1,20 +1,14 @@
 //! LIKE that asks for a word: one pass over neighbouring texts instead of one per text.
 //!
-//! In: the host's LIKE, then batches. Out: the same truths.
+//! In: the host's LIKE, then columns. Out: the same truths.
 //! Not here: the search (`grouse_kernels::word`); patterns with more than one word, `_` or an escape, and ILIKE.
 
-use std::sync::Arc;
-
-use datafusion::arrow::array::{Array, AsArray, RecordBatch, StringViewArray};
+use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::arrow::datatypes::{DataType, Schema};
-use datafusion::common::Result;
-use datafusion::logical_expr::ColumnarValue;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{LikeExpr, Literal};
 use grouse_kernels::word::Word;
 
-use super::Truths;
 use crate::functions::text_views;
 
 /// The word of `text LIKE '%word%'`, or of its NOT, where texts are views.
@@ -31,35 +25,20 @@ pub(super) fn word_of(like: &LikeExpr, schema: Option<&Schema>) -> Option<Word> 
     (is_plain && !like.case_insensitive()).then(|| Word::new(word.as_bytes()))
 }
 
-/// Which texts of a batch have the word, or have not; `None` if they are no views.
-pub(super) fn computed(
-    word: &Word,
-    host: &Arc<dyn PhysicalExpr>,
-    batch: &RecordBatch,
-) -> Result<Option<Truths>> {
-    let Some(like) = host.downcast_ref::<LikeExpr>() else {
-        return Ok(None);
-    };
-    let ColumnarValue::Array(texts) = like.expr().evaluate(batch)? else {
-        return Ok(None);
-    };
-    Ok(texts.as_string_view_opt().map(|texts| {
-        let found = found_in(texts, word);
-        let wanted = if like.negated() { !&found } else { found };
-        (wanted, texts.nulls().cloned())
-    }))
-}
-
-/// True of texts that have the word.
-fn found_in(texts: &StringViewArray, word: &Word) -> BooleanBuffer {
-    let (views, buffers) = text_views(texts);
-    word.in_views(&views, &buffers).into()
+/// True of texts that have the word, or have it not; `None` if they are no views.
+pub(super) fn truths(texts: &ArrayRef, word: &Word, negated: bool) -> Option<BooleanBuffer> {
+    let (views, buffers) = text_views(texts.as_string_view_opt()?);
+    let found: BooleanBuffer = word.in_views(&views, &buffers).into();
+    Some(if negated { !&found } else { found })
 }
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{ArrayRef, StringArray};
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{Array, RecordBatch, StringArray, StringViewArray};
     use datafusion::common::ScalarValue;
+    use datafusion::physical_expr::PhysicalExpr;
     use datafusion::physical_expr::expressions::{col, like, lit};
 
     use super::super::in_own_loops;
