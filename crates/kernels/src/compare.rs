@@ -4,8 +4,9 @@
 //! Invariant: bits past the last row are 0.
 //! Not here: NULLs; integers of more than two bytes, for which the host's loop is as fast; texts of more than 12 bytes.
 
+use crate::hash::inline_view;
 use crate::truths;
-use crate::view::{INLINE_MAX, view_of};
+use crate::view::INLINE_MAX;
 
 /// A comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -70,7 +71,7 @@ pub fn views_equal(views: &[u128], text: &[u8], equal: bool) -> Vec<u64> {
             false => truths::words(views, |view| *view as u32 != 0),
         };
     }
-    let wanted = view_of(text, 0, 0);
+    let wanted = inline_view(text);
     match equal {
         true => truths::words(views, |view| *view == wanted),
         false => truths::words(views, |view| *view != wanted),
@@ -81,6 +82,7 @@ pub fn views_equal(views: &[u128], text: &[u8], equal: bool) -> Vec<u64> {
 mod tests {
     use super::*;
     use crate::naive;
+    use crate::view::view_of;
 
     const COMPARISONS: [Comparison; 6] = [
         Comparison::Equal,

@@ -1,7 +1,7 @@
 //! Arrow's views of texts: where a text lies.
 //!
-//! In: a view of 16 bytes. Out: the place of a long text; none for one that lies in the view itself. The other way: a text
-//! and its place. Out: its view.
+//! In: a view of 16 bytes. Out: the place of a long text; none for one that lies in the view itself.
+//! Not here: making views; those of short texts are `hash::inline_view`'s.
 
 /// Bytes of the longest text that lies in its view.
 pub(crate) const INLINE_MAX: usize = 12;
@@ -32,6 +32,7 @@ impl Place {
 }
 
 /// The view of a text that lies at byte `start` of a buffer if it is long.
+#[cfg(test)]
 pub(crate) fn view_of(text: &[u8], buffer: usize, start: usize) -> u128 {
     let mut view = [0; 16];
     view[..4].copy_from_slice(&(text.len() as u32).to_le_bytes());
