@@ -188,25 +188,52 @@ fn kernels() -> Vec<Kernel> {
     ));
     kernels.extend(decimals(&small));
     kernels.extend(packing(&small));
-    let codes: Arc<[i32]> = small.iter().map(|word| (word % 100) as i32).collect();
-    let truths: Arc<[bool]> = (0..100).map(|code| code % 3 == 0).collect();
-    let (codes_2, truths_2) = (codes.clone(), truths.clone());
-    kernels.push(kernel(
-        "truth by code",
-        4,
-        move || lookup::bits(&codes, &truths),
-        move || naive::bits(&codes_2, &truths_2),
-    ));
+    kernels.extend(truths(&small));
     kernels.extend(comparisons(&small));
-    let (bits, set) = (hashes.clone(), small.clone());
-    let (bits_2, set_2) = (hashes, small);
-    kernels.push(kernel(
-        "select of words",
-        16,
-        move || u64::select(&bits, ROWS, Side::Column(&set), Side::Value(0)),
-        move || naive::select(&bits_2, ROWS, Side::Column(&set_2), Side::Value(0)),
-    ));
+    kernels.extend(selects(&hashes, &small));
     kernels
+}
+
+fn truths(small: &[u64]) -> [Kernel; 2] {
+    let by_code = |name: &str, values: usize| {
+        let codes: Arc<[i32]> = small
+            .iter()
+            .map(|word| (word % values as u64) as i32)
+            .collect();
+        let truths: Arc<[bool]> = (0..values).map(|code| code % 3 == 0).collect();
+        let (codes_2, truths_2) = (codes.clone(), truths.clone());
+        kernel(
+            name,
+            4,
+            move || lookup::bits(&codes, &truths),
+            move || naive::bits(&codes_2, &truths_2),
+        )
+    };
+    [
+        by_code("truth by code, 100 values", 100),
+        by_code("truth by code, 8 values", 8),
+    ]
+}
+
+fn selects(bits: &Arc<[u64]>, words: &Arc<[u64]>) -> [Kernel; 2] {
+    let narrow: Arc<[u16]> = words.iter().map(|word| *word as u16).collect();
+    let (narrow_2, words, words_2) = (narrow.clone(), words.clone(), words.clone());
+    let bits: [_; 4] = std::array::from_fn(|_| bits.clone());
+    let [of_narrow, of_narrow_2, of_words, of_words_2] = bits;
+    [
+        kernel(
+            "select of 2 bytes",
+            4,
+            move || u16::select(&of_narrow, ROWS, Side::Column(&narrow), Side::Value(0)),
+            move || naive::select(&of_narrow_2, ROWS, Side::Column(&narrow_2), Side::Value(0)),
+        ),
+        kernel(
+            "select of words",
+            16,
+            move || u64::select(&of_words, ROWS, Side::Column(&words), Side::Value(0)),
+            move || naive::select(&of_words_2, ROWS, Side::Column(&words_2), Side::Value(0)),
+        ),
+    ]
 }
 
 fn comparisons(small: &[u64]) -> [Kernel; 3] {

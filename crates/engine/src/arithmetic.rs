@@ -208,6 +208,23 @@ pub(crate) fn takes_words(expr: &Arc<dyn PhysicalExpr>, column: usize) -> bool {
     takes.unwrap_or(false)
 }
 
+/// What a sum reads in place of `expr`: integers that a cast, or a CASE of casts, only makes wider are added up as they are.
+pub(crate) fn as_they_are(
+    expr: &Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+) -> Result<Arc<dyn PhysicalExpr>> {
+    if let Some(integers) = chosen::before_widening(expr, schema)? {
+        return Ok(Arc::clone(integers));
+    }
+    let Some(case) = expr.downcast_ref::<InWords>() else {
+        return Ok(Arc::clone(expr));
+    };
+    match chosen::as_they_are(case.host(), schema)? {
+        Some(narrow) => Ok(in_words(narrow, schema)?.data),
+        None => Ok(Arc::clone(expr)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use datafusion::arrow::array::{Array, BooleanArray, Decimal128Array, Int64Array, UInt64Array};
@@ -461,5 +478,80 @@ mod tests {
             sum = binary(sum, Operator::Plus, a());
         }
         assert!(in_words(sum, &schema).expect("types").data.is::<InWords>());
+    }
+
+    #[test]
+    fn integers_are_summed_as_they_are() {
+        use DataType::{Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+        let reads_column = |of: &DataType, to: &DataType| {
+            let schema = Schema::new(vec![Field::new("x", of.clone(), true)]);
+            let column = Arc::new(Column::new("x", 0));
+            let cast: Arc<dyn PhysicalExpr> = Arc::new(CastExpr::new(column, to.clone(), None));
+            as_they_are(&cast, &schema).expect("types").is::<Column>()
+        };
+        for (of, to) in [
+            (Int8, Int64),
+            (Int16, Int64),
+            (Int32, Int64),
+            (UInt8, UInt64),
+            (UInt16, UInt64),
+            (UInt32, UInt64),
+        ] {
+            assert!(reads_column(&of, &to), "{of} {to}");
+        }
+        for (of, to) in [
+            (Int64, UInt64),
+            (UInt32, Int64),
+            (Int32, UInt64),
+            (Int16, Int32),
+            (Int32, Float64),
+        ] {
+            assert!(!reads_column(&of, &to), "{of} {to}");
+        }
+    }
+
+    #[test]
+    fn choices_of_integers_are_summed_as_they_are() {
+        let column: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(-300)]));
+        let columns = [
+            Arc::new(BooleanArray::from(vec![Some(true), Some(false), None])) as ArrayRef,
+            cast(&column, &DataType::Int16).expect("a"),
+            cast(&column, &DataType::Int32).expect("b"),
+        ];
+        let fields = ["p", "a", "b"].iter().zip(&columns);
+        let fields =
+            fields.map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let batch = RecordBatch::try_new(schema, columns.to_vec()).expect("a batch");
+        let at = |name, at| Arc::new(Column::new(name, at)) as Arc<dyn PhysicalExpr>;
+        let wide = |column| {
+            Arc::new(CastExpr::new(column, DataType::Int64, None)) as Arc<dyn PhysicalExpr>
+        };
+        let literal = |value| {
+            let value = ScalarValue::Int64(Some(value));
+            Arc::new(Literal::new(value)) as Arc<dyn PhysicalExpr>
+        };
+        let (a, b) = (|| wide(at("a", 1)), || wide(at("b", 2)));
+        for (then, otherwise, read) in [
+            (a(), literal(0), DataType::Int16),
+            (literal(-32_768), a(), DataType::Int16),
+            (a(), a(), DataType::Int16),
+            (literal(40_000), b(), DataType::Int32),
+            (a(), literal(40_000), DataType::Int64),
+            (a(), b(), DataType::Int64),
+        ] {
+            let branches = vec![(at("p", 0), then)];
+            let host = CaseExpr::try_new(None, branches, Some(otherwise)).expect("a case");
+            let ours = in_words(Arc::new(host), &batch.schema()).expect("types");
+            let narrow = as_they_are(&ours.data, &batch.schema()).expect("types");
+            let value = |expr: &Arc<dyn PhysicalExpr>| {
+                let value = expr.evaluate(&batch).expect("a value");
+                value.into_array(batch.num_rows()).expect("a column")
+            };
+            assert_eq!(value(&narrow).data_type(), &read, "{narrow}");
+            let sums = cast(&value(&narrow), &DataType::Int64).expect("wider ones");
+            assert_eq!(&sums, &value(&ours.data), "{narrow}");
+            assert!(narrow.is::<InWords>());
+        }
     }
 }

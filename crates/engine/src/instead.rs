@@ -53,6 +53,10 @@ impl<W: Way> Instead<W> {
     pub fn way(&self) -> &W {
         &self.way
     }
+
+    pub fn host(&self) -> &Arc<dyn PhysicalExpr> {
+        &self.host
+    }
 }
 
 impl<W> PartialEq for Instead<W> {

@@ -26,10 +26,11 @@ use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::expressions::{CastExpr, Literal};
+use datafusion::physical_expr::expressions::Literal;
 use grouse_groupby::keys::decoded;
 use grouse_groupby::states::{self, Aggregate, Extreme, Relation, Spread};
 
+use crate::arithmetic::as_they_are;
 use crate::functions::{Frequent, TopRows, with_native_states};
 
 /// An aggregate with native states.
@@ -152,20 +153,6 @@ fn arguments(
     }
     let columns = columns.iter().map(|column| as_they_are(column, schema));
     columns.collect()
-}
-
-/// Integers that the host only makes wider, whose sums are as wide whatever they come in.
-fn as_they_are(column: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Result<Arc<dyn PhysicalExpr>> {
-    use DataType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
-    let Some(cast) = column.downcast_ref::<CastExpr>() else {
-        return Ok(Arc::clone(column));
-    };
-    let of = cast.expr().data_type(schema)?;
-    let is_only_wider = matches!(
-        (of, cast.cast_type()),
-        (Int8 | Int16 | Int32, Int64) | (UInt8 | UInt16 | UInt32, UInt64)
-    );
-    Ok(Arc::clone(if is_only_wider { cast.expr() } else { column }))
 }
 
 /// The states of `mode` and `approx_top_k` over counted values; with DISTINCT each value counts once, which is not for them.
@@ -342,42 +329,4 @@ fn counted(
         }
     }
     Ok(Some(nullable))
-}
-
-#[cfg(test)]
-mod tests {
-    use datafusion::arrow::datatypes::Field;
-    use datafusion::physical_expr::expressions::{Column, col};
-
-    use super::*;
-
-    #[test]
-    fn integers_are_summed_as_they_are() {
-        use DataType::{Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
-        let reads_column = |of: &DataType, to: &DataType| {
-            let schema = Schema::new(vec![Field::new("x", of.clone(), true)]);
-            let column = col("x", &schema).expect("the column");
-            let cast: Arc<dyn PhysicalExpr> = Arc::new(CastExpr::new(column, to.clone(), None));
-            as_they_are(&cast, &schema).expect("types").is::<Column>()
-        };
-        for (of, to) in [
-            (Int8, Int64),
-            (Int16, Int64),
-            (Int32, Int64),
-            (UInt8, UInt64),
-            (UInt16, UInt64),
-            (UInt32, UInt64),
-        ] {
-            assert!(reads_column(&of, &to), "{of} {to}");
-        }
-        for (of, to) in [
-            (Int64, UInt64),
-            (UInt32, Int64),
-            (Int32, UInt64),
-            (Int16, Int32),
-            (Int32, Float64),
-        ] {
-            assert!(!reads_column(&of, &to), "{of} {to}");
-        }
-    }
 }

@@ -23,52 +23,94 @@ pub trait Selected: Copy {
     fn select(words: &[u64], rows: usize, set: Side<'_, Self>, unset: Side<'_, Self>) -> Vec<Self>;
 }
 
-/// One loop per width, compiled here.
+/// Bits in a word.
+const BLOCK: usize = 64;
+
+impl<T: Copy> Side<'_, T> {
+    fn at(&self, row: usize) -> T {
+        match self {
+            Side::Column(values) => values[row],
+            Side::Value(value) => *value,
+        }
+    }
+}
+
+/// One loop per width, compiled here, over so many values of it as a vector has.
 macro_rules! selected {
-    ($($word:ty),*) => {
+    ($($word:ty, $lanes:literal);*) => {
         $(impl Selected for $word {
             fn select(words: &[u64], rows: usize, set: Side<'_, Self>, unset: Side<'_, Self>) -> Vec<Self> {
+                const BITS: [$word; $lanes] = {
+                    let mut bits = [0; $lanes];
+                    let mut lane = 0;
+                    while lane < $lanes {
+                        bits[lane] = 1 << lane;
+                        lane += 1;
+                    }
+                    bits
+                };
+                let is_set = |bits: u64, lane: usize| bits as $word & BITS[lane] != 0;
+                let mut values = Vec::with_capacity(rows);
+                let (blocks, rest) = words[..rows.div_ceil(BLOCK)].split_at(rows / BLOCK);
                 match (set, unset) {
                     (Side::Column(set), Side::Column(unset)) => {
-                        let (set, unset) = (&set[..rows], &unset[..rows]);
-                        each(words, rows, |row| set[row], |row| unset[row])
+                        let (set, unset) = (blocks_of(set, rows), blocks_of(unset, rows));
+                        each::<_, $lanes>(blocks, &mut values, is_set, |at, row| set[at][row], |at, row| unset[at][row]);
                     }
                     (Side::Column(set), Side::Value(unset)) => {
-                        let set = &set[..rows];
-                        each(words, rows, |row| set[row], |_| unset)
+                        let set = blocks_of(set, rows);
+                        each::<_, $lanes>(blocks, &mut values, is_set, |at, row| set[at][row], |_, _| unset);
                     }
                     (Side::Value(set), Side::Column(unset)) => {
-                        let unset = &unset[..rows];
-                        each(words, rows, |_| set, |row| unset[row])
+                        let unset = blocks_of(unset, rows);
+                        each::<_, $lanes>(blocks, &mut values, is_set, |_, _| set, |at, row| unset[at][row]);
                     }
-                    (Side::Value(set), Side::Value(unset)) => each(words, rows, |_| set, |_| unset),
+                    (Side::Value(set), Side::Value(unset)) => {
+                        each::<_, $lanes>(blocks, &mut values, is_set, |_, _| set, |_, _| unset);
+                    }
                 }
+                values.extend((values.len()..rows).map(|row| {
+                    let side = if is_set(rest[0] >> (row % BLOCK), 0) { set } else { unset };
+                    side.at(row)
+                }));
+                values
             }
         })*
     };
 }
 
-selected!(u8, u16, u32, u64, i128);
+selected!(u8, 8; u16, 16; u32, 8; u64, 4; i128, 2);
 
-/// Both sides are read, so that no branch depends on a bit.
+/// The blocks of a column that has as many rows.
+fn blocks_of<T>(column: &[T], rows: usize) -> &[[T; BLOCK]] {
+    column[..rows].as_chunks().0
+}
+
+/// Both sides of each block are read, so that no branch depends on a bit; `is_set(bits, lane)` tells one of the lowest `LANES`
+/// bits. Shifted out one by one, bits took 0.6 instead of 0.2 nanoseconds per value of two bytes.
 #[inline(always)]
-fn each<T: Copy>(
+fn each<T: Copy + Default, const LANES: usize>(
     words: &[u64],
-    rows: usize,
-    set: impl Fn(usize) -> T,
-    unset: impl Fn(usize) -> T,
-) -> Vec<T> {
-    let words = &words[..rows.div_ceil(64)];
-    let mut values = Vec::with_capacity(rows);
+    values: &mut Vec<T>,
+    is_set: impl Fn(u64, usize) -> bool,
+    set: impl Fn(usize, usize) -> T,
+    unset: impl Fn(usize, usize) -> T,
+) {
     for (at, word) in words.iter().enumerate() {
-        let first = at * 64;
-        let here = (rows - first).min(64);
-        values.extend((0..here).map(|bit| {
-            let (set, unset) = (set(first + bit), unset(first + bit));
-            if word >> bit & 1 == 1 { set } else { unset }
-        }));
+        let mut block = [T::default(); BLOCK];
+        for (vector, values) in block.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+            let first = vector * LANES;
+            for (lane, value) in values.iter_mut().enumerate() {
+                let (set, unset) = (set(at, first + lane), unset(at, first + lane));
+                *value = if is_set(word >> first, lane) {
+                    set
+                } else {
+                    unset
+                };
+            }
+        }
+        values.extend_from_slice(&block);
     }
-    values
 }
 
 #[cfg(test)]

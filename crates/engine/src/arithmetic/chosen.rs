@@ -54,6 +54,56 @@ pub(super) fn computed(case: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Res
     }
 }
 
+/// The CASE of integers as they are before both its sides only make them wider, as wide as no sum of them notices.
+pub(super) fn as_they_are(
+    case: &Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+) -> Result<Option<Arc<dyn PhysicalExpr>>> {
+    let Some([when, then, otherwise]) = parts(case) else {
+        return Ok(None);
+    };
+    let sides = [then, otherwise];
+    let narrow = [
+        before_widening(then, schema)?,
+        before_widening(otherwise, schema)?,
+    ];
+    let Some(first) = narrow.into_iter().flatten().next() else {
+        return Ok(None);
+    };
+    let data_type = first.data_type(schema)?;
+    let mut exchanged = Vec::with_capacity(sides.len());
+    for (side, narrow) in sides.into_iter().zip(narrow) {
+        let literal = side.downcast_ref::<Literal>();
+        let literal = literal.and_then(|literal| literal.value().cast_to(&data_type).ok());
+        exchanged.push(match (narrow, literal) {
+            (Some(column), _) if column.data_type(schema)? == data_type => Arc::clone(column),
+            (None, Some(value)) => Arc::new(Literal::new(value)),
+            _ => return Ok(None),
+        });
+    }
+    let [then, otherwise] = exchanged.try_into().expect("two sides");
+    let branches = vec![(Arc::clone(when), then)];
+    let case = CaseExpr::try_new(None, branches, Some(otherwise))?;
+    Ok(Some(Arc::new(case)))
+}
+
+/// The integers that a cast only makes wider: sums of them are as wide whatever they come in.
+pub(super) fn before_widening<'a>(
+    expr: &'a Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+) -> Result<Option<&'a Arc<dyn PhysicalExpr>>> {
+    use DataType::{Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+    let Some(cast) = expr.downcast_ref::<CastExpr>() else {
+        return Ok(None);
+    };
+    let of = cast.expr().data_type(schema)?;
+    let is_only_wider = matches!(
+        (of, cast.cast_type()),
+        (Int8 | Int16 | Int32, Int64) | (UInt8 | UInt16 | UInt32, UInt64)
+    );
+    Ok(is_only_wider.then(|| cast.expr()))
+}
+
 /// A column, or a literal that is not NULL.
 fn is_plain(side: &Arc<dyn PhysicalExpr>) -> bool {
     let literal = side.downcast_ref::<Literal>();
