@@ -247,7 +247,7 @@ impl Build {
         let (rows, few) = (self.counters.rows, self.spec.sizes.direct_slots);
         match &mut self.array {
             Some(array) if array.slots() <= few => Route::Direct,
-            Some(array) if policy::had_many(rows, array.slots()) => {
+            Some(array) if policy::had_many(rows, array.reached_slots()) => {
                 array.allow_all();
                 Route::Direct
             }
@@ -728,8 +728,8 @@ impl Build {
         let states: usize = self.states.iter().map(|s| s.used_bytes()).sum();
         let of_group = ARRAY_GROUP_BYTES + states / array.len().max(1);
         Some(policy::Array {
-            slots: array.slots(),
-            full_bytes: array.slots() * of_group,
+            slots: array.reached_slots(),
+            full_bytes: array.reached_slots() * of_group,
             rows: self.counters.rows,
         })
     }

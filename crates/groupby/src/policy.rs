@@ -56,7 +56,7 @@ pub struct Seen {
 /// An array of slots, each a group at most.
 #[derive(Debug, Clone, Copy)]
 pub struct Array {
-    /// Its slots.
+    /// Its slots from the lowest to the highest key so far.
     pub slots: usize,
     /// Bytes of array and states, were each of them a group.
     pub full_bytes: usize,

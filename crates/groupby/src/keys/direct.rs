@@ -94,6 +94,8 @@ pub struct DirectTable {
 struct Dimension {
     data_type: DataType,
     range: Option<RangeInclusive<i64>>,
+    /// The part of it from the lowest to the highest value that was observed.
+    reached: Option<RangeInclusive<i64>>,
     /// Code 0 is NULL once a NULL was seen.
     null: bool,
     stride: usize,
@@ -144,6 +146,7 @@ impl DirectTable {
         let dimension = |data_type: &DataType| Dimension {
             data_type: data_type.clone(),
             range: None,
+            reached: None,
             null: false,
             stride: 1,
         };
@@ -320,6 +323,7 @@ impl DirectTable {
                 changed |= union(dimension, observed, slack_max);
             }
             if !changed {
+                self.reach(observed);
                 return Ok(());
             }
             slots = lay_out(&mut wider);
@@ -347,7 +351,19 @@ impl DirectTable {
         }
         self.slots = slots;
         self.dimensions = wider;
+        self.reach(observed);
         Ok(())
+    }
+
+    fn reach(&mut self, observed: &[Observed]) {
+        for (dimension, observed) in self.dimensions.iter_mut().zip(observed) {
+            let Some(seen) = &observed.range else {
+                continue;
+            };
+            let known = dimension.reached.as_ref().unwrap_or(seen);
+            let (low, high) = (known.start().min(seen.start()), known.end().max(seen.end()));
+            dimension.reached = Some(*low..=*high);
+        }
     }
 
     /// Number of groups.
@@ -363,6 +379,15 @@ impl DirectTable {
     /// Slots of the array: there are no more groups.
     pub fn slots(&self) -> usize {
         self.slots
+    }
+
+    /// The same without those that only leave room for the range to grow.
+    pub fn reached_slots(&self) -> usize {
+        let mut reached = self.dimensions.clone();
+        for dimension in &mut reached {
+            dimension.range.clone_from(&dimension.reached);
+        }
+        lay_out(&mut reached)
     }
 
     /// Gives the array back and keeps the ranges; there is no group.
@@ -642,4 +667,27 @@ fn column(
         .add_buffer(buffer)
         .nulls(nulls);
     make_array(data.build().expect("integers of the column's own width"))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::Int64Array;
+
+    use super::*;
+
+    #[test]
+    fn room_to_grow_is_not_reached() {
+        let mut table = DirectTable::new(&[DataType::Int64], 1 << 20, 1 << 20);
+        let mut slots = |end: i64| {
+            let column: ArrayRef = Arc::new(Int64Array::from_iter_values([10, end]));
+            table.follow(&[column]).expect("a range that fits");
+            (table.slots(), table.reached_slots())
+        };
+        assert_eq!(slots(1_009), (1_000, 1_000));
+        let (wider, reached) = slots(8_009);
+        assert!(wider > 8_000);
+        assert_eq!(reached, 8_000);
+        // Within the room that there is.
+        assert_eq!(slots(8_010), (wider, 8_001));
+    }
 }
