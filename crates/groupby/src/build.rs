@@ -727,9 +727,10 @@ impl Build {
         let array = self.addresses()?;
         let states: usize = self.states.iter().map(|s| s.used_bytes()).sum();
         let of_group = ARRAY_GROUP_BYTES + states / array.len().max(1);
+        let slots = array.reached_slots();
         Some(policy::Array {
-            slots: array.reached_slots(),
-            full_bytes: array.reached_slots() * of_group,
+            slots,
+            full_bytes: slots * of_group,
             rows: self.counters.rows,
         })
     }

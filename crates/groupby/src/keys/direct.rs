@@ -103,10 +103,12 @@ struct Dimension {
 
 impl Dimension {
     fn codes(&self) -> usize {
-        let values = self
-            .range
-            .as_ref()
-            .map_or(0, |r| r.end().abs_diff(*r.start()).saturating_add(1));
+        self.codes_of(self.range.as_ref())
+    }
+
+    /// Codes of these values, and of NULL once one was seen.
+    fn codes_of(&self, values: Option<&RangeInclusive<i64>>) -> usize {
+        let values = values.map_or(0, |r| r.end().abs_diff(*r.start()).saturating_add(1));
         usize::try_from(values)
             .unwrap_or(usize::MAX)
             .saturating_add(usize::from(self.null))
@@ -357,12 +359,9 @@ impl DirectTable {
 
     fn reach(&mut self, observed: &[Observed]) {
         for (dimension, observed) in self.dimensions.iter_mut().zip(observed) {
-            let Some(seen) = &observed.range else {
-                continue;
-            };
-            let known = dimension.reached.as_ref().unwrap_or(seen);
-            let (low, high) = (known.start().min(seen.start()), known.end().max(seen.end()));
-            dimension.reached = Some(*low..=*high);
+            if let Some(seen) = &observed.range {
+                dimension.reached = Some(hull(dimension.reached.as_ref().unwrap_or(seen), seen));
+            }
         }
     }
 
@@ -383,11 +382,9 @@ impl DirectTable {
 
     /// The same without those that only leave room for the range to grow.
     pub fn reached_slots(&self) -> usize {
-        let mut reached = self.dimensions.clone();
-        for dimension in &mut reached {
-            dimension.range.clone_from(&dimension.reached);
-        }
-        lay_out(&mut reached)
+        let dimensions = self.dimensions.iter();
+        let codes = dimensions.map(|dimension| dimension.codes_of(dimension.reached.as_ref()));
+        codes.fold(1, usize::saturating_mul)
     }
 
     /// Gives the array back and keeps the ranges; there is no group.
@@ -498,10 +495,7 @@ fn union(dimension: &mut Dimension, observed: &Observed, slack_max: u64) -> bool
         dimension.range = Some(seen.clone());
         return true;
     };
-    let (low, high) = (
-        (*known.start()).min(*seen.start()),
-        (*known.end()).max(*seen.end()),
-    );
+    let (low, high) = hull(known, seen).into_inner();
     if (low, high) != (*known.start(), *known.end()) {
         // Sorted keys go on as they did; the ends of others are soon known.
         let beyond = known.start().abs_diff(low).max(high.abs_diff(*known.end()));
@@ -522,6 +516,11 @@ fn union(dimension: &mut Dimension, observed: &Observed, slack_max: u64) -> bool
         changed = true;
     }
     changed
+}
+
+/// The smallest range that has both in it.
+fn hull(one: &RangeInclusive<i64>, other: &RangeInclusive<i64>) -> RangeInclusive<i64> {
+    *one.start().min(other.start())..=*one.end().max(other.end())
 }
 
 fn observe(column: &ArrayRef) -> std::result::Result<Observed, Full> {
