@@ -307,32 +307,44 @@ impl Arena {
         if bytes.len() <= INLINE_BYTES_MAX {
             return Ok(hash::inline_view(bytes));
         }
-        if u32::try_from(bytes.len()).is_err() {
+        let place = self.place(bytes)?;
+        Ok(view(bytes, place as u32, (place >> 32) as u32))
+    }
+
+    /// Copies a long string and returns the second word of its view. In line, so that the word is never written as two halves
+    /// and then read as a whole, which waits until the copy before it has left the core (3 % of all time for strings that are
+    /// mostly new).
+    #[inline(always)]
+    pub(crate) fn place(&mut self, bytes: &[u8]) -> Result<u64> {
+        let has_room = |chunk: &&mut Vec<u8>| chunk.capacity() - chunk.len() >= bytes.len();
+        if self.chunks.last_mut().filter(has_room).is_none() {
+            self.grow(bytes.len())?;
+        }
+        let buffer = self.chunks.len() as u64 - 1;
+        let chunk = self.chunks.last_mut().expect("a chunk with room");
+        let offset = chunk.len() as u64;
+        chunk.extend_from_slice(bytes);
+        Ok(buffer | offset << 32)
+    }
+
+    /// One more chunk, with room for so many bytes.
+    #[cold]
+    fn grow(&mut self, bytes: usize) -> Result<()> {
+        if u32::try_from(bytes).is_err() {
             return Err(Error::TooLarge(format!(
-                "a key of {} bytes; keys end at 4 GiB",
-                bytes.len()
+                "a key of {bytes} bytes; keys end at 4 GiB"
             )));
         }
-        let room = self
-            .chunks
-            .last()
-            .map_or(0, |chunk| chunk.capacity() - chunk.len());
-        if room < bytes.len() {
-            let next = self
-                .chunks
-                .last()
-                .map_or(*CHUNK_BYTES.start(), |chunk| chunk.capacity() * 2);
-            let capacity = next
-                .clamp(*CHUNK_BYTES.start(), *CHUNK_BYTES.end())
-                .max(bytes.len());
-            self.chunks.push(Vec::with_capacity(capacity));
-            self.bytes += capacity;
-        }
-        let buffer = self.chunks.len() as u32 - 1;
-        let chunk = self.chunks.last_mut().expect("a chunk with room");
-        let offset = chunk.len() as u32;
-        chunk.extend_from_slice(bytes);
-        Ok(view(bytes, buffer, offset))
+        let next = match self.chunks.last() {
+            Some(chunk) => chunk.capacity() * 2,
+            None => *CHUNK_BYTES.start(),
+        };
+        let capacity = next
+            .clamp(*CHUNK_BYTES.start(), *CHUNK_BYTES.end())
+            .max(bytes);
+        self.chunks.push(Vec::with_capacity(capacity));
+        self.bytes += capacity;
+        Ok(())
     }
 
     /// The chunks, in the order that views name them.
@@ -375,7 +387,8 @@ impl LongStrings for Arena {
 
     #[inline(always)]
     fn keep(&mut self, key: u128, buffers: &[Buffer]) -> Result<u128> {
-        Arena::keep(self, long_bytes(key, buffers))
+        let place = self.place(long_bytes(key, buffers))?;
+        Ok(u128::from(key as u64) | u128::from(place) << 64)
     }
 
     fn bytes(&self) -> usize {

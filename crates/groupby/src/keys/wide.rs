@@ -129,16 +129,16 @@ impl<const N: usize> WideTable<N> {
             *group = match self.slots.find_or_insert(hash, same) {
                 Some(group) => group,
                 None => {
-                    let mut own = *key;
+                    let group = self.keys.len();
+                    self.keys.push(*key);
                     for &word in &self.views {
                         let view = view_of(key, word);
                         if is_long(view) {
-                            let view = self.arena.keep(long_bytes(view, buffers))?;
-                            set_view(&mut own, word, view);
+                            self.keys[group][word + 1] =
+                                self.arena.place(long_bytes(view, buffers))?;
                         }
                     }
-                    self.keys.push(own);
-                    GroupId(self.keys.len() as u32 - 1)
+                    GroupId(group as u32)
                 }
             };
         }

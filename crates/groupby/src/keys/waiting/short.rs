@@ -275,7 +275,7 @@ fn copied<const N: usize>(
             }
             let view = view_of(&keys[at], word);
             if is_long(view) {
-                set_view(&mut keys[at], word, arena.keep(long_bytes(view, buffers))?);
+                keys[at][word + 1] = arena.place(long_bytes(view, buffers))?;
             }
         }
     }
