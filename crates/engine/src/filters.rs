@@ -1,7 +1,8 @@
 //! Filters with loops of our own.
 //!
 //! In: a finished physical plan. Out: the same plan, in whose filters `text LIKE '%word%'` and its NOT search views of texts as
-//! they lie in memory (likes.rs), and values of one or two bytes and short texts are compared with a literal (compared.rs).
+//! they lie in memory (likes.rs), and values of one or two bytes and short texts are compared with a literal (compared.rs);
+//! those below our operator hand on what is left of a batch as it is, instead of copies of several as one.
 //! Invariant: types, NULLs and results are the host's, which also computes all that come in other forms.
 //! Not here: the loops (kernels, `word` and `compare`); FILTER of aggregates; plans for the host's operator. What is known of
 //! rows and scans follows from the form of comparisons: the rule leaves those by which scans prune and which say what is constant.
@@ -22,10 +23,12 @@ use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, LikeExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 use grouse_kernels::word::Word;
 
+use crate::exec::GroupByExec;
 use crate::instead::{Way, instead};
 use crate::options::{GroupByOperator, SessionOptions};
 use crate::rewrite::node_expressions::exchanged;
@@ -44,15 +47,21 @@ impl PhysicalOptimizerRule for OwnFilters {
         if SessionOptions::of(config).group_by_operator == GroupByOperator::Host {
             return Ok(plan);
         }
-        plan.transform_up(|node| match node.downcast_ref::<DataSourceExec>() {
+        let plan = plan.transform_up(|node| match node.downcast_ref::<DataSourceExec>() {
             Some(scan) => Ok(match in_scan(scan)? {
                 Some(scan) => Transformed::yes(scan),
                 None => Transformed::no(node),
             }),
             None if node.is::<FilterExec>() => exchanged(node, &in_own_loops),
             None => Ok(Transformed::no(node)),
+        });
+        GroupByExec::exchanged_in(plan.data()?, |group_by, node| {
+            // The host's states may keep columns as they come, and with these texts of rows that the filter has left out.
+            let keeps_none = group_by.native().iter().all(|is_native| *is_native);
+            let input = keeps_none.then(|| handing_on(group_by.children()[0]));
+            let over = |input| replace_children_if_necessary(Arc::clone(node), vec![input]);
+            input.transpose()?.flatten().map(over).transpose()
         })
-        .data()
     }
 
     fn name(&self) -> &str {
@@ -62,6 +71,25 @@ impl PhysicalOptimizerRule for OwnFilters {
     fn schema_check(&self) -> bool {
         true
     }
+}
+
+/// Filters hand on half as many rows, or more, without waiting for others, which means copying them, texts included. Of twelve
+/// queries five took 0.92 to 0.97 of the time (extremes of two texts where every eighth row is left 0.97), the others 0.98 to
+/// 1.02; with half of these rows two of short columns took 1.02.
+const HANDED_ON_SHARE: usize = 4;
+
+/// The filter below projections so that it hands on smaller batches; none if there is no filter.
+fn handing_on(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if let Some(filter) = node.downcast_ref::<FilterExec>() {
+        let rows = (filter.batch_size() / HANDED_ON_SHARE).max(1);
+        return Ok(Some(Arc::new(filter.with_batch_size(rows)?)));
+    }
+    if !node.is::<ProjectionExec>() {
+        return Ok(None);
+    }
+    let below = handing_on(node.children()[0])?;
+    let over = |below| replace_children_if_necessary(Arc::clone(node), vec![below]);
+    below.map(over).transpose()
 }
 
 /// A scan that itself holds rows against its predicate.
@@ -150,5 +178,31 @@ impl Way for OwnLoop {
 
     fn is_bracketed(&self) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::datatypes::{DataType, Field};
+    use datafusion::physical_expr::expressions::{col, is_not_null};
+    use datafusion::physical_plan::empty::EmptyExec;
+    use datafusion::physical_plan::projection::ProjectionExec;
+
+    #[test]
+    fn filters_hand_on_smaller_batches_also_below_projections() -> Result<()> {
+        let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, true)]));
+        let input = Arc::new(EmptyExec::new(Arc::clone(&schema)));
+        assert!(handing_on(&(Arc::clone(&input) as _))?.is_none());
+        let filter = FilterExec::try_new(is_not_null(col("a", &schema)?)?, input)?;
+        let rows = filter.batch_size();
+        let named = vec![(col("a", &schema)?, "b".to_string())];
+        let plan: Arc<dyn ExecutionPlan> =
+            Arc::new(ProjectionExec::try_new(named, Arc::new(filter))?);
+        let plan = handing_on(&plan)?.expect("a filter");
+        let filter = plan.children()[0].downcast_ref::<FilterExec>();
+        let handed_on = filter.expect("the same nodes").batch_size();
+        assert_eq!(handed_on, rows / HANDED_ON_SHARE);
+        Ok(())
     }
 }

@@ -13,11 +13,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BooleanArray, MutableArrayData, UInt32Array, make_array,
+    Array, ArrayData, ArrayRef, AsArray, BooleanArray, GenericByteViewArray, MutableArrayData,
+    UInt32Array, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::{interleave, take};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{ByteViewType, DataType};
 use grouse_kernels::scatter::{Destinations, destinations, scatter};
 
 use crate::batch::{Arguments, is_plain, slices};
@@ -748,7 +749,7 @@ impl<'a> Sort<'a> {
             for (row, &to) in self.rows.iter().enumerate() {
                 sources[to as usize] = row as u32;
             }
-            return Ok(take(one, &UInt32Array::from(sources), None)?);
+            return Ok(dense(take(one, &UInt32Array::from(sources), None)?));
         }
         let sources = self.sources.get_or_init(|| {
             let mut sources = vec![(0, 0); self.rows.len()];
@@ -760,8 +761,23 @@ impl<'a> Sort<'a> {
             sources
         });
         let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
-        Ok(interleave(&parts, sources)?)
+        Ok(dense(interleave(&parts, sources)?))
     }
+}
+
+/// Texts in memory of their own where they are less than half of what their views' buffers hold: of a filtered batch a block
+/// would else keep all that the filter has left out.
+fn dense(column: ArrayRef) -> ArrayRef {
+    fn own<T: ByteViewType + ?Sized>(texts: &GenericByteViewArray<T>) -> Option<ArrayRef> {
+        let held: usize = texts.data_buffers().iter().map(Buffer::len).sum();
+        (held / 2 > texts.total_buffer_bytes_used()).then(|| Arc::new(texts.gc()) as ArrayRef)
+    }
+    let own = match column.data_type() {
+        DataType::Utf8View => own(column.as_string_view()),
+        DataType::BinaryView => own(column.as_binary_view()),
+        _ => None,
+    };
+    own.unwrap_or(column)
 }
 
 #[cfg(test)]
@@ -784,6 +800,41 @@ mod tests {
             distinct: true,
         };
         assert!(records.bytes() >= 10 * text.len());
+    }
+
+    #[test]
+    fn blocks_leave_texts_behind_that_no_record_has() {
+        let rows = 1000;
+        let text = |row: usize| Some(format!("a text that is long, number {row}"));
+        let texts = StringViewArray::from_iter((0..rows).map(text));
+        let field = Arc::new(Field::new("k", DataType::Int64, false));
+        let layout = KeyLayout::new(&[field], TableKind::Packed).expect("a number");
+        let block = |each: usize| {
+            let kept = Int64Array::from_iter_values((0..rows as i64).step_by(each));
+            let column = take(&texts, &kept, None).expect("rows that there are");
+            let (keys, mut hashes): ([ArrayRef; 1], _) = ([Arc::new(kept)], Vec::new());
+            let records = Unsorted {
+                keys: layout.encode(&keys, rows / each, &mut hashes).expect("few"),
+                hashes,
+                aggregates: vec![Records::Rows(Arguments {
+                    columns: vec![column],
+                    filter: None,
+                })],
+                distinct: true,
+            };
+            let block = Block::sort(vec![records], 1, &[]).expect("few");
+            let mut columns = block.slice(0..rows / each).aggregate(0).into_columns();
+            columns.remove(0)
+        };
+        let bytes = |each| {
+            let column = block(each);
+            let buffers = column.as_string_view().data_buffers().iter();
+            buffers.map(Buffer::len).sum::<usize>()
+        };
+        assert_eq!(bytes(1), bytes(2), "as they came");
+        assert!(bytes(10) < bytes(1) / 5);
+        let first = block(10).as_string_view().value(0).to_string();
+        assert!(first.starts_with("a text that is long, number "));
     }
 
     /// Texts with NULLs beside rows with a filter and partial states, in sections and in one block.
