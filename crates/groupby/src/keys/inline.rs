@@ -111,7 +111,7 @@ impl<const N: usize> InlineTable<N> {
         };
         self.keys.push(*key);
         self.hashes.push(hash);
-        if let Some(slots) = grown(self.slots.len(), self.keys.len()) {
+        if let Some(slots) = grown(self.slots.len(), self.keys.len(), 2) {
             self.grow(slots);
         }
         GroupId(group as u32)

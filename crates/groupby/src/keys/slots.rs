@@ -17,6 +17,10 @@ use grouse_kernels::prefetch::prefetch;
 use super::GroupId;
 
 pub(super) const SLOTS_MIN: usize = 64;
+const SLOTS_SMALL: usize = 1 << 11;
+/// From here on half of the slots may be taken, below a quarter: 100,000 strings of 9 bytes take 0.94 of the time. Keys that
+/// lie in their slot have none to spare: of 10 M keys of one word, all new, 1.17 of the time.
+const SLOTS_MANY: usize = 1 << 19;
 /// No group: ids stay below this.
 pub(super) const EMPTY: u64 = u64::MAX;
 /// One bit short of all, so that no tag looks like `EMPTY`.
@@ -88,12 +92,16 @@ pub(super) fn has_tag(slot: u64, hash: u64) -> bool {
     (slot ^ tag(hash)) >> 32 == 0
 }
 
-/// How many slots a table of `groups` groups has that so far had `slots`. Small tables are kept
-/// sparse: a slot taken by another key costs a branch that is not foreseen.
+/// How many slots a table of `groups` groups has that so far had `slots` and wants `per_group` of them for each group. Small
+/// tables are kept sparser: a slot taken by another key costs a branch that is not foreseen.
 #[inline(always)]
-pub(super) fn grown(slots: usize, groups: usize) -> Option<usize> {
-    let (room, step) = if slots < 1 << 11 { (8, 4) } else { (2, 2) };
-    (groups * room > slots).then_some(slots * step)
+pub(super) fn grown(slots: usize, groups: usize, per_group: usize) -> Option<usize> {
+    let (per_group, step) = if slots < SLOTS_SMALL {
+        (8, 4)
+    } else {
+        (per_group, 2)
+    };
+    (groups * per_group > slots).then_some(slots * step)
 }
 
 impl Slots {
@@ -151,7 +159,8 @@ impl Slots {
     fn insert(&mut self, at: usize, hash: u64) {
         self.slots[at] = tag(hash) | self.hashes.len() as u64;
         self.hashes.push(hash);
-        if let Some(slots) = grown(self.slots.len(), self.hashes.len()) {
+        let per_group = if self.slots.len() < SLOTS_MANY { 4 } else { 2 };
+        if let Some(slots) = grown(self.slots.len(), self.hashes.len(), per_group) {
             self.grow(slots);
         }
     }
