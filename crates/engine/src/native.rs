@@ -8,12 +8,15 @@
 use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::arrow::row::SortField;
 use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_aggregate::any_value::AnyValue;
 use datafusion::functions_aggregate::approx_distinct::approx_distinct_udaf;
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::correlation::corr_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::covariance::{covar_pop_udaf, covar_samp_udaf};
+use datafusion::functions_aggregate::first_last::{FirstValue, LastValue};
 use datafusion::functions_aggregate::median::median_udaf;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::functions_aggregate::percentile_cont::percentile_cont_udaf;
@@ -28,7 +31,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Literal;
 use grouse_groupby::keys::decoded;
-use grouse_groupby::states::{self, Aggregate, Extreme, Relation, Spread};
+use grouse_groupby::states::{self, Aggregate, End, Extreme, NullRows, Relation, Spread};
 
 use crate::arithmetic::as_they_are;
 use crate::functions::{Frequent, TopRows, with_native_states};
@@ -80,9 +83,7 @@ pub(crate) fn native(
         .iter()
         .map(|column| column.data_type(schema))
         .collect::<Result<Vec<_>>>()?;
-    let name = expression
-        .human_display()
-        .unwrap_or_else(|| expression.name());
+    let name = display_name(expression);
     if let Some(top_rows) = function.inner().downcast_ref::<TopRows>() {
         let aggregate = states::top_rows(name, top_rows.shape().clone());
         return Ok(with_columns(aggregate, columns));
@@ -97,6 +98,9 @@ pub(crate) fn native(
     }
     if SKETCHES.contains(&function.name()) && OURS.contains(function) {
         return Ok(with_columns(states::uniq(name, &types), columns));
+    }
+    if let Some((end, nulls)) = end_of(expression) {
+        return first_or_last(expression, schema, end, nulls, columns);
     }
     if let Some(frequent) = function.inner().downcast_ref::<Frequent>() {
         return most_frequent(frequent, expression, name, columns, &types);
@@ -132,9 +136,15 @@ pub(crate) fn native(
     } else if adds_up(function) {
         total(expression, name, &types)
     } else {
-        best(function.name(), name, &types)
+        best(expression, name, &types)
     };
     Ok(with_columns(aggregate, columns))
+}
+
+/// The aggregate as the query wrote it.
+fn display_name(expression: &AggregateFunctionExpr) -> &str {
+    let written = expression.human_display();
+    written.unwrap_or_else(|| expression.name())
 }
 
 /// True of `sum` and `avg`, whose states take decimals of 128 bits in words too.
@@ -204,14 +214,72 @@ fn total(
 }
 
 /// `max_by(x, y)` or `min_by(x, y)`.
-fn best(function: &str, name: &str, types: &[DataType]) -> Option<Arc<dyn Aggregate>> {
+fn best(
+    expression: &AggregateFunctionExpr,
+    name: &str,
+    types: &[DataType],
+) -> Option<Arc<dyn Aggregate>> {
     let [value, by] = types else { return None };
-    states::arg_extreme(
+    let extreme = extreme_of(expression.fun().name().trim_end_matches("_by"));
+    states::arg_extreme(name, extreme, value, by, expression.field().data_type())
+}
+
+/// True of aggregates whose states take texts to hand out, their first argument, as codes. Where the host has turned an order
+/// around, its expressions stay as they are.
+pub(crate) fn hands_out(expression: &AggregateFunctionExpr) -> bool {
+    let function = expression.fun();
+    let is_best = ["min_by", "max_by"].contains(&function.name()) && OURS.contains(function);
+    !expression.is_reversed() && (is_best || end_of(expression).is_some())
+}
+
+/// Which row of a group `first_value`, `last_value` or `any_value` takes x of; `None` for other aggregates.
+fn end_of(expression: &AggregateFunctionExpr) -> Option<(End, NullRows)> {
+    let function = expression.fun().inner();
+    let nulls = match expression.ignore_nulls() {
+        true => NullRows::Ignored,
+        false => NullRows::Respected,
+    };
+    if function.is::<FirstValue>() {
+        Some((End::First, nulls))
+    } else if function.is::<LastValue>() {
+        Some((End::Last, nulls))
+    } else if function.is::<AnyValue>() {
+        Some((End::First, NullRows::Ignored))
+    } else {
+        None
+    }
+}
+
+/// Its states, which read x and what it is ordered by. DISTINCT changes nothing.
+fn first_or_last(
+    expression: &AggregateFunctionExpr,
+    schema: &Schema,
+    end: End,
+    nulls: NullRows,
+    mut columns: Vec<Arc<dyn PhysicalExpr>>,
+) -> Result<Option<Native>> {
+    let value_type = columns[0].data_type(schema)?;
+    let order_bys = match expression.fun().inner().is::<AnyValue>() {
+        true => &[],
+        false => expression.order_bys(),
+    };
+    let order = order_bys.iter().map(|key| {
+        let data_type = key.expr.data_type(schema)?;
+        Ok(SortField::new_with_options(data_type, key.options))
+    });
+    let order = order.collect::<Result<Vec<_>>>()?;
+    columns.extend(order_bys.iter().map(|key| Arc::clone(&key.expr)));
+    let name = display_name(expression);
+    let result_type = expression.field();
+    let aggregate = states::first_last(
         name,
-        extreme_of(function.trim_end_matches("_by")),
-        value,
-        by,
-    )
+        end,
+        nulls,
+        &order,
+        &value_type,
+        result_type.data_type(),
+    );
+    Ok(with_columns(aggregate, columns))
 }
 
 /// `percentile_cont(x, share)`; `None` where the share is none, which the host's own states say best.

@@ -371,6 +371,14 @@ const QUERIES: &[&str] = &[
     "SELECT array_agg(wide ORDER BY wide), first_value(long ORDER BY wide DESC) FROM t",
     "SELECT small, first_value(long ORDER BY wide) FILTER (WHERE flag) FROM t GROUP BY small",
     "SELECT small, first_value(long) IGNORE NULLS IS NULL FROM t GROUP BY small",
+    "SELECT text, first_value(text), last_value(text), any_value(text), first_value(DISTINCT small % 1) FROM t GROUP BY text",
+    "SELECT small, first_value(text ORDER BY flag DESC NULLS LAST, finite, wide), last_value(long ORDER BY text, wide) FROM t GROUP BY small",
+    "SELECT last_value(text ORDER BY wide) IGNORE NULLS, first_value(flag ORDER BY wide DESC) FILTER (WHERE long % 2 = 0) FROM t",
+    // any row will do, but one it has to be
+    "SELECT count(*) FROM (SELECT wide, first_value(text) AS x, last_value(long) AS y, any_value(finite) AS z FROM t GROUP BY wide) AS p \
+     WHERE NOT (EXISTS (SELECT 1 FROM t WHERE t.wide IS NOT DISTINCT FROM p.wide AND t.text IS NOT DISTINCT FROM x) \
+     AND EXISTS (SELECT 1 FROM t WHERE t.wide IS NOT DISTINCT FROM p.wide AND t.long IS NOT DISTINCT FROM y) \
+     AND EXISTS (SELECT 1 FROM t WHERE t.wide IS NOT DISTINCT FROM p.wide AND t.finite IS NOT DISTINCT FROM z))",
     // filters
     "SELECT small, count(*) FILTER (WHERE long > 40), sum(long) FILTER (WHERE text = 'a') FROM t GROUP BY small",
     "SELECT text, median(long) FILTER (WHERE flag), count(*) FILTER (WHERE flag IS NULL) FROM t GROUP BY text",

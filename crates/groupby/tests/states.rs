@@ -23,6 +23,8 @@ use proptest::prelude::*;
 
 #[path = "states/codes.rs"]
 mod codes;
+#[path = "states/first_last.rs"]
+mod first_last;
 #[path = "states/moments.rs"]
 mod moments;
 #[path = "states/quantiles.rs"]
@@ -736,7 +738,7 @@ proptest! {
             let shown = texts(&values);
             let live = input(&rows, filtered, vec![Arc::clone(&values), Arc::clone(&by)]);
             for extreme in [Extreme::Min, Extreme::Max] {
-                let aggregate = arg_extreme("by(x, y)", extreme, value_type, by_type).unwrap();
+                let aggregate = arg_extreme("by(x, y)", extreme, value_type, by_type, value_type).unwrap();
                 check(&*aggregate, &live, batch_rows, |rows| {
                     Ok(best_row(&tied(&by), extreme, rows).and_then(|row| shown[row].clone()))
                 });
@@ -912,6 +914,7 @@ fn what_is_not_native_is_said_so() {
         .is_none()
     );
     assert!(min_max("min", Extreme::Min, &list, &list).is_none());
-    assert!(arg_extreme("min_by", Extreme::Min, &DataType::Int64, &list).is_none());
-    assert!(arg_extreme("min_by", Extreme::Min, &list, &DataType::Int64).is_none());
+    let int = DataType::Int64;
+    assert!(arg_extreme("min_by", Extreme::Min, &int, &list, &int).is_none());
+    assert!(arg_extreme("min_by", Extreme::Min, &list, &int, &list).is_none());
 }

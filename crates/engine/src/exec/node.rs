@@ -54,7 +54,7 @@ use super::run::{Output, Run};
 use super::source::{Sources, readers};
 use super::worker::Shared;
 use crate::explain;
-use crate::native::{adds_up, is_count, is_extreme};
+use crate::native::{adds_up, hands_out, is_count, is_extreme};
 use crate::options::SessionOptions;
 use crate::rewrite::node_expressions::{Exchange, in_aggregate};
 use crate::scan::codes::{Form, Read};
@@ -327,8 +327,11 @@ impl GroupByExec {
                     .collect(),
                 false => read.collect(),
             };
-            let takes = self.takes(at, aggregate);
-            read.into_iter().map(move |expr| Read { expr, takes })
+            let read = read.into_iter().enumerate();
+            read.map(move |(nth, expr)| Read {
+                expr,
+                takes: self.takes(at, aggregate, nth),
+            })
         });
         let filters = self.filters().iter().flatten();
         keys.chain(arguments)
@@ -336,10 +339,11 @@ impl GroupByExec {
             .collect()
     }
 
-    /// The form in which an aggregate takes its arguments.
-    fn takes(&self, at: usize, aggregate: &AggregateFunctionExpr) -> Form {
+    /// The form in which an aggregate takes the `nth` of what it reads.
+    fn takes(&self, at: usize, aggregate: &AggregateFunctionExpr, nth: usize) -> Form {
         let has_rows = self.native()[at] && !self.program.takes_pairs(at);
-        if self.program.takes_codes(at) || has_rows && is_extreme(aggregate.fun()) {
+        let keeps = is_extreme(aggregate.fun()) || nth == 0 && hands_out(aggregate);
+        if self.program.takes_codes(at) || has_rows && keeps {
             Form::Codes
         } else if has_rows && is_count(aggregate.fun()) {
             Form::Any

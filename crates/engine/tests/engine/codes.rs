@@ -126,9 +126,14 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
             Some("low, long"),
         ),
         ("n, count(low), count(*) FROM {} GROUP BY n", Some("low")),
+        // Arguments that are handed out.
+        (
+            "low, max_by(low, n), first_value(low) FROM {} GROUP BY low",
+            Some("low"),
+        ),
         // Read by something else: the SQL type has to be there.
         ("low, array_agg(low) FROM {} GROUP BY low", None),
-        ("low, max_by(low, n) FROM {} GROUP BY low", None),
+        ("low, max_by(n, low) FROM {} GROUP BY low", None),
         ("low, count(*) FROM {} WHERE low <> high GROUP BY low", None),
         ("low || n, count(*) FROM {} WHERE low > '' GROUP BY 1", None),
         // Fell back to plain pages.
@@ -225,6 +230,14 @@ fn arguments_are_computed_once_per_value() {
         ),
         (
             "sum(length(low)), min(upper(long)), max(coalesce(low, 'none')) FROM {}",
+            "codes=[low, long]",
+        ),
+        (
+            "low, first_value(low), last_value(low), any_value(low), max_by(low, n) FROM {} GROUP BY low",
+            "codes=[low]",
+        ),
+        (
+            "n, last_value(low ORDER BY high), max_by(long, high) FROM {} GROUP BY n",
             "codes=[low, long]",
         ),
         (

@@ -4,7 +4,7 @@
 //! Invariant: an entry starts like an Arrow view (length, then all bytes or a prefix), but its
 //! offset has 64 bits; bytes that no entry refers to are counted as garbage and go when they are
 //! the larger part of the arena.
-//! Not here: which string wins (`min_max_bytes`, `arg_extreme`).
+//! Not here: which string wins (`min_max_bytes`, `chosen`).
 
 use std::sync::Arc;
 
@@ -205,6 +205,12 @@ impl ByteValues {
             0 => &entry.0[4..4 + entry.len() as usize],
             len => &self.arena[entry.offset()..entry.offset() + len],
         }
+    }
+
+    /// Leaves the group without a string.
+    pub fn unset(&mut self, group: usize) {
+        self.garbage_bytes += self.entries[group].long_len();
+        self.entries[group] = Entry::EMPTY;
     }
 
     /// Makes `bytes` the group's string.

@@ -4,7 +4,6 @@
 //! NULL without values. Partial: binary views onto the arena of the states.
 //! Not here: how strings are held (`byte_values`), ranks of codes (`ranked`).
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -13,12 +12,12 @@ use arrow::datatypes::DataType;
 
 use super::byte_values::{ByteValues, is_bytes, with_bytes};
 use super::min_max::Order;
+use super::native::native_of_codes;
 use super::ranked::{Ranked, codes_of, is_worth_ranks};
 use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
-use crate::batch::Arguments;
 use crate::error::Result;
-use crate::keys::{decoded, same_dictionary, unpacked};
+use crate::keys::{decoded, same_dictionary};
 
 /// Rows between the one that is read and the one whose string is asked for; its entry is asked for as many earlier.
 const AHEAD: usize = 8;
@@ -31,71 +30,15 @@ pub(super) fn min_max_bytes<O: Order>(
 ) -> Option<Arc<dyn Aggregate>> {
     let values = decoded(data_type);
     let is_like = is_bytes(result_type) && values.is_string() == result_type.is_string();
-    (is_bytes(values) && is_like).then(|| {
-        Arc::new(TextExtreme::<O> {
-            name: name.to_owned(),
-            result_type: result_type.clone(),
-            order: PhantomData,
-        }) as Arc<dyn Aggregate>
-    })
-}
-
-struct TextExtreme<O> {
-    name: String,
-    result_type: DataType,
-    order: PhantomData<O>,
-}
-
-impl<O> fmt::Debug for TextExtreme<O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} -> {}", self.name, self.result_type)
-    }
-}
-
-impl<O: Order> Aggregate for TextExtreme<O> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn result_type(&self) -> DataType {
-        self.result_type.clone()
-    }
-
-    fn states(&self) -> Result<Box<dyn GroupStates>> {
-        Ok(Box::new(MinMaxBytes::<O> {
-            data_type: self.result_type.clone(),
-            best: ByteValues::default(),
-            ranked: None,
-            last: None,
-            order: PhantomData,
-        }))
-    }
-
-    /// Codes as texts: rows of several dictionaries wait side by side.
-    fn carried(&self, arguments: &Arguments) -> Result<Arguments> {
-        let columns = arguments.columns.iter().map(texts_of);
-        Ok(Arguments {
-            columns: columns.collect::<Result<_>>()?,
-            filter: arguments.filter.clone(),
-        })
-    }
-
-    fn carried_mix(&self, _arguments: &Arguments) -> bool {
-        true
-    }
-}
-
-/// Codes as views of their texts.
-fn texts_of(column: &ArrayRef) -> Result<ArrayRef> {
-    let views = match decoded(column.data_type()) {
-        of if of.is_string() => DataType::Utf8View,
-        of if of.is_binary() => DataType::BinaryView,
-        of => of.clone(),
+    let data_type = result_type.clone();
+    let make = move || MinMaxBytes::<O> {
+        data_type: data_type.clone(),
+        best: ByteValues::default(),
+        ranked: None,
+        last: None,
+        order: PhantomData,
     };
-    match column.as_any_dictionary_opt() {
-        Some(_) => unpacked(column, &views),
-        None => Ok(ArrayRef::clone(column)),
-    }
+    (is_bytes(values) && is_like).then(|| native_of_codes(name, result_type, make))
 }
 
 struct MinMaxBytes<O> {

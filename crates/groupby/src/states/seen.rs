@@ -29,6 +29,13 @@ impl Bits {
         self.bytes[group / 8] |= 1 << (group % 8);
     }
 
+    /// Sets the bit of `group`, or clears it.
+    #[inline]
+    pub fn put(&mut self, group: usize, is_set: bool) {
+        let byte = &mut self.bytes[group / 8];
+        *byte = *byte & !(1 << (group % 8)) | u8::from(is_set) << (group % 8);
+    }
+
     /// The bit of `group`.
     #[inline]
     pub fn get(&self, group: usize) -> bool {

@@ -7,6 +7,8 @@
 use arrow::array::{BooleanArray, DictionaryArray, Int32Array, StringArray, UInt8Array};
 use arrow::compute::take;
 
+use grouse_groupby::states::{End, NullRows, first_last};
+
 use super::*;
 
 const ROUNDS: usize = 12;
@@ -86,41 +88,73 @@ fn batches(groups: usize) -> Vec<Batch> {
     (0..ROUNDS).map(batch).collect()
 }
 
-#[test]
-fn extremes_of_codes_are_those_of_their_texts() {
+/// The states that `of` makes for codes against those that it makes for texts.
+fn check_codes(of: impl Fn(&DataType) -> Option<Arc<dyn Aggregate>>) {
     let coded_type = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
     let text = DataType::Utf8View;
-    for extreme in [Extreme::Min, Extreme::Max] {
-        let of = |from| {
-            min_max("extreme(x)", extreme, from, &text)
-                .expect("native")
-                .states()
-        };
-        for total in [1, 3, 30, 2000] {
-            let (mut coded, mut plain) = (of(&coded_type).unwrap(), of(&text).unwrap());
-            for (number, batch) in batches(total).iter().enumerate() {
-                let groups = match total {
-                    1 => Groups::One(batch.groups.len()),
-                    _ => Groups::Ids(&batch.groups),
-                };
-                for (states, column) in [(&mut coded, &batch.coded), (&mut plain, &batch.texts)] {
-                    let columns = std::slice::from_ref(column);
-                    states
-                        .update(columns, batch.filter.as_ref(), groups, total)
-                        .expect("memory");
-                    assert!(states.bytes() > 0);
-                }
-                // Tables are emptied between any two batches, and go on.
-                if number == 4 {
-                    let of =
-                        |states: &mut Box<dyn GroupStates>| states.drain_partial(total).unwrap();
-                    assert_eq!(texts(&of(&mut coded)[0]), texts(&of(&mut plain)[0]));
-                }
+    let of = |from| of(from).expect("native").states().unwrap();
+    for total in [1, 3, 30, 2000] {
+        let (mut coded, mut plain) = (of(&coded_type), of(&text));
+        for (number, batch) in batches(total).iter().enumerate() {
+            let groups = match total {
+                1 => Groups::One(batch.groups.len()),
+                _ => Groups::Ids(&batch.groups),
+            };
+            let order: ArrayRef = Arc::new(Int32Array::from_iter_values(
+                (0..batch.texts.len() as i32).map(|row| row * 37 % 11),
+            ));
+            for (states, column) in [(&mut coded, &batch.coded), (&mut plain, &batch.texts)] {
+                let columns = [Arc::clone(column), Arc::clone(&order)];
+                states
+                    .update(&columns, batch.filter.as_ref(), groups, total)
+                    .expect("memory");
+                assert!(states.bytes() > 0);
             }
-            let of = |states: &mut Box<dyn GroupStates>| states.drain_final(total).unwrap();
-            let (coded, plain) = (of(&mut coded), of(&mut plain));
-            assert_eq!(coded.data_type(), &text);
-            assert_eq!(&coded, &plain, "{total} groups");
+            // Tables are emptied between any two batches, and go on.
+            if number == 4 {
+                let of = |states: &mut Box<dyn GroupStates>| states.drain_partial(total).unwrap();
+                assert_eq!(texts(&of(&mut coded)[0]), texts(&of(&mut plain)[0]));
+            }
+        }
+        let of = |states: &mut Box<dyn GroupStates>| states.drain_final(total).unwrap();
+        let (coded, plain) = (of(&mut coded), of(&mut plain));
+        assert_eq!(coded.data_type(), &text);
+        assert_eq!(&coded, &plain, "{total} groups");
+    }
+}
+
+#[test]
+fn extremes_of_codes_are_those_of_their_texts() {
+    for extreme in [Extreme::Min, Extreme::Max] {
+        check_codes(|from| min_max("extreme(x)", extreme, from, &DataType::Utf8View));
+    }
+}
+
+#[test]
+fn extremes_by_codes_are_those_by_their_texts() {
+    for extreme in [Extreme::Min, Extreme::Max] {
+        check_codes(|from| {
+            arg_extreme(
+                "by(x, y)",
+                extreme,
+                from,
+                &DataType::Int32,
+                &DataType::Utf8View,
+            )
+        });
+    }
+}
+
+#[test]
+fn first_and_last_codes_are_those_of_their_texts() {
+    let by = [SortField::new(DataType::Int32)];
+    for end in [End::First, End::Last] {
+        for nulls in [NullRows::Respected, NullRows::Ignored] {
+            for order in [&[], &by[..]] {
+                check_codes(|from| {
+                    first_last("end(x)", end, nulls, order, from, &DataType::Utf8View)
+                });
+            }
         }
     }
 }
