@@ -24,11 +24,12 @@ use datafusion::functions_aggregate::regr::{regr_avgx_udaf, regr_avgy_udaf, regr
 use datafusion::functions_aggregate::regr::{regr_intercept_udaf, regr_r2_udaf, regr_slope_udaf};
 use datafusion::functions_aggregate::regr::{regr_sxx_udaf, regr_sxy_udaf, regr_syy_udaf};
 use datafusion::functions_aggregate::stddev::{stddev_pop_udaf, stddev_udaf};
+use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion::physical_expr::expressions::Literal;
 use grouse_groupby::keys::decoded;
 use grouse_groupby::states::{self, Aggregate, End, Extreme, NullRows, Relation, Spread};
@@ -182,6 +183,24 @@ fn most_frequent(
         columns,
         reads: Reads::Counted,
     }))
+}
+
+/// `string_agg(x, ',')` for `string_agg(DISTINCT x, ',')` in any order: the same over x that are different, each once. With
+/// DISTINCT the host has an accumulator per group.
+pub(crate) fn listing_of_distinct(
+    expression: &AggregateFunctionExpr,
+    schema: &Schema,
+) -> Result<Option<AggregateFunctionExpr>> {
+    let function = expression.fun();
+    let is_listing = is(function, &string_agg_udaf()) && expression.order_bys().is_empty();
+    if !is_listing || !expression.is_distinct() {
+        return Ok(None);
+    }
+    let listing = AggregateExprBuilder::new(Arc::new(function.clone()), expression.expressions())
+        .schema(Arc::new(schema.clone()))
+        .alias(expression.name())
+        .human_display(display_name(expression));
+    listing.build().map(Some)
 }
 
 /// The states of `count(DISTINCT …)`, `sum(DISTINCT x)` and `avg(DISTINCT x)` over rows that are different.

@@ -29,7 +29,7 @@ use super::conditions::conditions_now;
 use super::memory::to_host;
 use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
-use crate::native::{Native, Reads, native};
+use crate::native::{Native, Reads, listing_of_distinct, native};
 use crate::scan::bounds::bounds_of;
 use crate::udaf::{Grouping, HostAggregate, Stages};
 
@@ -443,6 +443,24 @@ fn lower(
                 columns,
                 is_native: true,
                 pairs,
+            });
+        }
+    }
+    if let Some(listing) = listing_of_distinct(expression, input)? {
+        let columns = listing.expressions()[..1].to_vec();
+        // As above.
+        if let Ok(layout) = lay_out(&columns) {
+            let listing = Arc::new(listing);
+            let stages = Stages {
+                updating: &listing,
+                merging: &listing,
+            };
+            let types = [columns[0].data_type(input)?];
+            return Ok(Lowered {
+                aggregate: Arc::new(HostAggregate::new(&stages, &types, grouping)?),
+                columns,
+                is_native: false,
+                pairs: Some((layout, Reads::Distinct)),
             });
         }
     }
