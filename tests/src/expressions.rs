@@ -285,10 +285,16 @@ fn positional(random: &mut Random) -> Expression {
 
 fn listing(random: &mut Random) -> Expression {
     let column = *random.pick(&["tiny", "wide", "word", "day", "flag", "name"]);
-    match random.below(5) {
+    match random.below(7) {
         0 => Expression::new(format!("array_agg({column})"), Both, AnyOrderList),
         1 => Expression::new(format!("array_agg(DISTINCT {column})"), Both, AnyOrderList),
         2 | 3 => Expression::new(format!("array_agg({column} ORDER BY id)"), Both, Unordered),
+        4 => Expression::new("length(string_agg(DISTINCT word, ', '))", Both, Ordered),
+        5 => {
+            let direction = random.pick(&["", " DESC"]);
+            let listed = format!("array_agg({column} ORDER BY dense{direction} NULLS LAST, id)");
+            Expression::new(listed, Both, Unordered)
+        }
         _ => Expression::new("string_agg(word, ',' ORDER BY id)", Both, Ordered),
     }
 }

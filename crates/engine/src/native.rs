@@ -12,6 +12,7 @@ use datafusion::arrow::row::SortField;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::any_value::AnyValue;
 use datafusion::functions_aggregate::approx_distinct::approx_distinct_udaf;
+use datafusion::functions_aggregate::array_agg::array_agg_udaf;
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::correlation::corr_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
@@ -19,6 +20,7 @@ use datafusion::functions_aggregate::covariance::{covar_pop_udaf, covar_samp_uda
 use datafusion::functions_aggregate::first_last::{FirstValue, LastValue};
 use datafusion::functions_aggregate::median::median_udaf;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion::functions_aggregate::nth_value::nth_value_udaf;
 use datafusion::functions_aggregate::percentile_cont::percentile_cont_udaf;
 use datafusion::functions_aggregate::regr::{regr_avgx_udaf, regr_avgy_udaf, regr_count_udaf};
 use datafusion::functions_aggregate::regr::{regr_intercept_udaf, regr_r2_udaf, regr_slope_udaf};
@@ -31,8 +33,9 @@ use datafusion::logical_expr::AggregateUDF;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion::physical_expr::expressions::Literal;
+use datafusion::physical_expr_common::sort_expr::PhysicalSortExpr;
 use grouse_groupby::keys::decoded;
-use grouse_groupby::states::{self, Aggregate, End, Extreme, NullRows, Relation, Spread};
+use grouse_groupby::states::{self, Aggregate, End, Extreme, Listing, NullRows, Relation, Spread};
 
 use crate::arithmetic::as_they_are;
 use crate::functions::{Frequent, TopRows, with_native_states};
@@ -120,7 +123,7 @@ pub(crate) fn native(
         return Ok(with_columns(aggregate, columns[..1].to_vec()));
     }
     if !expression.order_bys().is_empty() {
-        return Ok(None);
+        return ordered_listing(expression, schema);
     }
     if is_count(function) {
         return Ok(counted(columns, schema)?
@@ -183,6 +186,82 @@ fn most_frequent(
         columns,
         reads: Reads::Counted,
     }))
+}
+
+fn sort_fields(order_bys: &[PhysicalSortExpr], schema: &Schema) -> Result<Vec<SortField>> {
+    let fields = order_bys.iter().map(|key| {
+        let data_type = key.expr.data_type(schema)?;
+        Ok(SortField::new_with_options(data_type, key.options))
+    });
+    fields.collect()
+}
+
+/// True of aggregates that list rows in an order and whose states put them into it: no order of the input is of use to them.
+pub(crate) fn sorts_itself(expression: &AggregateFunctionExpr, schema: &Schema) -> Result<bool> {
+    Ok(ordered_listing(expression, schema)?.is_some())
+}
+
+/// `array_agg`, `string_agg` or `nth_value` with ORDER BY and without DISTINCT; its states read x and what it is ordered by.
+fn ordered_listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Result<Option<Native>> {
+    let order_bys = expression.order_bys();
+    if order_bys.is_empty() || expression.is_distinct() {
+        return Ok(None);
+    }
+    let mut columns = expression.expressions();
+    let Some((listing, nulls)) = listing_of(expression, &columns) else {
+        return Ok(None);
+    };
+    columns.truncate(1);
+    let value_type = columns[0].data_type(schema)?;
+    // The host turns an order around that it would like to share with another one's.
+    let order_bys = order_bys.iter().map(|key| match expression.is_reversed() {
+        true => key.reverse(),
+        false => key.clone(),
+    });
+    let order_bys: Vec<_> = order_bys.collect();
+    let order = sort_fields(&order_bys, schema)?;
+    columns.extend(order_bys.into_iter().map(|key| key.expr));
+    let name = display_name(expression);
+    let aggregate = states::listed(name, listing, nulls, &order, &value_type);
+    Ok(with_columns(aggregate, columns))
+}
+
+fn listing_of(
+    expression: &AggregateFunctionExpr,
+    arguments: &[Arc<dyn PhysicalExpr>],
+) -> Option<(Listing, NullRows)> {
+    let function = expression.fun();
+    let option = || {
+        arguments
+            .get(1)?
+            .downcast_ref::<Literal>()
+            .map(Literal::value)
+    };
+    if is(function, &array_agg_udaf()) {
+        let field = expression.field();
+        let DataType::List(item) = field.data_type() else {
+            return None;
+        };
+        let nulls = match expression.ignore_nulls() {
+            true => NullRows::Ignored,
+            false => NullRows::Respected,
+        };
+        Some((Listing::Array(Arc::clone(item)), nulls))
+    } else if is(function, &string_agg_udaf()) {
+        let between = option()?;
+        let between = match between.is_null() {
+            true => "",
+            false => between.try_as_str()??,
+        };
+        Some((Listing::Joined(between.to_owned()), NullRows::Ignored))
+    } else if is(function, &nth_value_udaf()) {
+        match option()? {
+            ScalarValue::Int64(Some(n)) => Some((Listing::Nth(*n), NullRows::Respected)),
+            _ => None,
+        }
+    } else {
+        None
+    }
 }
 
 /// `string_agg(x, ',')` for `string_agg(DISTINCT x, ',')` in any order: the same over x that are different, each once. With
@@ -282,11 +361,7 @@ fn first_or_last(
         true => &[],
         false => expression.order_bys(),
     };
-    let order = order_bys.iter().map(|key| {
-        let data_type = key.expr.data_type(schema)?;
-        Ok(SortField::new_with_options(data_type, key.options))
-    });
-    let order = order.collect::<Result<Vec<_>>>()?;
+    let order = sort_fields(order_bys, schema)?;
     columns.extend(order_bys.iter().map(|key| Arc::clone(&key.expr)));
     let name = display_name(expression);
     let result_type = expression.field();

@@ -4,9 +4,11 @@
 //! Invariant: every array of a batch has `rows` rows.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray};
-use arrow::datatypes::DataType;
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, GenericByteViewArray};
+use arrow::buffer::Buffer;
+use arrow::datatypes::{ByteViewType, DataType};
 
 /// The inputs of one aggregate for one batch.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +63,31 @@ pub(crate) fn is_plain(data_type: &DataType) -> bool {
         Struct(fields) => fields.iter().all(|field| is_plain(field.data_type())),
         _ => true,
     }
+}
+
+/// Texts in memory of their own where they are less than half of what their views' buffers hold: what keeps rows of a
+/// filtered batch would else keep all that the filter has left out.
+pub(crate) fn dense(column: ArrayRef) -> ArrayRef {
+    fn own<T: ByteViewType + ?Sized>(texts: &GenericByteViewArray<T>) -> Option<ArrayRef> {
+        let held: usize = texts.data_buffers().iter().map(Buffer::len).sum();
+        (held / 2 > texts.total_buffer_bytes_used()).then(|| Arc::new(texts.gc()) as ArrayRef)
+    }
+    let own = match column.data_type() {
+        DataType::Utf8View => own(column.as_string_view()),
+        DataType::BinaryView => own(column.as_binary_view()),
+        _ => None,
+    };
+    own.unwrap_or(column)
+}
+
+/// Bytes of a column, of what it shares with others as far as it refers to it.
+pub(crate) fn bytes_of(column: &dyn Array) -> usize {
+    let of_texts = match column.data_type() {
+        DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),
+        DataType::BinaryView => column.as_binary_view().total_buffer_bytes_used(),
+        _ => return column.to_data().get_slice_memory_size().unwrap_or(0),
+    };
+    column.len() * size_of::<u128>() + of_texts
 }
 
 /// One batch of input.

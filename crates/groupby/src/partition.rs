@@ -13,15 +13,14 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BooleanArray, GenericByteViewArray, MutableArrayData,
-    UInt32Array, make_array,
+    Array, ArrayData, ArrayRef, AsArray, BooleanArray, MutableArrayData, UInt32Array, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::{interleave, take};
-use arrow::datatypes::{ByteViewType, DataType};
+use arrow::datatypes::DataType;
 use grouse_kernels::scatter::{Destinations, destinations, scatter};
 
-use crate::batch::{Arguments, is_plain, slices};
+use crate::batch::{Arguments, dense, is_plain, slices};
 use crate::error::Result;
 use crate::keys::bytes::{fetch, is_long};
 use crate::keys::waiting::{Beside, Made, STRINGS_AHEAD, ShortKeys, StringsBuilder, nulls, places};
@@ -763,21 +762,6 @@ impl<'a> Sort<'a> {
         let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
         Ok(dense(interleave(&parts, sources)?))
     }
-}
-
-/// Texts in memory of their own where they are less than half of what their views' buffers hold: of a filtered batch a block
-/// would else keep all that the filter has left out.
-fn dense(column: ArrayRef) -> ArrayRef {
-    fn own<T: ByteViewType + ?Sized>(texts: &GenericByteViewArray<T>) -> Option<ArrayRef> {
-        let held: usize = texts.data_buffers().iter().map(Buffer::len).sum();
-        (held / 2 > texts.total_buffer_bytes_used()).then(|| Arc::new(texts.gc()) as ArrayRef)
-    }
-    let own = match column.data_type() {
-        DataType::Utf8View => own(column.as_string_view()),
-        DataType::BinaryView => own(column.as_binary_view()),
-        _ => None,
-    };
-    own.unwrap_or(column)
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ use proptest::prelude::*;
 mod codes;
 #[path = "states/first_last.rs"]
 mod first_last;
+#[path = "states/listed.rs"]
+mod listed;
 #[path = "states/moments.rs"]
 mod moments;
 #[path = "states/quantiles.rs"]

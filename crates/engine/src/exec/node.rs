@@ -47,7 +47,7 @@ use super::conditions::{is_dynamic, with_columns_at};
 use super::faults::Faults;
 use super::meeting::Meeting;
 use super::memory::{PoolBudget, spill};
-use super::order::{Feed, fit};
+use super::order::{self, Feed, fit};
 use super::outlet::Outlet;
 use super::program::Program;
 use super::run::{Output, Run};
@@ -567,7 +567,7 @@ impl ExecutionPlan for GroupByExec {
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        self.described.required_input_ordering()
+        order::required(&self.described)
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {

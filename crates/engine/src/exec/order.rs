@@ -12,8 +12,11 @@ use datafusion::common::plan_datafusion_err;
 use datafusion::functions_aggregate::percentile_cont::percentile_cont_udaf;
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_plan::ExecutionPlanProperties;
+use datafusion::physical_expr_common::sort_expr::OrderingRequirements;
 use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+
+use crate::native::sorts_itself;
 
 /// How rows have to reach the builds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +65,9 @@ fn fit_one(
         // It orders the values itself; its ORDER BY only says from which end to count.
         return Ok((as_is, false));
     }
+    if sorts_itself(aggregate, &described.input().schema())? {
+        return Ok((as_is, false));
+    }
     match aggregate.order_sensitivity() {
         AggregateOrderSensitivity::Insensitive => return Ok((as_is, false)),
         AggregateOrderSensitivity::HardRequirement => return Ok((as_is, true)),
@@ -82,6 +88,24 @@ fn fit_one(
     let missing =
         || plan_datafusion_err!("{name} does not say how it makes use of its input's order");
     Ok((Arc::new(fitted.ok_or_else(missing)?), satisfied))
+}
+
+/// The order that the input has to have: what the host says, unless it is for aggregates alone that sort their rows themselves.
+pub(super) fn required(described: &AggregateExec) -> Vec<Option<OrderingRequirements>> {
+    use AggregateOrderSensitivity::{HardRequirement, SoftRequirement};
+    let schema = described.input().schema();
+    let aggregates = described.aggr_expr().iter();
+    let mut asking = aggregates
+        .filter(|aggregate| {
+            let asks = aggregate.order_sensitivity();
+            matches!(asks, HardRequirement | SoftRequirement)
+        })
+        .peekable();
+    let is_for_them = asking.peek().is_some();
+    match is_for_them && asking.all(|aggregate| sorts_itself(aggregate, &schema).unwrap_or(false)) {
+        true => vec![None],
+        false => described.required_input_ordering(),
+    }
 }
 
 /// True for aggregates whose result shows the order in which rows came.

@@ -133,7 +133,7 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
         ),
         // Read by something else: the SQL type has to be there.
         ("low, array_agg(low) FROM {} GROUP BY low", None),
-        ("low, max_by(n, low) FROM {} GROUP BY low", None),
+        ("low, max_by(low, low) FROM {} GROUP BY low", None),
         ("low, count(*) FROM {} WHERE low <> high GROUP BY low", None),
         ("low || n, count(*) FROM {} WHERE low > '' GROUP BY 1", None),
         // Fell back to plain pages.

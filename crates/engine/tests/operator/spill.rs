@@ -64,6 +64,7 @@ fn more_groups_than_memory_holds_give_the_same_rows() {
                 "median(number)",
                 "count(DISTINCT number)",
                 "first_value(number ORDER BY number DESC)",
+                "array_agg('number ' || number ORDER BY number DESC)",
             ],
             1_600_000,
         ),

@@ -12,7 +12,7 @@ use super::*;
 const OPTIONS: [(bool, bool); 4] = [(false, false), (false, true), (true, false), (true, true)];
 
 /// Rows that count, by group.
-fn rows_of(input: &Input, nulls: NullRows) -> BTreeMap<u32, Vec<usize>> {
+pub(super) fn rows_of(input: &Input, nulls: NullRows) -> BTreeMap<u32, Vec<usize>> {
     let mut rows = BTreeMap::<u32, Vec<usize>>::new();
     for (row, group) in input.groups.iter().enumerate() {
         let filter = input.filter.as_ref();
@@ -24,7 +24,7 @@ fn rows_of(input: &Input, nulls: NullRows) -> BTreeMap<u32, Vec<usize>> {
     rows
 }
 
-fn compare(order: &[DynComparator], left: usize, right: usize) -> Ordering {
+pub(super) fn compare(order: &[DynComparator], left: usize, right: usize) -> Ordering {
     let columns = order.iter().map(|column| column(left, right));
     columns.fold(Ordering::Equal, Ordering::then)
 }

@@ -1,0 +1,342 @@
+//! array_agg(x ORDER BY …), string_agg(x, … ORDER BY …) and nth_value(x, n ORDER BY …): all rows of a group, in an order.
+//!
+//! In: x of any type without codes, and the columns of the order. Out: a list, a text or one x; NULL without rows.
+//! Partial: lists of x and of the order's columns, as texts whose bytes order as they do.
+//! Invariant: rows stay as they come until they leave, and are sorted once, group by group; of rows that are equal in the
+//! order those come first that came first.
+//! Not here: lists in any order, which the host makes.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, LargeListArray};
+use arrow::array::{LargeStringBuilder, ListArray, new_null_array};
+use arrow::buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
+use arrow::compute::{FilterBuilder, interleave};
+use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::row::{RowConverter, SortField};
+
+use super::byte_values::{is_bytes, with_bytes};
+use super::first_last::NullRows;
+use super::native::native;
+use super::rows::mask;
+use super::{Aggregate, GroupStates, Groups};
+use crate::batch::{bytes_of, dense, is_plain};
+use crate::error::{Error, Result};
+
+/// What becomes of a group's rows.
+#[derive(Debug, Clone)]
+pub enum Listing {
+    /// A list of x, with such items.
+    Array(FieldRef),
+    /// One text, with this one between two.
+    Joined(String),
+    /// The x of the n-th row, or of the n-th from the end if n is negative; NULL without so many. n is not 0.
+    Nth(i64),
+}
+
+impl Listing {
+    fn result_type(&self, value_type: &DataType) -> DataType {
+        match self {
+            Self::Array(item) => DataType::List(Arc::clone(item)),
+            Self::Joined(_) => DataType::LargeUtf8,
+            Self::Nth(_) => value_type.clone(),
+        }
+    }
+}
+
+/// All rows of a group in this order; `None` if they cannot be listed, or a type has no order.
+pub fn listed(
+    name: &str,
+    listing: Listing,
+    nulls: NullRows,
+    order: &[SortField],
+    value_type: &DataType,
+) -> Option<Arc<dyn Aggregate>> {
+    let is_known = match &listing {
+        Listing::Array(item) => item.data_type() == value_type,
+        Listing::Joined(_) => is_bytes(value_type) && value_type.is_string(),
+        Listing::Nth(n) => *n != 0,
+    };
+    if !is_known || !is_plain(value_type) {
+        return None;
+    }
+    let converter = Arc::new(RowConverter::new(order.to_vec()).ok()?);
+    let result_type = listing.result_type(value_type);
+    let value_type = value_type.clone();
+    let make = move || Listed {
+        listing: listing.clone(),
+        nulls,
+        value_type: value_type.clone(),
+        converter: Arc::clone(&converter),
+        chunks: Vec::new(),
+        bytes: 0,
+    };
+    Some(native(name, &result_type, make))
+}
+
+/// Rows that came together.
+struct Chunk {
+    groups: Vec<u32>,
+    values: ArrayRef,
+    keys: BinaryViewArray,
+}
+
+/// The rows of all groups.
+struct Listed {
+    listing: Listing,
+    nulls: NullRows,
+    value_type: DataType,
+    converter: Arc<RowConverter>,
+    chunks: Vec<Chunk>,
+    bytes: usize,
+}
+
+/// A row among the chunks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    chunk: u32,
+    row: u32,
+}
+
+/// A row with the first 16 bytes of its key, which tell most rows apart.
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    head: u128,
+    place: Place,
+}
+
+/// A number that orders as the first 16 bytes do. No key begins with a whole other one, so that zeros may follow.
+fn head_of(key: &[u8]) -> u128 {
+    match key.first_chunk::<16>() {
+        Some(head) => u128::from_be_bytes(*head),
+        None => {
+            let mut head = [0; 16];
+            head[..key.len()].copy_from_slice(key);
+            u128::from_be_bytes(head)
+        }
+    }
+}
+
+impl Listed {
+    fn push(&mut self, groups: Vec<u32>, values: ArrayRef, keys: BinaryViewArray) {
+        if groups.is_empty() {
+            return;
+        }
+        let values = dense(values);
+        self.bytes += groups.capacity() * size_of::<u32>() + bytes_of(&values) + bytes_of(&keys);
+        self.chunks.push(Chunk {
+            groups,
+            values,
+            keys,
+        });
+    }
+
+    /// What `of` makes of each row, group by group, and where the rows of each group begin and the last end.
+    fn grouped<T: Copy + Default>(
+        &self,
+        total: usize,
+        of: impl Fn(&Chunk, Place) -> T,
+    ) -> (Vec<usize>, Vec<T>) {
+        let mut starts = vec![0; total + 1];
+        for group in self.chunks.iter().flat_map(|chunk| &chunk.groups) {
+            starts[*group as usize + 1] += 1;
+        }
+        for group in 0..total {
+            starts[group + 1] += starts[group];
+        }
+        let mut rows = vec![T::default(); starts[total]];
+        let mut next = starts.clone();
+        for (at, chunk) in self.chunks.iter().enumerate() {
+            for (row, group) in chunk.groups.iter().enumerate() {
+                let place = Place {
+                    chunk: at as u32,
+                    row: row as u32,
+                };
+                let next = &mut next[*group as usize];
+                rows[*next] = of(chunk, place);
+                *next += 1;
+            }
+        }
+        (starts, rows)
+    }
+
+    /// The rows of each group in their order.
+    fn sorted(&self, total: usize) -> (Vec<usize>, Vec<Place>) {
+        let key = |place: Place| {
+            let keys = &self.chunks[place.chunk as usize].keys;
+            keys.value(place.row as usize)
+        };
+        let (starts, mut rows) = self.grouped(total, |chunk, place| Row {
+            head: head_of(chunk.keys.value(place.row as usize)),
+            place,
+        });
+        for range in starts.windows(2) {
+            rows[range[0]..range[1]].sort_unstable_by(|left, right| {
+                let heads = left.head.cmp(&right.head);
+                let keys = heads.then_with(|| key(left.place).cmp(key(right.place)));
+                keys.then(left.place.cmp(&right.place))
+            });
+        }
+        let places = rows.into_iter().map(|row| row.place).collect();
+        (starts, places)
+    }
+
+    /// x of these rows, `None` being NULL.
+    fn values(&self, rows: impl Iterator<Item = Option<Place>>) -> Result<ArrayRef> {
+        let null = new_null_array(&self.value_type, 1);
+        let chunks = self.chunks.iter().map(|chunk| &*chunk.values);
+        let chunks: Vec<&dyn Array> = chunks.chain([&*null]).collect();
+        let null = (chunks.len() - 1, 0);
+        let at = |place: Place| (place.chunk as usize, place.row as usize);
+        let rows: Vec<_> = rows.map(|place| place.map_or(null, at)).collect();
+        Ok(interleave(&chunks, &rows)?)
+    }
+
+    fn clear(&mut self) {
+        self.chunks = Vec::new();
+        self.bytes = 0;
+    }
+
+    fn list(&self, item: &FieldRef, starts: &[usize], rows: &[Place]) -> Result<ArrayRef> {
+        let ends = starts.iter().map(|start| i32::try_from(*start));
+        let Ok(offsets) = ends.collect::<Result<Vec<_>, _>>() else {
+            let message = format!("{} items of lists in one column", rows.len());
+            return Err(Error::TooLarge(message));
+        };
+        let values = self.values(rows.iter().copied().map(Some))?;
+        let offsets = OffsetBuffer::new(offsets.into());
+        let nulls = groups_with_rows(starts);
+        let list = ListArray::try_new(Arc::clone(item), offsets, values, nulls)?;
+        Ok(Arc::new(list))
+    }
+
+    fn joined(&self, between: &str, starts: &[usize], rows: &[Place]) -> Result<ArrayRef> {
+        let mut texts = LargeStringBuilder::with_capacity(starts.len(), self.bytes);
+        let mut text = Vec::new();
+        let values = self.values(rows.iter().copied().map(Some))?;
+        with_bytes!(&values, |value| {
+            for range in starts.windows(2) {
+                text.clear();
+                for row in range[0]..range[1] {
+                    if row > range[0] {
+                        text.extend_from_slice(between.as_bytes());
+                    }
+                    text.extend_from_slice(value(row));
+                }
+                let has_rows = range[0] < range[1];
+                let text = std::str::from_utf8(&text).expect("texts between texts");
+                texts.append_option(has_rows.then_some(text));
+            }
+        });
+        Ok(Arc::new(texts.finish()))
+    }
+
+    fn nth(&self, n: i64, starts: &[usize], rows: &[Place]) -> Result<ArrayRef> {
+        let picked = starts.windows(2).map(|range| {
+            let rows = &rows[range[0]..range[1]];
+            let before = usize::try_from(n.unsigned_abs()).ok()?.checked_sub(1)?;
+            let at = match n > 0 {
+                true => before,
+                false => rows.len().checked_sub(1 + before)?,
+            };
+            rows.get(at).copied()
+        });
+        self.values(picked)
+    }
+}
+
+/// Where groups have rows; `None` if all have.
+fn groups_with_rows(starts: &[usize]) -> Option<NullBuffer> {
+    let have_rows = starts.windows(2).map(|range| range[0] < range[1]);
+    let nulls = NullBuffer::new(BooleanBuffer::from_iter(have_rows));
+    (nulls.null_count() > 0).then_some(nulls)
+}
+
+/// Lists without NULLs among them that begin at `starts`.
+fn lists(starts: &[usize], values: ArrayRef) -> Result<ArrayRef> {
+    let offsets: Vec<i64> = starts.iter().map(|start| *start as i64).collect();
+    let item = Arc::new(Field::new_list_field(values.data_type().clone(), true));
+    let offsets = OffsetBuffer::new(offsets.into());
+    Ok(Arc::new(LargeListArray::try_new(
+        item, offsets, values, None,
+    )?))
+}
+
+/// All items of some lists.
+fn items(lists: &LargeListArray) -> ArrayRef {
+    let (offsets, values) = (lists.offsets(), lists.values());
+    let (from, to) = (offsets[0] as usize, offsets[lists.len()] as usize);
+    values.slice(from, to - from)
+}
+
+impl GroupStates for Listed {
+    fn update(
+        &mut self,
+        columns: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        groups: Groups<'_>,
+        _total: usize,
+    ) -> Result<()> {
+        let not_null = match self.nulls {
+            NullRows::Ignored => &columns[..1],
+            NullRows::Respected => &[],
+        };
+        let mut groups = groups.to_vec();
+        let mut columns = columns.to_vec();
+        if let Some(wanted) = mask(not_null, filter) {
+            let mut row = 0..;
+            groups.retain(|_| row.next().is_some_and(|row| wanted.value(row)));
+            let kept = FilterBuilder::new(&BooleanArray::new(wanted, None)).build();
+            let filtered = columns.iter().map(|column| kept.filter(column));
+            columns = filtered.collect::<Result<_, _>>()?;
+        }
+        let keys = self.converter.convert_columns(&columns[1..])?;
+        let keys = BinaryViewArray::from(&keys.try_into_binary()?);
+        self.push(groups, columns.swap_remove(0), keys);
+        Ok(())
+    }
+
+    fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, _total: usize) -> Result<()> {
+        let (values, keys) = (partial[0].as_list::<i64>(), partial[1].as_list::<i64>());
+        let lens = values.offsets().lengths();
+        let groups = groups.to_vec().into_iter().zip(lens);
+        let groups = groups.flat_map(|(group, len)| std::iter::repeat_n(group, len));
+        let keys = items(keys).as_binary_view().clone();
+        self.push(groups.collect(), items(values), keys);
+        Ok(())
+    }
+
+    fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
+        let (starts, rows) = self.grouped(total, |_, place| place);
+        let values = self.values(rows.iter().copied().map(Some))?;
+        let keys = self.chunks.iter().map(|chunk| &chunk.keys as &dyn Array);
+        let keys: Vec<_> = keys.collect();
+        let at = |place: &Place| (place.chunk as usize, place.row as usize);
+        let rows: Vec<_> = rows.iter().map(at).collect();
+        let keys: ArrayRef = match keys.is_empty() {
+            true => Arc::new(BinaryViewArray::from_iter_values([[]; 0])),
+            false => interleave(&keys, &rows)?,
+        };
+        self.clear();
+        Ok(vec![lists(&starts, values)?, lists(&starts, keys)?])
+    }
+
+    fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
+        let (starts, rows) = self.sorted(total);
+        let result = match &self.listing {
+            Listing::Array(item) => self.list(item, &starts, &rows),
+            Listing::Joined(between) => self.joined(between, &starts, &rows),
+            Listing::Nth(n) => self.nth(*n, &starts, &rows),
+        };
+        self.clear();
+        result
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn appended_bytes(&self) -> usize {
+        self.bytes
+    }
+}
