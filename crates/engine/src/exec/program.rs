@@ -455,7 +455,7 @@ fn lower(
                 updating: &listing,
                 merging: &listing,
             };
-            let types = [columns[0].data_type(input)?];
+            let types = [decoded(&columns[0].data_type(input)?).clone()];
             return Ok(Lowered {
                 aggregate: Arc::new(HostAggregate::new(&stages, &types, grouping)?),
                 columns,

@@ -110,6 +110,10 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
             "n, count(DISTINCT low), min(low) FROM {} GROUP BY n",
             Some("low"),
         ),
+        (
+            "n, length(string_agg(DISTINCT low, ',')), string_agg(DISTINCT long, ',') FILTER (WHERE n > 9) FROM {} GROUP BY n",
+            Some("low, long"),
+        ),
         ("n, count(DISTINCT high), count(*) FROM {} GROUP BY n", None),
         // Arguments that are compared, or only counted.
         ("low, max(low) FROM {} GROUP BY low", Some("low")),
