@@ -285,12 +285,18 @@ fn positional(random: &mut Random) -> Expression {
 
 fn listing(random: &mut Random) -> Expression {
     let column = *random.pick(&["tiny", "wide", "word", "day", "flag", "name"]);
-    match random.below(7) {
+    match random.below(8) {
         0 => Expression::new(format!("array_agg({column})"), Both, AnyOrderList),
         1 => Expression::new(format!("array_agg(DISTINCT {column})"), Both, AnyOrderList),
         2 | 3 => Expression::new(format!("array_agg({column} ORDER BY id)"), Both, Unordered),
         4 => Expression::new("length(string_agg(DISTINCT word, ', '))", Both, Ordered),
         5 => {
+            let direction = random.pick(&["", " DESC"]);
+            let order = format!("ORDER BY {column}{direction} NULLS LAST");
+            let listed = format!("array_agg(DISTINCT {column} {order})");
+            Expression::new(listed, Both, Unordered)
+        }
+        6 => {
             let direction = random.pick(&["", " DESC"]);
             let listed = format!("array_agg({column} ORDER BY dense{direction} NULLS LAST, id)");
             Expression::new(listed, Both, Unordered)

@@ -35,7 +35,9 @@ use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFuncti
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_expr_common::sort_expr::PhysicalSortExpr;
 use grouse_groupby::keys::decoded;
-use grouse_groupby::states::{self, Aggregate, End, Extreme, Listing, NullRows, Relation, Spread};
+use grouse_groupby::states::{
+    self, Aggregate, End, Extreme, ListedRows, Listing, NullRows, Relation, Spread,
+};
 
 use crate::arithmetic::as_they_are;
 use crate::functions::{Frequent, TopRows, with_native_states};
@@ -109,6 +111,9 @@ pub(crate) fn native(
     if let Some(frequent) = function.inner().downcast_ref::<Frequent>() {
         return most_frequent(frequent, expression, name, columns, &types);
     }
+    if let Some(listing) = ordered_listing(expression, schema)? {
+        return Ok(Some(listing));
+    }
     if expression.is_distinct() {
         let states = distinct(expression, name, &types);
         return Ok(states.map(|(aggregate, reads)| Native {
@@ -123,7 +128,7 @@ pub(crate) fn native(
         return Ok(with_columns(aggregate, columns[..1].to_vec()));
     }
     if !expression.order_bys().is_empty() {
-        return ordered_listing(expression, schema);
+        return Ok(None);
     }
     if is_count(function) {
         return Ok(counted(columns, schema)?
@@ -201,15 +206,23 @@ pub(crate) fn sorts_itself(expression: &AggregateFunctionExpr, schema: &Schema) 
     Ok(ordered_listing(expression, schema)?.is_some())
 }
 
-/// `array_agg`, `string_agg` or `nth_value` with ORDER BY and without DISTINCT; its states read x and what it is ordered by.
+/// `array_agg`, `string_agg` or `nth_value` with ORDER BY; its states read x and what it is ordered by. With DISTINCT they have
+/// to be ordered by x.
 fn ordered_listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Result<Option<Native>> {
     let order_bys = expression.order_bys();
-    if order_bys.is_empty() || expression.is_distinct() {
+    if order_bys.is_empty() {
         return Ok(None);
     }
     let mut columns = expression.expressions();
     let Some((listing, nulls)) = listing_of(expression, &columns) else {
         return Ok(None);
+    };
+    let rows = match (expression.is_distinct(), order_bys) {
+        (false, _) => ListedRows::All,
+        (true, [one]) if one.expr.eq(&columns[0]) && !matches!(listing, Listing::Nth(_)) => {
+            ListedRows::Distinct
+        }
+        (true, _) => return Ok(None),
     };
     columns.truncate(1);
     let value_type = columns[0].data_type(schema)?;
@@ -222,7 +235,7 @@ fn ordered_listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Resul
     let order = sort_fields(&order_bys, schema)?;
     columns.extend(order_bys.into_iter().map(|key| key.expr));
     let name = display_name(expression);
-    let aggregate = states::listed(name, listing, nulls, &order, &value_type);
+    let aggregate = states::listed(name, listing, (rows, nulls), &order, &value_type);
     Ok(with_columns(aggregate, columns))
 }
 

@@ -374,6 +374,8 @@ const QUERIES: &[&str] = &[
     "SELECT wide, array_agg(list ORDER BY long, small) FILTER (WHERE flag), array_agg(small ORDER BY long, small) IGNORE NULLS FROM t GROUP BY wide",
     "SELECT array_agg(long ORDER BY long DESC) FILTER (WHERE small = 1), string_agg(text, NULL ORDER BY wide, text), nth_value(wide, 3 ORDER BY wide) FROM t",
     "SELECT small, array_agg(long ORDER BY wide), array_agg(DISTINCT text ORDER BY text), sum(long) FROM t GROUP BY small",
+    "SELECT wide, array_agg(DISTINCT long ORDER BY long DESC NULLS LAST), string_agg(DISTINCT text, '; ' ORDER BY text DESC) FROM t GROUP BY wide",
+    "SELECT array_agg(DISTINCT flag ORDER BY flag), array_agg(DISTINCT list ORDER BY list) FILTER (WHERE small > 1) FROM t",
     "SELECT small, nth_value(long, 2 ORDER BY wide), string_agg(text, ',' ORDER BY wide) FROM t GROUP BY small",
     "SELECT array_agg(wide ORDER BY wide), first_value(long ORDER BY wide DESC) FROM t",
     "SELECT small, first_value(long ORDER BY wide) FILTER (WHERE flag) FROM t GROUP BY small",

@@ -1,4 +1,5 @@
-//! array_agg(x ORDER BY …), string_agg(x, … ORDER BY …) and nth_value(x, n ORDER BY …): all rows of a group, in an order.
+//! array_agg(x ORDER BY …), string_agg(x, … ORDER BY …) and nth_value(x, n ORDER BY …): the rows of a group, in an order,
+//! with DISTINCT those that differ in it.
 //!
 //! In: x of any type without codes, and the columns of the order. Out: a list, a text or one x; NULL without rows.
 //! Partial: lists of x and of the order's columns, as texts whose bytes order as they do.
@@ -44,11 +45,20 @@ impl Listing {
     }
 }
 
-/// All rows of a group in this order; `None` if they cannot be listed, or a type has no order.
+/// Which of a group's rows are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListedRows {
+    /// All.
+    All,
+    /// Of those that are equal in the order one.
+    Distinct,
+}
+
+/// The rows of a group in this order; `None` if they cannot be listed, or a type has no order.
 pub fn listed(
     name: &str,
     listing: Listing,
-    nulls: NullRows,
+    (rows, nulls): (ListedRows, NullRows),
     order: &[SortField],
     value_type: &DataType,
 ) -> Option<Arc<dyn Aggregate>> {
@@ -65,6 +75,7 @@ pub fn listed(
     let value_type = value_type.clone();
     let make = move || Listed {
         listing: listing.clone(),
+        listed: rows,
         nulls,
         value_type: value_type.clone(),
         converter: Arc::clone(&converter),
@@ -84,6 +95,7 @@ struct Chunk {
 /// The rows of all groups.
 struct Listed {
     listing: Listing,
+    listed: ListedRows,
     nulls: NullRows,
     value_type: DataType,
     converter: Arc<RowConverter>,
@@ -100,7 +112,7 @@ struct Place {
 
 /// A row with the first 16 bytes of its key, which tell most rows apart.
 #[derive(Debug, Clone, Copy, Default)]
-struct Row {
+struct Keyed {
     head: u128,
     place: Place,
 }
@@ -166,7 +178,7 @@ impl Listed {
             let keys = &self.chunks[place.chunk as usize].keys;
             keys.value(place.row as usize)
         };
-        let (starts, mut rows) = self.grouped(total, |chunk, place| Row {
+        let (starts, mut rows) = self.grouped(total, |chunk, place| Keyed {
             head: head_of(chunk.keys.value(place.row as usize)),
             place,
         });
@@ -177,8 +189,13 @@ impl Listed {
                 keys.then(left.place.cmp(&right.place))
             });
         }
-        let places = rows.into_iter().map(|row| row.place).collect();
-        (starts, places)
+        let places: Vec<Place> = rows.into_iter().map(|row| row.place).collect();
+        match self.listed {
+            ListedRows::All => (starts, places),
+            ListedRows::Distinct => {
+                deduplicated(&starts, &places, |left, right| key(left) == key(right))
+            }
+        }
     }
 
     /// x of these rows, `None` being NULL.
@@ -245,6 +262,21 @@ impl Listed {
     }
 }
 
+/// Of neighbouring rows of a group that are the same the first, and where the rows of each group then begin.
+fn deduplicated(
+    starts: &[usize],
+    rows: &[Place],
+    same: impl Fn(Place, Place) -> bool,
+) -> (Vec<usize>, Vec<Place>) {
+    let (mut kept_starts, mut kept) = (vec![0], Vec::with_capacity(rows.len()));
+    for range in starts.windows(2) {
+        let of_group = rows[range[0]..range[1]].chunk_by(|left, right| same(*left, *right));
+        kept.extend(of_group.map(|equal| equal[0]));
+        kept_starts.push(kept.len());
+    }
+    (kept_starts, kept)
+}
+
 /// Where groups have rows; `None` if all have.
 fn groups_with_rows(starts: &[usize]) -> Option<NullBuffer> {
     let have_rows = starts.windows(2).map(|range| range[0] < range[1]);
@@ -307,7 +339,10 @@ impl GroupStates for Listed {
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
-        let (starts, rows) = self.grouped(total, |_, place| place);
+        let (starts, rows) = match self.listed {
+            ListedRows::All => self.grouped(total, |_, place| place),
+            ListedRows::Distinct => self.sorted(total),
+        };
         let values = self.values(rows.iter().copied().map(Some))?;
         let keys = self.chunks.iter().map(|chunk| &chunk.keys as &dyn Array);
         let keys: Vec<_> = keys.collect();

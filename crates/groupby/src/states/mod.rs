@@ -48,7 +48,7 @@ pub use avg_integers::nearest_mean;
 pub use count::count;
 pub use covariance::{Relation, covariance};
 pub use first_last::{End, NullRows, first_last};
-pub use listed::{Listing, listed};
+pub use listed::{ListedRows, Listing, listed};
 pub use min_max::{Extreme, min_max};
 pub use quantile::{median, percentile};
 pub(crate) use rows::truths;

@@ -5,7 +5,7 @@
 
 use arrow::array::{DynComparator, make_comparator};
 use arrow::compute::SortOptions;
-use grouse_groupby::states::{Listing, NullRows, listed};
+use grouse_groupby::states::{ListedRows, Listing, NullRows, listed};
 
 use super::first_last::{compare, rows_of};
 use super::*;
@@ -65,6 +65,31 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4, max_shrink_iters: 100, ..ProptestConfig::default() })]
 
     #[test]
+    fn distinct_rows_in_their_order((rows, filtered, batch_rows) in table()) {
+        // Small ones, of which many are the same.
+        let words: Vec<_> = rows.iter().map(|row| row.0.map(|word| word % 8)).collect();
+        for (at, value_type) in ordered_types().iter().enumerate() {
+            let values = column(&words, value_type);
+            let options = SortOptions { descending: at % 2 == 0, nulls_first: at % 4 < 2 };
+            let order = [SortField::new_with_options(value_type.clone(), options)];
+            let by = [make_comparator(&values, &values, options).unwrap()];
+            let shown = texts(&values);
+            let all = input(&rows, filtered, vec![Arc::clone(&values), values]);
+            let item = Arc::new(Field::new_list_field(value_type.clone(), true));
+            for nulls in [NullRows::Respected, NullRows::Ignored] {
+                let listing = Listing::Array(Arc::clone(&item));
+                let kind = (ListedRows::Distinct, nulls);
+                let aggregate = listed("listed(x)", listing, kind, &order, value_type).unwrap();
+                check_listing(&*aggregate, &all, nulls, &by, batch_rows, &|rows| {
+                    let equal = rows.chunk_by(|left, right| compare(&by, *left, *right).is_eq());
+                    let items = equal.map(|rows| shown[rows[0]].clone());
+                    (!rows.is_empty()).then(|| items.collect())
+                });
+            }
+        }
+    }
+
+    #[test]
     fn rows_in_an_order((rows, filtered, batch_rows) in table(), skip in 0usize..26) {
         let words: Vec<_> = rows.iter().map(|row| row.0).collect();
         let others: Vec<_> = rows.iter().map(|row| row.1).collect();
@@ -84,7 +109,7 @@ proptest! {
             let shown = texts(&values);
             let all = input(&rows, filtered, vec![values, Arc::clone(&small), by]);
             let check = |listing: Listing, nulls, twin: Twin<'_>| {
-                let aggregate = listed("listed(x)", listing, nulls, &order, value_type);
+                let aggregate = listed("listed(x)", listing, (ListedRows::All, nulls), &order, value_type);
                 check_listing(&*aggregate.unwrap(), &all, nulls, &comparators, batch_rows, twin);
             };
             let item = Arc::new(Field::new_list_field(value_type.clone(), true));
@@ -130,7 +155,7 @@ fn long_keys_with_a_common_start_are_told_apart() {
     let aggregate = listed(
         "listed(x)",
         Listing::Array(item),
-        NullRows::Respected,
+        (ListedRows::All, NullRows::Respected),
         &order,
         &text,
     );
@@ -151,7 +176,14 @@ fn what_cannot_be_listed_is_said_so() {
     let coded = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let (int, order) = (DataType::Int64, [SortField::new(DataType::Int64)]);
     let listed = |listing, of: &DataType| {
-        listed("listed(x)", listing, NullRows::Respected, &order, of).is_some()
+        listed(
+            "listed(x)",
+            listing,
+            (ListedRows::All, NullRows::Respected),
+            &order,
+            of,
+        )
+        .is_some()
     };
     assert!(!listed(Listing::Nth(0), &int));
     assert!(!listed(Listing::Nth(1), &coded));
