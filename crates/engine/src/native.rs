@@ -33,6 +33,7 @@ use datafusion::logical_expr::AggregateUDF;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion::physical_expr::expressions::Literal;
+use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_expr_common::sort_expr::PhysicalSortExpr;
 use grouse_groupby::keys::decoded;
 use grouse_groupby::states::{
@@ -219,9 +220,7 @@ fn ordered_listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Resul
     };
     let rows = match (expression.is_distinct(), order_bys) {
         (false, _) => ListedRows::All,
-        (true, [one]) if one.expr.eq(&columns[0]) && !matches!(listing, Listing::Nth(_)) => {
-            ListedRows::Distinct
-        }
+        (true, [one]) if is_listed_once(&listing, &columns[0], one) => ListedRows::Distinct,
         (true, _) => return Ok(None),
     };
     columns.truncate(1);
@@ -237,6 +236,11 @@ fn ordered_listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Resul
     let name = display_name(expression);
     let aggregate = states::listed(name, listing, (rows, nulls), &order, &value_type);
     Ok(with_columns(aggregate, columns))
+}
+
+/// True if DISTINCT leaves those rows of x that differ in the order, `one`: a random x is computed again for it.
+fn is_listed_once(listing: &Listing, x: &Arc<dyn PhysicalExpr>, one: &PhysicalSortExpr) -> bool {
+    !matches!(listing, Listing::Nth(_)) && one.expr.eq(x) && !is_volatile(x)
 }
 
 fn listing_of(
@@ -255,11 +259,7 @@ fn listing_of(
         let DataType::List(item) = field.data_type() else {
             return None;
         };
-        let nulls = match expression.ignore_nulls() {
-            true => NullRows::Ignored,
-            false => NullRows::Respected,
-        };
-        Some((Listing::Array(Arc::clone(item)), nulls))
+        Some((Listing::Array(Arc::clone(item)), null_rows(expression)))
     } else if is(function, &string_agg_udaf()) {
         let between = option()?;
         let between = match between.is_null() {
@@ -344,12 +344,9 @@ pub(crate) fn hands_out(expression: &AggregateFunctionExpr) -> bool {
 }
 
 /// Which row of a group `first_value`, `last_value` or `any_value` takes x of; `None` for other aggregates.
-fn end_of(expression: &AggregateFunctionExpr) -> Option<(End, NullRows)> {
+pub(crate) fn end_of(expression: &AggregateFunctionExpr) -> Option<(End, NullRows)> {
     let function = expression.fun().inner();
-    let nulls = match expression.ignore_nulls() {
-        true => NullRows::Ignored,
-        false => NullRows::Respected,
-    };
+    let nulls = null_rows(expression);
     if function.is::<FirstValue>() {
         Some((End::First, nulls))
     } else if function.is::<LastValue>() {
@@ -358,6 +355,13 @@ fn end_of(expression: &AggregateFunctionExpr) -> Option<(End, NullRows)> {
         Some((End::First, NullRows::Ignored))
     } else {
         None
+    }
+}
+
+fn null_rows(expression: &AggregateFunctionExpr) -> NullRows {
+    match expression.ignore_nulls() {
+        true => NullRows::Ignored,
+        false => NullRows::Respected,
     }
 }
 
@@ -380,8 +384,7 @@ fn first_or_last(
     let result_type = expression.field();
     let aggregate = states::first_last(
         name,
-        end,
-        nulls,
+        (end, nulls),
         &order,
         &value_type,
         result_type.data_type(),

@@ -382,6 +382,8 @@ const QUERIES: &[&str] = &[
     "SELECT small, first_value(long) IGNORE NULLS IS NULL FROM t GROUP BY small",
     "SELECT text, first_value(text), last_value(text), any_value(text), last_value(DISTINCT text) FROM t GROUP BY text",
     "SELECT small, first_value(text ORDER BY flag DESC NULLS LAST, finite, wide), last_value(long ORDER BY text, wide) FROM t GROUP BY small",
+    "SELECT wide, first_value(long ORDER BY coded, wide, long), last_value(coded ORDER BY wide, long), array_agg(long ORDER BY coded, long) FROM t GROUP BY wide",
+    "SELECT wide, max_by(text, wide % 3) IS NULL, first_value(flag ORDER BY arrow_cast(long, 'Dictionary(Int32, Int64)'), flag) FROM t GROUP BY wide",
     "SELECT last_value(text ORDER BY wide) IGNORE NULLS, first_value(flag ORDER BY wide DESC) FILTER (WHERE long % 2 = 0) FROM t",
     // any row will do, but one it has to be
     "SELECT count(*) FROM (SELECT wide, first_value(text) AS x, last_value(long) AS y, any_value(finite) AS z FROM t GROUP BY wide) AS p \

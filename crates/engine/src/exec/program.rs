@@ -18,18 +18,19 @@ use datafusion::common::{Result, not_impl_err};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_plan::ExecutionPlanProperties;
 use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use grouse_groupby::emit::Emitted;
 use grouse_groupby::keys::bytes::is_bytes;
 use grouse_groupby::keys::{KeyLayout, decoded};
-use grouse_groupby::states::Aggregate;
+use grouse_groupby::states::{Aggregate, in_order};
 use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
 
 use super::conditions::conditions_now;
 use super::memory::to_host;
 use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
-use crate::native::{Native, Reads, listing_of_distinct, native};
+use crate::native::{Native, Reads, end_of, listing_of_distinct, native};
 use crate::scan::bounds::bounds_of;
 use crate::udaf::{Grouping, HostAggregate, Stages};
 
@@ -107,6 +108,7 @@ impl Program {
         } else {
             Grouping::Keyed
         };
+        let is_sorted = described.input().output_ordering().is_some();
         let mut expressions = Expressions::default();
         let keys: Vec<Key> = group_by
             .expr()
@@ -124,7 +126,12 @@ impl Program {
         let mut pairs: Vec<Planned> = Vec::new();
         for (updating, (merging, filter)) in aggregates.iter().zip(planned) {
             let lay_out = |values: &[_]| key_layout(described, schema, values, tuning.table);
-            let lowered = lower(&Stages { updating, merging }, &input, grouping, lay_out)?;
+            let lowered = lower(
+                &Stages { updating, merging },
+                (&input, is_sorted),
+                grouping,
+                lay_out,
+            )?;
             let columns = lowered.columns.iter();
             let columns: Vec<usize> = columns.map(|column| expressions.place(column)).collect();
             let filter = filter.as_ref().map(|filter| expressions.place(filter));
@@ -424,7 +431,7 @@ struct Lowered {
 
 fn lower(
     stages: &Stages<'_>,
-    input: &Schema,
+    (input, is_sorted): (&Schema, bool),
     grouping: Grouping,
     lay_out: impl Fn(&[Arc<dyn PhysicalExpr>]) -> Result<KeyLayout>,
 ) -> Result<Lowered> {
@@ -438,6 +445,10 @@ fn lower(
             let Native {
                 aggregate, columns, ..
             } = native;
+            let aggregate = match is_sorted && end_of(expression).is_some() {
+                true => in_order(aggregate),
+                false => aggregate,
+            };
             return Ok(Lowered {
                 aggregate,
                 columns,

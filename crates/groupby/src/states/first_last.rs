@@ -46,8 +46,7 @@ pub enum NullRows {
 /// if a type is not native.
 pub fn first_last(
     name: &str,
-    end: End,
-    nulls: NullRows,
+    (end, nulls): (End, NullRows),
     order: &[SortField],
     value_type: &DataType,
     result_type: &DataType,

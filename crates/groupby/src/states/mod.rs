@@ -50,6 +50,7 @@ pub use covariance::{Relation, covariance};
 pub use first_last::{End, NullRows, first_last};
 pub use listed::{ListedRows, Listing, listed};
 pub use min_max::{Extreme, min_max};
+pub use native::in_order;
 pub use quantile::{median, percentile};
 pub(crate) use rows::truths;
 pub use sum::sum;

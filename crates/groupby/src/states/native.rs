@@ -9,8 +9,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::DataType;
 
-use super::{Aggregate, GroupStates};
-use crate::batch::Arguments;
+use super::{Aggregate, Bypass, GroupStates};
+use crate::batch::{Arguments, is_plain};
 use crate::error::Result;
 use crate::keys::{decoded, unpacked};
 
@@ -35,7 +35,7 @@ pub(super) fn native<S: GroupStates + 'static>(
     })
 }
 
-/// The same of one whose states take texts as codes.
+/// The same of one whose states take texts as codes in their first column.
 pub(super) fn native_of_codes<S: GroupStates + 'static>(
     name: &str,
     result_type: &DataType,
@@ -59,6 +59,41 @@ fn texts_of(column: &ArrayRef) -> Result<ArrayRef> {
     match column.as_any_dictionary_opt() {
         Some(_) => unpacked(column, &views),
         None => Ok(ArrayRef::clone(column)),
+    }
+}
+
+/// An aggregate whose rows go through a table, where they keep their order.
+#[derive(Debug)]
+struct InOrder(Arc<dyn Aggregate>);
+
+/// The aggregate over rows whose order its result shows: none of them skips the key table and is overtaken.
+pub fn in_order(aggregate: Arc<dyn Aggregate>) -> Arc<dyn Aggregate> {
+    Arc::new(InOrder(aggregate))
+}
+
+impl Aggregate for InOrder {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn result_type(&self) -> DataType {
+        self.0.result_type()
+    }
+
+    fn states(&self) -> Result<Box<dyn GroupStates>> {
+        self.0.states()
+    }
+
+    fn bypass(&self) -> Bypass {
+        Bypass::Never
+    }
+
+    fn carried(&self, arguments: &Arguments) -> Result<Arguments> {
+        self.0.carried(arguments)
+    }
+
+    fn carried_mix(&self, arguments: &Arguments) -> bool {
+        self.0.carried_mix(arguments)
     }
 }
 
@@ -86,14 +121,20 @@ impl<S: GroupStates + 'static, F: Fn() -> S + Send + Sync> Aggregate for Native<
         if !self.takes_codes {
             return Ok(arguments.clone());
         }
-        let columns = arguments.columns.iter().map(texts_of);
+        let mut columns = arguments.columns.clone();
+        columns[0] = texts_of(&columns[0])?;
         Ok(Arguments {
-            columns: columns.collect::<Result<_>>()?,
+            columns,
             filter: arguments.filter.clone(),
         })
     }
 
     fn carried_mix(&self, arguments: &Arguments) -> bool {
-        self.takes_codes || arguments.mix()
+        let as_they_are = match self.takes_codes {
+            true => &arguments.columns[1..],
+            false => &arguments.columns,
+        };
+        let mut as_they_are = as_they_are.iter();
+        as_they_are.all(|column| is_plain(column.data_type()))
     }
 }

@@ -152,7 +152,7 @@ fn first_and_last_codes_are_those_of_their_texts() {
         for nulls in [NullRows::Respected, NullRows::Ignored] {
             for order in [&[], &by[..]] {
                 check_codes(|from| {
-                    first_last("end(x)", end, nulls, order, from, &DataType::Utf8View)
+                    first_last("end(x)", (end, nulls), order, from, &DataType::Utf8View)
                 });
             }
         }

@@ -49,7 +49,7 @@ fn check_ends(input: &Input, order: &[SortField], by: &[DynComparator], batch_ro
     let (data_type, shown) = (input.columns[0].data_type(), texts(&input.columns[0]));
     for end in [End::First, End::Last] {
         for nulls in [NullRows::Respected, NullRows::Ignored] {
-            let aggregate = first_last("end(x)", end, nulls, order, data_type, data_type);
+            let aggregate = first_last("end(x)", (end, nulls), order, data_type, data_type);
             let aggregate = aggregate.expect("native");
             for input in [input.clone(), input.in_one_group()] {
                 let twin = rows_of(&input, nulls).into_iter().map(|(group, rows)| {

@@ -191,3 +191,39 @@ fn what_cannot_be_listed_is_said_so() {
     let item = Arc::new(Field::new_list_field(DataType::Int32, true));
     assert!(!listed(Listing::Array(item), &int));
 }
+
+#[test]
+fn rows_that_are_not_listed_leave() {
+    let int = DataType::Int64;
+    let order = [SortField::new(int.clone())];
+    let item = Arc::new(Field::new_list_field(int.clone(), true));
+    let cases = [
+        (Listing::Array(item), ListedRows::Distinct),
+        (Listing::Nth(-2), ListedRows::All),
+    ];
+    let words: Vec<_> = (0..300_000).map(|row| Some(row * 7919 % 50)).collect();
+    let groups: Vec<u32> = (0..300_000).map(|row| row % 3).collect();
+    let values = column(&words, &int);
+    let all = Input {
+        columns: vec![Arc::clone(&values), values],
+        filter: None,
+        groups,
+    };
+    for (listing, rows) in cases {
+        let kind = (rows, NullRows::Respected);
+        let aggregate = listed("listed(x)", listing, kind, &order, &int).unwrap();
+        let mut table = Table::new(&*aggregate);
+        for from in (0..300_000).step_by(8192) {
+            table.update(&all.slice(from, (from + 8192).min(300_000)));
+            assert!(table.states.bytes() < 8 << 20, "{}", table.states.bytes());
+        }
+        let (_, column) = table.drain_final().unwrap();
+        for list in shown(&column) {
+            let list = list.expect("rows");
+            match rows {
+                ListedRows::Distinct => assert_eq!(list.len(), 50),
+                ListedRows::All => assert_eq!(list, [Some("49".to_string())]),
+            }
+        }
+    }
+}
