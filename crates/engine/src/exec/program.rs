@@ -18,8 +18,8 @@ use datafusion::common::{Result, not_impl_err};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
-use datafusion::physical_plan::ExecutionPlanProperties;
 use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use grouse_groupby::emit::Emitted;
 use grouse_groupby::keys::bytes::is_bytes;
 use grouse_groupby::keys::{KeyLayout, decoded};
@@ -108,7 +108,6 @@ impl Program {
         } else {
             Grouping::Keyed
         };
-        let is_sorted = described.input().output_ordering().is_some();
         let mut expressions = Expressions::default();
         let keys: Vec<Key> = group_by
             .expr()
@@ -126,12 +125,8 @@ impl Program {
         let mut pairs: Vec<Planned> = Vec::new();
         for (updating, (merging, filter)) in aggregates.iter().zip(planned) {
             let lay_out = |values: &[_]| key_layout(described, schema, values, tuning.table);
-            let lowered = lower(
-                &Stages { updating, merging },
-                (&input, is_sorted),
-                grouping,
-                lay_out,
-            )?;
+            let stages = Stages { updating, merging };
+            let lowered = lower(&stages, described.input(), grouping, lay_out)?;
             let columns = lowered.columns.iter();
             let columns: Vec<usize> = columns.map(|column| expressions.place(column)).collect();
             let filter = filter.as_ref().map(|filter| expressions.place(filter));
@@ -431,11 +426,13 @@ struct Lowered {
 
 fn lower(
     stages: &Stages<'_>,
-    (input, is_sorted): (&Schema, bool),
+    input: &Arc<dyn ExecutionPlan>,
     grouping: Grouping,
     lay_out: impl Fn(&[Arc<dyn PhysicalExpr>]) -> Result<KeyLayout>,
 ) -> Result<Lowered> {
     let expression = stages.updating;
+    let is_sorted = input.output_ordering().is_some();
+    let input = &input.schema();
     if let Some(native) = native(expression, input)? {
         // Arguments of a type that nothing can be grouped by stay with the host.
         let takes_pairs = native.reads != Reads::Rows;
