@@ -194,7 +194,13 @@ fn most_frequent(
     }))
 }
 
-fn sort_fields(order_bys: &[PhysicalSortExpr], schema: &Schema) -> Result<Vec<SortField>> {
+/// What sorts by `order_bys`, whose columns come behind the `columns` that states read.
+fn sort_fields(
+    order_bys: &[PhysicalSortExpr],
+    schema: &Schema,
+    columns: &mut Vec<Arc<dyn PhysicalExpr>>,
+) -> Result<Vec<SortField>> {
+    columns.extend(order_bys.iter().map(|key| Arc::clone(&key.expr)));
     let fields = order_bys.iter().map(|key| {
         let data_type = key.expr.data_type(schema)?;
         Ok(SortField::new_with_options(data_type, key.options))
@@ -231,8 +237,7 @@ fn ordered_listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Resul
         false => key.clone(),
     });
     let order_bys: Vec<_> = order_bys.collect();
-    let order = sort_fields(&order_bys, schema)?;
-    columns.extend(order_bys.into_iter().map(|key| key.expr));
+    let order = sort_fields(&order_bys, schema, &mut columns)?;
     let name = display_name(expression);
     let aggregate = states::listed(name, listing, (rows, nulls), &order, &value_type);
     Ok(with_columns(aggregate, columns))
@@ -378,8 +383,7 @@ fn first_or_last(
         true => &[],
         false => expression.order_bys(),
     };
-    let order = sort_fields(order_bys, schema)?;
-    columns.extend(order_bys.iter().map(|key| Arc::clone(&key.expr)));
+    let order = sort_fields(order_bys, schema, &mut columns)?;
     let name = display_name(expression);
     let result_type = expression.field();
     let aggregate = states::first_last(

@@ -94,15 +94,13 @@ fn fit_one(
 pub(super) fn required(described: &AggregateExec) -> Vec<Option<OrderingRequirements>> {
     use AggregateOrderSensitivity::{HardRequirement, SoftRequirement};
     let schema = described.input().schema();
-    let aggregates = described.aggr_expr().iter();
-    let mut asking = aggregates
-        .filter(|aggregate| {
-            let asks = aggregate.order_sensitivity();
-            matches!(asks, HardRequirement | SoftRequirement)
-        })
-        .peekable();
-    let is_for_them = asking.peek().is_some();
-    match is_for_them && asking.all(|aggregate| sorts_itself(aggregate, &schema).unwrap_or(false)) {
+    let asks = |aggregate: &&Arc<AggregateFunctionExpr>| {
+        let sensitivity = aggregate.order_sensitivity();
+        matches!(sensitivity, HardRequirement | SoftRequirement)
+    };
+    let asking: Vec<_> = described.aggr_expr().iter().filter(asks).collect();
+    let sorts = |aggregate: &&Arc<_>| sorts_itself(aggregate, &schema).unwrap_or(false);
+    match !asking.is_empty() && asking.iter().all(sorts) {
         true => vec![None],
         false => described.required_input_ordering(),
     }

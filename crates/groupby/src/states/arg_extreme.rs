@@ -16,12 +16,11 @@ use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, UInt8Typ
 
 use super::Aggregate;
 use super::byte_values::{ByteValues, is_bytes, with_bytes};
-use super::chosen::{Chosen, Fixed, Make, Rank, TakingPart, Winner, payload_of};
+use super::chosen::{Chosen, Fixed, Make, Rank, TakingPart, Winners, payload_of};
 use super::fixed::values_of;
 use super::min_max::{Extreme, Greatest, Least, Native, Order};
 use super::native::native_of_codes;
 use super::rows::Rows;
-use super::seen::Bits;
 use crate::error::Result;
 use crate::keys::decoded;
 
@@ -97,13 +96,7 @@ fn one_zero_one_nan(column: &ArrayRef) -> ArrayRef {
 struct FixedRank<N, O>(Fixed<N>, PhantomData<O>);
 
 impl<N: Native, O: Order> Rank for FixedRank<N, O> {
-    fn scan(
-        &mut self,
-        columns: &[ArrayRef],
-        rows: &Rows<'_>,
-        seen: &mut Bits,
-        winners: &mut Vec<Winner>,
-    ) -> Result<()> {
+    fn scan(&mut self, columns: &[ArrayRef], rows: &Rows<'_>, winners: &mut Winners) -> Result<()> {
         let values = values_of::<N>(&one_zero_one_nan(&columns[0]))?;
         let best = self.0.values.as_mut_slice();
         let worst: N = O::worst();
@@ -112,13 +105,9 @@ impl<N: Native, O: Order> Rank for FixedRank<N, O> {
             let new = values[row];
             // Groups start at the worst value there is; only a row that has it, too, has to ask
             // whether it is the first.
-            if O::is_better(new, best[group]) || (new.is_eq(worst) && !seen.get(group)) {
+            if O::is_better(new, best[group]) || (new.is_eq(worst) && !winners.has(group)) {
                 best[group] = new;
-                seen.set(group);
-                winners.push(Winner {
-                    group: group as u32,
-                    row: row as u32,
-                });
+                winners.add(group, row);
             }
         });
         Ok(())
@@ -154,8 +143,7 @@ impl<O: Order> BytesRank<O> {
         &mut self,
         value: impl Fn(usize) -> &'a [u8],
         rows: &Rows<'_>,
-        seen: &mut Bits,
-        winners: &mut Vec<Winner>,
+        winners: &mut Winners,
     ) -> Result<()> {
         let best = &mut self.0;
         let mut result = Ok(());
@@ -165,11 +153,7 @@ impl<O: Order> BytesRank<O> {
                 if let Err(error) = best.set(group, new) {
                     result = Err(error);
                 }
-                seen.set(group);
-                winners.push(Winner {
-                    group: group as u32,
-                    row: row as u32,
-                });
+                winners.add(group, row);
             }
         });
         best.settle();
@@ -178,14 +162,8 @@ impl<O: Order> BytesRank<O> {
 }
 
 impl<O: Order> Rank for BytesRank<O> {
-    fn scan(
-        &mut self,
-        columns: &[ArrayRef],
-        rows: &Rows<'_>,
-        seen: &mut Bits,
-        winners: &mut Vec<Winner>,
-    ) -> Result<()> {
-        with_bytes!(&columns[0], |value| self.offer(value, rows, seen, winners))
+    fn scan(&mut self, columns: &[ArrayRef], rows: &Rows<'_>, winners: &mut Winners) -> Result<()> {
+        with_bytes!(&columns[0], |value| self.offer(value, rows, winners))
     }
 
     fn grow(&mut self, total: usize) {

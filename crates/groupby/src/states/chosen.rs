@@ -28,26 +28,44 @@ pub(super) struct Winner {
     pub row: u32,
 }
 
+/// The rows of a batch that became their groups', and which groups have one.
+#[derive(Default)]
+pub(super) struct Winners {
+    seen: Bits,
+    rows: Vec<Winner>,
+}
+
+impl Winners {
+    /// True if `group` has a row.
+    #[inline]
+    pub fn has(&self, group: usize) -> bool {
+        self.seen.get(group)
+    }
+
+    /// Makes `row` the group's.
+    #[inline]
+    pub fn add(&mut self, group: usize, row: usize) {
+        self.seen.set(group);
+        self.rows.push(Winner {
+            group: group as u32,
+            row: row as u32,
+        });
+    }
+}
+
 /// Which row is a group's.
 pub(super) trait Rank: Send {
     /// Makes each row that beats its group's that, and lists it: `columns` are those behind x.
-    fn scan(
-        &mut self,
-        columns: &[ArrayRef],
-        rows: &Rows<'_>,
-        seen: &mut Bits,
-        winners: &mut Vec<Winner>,
-    ) -> Result<()>;
+    fn scan(&mut self, columns: &[ArrayRef], rows: &Rows<'_>, winners: &mut Winners) -> Result<()>;
 
     /// The same of partial states, with the columns that `take` made.
     fn merge(
         &mut self,
         columns: &[ArrayRef],
         rows: &Rows<'_>,
-        seen: &mut Bits,
-        winners: &mut Vec<Winner>,
+        winners: &mut Winners,
     ) -> Result<()> {
-        self.scan(columns, rows, seen, winners)
+        self.scan(columns, rows, winners)
     }
 
     fn grow(&mut self, total: usize);
@@ -76,11 +94,9 @@ pub(super) struct Chosen {
     rank: Box<dyn Rank>,
     payload: Box<dyn Payload>,
     taking_part: TakingPart,
-    /// Which groups have a row.
-    seen: Bits,
-    /// In which x is not NULL; not kept where it never is.
+    winners: Winners,
+    /// In which groups x is not NULL; not kept where it never is.
     valid: Bits,
-    winners: Vec<Winner>,
 }
 
 impl Chosen {
@@ -90,17 +106,16 @@ impl Chosen {
             rank,
             payload,
             taking_part,
-            seen: Bits::default(),
+            winners: Winners::default(),
             valid: Bits::default(),
-            winners: Vec::new(),
         }
     }
 
     fn grow(&mut self, total: usize) {
-        self.seen.grow(total);
+        self.winners.seen.grow(total);
         self.rank.grow(total);
         self.payload.grow(total);
-        self.winners.clear();
+        self.winners.rows.clear();
         if self.taking_part == TakingPart::All {
             self.valid.grow(total);
         }
@@ -114,22 +129,22 @@ impl Chosen {
                 .filter(|nulls| nulls.null_count() > 0);
             let valid = &mut self.valid;
             // A NULL may follow a value.
-            self.winners.retain(|winner| {
+            self.winners.rows.retain(|winner| {
                 let row = winner.row as usize;
                 let is_valid = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
                 valid.put(winner.group as usize, is_valid);
                 is_valid
             });
         }
-        match self.winners.is_empty() {
+        match self.winners.rows.is_empty() {
             true => Ok(()),
-            false => self.payload.store(column, &self.winners),
+            false => self.payload.store(column, &self.winners.rows),
         }
     }
 
     /// Which groups have a row, and in which of these x is not NULL.
     fn take_bits(&mut self, total: usize) -> (Option<NullBuffer>, Option<NullBuffer>) {
-        let seen = self.seen.take(total);
+        let seen = self.winners.seen.take(total);
         match self.taking_part {
             TakingPart::All => (seen, self.valid.take(total)),
             TakingPart::Whole | TakingPart::WithValue => (seen.clone(), seen),
@@ -152,8 +167,7 @@ impl GroupStates for Chosen {
             TakingPart::All => &[],
         };
         let rows = Rows::new(whole, filter, groups);
-        let (seen, winners) = (&mut self.seen, &mut self.winners);
-        self.rank.scan(&columns[1..], &rows, seen, winners)?;
+        self.rank.scan(&columns[1..], &rows, &mut self.winners)?;
         self.store(&columns[0])
     }
 
@@ -168,8 +182,7 @@ impl GroupStates for Chosen {
                 (Rows::new(&partial[..1], None, groups), &partial[1..])
             }
         };
-        let (seen, winners) = (&mut self.seen, &mut self.winners);
-        self.rank.merge(order, &rows, seen, winners)?;
+        self.rank.merge(order, &rows, &mut self.winners)?;
         self.store(&partial[0])
     }
 
@@ -192,8 +205,8 @@ impl GroupStates for Chosen {
     }
 
     fn bytes(&self) -> usize {
-        let winners = self.winners.capacity() * size_of::<Winner>();
-        let bits = self.seen.bytes() + self.valid.bytes();
+        let winners = self.winners.rows.capacity() * size_of::<Winner>();
+        let bits = self.winners.seen.bytes() + self.valid.bytes();
         self.rank.bytes() + self.payload.bytes() + bits + winners
     }
 }

@@ -15,12 +15,11 @@ use arrow::row::{self, RowConverter, SortField};
 
 use super::Aggregate;
 use super::arg_extreme::BytesRank;
-use super::chosen::{Chosen, Make, Rank, TakingPart, Winner, payload_of};
+use super::chosen::{Chosen, Make, Rank, TakingPart, Winners, payload_of};
 use super::min_max::{Greatest, Least, Order};
 use super::native::native_of_codes;
 use super::per_group::PerGroup;
 use super::rows::Rows;
-use super::seen::Bits;
 use crate::error::Result;
 use crate::keys::decoded;
 
@@ -92,16 +91,11 @@ impl Rank for FirstComer {
         &mut self,
         _columns: &[ArrayRef],
         rows: &Rows<'_>,
-        seen: &mut Bits,
-        winners: &mut Vec<Winner>,
+        winners: &mut Winners,
     ) -> Result<()> {
         rows.for_each_row(|group, row| {
-            if !seen.get(group) {
-                seen.set(group);
-                winners.push(Winner {
-                    group: group as u32,
-                    row: row as u32,
-                });
+            if !winners.has(group) {
+                winners.add(group, row);
             }
         });
         Ok(())
@@ -131,18 +125,13 @@ impl Rank for LastComer {
         &mut self,
         _columns: &[ArrayRef],
         rows: &Rows<'_>,
-        seen: &mut Bits,
-        winners: &mut Vec<Winner>,
+        winners: &mut Winners,
     ) -> Result<()> {
         let last = self.last.grow(0);
         rows.for_each_row(|group, row| last[group] = row as u32);
         rows.for_each_row(|group, row| {
             if last[group] == row as u32 {
-                seen.set(group);
-                winners.push(Winner {
-                    group: group as u32,
-                    row: row as u32,
-                });
+                winners.add(group, row);
             }
         });
         Ok(())
@@ -171,31 +160,23 @@ struct Sorted<O> {
 }
 
 impl<O: Order> Rank for Sorted<O> {
-    fn scan(
-        &mut self,
-        columns: &[ArrayRef],
-        rows: &Rows<'_>,
-        seen: &mut Bits,
-        winners: &mut Vec<Winner>,
-    ) -> Result<()> {
+    fn scan(&mut self, columns: &[ArrayRef], rows: &Rows<'_>, winners: &mut Winners) -> Result<()> {
         let converter = &self.converter;
         let texts = self.rows.get_or_insert_with(|| converter.empty_rows(0, 0));
         texts.clear();
         converter.append(texts, columns)?;
         let texts = &*texts;
-        self.best
-            .offer(|row| texts.row(row).data(), rows, seen, winners)
+        self.best.offer(|row| texts.row(row).data(), rows, winners)
     }
 
     fn merge(
         &mut self,
         columns: &[ArrayRef],
         rows: &Rows<'_>,
-        seen: &mut Bits,
-        winners: &mut Vec<Winner>,
+        winners: &mut Winners,
     ) -> Result<()> {
         let texts = columns[0].as_binary_view();
-        self.best.offer(|row| texts.value(row), rows, seen, winners)
+        self.best.offer(|row| texts.value(row), rows, winners)
     }
 
     fn grow(&mut self, total: usize) {

@@ -116,6 +116,13 @@ struct Place {
     row: u32,
 }
 
+impl Place {
+    /// As copies want it.
+    fn pair(self) -> (usize, usize) {
+        (self.chunk as usize, self.row as usize)
+    }
+}
+
 /// A row with the first 16 bytes of its key, which tell most rows apart.
 #[derive(Debug, Clone, Copy, Default)]
 struct Keyed {
@@ -256,8 +263,7 @@ impl Listed {
         let chunks = self.chunks.iter().map(|chunk| &*chunk.values);
         let chunks: Vec<&dyn Array> = chunks.chain([&*null]).collect();
         let null = (chunks.len() - 1, 0);
-        let at = |place: Place| (place.chunk as usize, place.row as usize);
-        let rows: Vec<_> = rows.map(|place| place.map_or(null, at)).collect();
+        let rows: Vec<_> = rows.map(|place| place.map_or(null, Place::pair)).collect();
         Ok(interleave(&chunks, &rows)?)
     }
 
@@ -395,8 +401,7 @@ impl GroupStates for Listed {
         let values = self.values(rows.iter().copied().map(Some))?;
         let keys = self.chunks.iter().map(|chunk| &chunk.keys as &dyn Array);
         let keys: Vec<_> = keys.collect();
-        let at = |place: &Place| (place.chunk as usize, place.row as usize);
-        let rows: Vec<_> = rows.iter().map(at).collect();
+        let rows: Vec<_> = rows.into_iter().map(Place::pair).collect();
         let keys: ArrayRef = match keys.is_empty() {
             true => Arc::new(BinaryViewArray::from_iter_values([[]; 0])),
             false => interleave(&keys, &rows)?,

@@ -27,12 +27,7 @@ pub(super) fn native<S: GroupStates + 'static>(
     result_type: &DataType,
     make: impl Fn() -> S + Send + Sync + 'static,
 ) -> Arc<dyn Aggregate> {
-    Arc::new(Native {
-        name: name.to_owned(),
-        result_type: result_type.clone(),
-        takes_codes: false,
-        make,
-    })
+    of_codes(name, result_type, false, make)
 }
 
 /// The same of one whose states take texts as codes in their first column.
@@ -41,10 +36,19 @@ pub(super) fn native_of_codes<S: GroupStates + 'static>(
     result_type: &DataType,
     make: impl Fn() -> S + Send + Sync + 'static,
 ) -> Arc<dyn Aggregate> {
+    of_codes(name, result_type, true, make)
+}
+
+fn of_codes<S: GroupStates + 'static>(
+    name: &str,
+    result_type: &DataType,
+    takes_codes: bool,
+    make: impl Fn() -> S + Send + Sync + 'static,
+) -> Arc<dyn Aggregate> {
     Arc::new(Native {
         name: name.to_owned(),
         result_type: result_type.clone(),
-        takes_codes: true,
+        takes_codes,
         make,
     })
 }

@@ -24,6 +24,18 @@ pub(super) fn rows_of(input: &Input, nulls: NullRows) -> BTreeMap<u32, Vec<usize
     rows
 }
 
+/// The order of some columns, and the twin's.
+pub(super) fn order_of(
+    columns: &[&ArrayRef],
+    options: SortOptions,
+) -> (Vec<SortField>, Vec<DynComparator>) {
+    let each = columns.iter().map(|column| {
+        let field = SortField::new_with_options(column.data_type().clone(), options);
+        (field, make_comparator(column, column, options).unwrap())
+    });
+    each.unzip()
+}
+
 pub(super) fn compare(order: &[DynComparator], left: usize, right: usize) -> Ordering {
     let columns = order.iter().map(|column| column(left, right));
     columns.fold(Ordering::Equal, Ordering::then)
@@ -86,13 +98,9 @@ proptest! {
             check_ends(&unordered, &[], &[], batch_rows);
             let (descending, nulls_first) = OPTIONS[at % OPTIONS.len()];
             let options = SortOptions { descending, nulls_first };
-            let field = |column: &ArrayRef| {
-                SortField::new_with_options(column.data_type().clone(), options)
-            };
-            let comparator = |column: &ArrayRef| make_comparator(column, column, options).unwrap();
-            let ordered = input(&rows, filtered, vec![values, Arc::clone(&small), Arc::clone(&by)]);
-            let order = [field(&small), field(&by)];
-            check_ends(&ordered, &order, &[comparator(&small), comparator(&by)], batch_rows);
+            let (order, comparators) = order_of(&[&small, &by], options);
+            let ordered = input(&rows, filtered, vec![values, Arc::clone(&small), by]);
+            check_ends(&ordered, &order, &comparators, batch_rows);
         }
     }
 }

@@ -3,11 +3,11 @@
 //! In: the columns, groups and paths of the other aggregates, an order of two columns. Out: equal lists, texts and n-th values.
 //! Invariant: batches reach the states in their order, so that rows that tie have an answer, too.
 
-use arrow::array::{DynComparator, make_comparator};
+use arrow::array::DynComparator;
 use arrow::compute::SortOptions;
 use grouse_groupby::states::{ListedRows, Listing, NullRows, listed};
 
-use super::first_last::{compare, rows_of};
+use super::first_last::{compare, order_of, rows_of};
 use super::*;
 
 const NTH: [i64; 6] = [1, 2, 5, -1, -3, i64::MIN];
@@ -71,8 +71,7 @@ proptest! {
         for (at, value_type) in ordered_types().iter().enumerate() {
             let values = column(&words, value_type);
             let options = SortOptions { descending: at % 2 == 0, nulls_first: at % 4 < 2 };
-            let order = [SortField::new_with_options(value_type.clone(), options)];
-            let by = [make_comparator(&values, &values, options).unwrap()];
+            let (order, by) = order_of(&[&values], options);
             let shown = texts(&values);
             let all = input(&rows, filtered, vec![Arc::clone(&values), values]);
             let item = Arc::new(Field::new_list_field(value_type.clone(), true));
@@ -100,12 +99,7 @@ proptest! {
         for (at, (value_type, by_type)) in types.iter().zip(by_types).enumerate() {
             let (values, by) = (column(&words, value_type), column(&others, by_type));
             let options = SortOptions { descending: at % 2 == 0, nulls_first: at % 4 < 2 };
-            let field = |column: &ArrayRef| {
-                SortField::new_with_options(column.data_type().clone(), options)
-            };
-            let comparator = |column: &ArrayRef| make_comparator(column, column, options).unwrap();
-            let order = [field(&small), field(&by)];
-            let comparators = [comparator(&small), comparator(&by)];
+            let (order, comparators) = order_of(&[&small, &by], options);
             let shown = texts(&values);
             let all = input(&rows, filtered, vec![values, Arc::clone(&small), by]);
             let check = |listing: Listing, nulls, twin: Twin<'_>| {
