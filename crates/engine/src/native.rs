@@ -12,6 +12,8 @@ use datafusion::arrow::row::SortField;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::any_value::AnyValue;
 use datafusion::functions_aggregate::approx_distinct::approx_distinct_udaf;
+use datafusion::functions_aggregate::approx_median::approx_median_udaf;
+use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_cont_udaf;
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::functions_aggregate::correlation::corr_udaf;
@@ -76,6 +78,9 @@ static OURS: LazyLock<Vec<AggregateUDF>> = LazyLock::new(|| {
     ours
 });
 
+/// Centroids of a digest where the query does not say, as the host has.
+const CENTROIDS: usize = 100;
+
 /// Of these, the approximate counts.
 const SKETCHES: [&str; 2] = ["uniq", "approx_distinct"];
 
@@ -86,10 +91,8 @@ pub(crate) fn native(
 ) -> Result<Option<Native>> {
     let function = expression.fun();
     let columns = arguments(expression, schema)?;
-    let types = columns
-        .iter()
-        .map(|column| column.data_type(schema))
-        .collect::<Result<Vec<_>>>()?;
+    let types = columns.iter().map(|column| column.data_type(schema));
+    let types = types.collect::<Result<Vec<_>>>()?;
     let name = display_name(expression);
     if let Some(top_rows) = function.inner().downcast_ref::<TopRows>() {
         let aggregate = states::top_rows(name, top_rows.shape().clone());
@@ -123,8 +126,7 @@ pub(crate) fn native(
             reads,
         }));
     }
-    if is(function, &percentile_cont_udaf()) {
-        // The order that it is written with only says from which end to count.
+    if is_percentile(function) {
         let aggregate = percentile(expression, name, &types);
         return Ok(with_columns(aggregate, columns[..1].to_vec()));
     }
@@ -137,6 +139,8 @@ pub(crate) fn native(
     }
     let aggregate = if is(function, &median_udaf()) {
         states::median(name, &types[0])
+    } else if is(function, &approx_median_udaf()) {
+        states::approximate_percentile(name, 0.5, CENTROIDS, &types[0])
     } else if let Some(spread) = spread_of(function) {
         states::variance(name, spread, &types[0])
     } else if let Some(relation) = relation_of(function) {
@@ -208,9 +212,14 @@ fn sort_fields(
     fields.collect()
 }
 
-/// True of aggregates that list rows in an order and whose states put them into it: no order of the input is of use to them.
+/// True of aggregates whose states put rows into the order that they are written with: no order of the input is of use to them.
 pub(crate) fn sorts_itself(expression: &AggregateFunctionExpr, schema: &Schema) -> Result<bool> {
-    Ok(ordered_listing(expression, schema)?.is_some())
+    Ok(is_percentile(expression.fun()) || ordered_listing(expression, schema)?.is_some())
+}
+
+/// True of percentiles, whose order only says from which end to count: the host's states need none either.
+fn is_percentile(function: &AggregateUDF) -> bool {
+    is(function, &percentile_cont_udaf()) || is(function, &approx_percentile_cont_udaf())
 }
 
 /// `array_agg`, `string_agg` or `nth_value` with ORDER BY; its states read x and what it is ordered by. With DISTINCT they have
@@ -396,29 +405,37 @@ fn first_or_last(
     Ok(with_columns(aggregate, columns))
 }
 
-/// `percentile_cont(x, share)`; `None` where the share is none, which the host's own states say best.
+/// `percentile_cont(x, share)` or `approx_percentile_cont(x, share, centroids)`; `None` where the share or the number is none,
+/// which the host's own states say best.
 fn percentile(
     expression: &AggregateFunctionExpr,
     name: &str,
     types: &[DataType],
 ) -> Option<Arc<dyn Aggregate>> {
-    let literal = expression
-        .expressions()
-        .get(1)?
-        .downcast_ref::<Literal>()?
-        .value()
-        .clone();
-    let share = match literal {
-        ScalarValue::Float64(Some(share)) => share,
-        ScalarValue::Float32(Some(share)) => share.into(),
+    let arguments = expression.expressions();
+    let literal = |at: usize| Some(arguments.get(at)?.downcast_ref::<Literal>()?.value());
+    let share = match literal(1)? {
+        ScalarValue::Float64(Some(share)) => *share,
+        ScalarValue::Float32(Some(share)) => (*share).into(),
         _ => return None,
     };
     let order = expression.order_bys().first();
     let descending = order.is_some_and(|key| key.options.descending);
     let share = if descending { 1.0 - share } else { share };
-    (0.0..=1.0)
-        .contains(&share)
-        .then(|| states::percentile(name, share, &types[0]))?
+    if !(0.0..=1.0).contains(&share) {
+        return None;
+    }
+    if is(expression.fun(), &percentile_cont_udaf()) {
+        return states::percentile(name, share, &types[0]);
+    }
+    let size = match literal(2) {
+        None if arguments.len() < 3 => CENTROIDS,
+        Some(ScalarValue::Int64(Some(size))) => {
+            usize::try_from(*size).ok().filter(|size| *size > 0)?
+        }
+        _ => return None,
+    };
+    states::approximate_percentile(name, share, size, &types[0])
 }
 
 /// What a variance or standard deviation of the host says.

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::common::plan_datafusion_err;
-use datafusion::functions_aggregate::percentile_cont::percentile_cont_udaf;
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr_common::sort_expr::OrderingRequirements;
@@ -61,10 +60,6 @@ fn fit_one(
 ) -> Result<(Arc<AggregateFunctionExpr>, bool)> {
     let wanted = aggregate.order_bys();
     let as_is = Arc::clone(aggregate);
-    if aggregate.fun() == percentile_cont_udaf().as_ref() {
-        // It orders the values itself; its ORDER BY only says from which end to count.
-        return Ok((as_is, false));
-    }
     if sorts_itself(aggregate, &described.input().schema())? {
         return Ok((as_is, false));
     }

@@ -3,7 +3,7 @@
 //! In: as in the suite, every type of values. Out: equal results; of floats nearly, and NaN whatever its sign.
 //! Not here: the ways to spread rows (`states.rs`).
 
-use grouse_groupby::states::{median, percentile};
+use grouse_groupby::states::{approximate_percentile, median, percentile};
 
 use super::moments::{Expected, check_close};
 use super::*;
@@ -60,9 +60,14 @@ proptest! {
             });
             for share in [share, 0.0, 0.25, 1.0] {
                 let aggregate = percentile("percentile(x)", share, &data_type).unwrap();
-                check_close(&*aggregate, &input, batch_rows, |rows| {
+                let expected = |rows: &[usize]| {
                     between(&sorted(&values, rows), position(share, rows), digits)
-                });
+                };
+                check_close(&*aggregate, &input, batch_rows, expected);
+                // Of few values it is exact, and of many the least and the greatest.
+                let size = if [0.0, 1.0].contains(&share) { 4 } else { 1 << 20 };
+                let estimate = approximate_percentile("approximate(x)", share, size, &data_type);
+                check_close(&*estimate.unwrap(), &input, batch_rows, expected);
             }
         }
     }
@@ -128,4 +133,97 @@ fn values_are_counted_until_they_are_drained() {
 fn only_floats_and_decimals_have_native_quantiles() {
     assert!(median("median", &DataType::Int64).is_none());
     assert!(percentile("percentile", 0.5, &DataType::Decimal128(9, 2)).is_none());
+    assert!(approximate_percentile("approximate", 0.5, 100, &DataType::Int64).is_none());
+}
+
+/// The share of `sorted` that lies below `value`, at the nearest end of the values that are equal to it.
+fn shares(sorted: &[f64], value: f64) -> (f64, f64) {
+    let below = sorted.partition_point(|one| *one < value);
+    let not_above = sorted.partition_point(|one| *one <= value);
+    (
+        below as f64 / sorted.len() as f64,
+        not_above as f64 / sorted.len() as f64,
+    )
+}
+
+#[test]
+fn estimates_of_many_values_are_close_however_they_come() {
+    const ROWS: usize = 300_000;
+    let random = |row: usize| (row as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
+    let unit = |row: usize| random(row) as f64 / (1u64 << 53) as f64;
+    let series: [(&str, Vec<f64>); 6] = [
+        ("even", (0..ROWS).map(unit).collect()),
+        ("rising", (0..ROWS).map(|row| row as f64).collect()),
+        ("falling", (0..ROWS).map(|row| -(row as f64)).collect()),
+        ("skewed", (0..ROWS).map(|row| unit(row).powi(-3)).collect()),
+        (
+            "few",
+            (0..ROWS).map(|row| (random(row) % 7) as f64).collect(),
+        ),
+        (
+            "great",
+            (0..ROWS)
+                .map(|row| (unit(row) - 0.5) * f64::MAX * 1.9)
+                .collect(),
+        ),
+    ];
+    for (name, values) in series {
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let column: ArrayRef = Arc::new(PrimitiveArray::<types::Float64Type>::from(values));
+        for share in [0.0, 0.001, 0.05, 0.5, 0.9, 0.999, 1.0] {
+            let aggregate = approximate_percentile("p", share, 100, &DataType::Float64).unwrap();
+            for merges in [false, true] {
+                let mut states = aggregate.states().unwrap();
+                for at in (0..ROWS).step_by(20_000) {
+                    let batch = [column.slice(at, 20_000)];
+                    if merges {
+                        let mut part = aggregate.states().unwrap();
+                        part.update(&batch, None, Groups::One(20_000), 1).unwrap();
+                        let partial = part.drain_partial(1).unwrap();
+                        states.merge(&partial, Groups::One(1), 1).unwrap();
+                    } else {
+                        states.update(&batch, None, Groups::One(20_000), 1).unwrap();
+                    }
+                    // Digests do not grow with the rows.
+                    assert!(states.bytes() < 8 << 20, "{name}: {}", states.bytes());
+                }
+                let found = states.drain_final(1).unwrap();
+                let found = found.as_primitive::<types::Float64Type>().value(0);
+                let (low, high) = shares(&sorted, found);
+                let tolerance = 0.02 * (share * (1.0 - share)).sqrt();
+                assert!(
+                    low - tolerance <= share && share <= high + tolerance,
+                    "{name}, {share}: {found} is at {low} to {high}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn infinities_and_nan_are_not_averaged_with_numbers() {
+    let odd = [f64::NEG_INFINITY, f64::INFINITY, f64::NAN];
+    let mut values = vec![];
+    for (at, odd) in odd.into_iter().enumerate() {
+        values.extend(std::iter::repeat_n(odd, 1000));
+        values.extend((0..1000).map(|value| (value * 3 + at as i64) as f64));
+    }
+    let column: ArrayRef = Arc::new(PrimitiveArray::<types::Float64Type>::from(values));
+    let result = |share| {
+        let aggregate = approximate_percentile("p", share, 20, &DataType::Float64).unwrap();
+        let mut states = aggregate.states().unwrap();
+        let mut part = aggregate.states().unwrap();
+        part.update(&[Arc::clone(&column)], None, Groups::One(6000), 1)
+            .unwrap();
+        states
+            .merge(&part.drain_partial(1).unwrap(), Groups::One(1), 1)
+            .unwrap();
+        let found = states.drain_final(1).unwrap();
+        found.as_primitive::<types::Float64Type>().value(0)
+    };
+    assert_eq!(result(0.1), f64::NEG_INFINITY);
+    assert!((result(0.4) - 1400.0).abs() < 300.0, "{}", result(0.4));
+    assert_eq!(result(0.75), f64::INFINITY);
+    assert!(result(0.95).is_nan());
 }
