@@ -10,6 +10,7 @@
 
 mod conditions;
 mod program;
+mod finest;
 mod pairs;
 mod source;
 mod rendezvous;

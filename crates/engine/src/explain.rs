@@ -56,6 +56,9 @@ fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if !pairs.is_empty() {
         write!(f, ", pairs=[{}]", pairs.join(", "))?;
     }
+    if node.has_finest() {
+        write!(f, ", sets_of_groups=true")?;
+    }
     let adapted = adapted(node);
     if !adapted.is_empty() {
         write!(f, ", host_states=[{}]", adapted.join(", "))?;
@@ -91,6 +94,9 @@ fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let pairs = pairs(node);
     if !pairs.is_empty() {
         writeln!(f, "pairs={}", pairs.join(", "))?;
+    }
+    if node.has_finest() {
+        writeln!(f, "sets_of_groups=true")?;
     }
     let adapted = adapted(node);
     if !adapted.is_empty() {

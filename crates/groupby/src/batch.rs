@@ -99,6 +99,8 @@ pub struct Batch {
     pub keys: Vec<ArrayRef>,
     /// One entry per aggregate; `None` where no row of the batch is for it.
     pub arguments: Vec<Option<Arguments>>,
+    /// True if arguments are partial states, one per row (`states::partial`).
+    pub are_partial: bool,
 }
 
 impl Batch {
@@ -135,6 +137,18 @@ impl Batch {
             rows,
             keys,
             arguments,
+            are_partial: false,
+        }
+    }
+
+    /// The same of groups: arguments are their partial states, of aggregates that take rows and these alike.
+    ///
+    /// # Panics
+    /// As [`Batch::new`].
+    pub fn of_partial(rows: usize, keys: Vec<ArrayRef>, states: Vec<Option<Arguments>>) -> Self {
+        Self {
+            are_partial: true,
+            ..Self::of_some(rows, keys, states)
         }
     }
 
@@ -146,6 +160,7 @@ impl Batch {
             rows: rows.len(),
             keys: slices(&self.keys, rows),
             arguments: arguments.collect(),
+            are_partial: self.are_partial,
         }
     }
 }

@@ -80,6 +80,8 @@ enum Route {
 #[derive(Default)]
 struct Waiting {
     parts: Vec<Unsorted>,
+    /// True of rows that came as partial states: a block has one kind.
+    are_partial: bool,
     rows: usize,
     bytes: usize,
 }
@@ -354,12 +356,15 @@ impl Build {
             };
             // States, the host's too, take a group that is new to them to have a row in the batch, if only one that
             // FILTER leaves out.
-            if *known < before {
+            if *known < before && !batch.are_partial {
                 let one_row: Vec<_> = columns.iter().map(|column| column.slice(0, 1)).collect();
                 let last = Groups::Ids(&[GroupId(before as u32 - 1)]);
                 states.update(&one_row, Some(&vec![false].into()), last, before)?;
             }
-            states.update(columns, filter.as_ref(), groups, total)?;
+            match batch.are_partial {
+                true => states.merge(columns, groups, total)?,
+                false => states.update(columns, filter.as_ref(), groups, total)?,
+            }
             *known = total;
         }
         Ok(())
@@ -484,7 +489,7 @@ impl Build {
                 Some(_) => self.spec.sizes.array_bytes.min(self.ample_bytes()),
                 None => 0,
             },
-            may_bypass: self.bypass.is_some() && mix(&self.spec.aggregates, &batch.arguments),
+            may_bypass: self.bypass.is_some() && mix(&self.spec.aggregates, batch),
             may_grow: self.may_grow,
             has_texts: self.spec.keys.has_texts(),
         };
@@ -539,6 +544,10 @@ impl Build {
 
     /// Rows as records of their partitions.
     fn push_bypassed(&mut self, batch: &Batch) -> Result<()> {
+        if batch.are_partial != self.waiting.are_partial {
+            self.sort_waiting()?;
+            self.waiting.are_partial = batch.are_partial;
+        }
         let mut lap = Lap::start();
         let mut hashes = Vec::with_capacity(batch.rows);
         let layout = &self.spec.keys;
@@ -560,6 +569,7 @@ impl Build {
                 .as_ref()
                 .expect("rows that skip the table are for all aggregates");
             aggregates.push(match how {
+                _ if batch.are_partial => Records::Partial(arguments.columns.clone()),
                 Bypass::Convert => {
                     Records::Partial(states.convert(&arguments.columns, arguments.filter.as_ref())?)
                 }
@@ -741,11 +751,14 @@ impl Build {
 }
 
 /// True if rows may stand in blocks as they are: they are for all aggregates, and several batches for one column.
-fn mix(aggregates: &[Arc<dyn Aggregate>], arguments: &[Option<Arguments>]) -> bool {
-    let mut rows = aggregates.iter().zip(arguments);
+fn mix(aggregates: &[Arc<dyn Aggregate>], batch: &Batch) -> bool {
+    let mut rows = aggregates.iter().zip(&batch.arguments);
     rows.all(|(aggregate, arguments)| {
         let arguments = arguments.as_ref();
-        arguments.is_some_and(|arguments| aggregate.carried_mix(arguments))
+        arguments.is_some_and(|arguments| match batch.are_partial {
+            true => arguments.mix(),
+            false => aggregate.carried_mix(arguments),
+        })
     })
 }
 

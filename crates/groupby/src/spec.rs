@@ -44,6 +44,8 @@ pub struct Sizes {
     pub section_bytes: usize,
     /// Rows that skip the table before it is tried again.
     pub bypass_rows: usize,
+    /// Groups by all keys of grouping sets that a worker makes before it looks whether they are few.
+    pub finest_groups: usize,
     /// Records that make a merge task worth handing out.
     pub task_records: usize,
     /// Slots of a direct table.
@@ -74,6 +76,7 @@ impl Sizes {
             block_bytes: 1 << 30,
             section_bytes: usize::MAX,
             bypass_rows: 1 << 20,
+            finest_groups: 256 << 10,
             task_records: 8 << 10,
             direct_slots: 1 << 20,
             direct_range: 1 << 22,
@@ -116,6 +119,7 @@ impl Sizes {
             block_bytes: 1 << 10,
             section_bytes: 16,
             bypass_rows: 128,
+            finest_groups: 64,
             task_records: 16,
             direct_slots: 64,
             direct_range: 256,

@@ -254,6 +254,11 @@ impl GroupByExec {
         aggregates.map(|at| self.program.takes_pairs(at)).collect()
     }
 
+    /// True if rows are grouped by all keys first, for several grouping sets.
+    pub fn has_finest(&self) -> bool {
+        self.program.finest.is_some()
+    }
+
     /// Which aggregates have native states; the others keep theirs in the host's accumulators.
     pub fn native(&self) -> &[bool] {
         self.program.native()
@@ -413,9 +418,11 @@ impl GroupByExec {
         let faults = options.group_by_fault.map(Faults::new);
         let shares = workers > 1 && self.feed != Feed::InOrder;
         let spill = spill(context, shares, faults.clone());
+        let finest = self.program.finest.iter().map(|finest| &finest.spec);
         let pairs = self.program.pairs.iter().map(|pairs| &pairs.spec);
         let groups = std::iter::once(&self.program.spec);
         let shared = Shared {
+            finest: Meeting::new(workers, finest, spill.as_ref()),
             pairs: Meeting::new(workers, pairs, spill.as_ref()),
             groups: Meeting::new(workers, groups, spill.as_ref()),
             program: Arc::clone(&self.program),

@@ -27,6 +27,7 @@ use grouse_groupby::states::{Aggregate, in_order};
 use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
 
 use super::conditions::conditions_now;
+use super::finest::Finest;
 use super::memory::to_host;
 use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
@@ -40,6 +41,8 @@ pub(super) struct Program {
     pub spec: Arc<Spec>,
     /// What is grouped before, so that DISTINCT aggregates get each value once.
     pub pairs: Vec<Pairs>,
+    /// What is grouped before, so that grouping sets get groups instead of rows.
+    pub finest: Option<Finest>,
     columns: Columns,
     expressions: Vec<Arc<dyn PhysicalExpr>>,
     keys: Vec<Key>,
@@ -51,8 +54,10 @@ pub(super) struct Program {
 
 /// What the groupings of a run get of one batch of rows.
 pub(super) struct Evaluated {
-    /// Keys and arguments, per grouping set.
+    /// Keys and arguments, per grouping set; none where `finest` has them.
     pub groups: Vec<Batch>,
+    /// Those of the program's grouping by all keys.
+    pub finest: Option<Batch>,
     /// Those of each of the program's pairs, per grouping set.
     pub pairs: Vec<Vec<Batch>>,
 }
@@ -84,6 +89,39 @@ struct Set {
     id: Option<u64>,
 }
 
+/// All aggregates, as they are lowered.
+#[derive(Default)]
+struct Aggregates {
+    inputs: Vec<Inputs>,
+    states: Vec<Arc<dyn Aggregate>>,
+    are_native: Vec<bool>,
+    pairs: Vec<Planned>,
+}
+
+impl Aggregates {
+    fn add(&mut self, lowered: Lowered, filter: Option<usize>, expressions: &mut Expressions) {
+        let columns = lowered.columns.iter();
+        let columns: Vec<_> = columns.map(|column| expressions.place(column)).collect();
+        let pairs = lowered.pairs.map(|(layout, reads)| {
+            let at = Planned::among(&mut self.pairs, layout, &columns, filter, reads);
+            (at, reads)
+        });
+        self.inputs.push(Inputs {
+            columns,
+            filter,
+            pairs,
+        });
+        self.are_native.push(lowered.is_native);
+        self.states.push(lowered.aggregate);
+    }
+
+    /// Those that take rows, not pairs.
+    fn of_rows(&self) -> Vec<usize> {
+        let of_rows = |at: &usize| self.inputs[*at].pairs.is_none();
+        (0..self.inputs.len()).filter(of_rows).collect()
+    }
+}
+
 /// Where one aggregate's inputs are among the expressions.
 struct Inputs {
     columns: Vec<usize>,
@@ -103,63 +141,54 @@ impl Program {
         let schema = &columns.all;
         let input = described.input().schema();
         let group_by = described.group_expr();
-        let grouping = if group_by.is_true_no_grouping() {
-            Grouping::Keyless
-        } else {
-            Grouping::Keyed
+        // The column that tells grouping sets apart is one.
+        let all_keys = group_by.num_group_exprs();
+        let grouping = match group_by.is_true_no_grouping() {
+            true => Grouping::Keyless,
+            false => Grouping::Keyed,
         };
         let mut expressions = Expressions::default();
-        let keys: Vec<Key> = group_by
-            .expr()
-            .iter()
-            .zip(schema.fields())
-            .map(|((expression, _), field)| Key {
-                expression: expressions.place(expression),
-                data_type: decoded(field.data_type()).clone(),
-            })
-            .collect();
-        let mut arguments = Vec::with_capacity(aggregates.len());
-        let mut states: Vec<Arc<dyn Aggregate>> = Vec::with_capacity(aggregates.len());
-        let mut is_native = Vec::with_capacity(aggregates.len());
+        let keys = group_by.expr().iter().zip(schema.fields());
+        let keys = keys.map(|((expression, _), field)| Key {
+            expression: expressions.place(expression),
+            data_type: decoded(field.data_type()).clone(),
+        });
+        let keys: Vec<Key> = keys.collect();
+        let mut all = Aggregates::default();
+        let lay_out =
+            |keys: usize, values: &[_]| key_layout(described, schema, keys, values, tuning.table);
         let planned = described.aggr_expr().iter().zip(described.filter_expr());
-        let mut pairs: Vec<Planned> = Vec::new();
         for (updating, (merging, filter)) in aggregates.iter().zip(planned) {
-            let lay_out = |values: &[_]| key_layout(described, schema, values, tuning.table);
             let stages = Stages { updating, merging };
-            let lowered = lower(&stages, described.input(), grouping, lay_out)?;
-            let columns = lowered.columns.iter();
-            let columns: Vec<usize> = columns.map(|column| expressions.place(column)).collect();
+            let of_pairs = |values: &[_]| lay_out(all_keys, values);
+            let lowered = lower(&stages, described.input(), grouping, of_pairs)?;
             let filter = filter.as_ref().map(|filter| expressions.place(filter));
-            let taken = lowered.pairs.map(|(layout, reads)| {
-                let at = Planned::among(&mut pairs, layout, &columns, filter, reads);
-                (at, reads)
-            });
-            arguments.push(Inputs {
-                columns,
-                filter,
-                pairs: taken,
-            });
-            is_native.push(lowered.is_native);
-            states.push(lowered.aggregate);
+            all.add(lowered, filter, &mut expressions);
         }
-        let layout = key_layout(described, schema, &[], tuning.table)?;
-        let mut spec = Spec::new(layout, states, tuning.sizes);
+        let sets = sets(group_by)?;
+        let finest = match sets.len() > 1 && !keys.is_empty() {
+            true => {
+                let (layout, of_rows) = (lay_out(keys.len(), &[])?, all.of_rows());
+                Finest::new(layout, &all.states, of_rows, sets.len(), tuning.sizes)?
+            }
+            false => None,
+        };
+        let mut spec = Spec::new(lay_out(all_keys, &[])?, all.states, tuning.sizes);
         if let Some(emitted) = &columns.emitted {
             spec = spec.emitting(emitted.clone());
         }
+        let pairs = all.pairs.into_iter();
         Ok(Program {
             spec: Arc::new(spec),
-            pairs: pairs
-                .into_iter()
-                .map(|pairs| pairs.into_pairs(tuning.sizes))
-                .collect(),
+            pairs: pairs.map(|pairs| pairs.into_pairs(tuning.sizes)).collect(),
+            finest,
             columns: columns.clone(),
             expressions: expressions.0,
             keys,
-            sets: sets(group_by)?,
-            arguments,
+            sets,
+            arguments: all.inputs,
             input,
-            native: is_native,
+            native: all.are_native,
         })
     }
 
@@ -179,8 +208,8 @@ impl Program {
         pairs.is_some_and(|(at, _)| self.pairs[at].spec.keys.direct())
     }
 
-    /// Evaluates everything on `batch`.
-    pub fn evaluate(&self, batch: &RecordBatch) -> Result<Evaluated> {
+    /// Evaluates everything on `batch`; for the grouping by all keys, if there is one and its groups are `few`.
+    pub fn evaluate(&self, batch: &RecordBatch, few: bool) -> Result<Evaluated> {
         let rows = batch.num_rows();
         let values = (0..self.expressions.len()).map(|at| self.value(at, batch));
         let values = values.collect::<Result<Vec<_>>>()?;
@@ -189,9 +218,16 @@ impl Program {
             None => Some(inputs.of(&values)),
         });
         let arguments: Vec<_> = arguments.collect();
-        let groups = self.each_set(&self.spec, &values, rows, |keys| {
-            Ok(Batch::of_some(rows, keys, arguments.clone()))
-        })?;
+        let (groups, finest) = match self.finest.as_ref().filter(|_| few) {
+            Some(finest) => {
+                let keys = self.keys_for(&finest.spec, &values)?;
+                (Vec::new(), Some(finest.of(keys, &arguments, rows)))
+            }
+            None => {
+                let of_set = |keys| Ok(Batch::of_some(rows, keys, arguments.clone()));
+                (self.each_set(&self.spec, &values, rows, of_set)?, None)
+            }
+        };
         let pairs = self.pairs.iter().map(|pairs| {
             self.each_set(&pairs.spec, &values, rows, |keys| {
                 pairs.of(keys, &values, rows)
@@ -199,6 +235,7 @@ impl Program {
         });
         Ok(Evaluated {
             groups,
+            finest,
             pairs: pairs.collect::<Result<_>>()?,
         })
     }
@@ -211,12 +248,29 @@ impl Program {
         rows: usize,
         make: impl Fn(Vec<ArrayRef>) -> Result<Batch>,
     ) -> Result<Vec<Batch>> {
-        let takes_codes = spec.keys.direct();
-        let keys = self.keys.iter().map(|key| key.of(values, takes_codes));
-        let keys = keys.collect::<Result<Vec<_>>>()?;
+        let keys = self.keys_for(spec, values)?;
         let sets = self.sets.iter();
         sets.map(|set| make(self.keys_of(set, &keys, rows)?))
             .collect()
+    }
+
+    /// The keys in the form that a grouping of `spec` takes them.
+    fn keys_for(&self, spec: &Spec, values: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+        let takes_codes = spec.keys.direct();
+        let keys = self.keys.iter().map(|key| key.of(values, takes_codes));
+        keys.collect()
+    }
+
+    /// Some of the groups by all keys, as partial states for each grouping set.
+    pub fn sets_of(&self, finest: &Finest, groups: Emitted) -> Result<Vec<Batch>> {
+        let rows = groups.rows;
+        let (keys, states) = finest.parts(groups, self.arguments.len());
+        let sets = self.sets.iter();
+        sets.map(|set| {
+            let keys = self.keys_of(set, &keys, rows)?;
+            Ok(Batch::of_partial(rows, keys, states.clone()))
+        })
+        .collect()
     }
 
     /// Some of the `at`th pairs, each once, as rows of those aggregates that take them.
@@ -371,16 +425,17 @@ pub(crate) fn without_nulls(truths: &BooleanArray) -> BooleanArray {
     }
 }
 
-/// How keys, with values behind them that are not NULL, are encoded, within the bounds that their files state.
+/// How the first `keys` keys, with values behind them that are not NULL, are encoded, within the bounds that their files state.
 fn key_layout(
     described: &AggregateExec,
     schema: &Schema,
+    keys: usize,
     values: &[Arc<dyn PhysicalExpr>],
     table: TableKind,
 ) -> Result<KeyLayout> {
     let group_by = described.group_expr();
     let input = described.input();
-    let fields = schema.fields()[..group_by.num_group_exprs()].iter();
+    let fields = schema.fields()[..keys].iter();
     let fields = fields.map(|field| {
         let data_type = decoded(field.data_type()).clone();
         Arc::new(Field::new(field.name(), data_type, field.is_nullable()))

@@ -1,4 +1,4 @@
-//! One worker of a run: builds from its sources, merges pairs into its build, then partitions, and hands batches out.
+//! One worker of a run: builds from its sources, merges what is grouped before into its build, then partitions, and hands batches out.
 //!
 //! In: what all workers of the run share. Out: batches in the outlet.
 //! Invariant: while rows come in a worker gives way and looks whether the run is stopped once per batch; in the merge it
@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::common::{DataFusionError, Result};
+use grouse_groupby::emit::Emitted;
 use grouse_groupby::merge::MergeWorker;
 use grouse_groupby::runtime::{Budget, Grant};
-use grouse_groupby::{Finished, Merge, Merged, Spill};
+use grouse_groupby::{Batch, Finished, Merge, Merged, Spill};
 use tokio::task::coop::consume_budget;
 
 use super::meeting::{Builds, Meeting};
@@ -35,21 +36,47 @@ pub(super) struct Shared {
     /// Groups after which no further input is needed (DISTINCT with LIMIT).
     pub groups_enough: Option<usize>,
     pub enough: AtomicBool,
-    /// Where the groupings of pairs are merged.
+    /// Where the grouping by all keys of grouping sets is merged, if there is one.
+    pub finest: Meeting,
+    /// Where the groupings of pairs are, afterwards.
     pub pairs: Meeting,
-    /// Where that of the keys is, afterwards.
+    /// Where that of the keys is, at last.
     pub groups: Meeting,
+}
+
+/// One worker's builds.
+struct All<'a> {
+    finest: Builds<'a>,
+    pairs: Builds<'a>,
+    groups: Builds<'a>,
 }
 
 /// The life of one worker.
 pub(super) async fn work(shared: Arc<Shared>, worker: usize) -> Result<()> {
     let metrics = WorkerMetrics::new(&shared.metrics, worker);
-    let (mut groups, mut pairs) = (shared.groups.builds(), shared.pairs.builds());
-    build(&shared, worker, &metrics, &mut groups, &mut pairs).await?;
+    let mut builds = All {
+        finest: shared.finest.builds(),
+        pairs: shared.pairs.builds(),
+        groups: shared.groups.builds(),
+    };
+    build(&shared, worker, &metrics, &mut builds).await?;
+    let All {
+        finest,
+        pairs,
+        mut groups,
+    } = builds;
+    if let Some(of) = &shared.program.finest
+        && let Some(merges) = shared.finest.meet(finest, &metrics).await?
+    {
+        let sets_of = |_, found| shared.program.sets_of(of, found);
+        take(&shared, &merges, sets_of, &mut groups, &metrics).await?;
+        shared.finest.end();
+    }
     if !shared.program.pairs.is_empty()
         && let Some(merges) = shared.pairs.meet(pairs, &metrics).await?
     {
-        take_pairs(&shared, &merges, &mut groups, &metrics).await?;
+        let distinct = |at, pairs| Ok(vec![shared.program.distinct(at, pairs)]);
+        take(&shared, &merges, distinct, &mut groups, &metrics).await?;
         shared.pairs.end();
     }
     if let Some(merges) = shared.groups.meet(groups, &metrics).await? {
@@ -64,13 +91,14 @@ async fn build(
     shared: &Shared,
     worker: usize,
     metrics: &WorkerMetrics,
-    groups: &mut Builds<'_>,
-    pairs: &mut Builds<'_>,
+    builds: &mut All<'_>,
 ) -> Result<()> {
     let grant = || shared.grant();
+    // Until a worker has seen that they are not.
+    let mut few = true;
     if worker == 0 {
         for batch in shared.program.grand_totals()? {
-            groups.push(0, &batch, grant, metrics)?;
+            builds.groups.push(0, &batch, grant, metrics)?;
         }
     }
     for source in shared.sources.of(worker) {
@@ -80,16 +108,18 @@ async fn build(
                 break;
             };
             if shared.outlet.is_stopped() {
-                groups.give_up();
-                pairs.give_up();
+                builds.give_up();
                 return Ok(());
             }
             metrics.rows_in(batch.num_rows());
             let evaluating = metrics.evaluate.timer();
-            let evaluated = shared.program.evaluate(&batch)?;
+            let evaluated = shared.program.evaluate(&batch, few)?;
             evaluating.done();
+            if let (Some(of), Some(batch)) = (&shared.program.finest, &evaluated.finest) {
+                few = of.pays(builds.finest.push(0, batch, grant, metrics)?);
+            }
             for batch in &evaluated.groups {
-                let build = groups.push(0, batch, grant, metrics)?;
+                let build = builds.groups.push(0, batch, grant, metrics)?;
                 let enough = shared.groups_enough;
                 if enough.is_some_and(|enough| build.groups() >= enough) {
                     shared.enough.store(true, Ordering::Relaxed);
@@ -97,13 +127,22 @@ async fn build(
             }
             for (at, batches) in evaluated.pairs.iter().enumerate() {
                 for batch in batches {
-                    pairs.push(at, batch, grant, metrics)?;
+                    builds.pairs.push(at, batch, grant, metrics)?;
                 }
             }
             consume_budget().await;
         }
     }
     Ok(())
+}
+
+impl All<'_> {
+    /// Nobody wants them any more.
+    fn give_up(&mut self) {
+        self.finest.give_up();
+        self.pairs.give_up();
+        self.groups.give_up();
+    }
 }
 
 impl Shared {
@@ -177,24 +216,26 @@ impl<'a> Tasks<'a> {
     }
 }
 
-/// Between the phases: pairs, each once, as rows of the aggregates that are for them.
-async fn take_pairs(
+/// Between the phases: what was grouped before, as batches for the groups.
+async fn take(
     shared: &Shared,
     merges: &[Merge],
+    batches_of: impl Fn(usize, Emitted) -> Result<Vec<Batch>>,
     groups: &mut Builds<'_>,
     metrics: &WorkerMetrics,
 ) -> Result<()> {
     let grant = || shared.grant();
     for (at, merge) in merges.iter().enumerate() {
         let mut tasks = Tasks::of(merge, shared);
-        while let Some(mut pairs) = tasks.next().await? {
-            while let Some(pairs) = pairs.next(shared.rows_max).map_err(to_host)? {
+        while let Some(mut finished) = tasks.next().await? {
+            while let Some(found) = finished.next(shared.rows_max).map_err(to_host)? {
                 if shared.outlet.is_stopped() {
                     groups.give_up();
                     return Ok(());
                 }
-                let batch = shared.program.distinct(at, pairs);
-                groups.push(0, &batch, grant, metrics)?;
+                for batch in batches_of(at, found)? {
+                    groups.push(0, &batch, grant, metrics)?;
+                }
                 consume_budget().await;
             }
         }
