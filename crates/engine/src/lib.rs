@@ -23,6 +23,7 @@ mod shifted_sums;
 mod averages;
 pub mod plan;
 mod top_rows;
+mod shared;
 mod instead;
 mod arithmetic;
 mod filters;

@@ -5,7 +5,7 @@
 //! numbers that is cut.
 //! Invariant: an `AggregateExec` that is left is the stated fallback, visible as such in EXPLAIN: the input's order lets
 //! the host stream and is right, the input never ends, or the operator cannot take it, as where a key type has no encoding.
-//! Not here: the node (exec.rs), windows (top_rows.rs).
+//! Not here: the node (exec.rs), windows (top_rows.rs), aggregates that share states (shared.rs).
 
 use std::sync::Arc;
 
@@ -23,6 +23,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrd
 use crate::exec::{GroupByExec, Replaced, Tuning};
 use crate::native::is_extreme;
 use crate::options::{GroupByOperator, SessionOptions};
+use crate::shared;
 use crate::top_rows;
 
 /// Replaces the host's aggregation by ours.
@@ -75,6 +76,9 @@ fn replace(
     else {
         return Ok(Transformed::no(node));
     };
+    if let Some(shared) = shared::replacing(&replaced, tuning)? {
+        return Ok(Transformed::yes(shared));
+    }
     match GroupByExec::replacing(&replaced, tuning) {
         Ok(ours) => Ok(Transformed::yes(Arc::new(ours))),
         // The host's node stays and shows in EXPLAIN; if the query itself is wrong, it says so when it runs.

@@ -385,6 +385,16 @@ const QUERIES: &[&str] = &[
     "SELECT wide, first_value(long ORDER BY coded, wide, long), last_value(coded ORDER BY wide, long), array_agg(long ORDER BY coded, long) FROM t GROUP BY wide",
     "SELECT wide, max_by(text, wide % 3) IS NULL, first_value(flag ORDER BY arrow_cast(long, 'Dictionary(Int32, Int64)'), flag) FROM t GROUP BY wide",
     "SELECT last_value(text ORDER BY wide) IGNORE NULLS, first_value(flag ORDER BY wide DESC) FILTER (WHERE long % 2 = 0) FROM t",
+    "SELECT small, first_value(text ORDER BY small, wide), first_value(small ORDER BY small, wide), sum(long), last_value(long ORDER BY wide DESC) FROM t GROUP BY small",
+    "SELECT small, first_value(long ORDER BY wide) FILTER (WHERE flag), first_value(text ORDER BY wide) FILTER (WHERE flag), first_value(list ORDER BY wide), \
+     first_value(small ORDER BY wide) FILTER (WHERE flag), last_value(pair ORDER BY wide DESC NULLS FIRST) FROM t GROUP BY small",
+    "SELECT first_value(text ORDER BY day, wide), last_value(coded ORDER BY wide), first_value(coded ORDER BY wide DESC), first_value(long ORDER BY day, wide) FROM t",
+    "SELECT first_value(text ORDER BY day, wide), first_value(long ORDER BY day, wide), first_value(time ORDER BY day, wide) FROM empty",
+    "SELECT wide, long, last_value(text ORDER BY wide, day, text), last_value(wide ORDER BY wide, day, text) FROM t GROUP BY wide, long",
+    "SELECT small, flag, first_value(text ORDER BY small, wide), last_value(small ORDER BY small, wide), count(*) FROM t GROUP BY ROLLUP (small, flag)",
+    "SELECT DISTINCT ON (small, flag) flag, wide, text, small FROM t ORDER BY small, flag, finite DESC, wide",
+    "SELECT DISTINCT ON (long) money, seen FROM t ORDER BY long DESC, wide, small",
+    "SELECT small, first_value(long ORDER BY flag, wide) AS f FROM t GROUP BY small HAVING first_value(long ORDER BY flag, wide) > 10 ORDER BY f, small LIMIT 3",
     // any row will do, but one it has to be
     "SELECT count(*) FROM (SELECT wide, first_value(text) AS x, last_value(long) AS y, any_value(finite) AS z FROM t GROUP BY wide) AS p \
      WHERE NOT (EXISTS (SELECT 1 FROM t WHERE t.wide IS NOT DISTINCT FROM p.wide AND t.text IS NOT DISTINCT FROM x) \
@@ -404,6 +414,11 @@ const QUERIES: &[&str] = &[
     "SELECT count(*), count(DISTINCT long) FROM empty GROUP BY GROUPING SETS ((), ())",
     "SELECT small, coded, median(long) FROM empty GROUP BY CUBE (small, coded)",
     "SELECT small, coded, count(*) FROM t GROUP BY CUBE (small, coded)",
+    "SELECT wide, small, count(*), sum(long), avg(finite), min(text), max(coded), median(long) FROM t GROUP BY ROLLUP (wide, small)",
+    "SELECT small, flag, coded, sum(money), stddev(finite), uniq(text), count(text) FILTER (WHERE long > 3), min(day) FROM t GROUP BY CUBE (small, flag, coded)",
+    "SELECT text, list, max_by(long, wide), count(DISTINCT small), bit_xor(long), array_agg(wide ORDER BY wide) FROM t GROUP BY GROUPING SETS ((text, list), (list), (list))",
+    "SELECT small, text, count(*), sum(DISTINCT long), string_agg(text, ',' ORDER BY wide), mode(small) FROM t GROUP BY GROUPING SETS ((small), (text))",
+    "SELECT wide, text FROM t GROUP BY GROUPING SETS ((wide, text), (text), ())",
     // above and below
     "SELECT count(*), sum(n) FROM (SELECT long, count(*) AS n FROM t GROUP BY long)",
     "SELECT long, count(*) AS n FROM t GROUP BY long ORDER BY n DESC, long LIMIT 5",
@@ -542,6 +557,7 @@ fn the_plan_says_keys_aggregates_workers_and_table() {
         "regr_avgx(long, finite), regr_avgy(long, finite), regr_sxx(long, finite), regr_syy(long, finite)",
         "regr_sxy(long, finite), median(long), median(finite), quantile_cont(long, 0.3)",
         "percentile_cont(0.9) WITHIN GROUP (ORDER BY finite DESC)",
+        "approx_percentile_cont(0.9) WITHIN GROUP (ORDER BY finite DESC), approx_median(long), approx_percentile_cont(0.2, 50) WITHIN GROUP (ORDER BY long)",
     ];
     for aggregates in native {
         let text = explained(
