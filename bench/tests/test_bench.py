@@ -35,7 +35,7 @@ def test_every_query_has_expected_rows(set_name):
 
 def test_hits_has_at_least_thirty_queries():
     assert len(queries.load("hits")) >= 30
-    assert len(queries.load("g1")) == 10
+    assert len(queries.load("g1")) == 24
 
 
 def test_variants_are_told_apart():
@@ -126,7 +126,7 @@ def test_the_serial_share_is_that_of_all_groupings(tmp_path):
     (record,) = tmp_path.glob("*.csv")
     with record.open(newline="") as file:
         shares = {row["query"]: float(row["serial_percent"]) for row in csv.DictReader(file)}
-    assert len(shares) == 3 and all(0 <= share <= 100 for share in shares.values())
+    assert len(shares) == 5 and all(0 <= share <= 100 for share in shares.values())
 
 
 def test_keys_of_two_widths_are_timed_in_pairs(tmp_path):
