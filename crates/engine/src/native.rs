@@ -64,6 +64,8 @@ pub(crate) enum Reads {
     Number,
     /// Those with different arguments, each once.
     Distinct,
+    /// The same, and of those with NULL one.
+    DistinctWithNull,
     /// The same, and behind the arguments how often they occur.
     Counted,
 }
@@ -223,7 +225,7 @@ fn is_percentile(function: &AggregateUDF) -> bool {
 }
 
 /// `array_agg`, `string_agg` or `nth_value` with ORDER BY; its states read x and what it is ordered by. With DISTINCT they have
-/// to be ordered by x.
+/// to be ordered by x, and read pairs.
 fn ordered_listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Result<Option<Native>> {
     let order_bys = expression.order_bys();
     if order_bys.is_empty() {
@@ -233,23 +235,48 @@ fn ordered_listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Resul
     let Some((listing, nulls)) = listing_of(expression, &columns) else {
         return Ok(None);
     };
-    let rows = match (expression.is_distinct(), order_bys) {
-        (false, _) => ListedRows::All,
-        (true, [one]) if is_listed_once(&listing, &columns[0], one) => ListedRows::Distinct,
+    columns.truncate(1);
+    let mut value_type = columns[0].data_type(schema)?;
+    let (rows, reads) = match (expression.is_distinct(), order_bys) {
+        (false, _) => (ListedRows::All, Reads::Rows),
+        (true, [one]) if is_listed_once(&listing, &columns[0], one) => {
+            paired(&value_type, nulls, columns[0].nullable(schema)?)
+        }
         (true, _) => return Ok(None),
     };
-    columns.truncate(1);
-    let value_type = columns[0].data_type(schema)?;
     // The host turns an order around that it would like to share with another one's.
     let order_bys = order_bys.iter().map(|key| match expression.is_reversed() {
         true => key.reverse(),
         false => key.clone(),
     });
     let order_bys: Vec<_> = order_bys.collect();
-    let order = sort_fields(&order_bys, schema, &mut columns)?;
+    let mut order = sort_fields(&order_bys, schema, &mut columns)?;
+    if reads != Reads::Rows {
+        // The order is x, which pairs have as it is without codes.
+        columns.truncate(1);
+        value_type = decoded(&value_type).clone();
+        order = vec![SortField::new_with_options(
+            value_type.clone(),
+            order_bys[0].options,
+        )];
+    }
     let name = display_name(expression);
     let aggregate = states::listed(name, listing, (rows, nulls), &order, &value_type);
-    Ok(with_columns(aggregate, columns))
+    Ok(aggregate.map(|aggregate| Native {
+        aggregate,
+        columns,
+        reads,
+    }))
+}
+
+/// What lists of different x read: pairs, or rows of a type that pairs change, as they know one zero.
+fn paired(x: &DataType, nulls: NullRows, nullable: bool) -> (ListedRows, Reads) {
+    let x = decoded(x);
+    match (x.is_nested() || x.is_floating(), nulls) {
+        (true, _) => (ListedRows::Distinct, Reads::Rows),
+        (false, NullRows::Respected) if nullable => (ListedRows::All, Reads::DistinctWithNull),
+        (false, _) => (ListedRows::All, Reads::Distinct),
+    }
 }
 
 /// True if DISTINCT leaves those rows of x that differ in the order, `one`: a random x is computed again for it.

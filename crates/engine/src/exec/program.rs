@@ -155,12 +155,13 @@ impl Program {
         });
         let keys: Vec<Key> = keys.collect();
         let mut all = Aggregates::default();
-        let lay_out =
-            |keys: usize, values: &[_]| key_layout(described, schema, keys, values, tuning.table);
+        let lay_out = |keys: usize, values: Values<'_>| {
+            key_layout(described, schema, keys, values, tuning.table)
+        };
         let planned = described.aggr_expr().iter().zip(described.filter_expr());
         for (updating, (merging, filter)) in aggregates.iter().zip(planned) {
             let stages = Stages { updating, merging };
-            let of_pairs = |values: &[_]| lay_out(all_keys, values);
+            let of_pairs = |values: Values<'_>| lay_out(all_keys, values);
             let lowered = lower(&stages, described.input(), grouping, of_pairs)?;
             let filter = filter.as_ref().map(|filter| expressions.place(filter));
             all.add(lowered, filter, &mut expressions);
@@ -168,12 +169,12 @@ impl Program {
         let sets = sets(group_by)?;
         let finest = match sets.len() > 1 && !keys.is_empty() {
             true => {
-                let (layout, of_rows) = (lay_out(keys.len(), &[])?, all.of_rows());
+                let (layout, of_rows) = (lay_out(keys.len(), Values::NONE)?, all.of_rows());
                 Finest::new(layout, &all.states, of_rows, sets.len(), tuning.sizes)?
             }
             false => None,
         };
-        let mut spec = Spec::new(lay_out(all_keys, &[])?, all.states, tuning.sizes);
+        let mut spec = Spec::new(lay_out(all_keys, Values::NONE)?, all.states, tuning.sizes);
         if let Some(emitted) = &columns.emitted {
             spec = spec.emitting(emitted.clone());
         }
@@ -425,12 +426,27 @@ pub(crate) fn without_nulls(truths: &BooleanArray) -> BooleanArray {
     }
 }
 
-/// How the first `keys` keys, with values behind them that are not NULL, are encoded, within the bounds that their files state.
+/// What stands behind the keys of pairs.
+#[derive(Clone, Copy)]
+struct Values<'a> {
+    expressions: &'a [Arc<dyn PhysicalExpr>],
+    /// False if pairs with a NULL are left out.
+    with_null: bool,
+}
+
+impl Values<'_> {
+    const NONE: Values<'static> = Values {
+        expressions: &[],
+        with_null: false,
+    };
+}
+
+/// How the first `keys` keys, with values behind them, are encoded, within the bounds that their files state.
 fn key_layout(
     described: &AggregateExec,
     schema: &Schema,
     keys: usize,
-    values: &[Arc<dyn PhysicalExpr>],
+    values: Values<'_>,
     table: TableKind,
 ) -> Result<KeyLayout> {
     let group_by = described.group_expr();
@@ -446,9 +462,10 @@ fn key_layout(
     // The column that tells sets apart has none.
     let bounds = bounds.chain(std::iter::repeat(None)).take(fields.len());
     let mut bounds: Vec<_> = bounds.collect();
-    for value in values {
+    for value in values.expressions {
         let data_type = value.data_type(&input.schema())?;
-        let field = Field::new(value.to_string(), decoded(&data_type).clone(), false);
+        let nullable = values.with_null;
+        let field = Field::new(value.to_string(), decoded(&data_type).clone(), nullable);
         fields.push(Arc::new(field));
         bounds.push(bounds_of(input, value));
     }
@@ -483,7 +500,7 @@ fn lower(
     stages: &Stages<'_>,
     input: &Arc<dyn ExecutionPlan>,
     grouping: Grouping,
-    lay_out: impl Fn(&[Arc<dyn PhysicalExpr>]) -> Result<KeyLayout>,
+    lay_out: impl Fn(Values<'_>) -> Result<KeyLayout>,
 ) -> Result<Lowered> {
     let expression = stages.updating;
     let is_sorted = input.output_ordering().is_some();
@@ -491,7 +508,11 @@ fn lower(
     if let Some(native) = native(expression, input)? {
         // Arguments of a type that nothing can be grouped by stay with the host.
         let takes_pairs = native.reads != Reads::Rows;
-        let pairs = takes_pairs.then(|| lay_out(&native.columns));
+        let values = Values {
+            expressions: &native.columns,
+            with_null: native.reads == Reads::DistinctWithNull,
+        };
+        let pairs = takes_pairs.then(|| lay_out(values));
         if let Ok(pairs) = pairs.transpose() {
             let pairs = pairs.map(|layout| (layout, native.reads));
             let Native {
@@ -512,7 +533,11 @@ fn lower(
     if let Some(listing) = listing_of_distinct(expression, input)? {
         let columns = listing.expressions()[..1].to_vec();
         // As above.
-        if let Ok(layout) = lay_out(&columns) {
+        let values = Values {
+            expressions: &columns,
+            with_null: false,
+        };
+        if let Ok(layout) = lay_out(values) {
             let listing = Arc::new(listing);
             let stages = Stages {
                 updating: &listing,

@@ -1,7 +1,7 @@
 //! array_agg(x ORDER BY …), string_agg(x, … ORDER BY …) and nth_value(x, n ORDER BY …): the rows of a group, in an order,
 //! with DISTINCT those that differ in it.
 //!
-//! In: x of any type without codes, and the columns of the order. Out: a list, a text or one x; NULL without rows.
+//! In: x of any type without codes, and the columns of the order, none where it is x. Out: a list, a text or one x; NULL without rows.
 //! Partial: lists of x and of the order's columns, as texts whose bytes order as they do.
 //! Invariant: rows stay as they come until they leave and are sorted then, group by group; of rows that are equal in the order
 //! those come first that came first. Where not all are listed, the others leave whenever there are twice as many bytes.
@@ -382,7 +382,12 @@ impl GroupStates for Listed {
             let filtered = columns.iter().map(|column| kept.filter(column));
             columns = filtered.collect::<Result<_, _>>()?;
         }
-        let keys = self.converter.convert_columns(&columns[1..])?;
+        let order = match &columns[..] {
+            [x] => std::slice::from_ref(x),
+            [_, order @ ..] => order,
+            [] => unreachable!("x is there"),
+        };
+        let keys = self.converter.convert_columns(order)?;
         let keys = BinaryViewArray::from(&keys.try_into_binary()?);
         self.push(groups, columns.swap_remove(0), keys);
         self.settle(total)
