@@ -137,7 +137,7 @@ SELECT count(*) AS n, sum(id6) AS k, avg(p) AS a FROM (SELECT id6, quantileTDige
 
 -- query: a10_estimated_percentiles_by_100_strings
 -- columns: id1, v3
--- tolerance: 0.01
+-- tolerance: 0.02
 SELECT id1, approx_percentile_cont(0.5) WITHIN GROUP (ORDER BY v3) AS a, approx_percentile_cont(0.99) WITHIN GROUP (ORDER BY v3) AS b
 FROM g1 GROUP BY id1 ORDER BY id1 LIMIT 10;
 -- only: duckdb

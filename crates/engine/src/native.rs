@@ -39,11 +39,11 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_expr_common::sort_expr::PhysicalSortExpr;
 use grouse_groupby::keys::decoded;
 use grouse_groupby::states::{
-    self, Aggregate, End, Extreme, ListedRows, Listing, NullRows, Relation, Spread,
+    self, Aggregate, End, Extreme, ListedRows, Listing, NullRows, Quantile, Relation, Spread,
 };
 
 use crate::arithmetic::as_they_are;
-use crate::functions::{Frequent, TopRows, with_native_states};
+use crate::functions::{Frequent, Quantiles, TopRows, with_native_states};
 
 /// An aggregate with native states.
 pub(crate) struct Native {
@@ -100,6 +100,9 @@ pub(crate) fn native(
         let aggregate = states::top_rows(name, top_rows.shape().clone());
         return Ok(with_columns(aggregate, columns));
     }
+    if let Some(quantiles) = function.inner().downcast_ref::<Quantiles>() {
+        return Ok(with_columns(quantiles.aggregate(name, &types[0]), columns));
+    }
     if is_extreme(function) {
         // DISTINCT and ORDER BY change nothing, here and in sketches.
         let extreme = extreme_of(function.name());
@@ -128,8 +131,8 @@ pub(crate) fn native(
             reads,
         }));
     }
-    if is_percentile(function) {
-        let aggregate = percentile(expression, name, &types);
+    if let Some((quantile, digest)) = quantile_of(expression) {
+        let aggregate = one_quantile(name, quantile, digest, &types[0]);
         return Ok(with_columns(aggregate, columns[..1].to_vec()));
     }
     if !expression.order_bys().is_empty() {
@@ -139,11 +142,7 @@ pub(crate) fn native(
         return Ok(counted(columns, schema)?
             .and_then(|columns| with_columns(states::count(name), columns)));
     }
-    let aggregate = if is(function, &median_udaf()) {
-        states::median(name, &types[0])
-    } else if is(function, &approx_median_udaf()) {
-        states::approximate_percentile(name, 0.5, CENTROIDS, &types[0])
-    } else if let Some(spread) = spread_of(function) {
+    let aggregate = if let Some(spread) = spread_of(function) {
         states::variance(name, spread, &types[0])
     } else if let Some(relation) = relation_of(function) {
         states::covariance(name, relation, &types)
@@ -432,13 +431,22 @@ fn first_or_last(
     Ok(with_columns(aggregate, columns))
 }
 
-/// `percentile_cont(x, share)` or `approx_percentile_cont(x, share, centroids)`; `None` where the share or the number is none,
-/// which the host's own states say best.
-fn percentile(
-    expression: &AggregateFunctionExpr,
-    name: &str,
-    types: &[DataType],
-) -> Option<Arc<dyn Aggregate>> {
+/// What `median`, `percentile_cont(x, share)`, `approx_median` or `approx_percentile_cont(x, share, centroids)` asks for, and
+/// the centroids of its digests; `None` where the share or the number is none, which the host's own states say best.
+pub(crate) fn quantile_of(expression: &AggregateFunctionExpr) -> Option<(Quantile, Option<usize>)> {
+    let function = expression.fun();
+    if expression.is_distinct() {
+        return None;
+    }
+    if is(function, &median_udaf()) {
+        return Some((Quantile::Median, None));
+    }
+    if is(function, &approx_median_udaf()) {
+        return Some((Quantile::Median, Some(CENTROIDS)));
+    }
+    if !is_percentile(function) {
+        return None;
+    }
     let arguments = expression.expressions();
     let literal = |at: usize| Some(arguments.get(at)?.downcast_ref::<Literal>()?.value());
     let share = match literal(1)? {
@@ -452,17 +460,28 @@ fn percentile(
     if !(0.0..=1.0).contains(&share) {
         return None;
     }
-    if is(expression.fun(), &percentile_cont_udaf()) {
-        return states::percentile(name, share, &types[0]);
-    }
-    let size = match literal(2) {
-        None if arguments.len() < 3 => CENTROIDS,
-        Some(ScalarValue::Int64(Some(size))) => {
-            usize::try_from(*size).ok().filter(|size| *size > 0)?
-        }
+    let digest = match literal(2) {
+        _ if is(function, &percentile_cont_udaf()) => None,
+        None if arguments.len() < 3 => Some(CENTROIDS),
+        Some(ScalarValue::Int64(Some(size))) if *size > 0 => Some(usize::try_from(*size).ok()?),
         _ => return None,
     };
-    states::approximate_percentile(name, share, size, &types[0])
+    Some((Quantile::Share(share), digest))
+}
+
+fn one_quantile(
+    name: &str,
+    quantile: Quantile,
+    digest: Option<usize>,
+    input_type: &DataType,
+) -> Option<Arc<dyn Aggregate>> {
+    match (quantile, digest) {
+        (Quantile::Median, None) => states::median(name, input_type),
+        (Quantile::Share(share), None) => states::percentile(name, share, input_type),
+        (quantile, Some(size)) => {
+            states::approximate_percentile(name, quantile.share(), size, input_type)
+        }
+    }
 }
 
 /// What a variance or standard deviation of the host says.

@@ -1,4 +1,5 @@
-//! Aggregates that share states: `first_value(a ORDER BY t), first_value(b ORDER BY t)` keep one row per group, not two.
+//! Aggregates that share states: `first_value(a ORDER BY t), first_value(b ORDER BY t)` keep one row per group, not two, and
+//! quantiles of the same values these values once.
 //!
 //! In: the host's aggregation with such aggregates. Out: a `GroupByExec` with one aggregate for each family of them, and a
 //! projection that hands out its parts under the aggregation's columns.
@@ -7,13 +8,13 @@
 //! `top_rows` compares the first of them alone while it decides, the states of first_value all of them as one text
 //! (g1, five columns by 100,000 integers, rows by four: 1,934 ms before, 1,930 with one text for all, 165 now). So does an
 //! aggregation in which values cannot be copied row by row.
-//! Not here: the states (`grouse_groupby::states::top_rows`).
+//! Not here: the states (`grouse_groupby::states`: `top_rows`, `quantiles`).
 
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use datafusion::arrow::compute::take;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{
@@ -28,11 +29,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::projection::ProjectionExec;
 use grouse_groupby::states::top_rows::{SortKey, TopRows as Shape};
-use grouse_groupby::states::{End, NullRows};
+use grouse_groupby::states::{End, NullRows, Quantile};
 
 use crate::exec::{GroupByExec, Replaced, Tuning};
-use crate::functions::TopRows;
-use crate::native::end_of;
+use crate::functions::{Quantiles, TopRows};
+use crate::native::{end_of, quantile_of};
 
 /// The plan in which aggregates of `replaced` share states; `None` where none does.
 pub(crate) fn replacing(
@@ -132,15 +133,26 @@ fn key_of(first: &AggregateExec, at: usize) -> Option<usize> {
         .filter(|_| is_constant)
 }
 
-/// Aggregates that take values of the same row of each group.
+/// Aggregates with the same states.
 struct Family {
-    order: Vec<PhysicalSortExpr>,
+    of: Of,
     filter: Option<Arc<dyn PhysicalExpr>>,
-    /// What is kept of the row.
+    /// What states of rows keep.
     values: Vec<Arc<dyn PhysicalExpr>>,
-    /// The aggregates, by their places, and the value that each takes.
+    /// What states of values are asked for.
+    quantiles: Vec<Quantile>,
+    /// The aggregates, by their places, and the part that each takes.
     members: Vec<usize>,
     parts: Vec<usize>,
+}
+
+/// What states are of.
+#[derive(PartialEq)]
+enum Of {
+    /// The first row of each group.
+    Row(Vec<PhysicalSortExpr>),
+    /// All values of a column, or digests of so many centroids.
+    Values(Arc<dyn PhysicalExpr>, Option<usize>),
 }
 
 impl Family {
@@ -149,37 +161,39 @@ impl Family {
         let mut families: Vec<Family> = Vec::new();
         let filters = first.filter_expr().iter();
         for (at, (aggregate, filter)) in first.aggr_expr().iter().zip(filters).enumerate() {
-            let order = order_of(aggregate, first.group_expr());
-            let Some(order) = order.filter(|_| key_of(first, at).is_none()) else {
+            let of = of(aggregate, first.group_expr());
+            let Some(of) = of.filter(|_| key_of(first, at).is_none()) else {
                 continue;
             };
-            let value = Arc::clone(&aggregate.expressions()[0]);
-            let is_same = |family: &&mut Family| family.order == order && family.filter == *filter;
-            let known = families.iter_mut().find(is_same);
-            if let Some(family) = known {
-                family.add(at, value);
+            let is_same = |family: &&mut Family| family.of == of && family.filter == *filter;
+            if let Some(family) = families.iter_mut().find(is_same) {
+                family.add(at, aggregate);
                 continue;
             }
             let mut family = Family {
-                order,
+                of,
                 filter: filter.clone(),
                 values: Vec::new(),
+                quantiles: Vec::new(),
                 members: Vec::new(),
                 parts: Vec::new(),
             };
-            family.add(at, value);
+            family.add(at, aggregate);
             families.push(family);
         }
         families.retain(|family| {
             let written = first.aggr_expr()[family.members[0]].order_bys();
-            family.members.len() > 1 || written.len() > 1
+            family.members.len() > 1 || matches!(family.of, Of::Row(_)) && written.len() > 1
         });
         families
     }
 
-    fn add(&mut self, aggregate: usize, value: Arc<dyn PhysicalExpr>) {
-        self.members.push(aggregate);
-        self.parts.push(place_of(&mut self.values, &value));
+    fn add(&mut self, at: usize, aggregate: &AggregateFunctionExpr) {
+        self.members.push(at);
+        self.parts.push(match quantile_of(aggregate) {
+            Some((quantile, _)) => place_of(&mut self.quantiles, &quantile),
+            None => place_of(&mut self.values, &aggregate.expressions()[0]),
+        });
     }
 
     /// The part that is an aggregate's.
@@ -188,29 +202,58 @@ impl Family {
         members.find_map(|(member, part)| (*member == aggregate).then_some(*part))
     }
 
-    /// The aggregate that keeps the row.
+    /// The aggregate that has the states.
     fn aggregate(&self, first: &AggregateExec) -> Result<AggregateFunctionExpr> {
         let schema = first.input().schema();
+        let (function, arguments) = match &self.of {
+            Of::Row(order) => {
+                let (shape, arguments) = self.row(order, &schema)?;
+                (AggregateUDF::from(TopRows::new(shape)), arguments)
+            }
+            Of::Values(x, digest) => {
+                let function = Quantiles::new(&self.quantiles, *digest);
+                (AggregateUDF::from(function), vec![Arc::clone(x)])
+            }
+        };
+        let members = self.members.iter().map(|at| &first.aggr_expr()[*at]);
+        let names = members.map(|member| member.human_display().unwrap_or(member.name()));
+        let names: Vec<_> = names.collect();
+        AggregateExprBuilder::new(Arc::new(function), arguments)
+            .schema(schema)
+            .alias(names.join(", "))
+            .build()
+    }
+
+    /// The first row in an order, as states keep it, and what of.
+    fn row(
+        &self,
+        order: &[PhysicalSortExpr],
+        schema: &Schema,
+    ) -> Result<(Shape, Vec<Arc<dyn PhysicalExpr>>)> {
         let mut arguments = self.values.clone();
-        let order = self.order.iter().map(|key| SortKey {
+        let order = order.iter().map(|key| SortKey {
             column: place_of(&mut arguments, &key.expr),
             options: key.options,
         });
         let order: Vec<_> = order.collect();
-        let fields = arguments.iter().map(|expr| expr.return_field(&schema));
+        let fields = arguments.iter().map(|expr| expr.return_field(schema));
         let shape = Shape {
             rows_max: 1,
             columns: fields.collect::<Result<Vec<FieldRef>>>()?.into(),
             results: self.values.len(),
             order,
         };
-        let members = self.members.iter().map(|at| &first.aggr_expr()[*at]);
-        let names = members.map(|member| member.human_display().unwrap_or(member.name()));
-        let names: Vec<_> = names.collect();
-        AggregateExprBuilder::new(Arc::new(AggregateUDF::from(TopRows::new(shape))), arguments)
-            .schema(schema)
-            .alias(names.join(", "))
-            .build()
+        Ok((shape, arguments))
+    }
+}
+
+/// What the states of `aggregate` are of, where it can share them.
+fn of(aggregate: &AggregateFunctionExpr, group_by: &PhysicalGroupBy) -> Option<Of> {
+    let value = Arc::clone(&aggregate.expressions()[0]);
+    match quantile_of(aggregate) {
+        Some(_) if is_volatile(&value) => None,
+        Some((_, digest)) => Some(Of::Values(value, digest)),
+        None => order_of(aggregate, group_by).map(Of::Row),
     }
 }
 
@@ -239,11 +282,11 @@ fn order_of(
     Some(order.collect())
 }
 
-/// The place of `expr` among `all`, where it is put if it is not there.
-fn place_of(all: &mut Vec<Arc<dyn PhysicalExpr>>, expr: &Arc<dyn PhysicalExpr>) -> usize {
-    let known = all.iter().position(|known| known == expr);
+/// The place of `one` among `all`, where it is put if it is not there.
+fn place_of<T: Clone + PartialEq>(all: &mut Vec<T>, one: &T) -> usize {
+    let known = all.iter().position(|known| known == one);
     known.unwrap_or_else(|| {
-        all.push(Arc::clone(expr));
+        all.push(one.clone());
         all.len() - 1
     })
 }
@@ -265,7 +308,7 @@ fn part_of(column: Arc<dyn PhysicalExpr>, part: usize, field: &FieldRef) -> Arc<
     ))
 }
 
-/// The value at a place of the only row of each list, NULL of lists without one.
+/// The value at a place of each struct, or of the only row of each list, NULL of lists without one.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Part {
     at: usize,
@@ -288,10 +331,13 @@ impl ScalarUDFImpl for Part {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let columns = ColumnarValue::values_to_arrays(&args.args)?;
-        let [rows] = columns.as_slice() else {
+        let [whole] = columns.as_slice() else {
             return internal_err!("part takes one");
         };
-        let part = in_only_rows(rows, self.at)?;
+        let part = match whole.as_struct_opt() {
+            Some(parts) => Arc::clone(parts.column(self.at)),
+            None => in_only_rows(whole, self.at)?,
+        };
         Ok(ColumnarValue::Array(part))
     }
 }

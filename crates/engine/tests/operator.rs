@@ -360,6 +360,11 @@ const QUERIES: &[&str] = &[
     // the host's states
     "SELECT small, stddev(finite), covar_samp(finite, long), regr_slope(finite, long) FROM t GROUP BY small",
     "SELECT small, median(long), approx_distinct(text), bit_xor(long) FROM t GROUP BY small",
+    "SELECT small, median(finite), quantile_cont(finite, 0.1), quantile_cont(finite, 0.9) FILTER (WHERE flag), median(money), \
+     percentile_cont(0.3) WITHIN GROUP (ORDER BY finite DESC), median(finite) FILTER (WHERE flag), median(finite) + 1 FROM t GROUP BY small",
+    "SELECT median(long), quantile_cont(long, 0.25), first_value(long ORDER BY wide, day), first_value(day ORDER BY wide, day), sum(long) FROM t",
+    "SELECT wide, quantile_cont(long, 0.25), median(long), quantile_cont(long, 0.75) FROM t GROUP BY wide HAVING median(long) > 3",
+    "SELECT quantile_cont(long, 0.25), median(long) FROM empty",
     "SELECT small, count(DISTINCT text), sum(DISTINCT long), count(*) FROM t GROUP BY small",
     "SELECT wide, median(long), stddev(finite), count(DISTINCT text) FROM t GROUP BY wide",
     "SELECT small, count(text, long), count(NULL), count(1) FROM t GROUP BY small",

@@ -17,6 +17,7 @@ mod arg_extreme_groups;
 mod arg_extreme_rows;
 mod uniq;
 mod top_rows;
+mod quantiles;
 mod uniq_states;
 mod frequent;
 mod anchored;
@@ -30,6 +31,7 @@ use datafusion::prelude::SessionContext;
 pub(crate) use frequent::Frequent;
 pub(crate) use lengths::text_views;
 pub(crate) use overflow::overflow;
+pub(crate) use quantiles::Quantiles;
 pub(crate) use top_rows::TopRows;
 
 /// True of our `sum`, also under another name.

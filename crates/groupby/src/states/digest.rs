@@ -12,14 +12,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, Int64Type};
 
 use super::element::{Element, Float};
-use super::fixed::{column_of, values_of};
+use super::fixed::values_of;
 use super::gathered::{ByGroup, Gathered};
 use super::native::native;
-use super::quantile::{at, between};
+use super::quantile::{Parts, Quantile, at, between, exact, struct_of};
 use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::Result;
@@ -36,20 +35,54 @@ pub fn approximate_percentile(
     input_type: &DataType,
 ) -> Option<Arc<dyn Aggregate>> {
     assert!((0.0..=1.0).contains(&share), "a share of {share}");
-    let of = match input_type {
-        DataType::Float16 => of::<Float16Type>,
-        DataType::Float32 => of::<Float32Type>,
-        DataType::Float64 => of::<Float64Type>,
-        _ => return None,
-    };
-    Some(of(name, share, size, input_type))
+    of(name, (&[share], Parts::One), size, input_type)
 }
 
-fn of<E: Float>(name: &str, share: f64, size: usize, input_type: &DataType) -> Arc<dyn Aggregate> {
-    let data_type = input_type.clone();
-    native(name, input_type, move || Digests::<E> {
+/// Several quantiles of a column of `input_type`, as a struct, from all values or from digests of so many centroids; `None` if
+/// it is not native.
+pub fn quantiles(
+    name: &str,
+    all: &[Quantile],
+    digest: Option<usize>,
+    input_type: &DataType,
+) -> Option<Arc<dyn Aggregate>> {
+    let Some(size) = digest else {
+        return exact(name, all, input_type);
+    };
+    let shares: Vec<f64> = all.iter().map(|quantile| quantile.share()).collect();
+    of(name, (&shares, Parts::Struct), size, input_type)
+}
+
+fn of(
+    name: &str,
+    (shares, parts): (&[f64], Parts),
+    size: usize,
+    input_type: &DataType,
+) -> Option<Arc<dyn Aggregate>> {
+    let states = match input_type {
+        DataType::Float16 => states::<Float16Type>,
+        DataType::Float32 => states::<Float32Type>,
+        DataType::Float64 => states::<Float64Type>,
+        _ => return None,
+    };
+    Some(states(name, (shares, parts), size, input_type))
+}
+
+fn states<E: Float>(
+    name: &str,
+    (shares, parts): (&[f64], Parts),
+    size: usize,
+    input_type: &DataType,
+) -> Arc<dyn Aggregate> {
+    let result_type = match parts {
+        Parts::One => input_type.clone(),
+        Parts::Struct => struct_of(input_type, shares.len()),
+    };
+    let (data_type, shares) = (input_type.clone(), shares.to_vec());
+    native(name, &result_type, move || Digests::<E> {
         data_type: data_type.clone(),
-        share,
+        shares: shares.clone(),
+        parts,
         size,
         values: Gathered::new(),
         centroids: Gathered::new(),
@@ -69,7 +102,8 @@ struct Centroid {
 
 struct Digests<E: Float> {
     data_type: DataType,
-    share: f64,
+    shares: Vec<f64>,
+    parts: Parts,
     size: usize,
     /// Values that are in no centroid, as words that order as they do.
     values: Gathered<Int64Type>,
@@ -308,26 +342,28 @@ impl<E: Float> GroupStates for Digests<E> {
             centroids,
         } = self.take(total);
         let places: Vec<_> = values.groups().zip(centroids.groups()).collect();
-        let has_values = places
-            .iter()
-            .map(|(values, centroids)| !(values.is_empty() && centroids.is_empty()));
-        let nulls = NullBuffer::new(has_values.collect::<BooleanBuffer>());
+        let has_values = places.iter();
+        let has_values =
+            has_values.map(|(values, centroids)| !(values.is_empty() && centroids.is_empty()));
+        let has_values = has_values.collect();
         let mut merged = Vec::new();
-        let found = places.into_iter().map(|(of_values, of_centroids)| {
+        let mut found = vec![Vec::with_capacity(places.len()); self.shares.len()];
+        for (of_values, of_centroids) in places {
             let waiting = &mut values.values[of_values];
             let held = &centroids.values[of_centroids];
-            match (waiting.is_empty(), held.is_empty()) {
-                (true, true) => E::Native::default(),
-                (false, true) => E::narrow(at::<Float64Type>(waiting, self.share)),
-                _ => {
-                    merge(waiting, held, &mut merged);
-                    E::narrow(estimate(&merged, self.share))
-                }
+            if !held.is_empty() {
+                merge(waiting, held, &mut merged);
             }
-        });
-        let found: Vec<_> = found.collect();
-        let nulls = (nulls.null_count() > 0).then_some(nulls);
-        column_of(found, nulls, &self.data_type)
+            for (share, found) in self.shares.iter().zip(&mut found) {
+                found.push(match (waiting.is_empty(), held.is_empty()) {
+                    (true, true) => E::Native::default(),
+                    (false, true) => E::narrow(at::<Float64Type>(waiting, *share)),
+                    _ => E::narrow(estimate(&merged, *share)),
+                });
+            }
+        }
+        self.parts
+            .result::<E::Native>(found, has_values, &self.data_type)
     }
 
     fn bytes(&self) -> usize {

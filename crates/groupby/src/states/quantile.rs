@@ -1,4 +1,4 @@
-//! median(x) and percentile_cont(x, p): exact, from all values of a group.
+//! median(x) and percentile_cont(x, p): exact, from all values of a group; several of the same values as a struct.
 //!
 //! In: floats, for the median decimals, too (the host casts others). Out: the same type, NULL without values.
 //! Partial: a list per group; the lists of a batch share one buffer.
@@ -8,10 +8,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, ArrowPrimitiveType, BooleanArray};
+use arrow::array::{ArrayRef, ArrowPrimitiveType, BooleanArray, StructArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::datatypes::{ArrowNativeType, Field, Float16Type, Float32Type, Float64Type};
 use arrow::datatypes::{DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type};
-use arrow::datatypes::{Float16Type, Float32Type, Float64Type};
 
 use super::element::{Element, Float, Word};
 use super::fixed::{column_of, values_of};
@@ -26,18 +26,19 @@ const SHARE_STEPS: f64 = 1e6;
 
 /// The middle value of a column of `input_type`, or the mean of both; `None` if it is not native.
 pub fn median(name: &str, input_type: &DataType) -> Option<Arc<dyn Aggregate>> {
+    macro_rules! middle {
+        ($element:ty) => {
+            of::<$element>(name, input_type, Box::new(middle::<$element>))
+        };
+    }
     match input_type {
-        DataType::Float16 => of::<Float16Type>(name, input_type, middle::<Float16Type>),
-        DataType::Float32 => of::<Float32Type>(name, input_type, middle::<Float32Type>),
-        DataType::Float64 => of::<Float64Type>(name, input_type, middle::<Float64Type>),
-        DataType::Decimal32(..) => of::<Decimal32Type>(name, input_type, middle::<Decimal32Type>),
-        DataType::Decimal64(..) => of::<Decimal64Type>(name, input_type, middle::<Decimal64Type>),
-        DataType::Decimal128(..) => {
-            of::<Decimal128Type>(name, input_type, middle::<Decimal128Type>)
-        }
-        DataType::Decimal256(..) => {
-            of::<Decimal256Type>(name, input_type, middle::<Decimal256Type>)
-        }
+        DataType::Float16 => middle!(Float16Type),
+        DataType::Float32 => middle!(Float32Type),
+        DataType::Float64 => middle!(Float64Type),
+        DataType::Decimal32(..) => middle!(Decimal32Type),
+        DataType::Decimal64(..) => middle!(Decimal64Type),
+        DataType::Decimal128(..) => middle!(Decimal128Type),
+        DataType::Decimal256(..) => middle!(Decimal256Type),
         _ => None,
     }
 }
@@ -47,7 +48,7 @@ pub fn percentile(name: &str, share: f64, input_type: &DataType) -> Option<Arc<d
     assert!((0.0..=1.0).contains(&share), "a share of {share}");
     macro_rules! float {
         ($float:ty) => {
-            of::<$float>(name, input_type, move |values| at::<$float>(values, share))
+            of::<$float>(name, input_type, Quantile::Share(share).pick::<$float>())
         };
     }
     match input_type {
@@ -58,24 +59,111 @@ pub fn percentile(name: &str, share: f64, input_type: &DataType) -> Option<Arc<d
     }
 }
 
-/// An aggregate whose result `pick` finds among a group's values, of which there is at least one.
-fn of<E: Element>(
-    name: &str,
-    input_type: &DataType,
-    pick: impl Fn(&mut [Word<E>]) -> E::Native + Send + Sync + 'static,
-) -> Option<Arc<dyn Aggregate>> {
-    let pick: Pick<E> = Arc::new(pick);
-    let data_type = input_type.clone();
-    Some(native(name, input_type, move || Values::<E> {
-        data_type: data_type.clone(),
-        pick: Arc::clone(&pick),
-        gathered: Gathered::new(),
-        groups: 0,
-    }))
+/// What is asked of a group's values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Quantile {
+    /// The middle one, or the mean of both.
+    Median,
+    /// What a share of them lies below, interpolated.
+    Share(f64),
 }
 
-type Pick<E> =
-    Arc<dyn Fn(&mut [Word<E>]) -> <E as ArrowPrimitiveType>::Native + Send + Sync + 'static>;
+impl Quantile {
+    fn pick<E: Float>(self) -> Pick<E> {
+        match self {
+            Self::Median => Box::new(middle::<E>),
+            Self::Share(share) => Box::new(move |values| at::<E>(values, share)),
+        }
+    }
+
+    /// The share of the values that lies below.
+    pub fn share(self) -> f64 {
+        match self {
+            Self::Median => 0.5,
+            Self::Share(share) => share,
+        }
+    }
+}
+
+/// Several of them, as a struct, of a column of `input_type`; `None` if it is not native.
+pub(super) fn exact(
+    name: &str,
+    all: &[Quantile],
+    input_type: &DataType,
+) -> Option<Arc<dyn Aggregate>> {
+    macro_rules! float {
+        ($float:ty) => {
+            several::<$float>(
+                name,
+                input_type,
+                all.iter().map(|one| one.pick::<$float>()).collect(),
+            )
+        };
+    }
+    match input_type {
+        DataType::Float16 => Some(float!(Float16Type)),
+        DataType::Float32 => Some(float!(Float32Type)),
+        DataType::Float64 => Some(float!(Float64Type)),
+        _ => None,
+    }
+}
+
+/// An aggregate whose result `pick` finds among a group's values, of which there is at least one.
+fn of<E: Element>(name: &str, input_type: &DataType, pick: Pick<E>) -> Option<Arc<dyn Aggregate>> {
+    let picks = Arc::new(vec![pick]);
+    let data_type = input_type.clone();
+    let make = move || Values::<E>::new(&data_type, Parts::One, &picks);
+    Some(native(name, input_type, make))
+}
+
+/// The same of several results.
+fn several<E: Element>(
+    name: &str,
+    input_type: &DataType,
+    picks: Vec<Pick<E>>,
+) -> Arc<dyn Aggregate> {
+    let result_type = struct_of(input_type, picks.len());
+    let (picks, data_type) = (Arc::new(picks), input_type.clone());
+    let make = move || Values::<E>::new(&data_type, Parts::Struct, &picks);
+    native(name, &result_type, make)
+}
+
+/// Whether a result is a column or a struct of columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parts {
+    One,
+    Struct,
+}
+
+/// A struct of so many values.
+pub(super) fn struct_of(data_type: &DataType, parts: usize) -> DataType {
+    let field = |at: usize| Field::new(at.to_string(), data_type.clone(), true);
+    DataType::Struct((0..parts).map(field).collect())
+}
+
+impl Parts {
+    /// The result, NULL where there are no values, of values picked for each part.
+    pub(super) fn result<N: ArrowNativeType>(
+        self,
+        picked: Vec<Vec<N>>,
+        has_values: BooleanBuffer,
+        data_type: &DataType,
+    ) -> Result<ArrayRef> {
+        let nulls = NullBuffer::new(has_values);
+        let nulls = (nulls.null_count() > 0).then_some(nulls);
+        let parts = picked.into_iter();
+        let parts = parts.map(|values| column_of(values, nulls.clone(), data_type));
+        let mut parts = parts.collect::<Result<Vec<_>>>()?;
+        match (self, struct_of(data_type, parts.len())) {
+            (Self::Struct, DataType::Struct(fields)) => {
+                Ok(Arc::new(StructArray::try_new(fields, parts, None)?))
+            }
+            _ => Ok(parts.swap_remove(0)),
+        }
+    }
+}
+
+type Pick<E> = Box<dyn Fn(&mut [Word<E>]) -> <E as ArrowPrimitiveType>::Native + Send + Sync>;
 
 fn middle<E: Element>(values: &mut [Word<E>]) -> E::Native {
     let odd = values.len() % 2 == 1;
@@ -110,9 +198,22 @@ pub(super) fn between(low: f64, high: f64, weight: f64) -> f64 {
 
 struct Values<E: Element> {
     data_type: DataType,
-    pick: Pick<E>,
+    parts: Parts,
+    picks: Arc<Vec<Pick<E>>>,
     gathered: Gathered<E::Words>,
     groups: usize,
+}
+
+impl<E: Element> Values<E> {
+    fn new(data_type: &DataType, parts: Parts, picks: &Arc<Vec<Pick<E>>>) -> Self {
+        Self {
+            data_type: data_type.clone(),
+            parts,
+            picks: Arc::clone(picks),
+            gathered: Gathered::new(),
+            groups: 0,
+        }
+    }
 }
 
 impl<E: Element> GroupStates for Values<E> {
@@ -146,15 +247,17 @@ impl<E: Element> GroupStates for Values<E> {
         self.groups = 0;
         let mut values = self.gathered.by_group(total);
         let groups: Vec<_> = values.groups().collect();
-        let has_values = groups.iter().map(|group| !group.is_empty());
-        let nulls = NullBuffer::new(has_values.collect::<BooleanBuffer>());
-        let picked = groups.into_iter().map(|group| match group.is_empty() {
-            true => E::Native::default(),
-            false => (self.pick)(&mut values.values[group]),
+        let has_values = groups.iter().map(|group| !group.is_empty()).collect();
+        let picked = self.picks.iter().map(|pick| {
+            let groups = groups.iter().map(|group| match group.is_empty() {
+                true => E::Native::default(),
+                false => pick(&mut values.values[group.clone()]),
+            });
+            groups.collect()
         });
-        let picked: Vec<_> = picked.collect();
-        let nulls = (nulls.null_count() > 0).then_some(nulls);
-        column_of(picked, nulls, &self.data_type)
+        let picked = picked.collect();
+        self.parts
+            .result::<E::Native>(picked, has_values, &self.data_type)
     }
 
     fn bytes(&self) -> usize {

@@ -3,7 +3,7 @@
 //! In: as in the suite, every type of values. Out: equal results; of floats nearly, and NaN whatever its sign.
 //! Not here: the ways to spread rows (`states.rs`).
 
-use grouse_groupby::states::{approximate_percentile, median, percentile};
+use grouse_groupby::states::{Quantile, approximate_percentile, median, percentile, quantiles};
 
 use super::moments::{Expected, check_close};
 use super::*;
@@ -226,4 +226,47 @@ fn infinities_and_nan_are_not_averaged_with_numbers() {
     assert!((result(0.4) - 1400.0).abs() < 300.0, "{}", result(0.4));
     assert_eq!(result(0.75), f64::INFINITY);
     assert!(result(0.95).is_nan());
+}
+
+#[test]
+fn several_quantiles_are_those_of_each_alone() {
+    let rows: Vec<_> = (0..5000i64)
+        .map(|row| (row % 7 != 0).then_some(row * 37 % 4999))
+        .collect();
+    // Of the last group all values are NULL.
+    let ids: Vec<_> = (0..5000)
+        .map(|row| GroupId(if row % 7 == 0 { 3 } else { row % 3 }))
+        .collect();
+    let values = column(&rows, &DataType::Float32);
+    let all = [
+        Quantile::Median,
+        Quantile::Share(0.0),
+        Quantile::Share(0.9),
+        Quantile::Share(0.95),
+    ];
+    let result = |aggregate: Arc<dyn Aggregate>| {
+        let (mut part, mut whole) = (aggregate.states().unwrap(), aggregate.states().unwrap());
+        part.update(&[Arc::clone(&values)], None, Groups::Ids(&ids), 4)
+            .unwrap();
+        let partial = part.drain_partial(4).unwrap();
+        let groups: Vec<_> = (0..4).map(GroupId).collect();
+        whole.merge(&partial, Groups::Ids(&groups), 4).unwrap();
+        let result = whole.drain_final(4).unwrap();
+        assert_eq!(result.data_type(), &aggregate.result_type());
+        result
+    };
+    for digest in [None, Some(50), Some(5000)] {
+        let several = result(quantiles("q", &all, digest, &DataType::Float32).unwrap());
+        for (part, quantile) in several.as_struct().columns().iter().zip(all) {
+            let share = quantile.share();
+            let alone = match (digest, quantile) {
+                (Some(size), _) => approximate_percentile("q", share, size, &DataType::Float32),
+                (None, Quantile::Median) => median("q", &DataType::Float32),
+                (None, Quantile::Share(_)) => percentile("q", share, &DataType::Float32),
+            };
+            assert_eq!(part, &result(alone.unwrap()), "{quantile:?}, {digest:?}");
+            assert_eq!((part.null_count(), part.is_null(3)), (1, true));
+        }
+    }
+    assert!(quantiles("q", &all, None, &DataType::Decimal128(9, 2)).is_none());
 }
