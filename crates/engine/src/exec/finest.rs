@@ -21,8 +21,8 @@ use grouse_groupby::{Arguments, Batch, Build, Sizes, Spec};
 
 use super::memory::to_host;
 
-/// The sets may get that part of the records that they would get were each row one.
-const WORTH: u64 = 2;
+/// A group costs each set, and the merge before, so many rows: its keys are decoded and encoded again.
+const GROUP_ROWS: u64 = 2;
 
 /// The grouping by all keys.
 pub(super) struct Finest {
@@ -69,7 +69,7 @@ impl Finest {
         let records = build.groups() as u64 + counters.built_groups + counters.bypassed_rows;
         // At first nearly each row is a group.
         let are_few = records <= self.spec.sizes.finest_groups as u64;
-        are_few || records * self.sets * WORTH <= counters.rows
+        are_few || records * (self.sets + 1) * GROUP_ROWS <= counters.rows * (self.sets - 1)
     }
 
     /// Groups as key columns and the partial states of `all` aggregates.

@@ -435,10 +435,14 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
-    const NONE: Values<'static> = Values {
-        expressions: &[],
-        with_null: false,
-    };
+    const NONE: Values<'static> = Values::of(&[], false);
+
+    const fn of(expressions: &[Arc<dyn PhysicalExpr>], with_null: bool) -> Values<'_> {
+        Values {
+            expressions,
+            with_null,
+        }
+    }
 }
 
 /// How the first `keys` keys, with values behind them, are encoded, within the bounds that their files state.
@@ -508,10 +512,8 @@ fn lower(
     if let Some(native) = native(expression, input)? {
         // Arguments of a type that nothing can be grouped by stay with the host.
         let takes_pairs = native.reads != Reads::Rows;
-        let values = Values {
-            expressions: &native.columns,
-            with_null: native.reads == Reads::DistinctWithNull,
-        };
+        let with_null = native.reads == Reads::DistinctWithNull;
+        let values = Values::of(&native.columns, with_null);
         let pairs = takes_pairs.then(|| lay_out(values));
         if let Ok(pairs) = pairs.transpose() {
             let pairs = pairs.map(|layout| (layout, native.reads));
@@ -533,11 +535,7 @@ fn lower(
     if let Some(listing) = listing_of_distinct(expression, input)? {
         let columns = listing.expressions()[..1].to_vec();
         // As above.
-        let values = Values {
-            expressions: &columns,
-            with_null: false,
-        };
-        if let Ok(layout) = lay_out(values) {
+        if let Ok(layout) = lay_out(Values::of(&columns, false)) {
             let listing = Arc::new(listing);
             let stages = Stages {
                 updating: &listing,
