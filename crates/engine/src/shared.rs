@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use datafusion::arrow::compute::take;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{
@@ -25,9 +25,10 @@ use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFuncti
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use grouse_groupby::keys::row::has_floats;
 use grouse_groupby::states::top_rows::{SortKey, TopRows as Shape};
 use grouse_groupby::states::{End, NullRows, Quantile};
 
@@ -53,10 +54,24 @@ pub(crate) fn replacing(
     });
     let places: Vec<Option<Place>> = places.collect();
     let own: Vec<usize> = (0..all.len()).filter(|at| places[*at].is_none()).collect();
+    // Some type has no place in the operator: each for itself.
+    let Ok(ours) = grouped(first, &own, &families, tuning) else {
+        return Ok(None);
+    };
+    handed_out(replaced, Arc::new(ours), &places).map(Some)
+}
+
+/// The group-by with the aggregates of their `own` states, then one for each family.
+fn grouped(
+    first: &AggregateExec,
+    own: &[usize],
+    families: &[Family],
+    tuning: Tuning,
+) -> Result<GroupByExec> {
+    let (all, filters) = (first.aggr_expr(), first.filter_expr());
     let mut aggregates: Vec<_> = own.iter().map(|at| Arc::clone(&all[*at])).collect();
-    let filters = first.filter_expr();
     let mut with_filters: Vec<_> = own.iter().map(|at| filters[*at].clone()).collect();
-    for family in &families {
+    for family in families {
         aggregates.push(Arc::new(family.aggregate(first)?));
         with_filters.push(family.filter.clone());
     }
@@ -72,11 +87,7 @@ pub(crate) fn replacing(
         first: &grouped,
         last: &grouped,
     };
-    match GroupByExec::replacing(&shared, tuning) {
-        Ok(ours) => Ok(Some(handed_out(replaced, Arc::new(ours), &places)?)),
-        // A type that has no place in the operator: each for itself.
-        Err(_) => Ok(None),
-    }
+    GroupByExec::replacing(&shared, tuning)
 }
 
 /// Where an aggregate's values are that has no states of its own.
@@ -122,15 +133,12 @@ fn handed_out(
     Ok(Arc::new(ProjectionExec::try_new(columns, groups)?))
 }
 
-/// The key that the aggregate at a place hands out: of a group's constants the first is any of them.
+/// The key that the aggregate at a place hands out.
 fn key_of(first: &AggregateExec, at: usize) -> Option<usize> {
     let aggregate = &first.aggr_expr()[at];
-    let value = aggregate.expressions().into_iter().next()?;
     let is_of_rows = end_of(aggregate).is_some() && first.filter_expr()[at].is_none();
-    let is_constant = is_of_rows && first.group_expr().is_single() && !is_volatile(&value);
-    let mut keys = first.group_expr().expr().iter();
-    keys.position(|(key, _)| key == &value)
-        .filter(|_| is_constant)
+    let value = aggregate.expressions().into_iter().next()?;
+    constant(first, &value).filter(|_| is_of_rows)
 }
 
 /// Aggregates with the same states.
@@ -158,11 +166,16 @@ enum Of {
 impl Family {
     /// The families of an aggregation that are worth it.
     fn all(first: &AggregateExec) -> Vec<Family> {
+        if first.input().output_ordering().is_some() {
+            // Of rows that are equal in their order people expect the first or the last, which states of one row do not know.
+            return Vec::new();
+        }
         let mut families: Vec<Family> = Vec::new();
         let filters = first.filter_expr().iter();
         for (at, (aggregate, filter)) in first.aggr_expr().iter().zip(filters).enumerate() {
-            let of = of(aggregate, first.group_expr());
-            let Some(of) = of.filter(|_| key_of(first, at).is_none()) else {
+            let is_random = filter.as_ref().is_some_and(is_volatile);
+            let of = of(aggregate, first);
+            let Some(of) = of.filter(|_| !is_random && key_of(first, at).is_none()) else {
                 continue;
             };
             let is_same = |family: &&mut Family| family.of == of && family.filter == *filter;
@@ -248,38 +261,48 @@ impl Family {
 }
 
 /// What the states of `aggregate` are of, where it can share them.
-fn of(aggregate: &AggregateFunctionExpr, group_by: &PhysicalGroupBy) -> Option<Of> {
+fn of(aggregate: &AggregateFunctionExpr, first: &AggregateExec) -> Option<Of> {
     let value = Arc::clone(&aggregate.expressions()[0]);
-    match quantile_of(aggregate) {
-        Some(_) if is_volatile(&value) => None,
-        Some((_, digest)) => Some(Of::Values(value, digest)),
-        None => order_of(aggregate, group_by).map(Of::Row),
-    }
+    let Some((_, digest)) = quantile_of(aggregate) else {
+        return order_of(aggregate, first).map(Of::Row);
+    };
+    let data_type = value.data_type(&first.input_schema()).ok()?;
+    (data_type.is_floating() && !is_volatile(&value)).then_some(Of::Values(value, digest))
 }
 
 /// The order whose first row `aggregate` takes a value of; `None` where it takes another row or none.
 fn order_of(
     aggregate: &AggregateFunctionExpr,
-    group_by: &PhysicalGroupBy,
+    first: &AggregateExec,
 ) -> Option<Vec<PhysicalSortExpr>> {
     let (end, NullRows::Respected) = end_of(aggregate)? else {
         return None;
     };
     let order = aggregate.order_bys();
     let mut read = order.iter().map(|key| &key.expr);
-    let is_volatile = is_volatile(&aggregate.expressions()[0]) || read.any(is_volatile);
-    if order.is_empty() || is_volatile {
+    if is_volatile(&aggregate.expressions()[0]) || read.any(is_volatile) {
         return None;
     }
-    // In a set that lacks it, a key is no constant.
-    let keys = group_by.expr().iter().filter(|_| group_by.is_single());
-    let keys: Vec<_> = keys.map(|(key, _)| key).collect();
-    let order = order.iter().filter(|sort| !keys.contains(&&sort.expr));
+    let order = order
+        .iter()
+        .filter(|sort| constant(first, &sort.expr).is_none());
     let order = order.map(|sort| match end {
         End::First => sort.clone(),
         End::Last => sort.reverse(),
     });
-    Some(order.collect())
+    let order: Vec<_> = order.collect();
+    // In no order the first row is not the last.
+    (!order.is_empty()).then_some(order)
+}
+
+/// The key that `expr` is, if a group has one value of it: a grouping set may lack it, and floats have two zeros.
+fn constant(first: &AggregateExec, expr: &Arc<dyn PhysicalExpr>) -> Option<usize> {
+    let group_by = first.group_expr();
+    let data_type = expr.data_type(&first.input_schema()).ok()?;
+    let is_constant = group_by.is_single() && !is_volatile(expr) && !has_floats(&data_type);
+    let mut keys = group_by.expr().iter();
+    let key = keys.position(|(key, _)| key == expr);
+    key.filter(|_| is_constant)
 }
 
 /// The place of `one` among `all`, where it is put if it is not there.
@@ -293,7 +316,6 @@ fn place_of<T: Clone + PartialEq>(all: &mut Vec<T>, one: &T) -> usize {
 
 /// Part of a family's column, as a column of `field`.
 fn part_of(column: Arc<dyn PhysicalExpr>, part: usize, field: &FieldRef) -> Arc<dyn PhysicalExpr> {
-    let result = Field::new(field.name(), field.data_type().clone(), field.is_nullable());
     let part = Part {
         at: part,
         result_type: field.data_type().clone(),
@@ -303,7 +325,7 @@ fn part_of(column: Arc<dyn PhysicalExpr>, part: usize, field: &FieldRef) -> Arc<
         "part",
         Arc::new(ScalarUDF::new_from_impl(part)),
         vec![column],
-        Arc::new(result),
+        Arc::clone(field),
         Arc::new(ConfigOptions::default()),
     ))
 }

@@ -400,6 +400,8 @@ const QUERIES: &[&str] = &[
     "SELECT DISTINCT ON (small, flag) flag, wide, text, small FROM t ORDER BY small, flag, finite DESC, wide",
     "SELECT DISTINCT ON (long) money, seen FROM t ORDER BY long DESC, wide, small",
     "SELECT small, first_value(long ORDER BY flag, wide) AS f FROM t GROUP BY small HAVING first_value(long ORDER BY flag, wide) > 10 ORDER BY f, small LIMIT 3",
+    "SELECT float, first_value(long ORDER BY float, wide, long), first_value(text ORDER BY float, wide, long), last_value(float ORDER BY float, wide, long) FROM t GROUP BY float",
+    "SELECT small, first_value(small ORDER BY small), last_value(flag ORDER BY small) IS NULL OR true FROM t GROUP BY small",
     // any row will do, but one it has to be
     "SELECT count(*) FROM (SELECT wide, first_value(text) AS x, last_value(long) AS y, any_value(finite) AS z FROM t GROUP BY wide) AS p \
      WHERE NOT (EXISTS (SELECT 1 FROM t WHERE t.wide IS NOT DISTINCT FROM p.wide AND t.text IS NOT DISTINCT FROM x) \

@@ -356,6 +356,10 @@ impl Build {
             };
             // States, the host's too, take a group that is new to them to have a row in the batch, if only one that
             // FILTER leaves out.
+            debug_assert!(
+                *known >= before || !batch.are_partial,
+                "all batches of rows are for it"
+            );
             if *known < before && !batch.are_partial {
                 let one_row: Vec<_> = columns.iter().map(|column| column.slice(0, 1)).collect();
                 let last = Groups::Ids(&[GroupId(before as u32 - 1)]);
@@ -544,10 +548,11 @@ impl Build {
 
     /// Rows as records of their partitions.
     fn push_bypassed(&mut self, batch: &Batch) -> Result<()> {
-        if batch.are_partial != self.waiting.are_partial {
+        let is_another_kind = batch.are_partial != self.waiting.are_partial;
+        if is_another_kind && !self.waiting.parts.is_empty() {
             self.sort_waiting()?;
-            self.waiting.are_partial = batch.are_partial;
         }
+        self.waiting.are_partial = batch.are_partial;
         let mut lap = Lap::start();
         let mut hashes = Vec::with_capacity(batch.rows);
         let layout = &self.spec.keys;

@@ -121,6 +121,15 @@ def test_a_stream_is_read_while_the_query_runs(con):
     assert len(produced) < 1000, "a stream is never collected"
 
 
+def test_columns_with_metadata_of_their_own(con):
+    field = pa.field("v", pa.int64(), metadata={"unit": "ms"})
+    measured = pa.table([pa.array([1, 1, 2]), pa.array([5, 6, 7])], schema=pa.schema([pa.field("k", pa.int64(), metadata={"a": "b"}), field]))  # noqa: F841
+    query = "SELECT k, first_value(v ORDER BY v, k), last_value(k ORDER BY v), median(v), quantile_cont(v, 0.5) FROM measured GROUP BY k ORDER BY k"
+    assert con.sql(query).fetchall() == [(1, 5, 1, 5.5, 5.5), (2, 7, 2, 7.0, 7.0)]
+    query = "SELECT last_value(k ORDER BY v), last_value(v ORDER BY v) FROM measured"
+    assert con.sql(query).fetchall() == [(2, 7)]
+
+
 def test_a_stream_can_be_read_once(con):
     reader = pa.table({"n": [1, 2]}).to_reader()
     relation = con.sql("SELECT sum(n) FROM reader")

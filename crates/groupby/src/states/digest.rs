@@ -3,7 +3,7 @@
 //! In: floats (the host casts others). Out: the same type, NULL without values.
 //! Partial: a list of values and a list of centroids per group, the latter as means and weights in turn.
 //! Invariant: a group with at most as many values as a digest has centroids is exact, and so are the least and the greatest of
-//! any group, which are centroids of their own. Infinities and NaN are never averaged with other values. A centroid covers at
+//! any group, which are centroids of their own. No centroid is the mean of infinities or NaN and other values. A centroid covers at
 //! most one step of a scale that is fine at both ends (`reach`), so that a digest has at most twice as many as steps.
 //! Not here: exact percentiles (`quantile`), values with weights.
 //! Source: T. Dunning and O. Ertl, Computing Extremely Accurate Quantiles Using t-Digests (2019), the merging digest.
@@ -87,6 +87,7 @@ fn states<E: Float>(
         values: Gathered::new(),
         centroids: Gathered::new(),
         held_max: 0,
+        kept_bytes: 0,
         groups: 0,
         of: PhantomData,
     })
@@ -111,6 +112,8 @@ struct Digests<E: Float> {
     centroids: Gathered<Float64Type>,
     /// As many values and centroids may wait to be condensed.
     held_max: usize,
+    /// Bytes of lists that are nobody else's.
+    kept_bytes: usize,
     groups: usize,
     of: PhantomData<fn() -> E>,
 }
@@ -124,7 +127,7 @@ struct Held {
 impl<E: Float> Digests<E> {
     /// What is held; nothing is left.
     fn take(&mut self, total: usize) -> Held {
-        self.groups = 0;
+        (self.groups, self.held_max, self.kept_bytes) = (0, 0, 0);
         Held {
             values: self.values.by_group(total),
             centroids: self.centroids.by_group(total),
@@ -141,7 +144,12 @@ impl<E: Float> Digests<E> {
     /// Makes digests of groups with many values once many wait; what is left may double until the next time.
     fn condense_if_many(&mut self) -> Result<()> {
         let held = |states: &Self| states.values.held() + states.centroids.held() / 2;
-        if held(self) <= self.held_max.max(VALUES_MIN).max(self.size * self.groups) {
+        if held(self)
+            <= self
+                .held_max
+                .max(VALUES_MIN)
+                .max(self.size.saturating_mul(self.groups))
+        {
             return Ok(());
         }
         let total = self.groups;
@@ -149,6 +157,7 @@ impl<E: Float> Digests<E> {
         let ids: Vec<_> = (0..total as u32).map(crate::keys::GroupId).collect();
         self.add(&partial, Groups::Ids(&ids), total);
         self.held_max = 2 * held(self);
+        self.kept_bytes = (self.values.held() + self.centroids.held()) * size_of::<f64>();
         Ok(())
     }
 }
@@ -367,7 +376,8 @@ impl<E: Float> GroupStates for Digests<E> {
     }
 
     fn bytes(&self) -> usize {
-        self.values.bytes(self.groups) + self.centroids.bytes(self.groups)
+        let gathered = self.values.bytes(self.groups) + self.centroids.bytes(self.groups);
+        gathered + self.kept_bytes
     }
 
     fn appended_bytes(&self) -> usize {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, LargeListArray};
 use arrow::array::{LargeStringBuilder, ListArray, new_null_array};
 use arrow::buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
-use arrow::compute::{FilterBuilder, interleave};
+use arrow::compute::{FilterBuilder, cast, interleave};
 use arrow::datatypes::{DataType, Field, FieldRef};
 use arrow::row::{RowConverter, SortField};
 
@@ -63,7 +63,7 @@ pub fn listed(
     value_type: &DataType,
 ) -> Option<Arc<dyn Aggregate>> {
     let is_known = match &listing {
-        Listing::Array(item) => item.data_type() == value_type,
+        Listing::Array(item) => is_listed(value_type, item.data_type()),
         Listing::Joined(_) => is_bytes(value_type) && value_type.is_string(),
         Listing::Nth(n) => *n != 0,
     };
@@ -85,6 +85,12 @@ pub fn listed(
         settled_bytes: 0,
     };
     Some(native(name, &result_type, make))
+}
+
+/// True if lists of `items` take values of this type: texts may come in another form.
+fn is_listed(value_type: &DataType, items: &DataType) -> bool {
+    let are_texts = is_bytes(value_type) && is_bytes(items);
+    value_type == items || are_texts && value_type.is_string() == items.is_string()
 }
 
 /// Rows that came together.
@@ -280,6 +286,7 @@ impl Listed {
             return Err(Error::TooLarge(message));
         };
         let values = self.values(rows.iter().copied().map(Some))?;
+        let values = cast(&values, item.data_type())?;
         let offsets = OffsetBuffer::new(offsets.into());
         let nulls = groups_with_rows(starts);
         let list = ListArray::try_new(Arc::clone(item), offsets, values, nulls)?;
