@@ -32,6 +32,7 @@ use grouse_groupby::states::top_rows::{ROW_NUMBER, SortKey, TOP_ROWS_MAX, TopRow
 
 use crate::exec::{GroupByExec, Replaced, Tuning};
 use crate::functions::TopRows;
+use crate::shared::place_of;
 
 /// The plan without the window whose rows `node` filters; `None` where there is none or it has to stay.
 pub(crate) fn replacing(
@@ -279,7 +280,7 @@ impl Wanted {
         }
         wanted.shape.results = wanted.arguments.len();
         for PhysicalSortExpr { expr, options } in found.numbers.order_by() {
-            let column = wanted.place(expr);
+            let column = place_of(&mut wanted.arguments, expr);
             wanted.shape.order.push(SortKey {
                 column,
                 options: *options,
@@ -287,7 +288,7 @@ impl Wanted {
         }
         if wanted.arguments.is_empty() {
             // Rows that are nothing but their key still have to be counted.
-            wanted.place(&keys[0]);
+            place_of(&mut wanted.arguments, &keys[0]);
         }
         let fields = wanted
             .arguments
@@ -295,14 +296,6 @@ impl Wanted {
             .map(|expr| expr.return_field(&schema));
         wanted.shape.columns = fields.collect::<Result<Vec<_>>>()?.into();
         Ok(wanted)
-    }
-
-    fn place(&mut self, expr: &Arc<dyn PhysicalExpr>) -> usize {
-        let known = self.arguments.iter().position(|known| known == expr);
-        known.unwrap_or_else(|| {
-            self.arguments.push(Arc::clone(expr));
-            self.arguments.len() - 1
-        })
     }
 
     /// The grouping as the host describes it.
