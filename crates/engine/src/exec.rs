@@ -10,6 +10,7 @@
 
 mod conditions;
 mod program;
+mod cases;
 mod finest;
 mod pairs;
 mod source;

@@ -353,6 +353,14 @@ const QUERIES: &[&str] = &[
     "SELECT DISTINCT small, flag FROM t",
     "SELECT DISTINCT * FROM t",
     "SELECT small + 1, long % 3, count(*), sum(small + 1) FROM t GROUP BY small + 1, long % 3",
+    // a key of few literals
+    "SELECT CASE WHEN long < 10 THEN 'low' WHEN long < 40 THEN 'middle' WHEN long < 60 THEN 'low' ELSE 'high' END AS c, flag, count(*), min(text) FROM t GROUP BY 1, 2",
+    "SELECT CASE small WHEN 1 THEN 'a' WHEN 2 THEN NULL WHEN 3 THEN '' END AS c, count(*), count(DISTINCT long), max(CASE small WHEN 1 THEN 'a' WHEN 2 THEN NULL WHEN 3 THEN '' END) \
+     FROM t GROUP BY 1",
+    "SELECT wide, CASE WHEN text > 'm' THEN arrow_cast('a text that fits no view', 'Utf8View') ELSE text END, count(*) FROM t GROUP BY 1, 2",
+    "SELECT CASE WHEN flag THEN 'yes' ELSE 'no' END AS c, small, wide, count(*) FROM t GROUP BY ROLLUP (CASE WHEN flag THEN 'yes' ELSE 'no' END, small, wide)",
+    "SELECT DISTINCT CASE WHEN flag THEN arrow_cast('yes', 'LargeUtf8') END, money FROM t",
+    "SELECT CASE WHEN flag THEN 'yes' ELSE 'no' END, count(*) FROM empty GROUP BY 1",
     // sketches, which the host's operators hold too
     "SELECT number % 3, uniq(number), approx_distinct(number % 9000), uniq(number, number % 2) FROM numbers(40000) GROUP BY 1",
     "SELECT uniq(number), uniq(number::varchar) FILTER (WHERE number % 2 = 0), uniq(DISTINCT number % 7000) FROM numbers(40000)",

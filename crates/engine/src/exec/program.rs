@@ -26,6 +26,7 @@ use grouse_groupby::keys::{KeyLayout, decoded};
 use grouse_groupby::states::{Aggregate, in_order};
 use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
 
+use super::cases::coded;
 use super::conditions::conditions_now;
 use super::finest::Finest;
 use super::memory::to_host;
@@ -147,17 +148,21 @@ impl Program {
             true => Grouping::Keyless,
             false => Grouping::Keyed,
         };
-        let mut expressions = Expressions::default();
-        let keys = group_by.expr().iter().zip(schema.fields());
-        let keys = keys.map(|((expression, _), field)| Key {
-            expression: expressions.place(expression),
-            data_type: decoded(field.data_type()).clone(),
-        });
-        let keys: Vec<Key> = keys.collect();
         let mut all = Aggregates::default();
         let lay_out = |keys: usize, values: Values<'_>| {
             key_layout(described, schema, keys, values, tuning.table)
         };
+        let mut expressions = Expressions::default();
+        let layout = lay_out(all_keys, Values::NONE)?;
+        let keys = group_by.expr().iter().zip(schema.fields());
+        let keys = keys.map(|((expression, _), field)| {
+            let codes = layout.direct().then(|| coded(expression)).flatten();
+            Key {
+                expression: expressions.place(codes.as_ref().unwrap_or(expression)),
+                data_type: decoded(field.data_type()).clone(),
+            }
+        });
+        let keys: Vec<Key> = keys.collect();
         let planned = described.aggr_expr().iter().zip(described.filter_expr());
         for (updating, (merging, filter)) in aggregates.iter().zip(planned) {
             let stages = Stages { updating, merging };
@@ -174,7 +179,7 @@ impl Program {
             }
             false => None,
         };
-        let mut spec = Spec::new(lay_out(all_keys, Values::NONE)?, all.states, tuning.sizes);
+        let mut spec = Spec::new(layout, all.states, tuning.sizes);
         if let Some(emitted) = &columns.emitted {
             spec = spec.emitting(emitted.clone());
         }
