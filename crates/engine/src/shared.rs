@@ -15,15 +15,13 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use datafusion::arrow::compute::take;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{
-    AggregateUDF, ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    AggregateUDF, ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr, ScalarFunctionExpr};
+use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::projection::ProjectionExec;
@@ -33,7 +31,7 @@ use grouse_groupby::states::top_rows::{SortKey, TopRows as Shape};
 use grouse_groupby::states::{End, NullRows, Quantile};
 
 use crate::exec::{GroupByExec, Replaced, Tuning};
-use crate::functions::{Quantiles, TopRows};
+use crate::functions::{Quantiles, TopRows, applied};
 use crate::native::{end_of, quantile_of};
 
 /// The plan in which aggregates of `replaced` share states; `None` where none does.
@@ -224,7 +222,7 @@ impl Family {
                 (AggregateUDF::from(TopRows::new(shape)), arguments)
             }
             Of::Values(x, digest) => {
-                let function = Quantiles::new(&self.quantiles, *digest);
+                let function = Quantiles::new(self.quantiles.clone(), *digest);
                 (AggregateUDF::from(function), vec![Arc::clone(x)])
             }
         };
@@ -321,13 +319,7 @@ fn part_of(column: Arc<dyn PhysicalExpr>, part: usize, field: &FieldRef) -> Arc<
         result_type: field.data_type().clone(),
         signature: Signature::any(1, Volatility::Immutable),
     };
-    Arc::new(ScalarFunctionExpr::new(
-        "part",
-        Arc::new(ScalarUDF::new_from_impl(part)),
-        vec![column],
-        Arc::clone(field),
-        Arc::new(ConfigOptions::default()),
-    ))
+    applied(part, column, field)
 }
 
 /// The value at a place of each struct, or of the only row of each list, NULL of lists without one.

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, DictionaryArray, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Int32Type};
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{CaseExpr, Literal};
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
+use crate::functions::applied;
 use crate::shared::place_of;
 
 /// The key as codes; `None` if it is none that has them.
@@ -44,13 +44,7 @@ pub(super) fn coded(key: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>
         signature: Signature::any(1, Volatility::Immutable),
     };
     let field = Field::new("codes", of.data_type(), true);
-    Some(Arc::new(ScalarFunctionExpr::new(
-        "codes",
-        Arc::new(ScalarUDF::new_from_impl(of)),
-        vec![Arc::new(places)],
-        Arc::new(field),
-        Arc::new(ConfigOptions::default()),
-    )))
+    Some(applied(of, Arc::new(places), &Arc::new(field)))
 }
 
 /// Places of texts as a dictionary of these.

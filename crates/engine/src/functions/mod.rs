@@ -25,7 +25,11 @@ mod parts;
 mod patterns;
 mod lengths;
 
-use datafusion::logical_expr::AggregateUDF;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::FieldRef;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF, ScalarUDFImpl};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::prelude::SessionContext;
 
 pub(crate) use frequent::Frequent;
@@ -47,6 +51,20 @@ pub(crate) fn exact_sum() -> AggregateUDF {
 /// True of our `avg`, also under another name.
 pub(crate) fn is_exact_avg(function: &AggregateUDF) -> bool {
     function.inner().is::<avg::Avg>()
+}
+
+/// A function of ours over one column, as a column of `field`.
+pub(crate) fn applied(
+    function: impl ScalarUDFImpl + 'static,
+    column: Arc<dyn PhysicalExpr>,
+    field: &FieldRef,
+) -> Arc<dyn PhysicalExpr> {
+    let function = Arc::new(ScalarUDF::new_from_impl(function));
+    let (name, config) = (function.name().to_owned(), Arc::default());
+    let (columns, field) = (vec![column], Arc::clone(field));
+    Arc::new(ScalarFunctionExpr::new(
+        &name, function, columns, field, config,
+    ))
 }
 
 /// Registers our functions; one that has a name of the host's replaces it.

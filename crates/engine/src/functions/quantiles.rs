@@ -4,12 +4,14 @@
 //! Invariant: only a plan of ours contains it; SQL cannot name it, and it has no states but the operator's.
 //! Not here: which aggregates it replaces (shared.rs), the states (`grouse_groupby::states::quantiles`).
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
-use grouse_groupby::states::{self, Quantile};
+use grouse_groupby::states::{self, Aggregate, Quantile};
 
 /// The name of the function.
 const NAME: &str = "quantiles";
@@ -17,38 +19,24 @@ const NAME: &str = "quantiles";
 /// The function for one plan.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Quantiles {
-    /// Shares by their bits; `None` is the median.
-    shares: Vec<Option<u64>>,
+    all: Vec<Quantile>,
     digest: Option<usize>,
     signature: Signature,
 }
 
 impl Quantiles {
     /// `all` of them, from digests of so many centroids if not from all values.
-    pub(crate) fn new(all: &[Quantile], digest: Option<usize>) -> Self {
-        let bits = |quantile: &Quantile| match quantile {
-            Quantile::Median => None,
-            Quantile::Share(share) => Some(share.to_bits()),
-        };
+    pub(crate) fn new(all: Vec<Quantile>, digest: Option<usize>) -> Self {
         Self {
-            shares: all.iter().map(bits).collect(),
+            all,
             digest,
             signature: Signature::any(1, Volatility::Immutable),
         }
     }
 
     /// Its states for a column of this type; `None` if it is not native.
-    pub(crate) fn aggregate(
-        &self,
-        name: &str,
-        input_type: &DataType,
-    ) -> Option<std::sync::Arc<dyn states::Aggregate>> {
-        let quantile = |bits: &Option<u64>| match bits {
-            None => Quantile::Median,
-            Some(bits) => Quantile::Share(f64::from_bits(*bits)),
-        };
-        let all: Vec<_> = self.shares.iter().map(quantile).collect();
-        states::quantiles(name, &all, self.digest, input_type)
+    pub(crate) fn aggregate(&self, name: &str, x: &DataType) -> Option<Arc<dyn Aggregate>> {
+        states::quantiles(name, &self.all, self.digest, x)
     }
 }
 

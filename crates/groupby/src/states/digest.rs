@@ -18,10 +18,11 @@ use super::element::{Element, Float};
 use super::fixed::values_of;
 use super::gathered::{ByGroup, Gathered};
 use super::native::native;
-use super::quantile::{Parts, Quantile, at, between, exact, struct_of};
+use super::quantile::{Parts, Quantile, at, between, exact};
 use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::Result;
+use crate::keys::GroupId;
 
 /// Fewer values are not worth condensing.
 const VALUES_MIN: usize = 256 << 10;
@@ -47,7 +48,7 @@ pub fn quantiles(
     input_type: &DataType,
 ) -> Option<Arc<dyn Aggregate>> {
     let Some(size) = digest else {
-        return exact(name, all, input_type);
+        return exact(name, (all, Parts::Struct), input_type);
     };
     let shares: Vec<f64> = all.iter().map(|quantile| quantile.share()).collect();
     of(name, (&shares, Parts::Struct), size, input_type)
@@ -74,10 +75,7 @@ fn states<E: Float>(
     size: usize,
     input_type: &DataType,
 ) -> Arc<dyn Aggregate> {
-    let result_type = match parts {
-        Parts::One => input_type.clone(),
-        Parts::Struct => struct_of(input_type, shares.len()),
-    };
+    let result_type = parts.result_type(input_type, shares.len());
     let (data_type, shares) = (input_type.clone(), shares.to_vec());
     native(name, &result_type, move || Digests::<E> {
         data_type: data_type.clone(),
@@ -144,17 +142,13 @@ impl<E: Float> Digests<E> {
     /// Makes digests of groups with many values once many wait; what is left may double until the next time.
     fn condense_if_many(&mut self) -> Result<()> {
         let held = |states: &Self| states.values.held() + states.centroids.held() / 2;
-        if held(self)
-            <= self
-                .held_max
-                .max(VALUES_MIN)
-                .max(self.size.saturating_mul(self.groups))
-        {
+        let digests = self.size.saturating_mul(self.groups);
+        if held(self) <= self.held_max.max(VALUES_MIN).max(digests) {
             return Ok(());
         }
         let total = self.groups;
         let partial = self.drain_partial(total)?;
-        let ids: Vec<_> = (0..total as u32).map(crate::keys::GroupId).collect();
+        let ids: Vec<_> = (0..total as u32).map(GroupId).collect();
         self.add(&partial, Groups::Ids(&ids), total);
         self.held_max = 2 * held(self);
         self.kept_bytes = (self.values.held() + self.centroids.held()) * size_of::<f64>();

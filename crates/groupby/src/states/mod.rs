@@ -26,6 +26,7 @@ mod top_values;
 pub mod uniq;
 mod native;
 mod partial;
+mod parts;
 mod fixed;
 mod rows;
 mod lanes;

@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, StructArray};
-use arrow::datatypes::{DataType, Field, Fields};
+use arrow::array::{ArrayRef, BooleanArray};
+use arrow::datatypes::DataType;
 
+use super::parts::{in_struct, struct_of};
 use super::{Aggregate, Bypass, GroupStates, Groups};
 use crate::batch::Arguments;
 use crate::error::Result;
@@ -25,16 +26,8 @@ pub fn partial(of: &Arc<dyn Aggregate>) -> Result<Arc<dyn Aggregate>> {
     let none = of.states()?.drain_partial(0)?;
     Ok(Arc::new(Partial {
         of: Arc::clone(of),
-        result_type: DataType::Struct(fields_of(&none)),
+        result_type: struct_of(none.iter().map(|column| column.data_type())),
     }))
-}
-
-fn fields_of(columns: &[ArrayRef]) -> Fields {
-    let columns = columns.iter().enumerate();
-    let field = |(at, column): (usize, &ArrayRef)| {
-        Field::new(at.to_string(), column.data_type().clone(), true)
-    };
-    columns.map(field).collect()
 }
 
 impl Aggregate for Partial {
@@ -91,9 +84,7 @@ impl GroupStates for PartialStates {
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
-        let columns = self.0.drain_partial(total)?;
-        let fields = fields_of(&columns);
-        Ok(Arc::new(StructArray::try_new(fields, columns, None)?))
+        in_struct(self.0.drain_partial(total)?)
     }
 
     fn bytes(&self) -> usize {

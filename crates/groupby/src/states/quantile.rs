@@ -6,17 +6,21 @@
 //! -0.0 comes before 0.0.
 //! Not here: distinct values, approximations (`digest`).
 
+use std::hash::{Hash, Hasher};
+use std::iter::repeat_n;
+use std::mem;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, ArrowPrimitiveType, BooleanArray, StructArray};
+use arrow::array::{ArrayRef, ArrowPrimitiveType, BooleanArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::datatypes::{ArrowNativeType, Field, Float16Type, Float32Type, Float64Type};
+use arrow::datatypes::{ArrowNativeType, Float16Type, Float32Type, Float64Type};
 use arrow::datatypes::{DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type};
 
 use super::element::{Element, Float, Word};
 use super::fixed::{column_of, values_of};
 use super::gathered::Gathered;
 use super::native::native;
+use super::parts::{in_struct, struct_of};
 use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::Result;
@@ -26,46 +30,48 @@ const SHARE_STEPS: f64 = 1e6;
 
 /// The middle value of a column of `input_type`, or the mean of both; `None` if it is not native.
 pub fn median(name: &str, input_type: &DataType) -> Option<Arc<dyn Aggregate>> {
-    macro_rules! middle {
-        ($element:ty) => {
-            of::<$element>(name, input_type, Box::new(middle::<$element>))
+    macro_rules! decimal {
+        ($decimal:ty) => {
+            Some(of::<$decimal>(
+                name,
+                input_type,
+                Parts::One,
+                vec![Box::new(middle::<$decimal>)],
+            ))
         };
     }
     match input_type {
-        DataType::Float16 => middle!(Float16Type),
-        DataType::Float32 => middle!(Float32Type),
-        DataType::Float64 => middle!(Float64Type),
-        DataType::Decimal32(..) => middle!(Decimal32Type),
-        DataType::Decimal64(..) => middle!(Decimal64Type),
-        DataType::Decimal128(..) => middle!(Decimal128Type),
-        DataType::Decimal256(..) => middle!(Decimal256Type),
-        _ => None,
+        DataType::Decimal32(..) => decimal!(Decimal32Type),
+        DataType::Decimal64(..) => decimal!(Decimal64Type),
+        DataType::Decimal128(..) => decimal!(Decimal128Type),
+        DataType::Decimal256(..) => decimal!(Decimal256Type),
+        _ => exact(name, (&[Quantile::Median], Parts::One), input_type),
     }
 }
 
 /// The value that a `share` of a column of `input_type` lies below, interpolated; `None` if it is not native.
 pub fn percentile(name: &str, share: f64, input_type: &DataType) -> Option<Arc<dyn Aggregate>> {
     assert!((0.0..=1.0).contains(&share), "a share of {share}");
-    macro_rules! float {
-        ($float:ty) => {
-            of::<$float>(name, input_type, Quantile::Share(share).pick::<$float>())
-        };
-    }
-    match input_type {
-        DataType::Float16 => float!(Float16Type),
-        DataType::Float32 => float!(Float32Type),
-        DataType::Float64 => float!(Float64Type),
-        _ => None,
-    }
+    exact(name, (&[Quantile::Share(share)], Parts::One), input_type)
 }
 
-/// What is asked of a group's values.
+/// What is asked of a group's values. A share is a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantile {
     /// The middle one, or the mean of both.
     Median,
     /// What a share of them lies below, interpolated.
     Share(f64),
+}
+
+impl Eq for Quantile {}
+
+impl Hash for Quantile {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        mem::discriminant(self).hash(state);
+        // Equal shares have equal bits, but for two zeros.
+        (self.share() + 0.0).to_bits().hash(state);
+    }
 }
 
 impl Quantile {
@@ -85,47 +91,42 @@ impl Quantile {
     }
 }
 
-/// Several of them, as a struct, of a column of `input_type`; `None` if it is not native.
+/// Quantiles of a column of floats; `None` if it is another one.
 pub(super) fn exact(
     name: &str,
-    all: &[Quantile],
+    (all, parts): (&[Quantile], Parts),
     input_type: &DataType,
 ) -> Option<Arc<dyn Aggregate>> {
     macro_rules! float {
-        ($float:ty) => {
-            several::<$float>(
-                name,
-                input_type,
-                all.iter().map(|one| one.pick::<$float>()).collect(),
-            )
-        };
+        ($float:ty) => {{
+            let picks = all.iter().map(|one| one.pick::<$float>());
+            Some(of::<$float>(name, input_type, parts, picks.collect()))
+        }};
     }
     match input_type {
-        DataType::Float16 => Some(float!(Float16Type)),
-        DataType::Float32 => Some(float!(Float32Type)),
-        DataType::Float64 => Some(float!(Float64Type)),
+        DataType::Float16 => float!(Float16Type),
+        DataType::Float32 => float!(Float32Type),
+        DataType::Float64 => float!(Float64Type),
         _ => None,
     }
 }
 
-/// An aggregate whose result `pick` finds among a group's values, of which there is at least one.
-fn of<E: Element>(name: &str, input_type: &DataType, pick: Pick<E>) -> Option<Arc<dyn Aggregate>> {
-    let picks = Arc::new(vec![pick]);
-    let data_type = input_type.clone();
-    let make = move || Values::<E>::new(&data_type, Parts::One, &picks);
-    Some(native(name, input_type, make))
-}
-
-/// The same of several results.
-fn several<E: Element>(
+/// An aggregate whose results `picks` find among a group's values, of which there is at least one.
+fn of<E: Element>(
     name: &str,
     input_type: &DataType,
+    parts: Parts,
     picks: Vec<Pick<E>>,
 ) -> Arc<dyn Aggregate> {
-    let result_type = struct_of(input_type, picks.len());
+    let result_type = parts.result_type(input_type, picks.len());
     let (picks, data_type) = (Arc::new(picks), input_type.clone());
-    let make = move || Values::<E>::new(&data_type, Parts::Struct, &picks);
-    native(name, &result_type, make)
+    native(name, &result_type, move || Values::<E> {
+        data_type: data_type.clone(),
+        parts,
+        picks: Arc::clone(&picks),
+        gathered: Gathered::new(),
+        groups: 0,
+    })
 }
 
 /// Whether a result is a column or a struct of columns.
@@ -135,13 +136,15 @@ pub(super) enum Parts {
     Struct,
 }
 
-/// A struct of so many values.
-pub(super) fn struct_of(data_type: &DataType, parts: usize) -> DataType {
-    let field = |at: usize| Field::new(at.to_string(), data_type.clone(), true);
-    DataType::Struct((0..parts).map(field).collect())
-}
-
 impl Parts {
+    /// The type of so many values of this type.
+    pub(super) fn result_type(self, data_type: &DataType, parts: usize) -> DataType {
+        match self {
+            Self::One => data_type.clone(),
+            Self::Struct => struct_of(repeat_n(data_type, parts)),
+        }
+    }
+
     /// The result, NULL where there are no values, of values picked for each part.
     pub(super) fn result<N: ArrowNativeType>(
         self,
@@ -154,11 +157,9 @@ impl Parts {
         let parts = picked.into_iter();
         let parts = parts.map(|values| column_of(values, nulls.clone(), data_type));
         let mut parts = parts.collect::<Result<Vec<_>>>()?;
-        match (self, struct_of(data_type, parts.len())) {
-            (Self::Struct, DataType::Struct(fields)) => {
-                Ok(Arc::new(StructArray::try_new(fields, parts, None)?))
-            }
-            _ => Ok(parts.swap_remove(0)),
+        match self {
+            Self::One => Ok(parts.swap_remove(0)),
+            Self::Struct => in_struct(parts),
         }
     }
 }
@@ -202,18 +203,6 @@ struct Values<E: Element> {
     picks: Arc<Vec<Pick<E>>>,
     gathered: Gathered<E::Words>,
     groups: usize,
-}
-
-impl<E: Element> Values<E> {
-    fn new(data_type: &DataType, parts: Parts, picks: &Arc<Vec<Pick<E>>>) -> Self {
-        Self {
-            data_type: data_type.clone(),
-            parts,
-            picks: Arc::clone(picks),
-            gathered: Gathered::new(),
-            groups: 0,
-        }
-    }
 }
 
 impl<E: Element> GroupStates for Values<E> {
