@@ -72,12 +72,15 @@ const NESTED: [&str; 2] = ["list", "pair"];
 const FLOATS: [&str; 2] = ["wild", "single"];
 
 /// Keys that are more than a column.
-const COMPUTED_KEYS: [&str; 14] = [
+const COMPUTED_KEYS: [&str; 17] = [
     "dense % 7",
     "id % 3",
     "wide % 1000",
     "u32 % 100",
     "dense + 1",
+    "wide - wide % 60",
+    "small * 12",
+    "date_trunc('minute', moment)",
     "substr(word, 1, 3)",
     "length(text)",
     "upper(code)",

@@ -9,6 +9,7 @@ pub mod scatter;
 pub mod prefetch;
 pub mod narrow;
 pub mod divide;
+pub mod multiples;
 pub mod byte_pack;
 mod truths;
 pub mod compare;

@@ -83,6 +83,20 @@ pub fn narrow_sum(a: Operand<'_>, scale_a: i64, b: Operand<'_>, scale_b: i64) ->
         .collect()
 }
 
+/// `multiples::Step::times` of a multiple; `None` of other numbers.
+pub fn times(number: u64, step: u64) -> Option<u64> {
+    number.is_multiple_of(step).then(|| number / step)
+}
+
+/// `multiples::common`: all common divisors are tried.
+pub fn common(known: u64, distances: &[u64]) -> u64 {
+    let all = || distances.iter().chain([&known]);
+    let least = all().copied().filter(|&number| number > 0).min();
+    let divides = |size: &u64| all().all(|number| number.is_multiple_of(*size));
+    let mut sizes = (1..=least.unwrap_or(0)).rev();
+    sizes.find(divides).unwrap_or(0)
+}
+
 /// `divide::Divisor::quotients` of one word.
 pub fn quotient<T: Div<Output = T>>(word: T, divisor: T) -> T {
     word / divisor

@@ -6,10 +6,9 @@
 //! Invariant: ranges are observed while running and widened; ids of known groups never change.
 //! Not here: rows whose keys all have groups (known.rs); hashes, which are computed once per group when the table is drained.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, UInt32Array, make_array};
+use arrow::array::{Array, ArrayData, ArrayRef, BooleanArray, UInt32Array, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, TimeUnit};
@@ -22,12 +21,6 @@ use crate::error::Result;
 /// More columns than this are packed: each costs a pass over the batch.
 const COLUMNS_MAX: usize = 6;
 const EMPTY: u32 = u32::MAX;
-/// Values that a range which moved may be rounded up by; those of a single column multiply with no other's.
-const SLACK: u64 = 1 << 12;
-const SLACK_OF_ONE: u64 = 1 << 20;
-/// And by no more than so many times what they moved now.
-const SLACK_STEPS: u64 = 64;
-
 /// Of a batch one row in so many may have a new group; with more of them, more are expected in the next.
 const FEW: usize = 8;
 
@@ -60,8 +53,10 @@ fn is_integer(data_type: &DataType) -> bool {
 #[derive(Debug)]
 pub struct Full;
 
+mod dimension;
 mod known;
 
+use dimension::{Dimension, Observed, SLACK, SLACK_OF_ONE, lay_out};
 use known::ByKey;
 
 /// An array of group ids addressed by key.
@@ -89,74 +84,14 @@ pub struct DirectTable {
     is_in_order: bool,
 }
 
-/// One key column's range and its factor in the address.
-#[derive(Debug, Clone)]
-struct Dimension {
-    data_type: DataType,
-    range: Option<RangeInclusive<i64>>,
-    /// The part of it from the lowest to the highest value that was observed.
-    reached: Option<RangeInclusive<i64>>,
-    /// Code 0 is NULL once a NULL was seen.
-    null: bool,
-    stride: usize,
-}
-
-impl Dimension {
-    fn codes(&self) -> usize {
-        self.codes_of(self.range.as_ref())
-    }
-
-    /// Codes of these values, and of NULL once one was seen.
-    fn codes_of(&self, values: Option<&RangeInclusive<i64>>) -> usize {
-        let values = values.map_or(0, |r| r.end().abs_diff(*r.start()).saturating_add(1));
-        usize::try_from(values)
-            .unwrap_or(usize::MAX)
-            .saturating_add(usize::from(self.null))
-    }
-
-    fn start(&self) -> i64 {
-        self.range.as_ref().map_or(0, |range| *range.start())
-    }
-
-    fn value(&self, address: usize, codes: usize) -> Option<i64> {
-        let code = address / self.stride % codes;
-        let start = self.start();
-        match (self.null, code) {
-            (true, 0) => None,
-            (true, code) => Some(start + code as i64 - 1),
-            (false, code) => Some(start + code as i64),
-        }
-    }
-
-    /// The part of the address that this column gives to a value inside the range.
-    fn address(&self, value: Option<i64>) -> usize {
-        let start = self.start();
-        let code = value.map_or(0, |value| (value - start) as usize + usize::from(self.null));
-        code * self.stride
-    }
-}
-
-/// What a batch holds in one column.
-struct Observed {
-    range: Option<RangeInclusive<i64>>,
-    null: bool,
-}
-
 impl DirectTable {
     /// An empty table over columns of these types with at most `slots_max` addresses until `allow_all`, `followed_max` then.
     pub fn new(types: &[DataType], slots_max: usize, followed_max: usize) -> Self {
-        let dimension = |data_type: &DataType| Dimension {
-            data_type: data_type.clone(),
-            range: None,
-            reached: None,
-            null: false,
-            stride: 1,
-        };
         let interner =
             |data_type: &DataType| is_bytes(data_type).then(|| Interner::new(types.len() == 1));
         Self {
             interners: types.iter().map(interner).collect(),
-            dimensions: types.iter().map(dimension).collect(),
+            dimensions: types.iter().map(Dimension::new).collect(),
             groups: Vec::new(),
             slots: 0,
             addresses: Vec::new(),
@@ -235,7 +170,7 @@ impl DirectTable {
         let interners = self.interners.iter();
         for ((dimension, column), interner) in self.dimensions.iter().zip(columns).zip(interners) {
             match interner {
-                None => add_addresses(dimension, column, &mut self.scratch),
+                None => dimension.add_addresses(column, &mut self.scratch),
                 Some(interner) => add_codes(dimension, column, interner, &mut self.scratch),
             }
         }
@@ -281,9 +216,10 @@ impl DirectTable {
     ) -> std::result::Result<(), Full> {
         // Integers first: where they alone do not fit, no string needs a code.
         let mut observed = Vec::with_capacity(columns.len());
-        for (column, interner) in columns.iter().zip(&self.interners) {
+        let interners = self.interners.iter();
+        for ((dimension, column), interner) in self.dimensions.iter().zip(columns).zip(interners) {
             observed.push(match interner {
-                None => observe(column)?,
+                None => dimension.observe(column)?,
                 Some(interner) => interner.observed(column),
             });
         }
@@ -304,7 +240,7 @@ impl DirectTable {
     fn slots_with(&self, observed: &[Observed]) -> usize {
         let mut wider = self.dimensions.clone();
         for (dimension, observed) in wider.iter_mut().zip(observed) {
-            union(dimension, observed, 0);
+            dimension.widen(observed, 0);
         }
         lay_out(&mut wider)
     }
@@ -322,7 +258,7 @@ impl DirectTable {
             wider.clone_from(&self.dimensions);
             let mut changed = false;
             for (dimension, observed) in wider.iter_mut().zip(observed) {
-                changed |= union(dimension, observed, slack_max);
+                changed |= dimension.widen(observed, slack_max);
             }
             if !changed {
                 self.reach(observed);
@@ -359,9 +295,7 @@ impl DirectTable {
 
     fn reach(&mut self, observed: &[Observed]) {
         for (dimension, observed) in self.dimensions.iter_mut().zip(observed) {
-            if let Some(seen) = &observed.range {
-                dimension.reached = Some(hull(dimension.reached.as_ref().unwrap_or(seen), seen));
-            }
+            dimension.reach(observed);
         }
     }
 
@@ -383,7 +317,7 @@ impl DirectTable {
     /// The same without those that only leave room for the range to grow.
     pub fn reached_slots(&self) -> usize {
         let dimensions = self.dimensions.iter();
-        let codes = dimensions.map(|dimension| dimension.codes_of(dimension.reached.as_ref()));
+        let codes = dimensions.map(Dimension::reached_codes);
         codes.fold(1, usize::saturating_mul)
     }
 
@@ -423,9 +357,8 @@ impl DirectTable {
             .map(|(dimension, interner)| {
                 let codes = dimension.codes();
                 if let (None, false, 1) = (interner, dimension.null, self.dimensions.len()) {
-                    let start = dimension.start();
                     let values = self.addresses.iter();
-                    let values = values.map(|&address| start + i64::from(address));
+                    let values = values.map(|&address| dimension.value_of(address as usize));
                     return Ok(column(&dimension.data_type, values, None));
                 }
                 let values: Vec<_> = self
@@ -464,110 +397,9 @@ fn few_without_group(groups: &[GroupId]) -> Option<Vec<u32>> {
     Some(rows)
 }
 
-/// True where keys have the same addresses as before: one column's range grew at its upper end.
+/// True where keys have the same addresses as before: the codes of a single column.
 fn keep_their_place(old: &[Dimension], wider: &[Dimension]) -> bool {
-    let ([old], [wider]) = (old, wider) else {
-        return false;
-    };
-    let start = |dimension: &Dimension| dimension.range.as_ref().map(|range| *range.start());
-    old.null == wider.null && start(old).is_some() && start(old) == start(wider)
-}
-
-/// Sets the factors of all columns; the number of addresses.
-fn lay_out(dimensions: &mut [Dimension]) -> usize {
-    let mut slots = 1usize;
-    for dimension in dimensions {
-        dimension.stride = slots;
-        slots = slots.saturating_mul(dimension.codes());
-    }
-    slots
-}
-
-/// Adds what was observed to a dimension; a range that moved is rounded up in its direction, so
-/// that slowly growing keys do not rebuild the array every batch. True if anything changed.
-fn union(dimension: &mut Dimension, observed: &Observed, slack_max: u64) -> bool {
-    let mut changed = observed.null && !dimension.null;
-    dimension.null |= observed.null;
-    let Some(seen) = &observed.range else {
-        return changed;
-    };
-    let Some(known) = &dimension.range else {
-        dimension.range = Some(seen.clone());
-        return true;
-    };
-    let (low, high) = hull(known, seen).into_inner();
-    if (low, high) != (*known.start(), *known.end()) {
-        // Sorted keys go on as they did; the ends of others are soon known.
-        let beyond = known.start().abs_diff(low).max(high.abs_diff(*known.end()));
-        let slack = (high.abs_diff(low) / 2)
-            .min(slack_max)
-            .min(beyond.saturating_mul(SLACK_STEPS)) as i64;
-        let low = if low < *known.start() {
-            low.saturating_sub(slack)
-        } else {
-            low
-        };
-        let high = if high > *known.end() {
-            high.saturating_add(slack)
-        } else {
-            high
-        };
-        dimension.range = Some(low..=high);
-        changed = true;
-    }
-    changed
-}
-
-/// The smallest range that has both in it.
-fn hull(one: &RangeInclusive<i64>, other: &RangeInclusive<i64>) -> RangeInclusive<i64> {
-    *one.start().min(other.start())..=*one.end().max(other.end())
-}
-
-fn observe(column: &ArrayRef) -> std::result::Result<Observed, Full> {
-    let nulls = column
-        .logical_nulls()
-        .filter(|nulls| nulls.null_count() > 0);
-    let null = nulls.is_some();
-    if column.data_type() == &DataType::Boolean {
-        return Ok(Observed {
-            range: (column.null_count() < column.len()).then_some(0..=1),
-            null,
-        });
-    }
-    let data = column.to_data();
-    let range = with_integers!(&data, values => {
-        let (mut low, mut high) = (i128::MAX, i128::MIN);
-        match &nulls {
-            None => {
-                let mut ends = (values[0], values[0]);
-                for &value in values {
-                    ends = (ends.0.min(value), ends.1.max(value));
-                }
-                (low, high) = (i128::from(ends.0), i128::from(ends.1));
-            }
-            Some(nulls) => {
-                for row in nulls.valid_indices() {
-                    low = low.min(i128::from(values[row]));
-                    high = high.max(i128::from(values[row]));
-                }
-            }
-        }
-        (low, high)
-    });
-    if range.0 > range.1 {
-        return Ok(Observed { range: None, null });
-    }
-    let low = i64::try_from(range.0).map_err(|_| Full)?;
-    let high = i64::try_from(range.1).map_err(|_| Full)?;
-    // Keys at the ends of 64 bits would overflow the range arithmetic.
-    let far = i64::MAX / 4;
-    if low < -far || high > far {
-        return Err(Full);
-    }
-    Ok(Observed {
-        range: Some(low..=high),
-        null,
-    })
+    matches!((old, wider), ([old], [wider]) if old.keeps_codes(wider))
 }
 
 impl Interner {
@@ -576,6 +408,7 @@ impl Interner {
         let codes = self.values().next_power_of_two().max(2);
         Observed {
             range: Some(0..=codes as i64 - 1),
+            step: 1,
             null: column.logical_null_count() > 0,
         }
     }
@@ -596,41 +429,6 @@ fn add_codes(dimension: &Dimension, column: &ArrayRef, interner: &Interner, addr
             }
         }
     }
-}
-
-fn add_addresses(dimension: &Dimension, column: &ArrayRef, addresses: &mut [u32]) {
-    let start = dimension.start();
-    let (null, stride) = (i64::from(dimension.null), dimension.stride as u32);
-    let nulls = column
-        .logical_nulls()
-        .filter(|nulls| nulls.null_count() > 0);
-    if let Some(booleans) = column.as_boolean_opt() {
-        for (row, address) in addresses.iter_mut().enumerate() {
-            let value = nulls
-                .as_ref()
-                .is_none_or(|n| n.is_valid(row))
-                .then(|| i64::from(booleans.value(row)));
-            *address += dimension.address(value) as u32;
-        }
-        return;
-    }
-    let data = column.to_data();
-    with_integers!(&data, values => match &nulls {
-        None => {
-            // In 32 bits: the range was checked, so only the low bits of the difference matter.
-            let base = (start - null) as u32;
-            for (address, &value) in addresses.iter_mut().zip(values) {
-                *address += (value as u32).wrapping_sub(base) * stride;
-            }
-        }
-        Some(nulls) => {
-            for (row, (address, &value)) in addresses.iter_mut().zip(values).enumerate() {
-                if nulls.is_valid(row) {
-                    *address += (value as i64 - start + null) as u32 * stride;
-                }
-            }
-        }
-    });
 }
 
 /// The same as `column` with NULLs.
@@ -678,7 +476,7 @@ mod tests {
     fn room_to_grow_is_not_reached() {
         let mut table = DirectTable::new(&[DataType::Int64], 1 << 20, 1 << 20);
         let mut slots = |end: i64| {
-            let column: ArrayRef = Arc::new(Int64Array::from_iter_values([10, end]));
+            let column: ArrayRef = Arc::new(Int64Array::from_iter_values([10, 11, end]));
             table.follow(&[column]).expect("a range that fits");
             (table.slots(), table.reached_slots())
         };
@@ -688,5 +486,23 @@ mod tests {
         assert_eq!(reached, 8_000);
         // Within the room that there is.
         assert_eq!(slots(8_010), (wider, 8_001));
+    }
+
+    #[test]
+    fn keys_that_are_multiples_leave_no_gaps() {
+        let mut table = DirectTable::new(&[DataType::Int64], 1 << 20, 1 << 20);
+        let mut slots = |values: &[i64]| {
+            let column: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
+            table.follow(&[column]).expect("a range that fits");
+            (table.slots(), table.reached_slots())
+        };
+        assert_eq!(slots(&[7_200]), (1, 1));
+        assert_eq!(slots(&[0, 86_400, 3_600]).1, 25);
+        let (wider, reached) = slots(&[-3_600, 86_400]);
+        assert_eq!(reached, 26);
+        assert!(wider < 100);
+        // One that begins with another minute.
+        assert_eq!(slots(&[5_460]).1, 90_000 / 60 + 1);
+        assert_eq!(slots(&[5_461]).1, 90_001);
     }
 }

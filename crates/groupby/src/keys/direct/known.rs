@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use arrow::array::{Array, ArrayData, ArrayRef};
 use arrow::datatypes::DataType;
+use grouse_kernels::multiples::Step;
 
 use super::super::intern::{Interner, UNKNOWN};
 use super::super::{GroupId, room};
@@ -213,10 +214,19 @@ impl<'a> Known<'a> {
             Self::Integers(dimension, data) => {
                 let (start, stride) = (dimension.start(), dimension.stride as u64);
                 let codes = (dimension.codes() - usize::from(dimension.null)) as u64;
+                let part = |code| {
+                    if code < codes {
+                        code * stride
+                    } else {
+                        u64::from(UNKNOWN)
+                    }
+                };
                 with_integers!(data, values => {
-                    for (address, &value) in addresses.iter_mut().zip(&values[rows]) {
-                        let code = (value as i64).wrapping_sub(start) as u64;
-                        *address += if code < codes { code * stride } else { u64::from(UNKNOWN) };
+                    let distances = values[rows].iter().map(|&value| (value as i64).wrapping_sub(start) as u64);
+                    let places = addresses.iter_mut().zip(distances);
+                    match dimension.step() {
+                        Step::ONE => places.for_each(|(address, distance)| *address += part(distance)),
+                        step => places.for_each(|(address, distance)| *address += part(step.times(distance))),
                     }
                 });
             }
@@ -261,16 +271,34 @@ fn groups_of_integers(
     out: &mut [GroupId],
 ) {
     let start = dimension.start();
-    // What is below the range is beyond the array too: no range is wider than a quarter of 64 bits.
+    // What is below the range is beyond the array too: no range is wider than three eighths of 64 bits. In steps it is more of them
+    // than any value of the range, and what lies between two of these is more than all.
     with_integers!(values, values => {
-        let codes = values.iter().map(|&value| (value as i64).wrapping_sub(start) as u64);
-        match (in_order, dimension.null) {
-            // The value before the first is not NULL.
-            (_, true) => lookup(codes.map(|code| code.saturating_add(1)), groups, out),
-            (Some(groups), false) => take_in_order(codes, groups as u64, out),
-            (None, false) => lookup(codes, groups, out),
+        let distances = values.iter().map(|&value| (value as i64).wrapping_sub(start) as u64);
+        match dimension.step() {
+            Step::ONE => groups_of_codes(distances, dimension.null, groups, in_order, out),
+            step => {
+                let codes = distances.map(|distance| step.times(distance));
+                groups_of_codes(codes, dimension.null, groups, in_order, out);
+            }
         }
     });
+}
+
+/// The group of each code; NULL has one below all others or none.
+fn groups_of_codes(
+    codes: impl Iterator<Item = u64>,
+    has_null: bool,
+    groups: &[u32],
+    in_order: Option<usize>,
+    out: &mut [GroupId],
+) {
+    match (in_order, has_null) {
+        // The value before the first is not NULL.
+        (_, true) => lookup(codes.map(|code| code.saturating_add(1)), groups, out),
+        (Some(groups), false) => take_in_order(codes, groups as u64, out),
+        (None, false) => lookup(codes, groups, out),
+    }
 }
 
 /// The group that was noted of each row's keys.
@@ -354,7 +382,9 @@ mod tests {
     use std::collections::HashMap;
     use std::sync::Arc;
 
-    use arrow::array::{AsArray, DictionaryArray, Int16Array, Int32Array, StringViewArray};
+    use arrow::array::{
+        AsArray, DictionaryArray, Int16Array, Int32Array, Int64Array, StringViewArray,
+    };
     use arrow::compute::cast;
     use arrow::datatypes::{ArrowDictionaryKeyType, Int8Type, Int32Type, UInt16Type, UInt64Type};
 
@@ -417,6 +447,20 @@ mod tests {
         Arc::new(values.collect::<Int16Array>())
     }
 
+    /// Times of so many seconds, which begin earlier and later in later batches; some batches have NULLs, the last ones other
+    /// times in some rows.
+    fn times(batch: usize, unit: i64) -> ArrayRef {
+        let others = [0, 0, 0, 0, 0, unit / 2, 0, 0, 0, 0, 1, 0, 0, 0];
+        let far = [0, 0, 3, -2, 0, 0, 0, 30, 0, -20, 0, 0, 9, 0];
+        let value = |row: usize| match row % 101 {
+            0 => 17 + unit * far[batch] + others[batch],
+            at => 17 + unit * (at as i64 % 40),
+        };
+        let is_null = |row: usize| batch % 4 == 3 && row.is_multiple_of(13);
+        let values = (0..ROWS).map(|row| (!is_null(row)).then(|| value(row)));
+        Arc::new(values.collect::<Int64Array>())
+    }
+
     fn plain(column: &ArrayRef) -> Vec<Option<String>> {
         let texts = cast(column, &DataType::Utf8).expect("texts");
         let texts = texts.as_string::<i32>().iter();
@@ -470,6 +514,61 @@ mod tests {
             vec![coded(batch, 30), integers(batch)]
         });
         check(&[DataType::Int16], |batch| vec![integers(batch)]);
+    }
+
+    #[test]
+    fn multiples_find_their_groups_until_others_come() {
+        check(&[DataType::Int64], |batch| vec![times(batch, 60)]);
+        check(&[DataType::Int64], |batch| vec![times(batch, 3_000)]);
+        check(&[DataType::Int64, DataType::Int64], |batch| {
+            vec![times(batch, 12), times((batch + 5) % 14, 6)]
+        });
+        check(&[DataType::Int64, DataType::Utf8View], |batch| {
+            vec![times(batch, 600), coded(batch, 9)]
+        });
+    }
+
+    #[test]
+    fn values_beyond_the_range_have_no_code_in_it() {
+        let ends = [
+            i64::MIN,
+            i64::MAX,
+            i64::MIN / 4,
+            i64::MAX / 4,
+            -(1 << 61),
+            1 << 61,
+        ];
+        for (low, step, codes) in [
+            (0, 1 << 60, 2),
+            (-(1 << 60), 1 << 61, 2),
+            (-(1 << 60), 1 << 32, 1 << 29),
+            (5, (1 << 60) + 3, 2),
+            (-7, 60, 1_000),
+        ] {
+            let values = [low, low + step, low + step * (codes - 1)];
+            let mut dimension = Dimension::new(&DataType::Int64);
+            let column: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
+            dimension.widen(&dimension.observe(&column).expect("a range"), 0);
+            assert_eq!(dimension.step().size() as i64, step);
+            assert_eq!(dimension.codes() as i64, codes);
+            let near = [
+                low - 1,
+                low + 1,
+                low - step,
+                low + step * codes,
+                low + step / 2,
+            ];
+            for value in ends.into_iter().chain(near) {
+                let distance = value.wrapping_sub(dimension.start()) as u64;
+                let code = dimension.step().times(distance) as usize;
+                let is_in = values.contains(&value) || step == 1;
+                assert_eq!(
+                    code < dimension.codes(),
+                    is_in,
+                    "{value} in steps of {step} from {low}"
+                );
+            }
+        }
     }
 
     #[test]
