@@ -329,17 +329,25 @@ fn sites() -> Kernel {
     };
     let texts: Arc<[String]> = (0..ROWS).map(text).collect();
     let twin_texts = texts.clone();
+    let column = StringViewArray::from_iter_values(texts.iter());
     let (mut found, mut twin_places) = (chain.found(), [0; 2]);
     kernel(
         "sites of addresses of 64 bytes",
         64,
         move || {
-            let blocks = texts.chunks(TEXTS_MAX).map(|block| {
+            let buffers: Vec<&[u8]> = column
+                .data_buffers()
+                .iter()
+                .map(|buffer| &**buffer)
+                .collect();
+            let views = column.views().chunks(TEXTS_MAX);
+            let blocks = texts.chunks(TEXTS_MAX).zip(views).map(|(block, views)| {
                 let mut held = [&b""[..]; TEXTS_MAX];
                 for (held, text) in held.iter_mut().zip(block) {
                     *held = text.as_bytes();
                 }
-                chain.matched(&held[..block.len()], &mut found);
+                let are_clear = chain.is_clear(views, &buffers);
+                chain.matched(&held[..block.len()], are_clear, &mut found);
                 let sites = (0..block.len()).filter(|at| found.end(*at).is_some());
                 sites.map(|at| found.group(at, 0).end).sum::<usize>()
             });

@@ -9,9 +9,6 @@ use memchr::memmem::Finder;
 
 use crate::view::Place;
 
-/// Bytes between two texts that are searched rather than skipped: lengths, and texts that lie in their views.
-const GAP_MAX: usize = 64;
-
 /// What is looked for.
 #[derive(Debug, Clone)]
 pub struct Word {
@@ -44,23 +41,17 @@ impl Word {
                 row += 1;
                 continue;
             };
-            let (from, mut end) = (row, first.end);
+            let (from, mut last) = (row, first);
             row += 1;
             while let Some(&view) = views.get(row) {
                 match Place::of(view) {
                     None => found[row] = self.is_inline(view),
-                    Some(next) => {
-                        let is_near = next.buffer == first.buffer
-                            && (end..=end + GAP_MAX).contains(&next.start);
-                        if !is_near {
-                            break;
-                        }
-                        end = next.end;
-                    }
+                    Some(next) if next.follows(&last) => last = next,
+                    Some(_) => break,
                 }
                 row += 1;
             }
-            let text = &buffers[first.buffer][first.start..end];
+            let text = &buffers[first.buffer][first.start..last.end];
             self.search(text, first.start, &views[from..row], &mut found[from..row]);
         }
         found
@@ -110,7 +101,7 @@ mod tests {
 
     use super::*;
     use crate::naive;
-    use crate::view::view_of;
+    use crate::view::{GAP_MAX, view_of};
 
     /// Views of texts that lie behind each other in buffers of some texts each, `gap` bytes of `a` between them.
     fn laid_out(texts: &[Vec<u8>], gap: usize, each: usize) -> (Vec<u128>, Vec<Vec<u8>>) {

@@ -9,16 +9,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, GenericStringBuilder, OffsetSizeTrait};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, GenericStringBuilder, OffsetSizeTrait, StringViewArray,
+};
 use datafusion::arrow::datatypes::DataType;
 use grouse_groupby::keys::bytes::fetch;
 use grouse_kernels::chain::{ByteSet, Chain, Literal, Step, TEXTS_MAX};
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 use super::parts::{Parts, Wanted};
-
-/// Texts between the one that is taken up and the one that is asked for: those of a dictionary lie anywhere in it.
-const AHEAD: usize = 16;
 
 /// What becomes of a text whose beginning matches.
 pub(super) struct Anchored {
@@ -73,22 +72,34 @@ impl Anchored {
     /// The column of texts with what is replaced in each.
     pub fn replaced(&self, texts: &ArrayRef) -> Option<ArrayRef> {
         Some(match texts.data_type() {
-            DataType::Utf8View => {
-                let texts = texts.as_string_view();
-                let mut parts = Parts::new(texts);
-                let mut ahead = texts.views().iter().skip(AHEAD);
-                let rows = texts.iter().inspect(|_| {
-                    if let Some(view) = ahead.next() {
-                        fetch(*view, texts.data_buffers());
-                    }
-                });
-                self.each(rows, |_, wanted| parts.push(wanted));
-                Arc::new(parts.finish())
-            }
+            DataType::Utf8View => Arc::new(self.replaced_views(texts.as_string_view())),
             DataType::Utf8 => self.replaced_strings::<i32>(texts),
             DataType::LargeUtf8 => self.replaced_strings::<i64>(texts),
             _ => return None,
         })
+    }
+
+    fn replaced_views(&self, texts: &StringViewArray) -> StringViewArray {
+        let mut parts = Parts::new(texts);
+        let buffers: Vec<&[u8]> = texts
+            .data_buffers()
+            .iter()
+            .map(|buffer| &**buffer)
+            .collect();
+        let text = |row| texts.is_valid(row).then(|| texts.value(row));
+        let are_clear = |rows: Range<usize>| {
+            let views = &texts.views()[rows];
+            // What a view of NULL says means nothing.
+            let are_clear = texts.null_count() == 0 && self.chain.is_clear(views, &buffers);
+            if !are_clear {
+                for view in views {
+                    fetch(*view, texts.data_buffers());
+                }
+            }
+            are_clear
+        };
+        self.each(texts.len(), text, are_clear, |_, wanted| parts.push(wanted));
+        parts.finish()
     }
 
     fn replaced_strings<O: OffsetSizeTrait>(&self, texts: &ArrayRef) -> ArrayRef {
@@ -96,43 +107,50 @@ impl Anchored {
         let ends = texts.value_offsets();
         let bytes = (ends[texts.len()] - ends[0]).as_usize();
         let mut builder = GenericStringBuilder::<O>::with_capacity(texts.len(), bytes);
-        self.each(texts.iter(), |text, wanted| {
-            builder.append_option(text.map(|text| match wanted {
-                Wanted::Same => text,
-                Wanted::Part(range) => &text[range],
-                Wanted::Other(other) => other,
-            }));
-        });
+        let text = |row| texts.is_valid(row).then(|| texts.value(row));
+        self.each(
+            texts.len(),
+            text,
+            |_| false,
+            |text, wanted| {
+                builder.append_option(text.map(|text| match wanted {
+                    Wanted::Same => text,
+                    Wanted::Part(range) => &text[range],
+                    Wanted::Other(other) => other,
+                }));
+            },
+        );
         Arc::new(builder.finish())
     }
 
+    /// Gives what becomes of the text of each row; `are_clear` is what [`Chain::is_clear`] says of some of them.
     fn each<'a>(
         &self,
-        texts: impl Iterator<Item = Option<&'a str>>,
+        rows: usize,
+        text: impl Fn(usize) -> Option<&'a str>,
+        are_clear: impl Fn(Range<usize>) -> bool,
         mut give: impl FnMut(Option<&'a str>, Wanted<'_>),
     ) {
         let mut found = self.chain.found();
-        let mut rows = Vec::with_capacity(TEXTS_MAX);
-        let mut texts = texts.fuse();
         let mut room = String::new();
-        loop {
-            rows.clear();
-            rows.extend(texts.by_ref().take(TEXTS_MAX));
-            if rows.is_empty() {
-                return;
+        for start in (0..rows).step_by(TEXTS_MAX) {
+            let block = start..rows.min(start + TEXTS_MAX);
+            let (mut texts, mut held) = ([None; TEXTS_MAX], [&b""[..]; TEXTS_MAX]);
+            let places = texts.iter_mut().zip(&mut held);
+            for (row, (place, held)) in block.clone().zip(places) {
+                *place = text(row);
+                *held = place.unwrap_or_default().as_bytes();
             }
-            let mut held = [&b""[..]; TEXTS_MAX];
-            for (held, row) in held.iter_mut().zip(&rows) {
-                *held = row.unwrap_or_default().as_bytes();
-            }
-            self.chain.matched(&held[..rows.len()], &mut found);
-            for (at, row) in rows.iter().enumerate() {
-                match (row, found.end(at)) {
+            let held = &held[..block.len()];
+            self.chain
+                .matched(held, are_clear(block.clone()), &mut found);
+            for (at, text) in texts[..block.len()].iter().enumerate() {
+                match (text, found.end(at)) {
                     (Some(text), Some(end)) => {
                         let group = |group: &usize| found.group(at, *group);
-                        give(*row, self.wanted(text, end, group, &mut room));
+                        give(Some(text), self.wanted(text, end, group, &mut room));
                     }
-                    _ => give(*row, Wanted::Same),
+                    _ => give(*text, Wanted::Same),
                 }
             }
         }
