@@ -22,6 +22,7 @@ pub mod rewrite;
 mod shifted_sums;
 mod averages;
 pub mod plan;
+mod folded;
 mod top_rows;
 mod shared;
 mod instead;

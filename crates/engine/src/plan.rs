@@ -5,7 +5,7 @@
 //! numbers that is cut.
 //! Invariant: an `AggregateExec` that is left is the stated fallback, visible as such in EXPLAIN: the input's order lets
 //! the host stream and is right, the input never ends, or the operator cannot take it, as where a key type has no encoding.
-//! Not here: the node (exec.rs), windows (top_rows.rs), aggregates that share states (shared.rs).
+//! Not here: the node (exec.rs), projections below (folded.rs), windows (top_rows.rs), aggregates that share states (shared.rs).
 
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ use datafusion::physical_plan::projection::EmbeddedProjection;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode};
 
 use crate::exec::{GroupByExec, Replaced, Tuning};
+use crate::folded::folded;
 use crate::native::is_extreme;
 use crate::options::{GroupByOperator, SessionOptions};
 use crate::shared;
@@ -75,6 +76,11 @@ fn replace(
     let Some(replaced) = aggregation(&node).filter(|replaced| !better_in_the_host(replaced.first))
     else {
         return Ok(Transformed::no(node));
+    };
+    let folded = folded(replaced.first)?;
+    let replaced = Replaced {
+        first: folded.as_ref().unwrap_or(replaced.first),
+        last: replaced.last,
     };
     if let Some(shared) = shared::replacing(&replaced, tuning)? {
         return Ok(Transformed::yes(shared));
