@@ -72,7 +72,7 @@ const NESTED: [&str; 2] = ["list", "pair"];
 const FLOATS: [&str; 2] = ["wild", "single"];
 
 /// Keys that are more than a column.
-const COMPUTED_KEYS: [&str; 17] = [
+const COMPUTED_KEYS: [&str; 18] = [
     "dense % 7",
     "id % 3",
     "wide % 1000",
@@ -87,6 +87,7 @@ const COMPUTED_KEYS: [&str; 17] = [
     "coalesce(name, word)",
     "date_trunc('month', moment)",
     "CASE WHEN flag THEN tiny END",
+    "CASE WHEN dense > 3 AND flag THEN 'big' WHEN small IS NULL THEN 'none' WHEN short < 0 THEN 'big' END",
     "flag AND tiny > 0",
     "day IS NULL",
     "42",

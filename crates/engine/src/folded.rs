@@ -1,50 +1,92 @@
 //! The projection below an aggregation, computed by the aggregation itself.
 //!
-//! In: an `AggregateExec` over a `ProjectionExec`, as subqueries and views leave them. Out: the same over the projection's input,
-//! with the projection's expressions as keys and arguments.
+//! In: an `AggregateExec` over a `ProjectionExec`, as subqueries and views leave them. Out: the same over a projection that only
+//! says which columns are read, as scans and filters take it up, with the other's expressions as keys and arguments.
 //! Invariant: nothing is computed more often: what is more than a column stands for a whole key, argument or FILTER, where the
 //! operator finds equal ones, and never for a part of one.
 //! Not here: what becomes of the expressions (exec/program.rs): a CASE of literals becomes codes there.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::PhysicalSortExpr;
+use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
-use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// The aggregation over the input of the projection below it; `None` where it cannot stand there.
+/// The aggregation over no more than columns; `None` where it is so already, or cannot be.
 pub(crate) fn folded(node: &AggregateExec) -> Result<Option<AggregateExec>> {
     let Some(projection) = node.input().downcast_ref::<ProjectionExec>() else {
         return Ok(None);
     };
-    let below = Below(projection);
+    if projection
+        .expr()
+        .iter()
+        .all(|output| output.expr.is::<Column>())
+    {
+        return Ok(None);
+    }
+    let (below, input) = Below::of(projection)?;
+    let schema = input.schema();
     let (Some(keys), Some(aggregates), Some(filters)) = (
         below.keys(node)?,
-        below.aggregates(node)?,
+        below.aggregates(node, &schema)?,
         below.filters(node)?,
     ) else {
         return Ok(None);
     };
-    let input = Arc::clone(projection.input());
-    let schema = input.schema();
+    let input = Arc::new(input);
     let folded = AggregateExec::try_new(*node.mode(), keys, aggregates, filters, input, schema)?;
     let folded = folded.with_limit_options(node.limit_options());
     Ok((folded.schema() == node.schema()).then_some(folded))
 }
 
-/// Expressions over a projection, as those over its input.
-struct Below<'a>(&'a ProjectionExec);
+/// A projection's expressions, over the columns that it reads.
+struct Below(Vec<Expr>);
 
-impl Below<'_> {
+impl Below {
+    /// And the projection that leaves these.
+    fn of(projection: &ProjectionExec) -> Result<(Below, ProjectionExec)> {
+        let exprs = projection.expr().iter().map(|output| &output.expr);
+        let columns: BTreeSet<usize> = exprs
+            .clone()
+            .flat_map(collect_columns)
+            .map(|column| column.index())
+            .collect();
+        let columns: Vec<usize> = columns.into_iter().collect();
+        let schema = projection.input().schema();
+        let column = |index: usize, place: usize| -> Expr {
+            Arc::new(Column::new(schema.field(index).name(), place))
+        };
+        let read = columns.iter().map(|&index| {
+            let alias = schema.field(index).name().clone();
+            ProjectionExpr::new(column(index, index), alias)
+        });
+        let read = ProjectionExec::try_new(read, Arc::clone(projection.input()))?;
+        let over_them = exprs.map(|expr| {
+            let moved = Arc::clone(expr).transform_up(|part| {
+                let index = part.downcast_ref::<Column>().map(Column::index);
+                let place = index.and_then(|index| columns.binary_search(&index).ok());
+                Ok(match (index, place) {
+                    (Some(index), Some(place)) => Transformed::yes(column(index, place)),
+                    _ => Transformed::no(part),
+                })
+            });
+            moved.data()
+        });
+        Ok((Below(over_them.collect::<Result<_>>()?), read))
+    }
+
     fn keys(&self, node: &AggregateExec) -> Result<Option<PhysicalGroupBy>> {
         let keys = node.group_expr();
         let exprs = keys.expr().iter();
@@ -56,35 +98,50 @@ impl Below<'_> {
         }))
     }
 
-    fn aggregates(&self, node: &AggregateExec) -> Result<Option<Vec<Arc<AggregateFunctionExpr>>>> {
+    fn aggregates(
+        &self,
+        node: &AggregateExec,
+        schema: &SchemaRef,
+    ) -> Result<Option<Vec<Arc<AggregateFunctionExpr>>>> {
         let aggregates = node.aggr_expr().iter();
-        aggregates
-            .map(|aggregate| self.aggregate(aggregate))
-            .collect()
+        let aggregates = aggregates.map(|aggregate| self.aggregate(aggregate, schema));
+        aggregates.collect()
     }
 
+    /// Made anew: the host's way to exchange arguments keeps the types of the columns that were.
     fn aggregate(
         &self,
         aggregate: &AggregateFunctionExpr,
+        schema: &SchemaRef,
     ) -> Result<Option<Arc<AggregateFunctionExpr>>> {
-        // The host forgets that it has turned an aggregate around when its expressions are exchanged.
-        if aggregate.is_reversed() {
-            return Ok(None);
-        }
         let arguments = aggregate.expressions();
         let arguments = arguments.iter().map(|argument| self.whole(argument));
         let Some(arguments) = arguments.collect::<Result<Option<Vec<_>>>>()? else {
             return Ok(None);
         };
         // What orders rows is compared with the order of the input, which is one of columns.
-        let orders = aggregate.order_bys().iter();
-        let orders = orders.map(|order| self.part(Arc::clone(&order.expr)));
-        let Some(orders) = orders.collect::<Result<Option<Vec<_>>>>()? else {
+        let order = aggregate.order_bys().iter().map(|key| {
+            let expr = self.part(Arc::clone(&key.expr))?;
+            Ok(expr.map(|expr| PhysicalSortExpr::new(expr, key.options)))
+        });
+        let Some(order) = order.collect::<Result<Option<Vec<_>>>>()? else {
             return Ok(None);
         };
-        Ok(aggregate
-            .with_new_expressions(arguments, orders)
-            .map(Arc::new))
+        let function = Arc::new(aggregate.fun().clone());
+        let mut builder = AggregateExprBuilder::new(function, arguments)
+            .schema(Arc::clone(schema))
+            .alias(aggregate.name())
+            .order_by(order)
+            .with_distinct(aggregate.is_distinct())
+            .with_ignore_nulls(aggregate.ignore_nulls())
+            .with_reversed(aggregate.is_reversed());
+        if let Some(name) = aggregate.human_display() {
+            builder = builder.human_display(name);
+        }
+        if let Some(alias) = aggregate.human_display_alias() {
+            builder = builder.human_display_alias(alias);
+        }
+        Ok(Some(Arc::new(builder.build()?)))
     }
 
     fn filters(&self, node: &AggregateExec) -> Result<Option<Vec<Option<Expr>>>> {
@@ -100,7 +157,7 @@ impl Below<'_> {
     fn whole(&self, expr: &Expr) -> Result<Option<Expr>> {
         match expr.downcast_ref::<Column>() {
             Some(column) => {
-                let projected = &self.0.expr()[column.index()].expr;
+                let projected = &self.0[column.index()];
                 Ok((!is_volatile(projected)).then(|| Arc::clone(projected)))
             }
             None => self.part(Arc::clone(expr)),
@@ -109,7 +166,7 @@ impl Below<'_> {
 
     /// One whose columns are columns below, too.
     fn part(&self, expr: Expr) -> Result<Option<Expr>> {
-        let below = |column: &Column| &self.0.expr()[column.index()].expr;
+        let below = |column: &Column| &self.0[column.index()];
         if !collect_columns(&expr)
             .iter()
             .all(|column| below(column).is::<Column>())

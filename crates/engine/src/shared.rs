@@ -319,7 +319,7 @@ fn part_of(column: Arc<dyn PhysicalExpr>, part: usize, field: &FieldRef) -> Arc<
         result_type: field.data_type().clone(),
         signature: Signature::any(1, Volatility::Immutable),
     };
-    applied(part, column, field)
+    applied(part, vec![column], field)
 }
 
 /// The value at a place of each struct, or of the only row of each list, NULL of lists without one.

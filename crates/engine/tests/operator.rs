@@ -361,6 +361,11 @@ const QUERIES: &[&str] = &[
     "SELECT CASE WHEN flag THEN 'yes' ELSE 'no' END AS c, small, wide, count(*) FROM t GROUP BY ROLLUP (CASE WHEN flag THEN 'yes' ELSE 'no' END, small, wide)",
     "SELECT DISTINCT CASE WHEN flag THEN arrow_cast('yes', 'LargeUtf8') END, money FROM t",
     "SELECT CASE WHEN flag THEN 'yes' ELSE 'no' END, count(*) FROM empty GROUP BY 1",
+    "SELECT c, d, count(*), sum(w) FROM (SELECT CASE WHEN NOT (long < 10 OR flag) AND small IS NOT NULL THEN 'one' WHEN flag THEN NULL \
+       WHEN small IS NULL THEN 'none' ELSE 'one' END AS c, CASE WHEN small = 0 THEN 'zero' WHEN 10 / small > 2 THEN 'few' END AS d, \
+       long + 1 AS w FROM t) GROUP BY c, d",
+    "SELECT c, count(*), count(c), min(c), sum(n ORDER BY n) FILTER (WHERE b) FROM (SELECT CASE WHEN long >= 40 THEN 'high' END AS c, \
+       small % 2 = 0 AS b, small AS n FROM t WHERE wide > 0) GROUP BY c",
     // sketches, which the host's operators hold too
     "SELECT number % 3, uniq(number), approx_distinct(number % 9000), uniq(number, number % 2) FROM numbers(40000) GROUP BY 1",
     "SELECT uniq(number), uniq(number::varchar) FILTER (WHERE number % 2 = 0), uniq(DISTINCT number % 7000) FROM numbers(40000)",

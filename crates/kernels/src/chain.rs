@@ -78,25 +78,9 @@ fn first(byte: u8, text: &[u8]) -> Option<usize> {
     }
 }
 
-/// A bit for each byte of a block that equals `byte`. Without the instruction for it, compilers multiply words together.
+/// A bit for each byte of a block: the lowest one that is set is that of the first byte that equals `byte`; those above it
+/// mean nothing.
 #[inline(always)]
-#[cfg(target_feature = "avx2")]
-#[expect(unsafe_code, reason = "loads of vectors have no safe form")]
-fn places(byte: u8, block: &[u8; BLOCK]) -> u32 {
-    use std::arch::x86_64::{
-        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8,
-    };
-    // SAFETY: a block is as long as the vector, at any address; what is compiled here runs where AVX2 is.
-    unsafe {
-        let block = _mm256_loadu_si256(block.as_ptr().cast::<__m256i>());
-        let equal = _mm256_cmpeq_epi8(block, _mm256_set1_epi8(byte.cast_signed()));
-        _mm256_movemask_epi8(equal).cast_unsigned()
-    }
-}
-
-/// The same: the lowest bit that is set is that of the first such byte; those above it mean nothing.
-#[inline(always)]
-#[cfg(not(target_feature = "avx2"))]
 fn places(byte: u8, block: &[u8; BLOCK]) -> u32 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     // Brings the low bits of all bytes together in the highest byte.

@@ -53,15 +53,15 @@ pub(crate) fn is_exact_avg(function: &AggregateUDF) -> bool {
     function.inner().is::<avg::Avg>()
 }
 
-/// A function of ours over one column, as a column of `field`.
+/// A function of ours over some columns, as a column of `field`.
 pub(crate) fn applied(
     function: impl ScalarUDFImpl + 'static,
-    column: Arc<dyn PhysicalExpr>,
+    columns: Vec<Arc<dyn PhysicalExpr>>,
     field: &FieldRef,
 ) -> Arc<dyn PhysicalExpr> {
     let function = Arc::new(ScalarUDF::new_from_impl(function));
     let (name, config) = (function.name().to_owned(), Arc::default());
-    let (columns, field) = (vec![column], Arc::clone(field));
+    let field = Arc::clone(field);
     Arc::new(ScalarFunctionExpr::new(
         &name, function, columns, field, config,
     ))

@@ -67,7 +67,7 @@ pub(super) fn late(source: &ParquetSource, rare: usize, limit_bytes: usize) -> P
         return source.clone();
     };
     let parts = split_conjunction(&predicate);
-    let others = (0..parts.len()).filter(|&at| at != rare && cannot_fail(parts[at]));
+    let others = (0..parts.len()).filter(|&at| at != rare && is_column_compared(parts[at]));
     let first = std::iter::once(rare).chain(others);
     let first = conjunction(first.map(|at| Arc::clone(parts[at])));
     let kept = &mut options.global.max_predicate_cache_size;
@@ -93,8 +93,8 @@ fn may_be_first(chunk: &ColumnChunkMetaData) -> bool {
     has_many && reading_bytes(chunk) <= GROUP_BYTES_MAX
 }
 
-/// True of comparisons of a column with a literal.
-fn cannot_fail(part: &Arc<dyn PhysicalExpr>) -> bool {
+/// True of comparisons of a column with a literal, which cannot fail.
+pub(crate) fn is_column_compared(part: &Arc<dyn PhysicalExpr>) -> bool {
     let operation = part.downcast_ref::<BinaryExpr>();
     let is_compared = part.is::<LikeExpr>() || operation.is_some_and(|of| is_comparison(*of.op()));
     let mut sides = part.children().into_iter();

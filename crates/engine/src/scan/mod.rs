@@ -28,7 +28,7 @@ pub mod files;
 pub mod views;
 pub mod schema;
 mod local;
-mod late;
+pub(crate) mod late;
 pub(crate) mod morsels;
 pub(crate) mod codes;
 pub(crate) mod words;
