@@ -190,7 +190,7 @@ fn chosen(conditions: &[ArrayRef], places: &[Option<usize>], rows: usize) -> UIn
         let truths = without_nulls(condition.as_boolean());
         let words: Vec<u64> = truths.values().bit_chunks().iter_padded().collect();
         let others = match &chosen {
-            Some(chosen) => Side::Column(&**chosen),
+            Some(chosen) => Side::Column(chosen),
             None => Side::Value(codes[conditions.len()]),
         };
         chosen = Some(u8::select(&words, rows, Side::Value(*code), others));
