@@ -2,8 +2,8 @@
 //!
 //! In: a physical plan for our operator. Out: the same plan; in projections, aggregations and sorts, `+`, `-` and `*` of two
 //! DECIMALs of up to 38 digits look at their values first and compute in words where those allow it (decimals.rs), `/` and
-//! `%` of integers by a literal multiply with its reciprocal (divided.rs), and a CASE with two plain sides takes both for all
-//! rows (chosen.rs).
+//! `%` of integers by a literal multiply with its reciprocal (divided.rs), a CASE with two plain sides takes both for all
+//! rows (chosen.rs), and functions of dates and times are computed once per hour or day (stepped.rs).
 //! Invariant: types, names, NULLs and errors are the host's: whatever has no way of its own is computed by it. In EXPLAIN
 //! the operation stands in brackets, whatever is around it.
 //! Not here: the loops (`grouse_kernels`); predicates, which scans prune by their form, and windows, so that an order by
@@ -12,6 +12,7 @@
 mod decimals;
 mod divided;
 mod chosen;
+mod stepped;
 
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ use crate::options::{GroupByOperator, SessionOptions};
 use crate::rewrite::node_expressions::exchanged;
 use crate::scan::words::words_of;
 use divided::Divided;
+use stepped::Stepped;
 
 /// The rule.
 #[derive(Debug)]
@@ -87,13 +89,15 @@ enum Words {
     Decimals,
     Divided(Divided),
     Chosen,
+    Stepped(Stepped),
 }
 
 impl Words {
     fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Words> {
         match expr.downcast_ref::<BinaryExpr>() {
             Some(binary) => Self::operation(binary, schema),
-            None => chosen::is_chosen(expr, schema).then_some(Words::Chosen),
+            None if chosen::is_chosen(expr, schema) => Some(Words::Chosen),
+            None => Stepped::of(expr, schema).map(Words::Stepped),
         }
     }
 
@@ -109,7 +113,7 @@ impl Words {
         // A long sum has its parts on the left: asked for its type, each would ask all of them.
         let is_decimal = |side: &Arc<dyn PhysicalExpr>| match words_in(side) {
             Some(Words::Decimals) => true,
-            Some(Words::Divided(_)) => false,
+            Some(Words::Divided(_) | Words::Stepped(_)) => false,
             Some(Words::Chosen) | None => {
                 matches!(side.data_type(schema), Ok(DataType::Decimal128(..)))
             }
@@ -129,6 +133,7 @@ impl Way for Words {
         match (self, host.downcast_ref::<BinaryExpr>()) {
             (Words::Decimals, Some(_)) => Some(Words::Decimals),
             (Words::Divided(_), Some(binary)) => Divided::of(binary.right()).map(Words::Divided),
+            (Words::Stepped(stepped), _) => stepped.of_other(host).map(Words::Stepped),
             _ => chosen::may_be_chosen(host).then_some(Words::Chosen),
         }
     }
@@ -141,6 +146,7 @@ impl Way for Words {
             (Words::Divided(divided), Some(binary)) => computed(binary, batch, |left, _| {
                 Ok(divided.computed(*binary.op(), left))
             }),
+            (Words::Stepped(stepped), _) => stepped.computed(host, batch),
             _ => chosen::computed(host, batch),
         }
     }
@@ -148,8 +154,20 @@ impl Way for Words {
     fn is_bracketed(&self) -> bool {
         match self {
             Words::Decimals | Words::Divided(_) => true,
-            Words::Chosen => false,
+            Words::Chosen | Words::Stepped(_) => false,
         }
+    }
+}
+
+/// A key of texts as codes, where it is computed once per step.
+pub(crate) fn coded(
+    key: &Arc<dyn PhysicalExpr>,
+    data_type: &DataType,
+) -> Option<Arc<dyn PhysicalExpr>> {
+    let instead = key.downcast_ref::<InWords>()?;
+    match instead.way() {
+        Words::Stepped(stepped) => stepped.coded(instead.host(), data_type),
+        _ => None,
     }
 }
 

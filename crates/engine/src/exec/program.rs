@@ -32,6 +32,7 @@ use super::finest::Finest;
 use super::memory::to_host;
 use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
+use crate::arithmetic;
 use crate::native::{Native, Reads, end_of, listing_of_distinct, native};
 use crate::scan::bounds::bounds_of;
 use crate::udaf::{Grouping, HostAggregate, Stages};
@@ -156,10 +157,12 @@ impl Program {
         let layout = lay_out(all_keys, Values::NONE)?;
         let keys = group_by.expr().iter().zip(schema.fields());
         let keys = keys.map(|((expression, _), field)| {
-            let codes = layout.direct().then(|| coded(expression)).flatten();
+            let data_type = decoded(field.data_type()).clone();
+            let codes = || coded(expression).or_else(|| arithmetic::coded(expression, &data_type));
+            let codes = layout.direct().then(codes).flatten();
             Key {
                 expression: expressions.place(codes.as_ref().unwrap_or(expression)),
-                data_type: decoded(field.data_type()).clone(),
+                data_type,
             }
         });
         let keys: Vec<Key> = keys.collect();
