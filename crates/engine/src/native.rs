@@ -32,9 +32,9 @@ use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
 use datafusion::logical_expr::AggregateUDF;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion::physical_expr::expressions::Literal;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_expr_common::sort_expr::PhysicalSortExpr;
 use grouse_groupby::keys::decoded;
@@ -62,12 +62,26 @@ pub(crate) enum Reads {
     Rows,
     /// How many have different arguments.
     Number,
+    /// The same, NULL being an argument as any other.
+    NumberWithNull,
     /// Those with different arguments, each once.
     Distinct,
     /// The same, and of those with NULL one.
     DistinctWithNull,
     /// The same, and behind the arguments how often they occur.
     Counted,
+}
+
+impl Reads {
+    /// True where rows with NULL count.
+    pub fn with_null(self) -> bool {
+        matches!(self, Reads::NumberWithNull | Reads::DistinctWithNull)
+    }
+
+    /// True where nobody asks for the arguments themselves.
+    pub fn only_number(self) -> bool {
+        matches!(self, Reads::Number | Reads::NumberWithNull)
+    }
 }
 
 /// Functions with native states whose implementations are not the host's constants.
@@ -124,6 +138,13 @@ pub(crate) fn native(
         return Ok(Some(listing));
     }
     if expression.is_distinct() {
+        if let Some(fields) = fields_of(&columns).filter(|_| is_count(function)) {
+            return Ok(states::count(name).map(|aggregate| Native {
+                aggregate,
+                columns: fields,
+                reads: Reads::NumberWithNull,
+            }));
+        }
         let states = distinct(expression, name, &types);
         return Ok(states.map(|(aggregate, reads)| Native {
             aggregate,
@@ -154,6 +175,20 @@ pub(crate) fn native(
         best(expression, name, &types)
     };
     Ok(with_columns(aggregate, columns))
+}
+
+/// The fields of a struct that is made of them, as `(a, b)` is, and is never NULL itself: they are compared as columns.
+fn fields_of(columns: &[Arc<dyn PhysicalExpr>]) -> Option<Vec<Arc<dyn PhysicalExpr>>> {
+    let [made] = columns else {
+        return None;
+    };
+    let made = made.downcast_ref::<ScalarFunctionExpr>()?;
+    let fields: Vec<_> = match made.fun().name() {
+        "struct" => made.args().to_vec(),
+        "named_struct" => made.args().iter().skip(1).step_by(2).cloned().collect(),
+        _ => return None,
+    };
+    (!fields.is_empty()).then_some(fields)
 }
 
 /// The aggregate as the query wrote it.

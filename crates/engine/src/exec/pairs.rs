@@ -71,7 +71,7 @@ impl Planned {
         filter: Option<usize>,
         reads: Reads,
     ) -> usize {
-        let with_null = reads == Reads::DistinctWithNull;
+        let with_null = reads.with_null();
         let same = |known: &Planned| {
             known.values == values && known.filter == filter && known.with_null == with_null
         };
@@ -87,7 +87,7 @@ impl Planned {
             });
             planned.len() - 1
         });
-        planned[at].are_read |= reads != Reads::Number;
+        planned[at].are_read |= !reads.only_number();
         planned[at].are_counted |= reads == Reads::Counted;
         at
     }
@@ -174,7 +174,7 @@ impl Parts {
     /// The columns of an aggregate that reads pairs.
     pub fn arguments(&self, reads: Reads) -> Arguments {
         let mut columns = Vec::new();
-        if reads != Reads::Number {
+        if !reads.only_number() {
             columns.extend_from_slice(&self.values);
         }
         if reads == Reads::Counted {

@@ -520,8 +520,7 @@ fn lower(
     if let Some(native) = native(expression, input)? {
         // Arguments of a type that nothing can be grouped by stay with the host.
         let takes_pairs = native.reads != Reads::Rows;
-        let with_null = native.reads == Reads::DistinctWithNull;
-        let values = Values::of(&native.columns, with_null);
+        let values = Values::of(&native.columns, native.reads.with_null());
         let pairs = takes_pairs.then(|| lay_out(values));
         if let Ok(pairs) = pairs.transpose() {
             let pairs = pairs.map(|layout| (layout, native.reads));

@@ -23,7 +23,8 @@ pub(super) fn rewrite(
 ) -> Result<Transformed<LogicalPlan>> {
     match &plan {
         LogicalPlan::Aggregate(aggregate)
-            if has_exact_sum(aggregate)? || has_others(aggregate) && !is_host(config) =>
+            if has_exact_sum(aggregate)?
+                || (has_others(aggregate) || has_struct(aggregate)) && !is_host(config) =>
         {
             Ok(Transformed::no(plan))
         }
@@ -61,6 +62,19 @@ fn has_others(aggregate: &Aggregate) -> bool {
     aggregates.any(|expr| match expr.clone().unalias() {
         Expr::AggregateFunction(function) => !function.params.distinct,
         _ => true,
+    })
+}
+
+/// True of `count(DISTINCT (a, b))`, whose fields are columns of a pair but would be one value of a key.
+fn has_struct(aggregate: &Aggregate) -> bool {
+    let is_made = |argument: &Expr| match argument {
+        Expr::ScalarFunction(made) => ["struct", "named_struct"].contains(&made.func.name()),
+        _ => false,
+    };
+    let mut aggregates = aggregate.aggr_expr.iter();
+    aggregates.any(|expr| match expr.clone().unalias() {
+        Expr::AggregateFunction(function) => function.params.args.iter().any(is_made),
+        _ => false,
     })
 }
 

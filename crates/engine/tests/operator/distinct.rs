@@ -156,6 +156,33 @@ fn several_columns_are_one_value_and_none_of_them_null() {
     assert_eq!(rows(&session, sql), ["1 | 2 | 4", "2 | 0 | 1"]);
 }
 
+/// A struct of NULLs is a value, as NULL in one of its fields is.
+#[test]
+fn fields_of_a_struct_are_compared_as_columns() {
+    for keys in ["", "small", "text, flag"] {
+        for of in [
+            "(long, text)",
+            "(long, float, list)",
+            "struct(text)",
+            "named_struct('a', small, 'b', nullif(long, 3), 'c', 7)",
+            "struct(struct(long, small), flag)",
+        ] {
+            for others in ["", ", count(*), sum(long)", ", count(DISTINCT long)"] {
+                let filter = "FILTER (WHERE wide > 100)";
+                let select = format!("count(DISTINCT {of}), count(DISTINCT {of}) {filter}{others}");
+                let sql = match keys {
+                    "" => format!("SELECT {select} FROM t"),
+                    keys => format!("SELECT {keys}, {select} FROM t GROUP BY {keys}"),
+                };
+                are_the_hosts(&[&sql]);
+            }
+        }
+    }
+    let session = session(|_| {});
+    let sql = "SELECT small, count(DISTINCT (long, text)) FROM t GROUP BY small";
+    assert!(explained(&session, sql).contains("pairs=[count("), "{sql}");
+}
+
 #[test]
 fn the_plan_says_which_aggregates_take_pairs() {
     let session = session(|_| {});

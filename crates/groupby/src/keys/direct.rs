@@ -8,10 +8,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayData, ArrayRef, BooleanArray, UInt32Array, make_array};
+use arrow::array::{
+    Array, ArrayData, ArrayRef, AsArray, BooleanArray, UInt8Array, UInt32Array, make_array,
+};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::take;
 use arrow::datatypes::{DataType, TimeUnit};
+use grouse_kernels::select::{Selected, Side};
 
 use super::GroupId;
 use super::bytes::is_bytes;
@@ -120,6 +123,8 @@ impl DirectTable {
         if rows == 0 {
             return Ok(());
         }
+        let columns: Vec<_> = columns.iter().map(as_integers).collect();
+        let columns = columns.as_slice();
         if self.is_settled && self.look_up(columns, out) {
             if let Some(others) = few_without_group(&out[from..]) {
                 let assigned = self.assign_few(columns, others, &mut out[from..]);
@@ -206,7 +211,8 @@ impl DirectTable {
 
     /// Makes the ranges hold the keys of a batch, whose rows may go elsewhere; on `Full` nothing was changed.
     pub fn follow(&mut self, columns: &[ArrayRef]) -> std::result::Result<(), Full> {
-        self.widen_to(columns, self.followed_max)
+        let columns: Vec<_> = columns.iter().map(as_integers).collect();
+        self.widen_to(&columns, self.followed_max)
     }
 
     fn widen_to(
@@ -378,6 +384,16 @@ impl DirectTable {
         self.is_in_order = true;
         Ok(columns)
     }
+}
+
+/// The column, truths as bytes of 0 and 1.
+fn as_integers(column: &ArrayRef) -> ArrayRef {
+    let Some(truths) = column.as_boolean_opt() else {
+        return Arc::clone(column);
+    };
+    let words: Vec<u64> = truths.values().bit_chunks().iter_padded().collect();
+    let bytes = u8::select(&words, truths.len(), Side::Value(1), Side::Value(0));
+    Arc::new(UInt8Array::new(bytes.into(), truths.nulls().cloned()))
 }
 
 /// The rows that found no group; `None` if they are many.

@@ -1,13 +1,13 @@
 //! One key column of a direct table: the values that it has addresses for, and each one's part of the address.
 //!
-//! In: columns of integers, dates, times, booleans. Out: the range of their values and its step, the parts of the addresses.
+//! In: columns of integers, dates, times, truths as bytes. Out: the range of their values and its step, the parts of the addresses.
 //! Invariant: a range starts at a value of its column and holds every value that was observed, in steps from there: keys that
 //! are all multiples of one number, as the beginnings of minutes are, have addresses without gaps between them.
 //! Not here: codes of strings (intern.rs), groups (direct.rs, known.rs).
 
 use std::ops::RangeInclusive;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
 use grouse_kernels::multiples::{self, Step};
 
@@ -110,13 +110,6 @@ impl Dimension {
             .logical_nulls()
             .filter(|nulls| nulls.null_count() > 0);
         let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-        if let Some(booleans) = column.as_boolean_opt() {
-            for (row, address) in addresses.iter_mut().enumerate() {
-                let value = (!is_null(row)).then(|| i64::from(booleans.value(row)));
-                *address += self.address(value) as u32;
-            }
-            return;
-        }
         let (start, null, stride) = (self.start(), u32::from(self.null), self.stride as u32);
         with_integers!(&column.to_data(), values => match (&nulls, self.step) {
             (None, Step::ONE) => {
@@ -143,13 +136,6 @@ impl Dimension {
             .logical_nulls()
             .filter(|nulls| nulls.null_count() > 0);
         let null = nulls.is_some();
-        if column.data_type() == &DataType::Boolean {
-            return Ok(Observed {
-                range: (column.null_count() < column.len()).then_some(0..=1),
-                step: 1,
-                null,
-            });
-        }
         let step = self.own_step();
         let (range, step) = with_integers!(&column.to_data(), values => match &nulls {
             None => ends_and_step(|| values.iter().copied(), |value| value as i64, step),

@@ -198,7 +198,7 @@ impl<'a> Known<'a> {
     ) -> Option<Self> {
         match interner {
             None => {
-                let is_plain = column.data_type() != &DataType::Boolean && column.null_count() == 0;
+                let is_plain = column.null_count() == 0;
                 is_plain.then(|| Self::Integers(dimension, column.to_data()))
             }
             Some(interner) => {
