@@ -138,19 +138,7 @@ pub(crate) fn native(
         return Ok(Some(listing));
     }
     if expression.is_distinct() {
-        if let Some(fields) = fields_of(&columns).filter(|_| is_count(function)) {
-            return Ok(states::count(name).map(|aggregate| Native {
-                aggregate,
-                columns: fields,
-                reads: Reads::NumberWithNull,
-            }));
-        }
-        let states = distinct(expression, name, &types);
-        return Ok(states.map(|(aggregate, reads)| Native {
-            aggregate,
-            columns,
-            reads,
-        }));
+        return Ok(distinct(expression, name, columns, &types));
     }
     if let Some((quantile, digest)) = quantile_of(expression) {
         let aggregate = one_quantile(name, quantile, digest, &types[0]);
@@ -374,15 +362,28 @@ pub(crate) fn listing_of_distinct(
 fn distinct(
     expression: &AggregateFunctionExpr,
     name: &str,
+    columns: Vec<Arc<dyn PhysicalExpr>>,
     types: &[DataType],
-) -> Option<(Arc<dyn Aggregate>, Reads)> {
+) -> Option<Native> {
     if is_count(expression.fun()) {
-        return Some((states::count(name)?, Reads::Number));
+        let fields = fields_of(&columns);
+        let reads = match fields {
+            Some(_) => Reads::NumberWithNull,
+            None => Reads::Number,
+        };
+        return Some(Native {
+            aggregate: states::count(name)?,
+            columns: fields.unwrap_or(columns),
+            reads,
+        });
     }
-    if !OURS.contains(expression.fun()) {
-        return None;
-    }
-    Some((total(expression, name, types)?, Reads::Distinct))
+    let of_distinct = OURS.contains(expression.fun());
+    let aggregate = of_distinct.then(|| total(expression, name, types))??;
+    Some(Native {
+        aggregate,
+        columns,
+        reads: Reads::Distinct,
+    })
 }
 
 /// `sum(x)` or `avg(x)`.
