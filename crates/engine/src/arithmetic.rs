@@ -24,7 +24,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{BinaryExpr, Column};
+use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column};
 use datafusion::physical_expr_common::datum::apply;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
@@ -88,6 +88,8 @@ type InWords = Instead<Words>;
 enum Words {
     Decimals,
     Divided(Divided),
+    /// A remainder cast to fewer bits.
+    Narrowed,
     Chosen,
     Stepped(Stepped),
 }
@@ -96,6 +98,7 @@ impl Words {
     fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Words> {
         match expr.downcast_ref::<BinaryExpr>() {
             Some(binary) => Self::operation(binary, schema),
+            None if narrowed(expr).is_some() => Some(Words::Narrowed),
             None if chosen::is_chosen(expr, schema) => Some(Words::Chosen),
             None => Stepped::of(expr, schema).map(Words::Stepped),
         }
@@ -113,7 +116,7 @@ impl Words {
         // A long sum has its parts on the left: asked for its type, each would ask all of them.
         let is_decimal = |side: &Arc<dyn PhysicalExpr>| match words_in(side) {
             Some(Words::Decimals) => true,
-            Some(Words::Divided(_) | Words::Stepped(_)) => false,
+            Some(Words::Divided(_) | Words::Narrowed | Words::Stepped(_)) => false,
             Some(Words::Chosen) | None => {
                 matches!(side.data_type(schema), Ok(DataType::Decimal128(..)))
             }
@@ -121,6 +124,14 @@ impl Words {
         let are = is_decimal(binary.right()) && is_decimal(binary.left());
         are.then_some(Words::Decimals)
     }
+}
+
+/// A cast of a remainder by a literal to integers that have room for all such.
+fn narrowed(expr: &Arc<dyn PhysicalExpr>) -> Option<&CastExpr> {
+    let cast = expr.downcast_ref::<CastExpr>()?;
+    let remainder = cast.expr().downcast_ref::<InWords>()?;
+    let remainder = remainder.host().downcast_ref::<BinaryExpr>()?;
+    divided::remainders_fit(remainder, cast.cast_type()).then_some(cast)
 }
 
 /// The way of an expression that is computed in words.
@@ -133,6 +144,7 @@ impl Way for Words {
         match (self, host.downcast_ref::<BinaryExpr>()) {
             (Words::Decimals, Some(_)) => Some(Words::Decimals),
             (Words::Divided(_), Some(binary)) => Divided::of(binary.right()).map(Words::Divided),
+            (Words::Narrowed, _) => narrowed(host).map(|_| Words::Narrowed),
             (Words::Stepped(stepped), _) => stepped.of_other(host).map(Words::Stepped),
             _ => chosen::may_be_chosen(host).then_some(Words::Chosen),
         }
@@ -146,6 +158,19 @@ impl Way for Words {
             (Words::Divided(divided), Some(binary)) => computed(binary, batch, |left, _| {
                 Ok(divided.computed(*binary.op(), left))
             }),
+            (Words::Narrowed, _) => {
+                let Some(cast) = narrowed(host) else {
+                    return host.evaluate(batch);
+                };
+                let narrow = match cast.expr().evaluate(batch)? {
+                    ColumnarValue::Array(column) => divided::low_bits(&column, cast.cast_type()),
+                    ColumnarValue::Scalar(_) => None,
+                };
+                narrow.map_or_else(
+                    || host.evaluate(batch),
+                    |column| Ok(ColumnarValue::Array(column)),
+                )
+            }
             (Words::Stepped(stepped), _) => stepped.computed(host, batch),
             _ => chosen::computed(host, batch),
         }
@@ -154,7 +179,7 @@ impl Way for Words {
     fn is_bracketed(&self) -> bool {
         match self {
             Words::Decimals | Words::Divided(_) => true,
-            Words::Chosen | Words::Stepped(_) => false,
+            Words::Narrowed | Words::Chosen | Words::Stepped(_) => false,
         }
     }
 }
@@ -372,6 +397,37 @@ mod tests {
                         assert_eq!(ours, host, "{value} {op} {value}");
                     }
                 }
+            }
+            for (value, to) in [
+                (7, DataType::Int8),
+                (10_000, DataType::UInt16),
+                (40_000, DataType::Int16),
+                (1, DataType::UInt32),
+            ] {
+                let value = ScalarValue::Int64(Some(value)).cast_to(column.data_type());
+                let literal = Arc::new(Literal::new(value.expect("a literal")));
+                let a = Arc::new(Column::new("a", 0));
+                let remainder = Arc::new(BinaryExpr::new(a, Operator::Modulo, literal));
+                let host: Arc<dyn PhysicalExpr> =
+                    Arc::new(CastExpr::new(remainder, to.clone(), None));
+                let ours = in_words(Arc::clone(&host), &schema).expect("types").data;
+                let has_room =
+                    !to.is_unsigned_integer() || column.data_type().is_unsigned_integer();
+                assert_eq!(
+                    ours.is::<InWords>(),
+                    has_room && to != DataType::Int16,
+                    "{host}"
+                );
+                let batch =
+                    RecordBatch::try_new(Arc::new(schema.clone()), vec![Arc::clone(column)]);
+                let batch = batch.expect("a batch").slice(1, 4);
+                let shown = |expr: &Arc<dyn PhysicalExpr>| {
+                    let column = expr.evaluate(&batch).and_then(|value| value.into_array(4));
+                    column
+                        .map(|column| format!("{column:?}"))
+                        .map_err(|error| error.to_string())
+                };
+                assert_eq!(shown(&ours), shown(&host), "{host}");
             }
             let stays = |right: ScalarValue| {
                 let right = Arc::new(Literal::new(right));

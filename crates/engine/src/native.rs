@@ -10,6 +10,8 @@ use std::sync::{Arc, LazyLock};
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::arrow::row::SortField;
 use datafusion::common::{Result, ScalarValue};
+use datafusion::functions::core::named_struct::NamedStructFunc;
+use datafusion::functions::core::r#struct::StructFunc;
 use datafusion::functions_aggregate::any_value::AnyValue;
 use datafusion::functions_aggregate::approx_distinct::approx_distinct_udaf;
 use datafusion::functions_aggregate::approx_median::approx_median_udaf;
@@ -171,10 +173,12 @@ fn fields_of(columns: &[Arc<dyn PhysicalExpr>]) -> Option<Vec<Arc<dyn PhysicalEx
         return None;
     };
     let made = made.downcast_ref::<ScalarFunctionExpr>()?;
-    let fields: Vec<_> = match made.fun().name() {
-        "struct" => made.args().to_vec(),
-        "named_struct" => made.args().iter().skip(1).step_by(2).cloned().collect(),
-        _ => return None,
+    let fields: Vec<_> = if made.fun().inner().is::<StructFunc>() {
+        made.args().to_vec()
+    } else if made.fun().inner().is::<NamedStructFunc>() {
+        made.args().iter().skip(1).step_by(2).cloned().collect()
+    } else {
+        return None;
     };
     (!fields.is_empty()).then_some(fields)
 }

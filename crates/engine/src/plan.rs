@@ -77,7 +77,8 @@ fn replace(
     else {
         return Ok(Transformed::no(node));
     };
-    let folded = folded(replaced.first)?;
+    // Whatever cannot be made anew stays where it is.
+    let folded = folded(replaced.first).ok().flatten();
     let replaced = Replaced {
         first: folded.as_ref().unwrap_or(replaced.first),
         last: replaced.last,

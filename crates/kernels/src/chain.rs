@@ -295,7 +295,12 @@ impl Chain {
         };
         for (number, step) in self.steps.iter().enumerate() {
             let is_last = matches!(self.steps.get(number + 1), Some(Step::End));
-            found.step(step, is_last.then_some(clear_from), texts);
+            // What `is_clear` says is of the very last run.
+            let holds_from = match number + 2 == self.steps.len() {
+                true => clear_from,
+                false => usize::MAX,
+            };
+            found.step(step, is_last.then_some(holds_from), texts);
         }
         for (at, text) in texts.iter().enumerate() {
             if found.missed[at]
@@ -495,6 +500,22 @@ mod tests {
         assert_eq!(found("http:///"), None);
         assert_eq!(found("http://a/b\nc"), None);
         assert_eq!(found(""), None);
+    }
+
+    #[test]
+    fn only_the_last_run_is_clear() {
+        let steps = vec![
+            Step::Run(but(b'a'), 0),
+            Step::End,
+            Step::Run(but(b'b'), 0),
+            Step::End,
+        ];
+        let chain = Chain::new(steps, 0).expect("runs that end where their bytes do");
+        let (page, mut found) = ([b'a'; 16], chain.found());
+        let is_clear = chain.is_clear(&[view_of(&page, 0, 0)], &[&page]);
+        chain.matched(&[&page], is_clear, &mut found);
+        assert!(is_clear);
+        assert_eq!(found.end(0), None);
     }
 
     #[test]

@@ -56,6 +56,24 @@ words! {
     i64, |word: i64| (word >> 63) as u64;
 }
 
+/// A word of fewer bits.
+pub trait LowBits: Copy {
+    /// The low bits of each word, compiled with this crate's optimisation.
+    fn of_words(words: &[u64]) -> Vec<Self>;
+}
+
+macro_rules! low_bits {
+    ($($of:ty)*) => {$(
+        impl LowBits for $of {
+            fn of_words(words: &[u64]) -> Vec<$of> {
+                words.iter().map(|&word| word as $of).collect()
+            }
+        }
+    )*};
+}
+
+low_bits!(u8 u16 u32);
+
 /// A divisor with its reciprocals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Divisor<T> {
@@ -229,6 +247,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn low_bits_are_what_is_left_of_a_division() {
+        let words = interesting();
+        let left = |bits: u32| {
+            words
+                .iter()
+                .map(move |&word| naive::remainder(word, 1 << bits))
+        };
+        assert!(left(8).eq(u8::of_words(&words).into_iter().map(u64::from)));
+        assert!(left(16).eq(u16::of_words(&words).into_iter().map(u64::from)));
+        assert!(left(32).eq(u32::of_words(&words).into_iter().map(u64::from)));
     }
 
     #[test]

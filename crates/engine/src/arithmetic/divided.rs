@@ -1,4 +1,4 @@
-//! `/` and `%` of 64-bit integers by a literal.
+//! `/` and `%` of 64-bit integers by a literal, and remainders in fewer bits.
 //!
 //! In: the literal, then columns. Out: their quotients or remainders.
 //! Invariant: results are the host's; 0 and -1, by which divisions can fail, stay with it.
@@ -6,13 +6,16 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
-use datafusion::arrow::datatypes::{Int64Type, UInt64Type};
+use datafusion::arrow::array::{
+    Array, ArrayData, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray, make_array,
+};
+use datafusion::arrow::buffer::Buffer;
+use datafusion::arrow::datatypes::{DataType, Int64Type, UInt64Type};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::Literal;
-use grouse_kernels::divide::{Divisor, Word};
+use datafusion::physical_expr::expressions::{BinaryExpr, Literal};
+use grouse_kernels::divide::{Divisor, LowBits, Word};
 
 /// A divisor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,6 +44,47 @@ impl Divided {
             Divided::Unsigned(by) => results::<UInt64Type>(by, op, column),
         }
     }
+}
+
+/// True if every remainder by the literal has a place in integers of this type, so that nothing has to be looked at when it
+/// gets there.
+pub(super) fn remainders_fit(remainder: &BinaryExpr, to: &DataType) -> bool {
+    let literal = remainder.right().downcast_ref::<Literal>();
+    let (most, has_sign) = match literal.map(Literal::value) {
+        Some(ScalarValue::Int64(Some(divisor))) => (divisor.unsigned_abs().saturating_sub(1), true),
+        Some(ScalarValue::UInt64(Some(divisor))) => (divisor.saturating_sub(1), false),
+        _ => return false,
+    };
+    let room = match to {
+        DataType::Int8 => i8::MAX as u64,
+        DataType::Int16 => i16::MAX as u64,
+        DataType::Int32 => i32::MAX as u64,
+        DataType::UInt8 if !has_sign => u8::MAX.into(),
+        DataType::UInt16 if !has_sign => u16::MAX.into(),
+        DataType::UInt32 if !has_sign => u32::MAX.into(),
+        _ => return false,
+    };
+    *remainder.op() == Operator::Modulo && most <= room
+}
+
+/// The low bits of 64-bit integers, as integers of this type; `None` of other columns.
+pub(super) fn low_bits(column: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
+    if !matches!(column.data_type(), DataType::Int64 | DataType::UInt64) {
+        return None;
+    }
+    let data = column.to_data();
+    let words = &data.buffer::<u64>(0)[..data.len()];
+    let bits = match to.primitive_width()? {
+        1 => Buffer::from_vec(u8::of_words(words)),
+        2 => Buffer::from_vec(u16::of_words(words)),
+        4 => Buffer::from_vec(u32::of_words(words)),
+        _ => return None,
+    };
+    let narrow = ArrayData::builder(to.clone())
+        .len(data.len())
+        .nulls(data.nulls().cloned())
+        .add_buffer(bits);
+    Some(make_array(narrow.build().ok()?))
 }
 
 fn results<T: ArrowPrimitiveType<Native: Word>>(

@@ -15,7 +15,10 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::ScalarBuffer;
 use datafusion::arrow::compute::{cast, take};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit, UInt32Type};
-use datafusion::common::Result;
+use datafusion::common::{Result, internal_err};
+use datafusion::functions::datetime::date_part::DatePartFunc;
+use datafusion::functions::datetime::date_trunc::DateTruncFunc;
+use datafusion::functions::datetime::to_char::ToCharFunc;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
@@ -28,9 +31,6 @@ use crate::functions::applied;
 
 /// A batch has so many rows for each step, or more.
 const ROWS_PER_STEP: usize = 4;
-/// Values beyond have no room for a step before or behind.
-const FAR: i64 = i64::MAX / 4;
-
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
@@ -144,12 +144,13 @@ impl Stepped {
             None => ends(words.iter().copied()),
             Some(nulls) => ends(nulls.valid_indices().map(|row| words[row])),
         };
-        let Some((low, high)) = ends.filter(|(low, high)| *low > -FAR && *high < FAR) else {
+        let Some((low, high)) = ends else {
             return Ok(None);
         };
         let (first, last) = (low.div_euclid(self.step), high.div_euclid(self.step));
-        let count = (last - first) as usize + 1;
-        if count > column.len() / ROWS_PER_STEP {
+        let count = last.abs_diff(first).saturating_add(1);
+        // The first step may begin before all numbers.
+        if count > (column.len() / ROWS_PER_STEP) as u64 || first.checked_mul(self.step).is_none() {
             return Ok(None);
         }
         let start = first * self.step;
@@ -198,11 +199,13 @@ fn step_of(function: &ScalarFunctionExpr) -> Option<(usize, i64)> {
         let literal = function.args().get(at)?.downcast_ref::<Literal>()?;
         literal.value().try_as_str()?
     };
-    match function.fun().name() {
-        "date_part" => Some((1, step_of_part(text(0)?)?)),
-        "date_trunc" => Some((1, step_of_part(text(0)?)?)),
-        "to_char" => Some((0, step_of_format(text(1)?)?)),
-        _ => None,
+    let function = function.fun().inner();
+    if function.is::<DatePartFunc>() || function.is::<DateTruncFunc>() {
+        Some((1, step_of_part(text(0)?)?))
+    } else if function.is::<ToCharFunc>() {
+        Some((0, step_of_format(text(1)?)?))
+    } else {
+        None
     }
 }
 
@@ -327,6 +330,13 @@ impl ScalarUDFImpl for Codes {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let column = args.args[0].clone().into_array(args.number_rows)?;
+        if *column.data_type() != self.stepped.data_type {
+            return internal_err!(
+                "{} where {} was planned",
+                column.data_type(),
+                self.stepped.data_type
+            );
+        }
         let (values, places) = match self.stepped.steps(&column)? {
             Some(steps) => steps,
             None => {

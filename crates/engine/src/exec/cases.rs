@@ -27,6 +27,9 @@ use crate::functions::applied;
 use crate::scan::late::is_column_compared;
 use crate::shared::place_of;
 
+/// More conditions are computed for the rows that those before them left.
+const CONDITIONS_MAX: usize = 16;
+
 /// The key as codes; `None` if it is none that has them.
 pub(super) fn coded(key: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
     let case = key.downcast_ref::<CaseExpr>()?;
@@ -49,7 +52,8 @@ pub(super) fn coded(key: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>
         None => Arc::clone(when),
     });
     let conditions: Vec<_> = conditions.collect();
-    let (inputs, made) = if texts.len() < NULL.into() && conditions.iter().all(cannot_fail) {
+    let are_few = texts.len() < NULL.into() && conditions.len() <= CONDITIONS_MAX;
+    let (inputs, made) = if are_few && conditions.iter().all(cannot_fail) {
         (conditions, Made::Conditions(places))
     } else {
         (vec![case_of_places(case, &places)?], Made::Places)

@@ -10,6 +10,8 @@
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
+use datafusion::functions::core::named_struct::NamedStructFunc;
+use datafusion::functions::core::r#struct::StructFunc;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
@@ -68,7 +70,9 @@ fn has_others(aggregate: &Aggregate) -> bool {
 /// True of `count(DISTINCT (a, b))`, whose fields are columns of a pair but would be one value of a key.
 fn has_struct(aggregate: &Aggregate) -> bool {
     let is_made = |argument: &Expr| match argument {
-        Expr::ScalarFunction(made) => ["struct", "named_struct"].contains(&made.func.name()),
+        Expr::ScalarFunction(made) => {
+            made.func.inner().is::<StructFunc>() || made.func.inner().is::<NamedStructFunc>()
+        }
         _ => false,
     };
     let mut aggregates = aggregate.aggr_expr.iter();
