@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::PhysicalSortExpr;
 use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
@@ -21,6 +20,8 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+
+use crate::rewrite::node_expressions::with_columns;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -74,15 +75,10 @@ impl Below {
         });
         let read = ProjectionExec::try_new(read, Arc::clone(projection.input()))?;
         let over_them = exprs.map(|expr| {
-            let moved = Arc::clone(expr).transform_up(|part| {
-                let index = part.downcast_ref::<Column>().map(Column::index);
-                let place = index.and_then(|index| columns.binary_search(&index).ok());
-                Ok(match (index, place) {
-                    (Some(index), Some(place)) => Transformed::yes(column(index, place)),
-                    _ => Transformed::no(part),
-                })
-            });
-            moved.data()
+            with_columns(Arc::clone(expr), |of| {
+                let place = columns.binary_search(&of.index());
+                column(of.index(), place.unwrap_or_default())
+            })
         });
         Ok((Below(over_them.collect::<Result<_>>()?), read))
     }
@@ -173,12 +169,6 @@ impl Below {
         {
             return Ok(None);
         }
-        let exchanged = expr.transform_up(|part| {
-            Ok(match part.downcast_ref::<Column>() {
-                Some(column) => Transformed::yes(Arc::clone(below(column))),
-                None => Transformed::no(part),
-            })
-        });
-        exchanged.data().map(Some)
+        with_columns(expr, |column| Arc::clone(below(column))).map(Some)
     }
 }

@@ -33,7 +33,7 @@ use datafusion::functions_aggregate::stddev::{stddev_pop_udaf, stddev_udaf};
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
-use datafusion::logical_expr::AggregateUDF;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
@@ -173,14 +173,27 @@ fn fields_of(columns: &[Arc<dyn PhysicalExpr>]) -> Option<Vec<Arc<dyn PhysicalEx
         return None;
     };
     let made = made.downcast_ref::<ScalarFunctionExpr>()?;
-    let fields: Vec<_> = if made.fun().inner().is::<StructFunc>() {
-        made.args().to_vec()
-    } else if made.fun().inner().is::<NamedStructFunc>() {
-        made.args().iter().skip(1).step_by(2).cloned().collect()
-    } else {
-        return None;
-    };
+    // A name, if there is one, and the field.
+    let each = arguments_per_field(made.fun())?;
+    let fields: Vec<_> = made
+        .args()
+        .chunks_exact(each)
+        .map(|of| Arc::clone(&of[each - 1]))
+        .collect();
     (!fields.is_empty()).then_some(fields)
+}
+
+/// How many arguments make a field of the struct that a function makes; `None` of functions that make none.
+pub(crate) fn arguments_per_field(function: &ScalarUDF) -> Option<usize> {
+    let function = function.inner();
+    match (
+        function.is::<StructFunc>(),
+        function.is::<NamedStructFunc>(),
+    ) {
+        (true, _) => Some(1),
+        (_, true) => Some(2),
+        _ => None,
+    }
 }
 
 /// The aggregate as the query wrote it.

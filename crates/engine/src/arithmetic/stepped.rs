@@ -12,9 +12,8 @@ use std::sync::Arc;
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, DictionaryArray, Int64Array, RecordBatch, UInt32Array,
 };
-use datafusion::arrow::buffer::ScalarBuffer;
-use datafusion::arrow::compute::{cast, take};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit, UInt32Type};
+use datafusion::arrow::compute::{cast, max, min, take};
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, TimeUnit, UInt32Type};
 use datafusion::common::{Result, internal_err};
 use datafusion::functions::datetime::date_part::DatePartFunc;
 use datafusion::functions::datetime::date_trunc::DateTruncFunc;
@@ -136,15 +135,10 @@ impl Stepped {
 
     /// The result of each step of a column, and each row's place among them; `None` if its steps are many.
     fn steps(&self, column: &ArrayRef) -> Result<Option<(ArrayRef, UInt32Array)>> {
-        let (words, nulls) = (
-            words(column),
-            column.nulls().filter(|nulls| nulls.null_count() > 0),
-        );
-        let ends = match nulls {
-            None => ends(words.iter().copied()),
-            Some(nulls) => ends(nulls.valid_indices().map(|row| words[row])),
-        };
-        let Some((low, high)) = ends else {
+        let words = cast(column, &DataType::Int64)?;
+        let words = words.as_primitive::<Int64Type>();
+        let nulls = words.nulls().filter(|nulls| nulls.null_count() > 0);
+        let (Some(low), Some(high)) = (min(words), max(words)) else {
             return Ok(None);
         };
         let (first, last) = (low.div_euclid(self.step), high.div_euclid(self.step));
@@ -157,8 +151,9 @@ impl Stepped {
         // Each step's first value, but none below all of the batch's.
         let starts = (0..count as i64).map(|at| (start + at * self.step).max(low));
         let starts: ArrayRef = Arc::new(Int64Array::from_iter_values(starts));
-        let values = self.values(retyped(&starts, &self.data_type)?)?;
-        let distances: Vec<i64> = words.iter().map(|word| word.wrapping_sub(start)).collect();
+        let values = self.values(cast(&starts, &self.data_type)?)?;
+        let distances = words.values().iter().map(|word| word.wrapping_sub(start));
+        let distances: Vec<i64> = distances.collect();
         let places = match Divisor::new(self.step) {
             Some(divisor) if self.step > 1 => divisor.quotients(&distances),
             _ => distances,
@@ -251,52 +246,6 @@ fn per_second(unit: TimeUnit) -> i64 {
         TimeUnit::Microsecond => 1_000_000,
         TimeUnit::Nanosecond => 1_000_000_000,
     }
-}
-
-/// The values of a column of integers, dates or times.
-fn words(column: &ArrayRef) -> ScalarBuffer<i64> {
-    use DataType::{Int8, Int16, Int32, UInt8, UInt16, UInt32};
-    use datafusion::arrow::datatypes::{
-        Date32Type, Int8Type, Int16Type, Int32Type, UInt8Type, UInt16Type,
-    };
-    macro_rules! wide {
-        ($of:ty) => {
-            column
-                .as_primitive::<$of>()
-                .values()
-                .iter()
-                .map(|&value| i64::from(value))
-                .collect()
-        };
-    }
-    match column.data_type() {
-        Int8 => wide!(Int8Type),
-        Int16 => wide!(Int16Type),
-        Int32 => wide!(Int32Type),
-        DataType::Date32 => wide!(Date32Type),
-        UInt8 => wide!(UInt8Type),
-        UInt16 => wide!(UInt16Type),
-        UInt32 => wide!(UInt32Type),
-        _ => {
-            let data = column.to_data();
-            ScalarBuffer::new(data.buffers()[0].clone(), data.offset(), data.len())
-        }
-    }
-}
-
-fn ends(mut words: impl Iterator<Item = i64>) -> Option<(i64, i64)> {
-    let first = words.next()?;
-    Some(words.fold((first, first), |(low, high), word| {
-        (low.min(word), high.max(word))
-    }))
-}
-
-/// Integers as a column of the type that they are values of.
-fn retyped(words: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
-    if *data_type == DataType::Date32 {
-        return Ok(cast(&cast(words, &DataType::Int32)?, data_type)?);
-    }
-    Ok(cast(words, data_type)?)
 }
 
 /// An expression's values as codes of those of their batch.

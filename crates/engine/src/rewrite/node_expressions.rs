@@ -1,7 +1,8 @@
 //! Expressions of physical nodes, exchanged one by one.
 //!
-//! In: a node and what to make of an expression over a schema. Out: the same node with other expressions, in projections,
-//! filters, aggregations (keys, arguments, orders, FILTER), sorts, and the filters of hash and nested-loop joins.
+//! In: a node and what to make of an expression over a schema; an expression and what to make of its columns. Out: the same node
+//! with other expressions, in projections, filters, aggregations (keys, arguments, orders, FILTER), sorts, and the filters of hash
+//! and nested-loop joins; the same expression over other columns.
 //! Invariant: schemas stay.
 //! Not here: arguments of window functions, filters of merge joins, and aggregates that the host has turned around, none of
 //! which can be exchanged from outside; constants, which never get as far as a physical plan (constants.rs).
@@ -10,8 +11,9 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::Result;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
@@ -29,6 +31,20 @@ pub(crate) type Exchange<'a> =
 
 /// A node with other expressions; `None` if none of them changes.
 type Exchanged = Result<Option<Arc<dyn ExecutionPlan>>>;
+
+/// The expression with others in place of its columns.
+pub(crate) fn with_columns(
+    expr: Arc<dyn PhysicalExpr>,
+    other: impl Fn(&Column) -> Arc<dyn PhysicalExpr>,
+) -> Result<Arc<dyn PhysicalExpr>> {
+    let exchanged = expr.transform_up(|part| {
+        Ok(match part.downcast_ref::<Column>() {
+            Some(column) => Transformed::yes(other(column)),
+            None => Transformed::no(part),
+        })
+    });
+    exchanged.data()
+}
 
 /// The node with what `exchange` makes of its expressions.
 pub(crate) fn exchanged(

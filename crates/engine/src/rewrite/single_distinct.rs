@@ -10,12 +10,11 @@
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
-use datafusion::functions::core::named_struct::NamedStructFunc;
-use datafusion::functions::core::r#struct::StructFunc;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use super::{Below, is_host, under_names};
+use crate::native::arguments_per_field;
 
 /// The host's rule with the exception above.
 pub(super) fn rewrite(
@@ -70,9 +69,7 @@ fn has_others(aggregate: &Aggregate) -> bool {
 /// True of `count(DISTINCT (a, b))`, whose fields are columns of a pair but would be one value of a key.
 fn has_struct(aggregate: &Aggregate) -> bool {
     let is_made = |argument: &Expr| match argument {
-        Expr::ScalarFunction(made) => {
-            made.func.inner().is::<StructFunc>() || made.func.inner().is::<NamedStructFunc>()
-        }
+        Expr::ScalarFunction(made) => arguments_per_field(&made.func).is_some(),
         _ => false,
     };
     let mut aggregates = aggregate.aggr_expr.iter();

@@ -17,7 +17,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use datafusion::arrow::compute::{cast, concat, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int32Type, Schema, SchemaRef};
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::logical_expr::{ColumnarValue, Volatility};
 use datafusion::physical_expr::expressions::{
@@ -31,6 +31,7 @@ use grouse_kernels::lookup::bits;
 use parking_lot::Mutex;
 
 use super::codes::dictionary;
+use crate::rewrite::node_expressions::with_columns;
 
 /// Each worker reads one dictionary at a time. More workers than this compute values more than once.
 const DICTIONARIES_MAX: usize = 64;
@@ -162,7 +163,7 @@ impl PerValue {
         let alone: Arc<dyn PhysicalExpr> = Arc::new(Column::new(column.name(), 0));
         let field = schema.field(column.index()).clone().with_nullable(true);
         let plain = Arc::new(Schema::new(vec![field]));
-        let body = with_column(expr, &alone)?;
+        let body = with_columns(Arc::clone(expr), |_| Arc::clone(&alone))?;
         let result = expr.return_field(schema)?;
         let reader = match is_bytes(result.data_type()) {
             true => reader,
@@ -283,22 +284,8 @@ impl PerValue {
 
     /// The expression as it was.
     fn whole(&self) -> Result<Arc<dyn PhysicalExpr>> {
-        with_column(&self.body, &self.column)
+        with_columns(Arc::clone(&self.body), |_| Arc::clone(&self.column))
     }
-}
-
-/// The expression over another column.
-fn with_column(
-    expr: &Arc<dyn PhysicalExpr>,
-    column: &Arc<dyn PhysicalExpr>,
-) -> Result<Arc<dyn PhysicalExpr>> {
-    let exchanged = Arc::clone(expr).transform_up(|part| {
-        Ok(match part.is::<Column>() {
-            true => Transformed::yes(Arc::clone(column)),
-            false => Transformed::no(part),
-        })
-    });
-    exchanged.data()
 }
 
 /// Where rows find the results of all values; behind them is that of NULL, if there are such rows.
