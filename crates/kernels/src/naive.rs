@@ -140,7 +140,7 @@ pub fn compared<T: PartialOrd>(rows: &[T], comparison: Comparison, with: T) -> V
 }
 
 /// `lookup::bits`.
-pub fn bits(codes: &[i32], truths: &[bool]) -> Vec<u64> {
+pub fn bits(codes: &[u32], truths: &[bool]) -> Vec<u64> {
     let mut bits = vec![0; codes.len().div_ceil(64)];
     for (row, &code) in codes.iter().enumerate() {
         if truths[code as usize] {

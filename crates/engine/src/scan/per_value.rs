@@ -11,12 +11,12 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Int32Array, RecordBatch,
-    RecordBatchOptions, new_null_array,
+    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, RecordBatch, RecordBatchOptions,
+    UInt32Array, new_null_array,
 };
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use datafusion::arrow::compute::{cast, concat, take};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int32Type, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, UInt32Type};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::logical_expr::{ColumnarValue, Volatility};
@@ -148,7 +148,7 @@ struct Known {
 /// Where each row of a batch finds its result.
 struct Found {
     results: ArrayRef,
-    codes: Int32Array,
+    codes: UInt32Array,
     /// True if these are the column's own codes.
     is_own: bool,
 }
@@ -197,7 +197,7 @@ impl PerValue {
         })
     }
 
-    fn find(&self, column: &DictionaryArray<Int32Type>) -> Result<Found> {
+    fn find(&self, column: &DictionaryArray<UInt32Type>) -> Result<Found> {
         let values = column.values();
         let with_null = column.keys().null_count() > 0;
         let results = match self.known_results(values, with_null) {
@@ -246,18 +246,18 @@ impl PerValue {
     }
 
     /// Computes the values that rows have and no other.
-    fn of_those_in_rows(&self, column: &DictionaryArray<Int32Type>) -> Result<Found> {
+    fn of_those_in_rows(&self, column: &DictionaryArray<UInt32Type>) -> Result<Found> {
         let values = column.values();
         let mut places = vec![None; values.len() + 1];
         let mut used = Vec::new();
         let codes = column.keys_iter().map(|code| {
             *places[code.unwrap_or(values.len())].get_or_insert_with(|| {
-                used.push(code.map(|code| code as i32));
-                used.len() as i32 - 1
+                used.push(code.map(|code| code as u32));
+                used.len() as u32 - 1
             })
         });
-        let codes = Int32Array::from_iter_values(codes);
-        let used = take(values, &Int32Array::from(used), None)?;
+        let codes = UInt32Array::from_iter_values(codes);
+        let used = take(values, &UInt32Array::from(used), None)?;
         let results = self.kept(&used)?;
         Ok(Found {
             results,
@@ -266,10 +266,10 @@ impl PerValue {
         })
     }
 
-    fn of_each_row(&self, column: &DictionaryArray<Int32Type>) -> Result<Found> {
+    fn of_each_row(&self, column: &DictionaryArray<UInt32Type>) -> Result<Found> {
         let rows = take(column.values(), column.keys(), None)?;
         let results = self.kept(&rows)?;
-        let codes = Int32Array::from_iter_values(0..results.len() as i32);
+        let codes = UInt32Array::from_iter_values(0..results.len() as u32);
         Ok(Found {
             results,
             codes,
@@ -289,13 +289,13 @@ impl PerValue {
 }
 
 /// Where rows find the results of all values; behind them is that of NULL, if there are such rows.
-fn of_all(column: &DictionaryArray<Int32Type>, results: ArrayRef) -> Found {
+fn of_all(column: &DictionaryArray<UInt32Type>, results: ArrayRef) -> Found {
     let codes = column.keys();
-    let null = column.values().len() as i32;
+    let null = column.values().len() as u32;
     let is_own = codes.null_count() == 0;
     let codes = match is_own {
         true => codes.clone(),
-        false => Int32Array::from_iter_values(codes.iter().map(|code| code.unwrap_or(null))),
+        false => UInt32Array::from_iter_values(codes.iter().map(|code| code.unwrap_or(null))),
     };
     Found {
         results,
@@ -306,9 +306,9 @@ fn of_all(column: &DictionaryArray<Int32Type>, results: ArrayRef) -> Found {
 
 /// The results as codes. NULL is one of the codes: the host's casts overlook a NULL that is a value.
 fn coded_anew(
-    column: &DictionaryArray<Int32Type>,
+    column: &DictionaryArray<UInt32Type>,
     found: Found,
-) -> Result<DictionaryArray<Int32Type>> {
+) -> Result<DictionaryArray<UInt32Type>> {
     let Found {
         results,
         codes,
@@ -328,7 +328,7 @@ fn coded_anew(
 }
 
 /// The result of each row.
-fn by_code(results: &ArrayRef, codes: &Int32Array) -> Result<ArrayRef> {
+fn by_code(results: &ArrayRef, codes: &UInt32Array) -> Result<ArrayRef> {
     let Some(truths) = results.as_boolean_opt() else {
         return Ok(take(results, codes, None)?);
     };
@@ -404,7 +404,7 @@ impl PhysicalExpr for PerValue {
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         let column = self.column.evaluate(batch)?.into_array(batch.num_rows())?;
-        let Some(coded) = column.as_dictionary_opt::<Int32Type>() else {
+        let Some(coded) = column.as_dictionary_opt::<UInt32Type>() else {
             return Ok(ColumnarValue::Array(self.results(&column)?));
         };
         let found = self.find(coded)?;
