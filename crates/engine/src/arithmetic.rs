@@ -16,7 +16,7 @@ mod stepped;
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::kernels::numeric::{add, div, mul, rem, sub};
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::config::ConfigOptions;
@@ -24,7 +24,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column};
+use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
 use datafusion::physical_expr_common::datum::apply;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
@@ -36,6 +36,7 @@ use crate::instead::{Instead, Way, instead};
 use crate::options::{GroupByOperator, SessionOptions};
 use crate::rewrite::node_expressions::exchanged;
 use crate::scan::words::words_of;
+use decimals::{Moved, Side};
 use divided::Divided;
 use stepped::Stepped;
 
@@ -152,12 +153,24 @@ impl Way for Words {
 
     fn computed(&self, host: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
         match (self, host.downcast_ref::<BinaryExpr>()) {
-            (Words::Decimals, Some(binary)) => computed(binary, batch, |left, right| {
-                decimals::computed(*binary.op(), left, right)
-            }),
-            (Words::Divided(divided), Some(binary)) => computed(binary, batch, |left, _| {
-                Ok(divided.computed(*binary.op(), left))
-            }),
+            (Words::Decimals, Some(binary)) => {
+                let (left, right) = (side(binary.left(), batch)?, side(binary.right(), batch)?);
+                match decimals::computed(*binary.op(), &left, &right)? {
+                    Some(column) => Ok(ColumnarValue::Array(column)),
+                    None => by_host(
+                        binary,
+                        values(left, binary.left(), batch)?,
+                        values(right, binary.right(), batch)?,
+                    ),
+                }
+            }
+            (Words::Divided(divided), Some(binary)) => {
+                let left = operand(binary.left(), batch)?;
+                match divided.computed(*binary.op(), &left) {
+                    Some(column) => Ok(ColumnarValue::Array(column)),
+                    None => by_host(binary, left, operand(binary.right(), batch)?),
+                }
+            }
             (Words::Narrowed, _) => {
                 let Some(cast) = narrowed(host) else {
                     return host.evaluate(batch);
@@ -196,19 +209,12 @@ pub(crate) fn coded(
     }
 }
 
-/// The operation in words, or the host's where those have no result.
-fn computed(
+/// The operation as the host has it.
+fn by_host(
     binary: &BinaryExpr,
-    batch: &RecordBatch,
-    in_words: impl FnOnce(&ColumnarValue, &ColumnarValue) -> Result<Option<ArrayRef>>,
+    left: ColumnarValue,
+    right: ColumnarValue,
 ) -> Result<ColumnarValue> {
-    let (left, right) = (
-        operand(binary.left(), batch)?,
-        operand(binary.right(), batch)?,
-    );
-    if let Some(column) = in_words(&left, &right)? {
-        return Ok(ColumnarValue::Array(column));
-    }
     let (left, right) = (wide(left)?, wide(right)?);
     match binary.op() {
         Operator::Plus => apply(&left, &right, add),
@@ -217,6 +223,43 @@ fn computed(
         Operator::Divide => apply(&left, &right, div),
         Operator::Modulo => apply(&left, &right, rem),
         other => internal_err!("{other} is no operation in words"),
+    }
+}
+
+/// One side of an operation on decimals.
+fn side(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Side> {
+    Ok(match moved(side, batch)? {
+        Some(moved) => Side::Moved(moved),
+        None => Side::Values(operand(side, batch)?),
+    })
+}
+
+/// The side if it is the sum of a literal and a column in words.
+fn moved(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Option<Moved>> {
+    let Some(sum) = side.downcast_ref::<InWords>() else {
+        return Ok(None);
+    };
+    let Some(sum) = sum.host().downcast_ref::<BinaryExpr>() else {
+        return Ok(None);
+    };
+    let number = |side: &Arc<dyn PhysicalExpr>| {
+        let literal = side.downcast_ref::<Literal>();
+        literal.map(|literal| literal.value().clone())
+    };
+    let (column, literal, is_literal_left) = match (number(sum.left()), number(sum.right())) {
+        (Some(literal), None) => (sum.right(), literal, true),
+        (None, Some(literal)) => (sum.left(), literal, false),
+        _ => return Ok(None),
+    };
+    let words = words_of(column, batch)?;
+    Ok(words.and_then(|words| Moved::of(*sum.op(), words, &literal, is_literal_left)))
+}
+
+/// The values of a side.
+fn values(side: Side, expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
+    match side {
+        Side::Values(values) => Ok(values),
+        Side::Moved(_) => expr.evaluate(batch),
     }
 }
 
@@ -270,11 +313,13 @@ pub(crate) fn as_they_are(
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{Array, BooleanArray, Decimal128Array, Int64Array, UInt64Array};
+    use datafusion::arrow::array::{
+        Array, ArrayRef, BooleanArray, Decimal64Array, Decimal128Array, Int64Array, UInt64Array,
+    };
     use datafusion::arrow::compute::cast;
     use datafusion::arrow::datatypes::Field;
     use datafusion::common::ScalarValue;
-    use datafusion::physical_expr::expressions::{CaseExpr, CastExpr, Literal};
+    use datafusion::physical_expr::expressions::CaseExpr;
 
     use super::*;
 
@@ -306,7 +351,10 @@ mod tests {
         let ours = in_words(Arc::clone(&host), &batch.schema())
             .expect("types")
             .data;
-        assert_eq!(ours.to_string(), format!("({host})"));
+        // Inner operations have brackets of their own.
+        let bare = |expr: &Arc<dyn PhysicalExpr>| expr.to_string().replace(['(', ')'], "");
+        assert_eq!(bare(&ours), bare(&host));
+        assert!(ours.to_string().starts_with('('), "{ours}");
         let shown = |expr: &Arc<dyn PhysicalExpr>| {
             let rows = batch.num_rows();
             let column = expr
@@ -350,6 +398,51 @@ mod tests {
                             let (ours, host) = both(op, literal(), a(), &batch);
                             assert_eq!(ours, host, "{value} {op} {left:?}");
                         }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sums_of_words_and_literals_that_are_multiplied_equal_the_hosts() {
+        const ENDS: i64 = 999_999_999_999_999_999;
+        let words = |values: [i64; 4], scale| {
+            let [a, b, c, d] = values;
+            let column = Decimal64Array::from(vec![Some(a), None, Some(b), Some(c), Some(d)]);
+            let typed = column.with_precision_and_scale(18, scale);
+            Arc::new(typed.expect("a type")) as ArrayRef
+        };
+        for values in [[0, 1, -250, 99_999], [ENDS, -ENDS, ENDS, 7]] {
+            let columns = [words([3, -1, 100, 12_345], 2), words(values, 2)];
+            let in_words = ["a", "b"].iter().zip(&columns);
+            let in_words =
+                in_words.map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
+            let schema = Arc::new(Schema::new(in_words.collect::<Vec<_>>()));
+            let batch = RecordBatch::try_new(schema, columns.to_vec()).expect("a batch");
+            let wide = |name, at| {
+                let column = Arc::new(Column::new(name, at));
+                let wide = DataType::Decimal128(18, 2);
+                Arc::new(CastExpr::new(column, wide, None)) as Arc<dyn PhysicalExpr>
+            };
+            let binary = |left, op, right| {
+                Arc::new(BinaryExpr::new(left, op, right)) as Arc<dyn PhysicalExpr>
+            };
+            for (number, scale) in [(1, 0), (-7, 0), (350, 2), (1, 4), (i128::from(i64::MAX), 2)] {
+                for op in [Operator::Plus, Operator::Minus] {
+                    let value = ScalarValue::Decimal128(Some(number), 20, scale);
+                    let literal = || Arc::new(Literal::new(value.clone())) as Arc<dyn PhysicalExpr>;
+                    for sum in [
+                        binary(literal(), op, wide("b", 1)),
+                        binary(wide("b", 1), op, literal()),
+                    ] {
+                        let again = || Arc::clone(&sum);
+                        let (ours, host) = both(Operator::Multiply, wide("a", 0), again(), &batch);
+                        assert_eq!(ours, host, "a * ({sum})");
+                        let (ours, host) = both(Operator::Multiply, again(), again(), &batch);
+                        assert_eq!(ours, host, "({sum}) * ({sum})");
+                        let (ours, host) = both(Operator::Minus, wide("a", 0), again(), &batch);
+                        assert_eq!(ours, host, "a - ({sum})");
                     }
                 }
             }

@@ -214,21 +214,30 @@ pub fn chain(steps: &[Step], text: &[u8], at: usize, places: &mut [usize]) -> Op
 fn rows(a: Operand<'_>, b: Operand<'_>) -> Option<impl Iterator<Item = (i128, i128)>> {
     let length = |side| match side {
         Operand::Wide(column) => Some(column.len()),
-        Operand::Words(words) => Some(words.len()),
+        Operand::Words(words) | Operand::Moved { words, .. } => Some(words.len()),
         Operand::Value(_) => None,
     };
     let rows = length(a).or(length(b))?;
     let values = |side| match side {
         Operand::Wide(column) => column.to_vec(),
         Operand::Words(words) => words.iter().map(|&word| word.into()).collect(),
+        Operand::Moved {
+            words,
+            is_negated,
+            by,
+        } => {
+            let sign = if is_negated { -1 } else { 1 };
+            let moved = |&word: &i64| i128::from(by) + sign * i128::from(word);
+            words.iter().map(moved).collect()
+        }
         Operand::Value(value) => vec![value; rows],
     };
-    let is_narrow = |side| match side {
-        Operand::Wide(column) => column.iter().all(|&value| i64::try_from(value).is_ok()),
-        Operand::Words(_) => true,
-        Operand::Value(value) => i64::try_from(value).is_ok(),
+    let is_narrow = |value: i128| i64::try_from(value).is_ok();
+    let are_narrow = |side| match side {
+        Operand::Value(value) => is_narrow(value),
+        column => values(column).into_iter().all(is_narrow),
     };
-    let are_narrow = is_narrow(a) && is_narrow(b);
+    let are_narrow = are_narrow(a) && are_narrow(b);
     let (a, b) = (values(a), values(b));
     (are_narrow && a.len() == b.len()).then(|| a.into_iter().zip(b))
 }

@@ -11,6 +11,15 @@ pub enum Operand<'a> {
     Wide(&'a [i128]),
     /// A value of 64 bits per row.
     Words(&'a [i64]),
+    /// A value of 64 bits per row and the same one for all: their sum.
+    Moved {
+        /// The rows' values.
+        words: &'a [i64],
+        /// True if the rows' values are taken away.
+        is_negated: bool,
+        /// The one for all.
+        by: i64,
+    },
     /// The same value for all rows.
     Value(i128),
 }
@@ -71,16 +80,63 @@ impl Narrow for i64 {
     }
 }
 
+/// A word that is moved: `number - word` is the complement of `!number + word`, and no complement is too wide.
+#[derive(Clone, Copy)]
+struct Moved {
+    word: i64,
+    by: i64,
+    complement: i64,
+}
+
+impl Moved {
+    fn all(words: &[i64], is_negated: bool, by: i64) -> impl Iterator<Item = Moved> {
+        let complement = -i64::from(is_negated);
+        words.iter().map(move |&word| Moved {
+            word,
+            by: by ^ complement,
+            complement,
+        })
+    }
+
+    #[inline(always)]
+    fn sum(self) -> i64 {
+        self.by.wrapping_add(self.word)
+    }
+}
+
+impl Narrow for Moved {
+    /// The sum's sign is neither the word's nor the number's.
+    #[inline(always)]
+    fn beyond(self) -> i64 {
+        ((self.sum() ^ self.word) & (self.sum() ^ self.by)) >> 63
+    }
+
+    #[inline(always)]
+    fn word(self) -> i64 {
+        self.sum() ^ self.complement
+    }
+}
+
 #[inline(always)]
 fn combined(a: Operand<'_>, b: Operand<'_>, each: impl Fn(i64, i64) -> i128) -> Option<Vec<i128>> {
     match a {
-        Operand::Wide(a) => with_column(a, b, each),
-        Operand::Words(a) => with_column(a, b, each),
+        Operand::Wide(a) => with_column(a.len(), a.iter().copied(), b, each),
+        Operand::Words(a) => with_column(a.len(), a.iter().copied(), b, each),
+        Operand::Moved {
+            words,
+            is_negated,
+            by,
+        } => with_column(words.len(), Moved::all(words, is_negated, by), b, each),
         Operand::Value(a) => {
             let a = word_of(a)?;
             match b {
                 Operand::Wide(b) => each_row(b.iter().map(|&b| (a, b)), each),
                 Operand::Words(b) => each_row(b.iter().map(|&b| (a, b)), each),
+                Operand::Moved {
+                    words,
+                    is_negated,
+                    by,
+                } => each_row(Moved::all(words, is_negated, by).map(|b| (a, b)), each),
                 Operand::Value(_) => None,
             }
         }
@@ -89,19 +145,24 @@ fn combined(a: Operand<'_>, b: Operand<'_>, each: impl Fn(i64, i64) -> i128) -> 
 
 #[inline(always)]
 fn with_column(
-    a: &[impl Narrow],
+    rows: usize,
+    a: impl Iterator<Item = impl Narrow>,
     b: Operand<'_>,
     each: impl Fn(i64, i64) -> i128,
 ) -> Option<Vec<i128>> {
-    let rows = a.iter().copied();
     match b {
-        Operand::Wide(b) if a.len() == b.len() => each_row(rows.zip(b.iter().copied()), each),
-        Operand::Words(b) if a.len() == b.len() => each_row(rows.zip(b.iter().copied()), each),
+        Operand::Wide(b) if b.len() == rows => each_row(a.zip(b.iter().copied()), each),
+        Operand::Words(b) if b.len() == rows => each_row(a.zip(b.iter().copied()), each),
+        Operand::Moved {
+            words,
+            is_negated,
+            by,
+        } if words.len() == rows => each_row(a.zip(Moved::all(words, is_negated, by)), each),
         Operand::Value(b) => {
             let b = word_of(b)?;
-            each_row(rows.map(|a| (a, b)), each)
+            each_row(a.map(|a| (a, b)), each)
         }
-        Operand::Wide(_) | Operand::Words(_) => None,
+        Operand::Wide(_) | Operand::Words(_) | Operand::Moved { .. } => None,
     }
 }
 
@@ -142,6 +203,14 @@ mod tests {
         i128::MIN,
     ];
 
+    fn moved(words: &[i64], is_negated: bool, by: i64) -> Operand<'_> {
+        Operand::Moved {
+            words,
+            is_negated,
+            by,
+        }
+    }
+
     #[test]
     fn equal_the_naive_ones() {
         for length in [0, 1, 7, VALUES.len()] {
@@ -165,6 +234,16 @@ mod tests {
                         (Operand::Words(&narrowed), Operand::Value(b)),
                         (Operand::Value(b), Operand::Words(&narrowed)),
                         (Operand::Value(b), Operand::Value(b)),
+                        (Operand::Wide(a), moved(&words, false, 100)),
+                        (moved(&narrowed, true, b as i64), Operand::Wide(a)),
+                        (moved(&narrowed, false, b as i64), moved(&words, true, -1)),
+                        (Operand::Words(&narrowed), moved(&words, true, i64::MIN)),
+                        (
+                            Operand::Words(&narrowed),
+                            moved(&words[..a.len() / 2], true, 1),
+                        ),
+                        (Operand::Value(b), moved(&narrowed, true, 100)),
+                        (moved(&narrowed, false, -100), Operand::Value(b)),
                     ] {
                         let (a, b) = sides;
                         assert_eq!(product(a, b), naive::narrow_product(a, b), "{a:?} {b:?}");

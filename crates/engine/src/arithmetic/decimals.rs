@@ -3,6 +3,7 @@
 //! In: the operands' values, of 128 bits or as a scan hands them out (scan/words.rs). Out: the results, or nothing where the
 //! host has to compute them.
 //! Invariant: results are the host's.
+//! A literal and a column in words, as in `price * (1 - discount)`, are added while the product is made: no column of sums.
 //! Not here: the loops (`grouse_kernels::narrow`); divisions.
 
 use std::sync::Arc;
@@ -19,23 +20,73 @@ use grouse_kernels::narrow::{Operand, product, sum};
 /// Powers of ten that fit a word.
 const EXPONENT_MAX: i8 = 18;
 
+/// One side of an operation.
+pub(super) enum Side {
+    /// Its values.
+    Values(ColumnarValue),
+    /// The sum of a column in words and a literal.
+    Moved(Moved),
+}
+
+pub(super) struct Moved {
+    words: ArrayRef,
+    is_negated: bool,
+    by: i64,
+    precision: u8,
+    scale: i8,
+}
+
+impl Moved {
+    /// `words op literal`, or `literal op words`; `None` where it is more than adding to words.
+    pub fn of(
+        op: Operator,
+        words: ArrayRef,
+        literal: &ScalarValue,
+        is_literal_left: bool,
+    ) -> Option<Moved> {
+        let (column, number) = (
+            ColumnarValue::Array(Arc::clone(&words)),
+            ColumnarValue::Scalar(literal.clone()),
+        );
+        let (column, number) = (Decimals::of_values(&column)?, Decimals::of_values(&number)?);
+        let (left, right) = match is_literal_left {
+            true => (&number, &column),
+            false => (&column, &number),
+        };
+        let (precision, scale) = result_type(op, left, right)?;
+        let Operand::Value(value) = number.values else {
+            return None;
+        };
+        let value = value.checked_mul(power(scale, &number).into())?;
+        let (is_negated, by) = match (op, is_literal_left) {
+            (Operator::Plus, _) => (false, value),
+            (Operator::Minus, true) => (true, value),
+            (Operator::Minus, false) => (false, value.checked_neg()?),
+            _ => return None,
+        };
+        let by = i64::try_from(by).ok().filter(|_| column.scale == scale)?;
+        Some(Moved {
+            words,
+            is_negated,
+            by,
+            precision,
+            scale,
+        })
+    }
+}
+
 /// The results in words; `None` where a value or the result's type is too wide.
-pub(super) fn computed(
-    op: Operator,
-    left: &ColumnarValue,
-    right: &ColumnarValue,
-) -> Result<Option<ArrayRef>> {
+pub(super) fn computed(op: Operator, left: &Side, right: &Side) -> Result<Option<ArrayRef>> {
     let (Some(a), Some(b)) = (Decimals::of(left), Decimals::of(right)) else {
         return Ok(None);
     };
     let Some((precision, scale)) = result_type(op, &a, &b) else {
         return Ok(None);
     };
-    let power = |of: &Decimals<'_>| 10i64.pow(u32::from((scale - of.scale).unsigned_abs()));
     let values = match op {
         Operator::Multiply => product(a.values, b.values),
-        Operator::Plus => sum(a.values, power(&a), b.values, power(&b)),
-        Operator::Minus => sum(a.values, power(&a), b.values, -power(&b)),
+        Operator::Plus => sum(a.values, power(scale, &a), b.values, power(scale, &b)),
+        Operator::Minus => sum(a.values, power(scale, &a), b.values, -power(scale, &b)),
         _ => None,
     };
     let Some(values) = values else {
@@ -47,7 +98,12 @@ pub(super) fn computed(
     Ok(Some(Arc::new(column)))
 }
 
-/// One side of an operation.
+/// What makes a value one of that scale, where it is not less.
+fn power(scale: i8, of: &Decimals<'_>) -> i64 {
+    10i64.pow(u32::from((scale - of.scale).unsigned_abs()))
+}
+
+/// The numbers of one side.
 struct Decimals<'a> {
     values: Operand<'a>,
     nulls: Option<&'a NullBuffer>,
@@ -56,8 +112,27 @@ struct Decimals<'a> {
 }
 
 impl<'a> Decimals<'a> {
-    fn of(side: &'a ColumnarValue) -> Option<Self> {
+    fn of(side: &'a Side) -> Option<Self> {
         match side {
+            Side::Values(values) => Self::of_values(values),
+            Side::Moved(moved) => {
+                let words = moved.words.as_primitive::<Decimal64Type>();
+                Some(Self {
+                    values: Operand::Moved {
+                        words: words.values(),
+                        is_negated: moved.is_negated,
+                        by: moved.by,
+                    },
+                    nulls: words.nulls(),
+                    precision: moved.precision,
+                    scale: moved.scale,
+                })
+            }
+        }
+    }
+
+    fn of_values(values: &'a ColumnarValue) -> Option<Self> {
+        match values {
             ColumnarValue::Array(column) => {
                 let values = match column.as_primitive_opt::<Decimal64Type>() {
                     Some(words) => Operand::Words(words.values()),
