@@ -6,6 +6,7 @@
 //! Not here: what to do when the table is full (`policy`), threads, the host.
 
 mod repeats;
+mod tallied;
 
 use std::sync::Arc;
 
@@ -121,6 +122,8 @@ pub struct Build {
     seen: Seen,
     /// False once a table has grown beyond the cache in vain.
     may_grow: bool,
+    /// False once rows had to be looked at one by one.
+    may_tally: bool,
     grant: Grant,
     counters: Counters,
     groups: Vec<GroupId>,
@@ -160,6 +163,7 @@ impl Build {
             file: spill.map(SpillFile::new),
             seen: Seen::default(),
             may_grow: true,
+            may_tally: true,
             grant,
             counters,
             groups: Vec::new(),
@@ -375,8 +379,12 @@ impl Build {
     }
 
     fn push_looked_up(&mut self, batch: &Batch) -> Result<()> {
-        let mut lap = Lap::start();
         let mut before = self.len();
+        if self.push_tallied(batch)? {
+            self.see(batch.rows as u64, (self.len() - before) as u64);
+            return Ok(());
+        }
+        let mut lap = Lap::start();
         let is_bare = self.is_bare();
         let mut records = batch.rows;
         self.groups.clear();

@@ -31,6 +31,8 @@ mod faults;
 mod interleavings;
 #[path = "operator/sections.rs"]
 mod sections;
+#[path = "operator/tallied.rs"]
+mod tallied;
 
 /// A column of `rows` values with about `distinct` different ones; `kind` picks the type.
 fn column(kind: usize, rows: usize, distinct: u64, nulls: bool, seed: u64) -> ArrayRef {

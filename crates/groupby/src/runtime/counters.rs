@@ -24,6 +24,8 @@ pub struct Counters {
     pub flushes: u64,
     /// Rows that went to partitions without a lookup.
     pub bypassed_rows: u64,
+    /// Rows that were added up by the codes of their keys.
+    pub tallied_rows: u64,
     /// Times a direct table's ranges grew.
     pub widened: u64,
     /// Blocks of partitioned records.
@@ -75,7 +77,7 @@ impl Counters {
 
     /// Adds another worker's counters.
     pub fn add(&mut self, other: &Self) {
-        let pairs: [(&mut u64, u64); 23] = [
+        let pairs: [(&mut u64, u64); 24] = [
             (&mut self.rows, other.rows),
             (&mut self.batches, other.batches),
             (&mut self.built_groups, other.built_groups),
@@ -84,6 +86,7 @@ impl Counters {
             (&mut self.looked_up, other.looked_up),
             (&mut self.flushes, other.flushes),
             (&mut self.bypassed_rows, other.bypassed_rows),
+            (&mut self.tallied_rows, other.tallied_rows),
             (&mut self.widened, other.widened),
             (&mut self.blocks, other.blocks),
             (&mut self.combined, other.combined),

@@ -22,7 +22,7 @@ use super::sum::sum_floats;
 use super::wide::{
     DecimalWords, Fewer, Summed, WideSums, Width, limit_of, with_integers_summed, with_summed,
 };
-use super::{Aggregate, GroupStates, Groups};
+use super::{Aggregate, GroupStates, Groups, Sums, Tallied, Tally};
 use crate::error::{Error, Result};
 
 /// `avg` of a column of `input_type`; `None` if it is not native.
@@ -177,6 +177,18 @@ impl GroupStates for AvgFloat {
         Ok(())
     }
 
+    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
+        let values = columns[0].as_primitive::<Float64Type>().values();
+        Ok(Some(tally.float_sums(values)))
+    }
+
+    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
+        let means = self.means.grow(total);
+        for ((group, count), &sum) in tallied.counts().zip(tallied.sums.floats()) {
+            means[group].merge(Mean { sum, count });
+        }
+    }
+
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
         let means = self.means.take(total);
         let sums: Vec<_> = means.iter().map(|mean| mean.sum).collect();
@@ -280,6 +292,20 @@ impl<T: Summed> GroupStates for AvgWide<T> {
         self.sums.merge(&rows, &partial[0], &partial[1]);
         add_counts(self.counts.grow(total), &rows, &partial[2]);
         Ok(())
+    }
+
+    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
+        let values = values_of::<T::Value>(&columns[0])?;
+        Ok(tally.wide_sums(&values, T::widen))
+    }
+
+    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
+        self.sums.grow(total);
+        self.sums.add_words(tallied);
+        let all = self.counts.grow(total);
+        tallied
+            .counts()
+            .for_each(|(group, count)| all[group] += count);
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {

@@ -15,7 +15,7 @@ use super::lanes::add_up;
 use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::wide::{Summed, Width, add_carry, are_narrow};
-use super::{GroupStates, Groups};
+use super::{GroupStates, Groups, Sums, Tallied, Tally};
 use crate::error::Result;
 
 /// Doubles hold all integers below.
@@ -130,6 +130,19 @@ impl<T: Summed<Sum: Into<i128>>> GroupStates for AvgIntegers<T> {
             Self::add(means, carries, group, Mean { sum, count }, carry[row]);
         });
         Ok(())
+    }
+
+    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
+        let values = values_of::<T::Value>(&columns[0])?;
+        Ok(tally.wide_sums(&values, T::widen))
+    }
+
+    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
+        let (means, carries) = (self.means.grow(total), &mut self.carry);
+        for ((group, count), &sum) in tallied.counts().zip(tallied.sums.words()) {
+            let sum = T::Sum::of_word(sum);
+            Self::add(means, carries, group, Mean { sum, count }, 0);
+        }
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {

@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, Int64Type};
 use super::lanes::add_up;
 use super::per_group::PerGroup;
 use super::rows::{Rows, mask};
-use super::{Aggregate, GroupStates, Groups};
+use super::{Aggregate, GroupStates, Groups, Sums, Tallied, Tally};
 use crate::batch::Arguments;
 use crate::error::Result;
 
@@ -94,6 +94,17 @@ impl GroupStates for Count {
         let rows = Rows::new(&[], None, groups);
         add_counts(self.counts.grow(total), &rows, &partial[0]);
         Ok(())
+    }
+
+    fn tally(&self, _columns: &[ArrayRef], _tally: &mut Tally<'_>) -> Result<Option<Sums>> {
+        Ok(Some(Sums::None))
+    }
+
+    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
+        let all = self.counts.grow(total);
+        tallied
+            .counts()
+            .for_each(|(group, count)| all[group] += count);
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {

@@ -15,20 +15,41 @@ use crate::keys::GroupId;
 /// Groups that a byte names: no bounds are checked.
 const GROUPS_MAX: usize = 256;
 /// 8 took as long as 4.
-const LANES: usize = 4;
+pub(super) const LANES: usize = 4;
 /// Folding costs a step per group and lane.
 const ROWS_PER_GROUP_MIN: usize = 16;
 const ROWS_MIN: usize = 1024;
 
+/// True if lanes pay for so many rows of `total` groups.
+pub(super) fn pays(rows: usize, total: usize) -> bool {
+    total <= GROUPS_MAX && rows >= ROWS_MIN && rows >= total.saturating_mul(ROWS_PER_GROUP_MIN)
+}
+
+/// What says to which of few groups a row belongs.
+pub(super) trait Few: Copy {
+    /// Its number, where that is below `GROUPS_MAX`.
+    fn byte(self) -> u8;
+}
+
+impl Few for GroupId {
+    #[inline(always)]
+    fn byte(self) -> u8 {
+        self.0 as u8
+    }
+}
+
+impl Few for u8 {
+    #[inline(always)]
+    fn byte(self) -> u8 {
+        self
+    }
+}
+
 impl<'a> Rows<'a> {
     /// The groups of all rows if lanes pay for `total` groups.
     pub fn few(&self, total: usize) -> Option<&'a [GroupId]> {
-        let rows = self.count();
-        let pays = total <= GROUPS_MAX
-            && rows >= ROWS_MIN
-            && rows >= total.saturating_mul(ROWS_PER_GROUP_MIN);
         match self.whole() {
-            Some(Groups::Ids(ids)) if pays => Some(ids),
+            Some(Groups::Ids(ids)) if pays(self.count(), total) => Some(ids),
             _ => None,
         }
     }
@@ -37,7 +58,7 @@ impl<'a> Rows<'a> {
 /// Calls `add(sum, value)` for each row and `fold(group, sum)` for each of the sums.
 #[inline]
 pub(super) fn add_up<S: Copy + Default, T: Copy>(
-    ids: &[GroupId],
+    ids: &[impl Few],
     values: &[T],
     total: usize,
     add: impl Fn(&mut S, T),
@@ -53,11 +74,11 @@ pub(super) fn add_up<S: Copy + Default, T: Copy>(
     let (value_chunks, value_rest) = values.as_chunks::<LANES>();
     for (ids, values) in id_chunks.iter().zip(value_chunks) {
         for (lane, (id, value)) in lanes.iter_mut().zip(ids.iter().zip(values)) {
-            add(&mut lane[usize::from(id.0 as u8)], *value);
+            add(&mut lane[usize::from(id.byte())], *value);
         }
     }
     for (id, value) in id_rest.iter().zip(value_rest) {
-        add(&mut lanes[0][usize::from(id.0 as u8)], *value);
+        add(&mut lanes[0][usize::from(id.byte())], *value);
     }
     for lane in &lanes {
         for (group, sum) in lane[..total].iter().enumerate() {

@@ -30,6 +30,7 @@ mod parts;
 mod fixed;
 mod rows;
 mod lanes;
+mod tally;
 mod per_group;
 mod seen;
 mod wide;
@@ -60,6 +61,7 @@ pub use partial::partial;
 pub use quantile::{Quantile, median, percentile};
 pub(crate) use rows::truths;
 pub use sum::sum;
+pub use tally::{Sums, Tallied, Tally};
 pub use top_rows::top_rows;
 pub use top_values::{TopValues, top_values};
 pub use uniq::uniq;
@@ -134,6 +136,19 @@ pub trait GroupStates: Send {
 
     /// Partial states (as `drain_partial` made them) into states.
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()>;
+
+    /// What the rows of each code of few add up to, without touching any group; `None` where they have to be looked at one by
+    /// one. The columns have no NULLs.
+    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
+        let _ = (columns, tally);
+        Ok(None)
+    }
+
+    /// What `tally` made into states; instances that get it get updates, too.
+    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
+        let _ = (tallied, total);
+        unreachable!("called only with what `tally` made")
+    }
 
     /// One partial state per row, without touching any group; only where the aggregate says
     /// `Bypass::Convert`.

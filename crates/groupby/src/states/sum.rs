@@ -19,7 +19,7 @@ use super::seen::Seen;
 use super::wide::{
     DecimalWords, Fewer, Summed, WideSums, Width, limit_of, with_integers_summed, with_summed,
 };
-use super::{Aggregate, GroupStates, Groups};
+use super::{Aggregate, GroupStates, Groups, Sums, Tallied, Tally};
 use crate::error::{Error, Result};
 
 /// `sum` of a column of `input_type`; `None` if it is not native.
@@ -104,6 +104,18 @@ impl<T: Summed> GroupStates for SumWide<T> {
         self.seen.note(&rows, total);
         self.sums.merge(&rows, &partial[0], &partial[1]);
         Ok(())
+    }
+
+    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
+        let values = values_of::<T::Value>(&columns[0])?;
+        Ok(tally.wide_sums(&values, T::widen))
+    }
+
+    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
+        let rows = Rows::new(&[], None, Groups::Ids(tallied.groups));
+        self.sums.grow(total);
+        self.seen.note(&rows, total);
+        self.sums.add_words(tallied);
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
@@ -191,6 +203,18 @@ impl GroupStates for SumFloat {
 
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
         self.update(partial, None, groups, total)
+    }
+
+    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
+        let values = columns[0].as_primitive::<Float64Type>().values();
+        Ok(Some(tally.float_sums(values)))
+    }
+
+    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
+        let rows = Rows::new(&[], None, Groups::Ids(tallied.groups));
+        self.seen.note(&rows, total);
+        let sums = self.sums.grow(total);
+        rows.for_each(tallied.sums.floats(), |group, sum| sums[group] += sum);
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {

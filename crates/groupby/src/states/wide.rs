@@ -13,6 +13,7 @@ use arrow::array::{PrimitiveArray, types};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowNativeType, DataType, Int64Type, i256};
 
+use super::Tallied;
 use super::lanes::add_up;
 use super::rows::Rows;
 
@@ -291,9 +292,22 @@ const NARROW_ROWS_MAX: usize = 1 << (63 - NARROW_BITS);
 
 /// True if sums of these values, as `word`s, fit 64 bits in any order.
 pub(super) fn are_narrow<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> bool {
-    let are_by_type = size_of::<T>() * 8 <= NARROW_BITS as usize;
-    values.len() <= NARROW_ROWS_MAX
-        && (are_by_type || magnitudes(values, widen) >> NARROW_BITS == 0)
+    fit_a_word(values.len(), bits_of(values, widen))
+}
+
+/// The same of so many values of so many bits.
+pub(super) fn fit_a_word(values: usize, bits: u32) -> bool {
+    values <= NARROW_ROWS_MAX && bits <= NARROW_BITS
+}
+
+/// Bits of the largest magnitude, or those of the type where it has few.
+#[inline(always)]
+pub(super) fn bits_of<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> u32 {
+    let of_type = size_of::<T>() as u32 * 8;
+    match of_type <= NARROW_BITS {
+        true => of_type,
+        false => u64::BITS - magnitudes(values, widen).leading_zeros(),
+    }
 }
 
 /// A number that has at least as many bits as the magnitude of each value.
@@ -347,6 +361,13 @@ impl<W: Width> WideSums<W> {
                 add_carry(carry, low.len(), group, wrapped);
             }
         });
+    }
+
+    /// Adds sums in words to those of their groups.
+    pub fn add_words(&mut self, tallied: Tallied<'_>) {
+        for (group, sum) in tallied.groups.iter().zip(tallied.sums.words()) {
+            self.add_one(group.0 as usize, W::of_word(*sum), 0);
+        }
     }
 
     fn add_one(&mut self, group: usize, low: W, carry: i64) {
