@@ -122,8 +122,8 @@ pub struct Build {
     seen: Seen,
     /// False once a table has grown beyond the cache in vain.
     may_grow: bool,
-    /// False once rows had to be looked at one by one.
-    may_tally: bool,
+    /// Batches in a row that were to be added up by code and had to be looked at row by row.
+    not_tallied: usize,
     grant: Grant,
     counters: Counters,
     groups: Vec<GroupId>,
@@ -163,7 +163,7 @@ impl Build {
             file: spill.map(SpillFile::new),
             seen: Seen::default(),
             may_grow: true,
-            may_tally: true,
+            not_tallied: 0,
             grant,
             counters,
             groups: Vec::new(),

@@ -13,7 +13,7 @@ use super::rows::Rows;
 use crate::keys::GroupId;
 
 /// Groups that a byte names: no bounds are checked.
-const GROUPS_MAX: usize = 256;
+pub(super) const GROUPS_MAX: usize = 256;
 /// 8 took as long as 4.
 pub(super) const LANES: usize = 4;
 /// Folding costs a step per group and lane.

@@ -8,7 +8,7 @@
 
 use std::ops::AddAssign;
 
-use super::lanes::{LANES, add_up, pays};
+use super::lanes::{GROUPS_MAX, LANES, add_up, pays};
 use super::wide::{Width, bits_of, fit_a_word};
 use crate::keys::GroupId;
 
@@ -85,6 +85,9 @@ pub struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
+    /// Most codes.
+    pub(crate) const CODES_MAX: usize = GROUPS_MAX;
+
     /// Rows whose codes are all below `total`.
     ///
     /// # Panics

@@ -4,7 +4,12 @@
 //! are added up in words and such that are not. Out: the groups, and how many rows went by code.
 //! Not here: the loops (`states::tally`).
 
-use arrow::array::{Float64Array, Int16Array};
+use arrow::array::{
+    ArrowNativeTypeOp, ArrowPrimitiveType, Float64Array, Int16Array, PrimitiveArray,
+};
+use arrow::datatypes::{
+    ArrowNativeType, Date32Type, Int8Type, Int16Type, Int64Type, UInt32Type, UInt64Type,
+};
 use grouse_groupby::states::{Aggregate, avg, count, sum};
 
 use super::*;
@@ -78,15 +83,33 @@ fn aggregates(columns: &[Column]) -> Vec<Arc<dyn Aggregate>> {
     all
 }
 
-fn texts(batch: usize, values: usize) -> ArrayRef {
-    let values = values + batch / 8;
-    let text = |row: usize| format!("text {}", (row * 7919 + batch) % values);
-    Arc::new(StringArray::from_iter_values((0..ROWS).map(text)))
+fn numbered(batch: usize, values: usize) -> impl Iterator<Item = usize> {
+    (0..ROWS).map(move |row| (row * 7919 + batch) % (values + batch / 8))
 }
 
+fn texts(batch: usize, values: usize) -> ArrayRef {
+    let texts = numbered(batch, values).map(|value| format!("text {value}"));
+    Arc::new(StringArray::from_iter_values(texts))
+}
+
+/// Integers from `least` on, of which later batches have others.
+fn range<T: ArrowPrimitiveType>(batch: usize, values: usize, least: T::Native) -> ArrayRef
+where
+    T::Native: ArrowNativeTypeOp,
+{
+    let values = numbered(batch, values).map(|value| value + batch / 5);
+    let keys = values.map(|value| least.add_wrapping(T::Native::usize_as(value)));
+    Arc::new(PrimitiveArray::<T>::from_iter_values(keys))
+}
+
+/// The key columns of a query, of a batch by its number.
+type Key = fn(usize) -> ArrayRef;
+
 /// Groups in order, as text, and how many rows went by code.
-fn grouped(keys: &[usize], columns: &[Column], is_coded: bool, sizes: Sizes) -> (Vec<String>, u64) {
-    let fields = (0..keys.len()).map(|at| Field::new(format!("k{at}"), DataType::Utf8, true));
+fn grouped(keys: &[Key], columns: &[Column], is_coded: bool, sizes: Sizes) -> (Vec<String>, u64) {
+    let fields = keys.iter().enumerate();
+    let fields =
+        fields.map(|(at, key)| Field::new(format!("k{at}"), key(0).data_type().clone(), true));
     let fields: Vec<FieldRef> = fields.map(Arc::new).collect();
     let layout = KeyLayout::bounded(&fields, &vec![None; keys.len()], TableKind::Auto);
     let layout = layout.expect("a layout");
@@ -95,19 +118,26 @@ fn grouped(keys: &[usize], columns: &[Column], is_coded: bool, sizes: Sizes) -> 
     let build = Build::new(spec.clone(), means.grant(), Some(means.spill.clone()));
     let mut build = build.expect("a build");
     for batch in 0..BATCHES {
-        let key = |values: &usize| {
-            let texts = texts(batch, *values);
-            match is_coded {
-                true => coded(&texts, batch).expect("texts"),
-                false => texts,
-            }
+        // Looked at row by row.
+        let none = BooleanArray::from(vec![true; ROWS]);
+        let filter = (!is_coded).then_some(none);
+        let key = |key: &Key| {
+            let key = key(batch);
+            is_coded
+                .then(|| coded(&key, batch))
+                .flatten()
+                .unwrap_or(key)
         };
         let of = |column: &Column| Arguments {
             columns: vec![column(batch)],
-            filter: None,
+            filter: filter.clone(),
         };
         let arguments = columns.iter().flat_map(|column| vec![of(column); 3]);
-        let arguments = std::iter::once(Arguments::default()).chain(arguments);
+        let all = Arguments {
+            columns: Vec::new(),
+            filter: filter.clone(),
+        };
+        let arguments = std::iter::once(all).chain(arguments);
         let keys = keys.iter().map(key).collect();
         build
             .push(&Batch::new(ROWS, keys, arguments.collect()))
@@ -142,37 +172,75 @@ fn grouped(keys: &[usize], columns: &[Column], is_coded: bool, sizes: Sizes) -> 
     (groups, tallied)
 }
 
+fn check(keys: &[Key], columns: &[Column], expected: u64) {
+    for sizes in [normal(), Sizes::tiny()] {
+        let (rows, by_rows) = grouped(keys, columns, false, sizes);
+        let (codes, tallied) = grouped(keys, columns, true, sizes);
+        assert_eq!(codes, rows);
+        assert_eq!(by_rows, 0);
+        let is_direct = sizes.direct_slots == normal().direct_slots;
+        let key = keys.iter().map(|key| key(0).slice(0, 1));
+        assert!(
+            !is_direct || tallied == expected,
+            "{:?}: {tallied} of {expected}",
+            key.collect::<Vec<_>>()
+        );
+    }
+}
+
+const ALL: u64 = (ROWS * BATCHES) as u64;
+
 #[test]
-fn codes_add_up_to_what_texts_do() {
-    let all = (ROWS * BATCHES) as u64;
-    let narrow: &[Column] = &[shorts, positive, longs, decimals, floats];
+fn codes_add_up_to_what_rows_do() {
     // Values too wide end it, NULLs let batches through only.
     let cases: [(&[Column], u64); 4] = [
-        (narrow, all),
-        (&[], all),
-        (&[shorts, longer], all / 2),
-        (&[with_nulls], all / 3),
+        (&[shorts, positive, longs, decimals, floats], ALL),
+        (&[], ALL),
+        (&[shorts, longer], ALL / 2),
+        (&[with_nulls], ALL / 3),
     ];
-    for keys in [&[5][..], &[60], &[5, 6]] {
+    let keys: [&[Key]; 9] = [
+        &[|batch| texts(batch, 5)],
+        &[|batch| texts(batch, 60)],
+        &[|batch| texts(batch, 5), |batch| texts(batch, 6)],
+        &[|batch| range::<Int8Type>(batch, 200, -100)],
+        &[|batch| range::<Int64Type>(batch, 250, -1 << 40)],
+        &[
+            |batch| range::<UInt64Type>(batch, 7, 1 << 40),
+            |batch| texts(batch, 6),
+        ],
+        &[
+            |batch| range::<Date32Type>(batch, 31, 20_000),
+            |batch| range::<UInt16Type>(batch, 2, 0),
+        ],
+        &[
+            |batch| range::<UInt32Type>(batch, 1, 1 << 31),
+            |batch| range::<Int32Type>(batch, 100, -7),
+        ],
+        &[
+            |batch| texts(batch, 1),
+            |batch| range::<Int16Type>(batch, 5, 5),
+            |batch| texts(batch, 1),
+        ],
+    ];
+    for keys in keys {
         for (columns, expected) in cases {
-            for sizes in [normal(), Sizes::tiny()] {
-                let (texts, by_rows) = grouped(keys, columns, false, sizes);
-                let (codes, tallied) = grouped(keys, columns, true, sizes);
-                assert_eq!(codes, texts, "{keys:?}");
-                assert_eq!(by_rows, 0);
-                let is_direct = sizes.direct_slots == normal().direct_slots;
-                assert!(
-                    !is_direct || tallied == expected,
-                    "{keys:?}: {tallied} of {expected}"
-                );
-            }
+            check(keys, columns, expected);
         }
     }
 }
 
 #[test]
 fn many_codes_are_looked_up_row_by_row() {
-    let (texts, _) = grouped(&[200], &[shorts], false, normal());
-    let (codes, tallied) = grouped(&[200], &[shorts], true, normal());
-    assert_eq!((codes, tallied), (texts, 0));
+    check(&[|batch| texts(batch, 200)], &[shorts], 0);
+    check(&[|batch| range::<Int32Type>(batch, 257, 0)], &[shorts], 0);
+    check(&[|batch| range::<Int64Type>(batch, 300, -20)], &[shorts], 0);
+    check(
+        &[
+            |batch| texts(batch, 20),
+            |batch| range::<Int8Type>(batch, 9, 0),
+        ],
+        &[shorts],
+        0,
+    );
 }
