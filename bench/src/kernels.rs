@@ -196,9 +196,9 @@ fn kernels() -> Vec<Kernel> {
 
 fn truths(small: &[u64]) -> [Kernel; 2] {
     let by_code = |name: &str, values: usize| {
-        let codes: Arc<[i32]> = small
+        let codes: Arc<[u32]> = small
             .iter()
-            .map(|word| (word % values as u64) as i32)
+            .map(|word| (word % values as u64) as u32)
             .collect();
         let truths: Arc<[bool]> = (0..values).map(|code| code % 3 == 0).collect();
         let (codes_2, truths_2) = (codes.clone(), truths.clone());
@@ -405,11 +405,19 @@ fn word_in_addresses() -> Kernel {
     )
 }
 
-fn decimals(small: &[u64]) -> [Kernel; 4] {
+fn decimals(small: &[u64]) -> [Kernel; 5] {
     let column: Arc<[i128]> = small.iter().map(|word| i128::from(*word)).collect();
     let words: Arc<[i64]> = small.iter().map(|word| *word as i64).collect();
     let (a, b, c, d) = (column.clone(), column.clone(), column.clone(), column);
-    let (e, f, g, h) = (words.clone(), words.clone(), words.clone(), words);
+    let (e, f, g, h) = (words.clone(), words.clone(), words.clone(), words.clone());
+    let (i, j) = (words.clone(), words);
+    fn moved(words: &[i64]) -> Operand<'_> {
+        Operand::Moved {
+            words,
+            is_negated: true,
+            by: 100,
+        }
+    }
     [
         kernel(
             "product of narrow decimals",
@@ -434,6 +442,12 @@ fn decimals(small: &[u64]) -> [Kernel; 4] {
             24,
             move || narrow::sum(Operand::Value(100), 1, Operand::Words(&g), -1),
             move || naive::narrow_sum(Operand::Value(100), 1, Operand::Words(&h), -1),
+        ),
+        kernel(
+            "x * (1 - x) of decimals in words",
+            32,
+            move || narrow::product(Operand::Words(&i), moved(&i)),
+            move || naive::narrow_product(Operand::Words(&j), moved(&j)),
         ),
     ]
 }
