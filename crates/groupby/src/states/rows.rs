@@ -4,6 +4,8 @@
 //! Invariant: the mask is decided once per batch; a batch without NULLs and filter has none and
 //! runs as plain slices.
 //! Not here: what a row does to a state.
+//!
+//! Tried and rejected: asking for the states of rows to come where they are larger than the core's own cache: 0.97 to 1.02.
 
 use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
