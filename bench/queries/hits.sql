@@ -103,6 +103,12 @@ FROM hits GROUP BY CounterClass ORDER BY CounterClass;
 SELECT BrowserCountry, BrowserLanguage, HitColor, count(*) AS c FROM hits
 GROUP BY BrowserCountry, BrowserLanguage, HitColor ORDER BY c DESC, BrowserCountry, BrowserLanguage, HitColor LIMIT 10;
 
+-- query: chosen_string_key
+-- columns: Age, OS
+SELECT a, OS, count(*) AS c FROM (
+    SELECT CASE WHEN Age = 0 THEN 'unknown' WHEN Age < 30 THEN 'younger' ELSE 'older' END AS a, OS FROM hits
+) AS t GROUP BY a, OS ORDER BY c DESC, a, OS LIMIT 10;
+
 -- query: referer_domain
 -- columns: Referer
 SELECT regexp_replace(Referer, '^https?://(?:www\.)?([^/]+)/.*$', '\1') AS k, count(*) AS c, min(Referer) AS r FROM hits
@@ -169,6 +175,10 @@ SELECT CounterID, count(DISTINCT URL) AS u, count(*) AS c FROM hits GROUP BY Cou
 -- columns: CounterID, URL
 SELECT CounterID, avg(length(URL)) AS l, count(*) AS c FROM hits WHERE URL <> ''
 GROUP BY CounterID HAVING count(*) > 1000 ORDER BY l DESC, CounterID LIMIT 25;
+
+-- query: medium_key_distinct_pairs
+-- columns: CounterID, RegionID, UserID
+SELECT RegionID, count(DISTINCT (UserID, CounterID)) AS u FROM hits GROUP BY RegionID ORDER BY u DESC, RegionID LIMIT 10;
 
 -- query: string_key_distinct_users
 -- columns: MobilePhoneModel, UserID
@@ -295,6 +305,22 @@ GROUP BY EventTime - EventTime % 60 ORDER BY c DESC, m LIMIT 10;
 -- columns: EventTime, UserID
 SELECT EventTime - EventTime % 3600 AS h, count(*) AS c, count(DISTINCT UserID) AS u FROM hits
 GROUP BY EventTime - EventTime % 3600 ORDER BY u DESC, h LIMIT 10;
+
+-- query: all_minutes
+-- columns: EventTime
+SELECT EventTime - EventTime % 60 AS m, count(*) AS c FROM hits
+GROUP BY EventTime - EventTime % 60 ORDER BY c DESC, m LIMIT 10;
+
+-- query: hour_as_text
+-- columns: EventTime, ResolutionWidth
+SELECT to_char(to_timestamp_seconds(EventTime), '%Y-%m-%d %H:00') AS h, count(*) AS c, sum(ResolutionWidth) AS w FROM hits
+GROUP BY h ORDER BY c DESC, h LIMIT 10;
+-- only: duckdb
+SELECT strftime(make_timestamp(EventTime * 1000000), '%Y-%m-%d %H:00') AS h, count(*) AS c, sum(ResolutionWidth) AS w FROM hits
+GROUP BY h ORDER BY c DESC, h LIMIT 10;
+-- only: chdb
+SELECT formatDateTime(toDateTime(EventTime, 'UTC'), '%Y-%m-%d %H:00') AS h, count(*) AS c, sum(ResolutionWidth) AS w FROM hits
+GROUP BY h ORDER BY c DESC, h LIMIT 10;
 
 -- query: date_and_region
 -- columns: EventDate, RegionID, ResolutionWidth
