@@ -18,6 +18,7 @@ use arrow::datatypes::DataType;
 use super::{Build, Route};
 use crate::batch::{Arguments, Batch};
 use crate::error::Result;
+use crate::keys::direct::{as_integers, is_integer};
 use crate::keys::with_integers;
 use crate::runtime::counters::Lap;
 use crate::states::{Sums, Tallied, Tally};
@@ -40,15 +41,14 @@ struct Column {
 }
 
 impl Column {
-    /// `None` if it has NULLs or cannot have few codes.
+    /// `None` if it has NULLs or more codes than pay.
     fn of(key: &ArrayRef) -> Option<Column> {
         if let Some(dictionary) = key.as_any_dictionary_opt() {
             let is_whole = dictionary.keys().null_count() == 0;
             let codes = dictionary.values().len();
             return is_whole.then_some(Column { codes, least: 0 });
         }
-        let is_integer = key.data_type().is_integer() || *key.data_type() == DataType::Date32;
-        if !is_integer || key.null_count() > 0 {
+        if !is_integer(key.data_type()) || key.null_count() > 0 {
             return None;
         }
         let (least, most) = with_integers!(&key.to_data(), values => {
@@ -120,7 +120,7 @@ impl Codes {
         }
         let (mut of_rows, mut stride) = (vec![0; rows], 1);
         for (key, column) in keys.iter().zip(&columns) {
-            // All codes are below `total`, which a byte holds: no product that is not multiplied with 0 is more.
+            // All codes are below `total`, which a byte holds. The stride may be more, where all codes left are 0.
             column.add(key, stride as u8, &mut of_rows);
             stride *= column.codes;
         }
@@ -154,7 +154,8 @@ impl Build {
             return Ok(false);
         }
         self.not_tallied += 1;
-        let Some(codes) = Codes::of(&batch.keys, batch.rows) else {
+        let keys: Vec<_> = batch.keys.iter().map(as_integers).collect();
+        let Some(codes) = Codes::of(&keys, batch.rows) else {
             return Ok(false);
         };
         let mut lap = Lap::start();
@@ -164,7 +165,7 @@ impl Build {
         };
         let (counts, present) = tally.present();
         lap.end(&mut self.counters.update_ns);
-        let keys = codes.keys(&batch.keys, &present)?;
+        let keys = codes.keys(&keys, &present)?;
         self.groups.clear();
         let array = self.array.as_mut();
         if array.is_none_or(|array| array.assign(&keys, &mut self.groups).is_err()) {

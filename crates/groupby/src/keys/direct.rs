@@ -38,7 +38,8 @@ pub fn is_supported(types: &[DataType]) -> bool {
         && types.iter().all(|of| is_integer(of) || is_bytes(of))
 }
 
-fn is_integer(data_type: &DataType) -> bool {
+/// True if a column's values are integers of up to 64 bits, as `as_integers` has them.
+pub(crate) fn is_integer(data_type: &DataType) -> bool {
     use DataType::{Boolean, Date32, Date64, Time32, Time64, Timestamp};
     data_type.is_integer()
         || matches!(
@@ -387,7 +388,7 @@ impl DirectTable {
 }
 
 /// The column, truths as bytes of 0 and 1.
-fn as_integers(column: &ArrayRef) -> ArrayRef {
+pub(crate) fn as_integers(column: &ArrayRef) -> ArrayRef {
     let Some(truths) = column.as_boolean_opt() else {
         return Arc::clone(column);
     };

@@ -8,7 +8,8 @@ use arrow::array::{
     ArrowNativeTypeOp, ArrowPrimitiveType, Float64Array, Int16Array, PrimitiveArray,
 };
 use arrow::datatypes::{
-    ArrowNativeType, Date32Type, Int8Type, Int16Type, Int64Type, UInt32Type, UInt64Type,
+    ArrowNativeType, Date32Type, Int8Type, Int16Type, Int64Type, TimestampSecondType, UInt32Type,
+    UInt64Type,
 };
 use grouse_groupby::states::{Aggregate, avg, count, sum};
 
@@ -90,6 +91,11 @@ fn numbered(batch: usize, values: usize) -> impl Iterator<Item = usize> {
 fn texts(batch: usize, values: usize) -> ArrayRef {
     let texts = numbered(batch, values).map(|value| format!("text {value}"));
     Arc::new(StringArray::from_iter_values(texts))
+}
+
+fn truths(batch: usize) -> ArrayRef {
+    let truths = numbered(batch, 7).map(|value| value > 3);
+    Arc::new(BooleanArray::from_iter(truths.map(Some)))
 }
 
 /// Integers from `least` on, of which later batches have others.
@@ -199,8 +205,13 @@ fn codes_add_up_to_what_rows_do() {
         (&[shorts, longer], ALL / 2),
         (&[with_nulls], ALL / 3),
     ];
-    let keys: [&[Key]; 9] = [
+    let keys: [&[Key]; 11] = [
         &[|batch| texts(batch, 5)],
+        &[truths, |batch| texts(batch, 5)],
+        &[
+            |batch| range::<TimestampSecondType>(batch, 100, 1 << 33),
+            truths,
+        ],
         &[|batch| texts(batch, 60)],
         &[|batch| texts(batch, 5), |batch| texts(batch, 6)],
         &[|batch| range::<Int8Type>(batch, 200, -100)],
