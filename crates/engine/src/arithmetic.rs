@@ -21,7 +21,7 @@ use datafusion::arrow::compute::kernels::numeric::{add, div, mul, rem, sub};
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Result, internal_err};
+use datafusion::common::{DataFusionError, Result, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
@@ -36,7 +36,7 @@ use crate::instead::{Instead, Way, instead};
 use crate::options::{GroupByOperator, SessionOptions};
 use crate::rewrite::node_expressions::exchanged;
 use crate::scan::words::words_of;
-use decimals::{Moved, Side};
+use decimals::{Side, Sum};
 use divided::Divided;
 use stepped::Stepped;
 
@@ -228,38 +228,33 @@ fn by_host(
 
 /// One side of an operation on decimals.
 fn side(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Side> {
-    Ok(match moved(side, batch)? {
-        Some(moved) => Side::Moved(moved),
+    Ok(match sum(side, batch)? {
+        Some(sum) => Side::Sum(sum),
         None => Side::Values(operand(side, batch)?),
     })
 }
 
 /// The side if it is the sum of a literal and a column in words.
-fn moved(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Option<Moved>> {
-    let Some(sum) = side.downcast_ref::<InWords>() else {
+fn sum(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Option<Sum>> {
+    let sum = side.downcast_ref::<InWords>();
+    let Some(sum) = sum.and_then(|sum| sum.host().downcast_ref::<BinaryExpr>()) else {
         return Ok(None);
     };
-    let Some(sum) = sum.host().downcast_ref::<BinaryExpr>() else {
+    let part = |part: &Arc<dyn PhysicalExpr>| match part.downcast_ref::<Literal>() {
+        Some(literal) => Ok(Some(ColumnarValue::Scalar(literal.value().clone()))),
+        None => Ok::<_, DataFusionError>(words_of(part, batch)?.map(ColumnarValue::Array)),
+    };
+    let (Some(left), Some(right)) = (part(sum.left())?, part(sum.right())?) else {
         return Ok(None);
     };
-    let number = |side: &Arc<dyn PhysicalExpr>| {
-        let literal = side.downcast_ref::<Literal>();
-        literal.map(|literal| literal.value().clone())
-    };
-    let (column, literal, is_literal_left) = match (number(sum.left()), number(sum.right())) {
-        (Some(literal), None) => (sum.right(), literal, true),
-        (None, Some(literal)) => (sum.left(), literal, false),
-        _ => return Ok(None),
-    };
-    let words = words_of(column, batch)?;
-    Ok(words.and_then(|words| Moved::of(*sum.op(), words, &literal, is_literal_left)))
+    Ok(Sum::of(*sum.op(), &left, &right))
 }
 
 /// The values of a side.
 fn values(side: Side, expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
     match side {
         Side::Values(values) => Ok(values),
-        Side::Moved(_) => expr.evaluate(batch),
+        Side::Sum(_) => expr.evaluate(batch),
     }
 }
 

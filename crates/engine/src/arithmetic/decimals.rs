@@ -24,11 +24,12 @@ const EXPONENT_MAX: i8 = 18;
 pub(super) enum Side {
     /// Its values.
     Values(ColumnarValue),
-    /// The sum of a column in words and a literal.
-    Moved(Moved),
+    /// A column in words and a literal, not added yet.
+    Sum(Sum),
 }
 
-pub(super) struct Moved {
+/// The sum of a column in words, or of what it is with the other sign, and a number.
+pub(super) struct Sum {
     words: ArrayRef,
     is_negated: bool,
     by: i64,
@@ -36,39 +37,37 @@ pub(super) struct Moved {
     scale: i8,
 }
 
-impl Moved {
-    /// `words op literal`, or `literal op words`; `None` where it is more than adding to words.
-    pub fn of(
-        op: Operator,
-        words: ArrayRef,
-        literal: &ScalarValue,
-        is_literal_left: bool,
-    ) -> Option<Moved> {
-        let (column, number) = (
-            ColumnarValue::Array(Arc::clone(&words)),
-            ColumnarValue::Scalar(literal.clone()),
-        );
-        let (column, number) = (Decimals::of_values(&column)?, Decimals::of_values(&number)?);
-        let (left, right) = match is_literal_left {
-            true => (&number, &column),
-            false => (&column, &number),
-        };
-        let (precision, scale) = result_type(op, left, right)?;
-        let Operand::Value(value) = number.values else {
-            return None;
-        };
-        let value = value.checked_mul(power(scale, &number).into())?;
-        let (is_negated, by) = match (op, is_literal_left) {
-            (Operator::Plus, _) => (false, value),
-            (Operator::Minus, true) => (true, value),
-            (Operator::Minus, false) => (false, value.checked_neg()?),
+impl Sum {
+    /// `left op right`; `None` where that is more than adding a literal to words.
+    pub fn of(op: Operator, left: &ColumnarValue, right: &ColumnarValue) -> Option<Sum> {
+        let is_minus = match op {
+            Operator::Plus => false,
+            Operator::Minus => true,
             _ => return None,
         };
-        let by = i64::try_from(by).ok().filter(|_| column.scale == scale)?;
-        Some(Moved {
-            words,
+        let (a, b) = (Decimals::of_values(left)?, Decimals::of_values(right)?);
+        let (precision, scale) = result_type(op, &a, &b)?;
+        let number = |of: &Decimals<'_>| match of.values {
+            Operand::Value(value) => value.checked_mul(power(scale, of).into()),
+            _ => None,
+        };
+        let is_words =
+            |of: &Decimals<'_>| of.scale == scale && matches!(of.values, Operand::Words(_));
+        let (words, is_negated, by) = match (number(&a), number(&b)) {
+            (Some(by), None) if is_words(&b) => (right, is_minus, by),
+            (None, Some(by)) if is_words(&a) => match is_minus {
+                true => (left, false, by.checked_neg()?),
+                false => (left, false, by),
+            },
+            _ => return None,
+        };
+        let ColumnarValue::Array(words) = words else {
+            return None;
+        };
+        Some(Sum {
+            words: Arc::clone(words),
             is_negated,
-            by,
+            by: i64::try_from(by).ok()?,
             precision,
             scale,
         })
@@ -115,17 +114,17 @@ impl<'a> Decimals<'a> {
     fn of(side: &'a Side) -> Option<Self> {
         match side {
             Side::Values(values) => Self::of_values(values),
-            Side::Moved(moved) => {
-                let words = moved.words.as_primitive::<Decimal64Type>();
+            Side::Sum(sum) => {
+                let words = sum.words.as_primitive::<Decimal64Type>();
                 Some(Self {
                     values: Operand::Moved {
                         words: words.values(),
-                        is_negated: moved.is_negated,
-                        by: moved.by,
+                        is_negated: sum.is_negated,
+                        by: sum.by,
                     },
                     nulls: words.nulls(),
-                    precision: moved.precision,
-                    scale: moved.scale,
+                    precision: sum.precision,
+                    scale: sum.scale,
                 })
             }
         }

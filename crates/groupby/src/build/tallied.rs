@@ -23,7 +23,7 @@ use crate::keys::with_integers;
 use crate::runtime::counters::Lap;
 use crate::states::{Sums, Tallied, Tally};
 
-/// After so many batches in a row that have too many codes, or too wide values, there is mostly no other.
+/// After so many batches in a row with too many codes, NULLs, or what cannot be added up there is mostly no other.
 const NOT_TALLIED_MAX: usize = 4;
 /// Rows that are looked at before all.
 const SAMPLE_ROWS: usize = 64;
@@ -34,8 +34,9 @@ struct Codes {
     columns: Vec<Column>,
 }
 
-/// The codes of one key column: those of its dictionary, or its distances from the least integer.
+/// What the codes of one key column are: those of its dictionary, or distances from the least integer.
 struct Column {
+    /// How many there are.
     codes: usize,
     least: i64,
 }
@@ -44,8 +45,8 @@ impl Column {
     /// `None` if it has NULLs or more codes than pay.
     fn of(key: &ArrayRef) -> Option<Column> {
         if let Some(dictionary) = key.as_any_dictionary_opt() {
-            let is_whole = dictionary.keys().null_count() == 0;
             let codes = dictionary.values().len();
+            let is_whole = codes > 0 && dictionary.keys().null_count() == 0;
             return is_whole.then_some(Column { codes, least: 0 });
         }
         if !is_integer(key.data_type()) || key.null_count() > 0 {
@@ -149,16 +150,21 @@ impl Build {
     /// Takes in a batch by codes; false, and nothing was taken, where it has to be looked at row by row.
     pub(super) fn push_tallied(&mut self, batch: &Batch) -> Result<bool> {
         let is_direct = matches!(self.route, Route::Direct) && !batch.are_partial;
-        let is_tried = self.not_tallied < NOT_TALLIED_MAX;
-        if !is_tried || !is_direct || !batch.arguments.iter().all(are_whole) {
+        let is_tried = self.not_tallied < NOT_TALLIED_MAX && Tally::pays(batch.rows, 1);
+        // States take a group that is new to them to have a row: those that do not know all groups yet get rows first.
+        let groups = self.len();
+        if !is_tried || !is_direct || self.known.iter().any(|known| *known < groups) {
             return Ok(false);
         }
         self.not_tallied += 1;
+        if !batch.arguments.iter().all(are_whole) {
+            return Ok(false);
+        }
+        let mut lap = Lap::start();
         let keys: Vec<_> = batch.keys.iter().map(as_integers).collect();
         let Some(codes) = Codes::of(&keys, batch.rows) else {
             return Ok(false);
         };
-        let mut lap = Lap::start();
         let mut tally = Tally::new(&codes.of_rows, codes.total());
         let Some(sums) = self.sums(&batch.arguments, &mut tally)? else {
             return Ok(false);

@@ -178,8 +178,7 @@ impl GroupStates for AvgFloat {
     }
 
     fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
-        let values = columns[0].as_primitive::<Float64Type>().values();
-        Ok(Some(tally.float_sums(values)))
+        Ok(Some(tally.floats(&columns[0])))
     }
 
     fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
@@ -295,17 +294,13 @@ impl<T: Summed> GroupStates for AvgWide<T> {
     }
 
     fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
-        let values = values_of::<T::Value>(&columns[0])?;
-        Ok(tally.wide_sums(&values, T::widen))
+        tally.wide::<T>(&columns[0])
     }
 
     fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
         self.sums.grow(total);
         self.sums.add_words(tallied);
-        let all = self.counts.grow(total);
-        tallied
-            .counts()
-            .for_each(|(group, count)| all[group] += count);
+        tallied.count(self.counts.grow(total));
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {

@@ -133,8 +133,7 @@ impl<T: Summed<Sum: Into<i128>>> GroupStates for AvgIntegers<T> {
     }
 
     fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
-        let values = values_of::<T::Value>(&columns[0])?;
-        Ok(tally.wide_sums(&values, T::widen))
+        tally.wide::<T>(&columns[0])
     }
 
     fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {

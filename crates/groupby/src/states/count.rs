@@ -101,10 +101,7 @@ impl GroupStates for Count {
     }
 
     fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
-        let all = self.counts.grow(total);
-        tallied
-            .counts()
-            .for_each(|(group, count)| all[group] += count);
+        tallied.count(self.counts.grow(total));
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {

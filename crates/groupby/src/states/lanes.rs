@@ -1,6 +1,6 @@
 //! Few groups: rows add up in several lanes, which are folded once per batch.
 //!
-//! In: a batch without NULLs and filter, its groups, their number. Out: one sum per group and lane.
+//! In: a batch without NULLs and filter, its groups or what stands for them, their number. Out: one sum per group and lane.
 //! Invariant: a row goes to one lane; all lanes together hold the batch.
 //! Not here: what is added.
 //!

@@ -9,7 +9,7 @@ use arrow::array::{ArrayRef, BooleanArray};
 use arrow::datatypes::DataType;
 
 use super::parts::{in_struct, struct_of};
-use super::{Aggregate, Bypass, GroupStates, Groups};
+use super::{Aggregate, Bypass, GroupStates, Groups, Sums, Tallied, Tally};
 use crate::batch::Arguments;
 use crate::error::Result;
 
@@ -69,6 +69,14 @@ impl GroupStates for PartialStates {
 
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
         self.0.merge(partial, groups, total)
+    }
+
+    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
+        self.0.tally(columns, tally)
+    }
+
+    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
+        self.0.add_tallied(tallied, total);
     }
 
     fn convert(

@@ -107,12 +107,11 @@ impl<T: Summed> GroupStates for SumWide<T> {
     }
 
     fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
-        let values = values_of::<T::Value>(&columns[0])?;
-        Ok(tally.wide_sums(&values, T::widen))
+        tally.wide::<T>(&columns[0])
     }
 
     fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
-        let rows = Rows::new(&[], None, Groups::Ids(tallied.groups));
+        let rows = tallied.rows();
         self.sums.grow(total);
         self.seen.note(&rows, total);
         self.sums.add_words(tallied);
@@ -206,12 +205,11 @@ impl GroupStates for SumFloat {
     }
 
     fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
-        let values = columns[0].as_primitive::<Float64Type>().values();
-        Ok(Some(tally.float_sums(values)))
+        Ok(Some(tally.floats(&columns[0])))
     }
 
     fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
-        let rows = Rows::new(&[], None, Groups::Ids(tallied.groups));
+        let rows = tallied.rows();
         self.seen.note(&rows, total);
         let sums = self.sums.grow(total);
         rows.for_each(tallied.sums.floats(), |group, sum| sums[group] += sum);

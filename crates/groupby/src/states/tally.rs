@@ -8,13 +8,20 @@
 
 use std::ops::AddAssign;
 
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::Float64Type;
+
+use super::Groups;
+use super::fixed::values_of;
 use super::lanes::{GROUPS_MAX, LANES, add_up, pays};
-use super::wide::{Width, bits_of, fit_a_word};
+use super::rows::Rows;
+use super::wide::{Summed, Width, bits_of, fit_a_word};
+use crate::error::Result;
 use crate::keys::GroupId;
 
 /// Rows of a batch at most: a lane's count and sum share a word.
 const ROWS_MAX: usize = LANES << 14;
-/// Where the count begins. Below it a lane has room for the sum of `ROWS_MAX / LANES` values of so many bits.
+/// Where the count begins. Below it a lane has room for the sum of twice its rows' values of so many bits.
 const COUNT_SHIFT: u32 = 48;
 const COUNTED_BITS: u32 = 32;
 
@@ -45,14 +52,14 @@ impl Sums {
     pub(super) fn words(&self) -> &[i64] {
         match self {
             Self::Words(sums) => sums,
-            Self::None | Self::Floats(_) => &[],
+            Self::None | Self::Floats(_) => unreachable!("what `tally` has made are words"),
         }
     }
 
     pub(super) fn floats(&self) -> &[f64] {
         match self {
             Self::Floats(sums) => sums,
-            Self::None | Self::Words(_) => &[],
+            Self::None | Self::Words(_) => unreachable!("what `tally` has made are floats"),
         }
     }
 }
@@ -68,7 +75,18 @@ pub struct Tallied<'a> {
     pub groups: &'a [GroupId],
 }
 
-impl Tallied<'_> {
+impl<'a> Tallied<'a> {
+    /// One row per code.
+    pub(super) fn rows(&self) -> Rows<'a> {
+        Rows::new(&[], None, Groups::Ids(self.groups))
+    }
+
+    /// Adds the number of rows of each to its group's.
+    pub(super) fn count(&self, counts: &mut [i64]) {
+        self.counts()
+            .for_each(|(group, count)| counts[group] += count);
+    }
+
     /// Group and number of rows of each.
     pub(super) fn counts(&self) -> impl Iterator<Item = (usize, i64)> {
         let groups = self.groups.iter().map(|group| group.0 as usize);
@@ -115,11 +133,15 @@ impl<'a> Tally<'a> {
         present.filter(|(count, _)| *count > 0).unzip()
     }
 
-    /// The sum of each code's values, if those are not too wide.
+    /// The sum of each code's values in a column of integers or decimals, if those are not too wide.
     ///
     /// # Panics
     /// If there are not as many values as rows.
-    pub(super) fn wide_sums<T: Copy, W: Width>(
+    pub(super) fn wide<T: Summed>(&mut self, column: &ArrayRef) -> Result<Option<Sums>> {
+        Ok(self.wide_sums(&values_of::<T::Value>(column)?, T::widen))
+    }
+
+    fn wide_sums<T: Copy, W: Width>(
         &mut self,
         values: &[T],
         widen: impl Fn(T) -> W + Copy,
@@ -149,11 +171,12 @@ impl<'a> Tally<'a> {
         sums
     }
 
-    /// The sum of each code's floats.
+    /// The sum of each code's values in a column of floats.
     ///
     /// # Panics
     /// If there are not as many values as rows.
-    pub(super) fn float_sums(&self, values: &[f64]) -> Sums {
+    pub(super) fn floats(&self, column: &ArrayRef) -> Sums {
+        let values = column.as_primitive::<Float64Type>().values();
         let add = |sum: &mut f64, value| *sum += value;
         Sums::Floats(added(self.codes, values, self.total, add))
     }

@@ -149,6 +149,11 @@ fn grouped(keys: &[Key], columns: &[Column], is_coded: bool, sizes: Sizes) -> (V
             .push(&Batch::new(ROWS, keys, arguments.collect()))
             .expect("groups");
     }
+    groups_of(spec, build, &means)
+}
+
+/// What a build has, in order, as text, and how many rows went by code.
+fn groups_of(spec: Arc<Spec>, build: Build, means: &Means) -> (Vec<String>, u64) {
     let built = build.finish().expect("a build");
     let tallied = built.counters.tallied_rows;
     let merge = Merge::new(
@@ -159,8 +164,8 @@ fn grouped(keys: &[Key], columns: &[Column], is_coded: bool, sizes: Sizes) -> (V
     let mut worker = merge.worker(means.grant()).expect("a table");
     let mut groups = Vec::new();
     while let Some(task) = merge.next() {
-        let Merged::Groups(mut finished) = worker.run(&merge, &task, &|| false).expect("groups")
-        else {
+        let merged = worker.run(&merge, &task, &|| false).expect("groups");
+        let Merged::Groups(mut finished) = merged else {
             panic!("memory for all");
         };
         while let Some(emitted) = finished.next(100).expect("groups") {
@@ -254,4 +259,33 @@ fn many_codes_are_looked_up_row_by_row() {
         &[shorts],
         0,
     );
+}
+
+#[test]
+fn a_group_whose_rows_are_not_for_an_aggregate_has_no_sum() {
+    let key = |values: u8| -> ArrayRef {
+        let keys = (0..ROWS).map(|row| (row % usize::from(values)) as i8);
+        Arc::new(Int8Array::from_iter_values(keys))
+    };
+    let field = Arc::new(Field::new("k", DataType::Int8, true));
+    let layout = KeyLayout::bounded(&[field], &[None], TableKind::Auto).expect("a layout");
+    let sums = sum("sum", &DataType::Int64, &DataType::Int64).expect("native");
+    let spec = Arc::new(Spec::new(layout, vec![sums], normal()));
+    let means = Means::unlimited();
+    let mut build = Build::new(spec.clone(), means.grant(), None).expect("a build");
+    let values = || Arguments {
+        columns: vec![Arc::new(Int64Array::from(vec![1; ROWS]))],
+        filter: None,
+    };
+    build
+        .push(&Batch::of_some(ROWS, vec![key(4)], vec![None]))
+        .expect("groups");
+    for _ in 0..2 {
+        build
+            .push(&Batch::new(ROWS, vec![key(2)], vec![values()]))
+            .expect("sums");
+    }
+    let (groups, tallied) = groups_of(spec, build, &means);
+    assert_eq!(groups, ["0 | 4096", "1 | 4096", "2 | NULL", "3 | NULL"]);
+    assert_eq!(tallied, ROWS as u64);
 }
