@@ -4,7 +4,8 @@
 //! Invariant: sums are exact; those of floats are the same numbers in another order.
 //! Not here: which keys have few codes (build/tallied.rs), the groups of codes.
 //!
-//! Tried and rejected: where 94 % of the rows have one code, its sum as that of all rows less the others': as fast.
+//! Tried and rejected: where 94 % of the rows have one code, its sum as that of all rows less the others': as fast. Extremes by
+//! code, so that counts beside them are too: 0.64 to 1.12 of the time.
 
 use std::ops::AddAssign;
 
