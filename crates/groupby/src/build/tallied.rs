@@ -18,7 +18,7 @@ use arrow::datatypes::DataType;
 use super::{Build, Route};
 use crate::batch::{Arguments, Batch};
 use crate::error::Result;
-use crate::keys::direct::{as_integers, is_integer};
+use crate::keys::direct::{as_integers, ends, is_integer};
 use crate::keys::with_integers;
 use crate::runtime::counters::Lap;
 use crate::states::{Sums, Tallied, Tally};
@@ -53,9 +53,9 @@ impl Column {
             return None;
         }
         let (least, most) = with_integers!(&key.to_data(), values => {
-            let (least, most) = ends(&values[..values.len().min(SAMPLE_ROWS)])?;
+            let (least, most) = ends(values.iter().copied().take(SAMPLE_ROWS))?;
             codes_of(least as i64, most as i64)?;
-            let (least, most) = ends(values)?;
+            let (least, most) = ends(values.iter().copied())?;
             (least as i64, most as i64)
         });
         let codes = codes_of(least, most)?;
@@ -94,13 +94,6 @@ impl Column {
         let keys = ArrayData::builder(key.data_type().clone()).len(rows);
         Ok(make_array(keys.add_buffer(buffer).build()?))
     }
-}
-
-/// The least and the largest: vector code, unlike an iterator's `min`.
-fn ends<T: Copy + Ord>(values: &[T]) -> Option<(T, T)> {
-    let first = *values.first()?;
-    let both = |(least, most): (T, T), value: &T| (least.min(*value), most.max(*value));
-    Some(values.iter().fold((first, first), both))
 }
 
 /// Integers there are between these, if they are few.

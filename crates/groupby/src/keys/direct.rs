@@ -60,6 +60,7 @@ pub struct Full;
 mod dimension;
 mod known;
 
+pub(crate) use dimension::ends;
 use dimension::{Dimension, Observed, SLACK, SLACK_OF_ONE, lay_out};
 use known::ByKey;
 

@@ -252,13 +252,18 @@ fn ends_and_step<T: Copy + Ord + Into<i128>, I: Iterator<Item = T>>(
     word: impl Fn(T) -> i64,
     step: u64,
 ) -> (Option<(i128, i128)>, u64) {
-    let Some(first) = values().next() else {
+    let (Some(first), Some((low, high))) = (values().next(), ends(values())) else {
         return (None, step);
     };
     let distances = values().map(|value| word(value).abs_diff(word(first)));
     let step = multiples::common(step, distances);
-    let ends = values().fold((first, first), |(low, high), value| {
+    (Some((low.into(), high.into())), step)
+}
+
+/// The least and the largest: vector code, unlike an iterator's `min`.
+pub(crate) fn ends<T: Copy + Ord>(mut values: impl Iterator<Item = T>) -> Option<(T, T)> {
+    let first = values.next()?;
+    Some(values.fold((first, first), |(low, high), value| {
         (low.min(value), high.max(value))
-    });
-    (Some((ends.0.into(), ends.1.into())), step)
+    }))
 }
