@@ -15,7 +15,7 @@ use crate::combine::{blame, new_states};
 use crate::error::{Error, Result};
 use crate::keys::direct::is_one_range;
 use crate::keys::runs;
-use crate::keys::{DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable};
+use crate::keys::{DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable, Translations};
 use crate::partition::{Block, Records, SECTIONS, Unsorted};
 use crate::policy::{self, Bounds, Decision, Seen};
 use crate::runtime::counters::Lap;
@@ -131,6 +131,7 @@ pub struct Build {
     /// Where runs of equal keys begin in the current batch, and the group of each.
     starts: Vec<u32>,
     runs: Vec<GroupId>,
+    translations: Translations,
 }
 
 impl Build {
@@ -170,6 +171,7 @@ impl Build {
             hashes: Vec::new(),
             starts: Vec::new(),
             runs: Vec::new(),
+            translations: Translations::default(),
             spec,
         })
     }
@@ -396,10 +398,9 @@ impl Build {
             self.leave_direct()?;
             before = self.len();
             let (hashes, starts) = (&mut self.hashes, &mut self.starts);
-            let keys = self
-                .spec
-                .keys
-                .encode_runs(&batch.keys, batch.rows, hashes, starts)?;
+            let layout = &self.spec.keys;
+            let columns = layout.translated(&batch.keys, &mut self.translations)?;
+            let keys = layout.encode_runs(&columns, batch.rows, hashes, starts)?;
             lap.end(&mut self.counters.hash_ns);
             if starts.is_empty() {
                 self.table.assign(keys.all(), hashes, &mut self.groups)?;
@@ -564,10 +565,11 @@ impl Build {
         let mut lap = Lap::start();
         let mut hashes = Vec::with_capacity(batch.rows);
         let layout = &self.spec.keys;
+        let columns = layout.translated(&batch.keys, &mut self.translations)?;
         // Texts wait with the whole buffers of their batch, of which few runs would gather many.
         let keys = match self.is_bare() && !layout.has_texts() {
-            true => layout.encode_runs(&batch.keys, batch.rows, &mut hashes, &mut self.starts)?,
-            false => layout.encode(&batch.keys, batch.rows, &mut hashes)?,
+            true => layout.encode_runs(&columns, batch.rows, &mut hashes, &mut self.starts)?,
+            false => layout.encode(&columns, batch.rows, &mut hashes)?,
         };
         lap.end(&mut self.counters.hash_ns);
         let bypass = self
@@ -735,7 +737,8 @@ impl Build {
 
     fn table_bytes(&self) -> usize {
         let array = self.array.as_ref().map_or(0, DirectTable::bytes);
-        array + self.table.bytes() + self.states.iter().map(|s| s.bytes()).sum::<usize>()
+        let books = self.spec.keys.book_bytes() / self.spec.sizes.workers;
+        books + array + self.table.bytes() + self.states.iter().map(|s| s.bytes()).sum::<usize>()
     }
 
     /// What lookups and updates touch.

@@ -13,7 +13,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::take;
 
 use crate::error::Result;
-use crate::keys::DistinctKeys;
+use crate::keys::{DistinctKeys, unpacked};
 use crate::merge::Level;
 use crate::spec::Spec;
 
@@ -22,7 +22,7 @@ const GROUPS_AT_ONCE: usize = 8 << 10;
 
 /// What has to hold of the groups that leave.
 pub trait Condition {
-    /// The columns that it reads; keys are counted first, then aggregates.
+    /// The columns that it reads, of their own types; keys are counted first, then aggregates.
     fn reads(&self) -> &[usize];
     /// Of which of `groups` groups it holds, by those columns.
     fn holds(&self, columns: Vec<ArrayRef>, groups: usize) -> Result<BooleanBuffer>;
@@ -41,7 +41,7 @@ pub struct Finished {
 
 /// Columns of a batch: keys, then results, and the number of rows.
 pub struct Emitted {
-    /// Key columns, then result columns.
+    /// Key columns, codes where the layout has a book, then result columns.
     pub columns: Vec<ArrayRef>,
     /// Number of groups in the batch.
     pub rows: usize,
@@ -84,6 +84,13 @@ impl Finished {
         while start < self.groups {
             let range = self.batch_from(start, GROUPS_AT_ONCE);
             let columns = self.columns_of(range.clone(), condition.reads())?;
+            let columns = condition.reads().iter().zip(columns);
+            let types = self.spec.keys.types();
+            let columns = columns.map(|(&at, column)| match types.get(at) {
+                Some(data_type) => unpacked(&column, data_type),
+                None => Ok(column),
+            });
+            let columns = columns.collect::<Result<_>>()?;
             let holds = condition.holds(columns, range.len())?;
             kept.extend(holds.set_indices_u32().map(|group| group + start as u32));
             start = range.end;

@@ -15,7 +15,7 @@ use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::compute::{cast, concat, max, min, take};
 use arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Int32Type, UInt16Type};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use grouse_groupby::keys::{KeyBounds, KeyLayout};
+use grouse_groupby::keys::{KeyBounds, KeyLayout, KeyValues};
 use grouse_groupby::runtime::budget::Unlimited;
 use grouse_groupby::runtime::{Budget, Grant};
 use grouse_groupby::states::{count, sum};
@@ -197,7 +197,7 @@ struct Case {
     keys: Vec<ArrayRef>,
     /// Texts come as codes of dictionaries, each of which lives for some batches, where the table takes them.
     coded: bool,
-    bounds: Vec<Option<KeyBounds>>,
+    known: Vec<KeyValues>,
     values: Int64Array,
     filter: BooleanArray,
 }
@@ -247,7 +247,7 @@ fn spec(case: &Case, how: &How) -> Result<Arc<Spec>, Error> {
         count::count("count(*)").expect("native"),
         sum::sum("sum(v)", &DataType::Int64, &DataType::Int64).expect("native"),
     ];
-    let keys = KeyLayout::bounded(&fields, &case.bounds, how.table)?;
+    let keys = KeyLayout::knowing(&fields, &case.known, how.table)?;
     Ok(Arc::new(Spec::new(keys, aggregates, how.sizes)))
 }
 
@@ -263,7 +263,7 @@ fn batch(case: &Case, keys: Vec<ArrayRef>, start: usize, rows: usize) -> Batch {
 
 fn build(case: &Case, how: &How, means: &Means) -> Result<(Arc<Spec>, Vec<Built>), Error> {
     let spec = spec(case, how)?;
-    let is_coded = case.coded && spec.keys.direct();
+    let is_coded = case.coded && spec.keys.takes_codes();
     let mut windows: Vec<ArrayRef> = Vec::new();
     let mut builds = (0..how.workers)
         .map(|_| Build::new(spec.clone(), means.grant(), Some(means.spill.clone())))
@@ -341,7 +341,7 @@ fn case(kinds: &[usize], rows: usize, distinct: u64, nulls: bool, seed: u64) -> 
     let filter = column(4, rows, 2, nulls, seed + 13);
     Case {
         coded: false,
-        bounds: vec![None; kinds.len()],
+        known: vec![KeyValues::Any; kinds.len()],
         keys: kinds.iter().enumerate().map(key).collect(),
         values: values
             .as_any()
@@ -357,7 +357,7 @@ fn case(kinds: &[usize], rows: usize, distinct: u64, nulls: bool, seed: u64) -> 
 }
 
 /// The true bounds of integers; of other types wrong ones, which nobody may use.
-fn bounds_of(column: &ArrayRef) -> Option<KeyBounds> {
+fn bounds_of(column: &ArrayRef) -> KeyValues {
     let wrong = KeyBounds {
         least: 0,
         greatest: 0,
@@ -365,7 +365,7 @@ fn bounds_of(column: &ArrayRef) -> Option<KeyBounds> {
     let integers = match column.data_type() {
         DataType::Date32 => cast(column, &DataType::Int32).expect("days"),
         kind if kind.is_integer() || matches!(kind, DataType::Decimal128(..)) => column.clone(),
-        _ => return Some(wrong),
+        _ => return KeyValues::Within(wrong),
     };
     let wide = cast(&integers, &DataType::Decimal128(38, 10)).expect("38 digits");
     let wide = wide.as_primitive::<Decimal128Type>();
@@ -373,10 +373,13 @@ fn bounds_of(column: &ArrayRef) -> Option<KeyBounds> {
         DataType::Decimal128(..) => value,
         _ => value / 10_i128.pow(10),
     };
-    Some(KeyBounds {
-        least: of(min(wide)?),
-        greatest: of(max(wide)?),
-    })
+    match (min(wide), max(wide)) {
+        (Some(least), Some(greatest)) => KeyValues::Within(KeyBounds {
+            least: of(least),
+            greatest: of(greatest),
+        }),
+        _ => KeyValues::Any,
+    }
 }
 
 /// Two keys of which the second has been promised to be at most 9.
@@ -385,10 +388,10 @@ fn promised(second: Int64Array) -> Result<Rows, Error> {
     let first: ArrayRef = Arc::new(Int64Array::from_iter_values(
         (0..rows as i64).map(|row| row % 3),
     ));
-    let bounds = |greatest| Some(KeyBounds { least: 0, greatest });
+    let bounds = |greatest| KeyValues::Within(KeyBounds { least: 0, greatest });
     let case = Case {
         keys: vec![first, Arc::new(second)],
-        bounds: vec![bounds(2), bounds(9)],
+        known: vec![bounds(2), bounds(9)],
         ..case(&[], rows, 1, true, 5)
     };
     let how = How {
@@ -447,7 +450,7 @@ proptest! {
     ) {
         let mut case = case(&kinds, rows, distinct, nulls, u64::from(seed) + 1);
         if bounded {
-            case.bounds = case.keys.iter().map(bounds_of).collect();
+            case.known = case.keys.iter().map(bounds_of).collect();
         }
         check(&case, &How { table, sizes, workers, batch_rows });
     }
@@ -455,19 +458,23 @@ proptest! {
     #[test]
     fn codes_equal_the_twin(
         kinds in prop_oneof![
-            Just(vec![8]), Just(vec![9]), Just(vec![11]), Just(vec![9, 10]), Just(vec![8, 2]), Just(vec![6, 9, 4])
+            Just(vec![8]), Just(vec![9]), Just(vec![11]), Just(vec![9, 10]), Just(vec![8, 2]), Just(vec![6, 9, 4]),
+            Just(vec![9, 9]), Just(vec![9, 5]), Just(vec![9, 0, 8]), Just(vec![9, 9, 9, 0])
         ],
         rows in 0usize..1500,
         distinct in prop_oneof![Just(1u64), Just(3), Just(12), Just(40), Just(1_000_000)],
         nulls in any::<bool>(),
         seed in any::<u32>(),
-        table in prop_oneof![Just(TableKind::Auto), Just(TableKind::Direct)],
+        table in prop_oneof![Just(TableKind::Auto), Just(TableKind::Direct), Just(TableKind::Packed)],
         sizes in prop_oneof![Just(normal()), Just(Sizes::tiny()), Just(Sizes::spilling())],
         workers in 1usize..3,
         batch_rows in prop_oneof![Just(1usize), Just(50), Just(333)],
+        coded in prop_oneof![3 => Just(true), 1 => Just(false)],
+        are_few in any::<bool>(),
     ) {
         let case = case(&kinds, rows, distinct, nulls, u64::from(seed) + 1);
-        check(&Case { coded: true, ..case }, &How { table, sizes, workers, batch_rows });
+        let known = if are_few { KeyValues::Few } else { KeyValues::Any };
+        check(&Case { coded, known: vec![known; kinds.len()], ..case }, &How { table, sizes, workers, batch_rows });
     }
 }
 
@@ -514,7 +521,7 @@ fn a_direct_table_follows_a_moving_range() {
     let filler = case(&[], rows, 1, false, 3);
     let case = Case {
         keys: vec![key],
-        bounds: vec![None],
+        known: vec![KeyValues::Any],
         ..filler
     };
     for sizes in [normal(), Sizes::tiny(), Sizes::spilling()] {
@@ -550,7 +557,7 @@ fn keys_in_order_need_no_lookup_until_they_are_not() {
         let filler = case(&[], key.len(), 1, false, 3);
         let case = Case {
             keys: vec![key],
-            bounds: vec![None],
+            known: vec![KeyValues::Any],
             ..filler
         };
         for sizes in [normal(), Sizes::tiny(), Sizes::spilling()] {
@@ -574,7 +581,7 @@ fn a_value_before_the_first_is_not_null() {
     let key: ArrayRef = Arc::new(key);
     for keys in [vec![Arc::clone(&key)], vec![key, second]] {
         let case = Case {
-            bounds: vec![None; keys.len()],
+            known: vec![KeyValues::Any; keys.len()],
             keys,
             ..case(&[], 180, 1, false, 3)
         };
@@ -601,7 +608,7 @@ fn a_large_array_is_used_after_many_rows() {
         let filler = case(&[], key.len(), 1, false, 3);
         let case = Case {
             keys: vec![key],
-            bounds: vec![None],
+            known: vec![KeyValues::Any],
             ..filler
         };
         let how = How {
@@ -778,7 +785,7 @@ fn whatever_lies_under_a_null_is_one_key() {
     ] {
         let case = Case {
             coded: false,
-            bounds: vec![None; keys.len()],
+            known: vec![KeyValues::Any; keys.len()],
             keys,
             values: filler.values.clone(),
             filter: filler.filter.clone(),

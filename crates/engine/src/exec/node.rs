@@ -305,9 +305,9 @@ impl GroupByExec {
         plan.transform_up(exchanged).data()
     }
 
-    /// True if the first table takes texts as codes.
+    /// True if keys of texts may come as codes.
     pub(crate) fn takes_codes(&self) -> bool {
-        self.program.spec.keys.direct()
+        self.program.spec.keys.takes_codes()
     }
 
     /// What it reads.

@@ -127,7 +127,7 @@ impl Pairs {
         expressions: &[ArrayRef],
         rows: usize,
     ) -> Result<Batch> {
-        let takes_codes = self.spec.keys.direct();
+        let takes_codes = self.spec.keys.takes_codes();
         for value in &self.values {
             keys.push(value.of(expressions, takes_codes)?);
         }

@@ -22,7 +22,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use grouse_groupby::emit::Emitted;
 use grouse_groupby::keys::bytes::is_bytes;
-use grouse_groupby::keys::{KeyLayout, decoded};
+use grouse_groupby::keys::{KeyLayout, KeyValues, decoded, unpacked};
 use grouse_groupby::states::{Aggregate, in_order};
 use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
 
@@ -34,7 +34,7 @@ use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
 use crate::arithmetic;
 use crate::native::{Native, Reads, end_of, listing_of_distinct, native};
-use crate::scan::bounds::bounds_of;
+use crate::scan::bounds::values_of;
 use crate::udaf::{Grouping, HostAggregate, Stages};
 
 /// The expressions of one group-by and what they are for.
@@ -159,7 +159,7 @@ impl Program {
         let keys = keys.map(|((expression, _), field)| {
             let data_type = decoded(field.data_type()).clone();
             let codes = || coded(expression).or_else(|| arithmetic::coded(expression, &data_type));
-            let codes = layout.direct().then(codes).flatten();
+            let codes = layout.takes_codes().then(codes).flatten();
             Key {
                 expression: expressions.place(codes.as_ref().unwrap_or(expression)),
                 data_type,
@@ -214,7 +214,7 @@ impl Program {
     /// True of one for whose arguments texts may come as codes.
     pub fn takes_codes(&self, aggregate: usize) -> bool {
         let pairs = self.arguments[aggregate].pairs;
-        pairs.is_some_and(|(at, _)| self.pairs[at].spec.keys.direct())
+        pairs.is_some_and(|(at, _)| self.pairs[at].spec.keys.takes_codes())
     }
 
     /// Evaluates everything on `batch`; for the grouping by all keys, if there is one and its groups are `few`.
@@ -265,7 +265,7 @@ impl Program {
 
     /// The keys in the form that a grouping of `spec` takes them.
     fn keys_for(&self, spec: &Spec, values: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
-        let takes_codes = spec.keys.direct();
+        let takes_codes = spec.keys.takes_codes();
         let keys = self.keys.iter().map(|key| key.of(values, takes_codes));
         keys.collect()
     }
@@ -397,7 +397,10 @@ impl Program {
             .columns
             .iter()
             .zip(self.columns.schema.fields())
-            .map(|(column, field)| as_type(column, field.data_type()))
+            .map(|(column, field)| match column.as_any_dictionary_opt() {
+                Some(_) => unpacked(column, field.data_type()).map_err(to_host),
+                None => as_type(column, field.data_type()),
+            })
             .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(emitted.rows));
         Ok(RecordBatch::try_new_with_options(
@@ -453,7 +456,7 @@ impl Values<'_> {
     }
 }
 
-/// How the first `keys` keys, with values behind them, are encoded, within the bounds that their files state.
+/// How the first `keys` keys, with values behind them, are encoded, by what their files state of them.
 fn key_layout(
     described: &AggregateExec,
     schema: &Schema,
@@ -470,18 +473,18 @@ fn key_layout(
     });
     let mut fields: Vec<FieldRef> = fields.collect();
     let keys = group_by.expr().iter();
-    let bounds = keys.map(|(key, _)| bounds_of(input, key));
-    // The column that tells sets apart has none.
-    let bounds = bounds.chain(std::iter::repeat(None)).take(fields.len());
-    let mut bounds: Vec<_> = bounds.collect();
+    let known = keys.map(|(key, _)| values_of(input, key));
+    // Of the column that tells sets apart nothing is.
+    let known = known.chain(std::iter::repeat(KeyValues::Any));
+    let mut known: Vec<_> = known.take(fields.len()).collect();
     for value in values.expressions {
         let data_type = value.data_type(&input.schema())?;
         let nullable = values.with_null;
         let field = Field::new(value.to_string(), decoded(&data_type).clone(), nullable);
         fields.push(Arc::new(field));
-        bounds.push(bounds_of(input, value));
+        known.push(values_of(input, value));
     }
-    KeyLayout::bounded(&fields, &bounds, table).map_err(to_host)
+    KeyLayout::knowing(&fields, &known, table).map_err(to_host)
 }
 
 /// Distinct expressions.

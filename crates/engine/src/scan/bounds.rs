@@ -1,6 +1,7 @@
-//! Bounds of a column, as the footers of the files that it comes from state them.
+//! What the footers of the files that a column comes from state of its values.
 //!
-//! In: a physical plan and one of its columns. Out: its least and its greatest value.
+//! In: a physical plan and one of its columns. Out: its least and its greatest value; of texts that come as codes, whether
+//! they are few.
 //! Invariant: bounds are those of all rows of all files, which filters and joins only make fewer; where a file with
 //! values does not state them, there are none.
 //! Not here: which statements can be believed (parquet.rs, footer.rs), what bounds are for (crate `grouse-groupby`,
@@ -8,6 +9,7 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, JoinType, ScalarValue};
 use datafusion::datasource::physical_plan::{FileGroup, FileSource, ParquetSource};
@@ -21,23 +23,37 @@ use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
-use grouse_groupby::keys::KeyBounds;
+use grouse_groupby::keys::{KeyBounds, KeyValues};
 
+use super::codes::FewValues;
 use crate::exec::GroupByExec;
 
-/// The bounds of an expression over what `plan` yields, if it is a column of files that state them.
-pub(crate) fn bounds_of(
+/// What is known of an expression over what `plan` yields, if it is a column of files that state it.
+pub(crate) fn values_of(
     plan: &Arc<dyn ExecutionPlan>,
     expression: &Arc<dyn PhysicalExpr>,
-) -> Option<KeyBounds> {
-    of_column(plan, column(expression)?)
+) -> KeyValues {
+    let Some(at) = column(expression) else {
+        return KeyValues::Any;
+    };
+    match of_column(plan, at) {
+        // What a grouping below yields is no longer codes.
+        Some(KeyValues::Few) if !is_dictionary(plan.schema().field(at).data_type()) => {
+            KeyValues::Any
+        }
+        known => known.unwrap_or(KeyValues::Any),
+    }
+}
+
+fn is_dictionary(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Dictionary(..))
 }
 
 fn column(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
     expression.downcast_ref::<Column>().map(Column::index)
 }
 
-fn of_column(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<KeyBounds> {
+fn of_column(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<KeyValues> {
     if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
         return of_scan(scan, at);
     }
@@ -93,10 +109,18 @@ fn side(
     }
 }
 
-fn of_scan(scan: &DataSourceExec, at: usize) -> Option<KeyBounds> {
+fn of_scan(scan: &DataSourceExec, at: usize) -> Option<KeyValues> {
     let (config, source) = scan.downcast_to_file_source::<ParquetSource>()?;
     let at = column(&source.projection()?.as_ref().get(at)?.expr)?;
-    let files = config.file_groups.iter().flat_map(FileGroup::iter);
+    let mut files = config
+        .file_groups
+        .iter()
+        .flat_map(FileGroup::iter)
+        .peekable();
+    let few = files.peek()?.extension::<Arc<FewValues>>();
+    if few.is_some_and(|few| few.0.contains(&at)) {
+        return Some(KeyValues::Few);
+    }
     let mut all: Option<KeyBounds> = None;
     for file in files {
         let statistics = file.statistics.as_ref()?;
@@ -111,7 +135,7 @@ fn of_scan(scan: &DataSourceExec, at: usize) -> Option<KeyBounds> {
         let own = bounds(known)?;
         all = Some(all.map_or(own, |all| all.union(own)));
     }
-    all
+    all.map(KeyValues::Within)
 }
 
 fn bounds(known: &ColumnStatistics) -> Option<KeyBounds> {

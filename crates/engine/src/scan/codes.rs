@@ -55,6 +55,11 @@ use crate::options::SessionOptions;
 /// Dictionary pages of more bytes (compressed) hold more values than the direct table takes.
 const DICTIONARY_BYTES_MAX: i64 = 32 << 10;
 
+/// Dictionaries of a column that have as many bytes together (compressed) are too large to be held until a query ends, and
+/// so are those that have this part of the memory limit.
+const FEW_BYTES_MAX: u64 = 16 << 20;
+const FEW_SHARE: u64 = 64;
+
 /// Bytes of a decimal that fits a word.
 const WORD_BYTES: i32 = 8;
 
@@ -82,9 +87,11 @@ impl PhysicalOptimizerRule for CodesRule {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = SessionOptions::of(config);
         let reading = Reading {
             footers: &*self.footers,
-            has_codes: SessionOptions::of(config).group_by_codes,
+            has_codes: options.group_by_codes,
+            few_bytes: FEW_BYTES_MAX.min(options.memory_limit_bytes() / FEW_SHARE),
         };
         GroupByExec::exchanged_in(plan, |group_by, _| reading.group_by(group_by))
     }
@@ -118,11 +125,16 @@ impl Coded {
     }
 }
 
+/// Of a file's columns those of texts that come as codes and are so few, in all files together, that memory may hold one of each.
+pub(super) struct FewValues(pub Vec<usize>);
+
 /// The rule in one session.
 struct Reading<'a> {
     footers: &'a FileMetadataCache,
     /// False of one that wants texts.
     has_codes: bool,
+    /// Bytes of dictionaries that are few.
+    few_bytes: u64,
 }
 
 impl Reading<'_> {
@@ -247,10 +259,17 @@ impl Reading<'_> {
             .iter()
             .map(|(column, of)| (schema.field(*column).name().as_str(), of.clone()))
             .collect();
+        let are_few = |(column, of): &&(usize, DataType)| {
+            let name = schema.field(*column).name();
+            let bytes = files.values().map(|file| file.dictionaries(name));
+            matches!(of, DataType::Dictionary(..)) && bytes.sum::<u64>() <= self.few_bytes
+        };
+        let few = picked.iter().filter(are_few).map(|(column, _)| *column);
+        let few = Arc::new(FewValues(few.collect()));
         let coded = |file: &PartitionedFile| {
             let known = &files[&file.object_meta.location];
-            file.clone()
-                .with_arrow_schema(with_types(&known.schema, &picks))
+            let file = file.clone().with_extension(Arc::clone(&few));
+            file.with_arrow_schema(with_types(&known.schema, &picks))
         };
         let groups = config.file_groups.iter();
         let groups = groups
@@ -326,6 +345,13 @@ impl KnownFile {
         let (at, _) = self.leaf(name)?;
         let groups = self.footer.row_groups().iter();
         Some(groups.map(move |group| group.column(at)))
+    }
+
+    /// Bytes of all dictionaries of a column in the file.
+    fn dictionaries(&self, name: &str) -> u64 {
+        let chunks = self.chunks(name).into_iter().flatten();
+        let bytes = chunks.map(|chunk| dictionary_bytes(chunk).unwrap_or(i64::MAX) as u64);
+        bytes.fold(0, u64::saturating_add)
     }
 
     /// True of a column of decimals whose values the reader makes words of: those of more bytes it only makes wide.

@@ -70,6 +70,11 @@ fn keys_have_the_bits_that_their_values_need() {
         ),
         (
             "name, id, sum(n) FROM {} GROUP BY name, id",
+            Some(32 + 13 + 2),
+        ),
+        // What the inner grouping yields are no codes.
+        (
+            "name, id, count(*) FROM (SELECT name, id, day FROM {} GROUP BY name, id, day) GROUP BY name, id",
             Some(128 + 13 + 2),
         ),
         // Zeros and NaN have no order that bounds could be stated in.

@@ -158,6 +158,77 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
     }
 }
 
+/// Keys that no direct table holds: beside a text of one value per row, a float, many days.
+#[test]
+fn texts_of_few_values_are_codes_in_keys_of_several_columns() {
+    let sides = Sides::over(two_files());
+    for (query, bits) in [
+        (
+            "low, high, count(*), sum(n) FROM {} GROUP BY low, high",
+            160 + 2,
+        ),
+        (
+            "high, long, low, whole, count(*) FROM {} GROUP BY high, long, low, whole",
+            224 + 4,
+        ),
+        (
+            "long, low, n / 7.0 AS f, max(low) FROM {} WHERE long <> 'x' GROUP BY long, low, n / 7.0",
+            128 + 3,
+        ),
+        (
+            "low, count(DISTINCT high) FROM {} GROUP BY low HAVING low > 'v3' AND count(DISTINCT high) > 9",
+            160 + 2,
+        ),
+        (
+            "low, high, long, count(*) FROM {} GROUP BY GROUPING SETS ((low, high), (high, long), (low), ())",
+            192 + 3 + 8,
+        ),
+    ] {
+        let plan = sides.plan_of_same(query, 1);
+        assert!(
+            plan.contains(&format!("key_bits={bits}")),
+            "{query}: {plan}"
+        );
+    }
+}
+
+/// What a query would have to hold until it ends.
+#[test]
+fn texts_of_large_dictionaries_stay_views_under_a_small_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |row: i64| {
+        format!(
+            "{:x}",
+            (row as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
+        )
+    };
+    let texts: StringArray = (0..40_000)
+        .map(|row| Some(text(row / 2_000 * 500 + row % 500)))
+        .collect();
+    let numbers: Int64Array = (0..40_000)
+        .map(|row| Some(row % 3_001 * 1_000_003))
+        .collect();
+    let batch =
+        RecordBatch::try_from_iter([("t", Arc::new(texts) as ArrayRef), ("n", Arc::new(numbers))]);
+    write(
+        &folder.path().join("a.parquet"),
+        &batch.unwrap(),
+        2_000,
+        false,
+    );
+    let sides = Sides::over(folder);
+    let query = "t, n, count(*) FROM {} GROUP BY t, n";
+    for (limit, bits) in [("1GB", 32 + 32), ("16MiB", 128 + 32)] {
+        rows(&sides.ours, &format!("SET memory_limit = '{limit}'"));
+        let plan = sides.plan_of_same(query, 100);
+        assert!(plan.contains("codes=[t]"), "{plan}");
+        assert!(
+            plan.contains(&format!("key_bits={bits}")),
+            "{limit}: {plan}"
+        );
+    }
+}
+
 #[test]
 fn what_is_computed_of_codes_is_computed_once_per_value() {
     let sides = Sides::over(two_files());

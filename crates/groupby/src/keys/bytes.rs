@@ -535,17 +535,11 @@ impl<S: LongStrings> BytesTable<S> {
         self.slots.bytes() + self.views.capacity() * 16 + self.strings.bytes()
     }
 
-    /// The strings of these groups as a column of `data_type`; the table keeps its own.
-    pub(super) fn column(&self, groups: &[Option<i64>], data_type: &DataType) -> Result<ArrayRef> {
-        let nulls = NullBuffer::from_iter(groups.iter().map(Option::is_some));
-        let views: Vec<u128> = groups
-            .iter()
-            .map(|group| group.map_or(0, |group| self.views[group as usize]))
-            .collect();
+    /// All strings, in the order of their groups, as a column of `data_type`; the table keeps its own.
+    pub(super) fn column(&self, data_type: &DataType) -> Result<ArrayRef> {
         let chunks = self.strings.chunks().iter();
         let buffers: Vec<Buffer> = chunks.map(|chunk| Buffer::from(&**chunk)).collect();
-        let nulls = (nulls.null_count() > 0).then_some(nulls);
-        column(&views, &buffers, nulls, data_type)
+        column(&self.views, &buffers, None, data_type)
     }
 }
 

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use arrow::array::types;
-use arrow::array::{AnyDictionaryArray, Array, ArrayRef, AsArray};
+use arrow::array::{AnyDictionaryArray, Array, ArrayRef, AsArray, DictionaryArray, UInt32Array};
 use arrow::buffer::{Buffer, NullBuffer};
 use arrow::datatypes::{ArrowDictionaryKeyType, ArrowNativeType, DataType};
 use grouse_kernels::hash::hash_view;
@@ -348,19 +348,24 @@ impl Interner {
         self.table.held_bytes() + held + translated
     }
 
-    /// The strings of these codes as a column of `data_type`.
+    /// These codes with the strings that they stand for, of `data_type`.
     pub fn column(&self, codes: &[Option<i64>], data_type: &DataType) -> Result<ArrayRef> {
-        self.table.column(codes, data_type)
+        let codes = codes.iter().map(|code| code.map(|code| code as u32));
+        let strings = self.table.column(data_type)?;
+        Ok(Arc::new(DictionaryArray::try_new(
+            codes.collect::<UInt32Array>(),
+            strings,
+        )?))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use arrow::array::{
-        BinaryArray, DictionaryArray, Int8Array, Int32Array, StringArray, StringViewArray,
-        UInt16Array,
+        BinaryArray, Int8Array, Int32Array, StringArray, StringViewArray, UInt16Array,
     };
 
+    use super::super::layout::unpacked;
     use super::*;
 
     #[test]
@@ -380,6 +385,7 @@ mod tests {
         let back = interner
             .column(&[Some(3), None, Some(0), Some(1)], &DataType::Utf8)
             .unwrap();
+        let back = unpacked(&back, &DataType::Utf8).unwrap();
         let back: Vec<_> = back.as_string::<i32>().iter().collect();
         assert_eq!(
             back,

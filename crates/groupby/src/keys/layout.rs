@@ -13,8 +13,9 @@ use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::{DataType, FieldRef};
 use grouse_kernels::hash;
 
+use super::book::Translations;
 use super::bytes::{self, Arena, BytesTable, Shared};
-use super::packed::{KeyBounds, PackedLayout};
+use super::packed::{KeyValues, PackedLayout};
 use super::row::RowLayout;
 use super::runs;
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
@@ -49,19 +50,15 @@ enum Encoding {
 impl KeyLayout {
     /// Chooses the encoding; `table` forces a kind where the key types allow it.
     pub fn new(fields: &[FieldRef], table: TableKind) -> Result<Self> {
-        Self::bounded(fields, &vec![None; fields.len()], table)
+        Self::knowing(fields, &vec![KeyValues::Any; fields.len()], table)
     }
 
-    /// The same where bounds of some columns are known, one entry per field: the bits between them suffice, and a value
-    /// beyond them may be an error.
-    pub fn bounded(
-        fields: &[FieldRef],
-        bounds: &[Option<KeyBounds>],
-        table: TableKind,
-    ) -> Result<Self> {
-        assert_eq!(fields.len(), bounds.len(), "an entry per field");
+    /// The same where something is known of some columns' values, one entry per field: the bits that tell them apart suffice,
+    /// and a value beyond its bounds may be an error.
+    pub fn knowing(fields: &[FieldRef], values: &[KeyValues], table: TableKind) -> Result<Self> {
+        assert_eq!(fields.len(), values.len(), "an entry per field");
         let types: Vec<_> = fields.iter().map(|f| f.data_type().clone()).collect();
-        let packed = PackedLayout::new(fields, bounds).filter(|_| table != TableKind::Row);
+        let packed = PackedLayout::new(fields, values).filter(|_| table != TableKind::Row);
         let encoding = match (types.as_slice(), packed) {
             ([], _) => Encoding::None,
             (_, Some(packed)) => Encoding::Packed(packed),
@@ -105,6 +102,31 @@ impl KeyLayout {
             Encoding::Packed(layout) => !layout.views().is_empty(),
             Encoding::Bytes | Encoding::Row(_) => true,
             Encoding::None => false,
+        }
+    }
+
+    /// True if a direct table may be tried first, or words hold codes: then columns of texts may come as codes.
+    pub fn takes_codes(&self) -> bool {
+        self.direct || matches!(self.encoding, Encoding::Packed(_)) && self.types.len() > 1
+    }
+
+    /// The columns with the codes of their books where they come as codes; `known` is the worker's own.
+    pub fn translated<'a>(
+        &self,
+        columns: &'a [ArrayRef],
+        known: &mut Translations,
+    ) -> Result<Cow<'a, [ArrayRef]>> {
+        match &self.encoding {
+            Encoding::Packed(layout) => layout.translated(columns, known),
+            Encoding::None | Encoding::Bytes | Encoding::Row(_) => Ok(Cow::Borrowed(columns)),
+        }
+    }
+
+    /// Bytes of the books, which all workers share.
+    pub fn book_bytes(&self) -> usize {
+        match &self.encoding {
+            Encoding::Packed(layout) => layout.book_bytes(),
+            Encoding::None | Encoding::Bytes | Encoding::Row(_) => 0,
         }
     }
 
@@ -194,18 +216,23 @@ impl KeyLayout {
         self.types.len() == 1 && !matches!(self.encoding, Encoding::Row(_))
     }
 
-    /// The columns without dictionaries, but for those of few texts, of which each is one view for all its rows: as rows with
+    /// The columns without dictionaries, but for those that have a book and those of few texts, of which each is one view for all its rows: as rows with
     /// bytes of their own two keys took 1.3 of the time, gathered into a column of views 1.1.
     fn plain<'a>(&self, columns: &'a [ArrayRef]) -> Result<Cow<'a, [ArrayRef]>> {
         let is_coded = |column: &ArrayRef| column.as_any_dictionary_opt().is_some();
         if !columns.iter().any(is_coded) {
             return Ok(Cow::Borrowed(columns));
         }
-        let types = columns.iter().zip(&self.types);
+        let types = columns.iter().zip(&self.types).enumerate();
         let are_views = matches!(self.encoding, Encoding::Packed(_) | Encoding::Bytes);
-        let plain = types.map(|(column, data_type)| match are_views {
-            true if bytes::are_views_of(column, data_type) => Ok(Arc::clone(column)),
-            _ => unpacked(column, data_type),
+        let has_book =
+            |at| matches!(&self.encoding, Encoding::Packed(layout) if layout.has_book(at));
+        let plain = types.map(|(at, (column, data_type))| {
+            let is_taken = are_views && bytes::are_views_of(column, data_type) || has_book(at);
+            match is_taken {
+                true => Ok(Arc::clone(column)),
+                false => unpacked(column, data_type),
+            }
         });
         Ok(Cow::Owned(plain.collect::<Result<_>>()?))
     }
@@ -232,7 +259,7 @@ impl KeyLayout {
         }
     }
 
-    /// The key columns that `wanted` names, of the groups in `range`.
+    /// The key columns that `wanted` names, of the groups in `range`; those that have a book as codes of it.
     pub fn decode(
         &self,
         keys: &DistinctKeys,
@@ -282,7 +309,7 @@ impl KeyLayout {
 
 /// The values of a column of codes, row by row; other columns in that type. A cast of codes of texts to views takes a value
 /// that is NULL for an empty one.
-pub(crate) fn unpacked(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+pub fn unpacked(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
     match column.as_any_dictionary_opt() {
         Some(coded) => {
             let values = strict_cast(coded.values(), data_type)?;

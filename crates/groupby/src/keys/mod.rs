@@ -41,6 +41,7 @@ pub mod wide;
 pub mod direct;
 pub mod waiting;
 mod intern;
+mod book;
 
 use std::ops::Range;
 
@@ -48,11 +49,11 @@ use arrow::buffer::Buffer;
 
 use crate::error::Result;
 
+pub use book::Translations;
 pub use direct::DirectTable;
 pub use intern::same_dictionary;
-pub(crate) use layout::unpacked;
-pub use layout::{KeyLayout, decoded};
-pub use packed::KeyBounds;
+pub use layout::{KeyLayout, decoded, unpacked};
+pub use packed::{KeyBounds, KeyValues};
 pub use waiting::WaitingKeys;
 pub use wide::WideKeys;
 

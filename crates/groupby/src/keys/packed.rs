@@ -1,7 +1,7 @@
 //! Keys of up to 96 bytes: the columns' bits side by side in 1 to 12 64-bit words.
 //!
 //! In: columns of integers, floats, decimals, dates, times, booleans, intervals; beside others also
-//! strings and binary, as views of two words; what is known of their bounds. Out: words.
+//! strings and binary, as views of two words or as codes of a book; what is known of their values. Out: words.
 //! Invariant: equal keys have equal words but for the places of long strings: floats are
 //! normalised, a NULL's bits are zero, and its null bit is set (a single-column key marks NULL
 //! through the hash instead, see `layout`). A value that its column's bits do not hold is an error.
@@ -10,16 +10,19 @@
 //! A column with bounds takes the bits of their difference: keys of two BIGINT columns of 50,000
 //! and 1 M values are one word instead of two, and so are their slots and what waits for the merge.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{
-    AnyDictionaryArray, Array, ArrayData, ArrayRef, AsArray, BooleanArray, make_array,
+    AnyDictionaryArray, Array, ArrayData, ArrayRef, AsArray, BooleanArray, DictionaryArray,
+    UInt32Array, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow::datatypes::{ArrowNativeType, DataType, FieldRef, IntervalUnit};
+use arrow::datatypes::{ArrowNativeType, DataType, FieldRef, IntervalUnit, UInt32Type};
 use arrow::util::display::array_value_to_string;
 use grouse_kernels::hash;
 
+use super::book::{Book, Translations};
 use super::bytes::{self, is_long};
 use super::inline::InlineTable;
 use super::layout::nulls_of;
@@ -32,6 +35,9 @@ const WORD_BITS: u32 = 64;
 
 /// Bits of a string's view.
 const VIEW_BITS: u32 = 128;
+
+/// Bits of a string's code in its book.
+const CODE_BITS: u32 = 32;
 
 /// Words of the longest key.
 const WORDS_MAX: usize = 12;
@@ -61,6 +67,17 @@ impl KeyBounds {
         let most = self.greatest.wrapping_sub(self.least) as u128;
         (u128::BITS - most.leading_zeros()).max(1)
     }
+}
+
+/// What is known of a key column's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyValues {
+    /// Nothing.
+    Any,
+    /// They lie between these.
+    Within(KeyBounds),
+    /// Texts as views that mostly come as codes, and of which memory holds one each.
+    Few,
 }
 
 /// Bytes of a fixed-width key column (booleans take one), `None` for other types.
@@ -120,13 +137,29 @@ fn type_bits(data_type: &DataType) -> Option<u32> {
     }
 }
 
+/// True of strings that codes stand for. Those of other types than views have 32-bit offsets in a batch (`fitting`).
+fn has_book(data_type: &DataType, values: KeyValues) -> bool {
+    let are_views = matches!(data_type, DataType::Utf8View | DataType::BinaryView);
+    are_views && values == KeyValues::Few
+}
+
 impl Width {
     /// `None` if the type has no place in a packed key.
-    fn of(data_type: &DataType, bounds: Option<KeyBounds>) -> Option<Self> {
+    fn of(data_type: &DataType, values: KeyValues) -> Option<Self> {
         let bits = type_bits(data_type)?;
+        if has_book(data_type, values) {
+            return Some(Self {
+                bytes: size_of::<u32>(),
+                bits: CODE_BITS,
+                least: 0,
+            });
+        }
         // What takes more than a word takes two.
-        let narrow =
-            bounds.filter(|bounds| is_integral(data_type) && bounds.bits() < bits.min(WORD_BITS));
+        let narrow = match values {
+            KeyValues::Within(bounds) if is_integral(data_type) => Some(bounds),
+            _ => None,
+        };
+        let narrow = narrow.filter(|bounds| bounds.bits() < bits.min(WORD_BITS));
         Some(Self {
             bytes: bits.div_ceil(8) as usize,
             bits: narrow.map_or(bits, KeyBounds::bits),
@@ -178,6 +211,15 @@ struct Place {
     at: Bits,
     /// The bit that says NULL; `None` for columns that cannot be NULL and for single-column keys.
     null: Option<Bits>,
+    /// Of strings that are codes here.
+    book: Option<Arc<Book>>,
+}
+
+impl Place {
+    /// True of strings that lie in the words, or whose place does.
+    fn is_view(&self) -> bool {
+        bytes::is_bytes(&self.data_type) && self.book.is_none()
+    }
 }
 
 /// Places of all columns of a packed key.
@@ -191,16 +233,17 @@ pub struct PackedLayout {
 
 impl PackedLayout {
     /// `None` if a column has no place in a packed key, all together exceed 96 bytes, or it is one
-    /// string, which is its own key. `bounds` has one entry per field.
-    pub fn new(fields: &[FieldRef], bounds: &[Option<KeyBounds>]) -> Option<Self> {
+    /// string, which is its own key. `values` has one entry per field.
+    pub fn new(fields: &[FieldRef], values: &[KeyValues]) -> Option<Self> {
         let is_one = fields.len() == 1;
         if is_one && bytes::is_bytes(fields[0].data_type()) {
             return None;
         }
-        let widths = fields.iter().zip(bounds).map(|(field, bounds)| {
+        let widths = fields.iter().zip(values).map(|(field, values)| {
             // One word is one word.
             let is_word = is_one && fixed_width(field.data_type()).is_some_and(|bytes| bytes <= 8);
-            Width::of(field.data_type(), bounds.filter(|_| !is_word))
+            let values = if is_word { KeyValues::Any } else { *values };
+            Width::of(field.data_type(), values)
         });
         let widths: Vec<Width> = widths.collect::<Option<_>>()?;
         // Widest first leaves the smallest gaps, null bits close them.
@@ -211,20 +254,24 @@ impl PackedLayout {
         for column in order {
             at[column] = words.place(widths[column].bits);
         }
-        let places = fields
-            .iter()
-            .zip(widths)
-            .zip(at)
-            .map(|((field, width), at)| {
-                let null = (!is_one && field.is_nullable()).then(|| words.place(1));
-                Place {
-                    name: field.name().clone(),
-                    data_type: field.data_type().clone(),
-                    width,
-                    at,
-                    null,
-                }
-            });
+        let places =
+            fields
+                .iter()
+                .zip(values)
+                .zip(widths)
+                .zip(at)
+                .map(|(((field, values), width), at)| {
+                    let has_book = has_book(field.data_type(), *values);
+                    let null = (!is_one && field.is_nullable()).then(|| words.place(1));
+                    Place {
+                        name: field.name().clone(),
+                        data_type: field.data_type().clone(),
+                        width,
+                        at,
+                        null,
+                        book: has_book.then(|| Arc::new(Book::new(field.data_type()))),
+                    }
+                });
         let places: Vec<Place> = places.collect();
         let words = match words.used.len() {
             0..=1 => 1,
@@ -234,9 +281,7 @@ impl PackedLayout {
             9..=WORDS_MAX => WORDS_MAX,
             _ => return None,
         };
-        let views = places
-            .iter()
-            .filter(|place| bytes::is_bytes(&place.data_type));
+        let views = places.iter().filter(|place| place.is_view());
         Some(Self {
             views: views.map(|place| place.at.word).collect(),
             places,
@@ -251,6 +296,34 @@ impl PackedLayout {
         let bits: u32 = self.places.iter().map(|place| place.width.bits).sum();
         let is_narrowed = self.places.iter().any(is_narrow);
         is_narrowed.then(|| bits + nulls.count() as u32)
+    }
+
+    /// See `KeyLayout::translated`.
+    pub fn translated<'a>(
+        &self,
+        columns: &'a [ArrayRef],
+        known: &mut Translations,
+    ) -> Result<Cow<'a, [ArrayRef]>> {
+        if self.places.iter().all(|place| place.book.is_none()) {
+            return Ok(Cow::Borrowed(columns));
+        }
+        let places = self.places.iter().zip(columns).enumerate();
+        let columns = places.map(|(at, (place, column))| match &place.book {
+            Some(book) => known.of(at, column, book),
+            None => Ok(Arc::clone(column)),
+        });
+        columns.collect::<Result<_>>().map(Cow::Owned)
+    }
+
+    /// True if the `at`th column's strings are codes of a book.
+    pub fn has_book(&self, at: usize) -> bool {
+        self.places[at].book.is_some()
+    }
+
+    /// Bytes of the books.
+    pub fn book_bytes(&self) -> usize {
+        let books = self.places.iter().filter_map(|place| place.book.as_ref());
+        books.map(|book| book.bytes()).sum()
     }
 
     /// The words at which views begin.
@@ -293,7 +366,9 @@ impl PackedLayout {
             let nulls = column
                 .logical_nulls()
                 .filter(|nulls| nulls.null_count() > 0);
-            if bytes::is_bytes(&place.data_type) {
+            if let Some(book) = &place.book {
+                pack_codes(place, book, column, nulls.as_ref(), &mut keys)?;
+            } else if place.is_view() {
                 pack_views(place, column, nulls.as_ref(), &mut keys, &mut buffers)?;
             } else if let Err(row) = pack_column(place, column, nulls.as_ref(), &mut keys) {
                 return Err(Error::OutOfBounds {
@@ -368,7 +443,10 @@ impl PackedLayout {
                     None => None,
                 };
                 let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
-                if bytes::is_bytes(&place.data_type) {
+                if let Some(book) = &place.book {
+                    return unpack_codes(place, book, keys, nulls);
+                }
+                if place.is_view() {
                     let views = keys.iter().map(|key| view_of(key, place.at.word));
                     let views: Vec<u128> = views.collect();
                     return bytes::column(&views, buffers, nulls, &place.data_type);
@@ -430,6 +508,46 @@ fn pack_views<const N: usize>(
         buffers.extend(strings.buffers);
     }
     Ok(())
+}
+
+/// The codes of a column of strings in its book: one that comes as codes has those of the book for its values already, or is
+/// asked for.
+fn pack_codes<const N: usize>(
+    place: &Place,
+    book: &Book,
+    column: &ArrayRef,
+    nulls: Option<&NullBuffer>,
+    keys: &mut [[u64; N]],
+) -> Result<()> {
+    let (at, coded) = ((place.at, CODE_BITS), column.as_any_dictionary_opt());
+    let strings = coded.map_or(column, AnyDictionaryArray::values);
+    let codes = match strings.as_primitive_opt::<UInt32Type>() {
+        Some(codes) => codes.clone(),
+        None => book.codes(strings)?,
+    };
+    let codes = codes.values();
+    let packed = match coded {
+        None => pack_values(at, codes.iter().copied(), nulls, keys, u64::from),
+        Some(coded) => with_integers!(&coded.keys().to_data(), rows => {
+            // What lies under a NULL may be no key of the dictionary.
+            let of_row = |&row| codes.get(row as usize).copied().unwrap_or(0);
+            pack_values(at, rows.iter().map(of_row), nulls, keys, u64::from)
+        }),
+    };
+    debug_assert!(packed.is_ok(), "codes have their bits");
+    Ok(())
+}
+
+fn unpack_codes<const N: usize>(
+    place: &Place,
+    book: &Book,
+    keys: &[[u64; N]],
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let Bits { word, shift } = place.at;
+    let codes = keys.iter().map(|key| (key[word] >> shift) as u32);
+    let codes = UInt32Array::new(codes.collect::<Vec<u32>>().into(), nulls);
+    Ok(Arc::new(DictionaryArray::try_new(codes, book.column()?)?))
 }
 
 fn put_views<const N: usize>(

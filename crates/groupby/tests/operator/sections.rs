@@ -36,7 +36,7 @@ fn long_texts(rows: usize) -> Case {
     let texts: ArrayRef = Arc::new(StringViewArray::from_iter((0..rows).map(text)));
     Case {
         keys: vec![texts],
-        bounds: vec![None],
+        known: vec![KeyValues::Any],
         ..case(&[], rows, 1, true, 3)
     }
 }
@@ -94,7 +94,7 @@ fn large_blocks_of_texts_equal_the_twin() {
                 .iter()
                 .map(|&kind| column(kind, 90_000, 1_000_000, true, 5)),
         );
-        case.bounds = vec![None; case.keys.len()];
+        case.known = vec![KeyValues::Any; case.keys.len()];
         let how = How {
             table: TableKind::Auto,
             sizes: normal().in_sections(),

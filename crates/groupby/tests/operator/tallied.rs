@@ -117,7 +117,7 @@ fn grouped(keys: &[Key], columns: &[Column], is_coded: bool, sizes: Sizes) -> (V
     let fields =
         fields.map(|(at, key)| Field::new(format!("k{at}"), key(0).data_type().clone(), true));
     let fields: Vec<FieldRef> = fields.map(Arc::new).collect();
-    let layout = KeyLayout::bounded(&fields, &vec![None; keys.len()], TableKind::Auto);
+    let layout = KeyLayout::new(&fields, TableKind::Auto);
     let layout = layout.expect("a layout");
     let spec = Arc::new(Spec::new(layout, aggregates(columns), sizes));
     let means = Means::unlimited();
@@ -268,7 +268,7 @@ fn a_group_whose_rows_are_not_for_an_aggregate_has_no_sum() {
         Arc::new(Int8Array::from_iter_values(keys))
     };
     let field = Arc::new(Field::new("k", DataType::Int8, true));
-    let layout = KeyLayout::bounded(&[field], &[None], TableKind::Auto).expect("a layout");
+    let layout = KeyLayout::new(&[field], TableKind::Auto).expect("a layout");
     let sums = sum("sum", &DataType::Int64, &DataType::Int64).expect("native");
     let spec = Arc::new(Spec::new(layout, vec![sums], normal()));
     let means = Means::unlimited();

@@ -1,0 +1,255 @@
+//! Strings of a key column as numbers that all workers of a query share.
+//!
+//! In: the values of dictionaries, or columns of strings. Out: a code per value, the same for the same string whoever asks;
+//! the strings in code order.
+//! Invariant: a code never changes, and codes have no gaps. A book holds its strings until the query ends: only columns whose
+//! dictionaries are small together have one (`KeyValues::Few`).
+//! Not here: who packs codes (`packed`), codes of one worker's direct table (`intern`).
+//!
+//! A key of several columns has 4 bytes of such a string where its view has 16: half of db-benchmark's question 10. Each
+//! worker asks once per dictionary, and writes only where a string is new, so that in the end nobody waits for anybody.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::datatypes::DataType;
+use parking_lot::{Mutex, RwLock};
+
+use super::bytes::{self, BytesTable, hash_one};
+use super::intern::same_dictionary;
+use super::layout::strict_cast;
+use crate::error::Result;
+
+/// Codes of one column's strings.
+#[derive(Debug)]
+pub(super) struct Book {
+    data_type: DataType,
+    strings: RwLock<BytesTable>,
+    /// All strings as they were when somebody last asked for them.
+    column: Mutex<Option<ArrayRef>>,
+    /// Bytes held by `strings`, which are asked for after each batch.
+    bytes: AtomicUsize,
+}
+
+impl Book {
+    /// An empty book of strings of this type.
+    pub fn new(data_type: &DataType) -> Self {
+        Self {
+            data_type: data_type.clone(),
+            strings: RwLock::default(),
+            column: Mutex::default(),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// The code of each of these strings; of a NULL any, which is NULL.
+    pub fn codes(&self, strings: &ArrayRef) -> Result<UInt32Array> {
+        // Bytes become text where they are valid.
+        let is_like = strings.data_type().is_string() || !self.data_type.is_string();
+        let keys = match is_like {
+            true => bytes::encode(strings)?,
+            false => bytes::encode(&strict_cast(strings, &self.data_type)?)?,
+        };
+        let nulls = strings.logical_nulls();
+        let is_valid = |at: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at));
+        let mut codes = vec![0; keys.views.len()];
+        let mut fresh = Vec::new();
+        let known = self.strings.read();
+        for (at, &view) in keys
+            .views
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| is_valid(*at))
+        {
+            let hash = hash_one(view, &keys.buffers);
+            match known.find(view, hash, &keys.buffers) {
+                Some(known) => codes[at] = known.0,
+                None => fresh.push((at, view, hash)),
+            }
+        }
+        drop(known);
+        if !fresh.is_empty() {
+            let mut known = self.strings.write();
+            for (at, view, hash) in fresh {
+                codes[at] = known.search(view, hash, &keys.buffers)?.0;
+            }
+            self.bytes.store(known.held_bytes(), Ordering::Relaxed);
+        }
+        Ok(UInt32Array::new(codes.into(), nulls))
+    }
+
+    /// All strings so far, in code order: the same array as long as there are no more.
+    pub fn column(&self) -> Result<ArrayRef> {
+        let strings = self.strings.read();
+        let mut column = self.column.lock();
+        match &*column {
+            Some(known) if known.len() == strings.groups() => Ok(Arc::clone(known)),
+            _ => {
+                let all = strings.column(&self.data_type)?;
+                *column = Some(Arc::clone(&all));
+                Ok(all)
+            }
+        }
+    }
+
+    /// Bytes held, those of the column aside, which somebody else may hold as well.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// The dictionaries that a worker had last, one per column, and the codes of their values in the column's book.
+#[derive(Debug, Default)]
+pub struct Translations(Vec<Option<(ArrayRef, ArrayRef)>>);
+
+impl Translations {
+    /// The `at`th column with codes of `book` for its values; one that is no dictionary as it is.
+    pub(super) fn of(&mut self, at: usize, column: &ArrayRef, book: &Book) -> Result<ArrayRef> {
+        let Some(coded) = column.as_any_dictionary_opt() else {
+            return Ok(Arc::clone(column));
+        };
+        if self.0.len() <= at {
+            self.0.resize(at + 1, None);
+        }
+        let (known, dictionary) = (&mut self.0[at], coded.values());
+        let is_known = |(known, _): &&(ArrayRef, ArrayRef)| same_dictionary(known, dictionary);
+        let codes = match known.as_ref().filter(is_known) {
+            Some((_, codes)) => Arc::clone(codes),
+            None => {
+                let codes: ArrayRef = Arc::new(book.codes(dictionary)?);
+                *known = Some((Arc::clone(dictionary), Arc::clone(&codes)));
+                codes
+            }
+        };
+        Ok(coded.with_values(codes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use arrow::array::{BinaryArray, DictionaryArray, StringArray, StringViewArray, UInt8Array};
+
+    use super::super::layout::unpacked;
+    use super::*;
+    use crate::error::Error;
+
+    const LONG: &str = "a text that is longer than a view";
+
+    fn texts(texts: &[Option<&str>]) -> ArrayRef {
+        Arc::new(StringViewArray::from(texts.to_vec()))
+    }
+
+    #[test]
+    fn a_string_has_one_code_wherever_it_comes_from() {
+        let book = Book::new(&DataType::Utf8View);
+        let first = texts(&[Some("b"), None, Some(LONG), Some(""), Some("b")]);
+        let codes = book.codes(&first).expect("codes");
+        assert_eq!(
+            codes,
+            UInt32Array::from(vec![Some(0), None, Some(1), Some(2), Some(0)])
+        );
+        let known = book.column().expect("strings");
+        let other: ArrayRef = Arc::new(StringArray::from(vec!["", LONG, "b"]));
+        assert_eq!(
+            book.codes(&other).expect("codes"),
+            UInt32Array::from(vec![2, 1, 0])
+        );
+        assert!(Arc::ptr_eq(&known, &book.column().expect("strings")));
+        let last = texts(&[Some("new")]);
+        assert_eq!(
+            book.codes(&last).expect("codes"),
+            UInt32Array::from(vec![3])
+        );
+        let all = texts(&[Some("b"), Some(LONG), Some(""), Some("new")]);
+        assert_eq!(&book.column().expect("strings"), &all);
+        assert!(book.bytes() > LONG.len());
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_refused() {
+        let book = Book::new(&DataType::Utf8View);
+        let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![b"fine".as_ref(), b"\xff"]));
+        assert!(matches!(book.codes(&bytes), Err(Error::Arrow(_))));
+        assert_eq!(book.column().expect("strings").len(), 0);
+        let book = Book::new(&DataType::BinaryView);
+        assert_eq!(
+            book.codes(&bytes).expect("codes"),
+            UInt32Array::from(vec![0, 1])
+        );
+    }
+
+    /// A dictionary is asked for once, as long as it is the one before.
+    #[test]
+    fn translations_are_of_the_dictionary_that_a_column_has() {
+        let (book, mut known) = (Book::new(&DataType::Utf8View), Translations::default());
+        let keys = UInt8Array::from(vec![Some(1), None, Some(0), Some(2)]);
+        let (some, others) = (
+            texts(&[Some("x"), Some("y"), None]),
+            texts(&[Some("y"), Some("z"), Some("x")]),
+        );
+        let mut previous: Option<ArrayRef> = None;
+        for (dictionary, is_new) in [
+            (&some, true),
+            (&some, false),
+            (&others, true),
+            (&some, true),
+        ] {
+            let column: ArrayRef =
+                Arc::new(DictionaryArray::new(keys.clone(), Arc::clone(dictionary)));
+            let codes = known.of(1, &column, &book).expect("codes");
+            let values = codes.as_any_dictionary().values();
+            let expected = book.codes(&unpacked(&column, &DataType::Utf8View).expect("texts"));
+            let found = unpacked(&codes, &DataType::UInt32).expect("codes");
+            assert_eq!(found.as_ref(), &expected.expect("codes") as &dyn Array);
+            let is_like = previous.as_ref().is_some_and(|of| Arc::ptr_eq(of, values));
+            assert_eq!(is_like, !is_new);
+            previous = Some(Arc::clone(values));
+        }
+        let plain = texts(&[Some("x")]);
+        assert!(Arc::ptr_eq(
+            &plain,
+            &known.of(0, &plain, &book).expect("itself")
+        ));
+    }
+
+    #[test]
+    fn workers_that_ask_at_once_get_the_same_codes() {
+        let book = Book::new(&DataType::Utf8View);
+        let names: Vec<String> = (0..3_000).map(|name| format!("{name} of {LONG}")).collect();
+        let asked = |worker: usize| {
+            // Each begins somewhere else.
+            let rows = (0..names.len()).map(|row| (row + worker * 701) % names.len());
+            let rows: Vec<usize> = rows.collect();
+            let column: ArrayRef = Arc::new(StringArray::from_iter_values(
+                rows.iter().map(|row| &names[*row]),
+            ));
+            let codes = book.codes(&column).expect("codes");
+            let mut by_name = vec![0; names.len()];
+            for (row, code) in rows.iter().zip(codes.values()) {
+                by_name[*row] = *code;
+            }
+            by_name
+        };
+        let all: Vec<Vec<u32>> = thread::scope(|scope| {
+            let asked = &asked;
+            let workers: Vec<_> = (0..4)
+                .map(|worker| scope.spawn(move || asked(worker)))
+                .collect();
+            workers
+                .into_iter()
+                .map(|worker| worker.join().expect("no panic"))
+                .collect()
+        });
+        assert!(all.iter().all(|codes| codes == &all[0]));
+        let mut codes = all[0].clone();
+        codes.sort_unstable();
+        assert!(codes.into_iter().eq(0..names.len() as u32));
+        let column = book.column().expect("strings");
+        for (name, code) in names.iter().zip(&all[0]) {
+            assert_eq!(column.as_string_view().value(*code as usize), name);
+        }
+    }
+}
