@@ -5,6 +5,8 @@
 //! Invariant: types, results and errors are the host's: its function gets every text that a row has, and no other.
 //! Not here: texts that come as codes (scan/per_value.rs); `~` and `regexp_like`, which the host makes an operator of.
 
+use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, UInt32Array};
@@ -18,6 +20,7 @@ use datafusion::logical_expr::{
 use grouse_groupby::TableKind;
 use grouse_groupby::keys::KeyLayout;
 use grouse_groupby::keys::bytes::is_bytes;
+use parking_lot::Mutex;
 
 use super::anchored::Anchored;
 use crate::exec::to_host;
@@ -36,13 +39,82 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         regexp_instr(),
     ];
     hosts
-        .map(|host| ScalarUDF::from(OncePerText { host }))
+        .map(|host| {
+            ScalarUDF::from(OncePerText {
+                host,
+                last: Mutex::default(),
+            })
+        })
         .into()
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
 struct OncePerText {
     host: Arc<ScalarUDF>,
+    /// What was read of the last pattern: batches mostly have the one before.
+    last: Mutex<Option<Read>>,
+}
+
+/// Pattern, replacement and flags, and what they come to.
+struct Read {
+    texts: [Option<String>; 3],
+    anchored: Option<Arc<Anchored>>,
+}
+
+impl fmt::Debug for OncePerText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OncePerText").field(&self.host).finish()
+    }
+}
+
+impl PartialEq for OncePerText {
+    fn eq(&self, other: &OncePerText) -> bool {
+        self.host == other.host
+    }
+}
+
+impl Eq for OncePerText {}
+
+impl Hash for OncePerText {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.host.hash(state);
+    }
+}
+
+impl OncePerText {
+    fn anchored(
+        &self,
+        pattern: &str,
+        replacement: &str,
+        flags: Option<&str>,
+    ) -> Option<Arc<Anchored>> {
+        let texts = [Some(pattern), Some(replacement), flags];
+        let mut last = self.last.lock();
+        let is_same = |last: &&Read| last.texts.iter().map(Option::as_deref).eq(texts);
+        if let Some(last) = last.as_ref().filter(is_same) {
+            return last.anchored.clone();
+        }
+        let anchored = Anchored::new(pattern, replacement, flags).map(Arc::new);
+        *last = Some(Read {
+            texts: texts.map(|text| text.map(str::to_string)),
+            anchored: anchored.clone(),
+        });
+        anchored
+    }
+
+    /// `regexp_replace` where the pattern leaves few choices.
+    fn replaced(&self, args: &[ColumnarValue]) -> Option<ArrayRef> {
+        let (texts, pattern, replacement, flags) = match args {
+            [ColumnarValue::Array(texts), pattern, replacement] => {
+                (texts, pattern, replacement, None)
+            }
+            [ColumnarValue::Array(texts), pattern, replacement, flags] => {
+                (texts, pattern, replacement, Some(text(flags)?))
+            }
+            _ => return None,
+        };
+        let anchored = self.anchored(text(pattern)?, text(replacement)?, flags);
+        anchored?.replaced(texts)
+    }
 }
 
 impl ScalarUDFImpl for OncePerText {
@@ -60,7 +132,7 @@ impl ScalarUDFImpl for OncePerText {
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         if self.host == regexp_replace()
-            && let Some(replaced) = replaced(&args.args)
+            && let Some(replaced) = self.replaced(&args.args)
         {
             return Ok(ColumnarValue::Array(replaced));
         }
@@ -89,21 +161,11 @@ impl ScalarUDFImpl for OncePerText {
     }
 }
 
-/// `regexp_replace` where the pattern leaves few choices.
-fn replaced(args: &[ColumnarValue]) -> Option<ArrayRef> {
-    let text = |value: &'_ ColumnarValue| match value {
-        ColumnarValue::Scalar(scalar) => scalar.try_as_str().flatten().map(str::to_string),
+fn text(value: &ColumnarValue) -> Option<&str> {
+    match value {
+        ColumnarValue::Scalar(scalar) => scalar.try_as_str().flatten(),
         ColumnarValue::Array(_) => None,
-    };
-    let (texts, pattern, replacement, flags) = match args {
-        [ColumnarValue::Array(texts), pattern, replacement] => (texts, pattern, replacement, None),
-        [ColumnarValue::Array(texts), pattern, replacement, flags] => {
-            (texts, pattern, replacement, Some(text(flags)?))
-        }
-        _ => return None,
-    };
-    let anchored = Anchored::new(&text(pattern)?, &text(replacement)?, flags.as_deref());
-    anchored?.replaced(texts)
+    }
 }
 
 fn is_scalar(value: &ColumnarValue) -> bool {
