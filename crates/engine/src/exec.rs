@@ -13,6 +13,7 @@ mod program;
 mod cases;
 mod finest;
 mod pairs;
+mod marks;
 mod source;
 mod rendezvous;
 mod meeting;
@@ -27,6 +28,7 @@ mod node;
 
 pub(crate) use conditions::is_dynamic;
 pub use faults::Fault;
+pub(crate) use marks::MarkingFilterExec;
 pub(crate) use memory::to_host;
 pub use node::GroupByExec;
 pub(crate) use node::{Replaced, Tuning};

@@ -2,7 +2,8 @@
 //!
 //! In: a finished physical plan. Out: the same plan, in whose filters `text LIKE '%word%'` and its NOT search views of texts as
 //! they lie in memory (likes.rs), and values of one or two bytes and short texts are compared with a literal (compared.rs);
-//! those below our operator hand on what is left of a batch as it is, instead of copies of several as one.
+//! those below our operator hand on what is left of a batch as it is, instead of copies of several as one, or mark it, where
+//! the operator counts and adds up.
 //! Invariant: types, NULLs and results are the host's, which also computes all that come in other forms.
 //! Not here: the loops (kernels, `word` and `compare`); FILTER of aggregates; plans for the host's operator. What is known of
 //! rows and scans follows from the form of comparisons: the rule leaves those by which scans prune and which say what is constant.
@@ -28,7 +29,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 use grouse_kernels::word::Word;
 
-use crate::exec::GroupByExec;
+use crate::exec::{GroupByExec, MarkingFilterExec};
 use crate::instead::{Way, instead};
 use crate::options::{GroupByOperator, SessionOptions};
 use crate::rewrite::node_expressions::exchanged;
@@ -59,8 +60,13 @@ impl PhysicalOptimizerRule for OwnFilters {
             // The host's states may keep columns as they come, and with these texts of rows that the filter has left out.
             let keeps_none = group_by.native().iter().all(|is_native| *is_native);
             let input = keeps_none.then(|| handing_on(group_by.children()[0]));
+            let input = input.transpose()?.flatten();
+            let input = input.map(|input| match group_by.takes_marks() {
+                true => marking(input),
+                false => input,
+            });
             let over = |input| replace_children_if_necessary(Arc::clone(node), vec![input]);
-            input.transpose()?.flatten().map(over).transpose()
+            input.map(over).transpose()
         })
     }
 
@@ -90,6 +96,14 @@ fn handing_on(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionP
     let below = handing_on(node.children()[0])?;
     let over = |below| replace_children_if_necessary(Arc::clone(node), vec![below]);
     below.map(over).transpose()
+}
+
+/// The filter, and the projection above it, as one that marks rows; another node as it is.
+fn marking(node: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    match MarkingFilterExec::replacing(&node) {
+        Some(marking) => Arc::new(marking),
+        None => node,
+    }
 }
 
 /// A scan that itself holds rows against its predicate.

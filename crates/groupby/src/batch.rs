@@ -3,12 +3,16 @@
 //! In: Arrow arrays of equal length. Out: the same, with the length checked once.
 //! Invariant: every array of a batch has `rows` rows.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, GenericByteViewArray};
 use arrow::buffer::Buffer;
+use arrow::compute::{FilterBuilder, FilterPredicate};
 use arrow::datatypes::{ByteViewType, DataType};
+
+use crate::error::Result;
 
 /// The inputs of one aggregate for one batch.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +32,17 @@ impl Arguments {
             .all(|column| is_plain(column.data_type()))
     }
 
+    /// Those of the rows that `kept` keeps.
+    fn kept(&self, kept: &FilterPredicate) -> Result<Self> {
+        let filter = self.filter.as_ref().map(|filter| kept.filter(filter));
+        Ok(Self {
+            columns: filtered(&self.columns, kept)?,
+            filter: filter
+                .transpose()?
+                .map(|filter| filter.as_boolean().clone()),
+        })
+    }
+
     /// Those of some rows.
     pub(crate) fn slice(&self, rows: &Range<usize>) -> Self {
         let filter = self.filter.as_ref();
@@ -44,6 +59,11 @@ pub(crate) fn slices(columns: &[ArrayRef], rows: &Range<usize>) -> Vec<ArrayRef>
     columns
         .map(|column| column.slice(rows.start, rows.len()))
         .collect()
+}
+
+fn filtered(columns: &[ArrayRef], kept: &FilterPredicate) -> Result<Vec<ArrayRef>> {
+    let columns = columns.iter().map(|column| kept.filter(column));
+    Ok(columns.collect::<std::result::Result<_, _>>()?)
 }
 
 /// True for types whose values of several batches can stand in one column.
@@ -101,6 +121,8 @@ pub struct Batch {
     pub arguments: Vec<Option<Arguments>>,
     /// True if arguments are partial states, one per row (`states::partial`).
     pub are_partial: bool,
+    /// The rows that a filter leaves, if not all: the others are as if they were not there.
+    wanted: Option<BooleanArray>,
 }
 
 impl Batch {
@@ -138,6 +160,7 @@ impl Batch {
             keys,
             arguments,
             are_partial: false,
+            wanted: None,
         }
     }
 
@@ -152,6 +175,48 @@ impl Batch {
         }
     }
 
+    /// The same of those rows alone that `wanted` says, without a copy of them.
+    ///
+    /// # Panics
+    /// If `wanted` has another length, or NULLs.
+    #[must_use]
+    pub fn wanting(self, wanted: BooleanArray) -> Self {
+        assert_eq!(wanted.len(), self.rows, "a truth value per row");
+        assert_eq!(wanted.null_count(), 0, "NULL is not true");
+        Self {
+            wanted: Some(wanted),
+            ..self
+        }
+    }
+
+    /// The rows that a filter leaves, if not all.
+    pub(crate) fn wanted(&self) -> Option<&BooleanArray> {
+        self.wanted.as_ref()
+    }
+
+    /// How many rows there are without those that a filter has left out.
+    pub fn wanted_rows(&self) -> usize {
+        let wanted = self.wanted.as_ref();
+        wanted.map_or(self.rows, BooleanArray::true_count)
+    }
+
+    /// Those rows alone.
+    pub(crate) fn kept(&self) -> Result<Cow<'_, Self>> {
+        let Some(wanted) = &self.wanted else {
+            return Ok(Cow::Borrowed(self));
+        };
+        let kept = FilterBuilder::new(wanted).optimize().build();
+        let arguments = self.arguments.iter();
+        let arguments = arguments.map(|of_one| of_one.as_ref().map(|of_one| of_one.kept(&kept)));
+        Ok(Cow::Owned(Self {
+            rows: kept.count(),
+            keys: filtered(&self.keys, &kept)?,
+            arguments: arguments.map(Option::transpose).collect::<Result<_>>()?,
+            are_partial: self.are_partial,
+            wanted: None,
+        }))
+    }
+
     /// Some of the rows.
     pub(crate) fn slice(&self, rows: &Range<usize>) -> Self {
         let arguments = self.arguments.iter();
@@ -161,6 +226,10 @@ impl Batch {
             keys: slices(&self.keys, rows),
             arguments: arguments.collect(),
             are_partial: self.are_partial,
+            wanted: self
+                .wanted
+                .as_ref()
+                .map(|wanted| wanted.slice(rows.start, rows.len())),
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::{Sizes, Spec};
 use crate::spill::{Blocks, Spill, SpillFile, Stored};
-use crate::states::{Aggregate, Bypass, GroupStates, Groups};
+use crate::states::{Bypass, GroupStates, Groups};
 use repeats::NextLook;
 
 /// Rows between two looks of the policy at hit rates.
@@ -191,7 +191,7 @@ impl Build {
         if batch.rows == 0 {
             return Ok(());
         }
-        self.counters.rows += batch.rows as u64;
+        self.counters.rows += batch.wanted_rows() as u64;
         self.counters.batches += 1;
         let at_once = self.rows_at_once();
         if batch.rows <= at_once {
@@ -222,17 +222,28 @@ impl Build {
     }
 
     fn push_rows(&mut self, batch: &Batch) -> Result<()> {
-        if self.spec.keys.types().is_empty() {
-            self.push_keyless(batch)?;
-        } else if let Route::Bypass { .. } = self.route {
-            self.push_bypassed(batch)?;
-            self.pass(batch);
-        } else {
-            self.push_looked_up(batch)?;
-            self.decide(batch)?;
+        match self.push_tallied(batch)? {
+            true => self.decide(batch)?,
+            false => self.push_one_by_one(&*batch.kept()?)?,
         }
         self.combine_repeats()?;
         self.hold(0)
+    }
+
+    fn push_one_by_one(&mut self, batch: &Batch) -> Result<()> {
+        if batch.rows == 0 {
+            return Ok(());
+        }
+        if self.spec.keys.types().is_empty() {
+            return self.push_keyless(batch);
+        }
+        if let Route::Bypass { .. } = self.route {
+            self.push_bypassed(batch)?;
+            self.pass(batch);
+            return Ok(());
+        }
+        self.push_looked_up(batch)?;
+        self.decide(batch)
     }
 
     /// Looks where keys go by, and whether it is time to look them up again.
@@ -382,10 +393,6 @@ impl Build {
 
     fn push_looked_up(&mut self, batch: &Batch) -> Result<()> {
         let mut before = self.len();
-        if self.push_tallied(batch)? {
-            self.see(batch.rows as u64, (self.len() - before) as u64);
-            return Ok(());
-        }
         let mut lap = Lap::start();
         let is_bare = self.is_bare();
         let mut records = batch.rows;
@@ -502,7 +509,7 @@ impl Build {
                 Some(_) => self.spec.sizes.array_bytes.min(self.ample_bytes()),
                 None => 0,
             },
-            may_bypass: self.bypass.is_some() && mix(&self.spec.aggregates, batch),
+            may_bypass: self.bypass.is_some() && self.spec.rows_mix(batch),
             may_grow: self.may_grow,
             has_texts: self.spec.keys.has_texts(),
         };
@@ -764,18 +771,6 @@ impl Build {
     fn bytes(&self) -> usize {
         self.table_bytes() + allocated(self.blocks_bytes) + self.waiting.bytes + self.emptied.bytes
     }
-}
-
-/// True if rows may stand in blocks as they are: they are for all aggregates, and several batches for one column.
-fn mix(aggregates: &[Arc<dyn Aggregate>], batch: &Batch) -> bool {
-    let mut rows = aggregates.iter().zip(&batch.arguments);
-    rows.all(|(aggregate, arguments)| {
-        let arguments = arguments.as_ref();
-        arguments.is_some_and(|arguments| match batch.are_partial {
-            true => arguments.mix(),
-            false => aggregate.carried_mix(arguments),
-        })
-    })
 }
 
 /// An array for small keys. That of one column of integers may become large where its share of memory allows it.

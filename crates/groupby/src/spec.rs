@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 
+use crate::batch::Batch;
 use crate::keys::KeyLayout;
 use crate::partition::SECTIONS;
 use crate::states::Aggregate;
@@ -178,6 +179,18 @@ impl Spec {
     /// The columns of the result, in its order.
     pub(crate) fn emitted(&self) -> &[usize] {
         &self.emitted
+    }
+
+    /// True if rows may stand in blocks as they are: they are for all aggregates, and several batches for one column.
+    pub(crate) fn rows_mix(&self, batch: &Batch) -> bool {
+        let mut rows = self.aggregates.iter().zip(&batch.arguments);
+        rows.all(|(aggregate, arguments)| {
+            let arguments = arguments.as_ref();
+            arguments.is_some_and(|arguments| match batch.are_partial {
+                true => arguments.mix(),
+                false => aggregate.carried_mix(arguments),
+            })
+        })
     }
 
     /// The result types of the aggregates, in output order.

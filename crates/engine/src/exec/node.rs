@@ -310,6 +310,16 @@ impl GroupByExec {
         self.program.spec.keys.takes_codes()
     }
 
+    /// True if a filter below may mark the rows that it leaves: all aggregates count and add up what rows have.
+    pub(crate) fn takes_marks(&self) -> bool {
+        let mut aggregates = self.aggregates.iter().zip(self.native());
+        let add_up = aggregates.all(|(aggregate, is_native)| {
+            *is_native && (is_count(aggregate.fun()) || adds_up(aggregate.fun()))
+        });
+        let has_filters = self.filters().iter().any(Option::is_some);
+        add_up && !has_filters && self.program.takes_marks()
+    }
+
     /// What it reads.
     pub(crate) fn reads(&self) -> Vec<Read> {
         let keys = self.group_by().expr().iter().map(|(key, _)| Read {

@@ -12,7 +12,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array,
     new_null_array,
 };
-use datafusion::arrow::compute::{cast, or, prep_null_mask_filter};
+use datafusion::arrow::compute::{cast, filter_record_batch, or, prep_null_mask_filter};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::common::{Result, not_impl_err};
 use datafusion::physical_expr::PhysicalExpr;
@@ -29,6 +29,7 @@ use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
 use super::cases::coded;
 use super::conditions::conditions_now;
 use super::finest::Finest;
+use super::marks::parted;
 use super::memory::to_host;
 use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
@@ -215,6 +216,38 @@ impl Program {
     pub fn takes_codes(&self, aggregate: usize) -> bool {
         let pairs = self.arguments[aggregate].pairs;
         pairs.is_some_and(|(at, _)| self.pairs[at].spec.keys.takes_codes())
+    }
+
+    /// Evaluates everything on a batch that may be marked, and how many of its rows are left. What fails for the others is none
+    /// of theirs.
+    pub fn evaluate_marked(&self, batch: RecordBatch, few: bool) -> Result<(Evaluated, usize)> {
+        let (batch, left) = parted(batch, self.input.fields().len())?;
+        let Some(left) = left else {
+            return Ok((self.evaluate(&batch, few)?, batch.num_rows()));
+        };
+        let rows = left.true_count();
+        let Ok(mut evaluated) = self.evaluate(&batch, few) else {
+            let batch = filter_record_batch(&batch, &left)?;
+            return Ok((self.evaluate(&batch, few)?, rows));
+        };
+        let groups = std::mem::take(&mut evaluated.groups).into_iter();
+        evaluated.groups = groups.map(|batch| batch.wanting(left.clone())).collect();
+        Ok((evaluated, rows))
+    }
+
+    /// True if it may get marked batches: all rows are for one grouping, by integers or codes, and what is evaluated of a row is
+    /// the same whoever else is.
+    pub fn takes_marks(&self) -> bool {
+        let is_one = self.pairs.is_empty() && self.finest.is_none() && self.sets.len() == 1;
+        let is_steady = |expression: &Arc<dyn PhysicalExpr>| !is_volatile(expression);
+        let has_codes = |key: &Key| {
+            let data_type = self.expressions[key.expression].data_type(&self.input);
+            !is_bytes(&key.data_type) || matches!(data_type, Ok(DataType::Dictionary(..)))
+        };
+        is_one
+            && self.spec.keys.direct()
+            && self.keys.iter().all(has_codes)
+            && self.expressions.iter().all(is_steady)
     }
 
     /// Evaluates everything on `batch`; for the grouping by all keys, if there is one and its groups are `few`.

@@ -20,6 +20,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::stream::{Stream, StreamExt, select_all};
 use tokio::sync::Mutex;
 
+use super::marks::MarkingFilterExec;
 use super::order::Feed;
 use crate::numbers::NumbersExec;
 
@@ -31,6 +32,8 @@ const BATCH_BYTES: usize = 512 << 10;
 const BATCH_TIMES_MAX: usize = 4;
 /// Whoever asks for fewer rows has another reason than speed.
 const BATCH_ROWS_MIN: usize = 1 << 10;
+
+type Batches = Pin<Box<dyn Stream<Item = Result<RecordBatch>> + Send>>;
 
 /// All sources of one run.
 pub(super) struct Sources {
@@ -48,7 +51,7 @@ struct Source {
 
 enum State {
     Waiting,
-    Running(Pin<Box<dyn Stream<Item = Result<RecordBatch>> + Send>>),
+    Running(Batches),
     Ended,
 }
 
@@ -84,7 +87,7 @@ fn for_input(input: &Arc<dyn ExecutionPlan>, context: Arc<TaskContext>) -> Arc<T
 /// column's values have no fixed width.
 fn row_bytes(input: &Arc<dyn ExecutionPlan>) -> Option<usize> {
     let mut scan = input;
-    while scan.is::<FilterExec>() || scan.is::<ProjectionExec>() {
+    while scan.is::<FilterExec>() || scan.is::<MarkingFilterExec>() || scan.is::<ProjectionExec>() {
         scan = scan.children()[0];
     }
     let files = scan.downcast_ref::<DataSourceExec>();
@@ -142,7 +145,7 @@ impl Sources {
         (0..reach).map(move |offset| (worker + offset) % count)
     }
 
-    /// The next batch of a source; `None` when it has ended.
+    /// The next batch of a source, with a mark where its filter marks rows; `None` when it has ended.
     pub async fn next(&self, source: usize) -> Result<Option<RecordBatch>> {
         let source = &self.sources[source];
         let mut state = source.state.lock().await;
@@ -159,14 +162,16 @@ impl Sources {
     }
 
     /// Several streams are read in turn: those of an exchange would buffer without bound if one were left alone.
-    fn open(
-        &self,
-        partitions: &[usize],
-    ) -> Result<Pin<Box<dyn Stream<Item = Result<RecordBatch>> + Send>>> {
-        let mut streams = partitions
-            .iter()
-            .map(|partition| self.input.execute(*partition, Arc::clone(&self.context)))
-            .collect::<Result<Vec<_>>>()?;
+    fn open(&self, partitions: &[usize]) -> Result<Batches> {
+        let filter = self.input.downcast_ref::<MarkingFilterExec>();
+        let open = |partition: &usize| -> Result<Batches> {
+            let context = Arc::clone(&self.context);
+            Ok(match filter {
+                Some(filter) => Box::pin(filter.marked(*partition, context)?),
+                None => self.input.execute(*partition, context)?,
+            })
+        };
+        let mut streams = partitions.iter().map(open).collect::<Result<Vec<_>>>()?;
         Ok(match streams.pop() {
             Some(one) if streams.is_empty() => one,
             last => Box::pin(select_all(streams.into_iter().chain(last))),

@@ -111,9 +111,9 @@ async fn build(
                 builds.give_up();
                 return Ok(());
             }
-            metrics.rows_in(batch.num_rows());
             let evaluating = metrics.evaluate.timer();
-            let evaluated = shared.program.evaluate(&batch, few)?;
+            let (evaluated, rows) = shared.program.evaluate_marked(batch, few)?;
+            metrics.rows_in(rows);
             evaluating.done();
             if let (Some(of), Some(batch)) = (&shared.program.finest, &evaluated.finest) {
                 few = of.pays(builds.finest.push(0, batch, grant, metrics)?);

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayData, ArrayRef, AsArray, DictionaryArray, UInt8Array, make_array};
 use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
+use grouse_kernels::select::{Selected, Side};
 
 use super::{Build, Route};
 use crate::batch::{Arguments, Batch};
@@ -32,6 +33,10 @@ const SAMPLE_ROWS: usize = 64;
 struct Codes {
     of_rows: Vec<u8>,
     columns: Vec<Column>,
+    /// Of how many combinations of keys.
+    total: usize,
+    /// The same with that of rows that nobody wants.
+    codes: usize,
 }
 
 /// What the codes of one key column are: those of its dictionary, or distances from the least integer.
@@ -104,12 +109,14 @@ fn codes_of(least: i64, most: i64) -> Option<usize> {
 
 impl Codes {
     /// `None` if a column has NULLs, or all together more combinations than pay.
-    fn of(keys: &[ArrayRef], rows: usize) -> Option<Codes> {
+    fn of(keys: &[ArrayRef], batch: &Batch) -> Option<Codes> {
+        let rows = batch.rows;
         let columns = keys.iter().map(Column::of);
         let columns = columns.collect::<Option<Vec<_>>>()?;
         let sizes = columns.iter().map(|column| column.codes);
         let total = sizes.fold(1, usize::saturating_mul);
-        if !Tally::pays(rows, total) {
+        let codes = total.saturating_add(usize::from(batch.wanted().is_some()));
+        if !Tally::pays(rows, codes) {
             return None;
         }
         let (mut of_rows, mut stride) = (vec![0; rows], 1);
@@ -118,11 +125,18 @@ impl Codes {
             column.add(key, stride as u8, &mut of_rows);
             stride *= column.codes;
         }
-        Some(Codes { of_rows, columns })
-    }
-
-    fn total(&self) -> usize {
-        self.columns.iter().map(|column| column.codes).product()
+        // Rows that a filter has left out have a code of their own, the last, which is nobody's.
+        if let Some(wanted) = batch.wanted() {
+            let words: Vec<u64> = wanted.values().bit_chunks().iter_padded().collect();
+            let nobody = Side::Value(total as u8);
+            of_rows = u8::select(&words, rows, Side::Column(&of_rows), nobody);
+        }
+        Some(Codes {
+            of_rows,
+            columns,
+            total,
+            codes,
+        })
     }
 
     /// The keys of these codes.
@@ -155,14 +169,21 @@ impl Build {
         }
         let mut lap = Lap::start();
         let keys: Vec<_> = batch.keys.iter().map(as_integers).collect();
-        let Some(codes) = Codes::of(&keys, batch.rows) else {
+        let Some(codes) = Codes::of(&keys, batch) else {
             return Ok(false);
         };
-        let mut tally = Tally::new(&codes.of_rows, codes.total());
+        let mut tally = Tally::new(&codes.of_rows, codes.codes);
         let Some(sums) = self.sums(&batch.arguments, &mut tally)? else {
             return Ok(false);
         };
-        let (counts, present) = tally.present();
+        let (mut counts, mut present) = tally.present();
+        if present
+            .last()
+            .is_some_and(|last| usize::from(*last) == codes.total)
+        {
+            counts.pop();
+            present.pop();
+        }
         lap.end(&mut self.counters.update_ns);
         let keys = codes.keys(&keys, &present)?;
         self.groups.clear();
@@ -182,7 +203,8 @@ impl Build {
             *known = total;
         }
         lap.end(&mut self.counters.update_ns);
-        self.counters.tallied_rows += batch.rows as u64;
+        self.counters.tallied_rows += batch.wanted_rows() as u64;
+        self.see(batch.wanted_rows() as u64, (total - groups) as u64);
         self.not_tallied = 0;
         Ok(true)
     }

@@ -7,6 +7,7 @@
 use arrow::array::{
     ArrowNativeTypeOp, ArrowPrimitiveType, Float64Array, Int16Array, PrimitiveArray,
 };
+use arrow::compute::filter;
 use arrow::datatypes::{
     ArrowNativeType, Date32Type, Int8Type, Int16Type, Int64Type, TimestampSecondType, UInt32Type,
     UInt64Type,
@@ -111,8 +112,50 @@ where
 /// The key columns of a query, of a batch by its number.
 type Key = fn(usize) -> ArrayRef;
 
+/// What a filter leaves of the rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Left {
+    All,
+    /// Three of four, and none of one batch, as copies.
+    Copies,
+    /// The same as marks.
+    Marks,
+}
+
+/// Rows left of each batch but one.
+const LEFT_ROWS: u64 = ROWS as u64 / 4 * 3;
+
+impl Left {
+    fn of(self, all: Batch, number: usize) -> Batch {
+        let is_left = (0..ROWS).map(|row| row % 4 != 1 && number != 3);
+        let is_left = BooleanArray::from_iter(is_left.map(Some));
+        match self {
+            Left::All => all,
+            Left::Marks => all.wanting(is_left),
+            Left::Copies => {
+                let copy = |column: &ArrayRef| filter(column, &is_left).expect("rows");
+                let keys = all.keys.iter().map(copy).collect();
+                let arguments = all.arguments.iter().flatten().map(|of| Arguments {
+                    columns: of.columns.iter().map(copy).collect(),
+                    filter: of
+                        .filter
+                        .as_ref()
+                        .map(|_| vec![true; is_left.true_count()].into()),
+                });
+                Batch::new(is_left.true_count(), keys, arguments.collect())
+            }
+        }
+    }
+}
+
 /// Groups in order, as text, and how many rows went by code.
-fn grouped(keys: &[Key], columns: &[Column], is_coded: bool, sizes: Sizes) -> (Vec<String>, u64) {
+fn grouped(
+    keys: &[Key],
+    columns: &[Column],
+    is_coded: bool,
+    left: Left,
+    sizes: Sizes,
+) -> (Vec<String>, u64) {
     let fields = keys.iter().enumerate();
     let fields =
         fields.map(|(at, key)| Field::new(format!("k{at}"), key(0).data_type().clone(), true));
@@ -126,7 +169,7 @@ fn grouped(keys: &[Key], columns: &[Column], is_coded: bool, sizes: Sizes) -> (V
     for batch in 0..BATCHES {
         // Looked at row by row.
         let none = BooleanArray::from(vec![true; ROWS]);
-        let filter = (!is_coded).then_some(none);
+        let filtered = (!is_coded).then_some(none);
         let key = |key: &Key| {
             let key = key(batch);
             is_coded
@@ -136,18 +179,17 @@ fn grouped(keys: &[Key], columns: &[Column], is_coded: bool, sizes: Sizes) -> (V
         };
         let of = |column: &Column| Arguments {
             columns: vec![column(batch)],
-            filter: filter.clone(),
+            filter: filtered.clone(),
         };
         let arguments = columns.iter().flat_map(|column| vec![of(column); 3]);
         let all = Arguments {
             columns: Vec::new(),
-            filter: filter.clone(),
+            filter: filtered.clone(),
         };
         let arguments = std::iter::once(all).chain(arguments);
         let keys = keys.iter().map(key).collect();
-        build
-            .push(&Batch::new(ROWS, keys, arguments.collect()))
-            .expect("groups");
+        let all = Batch::new(ROWS, keys, arguments.collect());
+        build.push(&left.of(all, batch)).expect("groups");
     }
     groups_of(spec, build, &means)
 }
@@ -184,11 +226,19 @@ fn groups_of(spec: Arc<Spec>, build: Build, means: &Means) -> (Vec<String>, u64)
 }
 
 fn check(keys: &[Key], columns: &[Column], expected: u64) {
-    for sizes in [normal(), Sizes::tiny()] {
-        let (rows, by_rows) = grouped(keys, columns, false, sizes);
-        let (codes, tallied) = grouped(keys, columns, true, sizes);
-        assert_eq!(codes, rows);
+    let of_left = expected.saturating_sub(ROWS as u64) / ROWS as u64 * LEFT_ROWS;
+    for (sizes, (copies, marks), expected) in [
+        (normal(), (Left::All, Left::All), expected),
+        (Sizes::tiny(), (Left::All, Left::All), expected),
+        (normal(), (Left::Copies, Left::Marks), of_left),
+        (Sizes::tiny(), (Left::Copies, Left::Marks), of_left),
+    ] {
+        let (rows, by_rows) = grouped(keys, columns, false, copies, sizes);
+        let (codes, tallied) = grouped(keys, columns, true, marks, sizes);
+        assert_eq!(codes, rows, "{marks:?}");
         assert_eq!(by_rows, 0);
+        let (looked_up, _) = grouped(keys, columns, false, marks, sizes);
+        assert_eq!(looked_up, rows, "{marks:?}");
         let is_direct = sizes.direct_slots == normal().direct_slots;
         let key = keys.iter().map(|key| key(0).slice(0, 1));
         assert!(
