@@ -318,10 +318,14 @@ pub(crate) fn take(counter: &AtomicUsize, additional: usize, limit: usize) -> Re
     added.map(|_| ())
 }
 
-/// Memory that this process may use: the smallest of the machine's and of the cgroups' limits around it.
+/// Memory that this process may use: the smallest of the machine's and of the cgroups' limits around it, when it was first
+/// asked for. Reading them takes as long as a tenth of planning.
 pub fn machine_memory_bytes() -> u64 {
-    let machine = machine_total_bytes();
-    cgroup_limits().into_iter().fold(machine, u64::min)
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let machine = machine_total_bytes();
+        cgroup_limits().into_iter().fold(machine, u64::min)
+    })
 }
 
 fn machine_total_bytes() -> u64 {

@@ -266,10 +266,13 @@ impl Reading<'_> {
         };
         let few = picked.iter().filter(are_few).map(|(column, _)| *column);
         let few = Arc::new(FewValues(few.collect()));
+        let typed = files.iter();
+        let typed = typed.map(|(location, known)| (location, with_types(&known.schema, &picks)));
+        let typed: HashMap<&Path, SchemaRef> = typed.collect();
         let coded = |file: &PartitionedFile| {
-            let known = &files[&file.object_meta.location];
+            let schema = Arc::clone(&typed[&file.object_meta.location]);
             let file = file.clone().with_extension(Arc::clone(&few));
-            file.with_arrow_schema(with_types(&known.schema, &picks))
+            file.with_arrow_schema(schema)
         };
         let groups = config.file_groups.iter();
         let groups = groups
@@ -280,8 +283,8 @@ impl Reading<'_> {
         let predicate = source
             .filter()
             .map(|predicate| over(predicate, table.table_schema(), &changed, Reader::Rows).data());
-        let typed = with_types(schema, &picks);
-        let Some(source) = reading(source, typed, fresh, predicate.transpose()?)? else {
+        let schema = with_types(schema, &picks);
+        let Some(source) = reading(source, schema, fresh, predicate.transpose()?)? else {
             return Ok(None);
         };
         let mut statistics = config.statistics();

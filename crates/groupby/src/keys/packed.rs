@@ -392,10 +392,15 @@ impl PackedLayout {
 
     /// Of these keys, how many fit one batch: the strings of a column end at `bytes_max`.
     pub fn fitting<const N: usize>(&self, keys: &[[u64; N]], bytes_max: u64) -> usize {
+        let length = |key: &[u64; N], word: usize| u64::from(key[word] as u32);
+        let total = |word: &usize| keys.iter().map(|key| length(key, *word)).sum::<u64>();
+        if self.views.iter().all(|word| total(word) <= bytes_max) {
+            return keys.len();
+        }
         let mut totals = vec![0u64; self.views.len()];
         for (row, key) in keys.iter().enumerate() {
             for (total, &word) in totals.iter_mut().zip(&self.views) {
-                *total += u64::from(key[word] as u32);
+                *total += length(key, word);
                 if *total > bytes_max {
                     return row.max(1);
                 }
@@ -436,8 +441,11 @@ impl PackedLayout {
                 let place = &self.places[column];
                 let nulls = match place.null {
                     Some(at) => {
-                        let valid = |key: &[u64; N]| key[at.word] >> at.shift & 1 == 0;
-                        Some(NullBuffer::from_iter(keys.iter().map(valid)))
+                        let is_null = |key: &[u64; N]| key[at.word] >> at.shift & 1;
+                        // Bit by bit takes longer than a look whether there is any.
+                        let any = keys.iter().fold(0, |any, key| any | is_null(key)) == 1;
+                        let valid = keys.iter().map(|key| is_null(key) == 0);
+                        any.then(|| NullBuffer::from_iter(valid))
                     }
                     None if self.places.len() == 1 => nulls_of(|row| keys[row] == [0; N], hashes),
                     None => None,
