@@ -90,7 +90,8 @@ pub(crate) fn is_plain(data_type: &DataType) -> bool {
 pub(crate) fn dense(column: ArrayRef) -> ArrayRef {
     fn own<T: ByteViewType + ?Sized>(texts: &GenericByteViewArray<T>) -> Option<ArrayRef> {
         let held: usize = texts.data_buffers().iter().map(Buffer::len).sum();
-        (held / 2 > texts.total_buffer_bytes_used()).then(|| Arc::new(texts.gc()) as ArrayRef)
+        (held > 0 && held / 2 > texts.total_buffer_bytes_used())
+            .then(|| Arc::new(texts.gc()) as ArrayRef)
     }
     let own = match column.data_type() {
         DataType::Utf8View => own(column.as_string_view()),
@@ -113,7 +114,7 @@ pub(crate) fn bytes_of(column: &dyn Array) -> usize {
 /// One batch of input.
 #[derive(Debug, Clone)]
 pub struct Batch {
-    /// Number of rows.
+    /// Number of rows, those that a filter has left out among them.
     pub rows: usize,
     /// Key columns; empty for an aggregate without GROUP BY.
     pub keys: Vec<ArrayRef>,

@@ -223,8 +223,8 @@ impl Build {
 
     fn push_rows(&mut self, batch: &Batch) -> Result<()> {
         match self.push_tallied(batch)? {
-            true => self.decide(batch)?,
-            false => self.push_one_by_one(&*batch.kept()?)?,
+            None => self.decide(batch)?,
+            Some(left) => self.push_one_by_one(&left)?,
         }
         self.combine_repeats()?;
         self.hold(0)

@@ -6,7 +6,7 @@
 //! Not here: who has a filter mark rows (filters.rs), what becomes of the others (`grouse_groupby`, build/tallied.rs).
 //!
 //! Where rows are added up by code, those that nobody wants get a code of their own, which costs less than copying all others:
-//! a count and a sum by a short text that leaves one of its four values out take 0.85 of the time.
+//! a count and a sum by a short text, of whose four values a filter leaves one out, take 0.9 of the time.
 
 use std::fmt;
 use std::pin::Pin;
@@ -21,9 +21,11 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef}
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::{HigherOrderFunctionExpr, PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::execution_plan::{
+    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
+};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, RatioMetrics,
@@ -34,6 +36,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures::stream::{Stream, StreamExt};
 
 use super::program::without_nulls;
+use crate::scan::per_value::is_once_per_value;
 
 /// A batch of which less than one in so many rows is left is copied: what is evaluated of the others would be in vain.
 const LEFT_MIN: usize = 2;
@@ -55,7 +58,7 @@ impl MarkingFilterExec {
         let filter = filter.downcast_ref::<FilterExec>();
         let filter = filter.filter(|filter| filter.fetch().is_none())?;
         let mut computing = computed.into_iter().flat_map(ProjectionExec::expr);
-        if computing.any(|of| is_volatile(&of.expr)) {
+        if !computing.all(|of| suits_others(&of.expr)) {
             return None;
         }
         Some(MarkingFilterExec {
@@ -66,7 +69,7 @@ impl MarkingFilterExec {
     }
 
     /// The host's node that it stands for.
-    fn top(&self) -> Arc<dyn ExecutionPlan> {
+    pub fn top(&self) -> Arc<dyn ExecutionPlan> {
         match &self.computed {
             Some(computed) => Arc::clone(computed) as _,
             None => Arc::clone(&self.filter) as _,
@@ -74,7 +77,7 @@ impl MarkingFilterExec {
     }
 
     /// Batches of its columns, and perhaps one more, which [`parted`] takes off.
-    pub(super) fn marked(&self, partition: usize, context: Arc<TaskContext>) -> Result<SortedOut> {
+    pub(super) fn marked(&self, partition: usize, context: Arc<TaskContext>) -> Result<Marked> {
         let schema = self.schema();
         let mark = Field::new("is_left", DataType::Boolean, false);
         let fields = schema.fields().iter().map(Arc::clone);
@@ -82,7 +85,7 @@ impl MarkingFilterExec {
         let rows = self.filter.batch_size();
         let copies = BatchCoalescer::new(self.filter.schema(), rows);
         let projection = self.filter.projection().as_ref();
-        Ok(SortedOut {
+        Ok(Marked {
             input: Some(self.filter.input().execute(partition, context)?),
             predicate: Arc::clone(self.filter.predicate()),
             projection: projection.map(|places| places.to_vec()),
@@ -93,6 +96,14 @@ impl MarkingFilterExec {
             selectivity: MetricBuilder::new(&self.metrics).ratio_metrics("selectivity", partition),
         })
     }
+}
+
+/// True of an expression that may be computed of rows that nobody wants: it is the same whoever else is there, and costs little
+/// whatever they have. Of functions a WHERE may be what keeps them from values that are dear, as of `repeat(text, n)`.
+pub(super) fn suits_others(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    let is_function = expr.is::<ScalarFunctionExpr>() || expr.is::<HigherOrderFunctionExpr>();
+    let is_cheap = || !is_function && expr.children().into_iter().all(suits_others);
+    !is_volatile(expr) && (is_once_per_value(expr) || is_cheap())
 }
 
 /// The columns of a batch, and which of its rows are left, if it is a marked one of `columns` columns.
@@ -108,8 +119,8 @@ pub(super) fn parted(
     Ok((batch.project(&places)?, Some(left)))
 }
 
-/// The batches of one partition.
-pub(super) struct SortedOut {
+/// The batches of one partition; copies may come after batches that were read later.
+pub(super) struct Marked {
     /// None when it has ended.
     input: Option<SendableRecordBatchStream>,
     predicate: Arc<dyn PhysicalExpr>,
@@ -123,9 +134,9 @@ pub(super) struct SortedOut {
     selectivity: RatioMetrics,
 }
 
-impl SortedOut {
+impl Marked {
     /// The batch, perhaps with marks, and how many rows are left; none if they are copied.
-    fn sorted_out(&mut self, batch: RecordBatch) -> Result<Option<(RecordBatch, usize)>> {
+    fn marked_batch(&mut self, batch: RecordBatch) -> Result<Option<(RecordBatch, usize)>> {
         let rows = batch.num_rows();
         let truths = self.predicate.evaluate(&batch)?.into_array(rows)?;
         let Some(truths) = truths.as_boolean_opt() else {
@@ -145,16 +156,20 @@ impl SortedOut {
         // Where what is computed fails, it may be for the others.
         if left * LEFT_MIN >= rows
             && let Ok(batch) = self.computed(&batch)
+            && let Ok(batch) = self.with_mark(&batch, &is_left)
         {
-            let mark: ArrayRef = Arc::new(is_left);
-            let columns = batch.columns().iter().map(Arc::clone);
-            let columns = columns.chain([mark]).collect();
-            let batch = RecordBatch::try_new(Arc::clone(&self.marked), columns)?;
             return Ok(Some((batch, left)));
         }
         let copy = filter_record_batch(&batch, &is_left)?;
         self.copies.push_batch(copy)?;
         Ok(None)
+    }
+
+    fn with_mark(&self, batch: &RecordBatch, is_left: &BooleanArray) -> Result<RecordBatch> {
+        let mark: ArrayRef = Arc::new(is_left.clone());
+        let columns = batch.columns().iter().map(Arc::clone);
+        let columns = columns.chain([mark]).collect();
+        Ok(RecordBatch::try_new(Arc::clone(&self.marked), columns)?)
     }
 
     /// What the projection makes of a batch.
@@ -174,7 +189,7 @@ impl SortedOut {
     }
 }
 
-impl Stream for SortedOut {
+impl Stream for Marked {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -195,7 +210,7 @@ impl Stream for SortedOut {
                 continue;
             };
             let _timer = timer.timer();
-            if let Some((batch, left)) = self.sorted_out(batch?)? {
+            if let Some((batch, left)) = self.marked_batch(batch?)? {
                 self.metrics.record_output(left);
                 return Poll::Ready(Some(Ok(batch)));
             }
@@ -276,11 +291,16 @@ impl ExecutionPlan for MarkingFilterExec {
         )
     }
 
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::LowerEqual
+    }
+
     fn execute(
         &self,
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
+        // Whoever knows no marks.
         self.top().execute(partition, context)
     }
 

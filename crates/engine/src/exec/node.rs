@@ -233,7 +233,7 @@ impl GroupByExec {
         key.map(|(key, _)| Arc::clone(key))
     }
 
-    /// Bits of a packed key, where bounds of its columns make it shorter.
+    /// Bits of a packed key, where bounds or books of its columns make it shorter.
     pub fn key_bits(&self) -> Option<u32> {
         self.program.spec.keys.narrowed_bits()
     }
@@ -310,7 +310,8 @@ impl GroupByExec {
         self.program.spec.keys.takes_codes()
     }
 
-    /// True if a filter below may mark the rows that it leaves: all aggregates count and add up what rows have.
+    /// True if a filter below may mark the rows that it leaves, and hand batches on in another order: aggregates, if there are
+    /// any, count and add up.
     pub(crate) fn takes_marks(&self) -> bool {
         let mut aggregates = self.aggregates.iter().zip(self.native());
         let add_up = aggregates.all(|(aggregate, is_native)| {

@@ -22,14 +22,14 @@ use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use grouse_groupby::emit::Emitted;
 use grouse_groupby::keys::bytes::is_bytes;
-use grouse_groupby::keys::{KeyLayout, KeyValues, decoded, unpacked};
+use grouse_groupby::keys::{KeyLayout, KeyValues, decoded, texts_of};
 use grouse_groupby::states::{Aggregate, in_order};
 use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
 
 use super::cases::coded;
 use super::conditions::conditions_now;
 use super::finest::Finest;
-use super::marks::parted;
+use super::marks::{parted, suits_others};
 use super::memory::to_host;
 use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
@@ -73,7 +73,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The key's column; codes stay codes where the first table takes them.
+    /// The key's column; codes stay codes where the layout takes them.
     pub fn of(&self, values: &[ArrayRef], takes_codes: bool) -> Result<ArrayRef> {
         let column = &values[self.expression];
         let is_coded = matches!(column.data_type(), DataType::Dictionary(_, of) if is_bytes(of));
@@ -218,15 +218,21 @@ impl Program {
         pairs.is_some_and(|(at, _)| self.pairs[at].spec.keys.takes_codes())
     }
 
-    /// Evaluates everything on a batch that may be marked, and how many of its rows are left. What fails for the others is none
-    /// of theirs.
-    pub fn evaluate_marked(&self, batch: RecordBatch, few: bool) -> Result<(Evaluated, usize)> {
+    /// Evaluates everything on a batch that may be marked, and how many of its rows are left. An error of a row that is left out
+    /// is none.
+    pub fn evaluate_marked(
+        &self,
+        batch: RecordBatch,
+        few: bool,
+        takes_marks: bool,
+    ) -> Result<(Evaluated, usize)> {
         let (batch, left) = parted(batch, self.input.fields().len())?;
         let Some(left) = left else {
             return Ok((self.evaluate(&batch, few)?, batch.num_rows()));
         };
         let rows = left.true_count();
-        let Ok(mut evaluated) = self.evaluate(&batch, few) else {
+        let all = takes_marks.then(|| self.evaluate(&batch, few));
+        let Some(Ok(mut evaluated)) = all else {
             let batch = filter_record_batch(&batch, &left)?;
             return Ok((self.evaluate(&batch, few)?, rows));
         };
@@ -235,11 +241,10 @@ impl Program {
         Ok((evaluated, rows))
     }
 
-    /// True if it may get marked batches: all rows are for one grouping, by integers or codes, and what is evaluated of a row is
-    /// the same whoever else is.
+    /// True if it may get marked batches: all rows are for one grouping, by integers or codes, and may be evaluated with others
+    /// beside them.
     pub fn takes_marks(&self) -> bool {
         let is_one = self.pairs.is_empty() && self.finest.is_none() && self.sets.len() == 1;
-        let is_steady = |expression: &Arc<dyn PhysicalExpr>| !is_volatile(expression);
         let has_codes = |key: &Key| {
             let data_type = self.expressions[key.expression].data_type(&self.input);
             !is_bytes(&key.data_type) || matches!(data_type, Ok(DataType::Dictionary(..)))
@@ -247,7 +252,7 @@ impl Program {
         is_one
             && self.spec.keys.direct()
             && self.keys.iter().all(has_codes)
-            && self.expressions.iter().all(is_steady)
+            && self.expressions.iter().all(suits_others)
     }
 
     /// Evaluates everything on `batch`; for the grouping by all keys, if there is one and its groups are `few`.
@@ -430,10 +435,14 @@ impl Program {
             .columns
             .iter()
             .zip(self.columns.schema.fields())
-            .map(|(column, field)| match column.as_any_dictionary_opt() {
-                Some(_) => unpacked(column, field.data_type()).map_err(to_host),
-                None => as_type(column, field.data_type()),
-            })
+            .map(
+                |(column, field)| match (column.data_type(), field.data_type()) {
+                    (DataType::Dictionary(..), texts) if is_bytes(texts) => {
+                        texts_of(column, texts).map_err(to_host)
+                    }
+                    (_, data_type) => as_type(column, data_type),
+                },
+            )
             .collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(emitted.rows));
         Ok(RecordBatch::try_new_with_options(

@@ -112,7 +112,9 @@ async fn build(
                 return Ok(());
             }
             let evaluating = metrics.evaluate.timer();
-            let (evaluated, rows) = shared.program.evaluate_marked(batch, few)?;
+            let takes_marks = builds.groups.takes_marks(0);
+            let marked = shared.program.evaluate_marked(batch, few, takes_marks);
+            let (evaluated, rows) = marked?;
             metrics.rows_in(rows);
             evaluating.done();
             if let (Some(of), Some(batch)) = (&shared.program.finest, &evaluated.finest) {

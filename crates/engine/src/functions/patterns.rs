@@ -88,13 +88,12 @@ impl OncePerText {
         flags: Option<&str>,
     ) -> Option<Arc<Anchored>> {
         let texts = [Some(pattern), Some(replacement), flags];
-        let mut last = self.last.lock();
         let is_same = |last: &&Read| last.texts.iter().map(Option::as_deref).eq(texts);
-        if let Some(last) = last.as_ref().filter(is_same) {
+        if let Some(last) = self.last.lock().as_ref().filter(is_same) {
             return last.anchored.clone();
         }
         let anchored = Anchored::new(pattern, replacement, flags).map(Arc::new);
-        *last = Some(Read {
+        *self.last.lock() = Some(Read {
             texts: texts.map(|text| text.map(str::to_string)),
             anchored: anchored.clone(),
         });

@@ -3,7 +3,7 @@
 //! In: a physical plan and one of its columns. Out: its least and its greatest value; of texts that come as codes, whether
 //! they are few.
 //! Invariant: bounds are those of all rows of all files, which filters and joins only make fewer; where a file with
-//! values does not state them, there are none.
+//! values does not state them, there are none. That texts are few is a hint: nothing is wrong where it is not so.
 //! Not here: which statements can be believed (parquet.rs, footer.rs), what bounds are for (crate `grouse-groupby`,
 //! `keys/packed`).
 
@@ -26,7 +26,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use grouse_groupby::keys::{KeyBounds, KeyValues};
 
 use super::codes::FewValues;
-use crate::exec::GroupByExec;
+use crate::exec::{GroupByExec, MarkingFilterExec};
 
 /// What is known of an expression over what `plan` yields, if it is a column of files that state it.
 pub(crate) fn values_of(
@@ -54,6 +54,9 @@ fn column(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
 }
 
 fn of_column(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<KeyValues> {
+    if let Some(marking) = plan.downcast_ref::<MarkingFilterExec>() {
+        return of_column(&marking.top(), at);
+    }
     if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
         return of_scan(scan, at);
     }

@@ -1,13 +1,13 @@
 //! Strings that a Parquet scan hands out as codes of the file's dictionaries, and decimals that it hands out in words.
 //!
 //! In: a finished physical plan, the footers that planning has read. Out: the same plan in which scans below a group-by
-//! read string columns as dictionary arrays, where all that is done with them is to be a key of a direct table or an
+//! read string columns as dictionary arrays, where all that is done with them is to be a key of a direct or packed table or an
 //! argument of min, max, count and first_value, or to be computed with alone (filters, function calls, parts of arguments), once per
 //! value; and decimals of up to 18 digits in 64 bits, where they are added up or computed with.
 //! Invariant: a column is read as codes only where all its chunks in all files are dictionary pages and nothing else; SQL
 //! types do not change: nothing sees the codes but the group-by and `PerValue`, nothing the words but the group-by and
 //! arithmetic.
-//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`; per_value.rs), the words (words.rs).
+//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`, `keys/book`; per_value.rs), the words (words.rs).
 //!
 //! As views the reader writes 16 bytes per row, and each is looked up again; as codes it writes 4 and each value is looked up
 //! once per chunk. Decoding chunks that have fallen back to plain pages as codes is slower than as views: 1.8x, measured.
@@ -55,10 +55,10 @@ use crate::options::SessionOptions;
 /// Dictionary pages of more bytes (compressed) hold more values than the direct table takes.
 const DICTIONARY_BYTES_MAX: i64 = 32 << 10;
 
-/// Dictionaries of a column that have as many bytes together (compressed) are too large to be held until a query ends, and
-/// so are those that have this part of the memory limit.
+/// Dictionaries of a column that have more bytes together are too large to be held as long as a query runs, and so are those that
+/// have more than this part of the memory limit: compressed, of which texts mostly are a half to a fifth.
 const FEW_BYTES_MAX: u64 = 16 << 20;
-const FEW_SHARE: u64 = 64;
+const FEW_SHARE: u64 = 256;
 
 /// Bytes of a decimal that fits a word.
 const WORD_BYTES: i32 = 8;
@@ -262,7 +262,8 @@ impl Reading<'_> {
         let are_few = |(column, of): &&(usize, DataType)| {
             let name = schema.field(*column).name();
             let bytes = files.values().map(|file| file.dictionaries(name));
-            matches!(of, DataType::Dictionary(..)) && bytes.sum::<u64>() <= self.few_bytes
+            let bytes = bytes.fold(0, u64::saturating_add);
+            matches!(of, DataType::Dictionary(..)) && bytes <= self.few_bytes
         };
         let few = picked.iter().filter(are_few).map(|(column, _)| *column);
         let few = Arc::new(FewValues(few.collect()));

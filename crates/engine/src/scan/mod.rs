@@ -32,6 +32,6 @@ pub(crate) mod late;
 pub(crate) mod morsels;
 pub(crate) mod codes;
 pub(crate) mod words;
-mod per_value;
+pub(crate) mod per_value;
 pub(crate) mod bounds;
 pub mod blame;

@@ -121,6 +121,11 @@ fn is_the_same_again(part: &Arc<dyn PhysicalExpr>) -> bool {
         || part.is::<CaseExpr>()
 }
 
+/// True of what is computed once per value of a dictionary.
+pub(crate) fn is_once_per_value(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    expr.is::<PerValue>()
+}
+
 /// A part of an expression that reads one column of codes.
 #[derive(Debug)]
 struct PerValue {

@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::{Sides, assert_as_host, by_host, error, plan, rows, session, sorted};
-use datafusion::arrow::array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
+use crate::support::{Sides, assert_as_host, by_host, error, plan, rows, run, session, sorted};
+use datafusion::arrow::array::{
+    Array, ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray,
+};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
 use datafusion::parquet::file::properties::WriterProperties;
@@ -190,6 +192,41 @@ fn texts_of_few_values_are_codes_in_keys_of_several_columns() {
             "{query}: {plan}"
         );
     }
+}
+
+/// Batches of few rows hold their own texts, not all of the book.
+#[test]
+fn a_batch_that_leaves_holds_no_texts_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |row: i64| format!("{:0200}", row % 90);
+    let texts: StringArray = (0..30_000).map(|row| Some(text(row / 10))).collect();
+    let numbers: Int64Array = (0..30_000).map(|row| Some(row * 1_000_003)).collect();
+    let batch =
+        RecordBatch::try_from_iter([("t", Arc::new(texts) as ArrayRef), ("n", Arc::new(numbers))]);
+    write(
+        &folder.path().join("a.parquet"),
+        &batch.unwrap(),
+        10_000,
+        false,
+    );
+    let ours = session();
+    rows(&ours, "SET datafusion.execution.batch_size = 8");
+    let files = format!("'{}/*.parquet'", folder.path().display());
+    let sql = format!("SELECT t, n, count(*) FROM {files} GROUP BY t, n");
+    assert!(plan(&ours, &sql).contains("codes=[t]"));
+    let batches = run(&ours, &sql).unwrap();
+    assert_eq!(
+        batches.iter().map(RecordBatch::num_rows).sum::<usize>(),
+        30_000
+    );
+    let most = batches
+        .iter()
+        .map(|batch| batch.column(0).get_buffer_memory_size());
+    assert!(
+        most.max() < Some(90 * 200 / 2),
+        "{:?}",
+        batches[0].column(0)
+    );
 }
 
 /// What a query would have to hold until it ends.

@@ -9,6 +9,7 @@
 //! row instead of 0.8. Each batch by itself: its groups are few, and looking them up costs less than a sum per code and
 //! dictionary that would have to be watched.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayData, ArrayRef, AsArray, DictionaryArray, UInt8Array, make_array};
@@ -34,9 +35,9 @@ struct Codes {
     of_rows: Vec<u8>,
     columns: Vec<Column>,
     /// Of how many combinations of keys.
-    total: usize,
-    /// The same with that of rows that nobody wants.
-    codes: usize,
+    of_keys: usize,
+    /// The same with the code of rows that nobody wants.
+    with_nobodys: usize,
 }
 
 /// What the codes of one key column are: those of its dictionary, or distances from the least integer.
@@ -114,28 +115,28 @@ impl Codes {
         let columns = keys.iter().map(Column::of);
         let columns = columns.collect::<Option<Vec<_>>>()?;
         let sizes = columns.iter().map(|column| column.codes);
-        let total = sizes.fold(1, usize::saturating_mul);
-        let codes = total.saturating_add(usize::from(batch.wanted().is_some()));
-        if !Tally::pays(rows, codes) {
+        let of_keys = sizes.fold(1, usize::saturating_mul);
+        let with_nobodys = of_keys.saturating_add(usize::from(batch.wanted().is_some()));
+        if !Tally::pays(rows, with_nobodys) {
             return None;
         }
         let (mut of_rows, mut stride) = (vec![0; rows], 1);
         for (key, column) in keys.iter().zip(&columns) {
-            // All codes are below `total`, which a byte holds. The stride may be more, where all codes left are 0.
+            // All codes are below `of_keys`, which a byte holds. The stride may be more, where all codes left are 0.
             column.add(key, stride as u8, &mut of_rows);
             stride *= column.codes;
         }
         // Rows that a filter has left out have a code of their own, the last, which is nobody's.
         if let Some(wanted) = batch.wanted() {
             let words: Vec<u64> = wanted.values().bit_chunks().iter_padded().collect();
-            let nobody = Side::Value(total as u8);
+            let nobody = Side::Value(of_keys as u8);
             of_rows = u8::select(&words, rows, Side::Column(&of_rows), nobody);
         }
         Some(Codes {
             of_rows,
             columns,
-            total,
-            codes,
+            of_keys,
+            with_nobodys,
         })
     }
 
@@ -154,16 +155,38 @@ impl Codes {
 }
 
 impl Build {
-    /// Takes in a batch by codes; false, and nothing was taken, where it has to be looked at row by row.
-    pub(super) fn push_tallied(&mut self, batch: &Batch) -> Result<bool> {
-        let is_direct = matches!(self.route, Route::Direct) && !batch.are_partial;
-        let is_tried = self.not_tallied < NOT_TALLIED_MAX && Tally::pays(batch.rows, 1);
+    /// True if batches go by code, as far as is known of those before: then those with rows that nobody wants are welcome.
+    pub fn takes_marks(&self) -> bool {
+        matches!(self.route, Route::Direct) && self.not_tallied < NOT_TALLIED_MAX
+    }
+
+    /// Takes in a batch by codes. Where it has to be looked at row by row, nothing was taken, and its wanted rows come back.
+    pub(super) fn push_tallied<'a>(&mut self, batch: &'a Batch) -> Result<Option<Cow<'a, Batch>>> {
         // States take a group that is new to them to have a row: those that do not know all groups yet get rows first.
         let groups = self.len();
-        if !is_tried || !is_direct || self.known.iter().any(|known| *known < groups) {
-            return Ok(false);
+        let know_all = self.known.iter().all(|known| *known >= groups);
+        let is_tried = self.takes_marks() && !batch.are_partial && Tally::pays(batch.rows, 1);
+        if !is_tried || !know_all {
+            return batch.kept().map(Some);
         }
         self.not_tallied += 1;
+        let mut is_done = self.tally(batch)?;
+        let mut left = Cow::Borrowed(batch);
+        if !is_done && batch.wanted().is_some() {
+            // What was in the way may have been in the other rows.
+            left = batch.kept()?;
+            is_done = self.tally(&left)?;
+        }
+        if !is_done {
+            return Ok(Some(left));
+        }
+        self.not_tallied = 0;
+        Ok(None)
+    }
+
+    /// Takes in a batch by codes; false, and nothing was taken, where that does not go.
+    fn tally(&mut self, batch: &Batch) -> Result<bool> {
+        let groups = self.len();
         if !batch.arguments.iter().all(are_whole) {
             return Ok(false);
         }
@@ -172,18 +195,13 @@ impl Build {
         let Some(codes) = Codes::of(&keys, batch) else {
             return Ok(false);
         };
-        let mut tally = Tally::new(&codes.of_rows, codes.codes);
+        let mut tally = Tally::new(&codes.of_rows, codes.with_nobodys);
         let Some(sums) = self.sums(&batch.arguments, &mut tally)? else {
             return Ok(false);
         };
-        let (mut counts, mut present) = tally.present();
-        if present
-            .last()
-            .is_some_and(|last| usize::from(*last) == codes.total)
-        {
-            counts.pop();
-            present.pop();
-        }
+        let (counts, mut present) = tally.present();
+        present.pop_if(|last| usize::from(*last) == codes.of_keys);
+        let counts = &counts[..present.len()];
         lap.end(&mut self.counters.update_ns);
         let keys = codes.keys(&keys, &present)?;
         self.groups.clear();
@@ -196,7 +214,7 @@ impl Build {
         for ((states, known), sums) in self.states.iter_mut().zip(&mut self.known).zip(sums) {
             let tallied = Tallied {
                 sums: &sums.of(&present),
-                counts: &counts,
+                counts,
                 groups: &self.groups,
             };
             states.add_tallied(tallied, total);
@@ -205,7 +223,6 @@ impl Build {
         lap.end(&mut self.counters.update_ns);
         self.counters.tallied_rows += batch.wanted_rows() as u64;
         self.see(batch.wanted_rows() as u64, (total - groups) as u64);
-        self.not_tallied = 0;
         Ok(true)
     }
 

@@ -1,8 +1,8 @@
-//! Strings of a key column as numbers that all workers of a query share.
+//! Strings of a key column as numbers that all workers share.
 //!
 //! In: the values of dictionaries, or columns of strings. Out: a code per value, the same for the same string whoever asks;
 //! the strings in code order.
-//! Invariant: a code never changes, and codes have no gaps. A book holds its strings until the query ends: only columns whose
+//! Invariant: a code never changes, and codes have no gaps. A book holds its strings as long as the plan lives: only columns whose
 //! dictionaries are small together have one (`KeyValues::Few`).
 //! Not here: who packs codes (`packed`), codes of one worker's direct table (`intern`).
 //!
@@ -109,6 +109,10 @@ impl Translations {
         let Some(coded) = column.as_any_dictionary_opt() else {
             return Ok(Arc::clone(column));
         };
+        // Of a column that is NULL in a grouping set; the one that it has in others comes again.
+        if coded.values().is_empty() {
+            return Ok(coded.with_values(Arc::new(UInt32Array::from(Vec::<u32>::new()))));
+        }
         if self.0.len() <= at {
             self.0.resize(at + 1, None);
         }
@@ -130,7 +134,9 @@ impl Translations {
 mod tests {
     use std::thread;
 
-    use arrow::array::{BinaryArray, DictionaryArray, StringArray, StringViewArray, UInt8Array};
+    use arrow::array::{
+        BinaryArray, DictionaryArray, StringArray, StringViewArray, UInt8Array, new_null_array,
+    };
 
     use super::super::layout::unpacked;
     use super::*;
@@ -207,6 +213,10 @@ mod tests {
             let is_like = previous.as_ref().is_some_and(|of| Arc::ptr_eq(of, values));
             assert_eq!(is_like, !is_new);
             previous = Some(Arc::clone(values));
+            // One without values changes nothing.
+            let nothing = new_null_array(column.data_type(), 2);
+            let nothing = known.of(1, &nothing, &book).expect("codes");
+            assert_eq!((nothing.len(), nothing.null_count()), (2, 2));
         }
         let plain = texts(&[Some("x")]);
         assert!(Arc::ptr_eq(

@@ -19,6 +19,7 @@ use super::packed::{KeyValues, PackedLayout};
 use super::row::RowLayout;
 use super::runs;
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
+use crate::batch::dense;
 use crate::error::Result;
 use crate::spec::TableKind;
 
@@ -80,7 +81,7 @@ impl KeyLayout {
         &self.types
     }
 
-    /// Bits of a packed key that bounds have made shorter.
+    /// Bits of a packed key that bounds or books have made shorter.
     pub fn narrowed_bits(&self) -> Option<u32> {
         match &self.encoding {
             Encoding::Packed(layout) => layout.narrowed_bits(),
@@ -105,7 +106,8 @@ impl KeyLayout {
         }
     }
 
-    /// True if a direct table may be tried first, or words hold codes: then columns of texts may come as codes.
+    /// True if columns of texts may come as codes: a direct table may be tried first, or the words of several columns hold codes,
+    /// or views that are looked up by them.
     pub fn takes_codes(&self) -> bool {
         self.direct || matches!(self.encoding, Encoding::Packed(_)) && self.types.len() > 1
     }
@@ -309,7 +311,7 @@ impl KeyLayout {
 
 /// The values of a column of codes, row by row; other columns in that type. A cast of codes of texts to views takes a value
 /// that is NULL for an empty one.
-pub fn unpacked(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+pub(crate) fn unpacked(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
     match column.as_any_dictionary_opt() {
         Some(coded) => {
             let values = strict_cast(coded.values(), data_type)?;
@@ -317,6 +319,11 @@ pub fn unpacked(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
         }
         None => strict_cast(column, data_type),
     }
+}
+
+/// The texts of a column of codes, row by row, without those of other rows that would be held by as few of them as a batch has.
+pub fn texts_of(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    unpacked(column, data_type).map(dense)
 }
 
 /// The column in another type; values that it does not have are an error, not NULL.

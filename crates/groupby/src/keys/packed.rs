@@ -289,7 +289,7 @@ impl PackedLayout {
         })
     }
 
-    /// Bits of a key, if bounds have made it shorter.
+    /// Bits of a key, if bounds or books have made it shorter.
     pub fn narrowed_bits(&self) -> Option<u32> {
         let is_narrow = |place: &Place| Some(place.width.bits) < type_bits(&place.data_type);
         let nulls = self.places.iter().filter(|place| place.null.is_some());

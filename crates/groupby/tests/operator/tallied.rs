@@ -5,12 +5,12 @@
 //! Not here: the loops (`states::tally`).
 
 use arrow::array::{
-    ArrowNativeTypeOp, ArrowPrimitiveType, Float64Array, Int16Array, PrimitiveArray,
+    ArrowNativeTypeOp, ArrowPrimitiveType, Float64Array, Int16Array, PrimitiveArray, UInt8Array,
 };
 use arrow::compute::filter;
 use arrow::datatypes::{
-    ArrowNativeType, Date32Type, Int8Type, Int16Type, Int64Type, TimestampSecondType, UInt32Type,
-    UInt64Type,
+    ArrowNativeType, Date32Type, Int8Type, Int16Type, Int64Type, TimestampSecondType, UInt8Type,
+    UInt32Type, UInt64Type,
 };
 use grouse_groupby::states::{Aggregate, avg, count, sum};
 
@@ -122,6 +122,12 @@ enum Left {
     Marks,
 }
 
+/// The same marks where they do not begin a byte.
+fn behind(marks: &BooleanArray) -> BooleanArray {
+    let longer: BooleanArray = [Some(true); 3].into_iter().chain(marks).collect();
+    longer.slice(3, marks.len())
+}
+
 /// Rows left of each batch but one.
 const LEFT_ROWS: u64 = ROWS as u64 / 4 * 3;
 
@@ -131,7 +137,7 @@ impl Left {
         let is_left = BooleanArray::from_iter(is_left.map(Some));
         match self {
             Left::All => all,
-            Left::Marks => all.wanting(is_left),
+            Left::Marks => all.wanting(behind(&is_left)),
             Left::Copies => {
                 let copy = |column: &ArrayRef| filter(column, &is_left).expect("rows");
                 let keys = all.keys.iter().map(copy).collect();
@@ -293,6 +299,98 @@ fn codes_add_up_to_what_rows_do() {
         for (columns, expected) in cases {
             check(keys, columns, expected);
         }
+    }
+}
+
+/// So many keys that a byte just holds their codes and that of nobody's rows, or just not.
+#[test]
+fn marks_take_one_of_256_codes() {
+    let keys = |values: usize| -> ArrayRef {
+        let keys = (0..ROWS).map(|row| (row * 7919 % values) as u8);
+        Arc::new(UInt8Array::from_iter_values(keys))
+    };
+    for (values, is_coded) in [(254, true), (255, true), (256, false)] {
+        let field = Arc::new(Field::new("k", DataType::UInt8, true));
+        let layout = KeyLayout::new(&[field], TableKind::Auto).expect("a layout");
+        let spec = Arc::new(Spec::new(layout, aggregates(&[]), normal()));
+        let means = Means::unlimited();
+        let mut build = Build::new(spec.clone(), means.grant(), None).expect("a build");
+        let is_left = BooleanArray::from_iter((0..ROWS).map(|row| Some(row % 3 > 0)));
+        let batch = Batch::new(ROWS, vec![keys(values)], vec![Arguments::default()]);
+        build.push(&batch.wanting(is_left.clone())).expect("groups");
+        let (groups, tallied) = groups_of(spec, build, &means);
+        let left = filter(&keys(values), &is_left).expect("rows");
+        let mut twin = BTreeMap::new();
+        for key in left.as_primitive::<UInt8Type>().values() {
+            *twin.entry(*key).or_insert(0) += 1;
+        }
+        let mut twin: Vec<_> = twin
+            .iter()
+            .map(|(key, rows)| format!("{key} | {rows}"))
+            .collect();
+        twin.sort();
+        assert_eq!(groups, twin, "{values}");
+        // All 256 that are left pay by themselves, where there are enough rows for them.
+        assert_eq!(tallied > 0, is_coded, "{values}");
+    }
+}
+
+/// What keeps all rows from being added up by code and is in none that is left.
+#[test]
+fn what_nobody_wants_is_in_no_ones_way() {
+    let outlier = |row: usize| row % 64 == 5;
+    let keys: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS).map(|row| {
+        if outlier(row) {
+            1 << 40
+        } else {
+            row as i64 % 7
+        }
+    })));
+    let nulls: ArrayRef = Arc::new(Int64Array::from_iter(
+        (0..ROWS).map(|row| (!outlier(row)).then_some(row as i64)),
+    ));
+    let wide: ArrayRef = Arc::new(Int64Array::from_iter_values(
+        (0..ROWS).map(|row| if outlier(row) { i64::MAX } else { row as i64 }),
+    ));
+    let plain: ArrayRef = Arc::new(Int64Array::from_iter_values(
+        (0..ROWS).map(|row| row as i64 % 7),
+    ));
+    let is_left = BooleanArray::from_iter((0..ROWS).map(|row| Some(!outlier(row))));
+    for (key, values) in [
+        (&keys, &plain),
+        (&plain, &nulls),
+        (&plain, &wide),
+        (&keys, &nulls),
+    ] {
+        let field = Arc::new(Field::new("k", DataType::Int64, true));
+        let layout = KeyLayout::new(&[field], TableKind::Auto).expect("a layout");
+        let sums = sum("sum", &DataType::Int64, &DataType::Int64).expect("native");
+        let spec = Arc::new(Spec::new(layout, vec![sums], normal()));
+        let means = Means::unlimited();
+        let run = |marks: bool| {
+            let mut build = Build::new(spec.clone(), means.grant(), None).expect("a build");
+            for _ in 0..6 {
+                let of = |column: &ArrayRef| match marks {
+                    true => column.clone(),
+                    false => filter(column, &is_left).expect("rows"),
+                };
+                let values = Arguments {
+                    columns: vec![of(values)],
+                    filter: None,
+                };
+                let batch = Batch::new(of(key).len(), vec![of(key)], vec![values]);
+                let batch = if marks {
+                    batch.wanting(is_left.clone())
+                } else {
+                    batch
+                };
+                build.push(&batch).expect("groups");
+            }
+            groups_of(spec.clone(), build, &means)
+        };
+        let (groups, tallied) = run(true);
+        assert_eq!((groups, tallied), run(false));
+        assert_eq!(tallied, 6 * is_left.true_count() as u64);
     }
 }
 
