@@ -138,6 +138,27 @@ def test_values_of_a_dictionary_are_one_object_each(con):
     assert objects(rows) == 4
 
 
+def test_keys_of_dictionaries_of_any_type_keep_it(con):
+    arrow = pytest.importorskip("pyarrow")
+    values = {
+        "truths": arrow.array([True, False, True]),
+        "spans": arrow.array([1, 2, 1], arrow.duration("s")),
+        "lists": arrow.array([[1], [2, None], [1]]),
+        "numbers": arrow.array([1.5, -2.0, 1.5]),
+        "texts": arrow.array(["a", "a longer text than a view", "a"]),
+    }
+    for name, distinct in values.items():
+        keys = arrow.DictionaryArray.from_arrays(arrow.array([0, 1, 2, None, 1] * 40, "int8"), distinct)
+        coded = arrow.table({"k": keys, "n": list(range(200))})
+        found = con.sql("SELECT k, count(*) AS c FROM coded GROUP BY k").arrow()
+        found = found.read_all() if hasattr(found, "read_all") else found
+        if name != "lists":
+            assert arrow.types.is_dictionary(found.schema.field("k").type), name
+        rows = {str(row["k"]): row["c"] for row in found.to_pylist()}
+        one, two = distinct.to_pylist()[:2]
+        assert rows == {str(one): 80, str(two): 80, "None": 40}, name
+
+
 def test_lists_of_a_dictionary_are_a_rows_own(con):
     arrow = pytest.importorskip("pyarrow")
     lists = arrow.DictionaryArray.from_arrays(arrow.array([0, 1, 0, None, 0], "int8"), arrow.array([[1], [2, 3]]))

@@ -9,10 +9,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array,
-    new_null_array,
+    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, RecordBatch, RecordBatchOptions,
+    UInt64Array, downcast_integer, new_null_array,
 };
-use datafusion::arrow::compute::{cast, filter_record_batch, or, prep_null_mask_filter};
+use datafusion::arrow::compute::{
+    CastOptions, cast, cast_with_options, filter_record_batch, or, prep_null_mask_filter, take,
+};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::common::{Result, not_impl_err};
 use datafusion::physical_expr::PhysicalExpr;
@@ -34,6 +36,7 @@ use super::memory::to_host;
 use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
 use crate::arithmetic;
+use crate::functions::{Numbered, numbered};
 use crate::native::{Native, Reads, end_of, listing_of_distinct, native};
 use crate::scan::bounds::values_of;
 use crate::udaf::{Grouping, HostAggregate, Stages};
@@ -662,5 +665,34 @@ pub(super) fn as_type(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRe
     if column.data_type() == data_type {
         return Ok(Arc::clone(column));
     }
-    Ok(cast(column, data_type)?)
+    match (cast(column, data_type), data_type) {
+        (Ok(column), _) => Ok(column),
+        // Of values of some types Arrow makes no dictionaries.
+        (Err(error), DataType::Dictionary(codes, values)) if column.data_type() == &**values => {
+            dictionary_of(column, codes).ok_or(error.into())
+        }
+        (Err(error), _) => Err(error.into()),
+    }
+}
+
+/// A dictionary of the column's values, if their codes have room.
+fn dictionary_of(column: &ArrayRef, codes: &DataType) -> Option<ArrayRef> {
+    let Numbered { firsts, of_rows } = numbered(column).ok()?;
+    let values = take(column, &firsts, None).ok()?;
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    let of_rows: ArrayRef = Arc::new(of_rows);
+    let codes = cast_with_options(&of_rows, codes, &strict).ok()?;
+    macro_rules! dictionary {
+        ($of:ty) => {{
+            let codes = codes.as_primitive::<$of>().clone();
+            Some(Arc::new(DictionaryArray::try_new(codes, values).ok()?) as ArrayRef)
+        }};
+    }
+    downcast_integer! {
+        codes.data_type() => (dictionary),
+        _ => None
+    }
 }

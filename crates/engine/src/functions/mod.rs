@@ -35,6 +35,7 @@ use datafusion::prelude::SessionContext;
 pub(crate) use frequent::Frequent;
 pub(crate) use lengths::text_views;
 pub(crate) use overflow::overflow;
+pub(crate) use patterns::{Numbered, numbered};
 pub(crate) use quantiles::Quantiles;
 pub(crate) use top_rows::TopRows;
 

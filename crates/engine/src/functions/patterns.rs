@@ -171,16 +171,16 @@ fn is_scalar(value: &ColumnarValue) -> bool {
     matches!(value, ColumnarValue::Scalar(_))
 }
 
-/// Where rows find the results of different texts.
-struct Places {
+/// Where rows find the results of different values.
+pub(crate) struct Numbered {
     /// The first row of each.
-    firsts: UInt32Array,
-    /// Of each row, which text it has.
-    of_rows: UInt32Array,
+    pub firsts: UInt32Array,
+    /// Of each row, which value it has.
+    pub of_rows: UInt32Array,
 }
 
 /// None if there are few rows, or few texts occur in several.
-fn places(texts: &ArrayRef) -> Result<Option<Places>> {
+fn places(texts: &ArrayRef) -> Result<Option<Numbered>> {
     if texts.len() < SAMPLE || !is_bytes(texts.data_type()) {
         return Ok(None);
     }
@@ -191,7 +191,8 @@ fn places(texts: &ArrayRef) -> Result<Option<Places>> {
     numbered(texts).map(Some)
 }
 
-fn numbered(texts: &ArrayRef) -> Result<Places> {
+/// The different values of a column; NULL is one.
+pub(crate) fn numbered(texts: &ArrayRef) -> Result<Numbered> {
     let field = Field::new("text", texts.data_type().clone(), true);
     let layout = KeyLayout::new(&[Arc::new(field)], TableKind::Auto).map_err(to_host)?;
     let mut hashes = Vec::with_capacity(texts.len());
@@ -212,7 +213,7 @@ fn numbered(texts: &ArrayRef) -> Result<Places> {
         firsts.push(only);
     }
     let of_rows = groups.into_iter().map(|group| group.0);
-    Ok(Places {
+    Ok(Numbered {
         firsts: firsts.into(),
         of_rows: of_rows.collect::<Vec<_>>().into(),
     })
