@@ -39,6 +39,7 @@ use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_expr_common::sort_expr::PhysicalSortExpr;
+use grouse_groupby::keys::bytes::is_bytes;
 use grouse_groupby::keys::decoded;
 use grouse_groupby::states::{
     self, Aggregate, End, Extreme, ListedRows, Listing, NullRows, Quantile, Relation, Spread,
@@ -136,7 +137,7 @@ pub(crate) fn native(
     if let Some(frequent) = function.inner().downcast_ref::<Frequent>() {
         return most_frequent(frequent, expression, name, columns, &types);
     }
-    if let Some(listing) = ordered_listing(expression, schema)? {
+    if let Some(listing) = listing(expression, schema)? {
         return Ok(Some(listing));
     }
     if expression.is_distinct() {
@@ -255,7 +256,8 @@ fn sort_fields(
 
 /// True of aggregates whose states put rows into the order that they are written with: no order of the input is of use to them.
 pub(crate) fn sorts_itself(expression: &AggregateFunctionExpr, schema: &Schema) -> Result<bool> {
-    Ok(is_percentile(expression.fun()) || ordered_listing(expression, schema)?.is_some())
+    let is_ordered = !expression.order_bys().is_empty();
+    Ok(is_percentile(expression.fun()) || is_ordered && listing(expression, schema)?.is_some())
 }
 
 /// True of percentiles, whose order only says from which end to count: the host's states need none either.
@@ -263,19 +265,26 @@ fn is_percentile(function: &AggregateUDF) -> bool {
     is(function, &percentile_cont_udaf()) || is(function, &approx_percentile_cont_udaf())
 }
 
-/// `array_agg`, `string_agg` or `nth_value` with ORDER BY; its states read x and what it is ordered by. With DISTINCT they have
-/// to be ordered by x, and read pairs.
-fn ordered_listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Result<Option<Native>> {
+/// `array_agg`, `string_agg` or `nth_value` with ORDER BY, the first two also without; its states read x and what it is ordered
+/// by. With DISTINCT they have to be ordered by x, and read pairs.
+fn listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Result<Option<Native>> {
     let order_bys = expression.order_bys();
-    if order_bys.is_empty() {
-        return Ok(None);
-    }
     let mut columns = expression.expressions();
     let Some((listing, nulls)) = listing_of(expression, &columns) else {
         return Ok(None);
     };
+    if order_bys.is_empty() && (matches!(listing, Listing::Nth(_)) || expression.is_distinct()) {
+        return Ok(None);
+    }
     columns.truncate(1);
-    let mut value_type = columns[0].data_type(schema)?;
+    let in_rows = columns[0].data_type(schema)?;
+    let mut value_type = match &in_rows {
+        // Codes of a scan: x is what the list has.
+        DataType::Dictionary(codes, of) if is_bytes(of) && **codes == DataType::UInt32 => {
+            as_views(of)
+        }
+        data_type => data_type.clone(),
+    };
     let (rows, reads) = match (expression.is_distinct(), order_bys) {
         (false, _) => (ListedRows::All, Reads::Rows),
         (true, [one]) if is_listed_once(&listing, &columns[0], one) => {
@@ -293,7 +302,7 @@ fn ordered_listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Resul
     if reads != Reads::Rows {
         // The order is x, which pairs have as it is without codes.
         columns.truncate(1);
-        value_type = decoded(&value_type).clone();
+        value_type = decoded(&in_rows).clone();
         order = vec![SortField::new_with_options(
             value_type.clone(),
             order_bys[0].options,
@@ -306,6 +315,15 @@ fn ordered_listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Resul
         columns,
         reads,
     }))
+}
+
+/// The type of views of such texts.
+fn as_views(texts: &DataType) -> DataType {
+    match texts {
+        DataType::Utf8 => DataType::Utf8View,
+        DataType::Binary => DataType::BinaryView,
+        other => other.clone(),
+    }
 }
 
 /// What lists of different x read: pairs, or rows of a type that pairs change, as they know one zero.
@@ -433,7 +451,9 @@ fn best(
 pub(crate) fn hands_out(expression: &AggregateFunctionExpr) -> bool {
     let function = expression.fun();
     let is_best = ["min_by", "max_by"].contains(&function.name()) && OURS.contains(function);
-    !expression.is_reversed() && (is_best || end_of(expression).is_some())
+    let is_end = || end_of(expression).is_some();
+    let is_listing = || listing_of(expression, &expression.expressions()).is_some();
+    !expression.is_reversed() && (is_best || is_end() || is_listing())
 }
 
 /// Which row of a group `first_value`, `last_value` or `any_value` takes x of; `None` for other aggregates.

@@ -561,14 +561,14 @@ fn the_plan_says_keys_aggregates_workers_and_table() {
     let session = session(|options| options.threads = 3);
     let text = explained(
         &session,
-        "SELECT small, sum(long), array_agg(long) FROM t GROUP BY small",
+        "SELECT small, sum(long), bit_or(long) FROM t GROUP BY small",
     );
     for part in [
         "keys=[small@",
         "aggregates=[sum(",
         "workers=3",
         "table=direct",
-        "host_states=[array_agg]",
+        "host_states=[bit_or]",
     ] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
@@ -579,6 +579,7 @@ fn the_plan_says_keys_aggregates_workers_and_table() {
         "regr_avgx(long, finite), regr_avgy(long, finite), regr_sxx(long, finite), regr_syy(long, finite)",
         "regr_sxy(long, finite), median(long), median(finite), quantile_cont(long, 0.3)",
         "percentile_cont(0.9) WITHIN GROUP (ORDER BY finite DESC)",
+        "array_agg(long), array_agg(text), string_agg(text, ','), array_agg(list)",
         "approx_percentile_cont(0.9) WITHIN GROUP (ORDER BY finite DESC), approx_median(long), approx_percentile_cont(0.2, 50) WITHIN GROUP (ORDER BY long)",
     ];
     for aggregates in native {

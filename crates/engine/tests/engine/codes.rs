@@ -142,8 +142,22 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
             "n, array_agg(DISTINCT low ORDER BY low), string_agg(DISTINCT whole, ',' ORDER BY whole) FROM {} GROUP BY n",
             Some("low, whole"),
         ),
+        // Lists and texts of all rows, whose codes become texts when groups leave.
+        ("low, array_agg(low) FROM {} GROUP BY low", Some("low")),
+        (
+            "n, array_sort(array_agg(low)), length(string_agg(long, ',')) FROM {} GROUP BY n",
+            Some("low, long"),
+        ),
+        (
+            "n, array_agg(low ORDER BY high, whole), string_agg(long, ';' ORDER BY high, whole), nth_value(low, 3 ORDER BY high, whole) FROM {} GROUP BY n",
+            Some("low, long"),
+        ),
+        (
+            "high, array_sort(array_agg(low)), array_sort(array_agg(long) FILTER (WHERE n > 1)) FROM {} GROUP BY high",
+            Some("low, long"),
+        ),
         // Read by something else: the SQL type has to be there.
-        ("low, array_agg(low) FROM {} GROUP BY low", None),
+        ("n, array_agg(low ORDER BY low) FROM {} GROUP BY n", None),
         ("low, max_by(low, low) FROM {} GROUP BY low", None),
         ("low, count(*) FROM {} WHERE low <> high GROUP BY low", None),
         ("low || n, count(*) FROM {} WHERE low > '' GROUP BY 1", None),

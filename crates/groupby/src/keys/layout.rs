@@ -327,7 +327,7 @@ pub fn texts_of(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
 }
 
 /// The column in another type; values that it does not have are an error, not NULL.
-pub(super) fn strict_cast(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+pub(crate) fn strict_cast(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
     let strict = CastOptions {
         safe: false,
         ..CastOptions::default()

@@ -1,19 +1,23 @@
 //! array_agg(x ORDER BY …), string_agg(x, … ORDER BY …) and nth_value(x, n ORDER BY …): the rows of a group, in an order,
-//! with DISTINCT those that differ in it.
+//! with DISTINCT those that differ in it; lists and texts also in the order in which rows come.
 //!
-//! In: x of any type without codes, and the columns of the order, none where it is x. Out: a list, a text or one x; NULL without rows.
-//! Partial: lists of x and of the order's columns, as texts whose bytes order as they do.
+//! In: x of any type, texts also as codes, and the columns of the order, none where it is x or there is none. Out: a list, a text
+//! or one x; NULL without rows.
+//! Partial: lists of x and, if there is an order, of its columns, as texts whose bytes order as they do.
 //! Invariant: rows stay as they come until they leave and are sorted then, group by group; of rows that are equal in the order
-//! those come first that came first. Where not all are listed, the others leave whenever there are twice as many bytes.
-//! Not here: lists in any order, which the host makes.
+//! those come first that came first. Where not all are listed, the others leave whenever there are twice as many bytes. Codes
+//! become texts when rows leave.
+//! Not here: DISTINCT without an order (pairs).
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, LargeListArray};
-use arrow::array::{LargeStringBuilder, ListArray, new_null_array};
+use arrow::array::{
+    AnyDictionaryArray, Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, LargeListArray,
+    LargeStringBuilder, ListArray, UInt32Array, new_null_array,
+};
 use arrow::buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow::compute::{FilterBuilder, cast, interleave};
-use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::datatypes::{DataType, Field, FieldRef, UInt32Type};
 use arrow::row::{RowConverter, SortField};
 
 use super::byte_values::{is_bytes, with_bytes};
@@ -23,6 +27,7 @@ use super::rows::mask;
 use super::{Aggregate, GroupStates, Groups};
 use crate::batch::{bytes_of, dense, is_plain};
 use crate::error::{Error, Result};
+use crate::keys::{same_dictionary, strict_cast, unpacked};
 
 /// What becomes of a group's rows.
 #[derive(Debug, Clone)]
@@ -54,7 +59,8 @@ pub enum ListedRows {
     Distinct,
 }
 
-/// The rows of a group in this order; `None` if they cannot be listed, or a type has no order.
+/// The rows of a group in this order, or as they come where it has no column; `None` if they cannot be listed, or a type has no
+/// order. `value_type` is that of x without codes.
 pub fn listed(
     name: &str,
     listing: Listing,
@@ -70,7 +76,10 @@ pub fn listed(
     if !is_known || !is_plain(value_type) {
         return None;
     }
-    let converter = Arc::new(RowConverter::new(order.to_vec()).ok()?);
+    let converter = match order {
+        [] => None,
+        order => Some(Arc::new(RowConverter::new(order.to_vec()).ok()?)),
+    };
     let result_type = listing.result_type(value_type);
     let value_type = value_type.clone();
     let make = move || Listed {
@@ -78,7 +87,7 @@ pub fn listed(
         listed: rows,
         nulls,
         value_type: value_type.clone(),
-        converter: Arc::clone(&converter),
+        converter: converter.clone(),
         chunks: Vec::new(),
         rows: 0,
         bytes: 0,
@@ -97,7 +106,15 @@ fn is_listed(value_type: &DataType, items: &DataType) -> bool {
 struct Chunk {
     groups: Vec<u32>,
     values: ArrayRef,
-    keys: BinaryViewArray,
+    /// What orders them.
+    keys: Option<BinaryViewArray>,
+}
+
+impl Chunk {
+    fn key(&self, row: u32) -> &[u8] {
+        let keys = self.keys.as_ref();
+        keys.map_or(&[], |keys| keys.value(row as usize))
+    }
 }
 
 /// The rows of all groups.
@@ -106,7 +123,8 @@ struct Listed {
     listed: ListedRows,
     nulls: NullRows,
     value_type: DataType,
-    converter: Arc<RowConverter>,
+    /// None where rows stay as they come.
+    converter: Option<Arc<RowConverter>>,
     chunks: Vec<Chunk>,
     rows: usize,
     /// Of the chunks.
@@ -156,20 +174,37 @@ fn head_of(key: &[u8]) -> u128 {
 }
 
 impl Listed {
-    fn push(&mut self, groups: Vec<u32>, values: ArrayRef, keys: BinaryViewArray) {
+    fn push(&mut self, groups: Vec<u32>, values: ArrayRef, keys: Option<BinaryViewArray>) {
         if groups.is_empty() {
             return;
         }
-        let (values, keys) = (dense(values), dense(Arc::new(keys)));
+        let values = dense(values);
+        let keys = keys.map(|keys| dense(Arc::new(keys)).as_binary_view().clone());
+        let keys_bytes = keys.as_ref().map_or(0, |keys| bytes_of(keys));
         let chunk_bytes = size_of::<Chunk>() + groups.len() * size_of::<u32>();
-        self.bytes += chunk_bytes + bytes_of(&values) + bytes_of(&keys);
+        self.bytes += chunk_bytes + self.value_bytes(&values) + keys_bytes;
         self.rows += groups.len();
-        let keys = keys.as_binary_view().clone();
         self.chunks.push(Chunk {
             groups,
             values,
             keys,
         });
+    }
+
+    /// Bytes of a column that comes next: a dictionary's once.
+    fn value_bytes(&self, values: &ArrayRef) -> usize {
+        let Some(coded) = values.as_any_dictionary_opt() else {
+            return bytes_of(values);
+        };
+        let last = self.chunks.last().map(|last| &last.values);
+        let last = last.and_then(|last| last.as_any_dictionary_opt());
+        let is_known = last.is_some_and(|last| same_dictionary(last.values(), coded.values()));
+        let dictionary = if is_known {
+            0
+        } else {
+            bytes_of(coded.values())
+        };
+        bytes_of(coded.keys()) + dictionary
     }
 
     /// What `of` makes of each row, group by group, and where the rows of each group begin and the last end.
@@ -203,12 +238,12 @@ impl Listed {
 
     /// The rows of each group in their order.
     fn sorted(&self, total: usize) -> (Vec<usize>, Vec<Place>) {
-        let key = |place: Place| {
-            let keys = &self.chunks[place.chunk as usize].keys;
-            keys.value(place.row as usize)
-        };
+        if self.converter.is_none() {
+            return self.grouped(total, |_, place| place);
+        }
+        let key = |place: Place| self.chunks[place.chunk as usize].key(place.row);
         let (starts, mut rows) = self.grouped(total, |chunk, place| Keyed {
-            head: head_of(chunk.keys.value(place.row as usize)),
+            head: head_of(chunk.key(place.row)),
             place,
         });
         for range in starts.windows(2) {
@@ -256,21 +291,44 @@ impl Listed {
     }
 
     fn push_lists(&mut self, partial: &[ArrayRef], groups: Vec<u32>) {
-        let (values, keys) = (partial[0].as_list::<i64>(), partial[1].as_list::<i64>());
+        let values = partial[0].as_list::<i64>();
         let groups = groups.into_iter().zip(values.offsets().lengths());
         let groups = groups.flat_map(|(group, len)| std::iter::repeat_n(group, len));
-        let keys = items(keys).as_binary_view().clone();
+        let keys = partial.get(1).map(|keys| items(keys.as_list::<i64>()));
+        let keys = keys.map(|keys| keys.as_binary_view().clone());
         self.push(groups.collect(), items(values), keys);
     }
 
     /// x of these rows, `None` being NULL.
     fn values(&self, rows: impl Iterator<Item = Option<Place>>) -> Result<ArrayRef> {
         let null = new_null_array(&self.value_type, 1);
-        let chunks = self.chunks.iter().map(|chunk| &*chunk.values);
-        let chunks: Vec<&dyn Array> = chunks.chain([&*null]).collect();
-        let null = (chunks.len() - 1, 0);
-        let rows: Vec<_> = rows.map(|place| place.map_or(null, Place::pair)).collect();
-        Ok(interleave(&chunks, &rows)?)
+        let (mut columns, mut sources) = (vec![null], Vec::with_capacity(self.chunks.len()));
+        let mut dictionary: Option<(&ArrayRef, usize)> = None;
+        for Chunk { values, .. } in &self.chunks {
+            let Some(coded) = values.as_any_dictionary_opt() else {
+                columns.push(Arc::clone(values));
+                sources.push(Source::Column(columns.len() - 1));
+                continue;
+            };
+            // The texts of codes that came together are copied from one column.
+            let is_same = |(last, _): &(&ArrayRef, usize)| same_dictionary(last, coded.values());
+            let (_, column) = match dictionary.filter(is_same) {
+                Some(known) => known,
+                None => {
+                    columns.push(strict_cast(coded.values(), &self.value_type)?);
+                    *dictionary.insert((coded.values(), columns.len() - 1))
+                }
+            };
+            let codes = coded.keys().as_primitive::<UInt32Type>();
+            sources.push(Source::Codes(column, codes));
+        }
+        let rows = rows.map(|place| match place {
+            Some(place) => sources[place.chunk as usize].place(place.row as usize),
+            None => NULL_PLACE,
+        });
+        let rows: Vec<_> = rows.collect();
+        let columns: Vec<&dyn Array> = columns.iter().map(|column| &**column).collect();
+        Ok(interleave(&columns, &rows)?)
     }
 
     fn clear(&mut self) {
@@ -327,6 +385,27 @@ impl Listed {
             rows.get(at).copied()
         });
         self.values(picked)
+    }
+}
+
+/// Where NULL is among the columns that values are copied from.
+const NULL_PLACE: (usize, usize) = (0, 0);
+
+/// Where the values of a chunk are copied from.
+enum Source<'a> {
+    /// Its own column.
+    Column(usize),
+    /// The column of its dictionary's values, by its codes.
+    Codes(usize, &'a UInt32Array),
+}
+
+impl Source<'_> {
+    fn place(&self, row: usize) -> (usize, usize) {
+        match self {
+            Source::Column(column) => (*column, row),
+            Source::Codes(_, codes) if codes.is_null(row) => NULL_PLACE,
+            Source::Codes(column, codes) => (*column, codes.value(row) as usize),
+        }
     }
 }
 
@@ -394,9 +473,19 @@ impl GroupStates for Listed {
             [_, order @ ..] => order,
             [] => unreachable!("x is there"),
         };
-        let keys = self.converter.convert_columns(order)?;
-        let keys = BinaryViewArray::from(&keys.try_into_binary()?);
-        self.push(groups, columns.swap_remove(0), keys);
+        let keys = match &self.converter {
+            Some(converter) => {
+                let keys = converter.convert_columns(order)?.try_into_binary()?;
+                Some(BinaryViewArray::from(&keys))
+            }
+            None => None,
+        };
+        let mut values = columns.swap_remove(0);
+        let codes = values.as_any_dictionary_opt().map(AnyDictionaryArray::keys);
+        if codes.is_some_and(|codes| codes.data_type() != &DataType::UInt32) {
+            values = unpacked(&values, &self.value_type)?;
+        }
+        self.push(groups, values, keys);
         self.settle(total)
     }
 
@@ -411,15 +500,19 @@ impl GroupStates for Listed {
             true => self.sorted(total),
         };
         let values = self.values(rows.iter().copied().map(Some))?;
-        let keys = self.chunks.iter().map(|chunk| &chunk.keys as &dyn Array);
-        let keys: Vec<_> = keys.collect();
-        let rows: Vec<_> = rows.into_iter().map(Place::pair).collect();
-        let keys: ArrayRef = match keys.is_empty() {
-            true => Arc::new(BinaryViewArray::from_iter_values([[]; 0])),
-            false => interleave(&keys, &rows)?,
-        };
+        let mut partial = vec![lists(&starts, values)?];
+        if self.converter.is_some() {
+            let keys = self.chunks.iter().filter_map(|chunk| chunk.keys.as_ref());
+            let keys: Vec<_> = keys.map(|keys| keys as &dyn Array).collect();
+            let rows: Vec<_> = rows.into_iter().map(Place::pair).collect();
+            let keys: ArrayRef = match keys.is_empty() {
+                true => Arc::new(BinaryViewArray::from_iter_values([[]; 0])),
+                false => interleave(&keys, &rows)?,
+            };
+            partial.push(lists(&starts, keys)?);
+        }
         self.clear();
-        Ok(vec![lists(&starts, values)?, lists(&starts, keys)?])
+        Ok(partial)
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
@@ -434,7 +527,11 @@ impl GroupStates for Listed {
     }
 
     fn bytes(&self) -> usize {
-        self.bytes + self.rows * LEAVING_BYTES
+        let heads = match self.converter {
+            Some(_) => LEAVING_BYTES,
+            None => LEAVING_BYTES - size_of::<u128>(),
+        };
+        self.bytes + self.rows * heads
     }
 
     fn appended_bytes(&self) -> usize {

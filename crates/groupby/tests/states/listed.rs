@@ -88,6 +88,44 @@ proptest! {
         }
     }
 
+    /// Without an order, plain and, texts, as codes.
+    #[test]
+    fn rows_as_they_come((rows, filtered, batch_rows) in table()) {
+        let words: Vec<_> = rows.iter().map(|row| row.0.map(|word| word % 8)).collect();
+        for value_type in ordered_types() {
+            let values = column(&words, &value_type);
+            let shown = texts(&values);
+            let are_texts = matches!(value_type, DataType::Utf8View | DataType::BinaryView);
+            let codes = |code| DataType::Dictionary(Box::new(code), Box::new(value_type.clone()));
+            let coded = |code| arrow::compute::cast(&values, &codes(code)).expect("codes");
+            let mut columns = vec![Arc::clone(&values)];
+            if are_texts {
+                columns.extend([coded(DataType::UInt32), coded(DataType::Int16)]);
+            }
+            for values in columns {
+                let all = input(&rows, filtered, vec![values]);
+                let check = |listing: Listing, nulls, twin: Twin<'_>| {
+                    let kind = (ListedRows::All, nulls);
+                    let aggregate = listed("listed(x)", listing, kind, &[], &value_type).unwrap();
+                    check_listing(&*aggregate, &all, nulls, &[], batch_rows, twin);
+                };
+                let item = Arc::new(Field::new_list_field(value_type.clone(), true));
+                for nulls in [NullRows::Respected, NullRows::Ignored] {
+                    check(Listing::Array(Arc::clone(&item)), nulls, &|rows| {
+                        let items = rows.iter().map(|row| shown[*row].clone());
+                        (!rows.is_empty()).then(|| items.collect())
+                    });
+                }
+                if value_type.is_string() {
+                    check(Listing::Joined(", ".into()), NullRows::Ignored, &|rows| {
+                        let parts: Vec<_> = rows.iter().filter_map(|row| shown[*row].clone()).collect();
+                        (!parts.is_empty()).then(|| vec![Some(parts.join(", "))])
+                    });
+                }
+            }
+        }
+    }
+
     #[test]
     fn rows_in_an_order((rows, filtered, batch_rows) in table(), skip in 0usize..26) {
         let words: Vec<_> = rows.iter().map(|row| row.0).collect();
