@@ -259,14 +259,7 @@ impl Reading<'_> {
             .iter()
             .map(|(column, of)| (schema.field(*column).name().as_str(), of.clone()))
             .collect();
-        let are_few = |(column, of): &&(usize, DataType)| {
-            let name = schema.field(*column).name();
-            let bytes = files.values().map(|file| file.dictionaries(name));
-            let bytes = bytes.fold(0, u64::saturating_add);
-            matches!(of, DataType::Dictionary(..)) && bytes <= self.few_bytes
-        };
-        let few = picked.iter().filter(are_few).map(|(column, _)| *column);
-        let few = Arc::new(FewValues(few.collect()));
+        let few = Arc::new(self.few(schema, &picked, &files));
         let typed = files.iter();
         let typed = typed.map(|(location, known)| (location, with_types(&known.schema, &picks)));
         let typed: HashMap<&Path, SchemaRef> = typed.collect();
@@ -299,6 +292,23 @@ impl Reading<'_> {
             .with_file_groups(groups)
             .build();
         Ok(Some(DataSourceExec::from_data_source(config)))
+    }
+
+    /// Those columns that have become codes of few texts.
+    fn few(
+        &self,
+        schema: &Schema,
+        picked: &[(usize, DataType)],
+        files: &HashMap<Path, KnownFile>,
+    ) -> FewValues {
+        let are_few = |(column, of): &&(usize, DataType)| {
+            let name = schema.field(*column).name();
+            let bytes = files.values().map(|file| file.dictionaries(name));
+            let bytes = bytes.fold(0, u64::saturating_add);
+            matches!(of, DataType::Dictionary(..)) && bytes <= self.few_bytes
+        };
+        let few = picked.iter().filter(are_few).map(|(column, _)| *column);
+        FewValues(few.collect())
     }
 
     /// What is known of each file, which may stand in several groups; none if the footer of one is unknown.
