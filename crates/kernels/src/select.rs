@@ -90,8 +90,8 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 #[inline(always)]
 fn spread(bits: u8) -> u64 {
     // In each byte its own bit, which then carries into the byte's highest.
-    let own = u64::from(bits) * ONES & 0x8040_2010_0804_0201;
-    let highest = own + 0x7f * ONES & 0x80 * ONES;
+    let own = (u64::from(bits) * ONES) & 0x8040_2010_0804_0201;
+    let highest = (own + 0x7f * ONES) & (0x80 * ONES);
     (highest >> 7) * 0xff
 }
 
@@ -134,7 +134,7 @@ fn put(block: &mut [u8; BLOCK], word: u64, other: impl Fn(usize) -> u8) {
         let others = std::array::from_fn(|byte| other(at * BYTES + byte));
         let (own, others) = (u64::from_le_bytes(*eight), u64::from_le_bytes(others));
         let is_set = spread(bits);
-        *eight = (own & is_set | others & !is_set).to_le_bytes();
+        *eight = ((own & is_set) | (others & !is_set)).to_le_bytes();
     }
 }
 
