@@ -1,9 +1,9 @@
 //! Strings that a Parquet scan hands out as codes of the file's dictionaries, and decimals that it hands out in words.
 //!
-//! In: a finished physical plan, the footers that planning has read. Out: the same plan in which scans below a group-by
-//! read string columns as dictionary arrays, where all that is done with them is to be a key of a direct or packed table or an
-//! argument of min, max, count, first_value and array_agg, or to be computed with alone (filters, function calls, parts of arguments), once per
-//! value; and decimals of up to 18 digits in 64 bits, where they are added up or computed with.
+//! In: a finished physical plan, the footers that planning has read. Out: the same plan in which scans below a group-by read
+//! string columns as dictionary arrays, where all that is done with them is to be a key of a direct or packed table or an
+//! argument of min, max, count, first_value and array_agg, or to be computed with alone (filters, function calls, parts of
+//! arguments), once per value; and decimals of up to 18 digits in 64 bits, where they are added up or computed with.
 //! Invariant: a column is read as codes only where all its chunks in all files are dictionary pages and nothing else; SQL
 //! types do not change: nothing sees the codes but the group-by and `PerValue`, nothing the words but the group-by and
 //! arithmetic.

@@ -218,8 +218,8 @@ impl KeyLayout {
         self.types.len() == 1 && !matches!(self.encoding, Encoding::Row(_))
     }
 
-    /// The columns without dictionaries, but for those that have a book and those of few texts, of which each is one view for all its rows: as rows with
-    /// bytes of their own two keys took 1.3 of the time, gathered into a column of views 1.1.
+    /// The columns without dictionaries, but for those that have a book and those of few texts, of which each is one view for
+    /// all its rows: as rows with bytes of their own two keys took 1.3 of the time, gathered into a column of views 1.1.
     fn plain<'a>(&self, columns: &'a [ArrayRef]) -> Result<Cow<'a, [ArrayRef]>> {
         let is_coded = |column: &ArrayRef| column.as_any_dictionary_opt().is_some();
         if !columns.iter().any(is_coded) {
