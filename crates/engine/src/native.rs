@@ -40,7 +40,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_expr_common::sort_expr::PhysicalSortExpr;
 use grouse_groupby::keys::bytes::is_bytes;
-use grouse_groupby::keys::decoded;
+use grouse_groupby::keys::{as_views, decoded};
 use grouse_groupby::states::{
     self, Aggregate, End, Extreme, ListedRows, Listing, NullRows, Quantile, Relation, Spread,
 };
@@ -315,15 +315,6 @@ fn listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Result<Option
         columns,
         reads,
     }))
-}
-
-/// The type of views of such texts.
-fn as_views(texts: &DataType) -> DataType {
-    match texts {
-        DataType::Utf8 => DataType::Utf8View,
-        DataType::Binary => DataType::BinaryView,
-        other => other.clone(),
-    }
 }
 
 /// What lists of different x read: pairs, or rows of a type that pairs change, as they know one zero.

@@ -744,7 +744,7 @@ impl Build {
 
     fn table_bytes(&self) -> usize {
         let array = self.array.as_ref().map_or(0, DirectTable::bytes);
-        let books = self.spec.keys.book_bytes() / self.spec.sizes.workers;
+        let books = self.spec.book_bytes();
         books + array + self.table.bytes() + self.states.iter().map(|s| s.bytes()).sum::<usize>()
     }
 

@@ -499,8 +499,7 @@ impl MergeWorker {
 
     /// Covers the table, its states and `read` bytes of records.
     fn hold(&mut self, read: usize) -> Result<()> {
-        let books = self.spec.keys.book_bytes() / self.spec.sizes.workers;
-        let bytes = self.combiner.bytes() + books + read;
+        let bytes = self.combiner.bytes() + self.spec.book_bytes() + read;
         self.counters.holds(bytes);
         let held = self.grant.hold_or_insist(bytes, WORKING_BYTES);
         held.map_err(|error| self.combiner.blame(error))

@@ -181,6 +181,11 @@ impl Spec {
         &self.emitted
     }
 
+    /// A worker's share of the bytes of the keys' books.
+    pub(crate) fn book_bytes(&self) -> usize {
+        self.keys.book_bytes() / self.sizes.workers
+    }
+
     /// True if rows may stand in blocks as they are: they are for all aggregates, and several batches for one column.
     pub(crate) fn rows_mix(&self, batch: &Batch) -> bool {
         let mut rows = self.aggregates.iter().zip(&batch.arguments);

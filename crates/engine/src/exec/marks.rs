@@ -17,13 +17,14 @@ use std::task::{Context, Poll, ready};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions,
 };
-use datafusion::arrow::compute::{BatchCoalescer, filter_record_batch};
+use datafusion::arrow::compute::filter_record_batch;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{HigherOrderFunctionExpr, PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_plan::coalesce::LimitedBatchCoalescer;
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
 };
@@ -84,7 +85,6 @@ impl MarkingFilterExec {
         let fields = schema.fields().iter().map(Arc::clone);
         let fields: Vec<FieldRef> = fields.chain([Arc::new(mark)]).collect();
         let rows = self.filter.batch_size();
-        let copies = BatchCoalescer::new(self.filter.schema(), rows);
         let projection = self.filter.projection().as_ref();
         Ok(Marked {
             input: Some(self.filter.input().execute(partition, context)?),
@@ -92,7 +92,7 @@ impl MarkingFilterExec {
             projection: projection.map(|places| places.to_vec()),
             computed: self.computed.clone(),
             marked: Arc::new(Schema::new(fields)),
-            copies: copies.with_biggest_coalesce_batch_size(Some(rows / 2)),
+            copies: LimitedBatchCoalescer::new(self.filter.schema(), rows, None),
             metrics: BaselineMetrics::new(&self.metrics, partition),
             selectivity: MetricBuilder::new(&self.metrics).ratio_metrics("selectivity", partition),
         })
@@ -130,7 +130,7 @@ pub(super) struct Marked {
     /// The columns with the mark.
     marked: SchemaRef,
     /// Rows that are left where they are few, before anything is computed of them.
-    copies: BatchCoalescer,
+    copies: LimitedBatchCoalescer,
     metrics: BaselineMetrics,
     selectivity: RatioMetrics,
 }
@@ -207,7 +207,7 @@ impl Stream for Marked {
             let Some(batch) = ready!(input.poll_next_unpin(context)) else {
                 // What it holds is free from now on.
                 self.input = None;
-                self.copies.finish_buffered_batch()?;
+                self.copies.finish()?;
                 continue;
             };
             let _timer = timer.timer();

@@ -10,11 +10,9 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, RecordBatch, RecordBatchOptions,
-    UInt64Array, downcast_integer, new_null_array,
+    UInt64Array, new_null_array,
 };
-use datafusion::arrow::compute::{
-    CastOptions, cast, cast_with_options, filter_record_batch, or, prep_null_mask_filter, take,
-};
+use datafusion::arrow::compute::{cast, filter_record_batch, or, prep_null_mask_filter, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::common::{Result, not_impl_err};
 use datafusion::physical_expr::PhysicalExpr;
@@ -666,33 +664,15 @@ pub(super) fn as_type(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRe
         return Ok(Arc::clone(column));
     }
     match (cast(column, data_type), data_type) {
-        (Ok(column), _) => Ok(column),
         // Of values of some types Arrow makes no dictionaries.
-        (Err(error), DataType::Dictionary(codes, values)) if column.data_type() == &**values => {
-            dictionary_of(column, codes).ok_or(error.into())
+        (Err(_), DataType::Dictionary(_, of)) if column.data_type() == &**of => {
+            let Numbered { firsts, of_rows } = numbered(column)?;
+            let values = take(column, &firsts, None)?;
+            Ok(cast(
+                &DictionaryArray::try_new(of_rows, values)?,
+                data_type,
+            )?)
         }
-        (Err(error), _) => Err(error.into()),
-    }
-}
-
-/// A dictionary of the column's values, if their codes have room.
-fn dictionary_of(column: &ArrayRef, codes: &DataType) -> Option<ArrayRef> {
-    let Numbered { firsts, of_rows } = numbered(column).ok()?;
-    let values = take(column, &firsts, None).ok()?;
-    let strict = CastOptions {
-        safe: false,
-        ..CastOptions::default()
-    };
-    let of_rows: ArrayRef = Arc::new(of_rows);
-    let codes = cast_with_options(&of_rows, codes, &strict).ok()?;
-    macro_rules! dictionary {
-        ($of:ty) => {{
-            let codes = codes.as_primitive::<$of>().clone();
-            Some(Arc::new(DictionaryArray::try_new(codes, values).ok()?) as ArrayRef)
-        }};
-    }
-    downcast_integer! {
-        codes.data_type() => (dictionary),
-        _ => None
+        (cast, _) => Ok(cast?),
     }
 }

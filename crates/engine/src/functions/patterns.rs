@@ -188,18 +188,23 @@ fn places(texts: &ArrayRef) -> Result<Option<Numbered>> {
     if sample.firsts.len() > SAMPLE_DIFFERENT_MAX {
         return Ok(None);
     }
-    numbered(texts).map(Some)
+    let mut all = numbered(texts)?;
+    if let [only] = all.firsts.values()[..] {
+        // The host takes arguments of one row for such that are the same for all, which fail in other words.
+        all.firsts = vec![only; 2].into();
+    }
+    Ok(Some(all))
 }
 
 /// The different values of a column; NULL is one.
-pub(crate) fn numbered(texts: &ArrayRef) -> Result<Numbered> {
-    let field = Field::new("text", texts.data_type().clone(), true);
+pub(crate) fn numbered(values: &ArrayRef) -> Result<Numbered> {
+    let field = Field::new("value", values.data_type().clone(), true);
     let layout = KeyLayout::new(&[Arc::new(field)], TableKind::Auto).map_err(to_host)?;
-    let mut hashes = Vec::with_capacity(texts.len());
-    let keys = layout.encode(&[Arc::clone(texts)], texts.len(), &mut hashes);
+    let mut hashes = Vec::with_capacity(values.len());
+    let keys = layout.encode(&[Arc::clone(values)], values.len(), &mut hashes);
     let keys = keys.map_err(to_host)?;
     let mut table = layout.table();
-    let mut groups = Vec::with_capacity(texts.len());
+    let mut groups = Vec::with_capacity(values.len());
     let assigned = table.assign(keys.all(), &hashes, &mut groups);
     assigned.map_err(to_host)?;
     let mut firsts: Vec<u32> = Vec::with_capacity(table.len());
@@ -207,10 +212,6 @@ pub(crate) fn numbered(texts: &ArrayRef) -> Result<Numbered> {
         if group.0 as usize == firsts.len() {
             firsts.push(row as u32);
         }
-    }
-    if let [only] = firsts[..] {
-        // The host takes arguments of one row for such that are the same for all, which fail in other words.
-        firsts.push(only);
     }
     let of_rows = groups.into_iter().map(|group| group.0);
     Ok(Numbered {

@@ -208,6 +208,13 @@ fn texts_of_few_values_are_codes_in_keys_of_several_columns() {
     }
 }
 
+/// Writes texts `t` and numbers `n`.
+fn write_both(folder: &TempDir, texts: StringArray, numbers: Int64Array, group_rows: usize) {
+    let columns = [("t", Arc::new(texts) as ArrayRef), ("n", Arc::new(numbers))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    write(&folder.path().join("a.parquet"), &batch, group_rows, false);
+}
+
 /// Batches of few rows hold their own texts, not all of the book.
 #[test]
 fn a_batch_that_leaves_holds_no_texts_of_others() {
@@ -215,14 +222,7 @@ fn a_batch_that_leaves_holds_no_texts_of_others() {
     let text = |row: i64| format!("{:0200}", row % 90);
     let texts: StringArray = (0..30_000).map(|row| Some(text(row / 10))).collect();
     let numbers: Int64Array = (0..30_000).map(|row| Some(row * 1_000_003)).collect();
-    let batch =
-        RecordBatch::try_from_iter([("t", Arc::new(texts) as ArrayRef), ("n", Arc::new(numbers))]);
-    write(
-        &folder.path().join("a.parquet"),
-        &batch.unwrap(),
-        10_000,
-        false,
-    );
+    write_both(&folder, texts, numbers, 10_000);
     let ours = session();
     rows(&ours, "SET datafusion.execution.batch_size = 8");
     let files = format!("'{}/*.parquet'", folder.path().display());
@@ -259,14 +259,7 @@ fn texts_of_large_dictionaries_stay_views_under_a_small_limit() {
     let numbers: Int64Array = (0..40_000)
         .map(|row| Some(row % 3_001 * 1_000_003))
         .collect();
-    let batch =
-        RecordBatch::try_from_iter([("t", Arc::new(texts) as ArrayRef), ("n", Arc::new(numbers))]);
-    write(
-        &folder.path().join("a.parquet"),
-        &batch.unwrap(),
-        2_000,
-        false,
-    );
+    write_both(&folder, texts, numbers, 2_000);
     let sides = Sides::over(folder);
     let query = "t, n, count(*) FROM {} GROUP BY t, n";
     for (limit, bits) in [("1GB", 32 + 32), ("16MiB", 128 + 32)] {

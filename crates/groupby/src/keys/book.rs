@@ -18,7 +18,6 @@ use parking_lot::{Mutex, RwLock};
 
 use super::bytes::{self, BytesTable, hash_one};
 use super::intern::same_dictionary;
-use super::layout::strict_cast;
 use crate::error::Result;
 
 /// Codes of one column's strings.
@@ -45,12 +44,7 @@ impl Book {
 
     /// The code of each of these strings; of a NULL any, which is NULL.
     pub fn codes(&self, strings: &ArrayRef) -> Result<UInt32Array> {
-        // Bytes become text where they are valid.
-        let is_like = strings.data_type().is_string() || !self.data_type.is_string();
-        let keys = match is_like {
-            true => bytes::encode(strings)?,
-            false => bytes::encode(&strict_cast(strings, &self.data_type)?)?,
-        };
+        let keys = bytes::encode_as(strings, &self.data_type)?;
         let nulls = strings.logical_nulls();
         let is_valid = |at: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at));
         let mut codes = vec![0; keys.views.len()];

@@ -21,7 +21,7 @@ use arrow::datatypes::{
 use grouse_kernels::hash;
 use grouse_kernels::prefetch::prefetch;
 
-use super::layout::nulls_of;
+use super::layout::{nulls_of, strict_cast};
 use super::slots::{AT_ONCE, Slots};
 use super::{ByteKeys, DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::{Error, Result};
@@ -74,6 +74,14 @@ pub fn encode(column: &ArrayRef) -> Result<ByteKeys> {
             copied((0..column.len()).map(|row| column.value(row)))
         }
         other => unreachable!("{other} is no byte-string type"),
+    }
+}
+
+/// The same of strings that are to be of `data_type`: bytes become text where they are valid.
+pub(super) fn encode_as(column: &ArrayRef, data_type: &DataType) -> Result<ByteKeys> {
+    match data_type.is_string() && !column.data_type().is_string() {
+        true => encode(&strict_cast(column, data_type)?),
+        false => encode(column),
     }
 }
 

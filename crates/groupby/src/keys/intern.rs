@@ -21,7 +21,6 @@ use grouse_kernels::hash::hash_view;
 use super::ByteKeys;
 use super::bytes::{self, BytesTable, hash_one, is_long};
 use super::direct::Full;
-use super::layout::strict_cast;
 use crate::error::Result;
 
 /// More values are no fewer than rows of a hot table: they are looked up as keys.
@@ -69,15 +68,9 @@ impl Translation {
         if dictionary.len() > DICTIONARY_MAX {
             return Err(Full);
         }
-        let values = if data_type.is_string() && !dictionary.data_type().is_string() {
-            // Bytes become text where they are valid.
-            bytes::encode(&strict_cast(dictionary, data_type).map_err(|_| Full)?)
-        } else {
-            bytes::encode(dictionary)
-        };
         Ok(Self {
             dictionary: Arc::clone(dictionary),
-            values: values.map_err(|_| Full)?,
+            values: bytes::encode_as(dictionary, data_type).map_err(|_| Full)?,
             codes: vec![UNKNOWN; dictionary.len().next_power_of_two()],
         })
     }

@@ -32,6 +32,15 @@ pub fn decoded(data_type: &DataType) -> &DataType {
     }
 }
 
+/// The type of views of such texts; another type as it is.
+pub fn as_views(data_type: &DataType) -> DataType {
+    match data_type {
+        of if of.is_string() => DataType::Utf8View,
+        of if of.is_binary() => DataType::BinaryView,
+        other => other.clone(),
+    }
+}
+
 /// The encoding of a query's keys.
 #[derive(Debug)]
 pub struct KeyLayout {

@@ -52,7 +52,7 @@ use crate::error::Result;
 pub use book::Translations;
 pub use direct::DirectTable;
 pub use intern::same_dictionary;
-pub use layout::{KeyLayout, decoded, texts_of};
+pub use layout::{KeyLayout, as_views, decoded, texts_of};
 pub(crate) use layout::{strict_cast, unpacked};
 pub use packed::{KeyBounds, KeyValues};
 pub use waiting::WaitingKeys;

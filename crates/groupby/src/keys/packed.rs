@@ -126,6 +126,8 @@ struct Width {
     bits: u32,
     /// Subtracted from each value.
     least: i128,
+    /// True of strings that codes of a book stand for.
+    is_code: bool,
 }
 
 /// Bits of a column without bounds; `None` if the type has no place in a packed key.
@@ -137,21 +139,18 @@ fn type_bits(data_type: &DataType) -> Option<u32> {
     }
 }
 
-/// True of strings that codes stand for. Those of other types than views have 32-bit offsets in a batch (`fitting`).
-fn has_book(data_type: &DataType, values: KeyValues) -> bool {
-    let are_views = matches!(data_type, DataType::Utf8View | DataType::BinaryView);
-    are_views && values == KeyValues::Few
-}
-
 impl Width {
     /// `None` if the type has no place in a packed key.
     fn of(data_type: &DataType, values: KeyValues) -> Option<Self> {
         let bits = type_bits(data_type)?;
-        if has_book(data_type, values) {
+        // Those of other types than views have 32-bit offsets in a batch (`fitting`).
+        let are_views = matches!(data_type, DataType::Utf8View | DataType::BinaryView);
+        if are_views && values == KeyValues::Few {
             return Some(Self {
                 bytes: size_of::<u32>(),
                 bits: CODE_BITS,
                 least: 0,
+                is_code: true,
             });
         }
         // What takes more than a word takes two.
@@ -164,6 +163,7 @@ impl Width {
             bytes: bits.div_ceil(8) as usize,
             bits: narrow.map_or(bits, KeyBounds::bits),
             least: narrow.map_or(0, |bounds| bounds.least),
+            is_code: false,
         })
     }
 }
@@ -254,24 +254,22 @@ impl PackedLayout {
         for column in order {
             at[column] = words.place(widths[column].bits);
         }
-        let places =
-            fields
-                .iter()
-                .zip(values)
-                .zip(widths)
-                .zip(at)
-                .map(|(((field, values), width), at)| {
-                    let has_book = has_book(field.data_type(), *values);
-                    let null = (!is_one && field.is_nullable()).then(|| words.place(1));
-                    Place {
-                        name: field.name().clone(),
-                        data_type: field.data_type().clone(),
-                        width,
-                        at,
-                        null,
-                        book: has_book.then(|| Arc::new(Book::new(field.data_type()))),
-                    }
-                });
+        let places = fields
+            .iter()
+            .zip(widths)
+            .zip(at)
+            .map(|((field, width), at)| {
+                let null = (!is_one && field.is_nullable()).then(|| words.place(1));
+                let data_type = field.data_type();
+                Place {
+                    name: field.name().clone(),
+                    data_type: data_type.clone(),
+                    at,
+                    null,
+                    book: width.is_code.then(|| Arc::new(Book::new(data_type))),
+                    width,
+                }
+            });
         let places: Vec<Place> = places.collect();
         let words = match words.used.len() {
             0..=1 => 1,
@@ -586,7 +584,9 @@ fn pack_column<const N: usize>(
 ) -> Result<(), usize> {
     let data = column.to_data();
     let at = place.at;
-    let Width { bytes, bits, least } = place.width;
+    let Width {
+        bytes, bits, least, ..
+    } = place.width;
     macro_rules! pack {
         ($native:ty, $bits:expr) => {
             pack_values((at, bits), copied::<$native>(&data), nulls, keys, $bits)
@@ -669,7 +669,9 @@ fn unpack_column<const N: usize>(
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     let Bits { word, shift } = place.at;
-    let Width { bytes, bits, least } = place.width;
+    let Width {
+        bytes, bits, least, ..
+    } = place.width;
     let mask = u64::MAX >> WORD_BITS.saturating_sub(bits);
     let values = keys.iter().map(|key| key[word] >> shift & mask);
     macro_rules! from_least {

@@ -12,7 +12,7 @@ use arrow::datatypes::DataType;
 use super::{Aggregate, Bypass, GroupStates};
 use crate::batch::{Arguments, is_plain};
 use crate::error::Result;
-use crate::keys::{decoded, unpacked};
+use crate::keys::{as_views, decoded, unpacked};
 
 struct Native<F> {
     name: String,
@@ -55,11 +55,7 @@ fn of_codes<S: GroupStates + 'static>(
 
 /// Codes as views of their texts.
 fn texts_of(column: &ArrayRef) -> Result<ArrayRef> {
-    let views = match decoded(column.data_type()) {
-        of if of.is_string() => DataType::Utf8View,
-        of if of.is_binary() => DataType::BinaryView,
-        of => of.clone(),
-    };
+    let views = as_views(decoded(column.data_type()));
     match column.as_any_dictionary_opt() {
         Some(_) => unpacked(column, &views),
         None => Ok(ArrayRef::clone(column)),
