@@ -1,6 +1,6 @@
-//! SQL and expected rows: every `tests/slt/*.slt` under every setting of the matrix.
+//! SQL and expected rows: every `tests/slt/*.slt` under every setting of the matrix, those of `tests/slt/front` under two.
 //!
-//! In: the .slt files. Out: a failure names the file, the line and the setting.
+//! In: the .slt files; in `front` lies what is about SQL and files, not about the operator. Out: a failure names the file, the line and the setting.
 //! Invariant: no setting may change an answer; floats are compared to 12 digits, because sums depend on their order.
 //! `GROUSE_SLT_UPDATE=1` rewrites the expected rows under the first setting; read the diff.
 
@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use futures::TryStreamExt;
 use grouse::{Error, Session};
 use grouse_tests::cell::Cell;
-use grouse_tests::setting::{Setting, matrix};
+use grouse_tests::setting::{FORCED, Setting, matrix};
 use sqllogictest::{
     AsyncDB, DBOutput, DefaultColumnType, Runner, default_normalizer, default_validator,
     strict_column_validator,
@@ -92,15 +92,15 @@ fn show(column: &arrow::array::ArrayRef, row: usize) -> String {
     }
 }
 
-fn files() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("slt");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .expect("tests/slt")
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .expect("a folder of tests")
         .map(|entry| entry.expect("a readable folder").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "slt"))
         .collect();
     files.sort();
-    assert!(!files.is_empty(), "tests/slt holds no file");
+    assert!(!files.is_empty(), "{} holds no file", folder.display());
     files
 }
 
@@ -119,12 +119,23 @@ fn runner(
 
 #[test]
 fn answers_are_the_expected_rows_under_every_setting() {
-    let (files, settings) = (files(), matrix());
+    check(&files("slt"), &matrix());
+}
+
+#[test]
+fn front_door_answers_are_the_expected_rows() {
+    let everyday = |setting: &Setting| setting.workers == 2 && setting.forced[0] == FORCED[0].1[0];
+    let mut settings = matrix();
+    settings.retain(|setting| everyday(setting) && !setting.forced.contains(&"spilling"));
+    check(&files("slt/front"), &settings);
+}
+
+fn check(files: &[PathBuf], settings: &[Setting]) {
     if std::env::var_os("GROUSE_SLT_UPDATE").is_some() {
-        return update(&files, &settings[0]);
+        return update(files, &settings[0]);
     }
-    for setting in &settings {
-        for file in &files {
+    for setting in settings {
+        for file in files {
             let session = setting
                 .session()
                 .unwrap_or_else(|error| panic!("{setting}: {error}"));

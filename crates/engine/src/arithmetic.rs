@@ -33,8 +33,8 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
 use crate::instead::{Instead, Way, instead};
+use crate::optimizer::fixes::node_expressions::exchanged;
 use crate::options::{GroupByOperator, SessionOptions};
-use crate::rewrite::node_expressions::exchanged;
 use crate::scan::words::words_of;
 use decimals::{Side, Sum};
 use divided::Divided;

@@ -24,7 +24,7 @@ use grouse_groupby::states::means;
 
 use crate::exec::to_host;
 use crate::functions::{exact_sum, is_exact_avg, is_exact_sum};
-use crate::rewrite::{Below, bare, for_our_operator, under_names};
+use crate::optimizer::fixes::{Below, bare, for_our_operator, under_names};
 
 /// Decimals of so many digits have sums of ten more.
 const DIGITS_MAX: u8 = 28;

@@ -31,8 +31,8 @@ use grouse_kernels::word::Word;
 
 use crate::exec::{GroupByExec, MarkingFilterExec};
 use crate::instead::{Way, instead};
+use crate::optimizer::fixes::node_expressions::exchanged;
 use crate::options::{GroupByOperator, SessionOptions};
-use crate::rewrite::node_expressions::exchanged;
 use compared::Compared;
 
 /// The rule.

@@ -21,7 +21,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
-use crate::rewrite::node_expressions::with_columns;
+use crate::optimizer::fixes::node_expressions::with_columns;
 
 type Expr = Arc<dyn PhysicalExpr>;
 

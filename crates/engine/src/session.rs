@@ -35,11 +35,10 @@ use crate::host;
 use crate::joins;
 use crate::memory::SessionPool;
 use crate::numbers;
+use crate::optimizer::fixes;
 use crate::options::SessionOptions;
-use crate::params::{self, Params};
 use crate::plan::GroupByRule;
 use crate::query::Query;
-use crate::rewrite;
 use crate::scan::call::function_names;
 use crate::scan::codes::CodesRule;
 use crate::scan::files::FileTables;
@@ -49,8 +48,9 @@ use crate::scan::parquet::ParquetFactory;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
 use crate::shifted_sums::ShiftedSums;
-use crate::spelling;
-use crate::statement::{self, HostRequest, Request, Statement};
+use crate::sql::params::{self, Params};
+use crate::sql::statement::{self, HostRequest, Request, Statement};
+use crate::sql::{headers, repeated_names, spelling};
 use crate::temp::TempFolders;
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
@@ -101,9 +101,9 @@ impl Session {
                     .with_extension(Arc::clone(&temp)),
             )
             .with_runtime_env(Arc::clone(&runtime))
-            .with_expr_planners(rewrite::expr_planners())
+            .with_expr_planners(fixes::expr_planners())
             .with_default_features()
-            .with_analyzer_rules(rewrite::analyzer_rules())
+            .with_analyzer_rules(fixes::analyzer_rules())
             .with_optimizer_rules(optimizer_rules())
             .with_physical_optimizer_rules(physical_optimizer_rules(&runtime, &stores, &pool)?)
             .build();
@@ -250,9 +250,9 @@ impl Session {
         }
         let (mut state, mut statement) = (self.context().state(), request.statement);
         params::bind(&mut statement, &params, &mut state)?;
-        rewrite::keep_long_literals(&mut statement, &mut state)?;
+        fixes::keep_long_literals(&mut statement, &mut state)?;
         let plan = self.resolve(&state, statement).await?;
-        let plan = rewrite::short_headers(params::resolve(plan, params)?)?;
+        let plan = headers::short_headers(params::resolve(plan, params)?)?;
         let option = match &plan {
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => Some(set.variable.clone()),
             LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => {
@@ -326,7 +326,7 @@ impl Session {
             }
             let columns = columns.as_deref().unwrap_or_default();
             if !spelling::respell(&mut statement, &unknown, columns)
-                && !rewrite::rename_repeated(&mut statement, &error)
+                && !repeated_names::rename_repeated(&mut statement, &error)
             {
                 return Err(error.into());
             }
@@ -445,7 +445,7 @@ fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
 /// The logical rules, of which ours for sums and averages see arguments as they were written, and that for averages once more
 /// only aggregates that are needed.
 fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules = rewrite::optimizer_rules();
+    let mut rules = fixes::optimizer_rules();
     rules.insert(0, Arc::new(ShiftedSums));
     rules.insert(1, Arc::new(SharedAverages::AsWritten));
     rules.push(Arc::new(SharedAverages::AsNeeded));
@@ -490,7 +490,7 @@ fn physical_optimizer_rules(
         Arc::new(OwnFilters),
     ];
     rules.splice(at..at, scans);
-    let mut rules = rewrite::physical_rules(rules);
+    let mut rules = fixes::physical_rules(rules);
     // After the first, which finds in remainders what cannot overflow; before all that compare, move and merge expressions.
     rules.insert(1, Arc::new(WordArithmetic));
     Ok(rules)

@@ -23,7 +23,7 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::functions::{is_exact_sum, overflow};
-use crate::rewrite::{Below, bare, for_our_operator, under_names};
+use crate::optimizer::fixes::{Below, bare, for_our_operator, under_names};
 
 /// The greatest constant, so that it and 32 bits together fit 64.
 const CONSTANT_MAX: i64 = 1 << 62;

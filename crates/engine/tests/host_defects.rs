@@ -15,7 +15,9 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::{SortExpr, col};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use grouse::{functions, rewrite};
+use grouse::functions;
+use grouse::optimizer::fixes;
+use grouse::sql::composite_groups;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Session {
@@ -27,16 +29,16 @@ fn context(session: Session) -> SessionContext {
     let config = SessionConfig::new().with_target_partitions(2);
     let builder = match session {
         Session::Host => SessionStateBuilder::new(),
-        Session::Ours => SessionStateBuilder::new().with_expr_planners(rewrite::expr_planners()),
+        Session::Ours => SessionStateBuilder::new().with_expr_planners(fixes::expr_planners()),
     };
     let builder = builder.with_default_features().with_config(config);
     let context = match session {
         Session::Host => SessionContext::new_with_state(builder.build()),
         Session::Ours => {
-            let physical = rewrite::physical_rules(PhysicalOptimizer::new().rules);
+            let physical = fixes::physical_rules(PhysicalOptimizer::new().rules);
             let state = builder
-                .with_analyzer_rules(rewrite::analyzer_rules())
-                .with_optimizer_rules(rewrite::optimizer_rules())
+                .with_analyzer_rules(fixes::analyzer_rules())
+                .with_optimizer_rules(fixes::optimizer_rules())
                 .with_physical_optimizer_rules(physical)
                 .build();
             let context = SessionContext::new_with_state(state);
@@ -75,8 +77,8 @@ async fn run(session: Session, sql: &str) -> Result<String, String> {
     let dialect = state.config().options().sql_parser.dialect;
     let mut statement = state.sql_to_statement(sql, &dialect).map_err(text)?;
     if session == Session::Ours {
-        rewrite::composite_groups(&mut statement).map_err(text)?;
-        rewrite::keep_long_literals(&mut statement, &mut state).map_err(text)?;
+        composite_groups(&mut statement).map_err(text)?;
+        fixes::keep_long_literals(&mut statement, &mut state).map_err(text)?;
     }
     let plan = state.statement_to_plan(statement).await.map_err(text)?;
     let frame = context.execute_logical_plan(plan).await.map_err(text)?;

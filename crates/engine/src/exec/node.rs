@@ -55,8 +55,8 @@ use super::source::{Sources, readers};
 use super::worker::Shared;
 use crate::explain;
 use crate::native::{adds_up, hands_out, is_count, is_extreme};
+use crate::optimizer::fixes::node_expressions::{Exchange, in_aggregate};
 use crate::options::SessionOptions;
-use crate::rewrite::node_expressions::{Exchange, in_aggregate};
 use crate::scan::codes::{Form, Read};
 
 /// How a node runs, whatever it computes.

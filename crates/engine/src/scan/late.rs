@@ -22,7 +22,7 @@ use datafusion::physical_expr::expressions::{BinaryExpr, Column, LikeExpr, Liter
 use datafusion::physical_expr::{PhysicalExpr, conjunction, split_conjunction};
 
 use super::footer::{chunks_of, dictionary_bytes, has_only_codes, reading_bytes};
-use crate::rewrite::is_comparison;
+use crate::optimizer::fixes::is_comparison;
 
 /// A part of a pattern with as many characters is in few texts.
 const WORD_CHARS_MIN: usize = 4;

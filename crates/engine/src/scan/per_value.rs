@@ -31,7 +31,7 @@ use grouse_kernels::lookup::bits;
 use parking_lot::Mutex;
 
 use super::codes::dictionary;
-use crate::rewrite::node_expressions::with_columns;
+use crate::optimizer::fixes::node_expressions::with_columns;
 
 /// Each worker reads one dictionary at a time. More workers than this compute values more than once.
 const DICTIONARIES_MAX: usize = 64;

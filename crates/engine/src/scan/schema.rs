@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use super::files::FileTables;
 use super::views::{self, BrokenView};
 use crate::error::Error;
-use crate::spelling::only_other_case;
+use crate::sql::spelling::only_other_case;
 
 /// Tables by name.
 pub type Tables = HashMap<String, Arc<dyn TableProvider>>;

@@ -4,7 +4,7 @@
 //! Invariant: all but the mend is the generic dialect's; each method that it has is listed here.
 //! DuckDB's own is not it, though we follow DuckDB's functions: there `f(a = b)` is a named argument, so `count_if(a = 1)`
 //! would not parse.
-//! Not here: what the host does not plan (statement.rs, rewrite/).
+//! Not here: what the host does not plan (statement.rs, optimizer/fixes/).
 
 use std::any::TypeId;
 

@@ -24,8 +24,8 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, UnaryOperator, Value, VisitorMut};
 
 use super::decimals::Written;
-use crate::params::call;
-use crate::statement::visit;
+use crate::sql::params::call;
+use crate::sql::statement::visit;
 
 /// Digits that every double gives back as they were written.
 const DOUBLE_DIGITS: usize = 15;

@@ -1,15 +1,10 @@
 //! Mends of the host: plans it gets wrong, and SQL it does not plan.
 //!
-//! In: a parsed statement ([`composite_groups`], [`far_timestamp`], [`keep_long_literals`]), the host's planners of
-//! expressions and its lists of rules.
-//! Out: the statement in a form the host plans; planners of ours before the host's; the lists with the rules that go wrong
-//! held back where they do.
+//! In: the host's planners of expressions and its lists of rules.
+//! Out: planners of ours before the host's; the lists with the rules that go wrong held back where they do.
 //! Invariant: a mend changes no plan that the host gets right, and goes when the host's own tests cover its case.
-//! Not here: our operator's rule; functions whose host version is wrong (functions/).
+//! Not here: our operator's rule; statements in another form (sql/); functions whose host version is wrong (functions/).
 
-mod composite_groups;
-mod repeated_names;
-mod headers;
 mod long_literals;
 mod unsigned_literals;
 mod compared;
@@ -43,10 +38,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use crate::options::{GroupByOperator, SessionOptions};
 
 pub(crate) use compared::is_comparison;
-pub use composite_groups::composite_groups;
-pub use headers::short_headers;
 pub use long_literals::keep_long_literals;
-pub use repeated_names::rename_repeated;
 pub use timestamps::far_timestamp;
 
 /// Planners that see an expression before the host's do.

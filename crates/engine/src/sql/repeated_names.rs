@@ -15,7 +15,7 @@ use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, VisitMut, VisitorMut};
 
-use crate::statement::visit;
+use crate::sql::statement::visit;
 
 /// How the host's error about a projection begins.
 const PROJECTION: &str = "Projections require unique expression names";

@@ -26,7 +26,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace};
 
 use crate::error::Position;
 use crate::error::host::position;
-use crate::statement::visit;
+use crate::sql::statement::visit;
 
 /// The only one of `names` that differs from `name` in nothing but case; `None` if `name` itself is among them.
 pub(crate) fn only_other_case<'a>(

@@ -28,7 +28,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::statement::visit;
+use crate::sql::statement::visit;
 
 /// Values for `$1`, `?` or `$name` in a statement.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -16,12 +16,13 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError};
 
-use crate::dialect::DIALECT;
 use crate::error::{Error, Position, Result};
+use crate::optimizer::fixes::far_timestamp;
 use crate::options::OptionSpec;
-use crate::rewrite::{composite_groups, far_timestamp};
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
+use crate::sql::composite_groups;
+use crate::sql::dialect::DIALECT;
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
