@@ -11,11 +11,11 @@ use std::sync::Arc;
 use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::config::{ConfigOptions, TableParquetOptions};
 use datafusion::datasource::file_format::FileFormat;
-use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::json::JsonFormat;
 
+use super::ipc::CheckedArrow;
 use super::parquet::{Parquet, PlainBytes};
 use super::text::SAMPLE_ROWS;
 use crate::error::{Error, Result};
@@ -213,7 +213,7 @@ pub fn host_format(
             };
             Arc::new(Parquet::new(options, text.plain_bytes))
         }
-        Kind::Arrow => Arc::new(ArrowFormat),
+        Kind::Arrow => Arc::new(CheckedArrow::default()),
         Kind::Json => Arc::new(
             JsonFormat::default()
                 .with_newline_delimited(!beginning.is_json_array)

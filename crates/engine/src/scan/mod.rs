@@ -16,7 +16,7 @@ pub mod location;
 mod quotes;
 pub mod stores;
 pub mod text;
-pub mod ipc;
+pub(crate) mod ipc;
 pub mod widen;
 pub mod footer;
 pub mod parquet;
