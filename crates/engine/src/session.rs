@@ -47,6 +47,9 @@ use crate::scan::morsels::MorselsRule;
 use crate::scan::parquet::ParquetFactory;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
+use crate::scan::writes::WholeFilesRule;
+use crate::scan::writes::arrow::ArrowFactory;
+use crate::scan::writes::request::Writes;
 use crate::shifted_sums::ShiftedSums;
 use crate::sql::params::{self, Params};
 use crate::sql::statement::{self, HostRequest, Request, Statement};
@@ -108,6 +111,7 @@ impl Session {
             .with_physical_optimizer_rules(physical_optimizer_rules(&runtime, &stores, &pool)?)
             .build();
         state.register_file_format(Arc::new(ParquetFactory::default()), true)?;
+        state.register_file_format(Arc::new(ArrowFactory), true)?;
         let context = SessionContext::new_with_state(state);
         let files = Arc::new(FileTables::default());
         files.attach(context.state_weak_ref());
@@ -266,11 +270,14 @@ impl Session {
                 message: format!("a session of grouse has its own: SET {ours}"),
             });
         }
+        let (plan, writes) = Writes::take(plan)?;
         let frame = self.context().execute_logical_plan(plan).await;
         let frame = frame.map_err(|error| name_option(Error::from(error), option))?;
-        let (state, plan) = frame.into_parts();
+        let (mut state, plan) = frame.into_parts();
+        let writes = Arc::new(writes);
+        state.config_mut().set_extension(Arc::clone(&writes));
         let (plan, context) = self.plan_execution(state, &plan).await?;
-        Ok(Query::new(plan, context, self.workers()))
+        Ok(Query::new(plan, context, self.workers()).writing(writes))
     }
 
     /// The host's plan of execution; joins whose hash tables memory has no room for are merged.
@@ -493,6 +500,7 @@ fn physical_optimizer_rules(
     let mut rules = fixes::physical_rules(rules);
     // After the first, which finds in remainders what cannot overflow; before all that compare, move and merge expressions.
     rules.insert(1, Arc::new(WordArithmetic));
+    rules.push(Arc::new(WholeFilesRule));
     Ok(rules)
 }
 
