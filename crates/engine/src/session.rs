@@ -22,6 +22,7 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::planner::object_name_to_table_reference;
 use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
@@ -51,6 +52,7 @@ use crate::scan::writes::WholeFilesRule;
 use crate::scan::writes::arrow::ArrowFactory;
 use crate::scan::writes::request::Writes;
 use crate::shifted_sums::ShiftedSums;
+use crate::sql::copy::{self, Columns};
 use crate::sql::params::{self, Params};
 use crate::sql::statement::{self, HostRequest, Request, Statement};
 use crate::sql::{headers, repeated_names, spelling};
@@ -253,6 +255,10 @@ impl Session {
             self.shared.files.add_call(call);
         }
         let (mut state, mut statement) = (self.context().state(), request.statement);
+        if request.columns == Columns::ByName {
+            let columns = self.columns_of_target(&statement).await?;
+            copy::read_by_name(&mut statement, &columns);
+        }
         params::bind(&mut statement, &params, &mut state)?;
         fixes::keep_long_literals(&mut statement, &mut state)?;
         let plan = self.resolve(&state, statement).await?;
@@ -354,6 +360,16 @@ impl Session {
             }
         }
         columns
+    }
+
+    /// Names of the columns of the table that a file is copied into.
+    async fn columns_of_target(&self, statement: &HostStatement) -> Result<Vec<String>> {
+        let table = copy::table(statement);
+        let table = table.ok_or_else(|| Error::Internal("a COPY without a table".to_string()))?;
+        let table = object_name_to_table_reference(table.clone(), true)?;
+        let table = self.context().table_provider(table).await?;
+        let schema = table.schema();
+        Ok(schema.fields().iter().map(|f| f.name().clone()).collect())
     }
 
     fn workers(&self) -> Arc<Workers> {

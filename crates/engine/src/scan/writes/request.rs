@@ -1,6 +1,6 @@
 //! What a COPY asks for beyond what DataFusion's statement has.
 //!
-//! In: options under names of ours in DataFusion's plan of a COPY. Out: the plan without them, and [`Writes`].
+//! In: an option of ours in DataFusion's plan of a COPY. Out: the plan without them, and [`Writes`].
 //! Invariant: an option of ours never reaches a format, which would refuse it.
 //! Not here: the text of the statement (sql/copy.rs).
 
@@ -11,20 +11,16 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::dml::CopyTo;
 use parking_lot::Mutex;
+use serde_json::Value;
 
 use super::stage::Stage;
 use crate::error::{Error, Result, nearest_names};
 
-/// What is done with a folder that exists: a key of COPY's options, and its values.
-pub(crate) const EXISTING: &str = "grouse.existing";
-/// Columns whose values name folders, between [`SEPARATOR`]s.
-pub(crate) const PARTITION_BY: &str = "grouse.partition_by";
-/// The ending of files in a folder.
-pub(crate) const EXTENSION: &str = "grouse.extension";
-/// The names of files in a folder, with `{i}` and `{uuid}`.
-pub(crate) const PATTERN: &str = "grouse.pattern";
-/// Between names of columns.
-pub(crate) const SEPARATOR: char = '\u{1f}';
+/// The option of DataFusion's COPY that has all that is ours, as an object of JSON.
+pub(crate) const REQUEST: &str = "grouse.copy";
+
+/// DataFusion's option of one file or a folder.
+const ONE_FILE: &str = "single_file_output";
 
 /// What happens to a folder that exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,7 +37,7 @@ pub(crate) enum Existing {
 }
 
 impl Existing {
-    /// As a value of [`EXISTING`].
+    /// As it is called in a request.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Existing::Added => "added",
@@ -59,7 +55,7 @@ impl Existing {
             Existing::SameNamesReplaced,
         ];
         let found = all.into_iter().find(|one| one.name() == name);
-        found.ok_or_else(|| Error::Internal(format!("{EXISTING} = {name}")))
+        found.ok_or_else(|| Error::Internal(format!("{REQUEST}: {name}")))
     }
 }
 
@@ -87,17 +83,35 @@ impl Writes {
     }
 
     fn take_copy(&mut self, mut copy: CopyTo) -> HostResult<CopyTo> {
-        let mut taken = |key: &str| copy.options.remove(key);
-        if let Some(existing) = taken(EXISTING) {
-            self.existing = Existing::named(&existing)?;
+        let Some(request) = copy.options.remove(REQUEST) else {
+            return Ok(copy);
+        };
+        let request: Value = serde_json::from_str(&request)
+            .map_err(|error| Error::Internal(format!("{REQUEST}: {error}")))?;
+        let text = |key: &str| request[key].as_str().map(str::to_string);
+        self.existing = Existing::named(request["existing"].as_str().unwrap_or_default())?;
+        self.extension = text("extension");
+        self.pattern = text("pattern");
+        if let Some(files) = text("files") {
+            let is_one = (files == "one").to_string();
+            copy.options.insert(ONE_FILE.to_string(), is_one);
         }
-        self.extension = taken(EXTENSION).or(self.extension.take());
-        self.pattern = taken(PATTERN).or(self.pattern.take());
-        if let Some(names) = taken(PARTITION_BY) {
-            let columns = copy.input.schema().fields();
-            let columns: Vec<&str> = columns.iter().map(|field| field.name().as_str()).collect();
-            let found = names.split(SEPARATOR).map(|name| column(name, &columns));
-            copy.partition_by = found.collect::<Result<Vec<String>>>()?;
+        let columns: Vec<String> = copy
+            .input
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| field.name().clone())
+            .collect();
+        let list = |key: &str| request[key].as_array().into_iter().flatten();
+        let names = list("partition_by").filter_map(Value::as_str);
+        let found = names.map(|name| column(name, &columns));
+        copy.partition_by = found.collect::<Result<Vec<String>>>()?;
+        for option in list("options") {
+            if let (Some(key), Some(value)) = (option[0].as_str(), option[1].as_str()) {
+                copy.options
+                    .insert(key_of(key, &columns)?, value.to_string());
+            }
         }
         Ok(copy)
     }
@@ -116,17 +130,32 @@ impl Writes {
     }
 }
 
+/// DataFusion's key; behind `::` is a column.
+fn key_of(key: &str, columns: &[String]) -> Result<String> {
+    match key.split_once("::") {
+        Some((option, name)) => {
+            // A part of a nested column is known to the format only.
+            let name = match name.contains('.') {
+                true => name.to_string(),
+                false => column(name, columns)?,
+            };
+            Ok(format!("{}::{name}", option.to_lowercase()))
+        }
+        None => Ok(key.to_lowercase()),
+    }
+}
+
 /// The column of this name, else the one that differs in case only.
-fn column(name: &str, columns: &[&str]) -> Result<String> {
-    if columns.contains(&name) {
+fn column(name: &str, columns: &[String]) -> Result<String> {
+    if columns.iter().any(|one| one == name) {
         return Ok(name.to_string());
     }
     let mut alike = columns.iter().filter(|one| one.eq_ignore_ascii_case(name));
     match (alike.next(), alike.next()) {
-        (Some(one), None) => Ok((*one).to_string()),
+        (Some(one), None) => Ok(one.clone()),
         _ => Err(Error::UnknownColumn {
             name: name.to_string(),
-            nearest: nearest_names(name, columns.iter().copied()),
+            nearest: nearest_names(name, columns.iter().map(String::as_str)),
             position: None,
         }),
     }
