@@ -28,6 +28,8 @@ use datafusion::datasource::sink::DataSinkExec;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
+pub use target::open_in_place;
+
 use sink::WholeFiles;
 
 /// Puts our sink in the place of DataFusion's.

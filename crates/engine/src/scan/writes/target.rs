@@ -51,7 +51,7 @@ impl Target {
             });
         };
         let failed = |error: io::Error| io_error(&name, &error);
-        if let Some(file) = open_stream(&path).map_err(failed)? {
+        if let Some(file) = open_in_place(&path).map_err(failed)? {
             return Ok(Target::Stream(file));
         }
         match (is_file, fs::metadata(&path)) {
@@ -100,8 +100,8 @@ fn local_path(name: &str) -> Result<Option<PathBuf>> {
     }
 }
 
-/// What is written in place: opened, it is written to from where it stands.
-fn open_stream(path: &SystemPath) -> io::Result<Option<File>> {
+/// What is written in place, a device, a pipe or a stream of this process, opened; `None` = it is none of these.
+pub fn open_in_place(path: &SystemPath) -> io::Result<Option<File>> {
     // By name: where standard output is a file, the path leads to that file, which must not be replaced.
     let own = match path.to_str() {
         Some("/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1") => {
