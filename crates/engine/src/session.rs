@@ -23,6 +23,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::sql::parser::Statement as HostStatement;
 use datafusion::sql::planner::object_name_to_table_reference;
+use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
@@ -240,6 +241,15 @@ impl Session {
             .collect())
     }
 
+    /// Whether a statement keeps nothing of what it reads: a query, its plan, a copy of its rows to a file.
+    pub fn only_reads(text: &str) -> bool {
+        match statement::parse(text) {
+            Ok(Request::Host(request)) => only_reads(&request.statement),
+            // Nothing runs.
+            Ok(_) | Err(_) => true,
+        }
+    }
+
     async fn plan(&self, text: &str, params: Params) -> Result<Query> {
         match statement::parse(text)? {
             Request::SetOption { name, value } => {
@@ -451,6 +461,20 @@ impl Session {
         let table = state.table_functions().keys();
         let host = scalar.chain(aggregate).chain(window).chain(table).cloned();
         host.chain(function_names().map(str::to_string)).collect()
+    }
+}
+
+fn only_reads(statement: &HostStatement) -> bool {
+    match statement {
+        HostStatement::Statement(statement) => matches!(
+            **statement,
+            SqlStatement::Query(_)
+                | SqlStatement::Explain { .. }
+                | SqlStatement::ExplainTable { .. }
+        ),
+        HostStatement::CopyTo(_) => true,
+        HostStatement::Explain(explain) => only_reads(&explain.statement),
+        HostStatement::CreateExternalTable(_) | HostStatement::Reset(_) => false,
     }
 }
 
