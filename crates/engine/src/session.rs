@@ -22,6 +22,8 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::planner::object_name_to_table_reference;
+use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
@@ -47,7 +49,11 @@ use crate::scan::morsels::MorselsRule;
 use crate::scan::parquet::ParquetFactory;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
+use crate::scan::writes::WholeFilesRule;
+use crate::scan::writes::arrow::ArrowFactory;
+use crate::scan::writes::request::Writes;
 use crate::shifted_sums::ShiftedSums;
+use crate::sql::copy::{self, Columns};
 use crate::sql::params::{self, Params};
 use crate::sql::statement::{self, HostRequest, Request, Statement};
 use crate::sql::{headers, repeated_names, spelling};
@@ -108,6 +114,7 @@ impl Session {
             .with_physical_optimizer_rules(physical_optimizer_rules(&runtime, &stores, &pool)?)
             .build();
         state.register_file_format(Arc::new(ParquetFactory::default()), true)?;
+        state.register_file_format(Arc::new(ArrowFactory), true)?;
         let context = SessionContext::new_with_state(state);
         let files = Arc::new(FileTables::default());
         files.attach(context.state_weak_ref());
@@ -234,6 +241,15 @@ impl Session {
             .collect())
     }
 
+    /// Whether a statement keeps nothing of what it reads: a query, its plan, a copy of its rows to a file.
+    pub fn only_reads(text: &str) -> bool {
+        match statement::parse(text) {
+            Ok(Request::Host(request)) => only_reads(&request.statement),
+            // Nothing runs.
+            Ok(_) | Err(_) => true,
+        }
+    }
+
     async fn plan(&self, text: &str, params: Params) -> Result<Query> {
         match statement::parse(text)? {
             Request::SetOption { name, value } => {
@@ -249,6 +265,10 @@ impl Session {
             self.shared.files.add_call(call);
         }
         let (mut state, mut statement) = (self.context().state(), request.statement);
+        if request.columns == Columns::ByName {
+            let columns = self.columns_of_target(&statement).await?;
+            copy::read_by_name(&mut statement, &columns);
+        }
         params::bind(&mut statement, &params, &mut state)?;
         fixes::keep_long_literals(&mut statement, &mut state)?;
         let plan = self.resolve(&state, statement).await?;
@@ -266,11 +286,14 @@ impl Session {
                 message: format!("a session of grouse has its own: SET {ours}"),
             });
         }
+        let (plan, writes) = Writes::take(plan)?;
         let frame = self.context().execute_logical_plan(plan).await;
         let frame = frame.map_err(|error| name_option(Error::from(error), option))?;
-        let (state, plan) = frame.into_parts();
+        let (mut state, plan) = frame.into_parts();
+        let writes = Arc::new(writes);
+        state.config_mut().set_extension(Arc::clone(&writes));
         let (plan, context) = self.plan_execution(state, &plan).await?;
-        Ok(Query::new(plan, context, self.workers()))
+        Ok(Query::new(plan, context, self.workers()).writing(writes))
     }
 
     /// The host's plan of execution; joins whose hash tables memory has no room for are merged.
@@ -347,6 +370,16 @@ impl Session {
             }
         }
         columns
+    }
+
+    /// Names of the columns of the table that a file is copied into.
+    async fn columns_of_target(&self, statement: &HostStatement) -> Result<Vec<String>> {
+        let table = copy::table(statement);
+        let table = table.ok_or_else(|| Error::Internal("a COPY without a table".to_string()))?;
+        let table = object_name_to_table_reference(table.clone(), true)?;
+        let table = self.context().table_provider(table).await?;
+        let schema = table.schema();
+        Ok(schema.fields().iter().map(|f| f.name().clone()).collect())
     }
 
     fn workers(&self) -> Arc<Workers> {
@@ -431,6 +464,20 @@ impl Session {
     }
 }
 
+fn only_reads(statement: &HostStatement) -> bool {
+    match statement {
+        HostStatement::Statement(statement) => matches!(
+            **statement,
+            SqlStatement::Query(_)
+                | SqlStatement::Explain { .. }
+                | SqlStatement::ExplainTable { .. }
+        ),
+        HostStatement::CopyTo(_) => true,
+        HostStatement::Explain(explain) => only_reads(&explain.statement),
+        HostStatement::CreateExternalTable(_) | HostStatement::Reset(_) => false,
+    }
+}
+
 /// Everything that is registered in a new session: tables, functions, table functions.
 fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
     let catalog = context
@@ -493,6 +540,7 @@ fn physical_optimizer_rules(
     let mut rules = fixes::physical_rules(rules);
     // After the first, which finds in remainders what cannot overflow; before all that compare, move and merge expressions.
     rules.insert(1, Arc::new(WordArithmetic));
+    rules.push(Arc::new(WholeFilesRule));
     Ok(rules)
 }
 

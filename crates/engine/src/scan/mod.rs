@@ -35,3 +35,4 @@ pub(crate) mod words;
 pub(crate) mod per_value;
 pub(crate) mod bounds;
 pub mod blame;
+pub mod writes;

@@ -12,6 +12,7 @@ use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 /// The dialect of every statement.
 pub(crate) const DIALECT: GrouseDialect = GrouseDialect {};
@@ -20,6 +21,27 @@ pub(crate) const DIALECT: GrouseDialect = GrouseDialect {};
 pub(crate) struct GrouseDialect {}
 
 const GENERIC: GenericDialect = GenericDialect {};
+
+#[derive(Debug, PartialEq, Eq)]
+enum Form {
+    In,
+    NotIn,
+}
+
+/// Whether `[NOT] IN ?` follows, a list as one value, where the parser wants parentheses.
+fn placeholder_list(parser: &Parser<'_>) -> Option<Form> {
+    let word = |nth: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(nth).token, Token::Word(word) if word.keyword == keyword);
+    let (form, at) = match word(0, Keyword::NOT) {
+        true => (Form::NotIn, 1),
+        false => (Form::In, 0),
+    };
+    let is_list = word(at, Keyword::IN)
+        && matches!(
+            parser.peek_nth_token_ref(at + 1).token,
+            Token::Placeholder(_)
+        );
+    is_list.then_some(form)
+}
 
 /// What the generic dialect says yes or no to.
 macro_rules! as_generic {
@@ -56,6 +78,18 @@ impl Dialect for GrouseDialect {
         _precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
         use Keyword::{DISTINCT, FROM, IS, NOT};
+        if let Some(form) = placeholder_list(parser) {
+            if form == Form::NotIn {
+                parser.advance_token();
+            }
+            parser.advance_token();
+            let list = parser.parse_subexpr(self.prec_value(Precedence::Between));
+            return Some(list.map(|list| Expr::InList {
+                expr: Box::new(expr.clone()),
+                list: vec![list],
+                negated: form == Form::NotIn,
+            }));
+        }
         let form = if parser.parse_keywords(&[IS, DISTINCT, FROM]) {
             Expr::IsDistinctFrom
         } else if parser.parse_keywords(&[IS, NOT, DISTINCT, FROM]) {

@@ -5,6 +5,8 @@
 //! Not here: DataFusion's planner (session.rs), files (scan/), rules that change plans (optimizer/).
 
 pub(crate) mod dialect;
+mod copy_options;
+pub(crate) mod copy;
 pub mod statement;
 mod composite_groups;
 pub(crate) mod params;

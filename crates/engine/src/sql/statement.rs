@@ -22,6 +22,7 @@ use crate::options::OptionSpec;
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
 use crate::sql::composite_groups;
+use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
@@ -127,11 +128,16 @@ pub(crate) enum Request {
 pub(crate) struct HostRequest {
     pub statement: HostStatement,
     pub files: Vec<FileCall>,
+    pub columns: Columns,
 }
 
 /// Parses exactly one statement.
 pub(crate) fn parse(text: &str) -> Result<Request> {
-    let mut statements = DFParserBuilder::new(text)
+    let tokens = Tokenizer::new(&DIALECT, text)
+        .tokenize_with_location()
+        .map_err(tokenizer_error)?;
+    let copy::Rewritten { tokens, columns } = copy::rewrite(tokens)?;
+    let mut statements = DFParserBuilder::new(tokens)
         .with_dialect(&DIALECT)
         .with_recursion_limit(NESTING_MAX)
         .build()
@@ -160,6 +166,10 @@ pub(crate) fn parse(text: &str) -> Result<Request> {
         HostStatement::Reset(ResetStatement::Variable(variable)) => Ok(reset(variable)),
         other => host(other),
     }
+    .map(|request| match request {
+        Request::Host(host) => Request::Host(Box::new(HostRequest { columns, ..*host })),
+        other => other,
+    })
 }
 
 /// The parser gives no position where the text ended too early.
@@ -226,6 +236,7 @@ fn reset(variable: ObjectName) -> Request {
             Request::Host(Box::new(HostRequest {
                 statement,
                 files: Vec::new(),
+                columns: Columns::AsWritten,
             }))
         }
     }
@@ -269,7 +280,11 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     match visit(&mut statement, &mut preparation) {
         ControlFlow::Continue(()) => {
             let files = preparation.files;
-            Ok(Request::Host(Box::new(HostRequest { statement, files })))
+            Ok(Request::Host(Box::new(HostRequest {
+                statement,
+                files,
+                columns: Columns::AsWritten,
+            })))
         }
         ControlFlow::Break(error) => Err(error),
     }
