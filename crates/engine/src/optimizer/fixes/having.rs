@@ -63,7 +63,21 @@ fn stacked_filters(filter: &Filter) -> (Vec<Expr>, Arc<LogicalPlan>) {
 
 fn has_to_stay(predicate: &Expr, aggregate: &Aggregate) -> bool {
     predicate.is_volatile()
+        || reads_volatile_key(predicate, aggregate)
         || (predicate.column_refs().is_empty() && answers_without_rows(aggregate))
+}
+
+/// Whether a predicate reads a key such as `floor(random() * 2)`: below the grouping it would be made once more.
+fn reads_volatile_key(predicate: &Expr, aggregate: &Aggregate) -> bool {
+    let keys = aggregate.group_expr.iter();
+    let volatile: Vec<_> = keys.filter(|key| key.is_volatile()).collect();
+    let columns = predicate.column_refs();
+    volatile.iter().any(|key| match key {
+        Expr::GroupingSet(_) => !columns.is_empty(),
+        key => columns
+            .iter()
+            .any(|column| column.name == key.qualified_name().1),
+    })
 }
 
 /// Whether the aggregation answers a row for an empty input.

@@ -21,6 +21,9 @@ mod distinct_floats;
 mod constants;
 mod checked;
 pub(crate) mod node_expressions;
+mod unnested;
+mod set_all;
+mod offset_order;
 mod checked_plan;
 
 use std::collections::HashSet;
@@ -49,11 +52,13 @@ pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
 /// The host's rules before the optimizer, after ours: its type coercion leaves nothing to mend.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(set_all::CountEquals),
         Arc::new(mixed_types::RefuseMixedUnions),
         Arc::new(narrow_dictionaries::UnpackNarrowDictionaries),
         Arc::new(compared::CompareExactly),
     ];
     rules.extend(Analyzer::new().rules);
+    rules.push(Arc::new(unnested::UnnestSubqueries));
     rules
 }
 
@@ -109,7 +114,7 @@ impl OptimizerRule for Mended {
 /// Mends every plan from the leaves up, those in subqueries too.
 fn each_plan(
     plan: LogicalPlan,
-    mend: fn(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
+    mut mend: impl FnMut(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
 ) -> Result<LogicalPlan> {
     let mut changed = false;
     let plan = plan.transform_up_with_subqueries(|plan| {
@@ -220,6 +225,7 @@ pub fn physical_rules(
     let rule: Arc<dyn PhysicalOptimizerRule + Send + Sync> =
         Arc::new(grouping_sets::ForgetEquivalences);
     rules.insert(before.unwrap_or(0), rule);
+    rules.insert(0, Arc::new(offset_order::KeepOrderBelowOffset));
     rules.insert(0, Arc::new(checked_plan::CheckArithmetic));
     rules
 }
