@@ -13,7 +13,10 @@ mod rounded;
 mod timestamps;
 mod mixed_types;
 mod narrow_dictionaries;
-mod having;
+mod fallible;
+mod held_filters;
+mod short_circuit;
+mod filtered_arguments;
 mod single_distinct;
 mod grouping_sets;
 mod repeated_order;
@@ -65,6 +68,8 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
 /// The host's logical rules with ours in place.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(mended).collect();
+    // Before the host makes expressions shorter, in another order.
+    rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
     // Last, because simplification can make two keys the same.
     rules.push(Arc::new(repeated_order::DropRepeatedOrder));
     // Last as well: the host's rule for a single DISTINCT has then had its turn.
@@ -75,7 +80,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 fn mended(host: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
     let rewrite: Rewrite = match host.name() {
         "simplify_expressions" => constants::rewrite,
-        "push_down_filter" => having::rewrite,
+        "push_down_filter" => held_filters::rewrite,
         "single_distinct_aggregation_to_group_by" => single_distinct::rewrite,
         _ => return host,
     };
@@ -226,6 +231,7 @@ pub fn physical_rules(
         Arc::new(grouping_sets::ForgetEquivalences);
     rules.insert(before.unwrap_or(0), rule);
     rules.insert(0, Arc::new(offset_order::KeepOrderBelowOffset));
+    rules.insert(0, Arc::new(short_circuit::GuardConditions));
     rules.insert(0, Arc::new(checked_plan::CheckArithmetic));
     rules
 }
