@@ -56,7 +56,7 @@ use crate::shifted_sums::ShiftedSums;
 use crate::sql::copy::{self, Columns};
 use crate::sql::params::{self, Params};
 use crate::sql::statement::{self, HostRequest, Request, Statement};
-use crate::sql::{headers, repeated_names, spelling};
+use crate::sql::{headers, named_casts, repeated_names, spelling, using};
 use crate::temp::TempFolders;
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
@@ -333,6 +333,7 @@ impl Session {
             spelling::respell_plain(&mut statement, &found);
             columns = Some(found);
         }
+        self.write_joins(state, &mut statement).await;
         loop {
             let error = match state.statement_to_plan(statement.clone()).await {
                 Ok(plan) => return Ok(plan),
@@ -350,10 +351,36 @@ impl Session {
             let columns = columns.as_deref().unwrap_or_default();
             if !spelling::respell(&mut statement, &unknown, columns)
                 && !repeated_names::rename_repeated(&mut statement, &error)
+                && !(repeated_names::is_repeated(&error) && named_casts::name_casts(&mut statement))
             {
                 return Err(error.into());
             }
         }
+    }
+
+    /// Writes joins with USING as joins with ON, the inner ones first.
+    async fn write_joins(&self, state: &SessionState, statement: &mut HostStatement) {
+        let mut known = using::Columns::new();
+        loop {
+            let wanted = using::wanted(statement, &known);
+            for query in wanted {
+                let columns = self.columns_of_query(state, &query).await;
+                known.insert(query, columns);
+            }
+            if known.is_empty() || !using::rewrite(statement, &known) {
+                return;
+            }
+        }
+    }
+
+    /// Names of the columns of a query; `None` if it cannot be planned on its own.
+    async fn columns_of_query(&self, state: &SessionState, query: &str) -> Option<Vec<String>> {
+        let Request::Host(request) = statement::parse(query).ok()? else {
+            return None;
+        };
+        let plan = state.statement_to_plan(request.statement).await.ok()?;
+        let names = plan.schema().fields().iter();
+        Some(names.map(|field| field.name().clone()).collect())
     }
 
     /// Names of the columns of all tables that a statement names.

@@ -23,6 +23,7 @@ mod frequent;
 mod anchored;
 mod parts;
 mod patterns;
+mod as_written;
 mod lengths;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use datafusion::logical_expr::{AggregateUDF, ScalarUDF, ScalarUDFImpl};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::prelude::SessionContext;
 
+pub(crate) use as_written::AS_WRITTEN;
 pub(crate) use frequent::Frequent;
 pub(crate) use lengths::text_views;
 pub(crate) use overflow::overflow;
@@ -73,7 +75,8 @@ pub fn register(context: &SessionContext) {
     for function in aggregates() {
         context.register_udaf(function);
     }
-    let scalars = patterns::functions().into_iter().chain([lengths::length()]);
+    let scalars = patterns::functions().into_iter();
+    let scalars = scalars.chain([lengths::length(), as_written::as_written()]);
     scalars.for_each(|function| context.register_udf(function));
 }
 

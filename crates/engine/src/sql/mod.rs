@@ -12,6 +12,8 @@ mod composite_groups;
 pub(crate) mod params;
 pub(crate) mod spelling;
 pub(crate) mod repeated_names;
+pub(crate) mod named_casts;
+pub(crate) mod using;
 pub(crate) mod headers;
 
 pub use composite_groups::composite_groups;

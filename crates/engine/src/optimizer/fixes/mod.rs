@@ -13,7 +13,10 @@ mod rounded;
 mod timestamps;
 mod mixed_types;
 mod narrow_dictionaries;
-mod having;
+mod fallible;
+mod held_filters;
+mod short_circuit;
+mod filtered_arguments;
 mod single_distinct;
 mod grouping_sets;
 mod repeated_order;
@@ -21,6 +24,9 @@ mod distinct_floats;
 mod constants;
 mod checked;
 pub(crate) mod node_expressions;
+mod unnested;
+mod set_all;
+mod offset_order;
 mod checked_plan;
 
 use std::collections::HashSet;
@@ -49,17 +55,21 @@ pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
 /// The host's rules before the optimizer, after ours: its type coercion leaves nothing to mend.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(set_all::CountEquals),
         Arc::new(mixed_types::RefuseMixedUnions),
         Arc::new(narrow_dictionaries::UnpackNarrowDictionaries),
         Arc::new(compared::CompareExactly),
     ];
     rules.extend(Analyzer::new().rules);
+    rules.push(Arc::new(unnested::UnnestSubqueries));
     rules
 }
 
 /// The host's logical rules with ours in place.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(mended).collect();
+    // Before the host makes expressions shorter, in another order.
+    rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
     // Last, because simplification can make two keys the same.
     rules.push(Arc::new(repeated_order::DropRepeatedOrder));
     // Last as well: the host's rule for a single DISTINCT has then had its turn.
@@ -70,7 +80,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 fn mended(host: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
     let rewrite: Rewrite = match host.name() {
         "simplify_expressions" => constants::rewrite,
-        "push_down_filter" => having::rewrite,
+        "push_down_filter" => held_filters::rewrite,
         "single_distinct_aggregation_to_group_by" => single_distinct::rewrite,
         _ => return host,
     };
@@ -109,7 +119,7 @@ impl OptimizerRule for Mended {
 /// Mends every plan from the leaves up, those in subqueries too.
 fn each_plan(
     plan: LogicalPlan,
-    mend: fn(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
+    mut mend: impl FnMut(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
 ) -> Result<LogicalPlan> {
     let mut changed = false;
     let plan = plan.transform_up_with_subqueries(|plan| {
@@ -220,6 +230,8 @@ pub fn physical_rules(
     let rule: Arc<dyn PhysicalOptimizerRule + Send + Sync> =
         Arc::new(grouping_sets::ForgetEquivalences);
     rules.insert(before.unwrap_or(0), rule);
+    rules.insert(0, Arc::new(offset_order::KeepOrderBelowOffset));
+    rules.insert(0, Arc::new(short_circuit::GuardConditions));
     rules.insert(0, Arc::new(checked_plan::CheckArithmetic));
     rules
 }
