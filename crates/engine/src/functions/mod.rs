@@ -24,6 +24,14 @@ mod anchored;
 mod parts;
 mod patterns;
 mod lengths;
+mod ordered_set;
+mod modulo;
+mod signed;
+mod whole_row;
+mod any_equal;
+mod rounding;
+mod sql_patterns;
+mod calendar;
 
 use std::sync::Arc;
 
@@ -32,12 +40,18 @@ use datafusion::logical_expr::{AggregateUDF, ScalarUDF, ScalarUDFImpl};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::prelude::SessionContext;
 
+pub(crate) use any_equal::ANY_EQUAL;
+pub(crate) use calendar::epoch_of_interval;
 pub(crate) use frequent::Frequent;
 pub(crate) use lengths::text_views;
+pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median};
 pub(crate) use overflow::overflow;
 pub(crate) use patterns::{Numbered, numbered};
 pub(crate) use quantiles::Quantiles;
+pub(crate) use rounding::half_to_even;
+pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub(crate) use top_rows::TopRows;
+pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 
 /// True of our `sum`, also under another name.
 pub(crate) fn is_exact_sum(function: &AggregateUDF) -> bool {
@@ -52,6 +66,15 @@ pub(crate) fn exact_sum() -> AggregateUDF {
 /// True of our `avg`, also under another name.
 pub(crate) fn is_exact_avg(function: &AggregateUDF) -> bool {
     function.inner().is::<avg::Avg>()
+}
+
+/// `min_by` or `max_by`, for the host's `min` or `max`.
+pub(crate) fn extreme_by(name: &str) -> Arc<AggregateUDF> {
+    let function = match name {
+        "max" => arg_extreme::ArgExtreme::max_by(),
+        _ => arg_extreme::ArgExtreme::min_by(),
+    };
+    Arc::new(AggregateUDF::from(function))
 }
 
 /// A function of ours over some columns, as a column of `field`.
@@ -74,6 +97,9 @@ pub fn register(context: &SessionContext) {
         context.register_udaf(function);
     }
     let scalars = patterns::functions().into_iter().chain([lengths::length()]);
+    let scalars = scalars.chain(signed::functions());
+    let marks = [whole_row::whole_row(), any_equal::any_equal()];
+    let scalars = scalars.chain(marks).chain([modulo::modulo()]);
     scalars.for_each(|function| context.register_udf(function));
 }
 
@@ -83,6 +109,8 @@ pub fn aggregates() -> Vec<AggregateUDF> {
     aggregates.push(AggregateUDF::from(uniq::UniqExact::new()));
     aggregates.push(AggregateUDF::from(frequent::Frequent::mode()));
     aggregates.push(AggregateUDF::from(frequent::Frequent::top_k()));
+    aggregates.push(AggregateUDF::from(ordered_set::Median::new()));
+    aggregates.push(AggregateUDF::from(ordered_set::PercentileDisc::new()));
     aggregates
 }
 

@@ -7,6 +7,7 @@
 pub(crate) mod dialect;
 pub mod statement;
 mod composite_groups;
+mod expressions;
 pub(crate) mod params;
 pub(crate) mod spelling;
 pub(crate) mod repeated_names;

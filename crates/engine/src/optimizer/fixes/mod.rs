@@ -7,6 +7,9 @@
 
 mod long_literals;
 mod unsigned_literals;
+mod signed_counts;
+mod composed;
+mod meanings;
 mod compared;
 mod decimals;
 mod rounded;
@@ -17,7 +20,8 @@ mod having;
 mod single_distinct;
 mod grouping_sets;
 mod repeated_order;
-mod distinct_floats;
+pub(crate) mod equal_values;
+mod null_structs;
 mod constants;
 mod checked;
 pub(crate) mod node_expressions;
@@ -43,12 +47,17 @@ pub use timestamps::far_timestamp;
 
 /// Planners that see an expression before the host's do.
 pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
-    vec![Arc::new(unsigned_literals::UnsignedLiterals)]
+    vec![
+        Arc::new(unsigned_literals::UnsignedLiterals),
+        Arc::new(signed_counts::SignedCounts),
+    ]
 }
 
 /// The host's rules before the optimizer, after ours: its type coercion leaves nothing to mend.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(meanings::MeanAsSql),
+        Arc::new(composed::ComposedAggregates),
         Arc::new(mixed_types::RefuseMixedUnions),
         Arc::new(narrow_dictionaries::UnpackNarrowDictionaries),
         Arc::new(compared::CompareExactly),
@@ -62,8 +71,9 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(mended).collect();
     // Last, because simplification can make two keys the same.
     rules.push(Arc::new(repeated_order::DropRepeatedOrder));
-    // Last as well: the host's rule for a single DISTINCT has then had its turn.
-    rules.push(Arc::new(distinct_floats::DistinctFloats));
+    // Last as well: no rule of the host's makes comparisons after it, and that for a single DISTINCT has had its turn.
+    rules.push(Arc::new(equal_values::EqualValues));
+    rules.push(Arc::new(null_structs::NullStructsInWindows));
     rules
 }
 
@@ -220,6 +230,7 @@ pub fn physical_rules(
     let rule: Arc<dyn PhysicalOptimizerRule + Send + Sync> =
         Arc::new(grouping_sets::ForgetEquivalences);
     rules.insert(before.unwrap_or(0), rule);
+    rules.insert(0, Arc::new(null_structs::NullStructs));
     rules.insert(0, Arc::new(checked_plan::CheckArithmetic));
     rules
 }
