@@ -366,25 +366,40 @@ fn listing_of(
     }
 }
 
-/// `string_agg(x, ',')` for `string_agg(DISTINCT x, ',')` in any order: the same over x that are different, each once. With
-/// DISTINCT the host has an accumulator per group.
-pub(crate) fn listing_of_distinct(
+/// Aggregates of the host that take DISTINCT and do not heed it in all of their states, or have an accumulator per group then.
+/// None of them takes part in rows with NULL.
+const DISTINCT_ELSEWHERE: [&str; 6] = [
+    "string_agg",
+    "bit_xor",
+    "approx_median",
+    "approx_percentile_cont",
+    "approx_percentile_cont_with_weight",
+    "percentile_cont",
+];
+
+/// `string_agg(x, ',')` for `string_agg(DISTINCT x, ',')` in any order: the same over x that are different, each once; so too
+/// others of the host's, with the columns that they read.
+pub(crate) fn host_of_distinct(
     expression: &AggregateFunctionExpr,
     schema: &Schema,
-) -> Result<Option<AggregateFunctionExpr>> {
+) -> Result<Option<(AggregateFunctionExpr, Vec<Arc<dyn PhysicalExpr>>)>> {
     let function = expression.fun();
-    let is_listing = is(function, &string_agg_udaf()) && expression.order_bys().is_empty();
-    if !is_listing || !expression.is_distinct() {
+    let is_one = DISTINCT_ELSEWHERE.contains(&function.name());
+    let is_free = expression.order_bys().is_empty() || is_percentile(function);
+    if !expression.is_distinct() || !is_one || !is_free {
         return Ok(None);
     }
-    let listing = AggregateExprBuilder::new(Arc::new(function.clone()), expression.expressions())
+    let plain = AggregateExprBuilder::new(Arc::new(function.clone()), expression.expressions())
+        .order_by(expression.order_bys().to_vec())
         .schema(Arc::new(schema.clone()))
         .alias(expression.name())
         .human_display(display_name(expression));
-    listing.build().map(Some)
+    let columns = without_options(expression.expressions());
+    Ok(Some((plain.build()?, columns)))
 }
 
-/// The states of `count(DISTINCT …)`, `sum(DISTINCT x)` and `avg(DISTINCT x)` over rows that are different.
+/// The states of `count(DISTINCT …)`, `sum(DISTINCT x)`, `avg(DISTINCT x)`, variances, correlations and their kin over rows that
+/// are different.
 fn distinct(
     expression: &AggregateFunctionExpr,
     name: &str,
@@ -403,13 +418,29 @@ fn distinct(
             reads,
         });
     }
-    let of_distinct = OURS.contains(expression.fun());
-    let aggregate = of_distinct.then(|| total(expression, name, types))??;
+    let (function, columns) = (expression.fun(), without_options(columns));
+    let aggregate = if OURS.contains(function) {
+        total(expression, name, types)
+    } else if let Some(spread) = spread_of(function) {
+        states::variance(name, spread, &types[0])
+    } else if let Some(relation) = relation_of(function) {
+        states::covariance(name, relation, types)
+    } else {
+        None
+    };
     Some(Native {
-        aggregate,
+        aggregate: aggregate?,
         columns,
         reads: Reads::Distinct,
     })
+}
+
+/// Arguments without the literals behind them, which say how and not what.
+fn without_options(mut columns: Vec<Arc<dyn PhysicalExpr>>) -> Vec<Arc<dyn PhysicalExpr>> {
+    while columns.len() > 1 && columns.last().is_some_and(|last| last.is::<Literal>()) {
+        columns.pop();
+    }
+    columns
 }
 
 /// `sum(x)` or `avg(x)`.

@@ -4,8 +4,7 @@
 //! between them. Out: a `GroupByExec` by k whose states keep the first rows, a node of the host's that turns their
 //! lists into rows, and the window's columns above; what else the filter asks for stays a filter.
 //! Invariant: the window stays, visible as such in EXPLAIN, where it computes anything else, where the filter lets more
-//! than `TOP_ROWS_MAX` rows of a group pass, where k has floats (their -0.0 and 0.0 are two of the window's
-//! partitions, and one group of ours), where values cannot be copied row by row (dictionaries, views in nested
+//! than `TOP_ROWS_MAX` rows of a group pass, where k has floats, where values cannot be copied row by row (dictionaries, views in nested
 //! values), and where the input has the window's order already or never ends.
 //! Not here: the states (`grouse_groupby::states::top_rows`).
 
@@ -32,6 +31,7 @@ use grouse_groupby::states::top_rows::{ROW_NUMBER, SortKey, TOP_ROWS_MAX, TopRow
 
 use crate::exec::{GroupByExec, Replaced, Tuning};
 use crate::functions::TopRows;
+use crate::optimizer::fixes::equal_values::plain;
 use crate::shared::place_of;
 
 /// The plan without the window whose rows `node` filters; `None` where there is none or it has to stay.
@@ -280,6 +280,8 @@ impl Wanted {
         }
         wanted.shape.results = wanted.arguments.len();
         for PhysicalSortExpr { expr, options } in found.numbers.order_by() {
+            // The states compare canonical values themselves.
+            let expr = plain(expr).unwrap_or(expr);
             let column = place_of(&mut wanted.arguments, expr);
             wanted.shape.order.push(SortKey {
                 column,
@@ -356,6 +358,7 @@ impl Wanted {
 fn shown(found: &Numbered<'_>) -> String {
     let mut text = format!("top_rows({}", found.rows_max);
     for PhysicalSortExpr { expr, options } in found.numbers.order_by() {
+        let expr = plain(expr).unwrap_or(expr);
         let name = expr.downcast_ref::<Column>().map(Column::name);
         let name = name.map_or_else(|| expr.to_string(), str::to_string);
         let direction = if options.descending { " DESC" } else { "" };

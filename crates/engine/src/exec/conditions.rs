@@ -15,7 +15,9 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{BinaryExpr, Column, DynamicFilterTracking, Literal};
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, Column, DynamicFilterTracking, Literal, lit,
+};
 use datafusion::physical_expr::utils::{collect_columns, conjunction_opt};
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use grouse_groupby::Condition;
@@ -36,14 +38,36 @@ pub(super) fn conditions_now(
     let mut now = Vec::with_capacity(predicates.len());
     for predicate in predicates {
         match is_dynamic(predicate) {
-            true => now.extend(of_aggregates(
-                &snapshot_physical_expr(Arc::clone(predicate))?,
-                keys,
-            )),
+            true => {
+                let snapshot = snapshot_physical_expr(Arc::clone(predicate))?;
+                now.extend(of_aggregates(&without_nested_bounds(snapshot, all)?, keys));
+            }
             false => now.push(Arc::clone(predicate)),
         }
     }
     Conditions::new(now, all)
+}
+
+/// A bound that a join or a sort has found, without those of lists and structs, which any group may keep to: the host finds
+/// them in another order of NULL inside than it compares with them. Nothing in such a bound is negated.
+fn without_nested_bounds(
+    bound: Arc<dyn PhysicalExpr>,
+    all: &Schema,
+) -> Result<Arc<dyn PhysicalExpr>> {
+    use Operator::{Gt, GtEq, Lt, LtEq};
+    let free = bound.transform_up(|part| {
+        let is_nested = match part.downcast_ref::<BinaryExpr>() {
+            Some(binary) if matches!(binary.op(), Lt | LtEq | Gt | GtEq) => {
+                binary.left().data_type(all)?.is_nested()
+            }
+            _ => false,
+        };
+        Ok(match is_nested {
+            true => Transformed::yes(lit(true)),
+            false => Transformed::no(part),
+        })
+    });
+    free.data()
 }
 
 /// What a predicate says without its comparisons of keys, of which any may hold; `None` if that is nothing. To hold a sort by

@@ -35,7 +35,7 @@ use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
 use crate::arithmetic;
 use crate::functions::{Numbered, numbered};
-use crate::native::{Native, Reads, end_of, listing_of_distinct, native};
+use crate::native::{Native, Reads, end_of, host_of_distinct, native};
 use crate::scan::bounds::values_of;
 use crate::udaf::{Grouping, HostAggregate, Stages};
 
@@ -585,16 +585,17 @@ fn lower(
             });
         }
     }
-    if let Some(listing) = listing_of_distinct(expression, input)? {
-        let columns = listing.expressions()[..1].to_vec();
+    if let Some((plain, columns)) = host_of_distinct(expression, input)? {
         // As above.
         if let Ok(layout) = lay_out(Values::of(&columns, false)) {
-            let listing = Arc::new(listing);
+            let plain = Arc::new(plain);
             let stages = Stages {
-                updating: &listing,
-                merging: &listing,
+                updating: &plain,
+                merging: &plain,
             };
-            let types = [decoded(&columns[0].data_type(input)?).clone()];
+            let types = columns.iter().map(|column| column.data_type(input));
+            let types = types.collect::<Result<Vec<_>>>()?;
+            let types: Vec<_> = types.iter().map(|of| decoded(of).clone()).collect();
             return Ok(Lowered {
                 aggregate: Arc::new(HostAggregate::new(&stages, &types, grouping)?),
                 columns,

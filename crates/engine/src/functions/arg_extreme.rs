@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, new_null_array};
 use datafusion::arrow::buffer::NullBuffer;
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::{SortOptions, cast};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::{Result, exec_err, plan_err};
@@ -25,11 +25,17 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, Expr, GroupsAccumulator, Signature, Volatility,
 };
 use grouse_groupby::keys::decoded;
-use grouse_groupby::keys::row::canonical_floats;
+use grouse_groupby::keys::row::canonical_values;
 
 use super::arg_extreme_groups::group_extremes;
 use super::arg_extreme_rows::{BestRow, WindowRows};
 use crate::exec::to_host;
+
+/// NULL inside of a list or struct is greater than all else there, as in ORDER BY.
+pub(super) const NULL_LAST: SortOptions = SortOptions {
+    descending: false,
+    nulls_first: false,
+};
 
 /// Which end of the order is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -194,7 +200,7 @@ fn argument_types(args: &AccumulatorArgs) -> Result<(DataType, DataType)> {
 
 /// The y column as it is compared: decoded, with one NaN and one zero.
 pub(super) fn key_column(y: &ArrayRef) -> Result<ArrayRef> {
-    canonical_floats(&cast(y, decoded(y.data_type()))?).map_err(to_host)
+    canonical_values(&cast(y, decoded(y.data_type()))?).map_err(to_host)
 }
 
 /// The rows in which both arguments have a value.

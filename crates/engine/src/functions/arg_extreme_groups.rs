@@ -21,7 +21,9 @@ use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 use grouse_groupby::keys::decoded;
 
-use super::arg_extreme::{Extreme, key_column, null_row, rows_of_their_own, rows_with_both};
+use super::arg_extreme::{
+    Extreme, NULL_LAST, key_column, null_row, rows_of_their_own, rows_with_both,
+};
 use super::total_states::kept_rows;
 
 /// Overtaken rows that may lie around before a sweep, beside as many as there are groups.
@@ -130,7 +132,10 @@ struct RowKeys {
 
 impl RowKeys {
     fn new(extreme: Extreme, data_type: DataType) -> Result<Self> {
-        let converter = RowConverter::new(vec![SortField::new(data_type.clone())])?;
+        let converter = RowConverter::new(vec![SortField::new_with_options(
+            data_type.clone(),
+            NULL_LAST,
+        )])?;
         let batch = converter.empty_rows(0, 0);
         Ok(Self {
             extreme,

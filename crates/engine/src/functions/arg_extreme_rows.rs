@@ -16,7 +16,9 @@ use datafusion::common::{Result, ScalarValue, not_impl_err};
 use datafusion::logical_expr::Accumulator;
 use grouse_groupby::keys::decoded;
 
-use super::arg_extreme::{Extreme, key_column, null_row, rows_of_their_own, rows_with_both};
+use super::arg_extreme::{
+    Extreme, NULL_LAST, key_column, null_row, rows_of_their_own, rows_with_both,
+};
 
 /// The best row so far, as two one-row columns; both NULL before the first.
 #[derive(Debug)]
@@ -115,7 +117,10 @@ impl WindowRows {
         Ok(Self {
             extreme,
             nothing: ScalarValue::try_from(&x)?,
-            converter: RowConverter::new(vec![SortField::new(decoded(y).clone())])?,
+            converter: RowConverter::new(vec![SortField::new_with_options(
+                decoded(y).clone(),
+                NULL_LAST,
+            )])?,
             contenders: VecDeque::new(),
             entered: 0,
             left: 0,

@@ -23,7 +23,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Literal;
 use grouse_groupby::keys::decoded;
-use grouse_groupby::keys::row::canonical_floats;
+use grouse_groupby::keys::row::canonical_values;
 use grouse_groupby::states::TopValues;
 use grouse_groupby::states::top_rows::TOP_ROWS_MAX;
 
@@ -95,6 +95,10 @@ impl AggregateUDFImpl for Frequent {
 
     fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    fn supports_within_group_clause(&self) -> bool {
+        !self.is_list
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
@@ -172,7 +176,7 @@ impl Counts {
     }
 
     fn add(&mut self, column: &ArrayRef, count_of: impl Fn(usize) -> i64) -> Result<()> {
-        let column = canonical_floats(&cast(column, &self.value_type)?).map_err(to_host)?;
+        let column = canonical_values(&cast(column, &self.value_type)?).map_err(to_host)?;
         let nulls = column.logical_nulls();
         for row in 0..column.len() {
             if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {

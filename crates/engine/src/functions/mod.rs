@@ -25,6 +25,14 @@ mod parts;
 mod patterns;
 mod as_written;
 mod lengths;
+mod ordered_set;
+mod modulo;
+mod signed;
+mod whole_row;
+mod any_equal;
+mod rounding;
+mod sql_patterns;
+mod calendar;
 
 use std::sync::Arc;
 
@@ -34,12 +42,18 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::prelude::SessionContext;
 
 pub(crate) use as_written::AS_WRITTEN;
+pub(crate) use any_equal::ANY_EQUAL;
+pub(crate) use calendar::epoch_of_interval;
 pub(crate) use frequent::Frequent;
 pub(crate) use lengths::text_views;
+pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median};
 pub(crate) use overflow::overflow;
 pub(crate) use patterns::{Numbered, numbered};
 pub(crate) use quantiles::Quantiles;
+pub(crate) use rounding::half_to_even;
+pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub(crate) use top_rows::TopRows;
+pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 
 /// True of our `sum`, also under another name.
 pub(crate) fn is_exact_sum(function: &AggregateUDF) -> bool {
@@ -54,6 +68,15 @@ pub(crate) fn exact_sum() -> AggregateUDF {
 /// True of our `avg`, also under another name.
 pub(crate) fn is_exact_avg(function: &AggregateUDF) -> bool {
     function.inner().is::<avg::Avg>()
+}
+
+/// `min_by` or `max_by`, for the host's `min` or `max`.
+pub(crate) fn extreme_by(name: &str) -> Arc<AggregateUDF> {
+    let function = match name {
+        "max" => arg_extreme::ArgExtreme::max_by(),
+        _ => arg_extreme::ArgExtreme::min_by(),
+    };
+    Arc::new(AggregateUDF::from(function))
 }
 
 /// A function of ours over some columns, as a column of `field`.
@@ -77,6 +100,9 @@ pub fn register(context: &SessionContext) {
     }
     let scalars = patterns::functions().into_iter();
     let scalars = scalars.chain([lengths::length(), as_written::as_written()]);
+    let scalars = scalars.chain(signed::functions());
+    let marks = [whole_row::whole_row(), any_equal::any_equal()];
+    let scalars = scalars.chain(marks).chain([modulo::modulo()]);
     scalars.for_each(|function| context.register_udf(function));
 }
 
@@ -86,6 +112,8 @@ pub fn aggregates() -> Vec<AggregateUDF> {
     aggregates.push(AggregateUDF::from(uniq::UniqExact::new()));
     aggregates.push(AggregateUDF::from(frequent::Frequent::mode()));
     aggregates.push(AggregateUDF::from(frequent::Frequent::top_k()));
+    aggregates.push(AggregateUDF::from(ordered_set::Median::new()));
+    aggregates.push(AggregateUDF::from(ordered_set::PercentileDisc::new()));
     aggregates
 }
 

@@ -17,6 +17,9 @@ use datafusion::sql::sqlparser::ast::{
 /// The host's own bound on the sets of one GROUP BY.
 const SETS_MAX: usize = 65_535;
 
+/// Keys of which each subset is a set, without more of them than that: the host makes all before it looks at their number.
+const CUBE_MAX: usize = 15;
+
 /// Writes composite CUBE and ROLLUP as GROUPING SETS.
 pub fn composite_groups(statement: &mut Statement) -> Result<()> {
     let mut expand = Expand;
@@ -50,6 +53,18 @@ impl VisitorMut for Expand {
             }
             _ => false,
         };
+        if let Expr::Cube(columns) = expr
+            && columns.len() > CUBE_MAX
+        {
+            let error = plan_err!(
+                "CUBE of {} keys has 2^{0} grouping sets, and a GROUP BY has room for {SETS_MAX}; list those that you need in GROUPING SETS, or take at most {CUBE_MAX} keys",
+                columns.len()
+            );
+            return match error {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => ControlFlow::Break(error),
+            };
+        }
         if expands {
             match sets_of(expr) {
                 Ok(sets) => *expr = Expr::GroupingSets(sets),

@@ -9,6 +9,7 @@ mod copy_options;
 pub(crate) mod copy;
 pub mod statement;
 mod composite_groups;
+mod expressions;
 pub(crate) mod params;
 pub(crate) mod spelling;
 pub(crate) mod repeated_names;

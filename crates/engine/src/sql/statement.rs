@@ -24,6 +24,7 @@ use crate::scan::location::is_location;
 use crate::sql::composite_groups;
 use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
+use crate::sql::expressions::say_what_is_meant;
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -273,6 +274,7 @@ fn option_value(value: &Expr) -> String {
 
 fn host(mut statement: HostStatement) -> Result<Request> {
     composite_groups(&mut statement)?;
+    say_what_is_meant(&mut statement);
     let mut preparation = Preparation {
         files: Vec::new(),
         question_marks: 0,

@@ -26,7 +26,7 @@ use super::bytes::{self, is_long, long_bytes, view};
 use super::packed::fixed_width;
 use crate::error::{Error, Result};
 
-pub use nested::{canonical_floats, has_floats};
+pub use nested::{canonical_values, has_floats, has_forms, has_interval_forms};
 
 /// Rows encoded at a time: their numbers stay in the core's own cache.
 const TILE_ROWS: usize = 1024;

@@ -192,9 +192,11 @@ impl Pairs {
                 y.mean - products / x.squares * x.mean,
                 count > 1.0 && x.squares != 0.0,
             ),
+            // A line explains all of a y that is constant.
+            Determination if y.squares == 0.0 => (1.0, count > 1.0 && x.squares != 0.0),
             Determination => (
                 (products / x.squares) * (products / y.squares),
-                count > 1.0 && x.squares != 0.0 && y.squares != 0.0,
+                count > 1.0 && x.squares != 0.0,
             ),
             Count => return Some(count),
             MeanX => (x.mean, true),

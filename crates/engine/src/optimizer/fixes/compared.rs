@@ -57,7 +57,8 @@ fn mend_settled(mut part: Expr, schema: &DFSchema) -> Transformed<Expr> {
     }
 }
 
-fn in_scope(plan: &LogicalPlan) -> Result<DFSchema> {
+/// The columns that a plan's expressions see.
+pub(super) fn in_scope(plan: &LogicalPlan) -> Result<DFSchema> {
     let mut schema = merge_schema(&plan.inputs());
     if let LogicalPlan::TableScan(scan) = plan {
         let source = scan.source.schema();

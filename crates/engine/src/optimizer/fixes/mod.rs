@@ -7,6 +7,9 @@
 
 mod long_literals;
 mod unsigned_literals;
+mod signed_counts;
+mod composed;
+mod meanings;
 mod compared;
 mod decimals;
 mod rounded;
@@ -20,7 +23,8 @@ mod filtered_arguments;
 mod single_distinct;
 mod grouping_sets;
 mod repeated_order;
-mod distinct_floats;
+pub(crate) mod equal_values;
+mod null_structs;
 mod constants;
 mod checked;
 pub(crate) mod node_expressions;
@@ -49,13 +53,18 @@ pub use timestamps::far_timestamp;
 
 /// Planners that see an expression before the host's do.
 pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
-    vec![Arc::new(unsigned_literals::UnsignedLiterals)]
+    vec![
+        Arc::new(unsigned_literals::UnsignedLiterals),
+        Arc::new(signed_counts::SignedCounts),
+    ]
 }
 
 /// The host's rules before the optimizer, after ours: its type coercion leaves nothing to mend.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
         Arc::new(set_all::CountEquals),
+        Arc::new(meanings::MeanAsSql),
+        Arc::new(composed::ComposedAggregates),
         Arc::new(mixed_types::RefuseMixedUnions),
         Arc::new(narrow_dictionaries::UnpackNarrowDictionaries),
         Arc::new(compared::CompareExactly),
@@ -72,8 +81,9 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
     // Last, because simplification can make two keys the same.
     rules.push(Arc::new(repeated_order::DropRepeatedOrder));
-    // Last as well: the host's rule for a single DISTINCT has then had its turn.
-    rules.push(Arc::new(distinct_floats::DistinctFloats));
+    // Last as well: no rule of the host's makes comparisons after it, and that for a single DISTINCT has had its turn.
+    rules.push(Arc::new(equal_values::EqualValues));
+    rules.push(Arc::new(null_structs::NullStructsInWindows));
     rules
 }
 
@@ -232,6 +242,7 @@ pub fn physical_rules(
     rules.insert(before.unwrap_or(0), rule);
     rules.insert(0, Arc::new(offset_order::KeepOrderBelowOffset));
     rules.insert(0, Arc::new(short_circuit::GuardConditions));
+    rules.insert(0, Arc::new(null_structs::NullStructs));
     rules.insert(0, Arc::new(checked_plan::CheckArithmetic));
     rules
 }

@@ -3,7 +3,8 @@
 //! In: the key columns of a batch. Out: codes and an order of entries.
 //! Invariant: a row that comes first never has the greater code. One fixed-width key of at most
 //! 8 bytes is told by code and class; for all others the keys of the rows that are kept are bytes
-//! whose order is the rows', made only for rows that the codes do not rule out.
+//! whose order is the rows', made only for rows that the codes do not rule out. Floats and
+//! intervals are compared in their canonical form.
 //! Not here: which rows are compared (slots.rs).
 
 use std::cmp::Ordering;
@@ -17,6 +18,7 @@ use arrow::row::{RowConverter, Rows as Encoded, SortField};
 use super::slots::Entry;
 use super::{Candidate, SortKey, TopRows};
 use crate::error::Result;
+use crate::keys::row::canonical_values;
 use crate::states::byte_values::{is_bytes, with_bytes};
 use crate::states::fixed::values_of;
 
@@ -108,8 +110,8 @@ impl Ranking {
             self.codes.resize(rows, 0);
             return Ok(());
         };
-        let column = &columns[first.column];
-        append_codes(column, first.options.descending, &mut self.codes)?;
+        let column = canonical_values(&columns[first.column])?;
+        append_codes(&column, first.options.descending, &mut self.codes)?;
         let nulls = column
             .logical_nulls()
             .filter(|nulls| nulls.null_count() > 0);
@@ -146,8 +148,8 @@ impl Ranking {
         let keys = self
             .order
             .iter()
-            .map(|key| take(&columns[key.column], &rows, None))
-            .collect::<Result<Vec<_>, _>>()?;
+            .map(|key| canonical_values(&take(&columns[key.column], &rows, None)?))
+            .collect::<Result<Vec<_>>>()?;
         candidates.clear();
         converter.append(candidates, &keys)?;
         Ok(())

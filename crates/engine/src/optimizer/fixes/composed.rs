@@ -1,0 +1,298 @@
+//! Aggregates that are composed of others.
+//!
+//! In: an aggregation before the host's type coercion. Out: one of aggregates that the host and our operator have, under a
+//! projection that makes of them what the query asks for.
+//! Invariant: names and order of the columns stay. FILTER is that of the query.
+//!
+//! ```text
+//! median(day)                            -> median of the microseconds, as a timestamp
+//! percentile_disc(0.5) WITHIN GROUP (..) -> an element of array_agg(x ORDER BY x)
+//! string_agg(DISTINCT i, ',' ORDER BY i) -> the text of array_agg(DISTINCT i ORDER BY i)
+//! regr_r2(y, x)                          -> of regr_sxx, regr_syy and regr_sxy, 1 where y is constant and x is not
+//! grouping(of more than 31 columns)      -> of two, as BIGINT
+//! sum, avg of narrow decimals            -> those of wide ones
+//! count(DISTINCT *)                      -> count(DISTINCT (all, columns))
+//! ```
+//! Not here: the same over windows, but for `regr_r2` (signed_counts.rs).
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
+use datafusion::functions::core::r#struct;
+use datafusion::functions::math::expr_fn::ceil;
+use datafusion::functions_aggregate::array_agg::array_agg_udaf;
+use datafusion::functions_aggregate::grouping::grouping_udaf;
+use datafusion::functions_aggregate::median::median_udaf;
+use datafusion::functions_aggregate::regr::{
+    regr_r2_udaf, regr_sxx_udaf, regr_sxy_udaf, regr_syy_udaf,
+};
+use datafusion::functions_aggregate::string_agg::string_agg_udaf;
+use datafusion::functions_nested::expr_fn::{array_element, array_length, array_to_string};
+use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
+use datafusion::logical_expr::{
+    Aggregate, AggregateUDF, Cast, Expr, ExprSchemable, LogicalPlan, lit, when,
+};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::{Below, bare, each_plan, under_names};
+use crate::functions::{is_median, is_percentile_disc, is_whole_row, temporal_median};
+
+/// The rule.
+#[derive(Debug)]
+pub(super) struct ComposedAggregates;
+
+impl AnalyzerRule for ComposedAggregates {
+    fn name(&self) -> &str {
+        "composed_aggregates"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        each_plan(plan, |plan| {
+            let composed = match &plan {
+                LogicalPlan::Aggregate(aggregate) => composed(aggregate)?,
+                _ => None,
+            };
+            Ok(composed.map_or_else(|| Transformed::no(plan), Transformed::yes))
+        })
+    }
+}
+
+fn composed(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
+    let schema = aggregate.input.schema();
+    let mut parts = Parts::default();
+    let mut columns = Vec::with_capacity(aggregate.aggr_expr.len());
+    let mut changed = false;
+    for expr in &aggregate.aggr_expr {
+        let whole = match bare_all(expr) {
+            Expr::AggregateFunction(call) => of_parts(call, schema, &mut parts)?,
+            _ => None,
+        };
+        changed |= whole.is_some();
+        columns.push(whole.unwrap_or_else(|| parts.below.column(expr.clone())));
+    }
+    match changed {
+        true => under_names(aggregate, parts.below, columns),
+        false => Ok(None),
+    }
+}
+
+fn bare_all(expr: &Expr) -> &Expr {
+    match bare(expr) {
+        inner @ Expr::Alias(_) => bare_all(inner),
+        inner => inner,
+    }
+}
+
+/// The aggregates that others are made of.
+#[derive(Default)]
+struct Parts {
+    below: Below,
+    number: usize,
+}
+
+impl Parts {
+    /// The column of `call`, which has a name of its own.
+    fn column(&mut self, call: AggregateFunction) -> Expr {
+        self.number += 1;
+        let name = format!("__part_{}", self.number);
+        self.below.column(Expr::AggregateFunction(call).alias(name))
+    }
+}
+
+/// The call as an expression over its parts; `None` where it stays as it is.
+fn of_parts(
+    call: &AggregateFunction,
+    schema: &DFSchema,
+    parts: &mut Parts,
+) -> Result<Option<Expr>> {
+    let args = call.params.args.as_slice();
+    let Some(first) = args.first() else {
+        return Ok(None);
+    };
+    let first_type = first.get_type(schema);
+    let is = |function: &AggregateUDF| *call.func == *function;
+    if is_median(&call.func) {
+        return Ok(Some(median(call, &first_type?, parts)));
+    }
+    if is_percentile_disc(&call.func) {
+        return percentile_disc(call, parts).map(Some);
+    }
+    if is(&string_agg_udaf()) {
+        return joined(call, &first_type?, parts);
+    }
+    if is(&regr_r2_udaf()) && !call.params.distinct {
+        let part = |function| {
+            let part = with_args(call, args.to_vec());
+            parts.column(AggregateFunction {
+                func: function,
+                ..part
+            })
+        };
+        return Ok(Some(determination(part)));
+    }
+    if is(&grouping_udaf()) && args.len() > GROUPING_BITS {
+        return grouping(call, parts).map(Some);
+    }
+    if call.params.distinct && is_whole_row(first) {
+        let columns = schema.columns().into_iter().map(Expr::Column).collect();
+        let row = r#struct().call(columns);
+        return Ok(Some(parts.column(with_args(call, vec![row]))));
+    }
+    match (call.func.name(), first_type) {
+        ("sum" | "avg", Ok(narrow)) => Ok(wide_decimal(&narrow).map(|wide| {
+            let arg = cast(first.clone(), wide);
+            parts.column(with_args(call, vec![arg]))
+        })),
+        _ => Ok(None),
+    }
+}
+
+fn with_args(call: &AggregateFunction, args: Vec<Expr>) -> AggregateFunction {
+    let params = AggregateFunctionParams {
+        args,
+        ..call.params.clone()
+    };
+    AggregateFunction {
+        func: Arc::clone(&call.func),
+        params,
+    }
+}
+
+fn cast(expr: Expr, to: DataType) -> Expr {
+    Expr::Cast(Cast::new(Box::new(expr), to))
+}
+
+fn wide_decimal(data_type: &DataType) -> Option<DataType> {
+    match data_type {
+        DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
+            Some(DataType::Decimal128(*precision, *scale))
+        }
+        _ => None,
+    }
+}
+
+/// Our `median` by the host's.
+fn median(call: &AggregateFunction, values: &DataType, parts: &mut Parts) -> Expr {
+    let mut arg = call.params.args[0].clone();
+    let result = temporal_median(values);
+    if let Some(result) = &result {
+        // Numbers of 64 bits between which the mean is exact.
+        arg = cast(cast(arg, result.clone()), DataType::Int64);
+        arg = cast(arg, DataType::Decimal128(19, 0));
+    }
+    let mut part = with_args(call, vec![arg]);
+    part.func = median_udaf();
+    let middle = parts.column(part);
+    match result {
+        Some(result) => cast(cast(middle, DataType::Int64), result),
+        None => middle,
+    }
+}
+
+/// The element of the ordered values at the share of their number.
+fn percentile_disc(call: &AggregateFunction, parts: &mut Parts) -> Result<Expr> {
+    let [value, share] = call.params.args.as_slice() else {
+        return plan_err!("percentile_disc takes a share and one ORDER BY");
+    };
+    let share = match share {
+        Expr::Literal(share, _) => share.cast_to(&DataType::Float64).ok(),
+        _ => None,
+    };
+    let share = match share {
+        Some(ScalarValue::Float64(Some(share))) if (0.0..=1.0).contains(&share) => share,
+        _ => return plan_err!("percentile_disc takes a share between 0 and 1, e.g. 0.5"),
+    };
+    if call.params.distinct {
+        return plan_err!("percentile_disc takes no DISTINCT");
+    }
+    let values = parts.column(values_in_order(call, value.clone()));
+    let place = match share > 0.0 {
+        true => {
+            let number = cast(array_length(values.clone()), DataType::Float64);
+            cast(ceil(lit(share) * number), DataType::Int64)
+        }
+        false => lit(1_i64),
+    };
+    Ok(array_element(values, place))
+}
+
+/// `array_agg(x ORDER BY x)` of the values that are there.
+fn values_in_order(call: &AggregateFunction, value: Expr) -> AggregateFunction {
+    let is_there = value.clone().is_not_null();
+    let filter = match call.params.filter.as_deref() {
+        Some(filter) => filter.clone().and(is_there),
+        None => is_there,
+    };
+    let mut order_by = call.params.order_by.clone();
+    if order_by.is_empty() {
+        order_by.push(value.clone().sort(true, false));
+    }
+    AggregateFunction::new_udf(
+        array_agg_udaf(),
+        vec![value],
+        call.params.distinct,
+        Some(Box::new(filter)),
+        order_by,
+        None,
+    )
+}
+
+/// `string_agg(DISTINCT x, ',' ORDER BY x)` where x is no text: the host would order by another x than it joins.
+fn joined(call: &AggregateFunction, values: &DataType, parts: &mut Parts) -> Result<Option<Expr>> {
+    let [value, between] = call.params.args.as_slice() else {
+        return Ok(None);
+    };
+    let is_text = |of: &DataType| of.is_string() || of.is_null();
+    let is_ordered_by_it = matches!(call.params.order_by.as_slice(), [key] if key.expr == *value);
+    if !call.params.distinct || !is_ordered_by_it || is_text(values) {
+        return Ok(None);
+    }
+    let text = |expr: Expr| cast(expr, DataType::Utf8);
+    if matches!(values, DataType::Dictionary(_, of) if is_text(of)) {
+        let mut plain = with_args(call, vec![text(value.clone()), between.clone()]);
+        plain.params.order_by[0].expr = text(value.clone());
+        return Ok(Some(parts.column(plain)));
+    }
+    let values = parts.column(values_in_order(call, value.clone()));
+    let joined = array_to_string(values, between.clone());
+    Ok(Some(cast(joined, DataType::LargeUtf8)))
+}
+
+/// `regr_r2`, whose parts `part` calls.
+pub(super) fn determination(mut part: impl FnMut(Arc<AggregateUDF>) -> Expr) -> Expr {
+    let squares_x = part(regr_sxx_udaf());
+    let squares_y = part(regr_syy_udaf());
+    let products = part(regr_sxy_udaf());
+    let zero = || lit(0.0_f64);
+    let share = products.clone() / squares_x.clone() * (products / squares_y.clone());
+    let null = lit(ScalarValue::Float64(None));
+    let mut cases = when(squares_x.eq(zero()), null.clone())
+        .when(squares_y.clone().eq(zero()), lit(1.0_f64))
+        .when(squares_y.is_not_null(), share);
+    cases
+        .otherwise(null)
+        .unwrap_or_else(|_| lit(ScalarValue::Float64(None)))
+}
+
+/// Columns that one `grouping` of the host tells apart.
+const GROUPING_BITS: usize = 31;
+
+fn grouping(call: &AggregateFunction, parts: &mut Parts) -> Result<Expr> {
+    let args = &call.params.args;
+    if args.len() > 2 * GROUPING_BITS {
+        return plan_err!(
+            "grouping takes at most {} columns, not {}; call it for some of them",
+            2 * GROUPING_BITS,
+            args.len()
+        );
+    }
+    let (high, low) = args.split_at(args.len() - GROUPING_BITS);
+    let mut bits = |args: &[Expr]| {
+        let part = parts.column(with_args(call, args.to_vec()));
+        cast(part, DataType::Int64)
+    };
+    Ok(bits(high) * lit(1_i64 << GROUPING_BITS) + bits(low))
+}

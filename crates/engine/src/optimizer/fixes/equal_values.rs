@@ -1,0 +1,217 @@
+//! Equal values have one form wherever they are compared: -0.0 is 0.0, all NaN are one, 30 days are a month.
+//!
+//! In: a logical plan. Out: the same plan, in which operands of comparisons, IN, BETWEEN and CASE, join keys, sort keys, the
+//! partitions and orders of windows, and arguments with DISTINCT pass through `canonical` (canonical.rs), if their type has
+//! equal values of several forms, also inside lists and structs; groupings by intervals are in groups.rs.
+//! Invariant: results keep the values that the data has; names and other types are not touched. The rule is the last, so that
+//! no comparison that the host makes escapes it, and those that the host makes of them compare canonical values.
+//! The host compares the bits of NaN, in IN, CASE, joins, sorts and windows those of -0.0 too, and intervals part by part.
+//! Not here: keys of floats, which our operator makes canonical itself.
+
+mod canonical;
+mod ordered;
+mod groups;
+mod aggregates;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{
+    BinaryExpr, Case, Expr, ExprSchemable, Join, LogicalPlan, Operator,
+};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use grouse_groupby::keys::row::has_forms;
+
+use super::compared::in_scope;
+use super::is_comparison;
+use crate::functions::ANY_EQUAL;
+pub(crate) use canonical::plain;
+use canonical::{canonical, is_canonical};
+use ordered::{extreme, is_extreme, ordered};
+
+/// The rule.
+#[derive(Debug)]
+pub(super) struct EqualValues;
+
+impl OptimizerRule for EqualValues {
+    fn name(&self) -> &str {
+        "equal_values"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let plan = match plan {
+            LogicalPlan::Join(join) => in_join(join)?,
+            LogicalPlan::Aggregate(aggregate) => groups::by_canonical(aggregate)?,
+            other => Transformed::no(other),
+        };
+        // The aggregation below new names has its turn in the next pass.
+        match &plan.data {
+            LogicalPlan::Projection(_) if plan.transformed => Ok(plan),
+            _ => plan.transform_data(in_expressions),
+        }
+    }
+}
+
+/// The keys of a join.
+fn in_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
+    let mut changed = false;
+    for (left, right) in &mut join.on {
+        changed |= wrap(left, join.left.schema())?;
+        changed |= wrap(right, join.right.schema())?;
+    }
+    Ok(Transformed::new_transformed(
+        LogicalPlan::Join(join),
+        changed,
+    ))
+}
+
+fn in_expressions(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let schema = in_scope(&plan)?;
+    let names = NamePreserver::new(&plan);
+    let is_sort = matches!(plan, LogicalPlan::Sort(_));
+    plan.map_expressions(|expr| {
+        if matches!(expr, Expr::GroupingSet(_)) {
+            return Ok(Transformed::no(expr));
+        }
+        let name = names.save(&expr);
+        let mut expr = expr.transform_up(|part| in_part(part, &schema))?;
+        if is_sort {
+            expr.transformed |= wrap(&mut expr.data, &schema)?;
+            return Ok(expr);
+        }
+        Ok(match expr.transformed {
+            true => expr.update_data(|expr| name.restore(expr)),
+            false => expr,
+        })
+    })
+}
+
+/// Functions that tell whether and where a list has a value.
+const SEARCHES: [&str; 6] = [
+    ANY_EQUAL,
+    "array_has",
+    "array_has_all",
+    "array_has_any",
+    "array_position",
+    "array_positions",
+];
+
+/// Functions of lists whose results have values of their arguments.
+const CHOICES: [&str; 7] = [
+    "array_distinct",
+    "array_except",
+    "array_intersect",
+    "array_union",
+    "array_remove_all",
+    "array_sort",
+    "array_max",
+];
+
+fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let changed = match &mut part {
+        Expr::BinaryExpr(binary) if is_comparison(binary.op) => {
+            let changed = wrap_each([binary.left.as_mut(), binary.right.as_mut()], schema)?;
+            if orders_nested(binary, schema) {
+                return Ok(Transformed::yes(ordered(binary)));
+            }
+            changed
+        }
+        Expr::Between(between) => {
+            let (low, high) = (between.low.as_mut(), between.high.as_mut());
+            wrap_each([between.expr.as_mut(), low, high], schema)?
+        }
+        Expr::InList(list) => wrap(&mut list.expr, schema)? | wrap_each(&mut list.list, schema)?,
+        Expr::Case(case) => in_case(case, schema)?,
+        Expr::ScalarFunction(call) => {
+            let (name, args) = (call.func.name(), &mut call.args);
+            if SEARCHES.contains(&name) || CHOICES.contains(&name) {
+                wrap_each(args, schema)?
+            } else if is_extreme(&call.func) {
+                false
+            } else if let Some(other) = in_choice(name, args, schema)? {
+                return Ok(Transformed::yes(other));
+            } else {
+                false
+            }
+        }
+        Expr::AggregateFunction(aggregate) => aggregates::in_aggregate(aggregate, schema)?,
+        Expr::WindowFunction(window) => aggregates::in_window(window, schema)?,
+        _ => false,
+    };
+    Ok(Transformed::new_transformed(part, changed))
+}
+
+/// True of `<` and its kin between lists or structs.
+fn orders_nested(binary: &BinaryExpr, schema: &DFSchema) -> bool {
+    use Operator::{Gt, GtEq, Lt, LtEq};
+    let has_order = |of: &DataType| of.is_nested() && !matches!(of, DataType::Map(..));
+    matches!(binary.op, Lt | LtEq | Gt | GtEq)
+        && binary.left.get_type(schema).is_ok_and(|of| has_order(&of))
+        && binary.left.get_type(schema).ok() == binary.right.get_type(schema).ok()
+}
+
+fn in_case(case: &mut Case, schema: &DFSchema) -> Result<bool> {
+    let Some(compared) = case.expr.as_deref_mut() else {
+        return Ok(false);
+    };
+    let mut changed = wrap(compared, schema)?;
+    for (when, _) in &mut case.when_then_expr {
+        changed |= wrap(when, schema)?;
+    }
+    Ok(changed)
+}
+
+/// `nullif`, `greatest` and `least`, whose results have the values of the data, compared by their canonical forms.
+fn in_choice(name: &str, args: &[Expr], schema: &DFSchema) -> Result<Option<Expr>> {
+    let of_forms = |arg: &Expr| arg.get_type(schema).is_ok_and(|of| has_forms(&of));
+    let types: Vec<_> = args.iter().map(|arg| arg.get_type(schema).ok()).collect();
+    if !args.iter().any(of_forms) || types.windows(2).any(|pair| pair[0] != pair[1]) {
+        return Ok(None);
+    }
+    match (name, args) {
+        ("greatest" | "least", [_, _, ..]) => Ok(Some(extreme(name, args.to_vec()))),
+        ("nullif", [left, right]) if !left.is_volatile() => {
+            let equal = canonical(left.clone())?.eq(canonical(right.clone())?);
+            let of = left.get_type(schema)?;
+            let null = Expr::Literal(ScalarValue::try_new_null(&of)?, None);
+            let case = Case {
+                expr: None,
+                when_then_expr: vec![(Box::new(equal), Box::new(null))],
+                else_expr: Some(Box::new(left.clone())),
+            };
+            Ok(Some(Expr::Case(case)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Puts an operand into canonical form, if its type has others.
+fn wrap(operand: &mut Expr, schema: &DFSchema) -> Result<bool> {
+    let has_forms = operand.get_type(schema).is_ok_and(|of| has_forms(&of));
+    if !has_forms || is_canonical(operand, schema) {
+        return Ok(false);
+    }
+    *operand = canonical(std::mem::take(operand))?;
+    Ok(true)
+}
+
+fn wrap_each<'a>(
+    operands: impl IntoIterator<Item = &'a mut Expr>,
+    schema: &DFSchema,
+) -> Result<bool> {
+    let mut changed = false;
+    for operand in operands {
+        changed |= wrap(operand, schema)?;
+    }
+    Ok(changed)
+}

@@ -1,0 +1,154 @@
+//! Expressions with the meaning that SQL gives them.
+//!
+//! In: a plan before the host's type coercion. Out: the same plan, in which a cast to an integer rounds, LIKE has any escape,
+//! SIMILAR TO matches whole texts, a day and an interval with hours are a timestamp, and a year has 31,557,600 seconds.
+//! Invariant: names stay. Casts that the host adds are not touched, and it adds none to integers that would round. A day and a
+//! literal interval of whole days stay a day, which scans can compare.
+//! Not here: the functions (functions/); which type a literal has (decimals.rs).
+
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::functions::math::expr_fn::round;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, Operator, binary_expr,
+};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::compared::in_scope;
+use super::{each_named, each_plan};
+use crate::functions::{epoch_of_interval, half_to_even, like_pattern, similar_pattern};
+
+/// The host's own escape in LIKE.
+const BACKSLASH: char = '\\';
+
+/// The rule.
+#[derive(Debug)]
+pub(super) struct MeanAsSql;
+
+impl AnalyzerRule for MeanAsSql {
+    fn name(&self) -> &str {
+        "mean_as_sql"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        each_plan(plan, |plan| {
+            let schema = in_scope(&plan)?;
+            each_named(plan, |part| in_part(part, &schema))
+        })
+    }
+}
+
+fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let changed = match &mut part {
+        Expr::Cast(cast) => {
+            let to = cast.field.data_type().clone();
+            rounded(&mut cast.expr, &to, schema)?
+        }
+        Expr::TryCast(cast) => {
+            let to = cast.field.data_type().clone();
+            rounded(&mut cast.expr, &to, schema)?
+        }
+        Expr::Like(like) => escaped(like),
+        Expr::SimilarTo(like) => return Ok(Transformed::yes(similar(like))),
+        Expr::BinaryExpr(binary) => with_time(binary, schema)?,
+        Expr::ScalarFunction(call) => match epoch(call, schema) {
+            Some(epoch) => return Ok(Transformed::yes(epoch)),
+            None => false,
+        },
+        _ => false,
+    };
+    Ok(Transformed::new_transformed(part, changed))
+}
+
+/// Rounds what is cast to an integer: a float to the nearest, of two to the even one, a decimal, and a literal with a point,
+/// away from zero.
+fn rounded(expr: &mut Expr, to: &DataType, schema: &DFSchema) -> Result<bool> {
+    if !to.is_integer() {
+        return Ok(false);
+    }
+    let of = match expr.get_type(schema) {
+        Ok(of) if of.is_floating() || of.is_decimal() => of,
+        _ => return Ok(false),
+    };
+    let inner = std::mem::take(expr);
+    *expr = match of {
+        DataType::Float16 => half_to_even(cast(inner, DataType::Float32)),
+        _ if of.is_floating() && is_written(&inner) => round(vec![inner]),
+        _ if of.is_floating() => half_to_even(inner),
+        DataType::Decimal256(..) => cast(inner, DataType::Decimal256(76, 0)),
+        _ => cast(inner, DataType::Decimal128(38, 0)),
+    };
+    Ok(true)
+}
+
+/// True of a number as it stands in the text, which people mean as a decimal.
+fn is_written(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::Float64(Some(_)), _) => true,
+        Expr::Negative(inner) => is_written(inner),
+        _ => false,
+    }
+}
+
+fn cast(expr: Expr, to: DataType) -> Expr {
+    Expr::Cast(Cast::new(Box::new(expr), to))
+}
+
+fn escaped(like: &mut Like) -> bool {
+    let Some(escape) = like.escape_char.filter(|escape| *escape != BACKSLASH) else {
+        return false;
+    };
+    like.escape_char = None;
+    *like.pattern = like_pattern(std::mem::take(&mut *like.pattern), escape);
+    true
+}
+
+fn similar(like: &Like) -> Expr {
+    let escape = like.escape_char.unwrap_or(BACKSLASH);
+    let pattern = similar_pattern((*like.pattern).clone(), escape);
+    let op = match (like.negated, like.case_insensitive) {
+        (false, false) => Operator::RegexMatch,
+        (false, true) => Operator::RegexIMatch,
+        (true, false) => Operator::RegexNotMatch,
+        (true, true) => Operator::RegexNotIMatch,
+    };
+    binary_expr((*like.expr).clone(), op, pattern)
+}
+
+/// Makes the day of `day + interval` a timestamp, if the interval may have hours: the host would leave them out.
+fn with_time(binary: &mut BinaryExpr, schema: &DFSchema) -> Result<bool> {
+    let BinaryExpr { left, op, right } = binary;
+    let is_day = |expr: &Expr| expr.get_type(schema).is_ok_and(|of| of == DataType::Date32);
+    let has_time = |expr: &Expr| match expr {
+        Expr::Literal(ScalarValue::IntervalMonthDayNano(Some(interval)), _) => {
+            interval.nanoseconds != 0
+        }
+        Expr::Literal(..) => false,
+        other => {
+            let of = other.get_type(schema);
+            of.is_ok_and(|of| matches!(of, DataType::Interval(_) | DataType::Duration(_)))
+        }
+    };
+    let day = match op {
+        Operator::Plus | Operator::Minus if is_day(left) && has_time(right) => left,
+        Operator::Plus if is_day(right) && has_time(left) => right,
+        _ => return Ok(false),
+    };
+    let to = DataType::Timestamp(TimeUnit::Microsecond, None);
+    **day = cast(std::mem::take(&mut **day), to);
+    Ok(true)
+}
+
+/// `extract(epoch FROM interval)`.
+fn epoch(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
+    let [Expr::Literal(part, _), interval] = call.args.as_slice() else {
+        return None;
+    };
+    let is_epoch = part.try_as_str().flatten()?.eq_ignore_ascii_case("epoch");
+    let is_interval = matches!(interval.get_type(schema).ok()?, DataType::Interval(_));
+    (call.func.name() == "date_part" && is_epoch && is_interval)
+        .then(|| epoch_of_interval(interval.clone()))
+}
