@@ -9,13 +9,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::Schema;
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
-use datafusion::common::TableReference;
+use datafusion::common::{ScalarValue, TableReference};
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement};
+use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement, Volatility};
 use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -23,7 +24,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::sql::parser::Statement as HostStatement;
 use datafusion::sql::planner::object_name_to_table_reference;
-use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use datafusion::sql::sqlparser::ast::{Query as SqlQuery, Statement as SqlStatement};
+use futures::TryStreamExt;
 use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
@@ -54,9 +56,11 @@ use crate::scan::writes::arrow::ArrowFactory;
 use crate::scan::writes::request::Writes;
 use crate::shifted_sums::ShiftedSums;
 use crate::sql::copy::{self, Columns};
+use crate::sql::definitions::{Definitions, Replace};
+use crate::sql::expand::{self, Catalog, Column};
 use crate::sql::params::{self, Params};
-use crate::sql::statement::{self, HostRequest, Request, Statement};
-use crate::sql::{headers, named_casts, repeated_names, spelling, using};
+use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
+use crate::sql::{headers, hidden, named_casts, repeated_names, spelling, using};
 use crate::temp::TempFolders;
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
@@ -82,6 +86,7 @@ struct Shared {
     pool: Arc<SessionPool>,
     temp: Arc<TempFolders>,
     files: Arc<FileTables>,
+    definitions: Definitions,
 }
 
 impl fmt::Debug for Session {
@@ -128,6 +133,7 @@ impl Session {
             pool,
             temp,
             files,
+            definitions: Definitions::default(),
         };
         Ok(Session {
             shared: Arc::new(shared),
@@ -256,6 +262,23 @@ impl Session {
                 self.change_options(|options| options.set(&name, &value))
             }
             Request::ResetOption { name } => self.change_options(|options| options.reset(&name)),
+            Request::SetVariable { name, value } => {
+                let value = match value {
+                    Some(request) => Some(self.first_value(*request, params).await?),
+                    None => None,
+                };
+                self.shared.definitions.set_variable(&name, value);
+                Ok(self.nothing())
+            }
+            Request::DropMacro { name, missing } => {
+                if !self.shared.definitions.drop_macro(&name) && missing == Missing::Error {
+                    return Err(Error::Planning {
+                        message: format!("macro '{name}' does not exist"),
+                        position: None,
+                    });
+                }
+                Ok(self.nothing())
+            }
             Request::Host(request) => self.plan_host(*request, params).await,
         }
     }
@@ -269,10 +292,26 @@ impl Session {
             let columns = self.columns_of_target(&statement).await?;
             copy::read_by_name(&mut statement, &columns);
         }
-        params::bind(&mut statement, &params, &mut state)?;
+        if self.defines(&statement)? {
+            return Ok(self.nothing());
+        }
+        let definitions = &self.shared.definitions;
+        definitions.expand_macros(&mut statement)?;
+        let variables = definitions.bind_variables(&mut statement);
+        params::bind(&mut statement, &params, variables, &mut state)?;
         fixes::keep_long_literals(&mut statement, &mut state)?;
+        let planning = Planning {
+            session: self,
+            state: &state,
+        };
+        expand::expand(&mut statement, &planning)?;
         let plan = self.resolve(&state, statement).await?;
         let plan = headers::short_headers(params::resolve(plan, params)?)?;
+        if let LogicalPlan::Ddl(_) = &plan
+            && hidden::counts_rows(&plan)
+        {
+            return Err(rows_without_order());
+        }
         let option = match &plan {
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => Some(set.variable.clone()),
             LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => {
@@ -303,6 +342,11 @@ impl Session {
         plan: &LogicalPlan,
     ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
         let limit_bytes = self.shared.pool.limit() as u64;
+        let counts_rows = hidden::counts_rows(plan);
+        if counts_rows {
+            let host = state.config_mut().options_mut();
+            host.execution.target_partitions = 1;
+        }
         let mut planned = state.create_physical_plan(plan).await?;
         let explained = match plan {
             LogicalPlan::Explain(explain) => state.create_physical_plan(&explain.plan).await.ok(),
@@ -316,7 +360,54 @@ impl Session {
             host.optimizer.prefer_hash_join = false;
             planned = state.create_physical_plan(plan).await?;
         }
+        if counts_rows && merges_partitions(&planned) {
+            return Err(rows_without_order());
+        }
         Ok((planned, state.task_ctx()))
+    }
+
+    /// Whether the statement was `CREATE MACRO`, which is done then.
+    fn defines(&self, statement: &HostStatement) -> Result<bool> {
+        let HostStatement::Statement(statement) = statement else {
+            return Ok(false);
+        };
+        let SqlStatement::CreateMacro {
+            or_replace,
+            name,
+            args,
+            definition,
+            ..
+        } = statement.as_ref()
+        else {
+            return Ok(false);
+        };
+        let replace = if *or_replace {
+            Replace::Yes
+        } else {
+            Replace::No
+        };
+        let parameters = args.clone().unwrap_or_default();
+        let definitions = &self.shared.definitions;
+        definitions.create_macro(name, parameters, definition.clone(), replace)?;
+        Ok(true)
+    }
+
+    /// The value in the first row and column of a query, NULL if there is none.
+    async fn first_value(&self, request: HostRequest, params: Params) -> Result<ScalarValue> {
+        let query = Box::pin(self.plan_host(request, params)).await?;
+        let batches: Vec<RecordBatch> = query.execute()?.try_collect().await?;
+        match batches.first() {
+            Some(batch) if batch.num_columns() > 0 => {
+                Ok(ScalarValue::try_from_array(batch.column(0), 0)?)
+            }
+            _ => Ok(ScalarValue::Null),
+        }
+    }
+
+    /// A statement that is done.
+    fn nothing(&self) -> Query {
+        let plan = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
+        Query::new(plan, self.context().task_ctx(), self.workers())
     }
 
     /// The host's plan. Columns that are only written in another case are respelled: before, where that is sure to be meant,
@@ -503,6 +594,74 @@ fn only_reads(statement: &HostStatement) -> bool {
         HostStatement::Explain(explain) => only_reads(&explain.statement),
         HostStatement::CreateExternalTable(_) | HostStatement::Reset(_) => false,
     }
+}
+
+/// What the expansion of a statement asks while it is planned.
+struct Planning<'a> {
+    session: &'a Session,
+    state: &'a SessionState,
+}
+
+impl Planning<'_> {
+    /// The plan of a query. It blocks this worker, for which the runtime puts another one in place.
+    fn plan(&self, query: SqlQuery) -> Result<LogicalPlan> {
+        let statement = SqlStatement::Query(Box::new(query));
+        let statement = HostStatement::Statement(Box::new(statement));
+        block(self.session.resolve(self.state, statement))
+    }
+}
+
+fn block<T>(future: impl Future<Output = T>) -> T {
+    tokio::task::block_in_place(|| Handle::current().block_on(future))
+}
+
+impl Catalog for Planning<'_> {
+    fn columns(&self, query: SqlQuery) -> Result<Vec<Column>> {
+        let plan = self.plan(query)?;
+        let columns = plan.schema().iter().map(|(table, field)| Column {
+            table: table.map(TableReference::to_vec).unwrap_or_default(),
+            field: field.as_ref().clone(),
+        });
+        Ok(columns
+            .filter(|column| !hidden::is_hidden(column.name()))
+            .collect())
+    }
+
+    fn rows(&self, query: SqlQuery) -> Result<Vec<RecordBatch>> {
+        let plan = self.plan(query)?;
+        let session = self.session;
+        block(async {
+            let (plan, context) = session.plan_execution(self.state.clone(), &plan).await?;
+            let query = Query::new(plan, context, session.workers());
+            let batches: Vec<RecordBatch> = query.execute()?.try_collect().await?;
+            Ok(batches)
+        })
+    }
+
+    fn tables(&self) -> Vec<String> {
+        self.session.tables()
+    }
+
+    fn is_aggregate(&self, name: &str) -> bool {
+        self.state.aggregate_functions().contains_key(name)
+    }
+
+    fn is_volatile(&self, name: &str) -> bool {
+        let function = self.state.scalar_functions().get(name);
+        function.is_some_and(|function| function.signature().volatility == Volatility::Volatile)
+    }
+}
+
+fn rows_without_order() -> Error {
+    Error::Unsupported {
+        message: "POSITIONAL JOIN of a table that is read in parallel or written to one, since its rows have no order; join by a column".to_string(),
+    }
+}
+
+/// Whether a plan puts rows of several partitions together in no order.
+fn merges_partitions(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let is_merge = plan.name() == "CoalescePartitionsExec" || plan.name() == "RepartitionExec";
+    is_merge || plan.children().into_iter().any(merges_partitions)
 }
 
 /// Everything that is registered in a new session: tables, functions, table functions.

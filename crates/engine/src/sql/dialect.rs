@@ -1,10 +1,11 @@
 //! The dialect of SQL that is parsed: the parser's generic one with a mend.
 //!
 //! In: tokens. Out: [`DIALECT`], what the parser takes them for.
-//! Invariant: all but the mend is the generic dialect's; each method that it has is listed here.
+//! Invariant: all but what is ours is the generic dialect's; each method that it has is listed here.
 //! DuckDB's own is not it, though we follow DuckDB's functions: there `f(a = b)` is a named argument, so `count_if(a = 1)`
 //! would not parse.
-//! Not here: what the host does not plan (statement.rs, optimizer/fixes/).
+//! Not here: forms of ours within expressions (expression_forms.rs), what the host does not plan (statement.rs,
+//! optimizer/fixes/).
 
 use std::any::TypeId;
 
@@ -13,6 +14,8 @@ use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
+
+use crate::sql::expression_forms;
 
 /// The dialect of every statement.
 pub(crate) const DIALECT: GrouseDialect = GrouseDialect {};
@@ -70,6 +73,14 @@ impl Dialect for GrouseDialect {
         GENERIC.is_identifier_part(character)
     }
 
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        expression_forms::prefix(parser)
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        expression_forms::precedence(self, parser).map(Ok)
+    }
+
     /// `a IS [NOT] DISTINCT FROM b AND c`: the parser takes all that follows FROM, `b AND c`, for the second operand.
     fn parse_infix(
         &self,
@@ -95,7 +106,7 @@ impl Dialect for GrouseDialect {
         } else if parser.parse_keywords(&[IS, NOT, DISTINCT, FROM]) {
             Expr::IsNotDistinctFrom
         } else {
-            return None;
+            return expression_forms::infix(self, parser, expr);
         };
         let second = parser.parse_subexpr(self.prec_value(Precedence::Is));
         Some(second.map(|second| form(Box::new(expr.clone()), Box::new(second))))

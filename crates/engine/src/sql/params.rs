@@ -72,8 +72,12 @@ impl Params {
 pub(crate) fn bind(
     statement: &mut HostStatement,
     params: &Params,
+    variables: BTreeMap<String, ScalarValue>,
     state: &mut SessionState,
 ) -> Result<()> {
+    for (name, value) in &variables {
+        state.register_udf(Arc::new(Parameter::function(name.clone(), value, Part::Whole)))?;
+    }
     if let HostStatement::Statement(sql) = statement
         && let SqlStatement::Prepare { .. } | SqlStatement::CreateFunction(_) = **sql
     {
@@ -122,6 +126,8 @@ fn as_placeholder(expr: Expr) -> Transformed<Expr> {
         Expr::ScalarFunction(call) => call.func.inner().downcast_ref::<Parameter>(),
         _ => None,
     };
+    // Variables of the session stay functions.
+    let parameter = parameter.filter(|parameter| parameter.name.starts_with('$'));
     match parameter.map(Parameter::resolved) {
         Some(value) => Transformed::yes(value),
         None => Transformed::no(expr),

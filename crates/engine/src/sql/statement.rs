@@ -14,7 +14,9 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Set, Statement as SqlStatement, TableAlias,
     TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError};
+use datafusion::sql::sqlparser::tokenizer::{
+    Location, Token, TokenWithSpan, Tokenizer, TokenizerError,
+};
 
 use crate::error::{Error, Position, Result};
 use crate::optimizer::fixes::far_timestamp;
@@ -25,6 +27,8 @@ use crate::sql::composite_groups;
 use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
 use crate::sql::expressions::say_what_is_meant;
+use crate::sql::short_forms::ShortForms;
+use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -120,8 +124,24 @@ pub(crate) enum Request {
     SetOption { name: String, value: String },
     /// `RESET option` for an option of ours.
     ResetOption { name: String },
+    /// `SET VARIABLE name = value`, or `RESET VARIABLE name` without one.
+    SetVariable {
+        name: String,
+        value: Option<Box<HostRequest>>,
+    },
+    /// `DROP MACRO name`.
+    DropMacro { name: String, missing: Missing },
     /// Everything else: the host plans it.
     Host(Box<HostRequest>),
+}
+
+/// What is done where there is nothing to drop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// It is an error.
+    Error,
+    /// Nothing, as IF EXISTS says.
+    Nothing,
 }
 
 /// A statement for the host, with the file functions that were taken out of it.
@@ -137,8 +157,69 @@ pub(crate) fn parse(text: &str) -> Result<Request> {
     let tokens = Tokenizer::new(&DIALECT, text)
         .tokenize_with_location()
         .map_err(tokenizer_error)?;
+    match of_definitions(&tokens, text)? {
+        Some(request) => Ok(request),
+        None => parse_tokens(tokens, text),
+    }
+}
+
+/// What changes the session's own definitions and the parser does not know.
+fn of_definitions(tokens: &[TokenWithSpan], text: &str) -> Result<Option<Request>> {
+    let is_code = |token: &&TokenWithSpan| {
+        !matches!(
+            token.token,
+            Token::Whitespace(_) | Token::SemiColon | Token::EOF
+        )
+    };
+    if !is_one_of_first(tokens, &["SET", "RESET", "DROP"]) {
+        return Ok(None);
+    }
+    let tokens: Tokens = tokens.iter().filter(is_code).cloned().collect();
+    let name_at = |at: usize| word_at(&tokens, at).map(|word| word.value.clone());
+    if is_one_of(&tokens, 1, &["VARIABLE"]) {
+        let Some(name) = name_at(2) else {
+            return Ok(None);
+        };
+        let value = match is_one_of(&tokens, 0, &["SET"]) {
+            false => None,
+            true if is_token(&tokens, 3, &Token::Eq) || is_one_of(&tokens, 3, &["TO"]) => {
+                let select = Written::at(tokens[0].span).sql("SELECT").copy(&tokens[4..]);
+                match parse_tokens(select.tokens, text)? {
+                    Request::Host(request) => Some(request),
+                    _ => return Ok(None),
+                }
+            }
+            true => return Ok(None),
+        };
+        return Ok(Some(Request::SetVariable { name, value }));
+    }
+    if is_one_of(&tokens, 0, &["DROP"]) && is_one_of(&tokens, 1, &["MACRO"]) {
+        let table = usize::from(is_one_of(&tokens, 2, &["TABLE"]) && tokens.len() > 3);
+        let exists =
+            is_one_of(&tokens, 2 + table, &["IF"]) && is_one_of(&tokens, 3 + table, &["EXISTS"]);
+        let at = 2 + table + if exists { 2 } else { 0 };
+        let missing = if exists {
+            Missing::Nothing
+        } else {
+            Missing::Error
+        };
+        if let (Some(name), true) = (name_at(at), tokens.len() == at + 1) {
+            return Ok(Some(Request::DropMacro { name, missing }));
+        }
+    }
+    Ok(None)
+}
+
+fn is_one_of_first(tokens: &[TokenWithSpan], words: &[&str]) -> bool {
+    let first = tokens
+        .iter()
+        .position(|token| !matches!(token.token, Token::Whitespace(_)));
+    first.is_some_and(|first| is_one_of(tokens, first, words))
+}
+
+fn parse_tokens(tokens: Tokens, text: &str) -> Result<Request> {
     let copy::Rewritten { tokens, columns } = copy::rewrite(tokens)?;
-    let mut statements = DFParserBuilder::new(tokens)
+    let mut statements = DFParserBuilder::new(tokens::rewrite(tokens)?)
         .with_dialect(&DIALECT)
         .with_recursion_limit(NESTING_MAX)
         .build()
@@ -273,6 +354,9 @@ fn option_value(value: &Expr) -> String {
 }
 
 fn host(mut statement: HostStatement) -> Result<Request> {
+    if let ControlFlow::Break(error) = visit(&mut statement, &mut ShortForms) {
+        return Err(error);
+    }
     composite_groups(&mut statement)?;
     say_what_is_meant(&mut statement);
     let mut preparation = Preparation {
