@@ -42,6 +42,7 @@ use crate::query::Query;
 use crate::scan::call::function_names;
 use crate::scan::codes::CodesRule;
 use crate::scan::files::FileTables;
+use crate::scan::json::JsonFactory;
 use crate::scan::location::is_location;
 use crate::scan::morsels::MorselsRule;
 use crate::scan::parquet::ParquetFactory;
@@ -108,6 +109,7 @@ impl Session {
             .with_physical_optimizer_rules(physical_optimizer_rules(&runtime, &stores, &pool)?)
             .build();
         state.register_file_format(Arc::new(ParquetFactory::default()), true)?;
+        state.register_file_format(Arc::new(JsonFactory::default()), true)?;
         let context = SessionContext::new_with_state(state);
         let files = Arc::new(FileTables::default());
         files.attach(context.state_weak_ref());

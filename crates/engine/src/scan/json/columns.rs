@@ -8,15 +8,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use datafusion::arrow::array::builder::NullBufferBuilder;
 use datafusion::arrow::array::{
     Array, ArrayRef, BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder,
-    Int64Builder, ListArray, PrimitiveArray, StringBuilder, StructArray, UInt64Builder, new_null_array,
+    Int64Builder, ListArray, PrimitiveArray, StringBuilder, StructArray, UInt64Builder,
+    new_null_array,
 };
-use datafusion::arrow::buffer::{NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use datafusion::arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
-use datafusion::arrow::datatypes::{
-    DataType, Field, Fields, Int64Type, TimeUnit,
-};
+use datafusion::arrow::datatypes::{DataType, Field, Fields, Int64Type, TimeUnit};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::FormatOptions;
 
@@ -239,7 +239,6 @@ impl Column {
             self.append_null();
             return Ok(());
         }
-        let mut start = start;
         let value = start.clone().raw()?;
         let shown: String = value.chars().take(SHOWN_CHARS).collect();
         let kind = self.kind_name();
@@ -281,7 +280,9 @@ impl Column {
             Column::Object(object) => {
                 let (rows, nulls) = (object.rows, object.nulls.finish());
                 let (fields, arrays) = object.finish()?;
-                Arc::new(StructArray::try_new_with_length(fields, arrays, nulls, rows)?)
+                Arc::new(StructArray::try_new_with_length(
+                    fields, arrays, nulls, rows,
+                )?)
             }
             Column::List(list) => list.finish()?,
             Column::Cast(values, kind) => {
@@ -422,7 +423,9 @@ impl Object {
         self.nulls = NullBufferBuilder::new(0);
         let mut arrays = Vec::with_capacity(self.columns.len());
         for (field, column) in &mut self.columns {
-            let array = column.finish().map_err(|error| named(&error, field.name()))?;
+            let array = column
+                .finish()
+                .map_err(|error| named(&error, field.name()))?;
             debug_assert_eq!(array.len(), rows, "{}", field.name());
             arrays.push(array);
         }

@@ -153,7 +153,8 @@ impl<'a> Cursor<'a> {
     pub(super) fn word(&mut self) -> Result<&'a str> {
         self.peek();
         let rest = &self.text[self.at..];
-        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+        let is_part =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
         let end = rest.bytes().position(|byte| !is_part(&byte));
         let word = &rest[..end.unwrap_or(rest.len())];
         if !WORDS.contains(&word) && !is_number(word.as_bytes()) {
@@ -217,7 +218,12 @@ const FOUND_BYTES: usize = 20;
 
 /// Whether the bytes are a number as JSON writes it.
 fn is_number(bytes: &[u8]) -> bool {
-    let digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count()
+    };
     let mut rest = bytes.strip_prefix(b"-").unwrap_or(bytes);
     let whole = digits(rest);
     if whole == 0 || whole > 1 && rest[0] == b'0' {
@@ -282,7 +288,9 @@ fn unicode(digits: &str) -> Option<(char, &str)> {
     let unit = |digits: &str| {
         let digits = digits.get(..4)?;
         let are_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        are_hex.then(|| u32::from_str_radix(digits, 16).ok()).flatten()
+        are_hex
+            .then(|| u32::from_str_radix(digits, 16).ok())
+            .flatten()
     };
     let high = unit(digits)?;
     let rest = &digits[4..];
@@ -315,7 +323,10 @@ mod tests {
     #[test]
     fn strings() {
         let read = |text: &str| Cursor::new(text, 0).string().map(Cow::into_owned);
-        assert_eq!(read(r#""a\"\\\u00e4\ud83d\ude00\n""#).unwrap(), "a\"\\ä😀\n");
+        assert_eq!(
+            read(r#""a\"\\\u00e4\ud83d\ude00\n""#).unwrap(),
+            "a\"\\ä😀\n"
+        );
         for bad in [r#""a"#, r#""\x""#, r#""\ud83d""#, r#""\u12""#, r#""\"#] {
             assert!(read(bad).is_err(), "{bad}");
         }

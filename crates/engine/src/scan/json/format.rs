@@ -5,15 +5,16 @@
 //! files and of the fields in them.
 //! Not here: scans (source.rs), types (shape.rs).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::catalog::Session;
-use datafusion::common::{Result, Statistics};
-use datafusion::datasource::file_format::FileFormat;
+use datafusion::common::{DataFusionError, GetExt, Result, Statistics};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
-use datafusion::datasource::file_format::json::JsonFormat;
+use datafusion::datasource::file_format::json::{JsonFormat, JsonFormatFactory};
+use datafusion::datasource::file_format::{FileFormat, FileFormatFactory};
 use datafusion::datasource::physical_plan::{
     FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource,
 };
@@ -106,14 +107,18 @@ impl Json {
             let rows = wanted.unwrap_or(SAMPLE_ROWS).saturating_sub(all.rows);
             let sample = Sample {
                 rows: rows.max(FILE_ROWS),
-                bytes: if wanted.is_none() && index == 0 { SAMPLE_BYTES } else { 0 },
+                bytes: if wanted.is_none() && index == 0 {
+                    SAMPLE_BYTES
+                } else {
+                    0
+                },
             };
             let layout = self.options.layout.unwrap_or(Layout::Values);
             let bytes = chunks(store, object, 0, self.compression).await?;
             let mut text = Text::new(bytes, layout, Part::Whole);
-            let seen = look(&mut text, &mut shape, sample).await.map_err(|error| {
-                named(Error::from(error), &format!("/{}", object.location))
-            })?;
+            let seen = look(&mut text, &mut shape, sample)
+                .await
+                .map_err(|error| named(Error::from(error), &format!("/{}", object.location)))?;
             all.rows += seen.rows;
             all.needs_values |= seen.needs_values;
         }
@@ -240,5 +245,38 @@ impl FileFormat for Json {
             compression: self.compression,
         };
         Arc::new(JsonSource::new(reading, schema))
+    }
+}
+
+/// Makes this format for `CREATE EXTERNAL TABLE` and `COPY`.
+#[derive(Debug, Default)]
+pub(crate) struct JsonFactory {
+    host: JsonFormatFactory,
+}
+
+impl GetExt for JsonFactory {
+    fn get_ext(&self) -> String {
+        self.host.get_ext()
+    }
+}
+
+impl FileFormatFactory for JsonFactory {
+    fn create(
+        &self,
+        state: &dyn Session,
+        format_options: &HashMap<String, String>,
+    ) -> Result<Arc<dyn FileFormat>> {
+        let host = self.host.create(state, format_options)?;
+        let host = host.downcast_ref::<JsonFormat>();
+        let host = host.ok_or_else(|| {
+            DataFusionError::Internal("the host's JSON format is not its own".to_string())
+        })?;
+        Ok(Arc::new(Json::over(
+            JsonFormat::default().with_options(host.options().clone()),
+        )))
+    }
+
+    fn default(&self) -> Arc<dyn FileFormat> {
+        Arc::new(Json::over(JsonFormat::default()))
     }
 }

@@ -24,5 +24,6 @@ mod source;
 mod options;
 mod format;
 
-pub(crate) use format::Json;
+pub(crate) use format::{Json, JsonFactory};
+pub(crate) use moments::is_date;
 pub use options::JsonOptions;

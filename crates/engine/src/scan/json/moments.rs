@@ -17,7 +17,11 @@ pub(super) enum Moment {
     /// Days since 1970-01-01.
     Date(i32),
     /// A time of day.
-    Time { seconds: i64, nanos: u32, digits: u8 },
+    Time {
+        seconds: i64,
+        nanos: u32,
+        digits: u8,
+    },
     /// Seconds since 1970, in UTC or wherever.
     Timestamp {
         seconds: i64,
@@ -62,6 +66,11 @@ pub(super) fn moment(text: &str) -> Option<Moment> {
         digits,
         is_zoned,
     })
+}
+
+/// Whether a text is a day of the calendar.
+pub(crate) fn is_date(text: &str) -> bool {
+    matches!(moment(text), Some(Moment::Date(_)))
 }
 
 /// The digits of a number.
@@ -191,7 +200,10 @@ mod tests {
             _ => None,
         };
         assert_eq!(at("1970-01-01 00:00:01"), Some((1, 0, false)));
-        assert_eq!(at("1970-01-01T02:00:00.5+02:00"), Some((0, 500_000_000, true)));
+        assert_eq!(
+            at("1970-01-01T02:00:00.5+02:00"),
+            Some((0, 500_000_000, true))
+        );
         assert_eq!(at("1970-01-01T00:00:00Z"), Some((0, 0, true)));
         for no in [
             "2024-02-30",
@@ -213,7 +225,10 @@ mod tests {
 
     #[test]
     fn no_digit_is_lost() {
-        assert_eq!(in_unit(1, 500_000_000, TimeUnit::Microsecond), Some(1_500_000));
+        assert_eq!(
+            in_unit(1, 500_000_000, TimeUnit::Microsecond),
+            Some(1_500_000)
+        );
         assert_eq!(in_unit(1, 1, TimeUnit::Microsecond), None);
         assert_eq!(in_unit(-1, 1, TimeUnit::Nanosecond), Some(-999_999_999));
         assert_eq!(in_unit(i64::MAX / 1_000, 0, TimeUnit::Nanosecond), None);

@@ -55,9 +55,7 @@ impl JsonOptions {
                     "newline_delimited" | "nd" | "ndjson" => Some(Layout::Lines),
                     "array" | "unstructured" => Some(Layout::Values),
                     _ => {
-                        return Err(
-                            "auto, newline_delimited, array or unstructured".to_string()
-                        );
+                        return Err("auto, newline_delimited, array or unstructured".to_string());
                     }
                 };
             }

@@ -38,7 +38,10 @@ pub(super) enum Root {
 pub(super) enum Part {
     Whole,
     /// Those whose lines begin within these bytes.
-    Range { start: u64, end: u64 },
+    Range {
+        start: u64,
+        end: u64,
+    },
 }
 
 /// The text of a file, as far as whole records reach.

@@ -157,7 +157,8 @@ impl FileOpener for JsonOpener {
             let bytes = chunks(&store, meta, first_byte(part), compression).await?;
             let wanted = &source.projection.file_indices;
             let columns = Object::new(&fields, wanted, strictness);
-            let mut records = Records::new(Text::new(bytes, layout, part), columns, root, strictness);
+            let mut records =
+                Records::new(Text::new(bytes, layout, part), columns, root, strictness);
             records.batch_rows = source.batch_rows;
             records.schema = Arc::new(source.schema.file_schema().project(wanted)?);
             Ok(batches(records))
