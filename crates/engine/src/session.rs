@@ -46,6 +46,7 @@ use crate::query::Query;
 use crate::scan::call::function_names;
 use crate::scan::codes::CodesRule;
 use crate::scan::files::FileTables;
+use crate::scan::json::JsonFactory;
 use crate::scan::location::is_location;
 use crate::scan::morsels::MorselsRule;
 use crate::scan::parquet::ParquetFactory;
@@ -120,6 +121,7 @@ impl Session {
             .build();
         state.register_file_format(Arc::new(ParquetFactory::default()), true)?;
         state.register_file_format(Arc::new(ArrowFactory), true)?;
+        state.register_file_format(Arc::new(JsonFactory::default()), true)?;
         let context = SessionContext::new_with_state(state);
         let files = Arc::new(FileTables::default());
         files.attach(context.state_weak_ref());

@@ -11,6 +11,8 @@
 //! ```
 
 pub mod call;
+mod sql_types;
+pub mod file_options;
 pub mod format;
 pub mod location;
 mod quotes;
@@ -24,6 +26,8 @@ pub(crate) mod charged;
 pub mod mend;
 pub mod json;
 pub mod lines;
+mod hive;
+mod table;
 pub mod files;
 pub mod views;
 pub mod schema;
