@@ -10,7 +10,6 @@ use std::vec::IntoIter;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
-use datafusion::catalog::TableProvider;
 use grouse::error::Position;
 use grouse::types::sql_name;
 use grouse::{Error, Params, Query, Session, Tables};

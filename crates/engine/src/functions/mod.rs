@@ -41,8 +41,8 @@ use datafusion::logical_expr::{AggregateUDF, ScalarUDF, ScalarUDFImpl};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::prelude::SessionContext;
 
-pub(crate) use as_written::AS_WRITTEN;
 pub(crate) use any_equal::ANY_EQUAL;
+pub(crate) use as_written::AS_WRITTEN;
 pub(crate) use calendar::epoch_of_interval;
 pub(crate) use frequent::Frequent;
 pub(crate) use lengths::text_views;

@@ -76,7 +76,11 @@ pub(crate) fn bind(
     state: &mut SessionState,
 ) -> Result<()> {
     for (name, value) in &variables {
-        state.register_udf(Arc::new(Parameter::function(name.clone(), value, Part::Whole)))?;
+        state.register_udf(Arc::new(Parameter::function(
+            name.clone(),
+            value,
+            Part::Whole,
+        )))?;
     }
     if let HostStatement::Statement(sql) = statement
         && let SqlStatement::Prepare { .. } | SqlStatement::CreateFunction(_) = **sql
