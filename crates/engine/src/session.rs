@@ -15,7 +15,7 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement};
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement};
 use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -40,6 +40,7 @@ use crate::options::SessionOptions;
 use crate::plan::GroupByRule;
 use crate::query::Query;
 use crate::scan::call::function_names;
+use crate::scan::checked_table;
 use crate::scan::codes::CodesRule;
 use crate::scan::files::FileTables;
 use crate::scan::location::is_location;
@@ -49,8 +50,9 @@ use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
 use crate::shifted_sums::ShiftedSums;
 use crate::sql::params::{self, Params};
+use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, HostRequest, Request, Statement};
-use crate::sql::{headers, repeated_names, spelling};
+use crate::sql::{headers, planned, repeated_names, spelling};
 use crate::temp::TempFolders;
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
@@ -102,6 +104,7 @@ impl Session {
             )
             .with_runtime_env(Arc::clone(&runtime))
             .with_expr_planners(fixes::expr_planners())
+            .with_relation_planners(vec![Arc::new(SamplePlanner)])
             .with_default_features()
             .with_analyzer_rules(fixes::analyzer_rules())
             .with_optimizer_rules(optimizer_rules())
@@ -240,19 +243,24 @@ impl Session {
                 self.change_options(|options| options.set(&name, &value))
             }
             Request::ResetOption { name } => self.change_options(|options| options.reset(&name)),
-            Request::Host(request) => self.plan_host(*request, params).await,
+            Request::Host(request) => self.plan_host(text, *request, params).await,
         }
     }
 
-    async fn plan_host(&self, request: HostRequest, params: Params) -> Result<Query> {
+    async fn plan_host(&self, text: &str, request: HostRequest, params: Params) -> Result<Query> {
         for call in request.files {
             self.shared.files.add_call(call);
         }
         let (mut state, mut statement) = (self.context().state(), request.statement);
         params::bind(&mut statement, &params, &mut state)?;
         fixes::keep_long_literals(&mut statement, &mut state)?;
+        planned::check(&statement, text, &state)?;
         let plan = self.resolve(&state, statement).await?;
         let plan = headers::short_headers(params::resolve(plan, params)?)?;
+        if let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(table)) = plan {
+            checked_table::create(self.context(), table, request.constraints.as_ref()).await?;
+            return Ok(self.nothing());
+        }
         let option = match &plan {
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => Some(set.variable.clone()),
             LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => {
@@ -380,8 +388,14 @@ impl Session {
             host::apply_memory(&options, state.config_mut());
         }
         state.config_mut().options_mut().extensions.insert(options);
+        drop(state);
+        Ok(self.nothing())
+    }
+
+    /// The result of a statement that has none.
+    fn nothing(&self) -> Query {
         let plan = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
-        Ok(Query::new(plan, state.task_ctx(), self.workers()))
+        Query::new(plan, self.context().task_ctx(), self.workers())
     }
 
     /// Adds the names that may be meant, which only the session knows.

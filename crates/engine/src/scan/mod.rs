@@ -27,6 +27,7 @@ pub mod lines;
 pub mod files;
 pub mod views;
 pub mod schema;
+pub(crate) mod checked_table;
 mod local;
 pub(crate) mod late;
 pub(crate) mod morsels;

@@ -5,11 +5,16 @@
 //! Not here: DataFusion's planner (session.rs), files (scan/), rules that change plans (optimizer/).
 
 pub(crate) mod dialect;
+mod token_forms;
 pub mod statement;
+mod clauses;
 mod composite_groups;
+pub(crate) mod constraints;
 pub(crate) mod params;
 pub(crate) mod spelling;
 pub(crate) mod repeated_names;
+pub(crate) mod samples;
+pub(crate) mod planned;
 pub(crate) mod headers;
 
 pub use composite_groups::composite_groups;

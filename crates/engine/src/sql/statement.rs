@@ -14,15 +14,17 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Set, Statement as SqlStatement, TableAlias,
     TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 use crate::error::{Error, Position, Result};
 use crate::optimizer::fixes::far_timestamp;
 use crate::options::OptionSpec;
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
-use crate::sql::composite_groups;
+use crate::sql::constraints::{self, Constraints};
 use crate::sql::dialect::DIALECT;
+use crate::sql::token_forms::{tokenizer_error, tokens_of};
+use crate::sql::{clauses, composite_groups};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -102,15 +104,6 @@ impl<'a> LineStarts<'a> {
     }
 }
 
-fn tokenizer_error(error: TokenizerError) -> Error {
-    let Location { line, column } = error.location;
-    Error::Syntax {
-        message: error.message,
-        line: line.max(1),
-        column: column.max(1),
-    }
-}
-
 /// What one statement asks for.
 #[derive(Debug)]
 pub(crate) enum Request {
@@ -127,11 +120,13 @@ pub(crate) enum Request {
 pub(crate) struct HostRequest {
     pub statement: HostStatement,
     pub files: Vec<FileCall>,
+    /// What the rows of a table that is made have to keep.
+    pub constraints: Option<Constraints>,
 }
 
 /// Parses exactly one statement.
 pub(crate) fn parse(text: &str) -> Result<Request> {
-    let mut statements = DFParserBuilder::new(text)
+    let mut statements = DFParserBuilder::new(tokens_of(text)?)
         .with_dialect(&DIALECT)
         .with_recursion_limit(NESTING_MAX)
         .build()
@@ -226,6 +221,7 @@ fn reset(variable: ObjectName) -> Request {
             Request::Host(Box::new(HostRequest {
                 statement,
                 files: Vec::new(),
+                constraints: None,
             }))
         }
     }
@@ -261,6 +257,8 @@ fn option_value(value: &Expr) -> String {
 }
 
 fn host(mut statement: HostStatement) -> Result<Request> {
+    let constraints = constraints::take(&mut statement)?;
+    clauses::rewrite(&mut statement)?;
     composite_groups(&mut statement)?;
     let mut preparation = Preparation {
         files: Vec::new(),
@@ -269,7 +267,11 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     match visit(&mut statement, &mut preparation) {
         ControlFlow::Continue(()) => {
             let files = preparation.files;
-            Ok(Request::Host(Box::new(HostRequest { statement, files })))
+            Ok(Request::Host(Box::new(HostRequest {
+                statement,
+                files,
+                constraints,
+            })))
         }
         ControlFlow::Break(error) => Err(error),
     }
