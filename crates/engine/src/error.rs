@@ -105,6 +105,14 @@ pub enum Error {
         /// What.
         message: String,
     },
+    /// A clause of SQL that is understood but cannot be run here.
+    #[error("not supported{}: {message}", at(.position))]
+    UnsupportedClause {
+        /// Which clause, and what to write instead.
+        message: String,
+        /// Where, if known.
+        position: Option<Position>,
+    },
     /// A file, folder or server cannot be read or written.
     #[error("cannot access '{path}': {message}")]
     Io {
@@ -228,7 +236,8 @@ impl Error {
             | Error::UnknownTable { position, .. }
             | Error::UnknownFunction { position, .. }
             | Error::Type { position, .. }
-            | Error::Planning { position, .. } => *position,
+            | Error::Planning { position, .. }
+            | Error::UnsupportedClause { position, .. } => *position,
             _ => None,
         }
     }
@@ -257,6 +266,9 @@ impl Error {
                 position: Some(at), ..
             }
             | Error::Planning {
+                position: Some(at), ..
+            }
+            | Error::UnsupportedClause {
                 position: Some(at), ..
             } => moved(&mut at.line, &mut at.column),
             _ => {}

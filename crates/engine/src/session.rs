@@ -16,7 +16,9 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement, Volatility};
+use datafusion::logical_expr::{
+    DdlStatement, LogicalPlan, Statement as PlanStatement, Volatility,
+};
 use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -44,6 +46,7 @@ use crate::options::SessionOptions;
 use crate::plan::GroupByRule;
 use crate::query::Query;
 use crate::scan::call::function_names;
+use crate::scan::checked_table;
 use crate::scan::codes::CodesRule;
 use crate::scan::files::FileTables;
 use crate::scan::json::JsonFactory;
@@ -60,8 +63,9 @@ use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column};
 use crate::sql::params::{self, Params};
+use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
-use crate::sql::{headers, hidden, named_casts, repeated_names, spelling, using};
+use crate::sql::{headers, hidden, named_casts, planned, repeated_names, spelling, using};
 use crate::temp::TempFolders;
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
@@ -114,6 +118,7 @@ impl Session {
             )
             .with_runtime_env(Arc::clone(&runtime))
             .with_expr_planners(fixes::expr_planners())
+            .with_relation_planners(vec![Arc::new(SamplePlanner)])
             .with_default_features()
             .with_analyzer_rules(fixes::analyzer_rules())
             .with_optimizer_rules(optimizer_rules())
@@ -266,7 +271,7 @@ impl Session {
             Request::ResetOption { name } => self.change_options(|options| options.reset(&name)),
             Request::SetVariable { name, value } => {
                 let value = match value {
-                    Some(request) => Some(self.first_value(*request, params).await?),
+                    Some(request) => Some(self.first_value(text, *request, params).await?),
                     None => None,
                 };
                 self.shared.definitions.set_variable(&name, value);
@@ -281,11 +286,11 @@ impl Session {
                 }
                 Ok(self.nothing())
             }
-            Request::Host(request) => self.plan_host(*request, params).await,
+            Request::Host(request) => self.plan_host(text, *request, params).await,
         }
     }
 
-    async fn plan_host(&self, request: HostRequest, params: Params) -> Result<Query> {
+    async fn plan_host(&self, text: &str, request: HostRequest, params: Params) -> Result<Query> {
         for call in request.files {
             self.shared.files.add_call(call);
         }
@@ -307,12 +312,17 @@ impl Session {
             state: &state,
         };
         expand::expand(&mut statement, &planning)?;
+        planned::check(&statement, text, &state)?;
         let plan = self.resolve(&state, statement).await?;
         let plan = headers::short_headers(params::resolve(plan, params)?)?;
         if let LogicalPlan::Ddl(_) = &plan
             && hidden::counts_rows(&plan)
         {
             return Err(rows_without_order());
+        }
+        if let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(table)) = plan {
+            checked_table::create(self.context(), table, request.constraints.as_ref()).await?;
+            return Ok(self.nothing());
         }
         let option = match &plan {
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => Some(set.variable.clone()),
@@ -395,8 +405,13 @@ impl Session {
     }
 
     /// The value in the first row and column of a query, NULL if there is none.
-    async fn first_value(&self, request: HostRequest, params: Params) -> Result<ScalarValue> {
-        let query = Box::pin(self.plan_host(request, params)).await?;
+    async fn first_value(
+        &self,
+        text: &str,
+        request: HostRequest,
+        params: Params,
+    ) -> Result<ScalarValue> {
+        let query = Box::pin(self.plan_host(text, request, params)).await?;
         let batches: Vec<RecordBatch> = query.execute()?.try_collect().await?;
         match batches.first() {
             Some(batch) if batch.num_columns() > 0 => {
@@ -533,8 +548,14 @@ impl Session {
             host::apply_memory(&options, state.config_mut());
         }
         state.config_mut().options_mut().extensions.insert(options);
+        drop(state);
+        Ok(self.nothing())
+    }
+
+    /// The result of a statement that has none.
+    fn nothing(&self) -> Query {
         let plan = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
-        Ok(Query::new(plan, state.task_ctx(), self.workers()))
+        Query::new(plan, self.context().task_ctx(), self.workers())
     }
 
     /// Adds the names that may be meant, which only the session knows.

@@ -31,6 +31,7 @@ mod table;
 pub mod files;
 pub mod views;
 pub mod schema;
+pub(crate) mod checked_table;
 mod local;
 pub(crate) mod late;
 pub(crate) mod morsels;

@@ -110,7 +110,7 @@ fn nested(set: &[Expr]) -> Option<&Expr> {
 }
 
 /// The sets that a CUBE, ROLLUP or GROUPING SETS stands for, the widest first.
-fn sets_of(expr: &Expr) -> Result<Vec<Vec<Expr>>> {
+pub(super) fn sets_of(expr: &Expr) -> Result<Vec<Vec<Expr>>> {
     let sets: Vec<Vec<Expr>> = match expr {
         Expr::Cube(elements) if elements.len() > SETS_MAX.ilog2() as usize => {
             return plan_err!(
