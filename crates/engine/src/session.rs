@@ -16,6 +16,7 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement, Volatility};
 use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -113,7 +114,7 @@ impl Session {
                     .with_extension(Arc::clone(&temp)),
             )
             .with_runtime_env(Arc::clone(&runtime))
-            .with_expr_planners(fixes::expr_planners())
+            .with_expr_planners(expr_planners())
             .with_default_features()
             .with_analyzer_rules(fixes::analyzer_rules())
             .with_optimizer_rules(optimizer_rules())
@@ -679,6 +680,13 @@ fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
 
 /// The logical rules, of which ours for sums and averages see arguments as they were written, and that for averages once more
 /// only aggregates that are needed.
+/// Planners that see an expression before the host's do.
+fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
+    let mut planners = fixes::expr_planners();
+    planners.push(Arc::new(functions::StandingFunctions));
+    planners
+}
+
 fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = fixes::optimizer_rules();
     rules.insert(0, Arc::new(ShiftedSums));
