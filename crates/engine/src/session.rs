@@ -61,6 +61,7 @@ use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column};
 use crate::sql::params::{self, Params};
+use crate::sql::place::placed;
 use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
 use crate::sql::{headers, hidden, named_casts, repeated_names, spelling, using};
 use crate::temp::TempFolders;
@@ -181,12 +182,12 @@ impl Session {
         tables: Arc<Tables>,
     ) -> Result<Query> {
         let session = self.clone();
-        let text = text.to_string();
+        let statement = text.to_string();
         let mut task = JoinSet::new();
-        let planning = async move { session.plan(&text, params).await };
+        let planning = async move { session.plan(&statement, params).await };
         task.spawn_on(with_own_tables(tables, planning), self.handle());
         match task.join_next().await {
-            Some(Ok(query)) => query.map_err(|error| self.with_names(error)),
+            Some(Ok(query)) => query.map_err(|error| placed(self.with_names(error), text)),
             Some(Err(error)) => Err(join_error(error)),
             None => Err(Error::Internal("a plan without a task".to_string())),
         }
@@ -678,8 +679,6 @@ fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
     Ok(())
 }
 
-/// The logical rules, of which ours for sums and averages see arguments as they were written, and that for averages once more
-/// only aggregates that are needed.
 /// Planners that see an expression before the host's do.
 fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
     let mut planners = fixes::expr_planners();
@@ -687,6 +686,8 @@ fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
     planners
 }
 
+/// The logical rules, of which ours for sums and averages see arguments as they were written, and that for averages once more
+/// only aggregates that are needed.
 fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules = fixes::optimizer_rules();
     rules.insert(0, Arc::new(ShiftedSums));

@@ -39,5 +39,6 @@ pub(crate) mod repeated_names;
 pub(crate) mod named_casts;
 pub(crate) mod using;
 pub(crate) mod headers;
+pub(crate) mod place;
 
 pub use composite_groups::composite_groups;

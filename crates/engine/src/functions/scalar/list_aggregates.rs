@@ -123,8 +123,9 @@ impl ListAggregate {
             {
                 Some(name) => name.to_lowercase(),
                 None => {
-                    return Err(self
-                        .wrong("takes a list and the name of an aggregate, e.g. 'sum'".to_owned()));
+                    return Err(self.wrong(
+                        "takes a list and the name of an aggregate, e.g. 'sum'".to_owned(),
+                    ));
                 }
             },
         };
