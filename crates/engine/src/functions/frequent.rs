@@ -143,10 +143,6 @@ impl AggregateUDFImpl for Frequent {
     fn reverse_expr(&self) -> ReversedUDAF {
         ReversedUDAF::Identical
     }
-
-    fn supports_within_group_clause(&self) -> bool {
-        !self.is_list
-    }
 }
 
 /// How often each value occurs in one group.

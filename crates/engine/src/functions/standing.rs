@@ -31,7 +31,7 @@ use datafusion::logical_expr::{
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::scalar::{json_entries, json_extract, json_extract_string, to_json};
-use super::{exact_avg, exact_sum, frequent};
+use super::{exact_avg, exact_sum, ordered_set, statistics};
 
 /// Names, and the aggregates that they are.
 fn names() -> Vec<(&'static str, Arc<AggregateUDF>)> {
@@ -61,9 +61,15 @@ fn names() -> Vec<(&'static str, Arc<AggregateUDF>)> {
         ("wavg", Arc::clone(&avg)),
         ("weighted_avg", avg),
         ("sem", var_pop_udaf()),
+        ("quantile", percentile_disc()),
         ("json_group_array", array_agg_udaf()),
         ("json_group_object", array_agg_udaf()),
     ]
+}
+
+/// Grouped, other aggregates take its place (optimizer/fixes/composed.rs).
+fn percentile_disc() -> Arc<AggregateUDF> {
+    Arc::new(AggregateUDF::from(ordered_set::PercentileDisc::new()))
 }
 
 /// The functions of these names, so that the planner knows them.
@@ -150,15 +156,10 @@ impl ExprPlanner for StandingFunctions {
             name: raw.func.name().to_owned(),
             args: raw.args.clone(),
             filter: raw.filter.as_deref().cloned(),
+            is_window: false,
         };
-        let is_ordered_mode =
-            raw.func.inner().is::<frequent::Frequent>() && !raw.order_by.is_empty();
         let over = |function: Arc<AggregateUDF>, one: One| {
-            let order = if is_ordered_mode {
-                Vec::new()
-            } else {
-                raw.order_by.clone()
-            };
+            let order = raw.order_by.clone();
             Expr::AggregateFunction(AggregateFunction::new_udf(
                 function,
                 one.args,
@@ -172,10 +173,7 @@ impl ExprPlanner for StandingFunctions {
                 raw.null_treatment,
             ))
         };
-        let planned = match is_ordered_mode {
-            true => Some(over(Arc::clone(&raw.func), One::of(call.args.clone()))),
-            false => call.stands_for(&over)?,
-        };
+        let planned = call.stands_for(&over)?;
         let written = |raw: &RawAggregateExpr| {
             over(Arc::clone(&raw.func), One::of(raw.args.clone()))
                 .schema_name()
@@ -195,6 +193,7 @@ impl ExprPlanner for StandingFunctions {
             name: function.name().to_owned(),
             args: raw.args.clone(),
             filter: raw.filter.as_deref().cloned(),
+            is_window: true,
         };
         let over = |function: Arc<AggregateUDF>, one: One| {
             Expr::from(WindowFunction {
@@ -225,6 +224,7 @@ struct Call {
     name: String,
     args: Vec<Expr>,
     filter: Option<Expr>,
+    is_window: bool,
 }
 
 /// One of the aggregates that a call stands for: its arguments, and its filter and order where they are not the call's.
@@ -286,12 +286,13 @@ impl Call {
                 json_entries().call(vec![over(array_agg_udaf(), One::of(vec![entry]))])
             }
             (
-                "quantile" | "quantile_disc" | "quantile_cont" | "percentile_cont"
-                | "approx_quantile",
+                "quantile" | "percentile_disc" | "percentile_cont" | "approx_quantile",
                 [x, shares],
-            ) => match list_items(shares) {
-                Some(shares) => self.each_share(x, shares, over)?,
-                None => match of_name(&self.name) {
+            ) => match (list_items(shares), self.name.as_str()) {
+                (Some(shares), _) => self.each_share(x, shares, over)?,
+                (None, "quantile") => over(self.discrete(), args()),
+                (None, "percentile_disc") if self.is_window => over(self.discrete(), args()),
+                (None, name) => match of_name(name) {
                     Some(function) => over(function, args()),
                     None => return Ok(None),
                 },
@@ -323,7 +324,7 @@ impl Call {
             order: vec![by.clone().sort(self.name.starts_with("min"), false)],
         };
         let listed = over(array_agg_udaf(), one);
-        if matches!(listed, Expr::WindowFunction(_)) {
+        if self.is_window {
             return not_impl_err!("{}(x, n) over a window", self.name);
         }
         Ok(array_slice(
@@ -334,14 +335,22 @@ impl Call {
         ))
     }
 
+    /// `percentile_disc`, over a window the one that has states.
+    fn discrete(&self) -> Arc<AggregateUDF> {
+        match self.is_window {
+            true => Arc::new(statistics::quantile()),
+            false => percentile_disc(),
+        }
+    }
+
     /// A list of the quantiles of several shares.
     fn each_share(&self, x: &Expr, shares: Vec<Expr>, over: Over) -> Result<Expr> {
         let function = match self.name.as_str() {
-            "quantile_cont" | "percentile_cont" => {
+            "percentile_cont" => {
                 datafusion::functions_aggregate::percentile_cont::percentile_cont_udaf()
             }
             "approx_quantile" => approx_percentile_cont_udaf(),
-            _ => Arc::new(super::statistics::quantile()),
+            _ => self.discrete(),
         };
         let one = |share| over(Arc::clone(&function), One::of(vec![x.clone(), share]));
         Ok(make_array(shares.into_iter().map(one).collect()))

@@ -1,5 +1,5 @@
-//! Aggregates that DuckDB has and the host does not: `product`, `skewness`, `kurtosis`, `entropy`, `histogram`, `mad`,
-//! `quantile_disc` and `percentile_disc`.
+//! Aggregates that DuckDB has and the host does not: `product`, `skewness`, `kurtosis`, `entropy`, `histogram`, `mad`, and
+//! `percentile_disc` over windows.
 //!
 //! In: values; NULLs do not count. Out: a number, a value, a list of values or a map.
 //! Invariant: merged states give what one state of all rows gives, but for the last digits of floats.
@@ -53,9 +53,6 @@ pub(super) fn functions() -> Vec<AggregateUDF> {
         ("entropy", Statistic::Entropy),
         ("histogram", Statistic::Histogram),
         ("mad", Statistic::Deviation),
-        ("quantile", Statistic::Quantile),
-        ("quantile_disc", Statistic::Quantile),
-        ("percentile_disc", Statistic::Quantile),
     ];
     let function = |(name, statistic)| {
         let arguments = if statistic == Statistic::Quantile {
@@ -75,10 +72,10 @@ pub(super) fn functions() -> Vec<AggregateUDF> {
     all.map(function).into()
 }
 
-/// `quantile_disc`.
+/// `percentile_disc` over a window.
 pub(super) fn quantile() -> AggregateUDF {
     AggregateUDF::from(Statistics {
-        name: "quantile_disc",
+        name: "percentile_disc",
         statistic: Statistic::Quantile,
         signature: Signature::any(2, Volatility::Immutable),
     })

@@ -14,7 +14,7 @@ use datafusion::common::Result;
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::functions::encoding::expr_fn::{decode, encode};
 use datafusion::logical_expr::{Expr, ScalarUDF, lit};
-use grouse_groupby::keys::row::canonical_floats;
+use grouse_groupby::keys::row::canonical_values;
 
 use super::definition::{Call, Definition, Form, rows, stands};
 use super::kinds::Kind;
@@ -177,5 +177,5 @@ fn widened(column: &ArrayRef) -> Result<ArrayRef> {
         _ => return Ok(Arc::clone(column)),
     };
     let wide = datafusion::arrow::compute::cast(column, &wide)?;
-    canonical_floats(&wide).map_err(to_host)
+    canonical_values(&wide).map_err(to_host)
 }

@@ -60,7 +60,6 @@ fn operators() -> Vec<Definition> {
         }),
         operator!("multiply", Operator::Multiply),
         operator!("divide", Operator::Divide),
-        operator!("mod", Operator::Modulo),
         operator!("xor", Operator::BitwiseXor),
         // Both as DuckDB's: the quotient is cut off towards minus infinity.
         stands("fdiv", DOUBLES, |args| {
