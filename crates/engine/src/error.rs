@@ -6,6 +6,7 @@
 //! Not here: how the host's errors are told apart (error/host.rs).
 
 pub mod host;
+mod words;
 
 use std::fmt;
 
@@ -316,7 +317,10 @@ pub fn nearest_names<'a>(name: &str, candidates: impl IntoIterator<Item = &'a st
         .filter_map(|candidate| {
             let lower = candidate.to_lowercase();
             let lower_bare = lower.rsplit('.').next().unwrap_or(&lower);
-            let edits = strsim::damerau_levenshtein(bare, lower_bare);
+            let edits = match is_abbreviation(bare, lower_bare) {
+                true => 0,
+                false => strsim::damerau_levenshtein(bare, lower_bare),
+            };
             let part = bare.len() >= 3 && lower_bare.contains(bare);
             (edits <= edits_max || part).then_some((edits, candidate))
         })
@@ -328,6 +332,13 @@ pub fn nearest_names<'a>(name: &str, candidates: impl IntoIterator<Item = &'a st
         .take(NEAREST_MAX)
         .map(|(_, candidate)| candidate.to_string())
         .collect()
+}
+
+/// True if a name without its vowels is what is written: `cnt` of `count`.
+fn is_abbreviation(written: &str, name: &str) -> bool {
+    let is_vowel = |c: char| "aeiou".contains(c);
+    let has_vowels = written.contains(is_vowel);
+    written.len() >= 3 && !has_vowels && written != name && name.replace(is_vowel, "") == written
 }
 
 #[cfg(test)]
@@ -342,6 +353,7 @@ mod tests {
         assert_eq!(nearest_names("Region", columns), ["RegionID"]);
         assert_eq!(nearest_names("xyzzy", columns), Vec::<String>::new());
         assert_eq!(nearest_names("t.user_id", columns), ["UserID"]);
+        assert_eq!(nearest_names("cnt", ["cot", "count"]), ["count", "cot"]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{
     DdlStatement, LogicalPlan, Statement as PlanStatement, Volatility,
 };
@@ -64,6 +65,7 @@ use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column};
 use crate::sql::params::{self, Params};
 use crate::sql::samples::SamplePlanner;
+use crate::sql::place::placed;
 use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
 use crate::sql::{headers, hidden, named_casts, planned, repeated_names, spelling, using};
 use crate::temp::TempFolders;
@@ -117,7 +119,7 @@ impl Session {
                     .with_extension(Arc::clone(&temp)),
             )
             .with_runtime_env(Arc::clone(&runtime))
-            .with_expr_planners(fixes::expr_planners())
+            .with_expr_planners(expr_planners())
             .with_relation_planners(vec![Arc::new(SamplePlanner)])
             .with_default_features()
             .with_analyzer_rules(fixes::analyzer_rules())
@@ -185,12 +187,12 @@ impl Session {
         tables: Arc<Tables>,
     ) -> Result<Query> {
         let session = self.clone();
-        let text = text.to_string();
+        let statement = text.to_string();
         let mut task = JoinSet::new();
-        let planning = async move { session.plan(&text, params).await };
+        let planning = async move { session.plan(&statement, params).await };
         task.spawn_on(with_own_tables(tables, planning), self.handle());
         match task.join_next().await {
-            Some(Ok(query)) => query.map_err(|error| self.with_names(error)),
+            Some(Ok(query)) => query.map_err(|error| placed(self.with_names(error), text)),
             Some(Err(error)) => Err(join_error(error)),
             None => Err(Error::Internal("a plan without a task".to_string())),
         }
@@ -696,6 +698,13 @@ fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
     context.register_udtf(numbers::NAME, Arc::new(numbers::NumbersFunction));
     functions::register(context);
     Ok(())
+}
+
+/// Planners that see an expression before the host's do.
+fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
+    let mut planners = fixes::expr_planners();
+    planners.push(Arc::new(functions::StandingFunctions));
+    planners
 }
 
 /// The logical rules, of which ours for sums and averages see arguments as they were written, and that for averages once more

@@ -10,6 +10,7 @@ use datafusion::common::{DataFusionError, SchemaError, Span};
 use datafusion::parquet::errors::ParquetError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
+use super::words::in_sql_words;
 use super::{Error, OutOfMemory, Position, nearest_names};
 
 /// Path of a bad file when the reader does not say which one it was; the query fills it in.
@@ -476,7 +477,7 @@ fn tidy(text: &str) -> String {
     while let Some(rest) = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix)) {
         text = rest.trim_start();
     }
-    text.to_string()
+    in_sql_words(text)
 }
 
 /// `Function 'sum' failed to match any signature, errors: …` lists one error per signature.

@@ -44,5 +44,6 @@ pub(crate) mod planned;
 pub(crate) mod named_casts;
 pub(crate) mod using;
 pub(crate) mod headers;
+pub(crate) mod place;
 
 pub use composite_groups::composite_groups;
