@@ -33,6 +33,8 @@ mod any_equal;
 mod rounding;
 mod sql_patterns;
 mod calendar;
+mod version;
+mod list_reduce;
 
 use std::sync::Arc;
 
@@ -103,7 +105,9 @@ pub fn register(context: &SessionContext) {
     let scalars = scalars.chain(signed::functions());
     let marks = [whole_row::whole_row(), any_equal::any_equal()];
     let scalars = scalars.chain(marks).chain([modulo::modulo()]);
+    let scalars = scalars.chain([ScalarUDF::from(version::Version::new())]);
     scalars.for_each(|function| context.register_udf(function));
+    context.register_higher_order_function(list_reduce::list_reduce());
 }
 
 /// All aggregates of this room.

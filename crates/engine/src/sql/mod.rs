@@ -17,6 +17,8 @@ mod ast;
 pub mod statement;
 mod short_forms;
 mod fallible;
+mod substitute;
+mod numbered_lambdas;
 pub(crate) mod definitions;
 pub(crate) mod expand;
 mod limits;

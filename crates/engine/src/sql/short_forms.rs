@@ -10,13 +10,14 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr,
     Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval, ObjectName,
-    OrderByExpr, Statement as SqlStatement, Subscript, VisitorMut,
+    OneOrManyWithParens, OrderByExpr, Statement as SqlStatement, Subscript, VisitorMut,
     helpers::attached_token::AttachedToken,
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{call, function_name, literal_text, number, plain_arguments, text};
+use crate::sql::ast::{call, function_name, literal_text, number, object, plain_arguments, text};
 use crate::sql::fallible;
+use crate::sql::numbered_lambdas::{Applied, Numbered};
 
 /// The visitor that puts them in longer ones.
 #[derive(Debug, Default)]
@@ -153,17 +154,26 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
         return Ok(method(function));
     }
     let name = function_name(function).unwrap_or_default();
-    let renamed = match name.as_str() {
-        "list_apply" | "array_apply" | "apply" => "array_transform",
-        "filter" => "array_filter",
-        _ => "",
-    };
-    if !renamed.is_empty() {
-        function.name = crate::sql::ast::object(Ident::new(renamed));
+    match takes_lambda(&name) {
+        Some(Applied::Transform) => function.name = object(Ident::new("array_transform")),
+        Some(Applied::Filter) => function.name = object(Ident::new("array_filter")),
+        None => {}
     }
     let Some(arguments) = plain_arguments(function) else {
         return Ok(None);
     };
+    if let Some(applied) = takes_lambda(&name)
+        && let [list, Expr::Lambda(lambda)] = arguments.as_slice()
+        && let OneOrManyWithParens::Many(names) = &lambda.params
+        && let [element, place] = names.as_slice()
+    {
+        let lambda = Numbered {
+            element: &element.name,
+            place: &place.name,
+            body: &lambda.body,
+        };
+        return lambda.over(list, applied).map(Some);
+    }
     Ok(match (name.as_str(), arguments.as_slice()) {
         ("if", [condition, yes, no]) => Some(conditional(condition, yes, no)),
         ("try", [expr]) => Some(fallible::tried(expr)?),
@@ -171,12 +181,23 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
     })
 }
 
+/// What a function of a list does with a lambda.
+fn takes_lambda(name: &str) -> Option<Applied> {
+    match name {
+        "list_transform" | "array_transform" | "list_apply" | "array_apply" | "apply" => {
+            Some(Applied::Transform)
+        }
+        "list_filter" | "array_filter" | "filter" => Some(Applied::Filter),
+        _ => None,
+    }
+}
+
 /// `s.upper()` is `upper(s)`.
 fn method(function: &mut Function) -> Option<Expr> {
     let parts = function.name.0.iter().map(|part| part.as_ident().cloned());
     let mut names = parts.collect::<Option<Vec<Ident>>>()?;
     let name = names.pop()?;
-    function.name = crate::sql::ast::object(name);
+    function.name = object(name);
     let is_schema = |name: &Ident| SCHEMAS.contains(&name.value.to_lowercase().as_str());
     if !(names.len() == 1 && names.iter().all(is_schema)) {
         let argument = match names.len() {
