@@ -1,5 +1,5 @@
 //! Short forms of expressions that need no schema: `{…}.a`, `'a'.upper()`, `7 // 2`, `if(c, a, b)`, `INTERVAL (n) DAY`,
-//! SIMILAR TO, COLLATE NOCASE, `l[2:]`, HUGEINT.
+//! COLLATE NOCASE, `l[2:]`, HUGEINT.
 //!
 //! In: a parsed statement. Out: the same in words that DataFusion plans.
 //! Invariant: a form that has no exact meaning in other words is an error that names it.
@@ -15,7 +15,10 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{call, function_name, literal_text, number, object, plain_arguments, text};
+use crate::functions::{TRY_UUID, UUID};
+use crate::sql::ast::{
+    call, function_name, literal_text, number, object, plain_arguments, quoted, text,
+};
 use crate::sql::fallible;
 use crate::sql::numbered_lambdas::{Applied, Numbered};
 
@@ -58,23 +61,33 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
         }
         Expr::BinaryOp { left, op, right } if is_comparison(op) => {
             fold_both(left, right)?;
+            as_uuids(left, right);
             None
         }
         Expr::InList { expr, list, .. } => {
             fold_list(expr, list)?;
+            for one in list {
+                as_uuids(expr, one);
+            }
             None
+        }
+        Expr::Cast {
+            kind,
+            expr,
+            data_type: DataType::Uuid,
+            ..
+        } => {
+            let name = match kind {
+                CastKind::TryCast | CastKind::SafeCast => TRY_UUID,
+                CastKind::Cast | CastKind::DoubleColon => UUID,
+            };
+            Some(quoted_call(name, expr.as_ref().clone()))
         }
         Expr::Cast { data_type, .. } => {
             known_type(data_type);
             None
         }
         Expr::Interval(interval) => interval_of(interval)?,
-        Expr::SimilarTo {
-            negated,
-            expr,
-            pattern,
-            escape_char: None,
-        } => Some(similar(expr, pattern, *negated)?),
         Expr::Function(function) => function_of(function)?,
         _ => None,
     })
@@ -276,36 +289,6 @@ fn cast(expr: Expr, data_type: DataType) -> Expr {
     }
 }
 
-/// SIMILAR TO takes a regular expression for the whole text, as in DuckDB. A `%` says that SQL's own patterns are meant,
-/// which would be another answer.
-fn similar(expr: &Expr, pattern: &Expr, negated: bool) -> Result<Expr> {
-    let pattern = match literal_text(pattern) {
-        Some(pattern) if pattern.contains('%') => {
-            return Err(Error::Unsupported {
-                message: "SIMILAR TO takes a regular expression, in which '%' has no meaning; write LIKE, or '.*' for '%'".to_string(),
-            });
-        }
-        Some(pattern) => text(&format!("^(?:{pattern})$")),
-        None => {
-            let joined = |left: Expr, right: Expr| Expr::BinaryOp {
-                left: Box::new(left),
-                op: BinaryOperator::StringConcat,
-                right: Box::new(right),
-            };
-            let pattern = Expr::Nested(Box::new(pattern.clone()));
-            joined(joined(text("^(?:"), pattern), text(")$"))
-        }
-    };
-    let matched = call("regexp_like", vec![expr.clone(), pattern]);
-    Ok(match negated {
-        false => matched,
-        true => Expr::UnaryOp {
-            op: datafusion::sql::sqlparser::ast::UnaryOperator::Not,
-            expr: Box::new(matched),
-        },
-    })
-}
-
 fn is_comparison(op: &BinaryOperator) -> bool {
     use BinaryOperator::*;
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
@@ -332,6 +315,28 @@ fn folded_by(collation: &ObjectName) -> Result<()> {
             message: format!("COLLATE {other}; texts are compared by code point, or with NOCASE"),
         }),
     }
+}
+
+/// A text beside a UUID is one as well.
+fn as_uuids(left: &mut Expr, right: &mut Expr) {
+    let is_uuid = |expr: &Expr| match expr {
+        Expr::Function(function) => function_name(function).as_deref() == Some(UUID),
+        _ => false,
+    };
+    match (is_uuid(left), is_uuid(right)) {
+        (true, false) if literal_text(right).is_some() => *right = quoted_call(UUID, right.clone()),
+        (false, true) if literal_text(left).is_some() => *left = quoted_call(UUID, left.clone()),
+        _ => {}
+    }
+}
+
+/// A call of a function whose name needs quotes.
+fn quoted_call(name: &str, argument: Expr) -> Expr {
+    let mut called = call(name, vec![argument]);
+    if let Expr::Function(function) = &mut called {
+        function.name = object(quoted(name));
+    }
+    called
 }
 
 fn lower(expr: &Expr) -> Expr {
