@@ -231,8 +231,13 @@ impl Session {
 
     /// Names in FROM that are neither tables nor files: a caller may register them and plan then.
     pub fn unresolved(&self, text: &str) -> Result<Vec<String>> {
-        let Request::Host(request) = statement::parse(text)? else {
-            return Ok(Vec::new());
+        let request = match statement::parse(text)? {
+            Request::Host(request) => request,
+            Request::SetVariable {
+                value: Some(request),
+                ..
+            } => request,
+            _ => return Ok(Vec::new()),
         };
         // A copy of it is all functions by name.
         let state = self.context().state_ref();

@@ -37,6 +37,9 @@ mod sql_patterns;
 mod calendar;
 mod scalar;
 mod standing;
+mod version;
+mod uuid_text;
+mod list_reduce;
 
 use std::sync::Arc;
 
@@ -58,6 +61,7 @@ pub(crate) use rounding::half_to_even;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub use standing::StandingFunctions;
 pub(crate) use top_rows::TopRows;
+pub(crate) use uuid_text::{TRY_UUID, UUID};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 
 /// True of our `sum`, also under another name.
@@ -114,7 +118,10 @@ pub fn register(context: &SessionContext) {
     let marks = [whole_row::whole_row(), any_equal::any_equal()];
     let scalars = scalars.chain(marks).chain([modulo::modulo()]);
     let scalars = scalars.chain(scalar::functions());
+    let scalars = scalars.chain([ScalarUDF::from(version::Version::new())]);
+    let scalars = scalars.chain(uuid_text::functions());
     scalars.for_each(|function| context.register_udf(function));
+    context.register_higher_order_function(list_reduce::list_reduce());
 }
 
 /// All aggregates of this room.

@@ -20,6 +20,8 @@ mod clauses;
 pub(crate) mod constraints;
 mod short_forms;
 mod fallible;
+mod substitute;
+mod numbered_lambdas;
 pub(crate) mod definitions;
 pub(crate) mod expand;
 mod limits;

@@ -10,6 +10,7 @@ mod unsigned_literals;
 mod signed_counts;
 mod composed;
 mod meanings;
+mod text_parts;
 mod compared;
 mod decimals;
 mod rounded;
@@ -56,6 +57,7 @@ pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
     vec![
         Arc::new(unsigned_literals::UnsignedLiterals),
         Arc::new(signed_counts::SignedCounts),
+        Arc::new(text_parts::TextParts),
     ]
 }
 
