@@ -184,9 +184,10 @@ mod tests {
         path: &std::path::Path,
         metrics: &ExecutionPlanMetricsSet,
     ) -> Box<dyn AsyncFileReader + Send> {
+        let modified = std::fs::metadata(path).and_then(|meta| meta.modified());
         let object = ObjectMeta {
             location: Path::from_absolute_path(path).unwrap(),
-            last_modified: std::time::SystemTime::UNIX_EPOCH.into(),
+            last_modified: modified.unwrap_or(std::time::SystemTime::UNIX_EPOCH).into(),
             size: BYTES,
             e_tag: None,
             version: None,
