@@ -108,9 +108,9 @@ impl Session {
     /// A session with a worker pool, a memory pool and a catalog of its own.
     pub fn new(options: SessionOptions) -> Result<Session> {
         options.check()?;
-        let stores = Arc::new(Stores::new(&options));
-        let pool = Arc::new(SessionPool::new(options.memory_limit_bytes()));
         let temp = TempFolders::new(&options)?;
+        let stores = Arc::new(Stores::new(&options, Arc::clone(&temp)));
+        let pool = Arc::new(SessionPool::new(options.memory_limit_bytes()));
         let runtime = Arc::new(runtime_env(&stores, &pool, &temp)?);
         let mut state = SessionStateBuilder::new()
             .with_config(

@@ -349,6 +349,11 @@ fn leading_number(text: &str) -> Option<u64> {
 /// A failure of a file system or server, with the path it names.
 pub(crate) fn object_store(error: &object_store::Error) -> Error {
     use object_store::Error as Store;
+    if let Store::Generic { source, .. } = error
+        && let Some(ours) = source.downcast_ref::<Error>()
+    {
+        return ours.clone();
+    }
     if let Some(system) = system_error(error)
         && is_about_content(system)
     {

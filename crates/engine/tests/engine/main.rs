@@ -13,3 +13,7 @@ mod late;
 mod filters;
 mod parquet;
 mod text_files;
+mod json;
+mod hive;
+mod snapshots;
+mod stores;
