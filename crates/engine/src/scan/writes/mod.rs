@@ -17,6 +17,7 @@ mod sink;
 mod split;
 mod stage;
 mod target;
+mod text;
 mod upload;
 
 use std::sync::Arc;
