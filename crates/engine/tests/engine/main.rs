@@ -13,3 +13,4 @@ mod late;
 mod filters;
 mod parquet;
 mod text_files;
+mod writes;

@@ -196,9 +196,7 @@ impl CsvLines {
             QuoteStyle::Always => true,
             QuoteStyle::NonNumeric => kind == Kind::Text,
             QuoteStyle::Never => false,
-            _ => {
-                text.is_empty() || text == self.0.null() || text.bytes().any(is_special)
-            }
+            _ => text.is_empty() || text == self.0.null() || text.bytes().any(is_special),
         };
         if !is_quoted {
             bytes.extend(text.as_bytes());
