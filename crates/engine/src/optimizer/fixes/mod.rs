@@ -16,6 +16,7 @@ mod rounded;
 mod timestamps;
 mod mixed_types;
 mod narrow_dictionaries;
+mod joined_codes;
 mod fallible;
 mod held_filters;
 mod short_circuit;
@@ -56,6 +57,7 @@ pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
     vec![
         Arc::new(unsigned_literals::UnsignedLiterals),
         Arc::new(signed_counts::SignedCounts),
+        Arc::new(joined_codes::JoinedCodes),
     ]
 }
 
