@@ -146,6 +146,10 @@ impl DataSink for WholeFiles {
         };
         let feeding = SpawnedTask::spawn(feed.run(data, layout));
         let uploads = Arc::new(Uploads(Arc::clone(&stage)));
+        let context = match stage.is_stream() {
+            true => &in_small_parts(context),
+            false => context,
+        };
         let written = writer.write(context, feeding, waiting, uploads).await;
         // DataFusion's writers tell of a full disk as of an internal error.
         let written = match (stage.failure(), written) {
@@ -172,18 +176,28 @@ async fn open_stage(
     writes: &Arc<Writes>,
     context: &Arc<TaskContext>,
 ) -> HostResult<Arc<Stage>> {
-    let (config, context, existing) = (config.clone(), Arc::clone(context), writes.existing);
+    let (config, context, writes) = (config.clone(), Arc::clone(context), Arc::clone(writes));
     // A pipe waits for its reader.
     let opening = tokio::task::spawn_blocking(move || {
         let target = Target::of(&config, &context)?;
-        Stage::open(name_of(&config), target, existing)
+        let stage = Arc::new(Stage::open(name_of(&config), target, writes.existing)?);
+        writes.watch(&stage);
+        Ok::<_, Error>(stage)
     });
-    let stage = opening
-        .await
-        .map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))??;
-    let stage = Arc::new(stage);
-    writes.watch(&stage);
-    Ok(stage)
+    let stage = opening.await;
+    Ok(stage.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))??)
+}
+
+/// Bytes that a writer gathers for a stream: whoever reads it does not wait for megabytes.
+const STREAM_PART_BYTES: usize = 64 << 10;
+
+/// What DataFusion's writers see of the context, with parts of that size.
+fn in_small_parts(context: &TaskContext) -> Arc<TaskContext> {
+    let mut config = context.session_config().clone();
+    let options = config.options_mut();
+    options.execution.objectstore_writer_buffer_size = STREAM_PART_BYTES;
+    let context = TaskContext::default().with_runtime(context.runtime_env());
+    Arc::new(context.with_session_config(config))
 }
 
 fn batches_max(context: &TaskContext) -> usize {
