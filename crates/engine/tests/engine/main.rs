@@ -17,3 +17,4 @@ mod json;
 mod hive;
 mod snapshots;
 mod stores;
+mod writes;

@@ -18,6 +18,7 @@ mod timestamps;
 mod mixed_types;
 mod narrow_dictionaries;
 mod partition_nulls;
+mod joined_codes;
 mod fallible;
 mod held_filters;
 mod short_circuit;
@@ -59,6 +60,7 @@ pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
         Arc::new(unsigned_literals::UnsignedLiterals),
         Arc::new(signed_counts::SignedCounts),
         Arc::new(text_parts::TextParts),
+        Arc::new(joined_codes::JoinedCodes),
     ]
 }
 
