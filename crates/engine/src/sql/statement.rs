@@ -21,8 +21,8 @@ use crate::optimizer::fixes::far_timestamp;
 use crate::options::OptionSpec;
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
-use crate::sql::composite_groups;
 use crate::sql::dialect::DIALECT;
+use crate::sql::{composite_groups, order_windows};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -262,6 +262,7 @@ fn option_value(value: &Expr) -> String {
 
 fn host(mut statement: HostStatement) -> Result<Request> {
     composite_groups(&mut statement)?;
+    order_windows(&mut statement)?;
     let mut preparation = Preparation {
         files: Vec::new(),
         question_marks: 0,
