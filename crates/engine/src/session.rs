@@ -119,6 +119,7 @@ impl Session {
                     .with_extension(Arc::clone(&temp)),
             )
             .with_runtime_env(Arc::clone(&runtime))
+            .with_query_planner(fixes::query_planner())
             .with_expr_planners(expr_planners())
             .with_relation_planners(vec![Arc::new(SamplePlanner)])
             .with_default_features()

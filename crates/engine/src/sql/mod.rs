@@ -45,7 +45,9 @@ pub(crate) mod samples;
 pub(crate) mod planned;
 pub(crate) mod named_casts;
 pub(crate) mod using;
+mod window_aggregates;
 pub(crate) mod headers;
 pub(crate) mod place;
 
 pub use composite_groups::composite_groups;
+pub use window_aggregates::order_windows;
