@@ -6,6 +6,7 @@
 
 pub(crate) mod dialect;
 pub mod statement;
+mod long_chains;
 mod composite_groups;
 mod expressions;
 pub(crate) mod params;

@@ -21,9 +21,9 @@ use crate::optimizer::fixes::far_timestamp;
 use crate::options::OptionSpec;
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
-use crate::sql::composite_groups;
 use crate::sql::dialect::DIALECT;
 use crate::sql::expressions::say_what_is_meant;
+use crate::sql::{composite_groups, long_chains};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -262,6 +262,7 @@ fn option_value(value: &Expr) -> String {
 }
 
 fn host(mut statement: HostStatement) -> Result<Request> {
+    long_chains::bracket(&mut statement)?;
     composite_groups(&mut statement)?;
     say_what_is_meant(&mut statement);
     let mut preparation = Preparation {
