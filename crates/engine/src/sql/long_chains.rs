@@ -4,7 +4,7 @@
 //! more than `FLAT_MAX` operands in halves, and these in halves; chains of other operators stay, up to `DEEP_MAX` operands.
 //! Invariant: operands keep their order, so that conditions are looked at and rows come as they are written. Only operators
 //! whose operands may be bracketed in any way are bracketed: not `+`, whose floats differ by it.
-//! The host clones, compares and evaluates expressions by recursion, and thousands of levels are more than a stack holds.
+//! DataFusion clones, compares and evaluates expressions by recursion, and thousands of levels are more than a stack holds.
 //! Not here: brackets and subqueries, whose nesting the parser bounds.
 
 use std::ops::ControlFlow;

@@ -1,6 +1,6 @@
 //! Aggregates that are composed of others.
 //!
-//! In: an aggregation before the host's type coercion. Out: one of aggregates that the host and our operator have, under a
+//! In: an aggregation before DataFusion's type coercion. Out: one of aggregates that DataFusion and our operator have, under a
 //! projection that makes of them what the query asks for.
 //! Invariant: names and order of the columns stay. FILTER is that of the query.
 //!
@@ -174,7 +174,7 @@ fn wide_decimal(data_type: &DataType) -> Option<DataType> {
     }
 }
 
-/// Our `median` by the host's.
+/// Our `median` by DataFusion's.
 fn median(call: &AggregateFunction, values: &DataType, parts: &mut Parts) -> Expr {
     let mut arg = call.params.args[0].clone();
     let result = temporal_median(values);
@@ -240,7 +240,7 @@ fn values_in_order(call: &AggregateFunction, value: Expr) -> AggregateFunction {
     )
 }
 
-/// `string_agg(DISTINCT x, ',' ORDER BY x)` where x is no text: the host would order by another x than it joins.
+/// `string_agg(DISTINCT x, ',' ORDER BY x)` where x is no text: DataFusion would order by another x than it joins.
 fn joined(call: &AggregateFunction, values: &DataType, parts: &mut Parts) -> Result<Option<Expr>> {
     let [value, between] = call.params.args.as_slice() else {
         return Ok(None);
@@ -277,7 +277,7 @@ pub(super) fn determination(mut part: impl FnMut(Arc<AggregateUDF>) -> Expr) -> 
         .unwrap_or_else(|_| lit(ScalarValue::Float64(None)))
 }
 
-/// Columns that one `grouping` of the host tells apart.
+/// Columns that one `grouping` of DataFusion tells apart.
 const GROUPING_BITS: usize = 31;
 
 fn grouping(call: &AggregateFunction, parts: &mut Parts) -> Result<Expr> {
