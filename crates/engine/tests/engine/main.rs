@@ -13,3 +13,5 @@ mod late;
 mod filters;
 mod parquet;
 mod text_files;
+mod arrow_columns;
+mod long_statements;

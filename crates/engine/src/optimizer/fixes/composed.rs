@@ -4,15 +4,12 @@
 //! projection that makes of them what the query asks for.
 //! Invariant: names and order of the columns stay. FILTER is that of the query.
 //!
-//! ```text
-//! median(day)                            -> median of the microseconds, as a timestamp
-//! percentile_disc(0.5) WITHIN GROUP (..) -> an element of array_agg(x ORDER BY x)
-//! string_agg(DISTINCT i, ',' ORDER BY i) -> the text of array_agg(DISTINCT i ORDER BY i)
-//! regr_r2(y, x)                          -> of regr_sxx, regr_syy and regr_sxy, 1 where y is constant and x is not
-//! grouping(of more than 31 columns)      -> of two, as BIGINT
-//! sum, avg of narrow decimals            -> those of wide ones
-//! count(DISTINCT *)                      -> count(DISTINCT (all, columns))
-//! ```
+//! - `median` of days: of their microseconds; `percentile_disc`: an element of `array_agg(x ORDER BY x)`;
+//! - `string_agg(DISTINCT i, ',' ORDER BY i)` of no text: the text of `array_agg(DISTINCT i ORDER BY i)`;
+//! - `regr_r2`: of `regr_sxx`, `regr_syy` and `regr_sxy`, 1 where y is constant and x is not;
+//! - `grouping` of more than 31 columns: of two, as BIGINT; `sum` and `avg` of narrow decimals: of wide ones;
+//! - `count(DISTINCT *)`: `count(DISTINCT (all, columns))`.
+//!
 //! Not here: the same over windows, but for `regr_r2` (signed_counts.rs).
 
 use std::sync::Arc;
