@@ -71,7 +71,7 @@ use crate::sql::{headers, hidden, named_casts, planned, repeated_names, spelling
 use crate::temp::TempFolders;
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
-const WORKER_STACK_BYTES: usize = 8 << 20;
+const WORKER_STACK_BYTES: usize = 64 << 20;
 
 /// The host's default catalog and schema, in which tables are registered.
 const CATALOG: &str = "datafusion";

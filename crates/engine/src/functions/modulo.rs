@@ -2,7 +2,7 @@
 //!
 //! In: two numbers. Out: what is left of x, with the sign of x.
 //! Invariant: the operator takes the function's place before the query runs.
-//! Not here: the operator, which is the host's.
+//! Not here: the operator, which is DataFusion's.
 
 use datafusion::arrow::compute::kernels::numeric::rem;
 use datafusion::arrow::datatypes::DataType;

@@ -1,9 +1,9 @@
 //! `median`, also of dates and times, and `percentile_disc`, also called `quantile_disc`.
 //!
 //! In: values with an order. Out: the middle of them; the first of them that a share of them does not exceed.
-//! Invariant: a median of numbers is the host's; that of dates and times, and every `percentile_disc`, is composed of other
+//! Invariant: a median of numbers is DataFusion's; that of dates and times, and every `percentile_disc`, is composed of other
 //! aggregates while the query is planned (optimizer/fixes/composed.rs), so that the states here never see one.
-//! Not here: `percentile_cont`, which is the host's.
+//! Not here: `percentile_cont`, which is DataFusion's.
 
 use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::{Result, not_impl_err, plan_err};

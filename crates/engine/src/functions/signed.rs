@@ -1,7 +1,7 @@
 //! Lengths and places in lists as BIGINT, so that a greater number can be taken from them.
 //!
-//! In: the host's functions that count without a sign. Out: the same functions with signed results.
-//! Invariant: names, aliases and values are the host's.
+//! In: DataFusion's functions that count without a sign. Out: the same functions with signed results.
+//! Invariant: names, aliases and values are DataFusion's.
 //! Not here: aggregates and windows that count (optimizer/fixes/signed_counts.rs).
 
 use std::sync::Arc;

@@ -17,8 +17,8 @@ use datafusion::sql::sqlparser::ast::{
 /// The host's own bound on the sets of one GROUP BY.
 const SETS_MAX: usize = 65_535;
 
-/// Keys of which each subset is a set, without more of them than that: the host makes all before it looks at their number.
-const CUBE_MAX: usize = 15;
+/// Elements of a CUBE that has no more sets than that: the host makes all before it looks at their number.
+const CUBE_MAX: usize = SETS_MAX.ilog2() as usize;
 
 /// Writes composite CUBE and ROLLUP as GROUPING SETS.
 pub fn composite_groups(statement: &mut Statement) -> Result<()> {
@@ -46,6 +46,7 @@ impl VisitorMut for Expand {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
         let composite = |elements: &[Vec<Expr>]| elements.iter().any(|element| element.len() != 1);
         let expands = match expr {
+            Expr::Cube(elements) if elements.len() > CUBE_MAX => true,
             Expr::Cube(elements) | Expr::Rollup(elements) => composite(elements),
             Expr::GroupingSets(sets) => {
                 sets.iter_mut().for_each(|set| read_calls(set));
@@ -53,18 +54,6 @@ impl VisitorMut for Expand {
             }
             _ => false,
         };
-        if let Expr::Cube(columns) = expr
-            && columns.len() > CUBE_MAX
-        {
-            let error = plan_err!(
-                "CUBE of {} keys has 2^{0} grouping sets, and a GROUP BY has room for {SETS_MAX}; list those that you need in GROUPING SETS, or take at most {CUBE_MAX} keys",
-                columns.len()
-            );
-            return match error {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => ControlFlow::Break(error),
-            };
-        }
         if expands {
             match sets_of(expr) {
                 Ok(sets) => *expr = Expr::GroupingSets(sets),
@@ -112,9 +101,9 @@ fn nested(set: &[Expr]) -> Option<&Expr> {
 /// The sets that a CUBE, ROLLUP or GROUPING SETS stands for, the widest first.
 pub(super) fn sets_of(expr: &Expr) -> Result<Vec<Vec<Expr>>> {
     let sets: Vec<Vec<Expr>> = match expr {
-        Expr::Cube(elements) if elements.len() > SETS_MAX.ilog2() as usize => {
+        Expr::Cube(elements) if elements.len() > CUBE_MAX => {
             return plan_err!(
-                "CUBE of {} elements makes 2^{0} grouping sets; {SETS_MAX} is the most",
+                "CUBE of {} elements makes 2^{0} grouping sets; {SETS_MAX} is the most. List the sets that you need in GROUPING SETS",
                 elements.len()
             );
         }

@@ -36,6 +36,7 @@ mod summarize;
 mod describe;
 mod by_name;
 mod type_names;
+mod long_chains;
 mod composite_groups;
 mod expressions;
 pub(crate) mod params;

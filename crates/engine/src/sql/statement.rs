@@ -28,7 +28,7 @@ use crate::sql::expressions::say_what_is_meant;
 use crate::sql::short_forms::ShortForms;
 use crate::sql::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
-use crate::sql::{clauses, composite_groups, order_windows};
+use crate::sql::{clauses, composite_groups, long_chains, order_windows};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -346,6 +346,7 @@ fn option_value(value: &Expr) -> String {
 }
 
 fn host(mut statement: HostStatement) -> Result<Request> {
+    long_chains::bracket(&mut statement)?;
     if let ControlFlow::Break(error) = visit(&mut statement, &mut ShortForms) {
         return Err(error);
     }

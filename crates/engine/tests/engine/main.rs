@@ -18,3 +18,5 @@ mod hive;
 mod snapshots;
 mod stores;
 mod writes;
+mod arrow_columns;
+mod long_statements;

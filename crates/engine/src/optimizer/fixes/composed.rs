@@ -1,18 +1,15 @@
 //! Aggregates that are composed of others.
 //!
-//! In: an aggregation before the host's type coercion. Out: one of aggregates that the host and our operator have, under a
+//! In: an aggregation before DataFusion's type coercion. Out: one of aggregates that DataFusion and our operator have, under a
 //! projection that makes of them what the query asks for.
 //! Invariant: names and order of the columns stay. FILTER is that of the query.
 //!
-//! ```text
-//! median(day)                            -> median of the microseconds, as a timestamp
-//! percentile_disc(0.5) WITHIN GROUP (..) -> an element of array_agg(x ORDER BY x)
-//! string_agg(DISTINCT i, ',' ORDER BY i) -> the text of array_agg(DISTINCT i ORDER BY i)
-//! regr_r2(y, x)                          -> of regr_sxx, regr_syy and regr_sxy, 1 where y is constant and x is not
-//! grouping(of more than 31 columns)      -> of two, as BIGINT
-//! sum, avg of narrow decimals            -> those of wide ones
-//! count(DISTINCT *)                      -> count(DISTINCT (all, columns))
-//! ```
+//! - `median` of days: of their microseconds; `percentile_disc`: an element of `array_agg(x ORDER BY x)`;
+//! - `string_agg(DISTINCT i, ',' ORDER BY i)` of no text: the text of `array_agg(DISTINCT i ORDER BY i)`;
+//! - `regr_r2`: of `regr_sxx`, `regr_syy` and `regr_sxy`, 1 where y is constant and x is not;
+//! - `grouping` of more than 31 columns: of two, as BIGINT; `sum` and `avg` of narrow decimals: of wide ones;
+//! - `count(DISTINCT *)`: `count(DISTINCT (all, columns))`.
+//!
 //! Not here: the same over windows, but for `regr_r2` (signed_counts.rs).
 
 use std::sync::Arc;
@@ -174,7 +171,7 @@ fn wide_decimal(data_type: &DataType) -> Option<DataType> {
     }
 }
 
-/// Our `median` by the host's.
+/// Our `median` by DataFusion's.
 fn median(call: &AggregateFunction, values: &DataType, parts: &mut Parts) -> Expr {
     let mut arg = call.params.args[0].clone();
     let result = temporal_median(values);
@@ -240,7 +237,7 @@ fn values_in_order(call: &AggregateFunction, value: Expr) -> AggregateFunction {
     )
 }
 
-/// `string_agg(DISTINCT x, ',' ORDER BY x)` where x is no text: the host would order by another x than it joins.
+/// `string_agg(DISTINCT x, ',' ORDER BY x)` where x is no text: DataFusion would order by another x than it joins.
 fn joined(call: &AggregateFunction, values: &DataType, parts: &mut Parts) -> Result<Option<Expr>> {
     let [value, between] = call.params.args.as_slice() else {
         return Ok(None);
@@ -277,7 +274,7 @@ pub(super) fn determination(mut part: impl FnMut(Arc<AggregateUDF>) -> Expr) -> 
         .unwrap_or_else(|_| lit(ScalarValue::Float64(None)))
 }
 
-/// Columns that one `grouping` of the host tells apart.
+/// Columns that one `grouping` of DataFusion tells apart.
 const GROUPING_BITS: usize = 31;
 
 fn grouping(call: &AggregateFunction, parts: &mut Parts) -> Result<Expr> {

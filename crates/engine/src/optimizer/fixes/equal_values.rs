@@ -4,8 +4,8 @@
 //! partitions and orders of windows, and arguments with DISTINCT pass through `canonical` (canonical.rs), if their type has
 //! equal values of several forms, also inside lists and structs; groupings by intervals are in groups.rs.
 //! Invariant: results keep the values that the data has; names and other types are not touched. The rule is the last, so that
-//! no comparison that the host makes escapes it, and those that the host makes of them compare canonical values.
-//! The host compares the bits of NaN, in IN, CASE, joins, sorts and windows those of -0.0 too, and intervals part by part.
+//! no comparison that DataFusion makes escapes it, and those that DataFusion makes of them compare canonical values.
+//! DataFusion compares the bits of NaN, in IN, CASE, joins, sorts and windows those of -0.0 too, and intervals part by part.
 //! Not here: keys of floats, which our operator makes canonical itself.
 
 mod canonical;
@@ -29,7 +29,7 @@ use super::is_comparison;
 use crate::functions::ANY_EQUAL;
 pub(crate) use canonical::plain;
 use canonical::{canonical, is_canonical};
-use ordered::{extreme, is_extreme, ordered};
+use ordered::{extreme, is_extreme, ordered, sort_bytes};
 
 /// The rule.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ fn in_expressions(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let name = names.save(&expr);
         let mut expr = expr.transform_up(|part| in_part(part, &schema))?;
         if is_sort {
-            expr.transformed |= wrap(&mut expr.data, &schema)?;
+            expr.transformed |= wrap_order(&mut expr.data, &schema)?;
             return Ok(expr);
         }
         Ok(match expr.transformed {
@@ -203,6 +203,19 @@ fn wrap(operand: &mut Expr, schema: &DFSchema) -> Result<bool> {
     }
     *operand = canonical(std::mem::take(operand))?;
     Ok(true)
+}
+
+/// Puts a sort key into canonical form, one that is a list or struct into bytes.
+fn wrap_order(key: &mut Expr, schema: &DFSchema) -> Result<bool> {
+    match key.get_type(schema) {
+        Ok(of) if of.is_nested() => {
+            let bytes = sort_bytes(key, &of);
+            let changed = bytes.is_some();
+            *key = bytes.unwrap_or_else(|| std::mem::take(key));
+            Ok(changed)
+        }
+        _ => wrap(key, schema),
+    }
 }
 
 fn wrap_each<'a>(

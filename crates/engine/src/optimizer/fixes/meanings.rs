@@ -1,8 +1,8 @@
 //! Expressions with the meaning that SQL gives them.
 //!
-//! In: a plan before the host's type coercion. Out: the same plan, in which a cast to an integer rounds, LIKE has any escape,
-//! SIMILAR TO matches whole texts, a day and an interval with hours are a timestamp, and a year has 31,557,600 seconds.
-//! Invariant: names stay. Casts that the host adds are not touched, and it adds none to integers that would round. A day and a
+//! In: a plan before DataFusion's type coercion. Out: the same plan, in which a cast to an integer rounds, LIKE has any escape,
+//! SIMILAR TO matches whole strings, a day and an interval with hours are a timestamp, and a year has 31,557,600 seconds.
+//! Invariant: names stay. Casts that DataFusion adds are not touched, and it adds none to integers that would round. A day and a
 //! literal interval of whole days stay a day, which scans can compare.
 //! Not here: the functions (functions/); which type a literal has (decimals.rs).
 
@@ -21,7 +21,7 @@ use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{epoch_of_interval, half_to_even, like_pattern, similar_pattern};
 
-/// The host's own escape in LIKE.
+/// DataFusion's own escape in LIKE.
 const BACKSLASH: char = '\\';
 
 /// The rule.
@@ -118,7 +118,7 @@ fn similar(like: &Like) -> Expr {
     binary_expr((*like.expr).clone(), op, pattern)
 }
 
-/// Makes the day of `day + interval` a timestamp, if the interval may have hours: the host would leave them out.
+/// Makes the day of `day + interval` a timestamp, if the interval may have hours: DataFusion would leave them out.
 fn with_time(binary: &mut BinaryExpr, schema: &DFSchema) -> Result<bool> {
     let BinaryExpr { left, op, right } = binary;
     let is_day = |expr: &Expr| expr.get_type(schema).is_ok_and(|of| of == DataType::Date32);

@@ -1,9 +1,9 @@
 //! Row numbers, ranks and counts as BIGINT, so that a greater number can be taken from them.
 //!
-//! In: a call of an aggregate or a window function, while the host plans it. Out: the same call, cast to BIGINT where the host
+//! In: a call of an aggregate or a window function, while DataFusion plans it. Out: the same call, cast to BIGINT where DataFusion
 //! counts without a sign: `row_number() OVER () - 2` is -1 and no overflow. `regr_r2` over a window is composed as it is in
 //! groupings (composed.rs).
-//! Invariant: names stay, as the host names a cast as what it casts; no count comes near the end of BIGINT.
+//! Invariant: names stay, as DataFusion names a cast as what it casts; no count comes near the end of BIGINT.
 //! Not here: functions of lists (functions/signed.rs); columns of type BIGINT UNSIGNED.
 
 use datafusion::arrow::datatypes::DataType;

@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 use grouse_groupby::keys::row::{has_forms, has_interval_forms};
 
 use super::canonical::{canonical, is_canonical};
-use super::{wrap, wrap_each};
+use super::{wrap, wrap_each, wrap_order};
 use crate::functions::extreme_by;
 
 /// Aggregates that compare the values of all their arguments.
@@ -63,7 +63,9 @@ pub(super) fn in_aggregate(aggregate: &mut AggregateFunction, schema: &DFSchema)
 pub(super) fn in_window(window: &mut WindowFunction, schema: &DFSchema) -> Result<bool> {
     let WindowFunction { fun, params } = window;
     let mut changed = wrap_each(&mut params.partition_by, schema)?;
-    changed |= wrap_each(params.order_by.iter_mut().map(|key| &mut key.expr), schema)?;
+    for key in &mut params.order_by {
+        changed |= wrap_order(&mut key.expr, schema)?;
+    }
     if let WindowFunctionDefinition::AggregateUDF(func) = fun {
         changed |= by_length(func, &mut params.args, schema)?;
         if params.distinct || COMPARING.contains(&func.name()) {
@@ -75,7 +77,7 @@ pub(super) fn in_window(window: &mut WindowFunction, schema: &DFSchema) -> Resul
     Ok(changed)
 }
 
-/// `min(x)` of intervals, lists and structs as `min_by(x, canonical(x))`: the host's compares part by part, or not at all.
+/// `min(x)` of intervals, lists and structs as `min_by(x, canonical(x))`: DataFusion's compares part by part, or not at all.
 fn by_length(
     func: &mut Arc<AggregateUDF>,
     args: &mut Vec<Expr>,
@@ -104,7 +106,7 @@ fn by_length(
     Ok(true)
 }
 
-/// Wraps the arguments, and the sort keys that are arguments: the host asks for ORDER BY of a DISTINCT aggregate to be one.
+/// Wraps the arguments, and the sort keys that are arguments: DataFusion asks for ORDER BY of a DISTINCT aggregate to be one.
 fn distinct(args: &mut [Expr], order: &mut [SortExpr], schema: &DFSchema) -> Result<bool> {
     let mut changed = false;
     for arg in args {

@@ -1,18 +1,20 @@
-//! Orders that the host does not have: of lists and structs with NULL inside, and the greatest and least of values of several
+//! Orders that DataFusion does not have: of lists and structs with NULL inside, and the greatest and least of values of several
 //! forms.
 //!
-//! In: operands of `<`, `<=`, `>` and `>=` of nested types, arguments of `greatest` and `least`. Out: functions in their place.
+//! In: operands of `<`, `<=`, `>` and `>=` of nested types, sort keys of these, arguments of `greatest` and `least`. Out: functions
+//! in their place; of a sort key the bytes that order as it does, by which DataFusion also keeps the first rows of a sort.
 //! Invariant: NULL inside a value is greater than all else there, as in ORDER BY; a NULL operand makes the comparison NULL, and
 //! the greatest and least leave it out.
-//! Not here: equality, in which the host takes NULL inside for equal to NULL.
+//! Not here: equality, in which DataFusion takes NULL inside for equal to NULL.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, make_comparator};
+use datafusion::arrow::array::{Array, ArrayRef, BinaryArray, BooleanArray, make_comparator};
 use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
 use datafusion::arrow::compute::{SortOptions, interleave};
 use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::Result;
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
@@ -36,6 +38,46 @@ pub(super) fn ordered(binary: &BinaryExpr) -> Expr {
     });
     let operands = vec![(*binary.left).clone(), (*binary.right).clone()];
     function.call(operands)
+}
+
+/// The bytes by which a list or struct is sorted; `None` where its type has no order.
+pub(super) fn sort_bytes(key: &Expr, of: &DataType) -> Option<Expr> {
+    let field = SortField::new_with_options(of.clone(), NULL_LAST);
+    RowConverter::supports_fields(&[field]).then(|| SORT_BYTES.call(vec![key.clone()]))
+}
+
+static SORT_BYTES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    let signature = Signature::any(1, Volatility::Immutable);
+    Arc::new(ScalarUDF::new_from_impl(SortBytes { signature }))
+});
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct SortBytes {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for SortBytes {
+    fn name(&self) -> &str {
+        "sort_bytes"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Binary)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let column = args.args[0].to_array(args.number_rows)?;
+        let column = canonical_values(&column).map_err(to_host)?;
+        let field = SortField::new_with_options(column.data_type().clone(), NULL_LAST);
+        let rows = RowConverter::new(vec![field])?.convert_columns(&[Arc::clone(&column)])?;
+        let (offsets, bytes, _) = rows.try_into_binary()?.into_parts();
+        let bytes = BinaryArray::new(offsets, bytes, column.logical_nulls());
+        Ok(ColumnarValue::Array(Arc::new(bytes)))
+    }
 }
 
 /// `greatest` or `least` of arguments of one type.

@@ -1,0 +1,70 @@
+//! Statements of thousands of operands: they are answered, or refused with a reason; no stack is ever too small.
+
+use grouse::Error;
+
+use crate::support::{error, rows, session};
+
+/// `0` for each operand, with its number in the place of `#`.
+fn chain(operand: &str, between: &str, operands: usize) -> String {
+    let operands = (0..operands).map(|at| operand.replace('#', &at.to_string()));
+    operands.collect::<Vec<_>>().join(between)
+}
+
+#[track_caller]
+fn check(sql: &str, expected: &str) {
+    assert_eq!(rows(&session(), sql), [expected]);
+}
+
+#[test]
+fn ten_thousand_conditions() {
+    let any = chain("number = #", " OR ", 10_000);
+    check(
+        &format!("SELECT count(*) FROM numbers(20000) WHERE {any}"),
+        "10000",
+    );
+    let all = chain("number <> #", " AND ", 10_000);
+    check(
+        &format!("SELECT count(*) FROM numbers(20000) WHERE {all}"),
+        "10000",
+    );
+}
+
+#[test]
+fn ten_thousand_sums_and_strings() {
+    let sum = chain("number", " + ", 10_000);
+    check(&format!("SELECT max({sum}) FROM numbers(3)"), "20000");
+    let text = chain("k", " || ", 10_000);
+    check(
+        &format!("SELECT length({text}) FROM (VALUES ('ab')) t(k)"),
+        "20000",
+    );
+}
+
+#[test]
+fn three_thousand_queries() {
+    let all = chain("SELECT # AS k", " UNION ALL ", 3_000);
+    check(
+        &format!("SELECT count(*), sum(k), min(k) FROM ({all})"),
+        "3000|4498500|0",
+    );
+}
+
+#[test]
+fn a_longer_sum_is_refused_with_a_reason() {
+    let sum = chain("1", " - ", 30_000);
+    let Error::Execution(message) = error(&session(), &format!("SELECT {sum}")) else {
+        panic!("another error");
+    };
+    assert!(message.contains("more than 20000 operands"), "{message}");
+}
+
+#[test]
+fn a_cube_of_too_many_keys_is_refused_with_a_reason() {
+    let keys = chain("number % # + #", ", ", 20).replace("% 0", "% 1");
+    let sql = format!("SELECT count(*) FROM numbers(10) GROUP BY CUBE ({keys})");
+    let message = error(&session(), &sql).to_string();
+    assert!(
+        message.contains("CUBE of 20 elements makes 2^20 grouping sets"),
+        "{message}"
+    );
+}
