@@ -17,9 +17,7 @@ use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::planner::ExprPlanner;
-use datafusion::logical_expr::{
-    DdlStatement, LogicalPlan, Statement as PlanStatement, Volatility,
-};
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement, Volatility};
 use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -64,8 +62,8 @@ use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column};
 use crate::sql::params::{self, Params};
-use crate::sql::samples::SamplePlanner;
 use crate::sql::place::placed;
+use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
 use crate::sql::{headers, hidden, named_casts, planned, repeated_names, spelling, using};
 use crate::temp::TempFolders;
@@ -558,12 +556,6 @@ impl Session {
         state.config_mut().options_mut().extensions.insert(options);
         drop(state);
         Ok(self.nothing())
-    }
-
-    /// The result of a statement that has none.
-    fn nothing(&self) -> Query {
-        let plan = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
-        Query::new(plan, self.context().task_ctx(), self.workers())
     }
 
     /// Adds the names that may be meant, which only the session knows.
