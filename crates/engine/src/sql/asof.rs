@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, Select,
-    SelectItem, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    SelectItem, TableFactor, TableWithJoins, VisitorMut,
 };
 
 use crate::error::{Error, Result};
@@ -20,6 +20,7 @@ use crate::sql::expand::{Column, Scope};
 use crate::sql::hidden;
 use crate::sql::pivot::set_alias;
 use crate::sql::positional::{alias_of, is_positional};
+use crate::sql::walk::Walk;
 
 /// How the times compare, the left one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -340,7 +341,7 @@ fn turned(op: BinaryOperator) -> BinaryOperator {
 
 fn side_of(expr: &Expr, columns: &[Vec<Column>; 2]) -> Result<Side> {
     let mut names = Names::default();
-    let _: ControlFlow<()> = expr.clone().visit(&mut names);
+    let _: ControlFlow<()> = expr.clone().walk(&mut names);
     let mut side = None;
     for parts in names.names {
         let of = |columns: &[Column]| columns.iter().any(|column| is_meant(&parts, column));
@@ -440,7 +441,7 @@ fn merge(select: &mut Select, names: &[Ident], [left, right]: &[Vec<Column>; 2])
     let mut qualify = Qualify { columns };
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-            let _: ControlFlow<()> = expr.visit(&mut qualify);
+            let _: ControlFlow<()> = expr.walk(&mut qualify);
         }
     }
     let conditions = [
@@ -449,11 +450,11 @@ fn merge(select: &mut Select, names: &[Ident], [left, right]: &[Vec<Column>; 2])
         &mut select.qualify,
     ];
     for expr in conditions.into_iter().flatten() {
-        let _: ControlFlow<()> = expr.visit(&mut qualify);
+        let _: ControlFlow<()> = expr.walk(&mut qualify);
     }
     if let GroupByExpr::Expressions(keys, _) = &mut select.group_by {
         for key in keys {
-            let _: ControlFlow<()> = key.visit(&mut qualify);
+            let _: ControlFlow<()> = key.walk(&mut qualify);
         }
     }
     Ok(())

@@ -13,6 +13,7 @@ pub(crate) mod dialect;
 mod copy_options;
 pub(crate) mod copy;
 mod expression_forms;
+mod walk;
 mod ast;
 mod token_forms;
 pub mod statement;

@@ -12,7 +12,7 @@ use datafusion::sql::parser::{
 };
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Set, Statement as SqlStatement, TableAlias,
-    TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut,
+    TableFactor, Value, ValueWithSpan, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
@@ -28,6 +28,7 @@ use crate::sql::expressions::say_what_is_meant;
 use crate::sql::short_forms::ShortForms;
 use crate::sql::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
+use crate::sql::walk::Walk;
 use crate::sql::{clauses, composite_groups, long_chains, order_windows};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
@@ -379,10 +380,10 @@ pub(crate) fn visit<V: VisitorMut>(
     visitor: &mut V,
 ) -> ControlFlow<V::Break> {
     match statement {
-        HostStatement::Statement(statement) => statement.visit(visitor),
+        HostStatement::Statement(statement) => statement.walk(visitor),
         HostStatement::Explain(explain) => visit(&mut explain.statement, visitor),
         HostStatement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(visitor),
+            CopyToSource::Query(query) => query.walk(visitor),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
         },
         HostStatement::CreateExternalTable(_) | HostStatement::Reset(_) => {
