@@ -23,7 +23,6 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 
 use crate::error::{Error, Position, Result};
 use crate::sql::statement::visit;
-use crate::sql::walk::Walk;
 
 /// Rewrites all clauses of a statement that have another form.
 pub(crate) fn rewrite(statement: &mut HostStatement) -> Result<()> {
