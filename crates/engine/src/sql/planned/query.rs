@@ -206,9 +206,7 @@ impl Walk<'_> {
             "AS",
             "SELECT AS STRUCT and AS VALUE are BigQuery's; write struct(…)",
         )?;
-        if let Some(Distinct::On(exprs)) = distinct {
-            self.exprs(exprs)?;
-        }
+        self.maybe(distinct, Self::distinct)?;
         self.each(projection, Self::select_item)?;
         self.absent(exclude, "EXCLUDE", "write it behind the `*`")?;
         self.absent(
@@ -236,6 +234,13 @@ impl Walk<'_> {
         self.maybe(having, Self::expr)?;
         self.absent(named_window, "WINDOW", "write the window where it is used")?;
         self.maybe(qualify, Self::expr)
+    }
+
+    fn distinct(&mut self, distinct: &Distinct) -> Checked {
+        match distinct {
+            Distinct::On(exprs) => self.exprs(exprs),
+            Distinct::Distinct | Distinct::All => Ok(()),
+        }
     }
 
     fn group_by(&mut self, group_by: &GroupByExpr) -> Checked {
