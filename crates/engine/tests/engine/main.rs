@@ -3,6 +3,9 @@
 mod support;
 mod session;
 mod errors;
+mod clauses;
+mod constraints;
+mod samples;
 mod numbers;
 mod files;
 mod codes;
