@@ -35,9 +35,7 @@ pub(crate) struct Chosen {
 pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
     let tables = names_in_from(&select.from);
     let has_columns = select.projection.iter().any(|item| is_short(item, &tables))
-        || conditions(select)
-            .into_iter()
-            .any(|condition| calls_columns(condition));
+        || conditions(select).into_iter().any(calls_columns);
     if !has_columns {
         return Ok(());
     }
