@@ -46,7 +46,12 @@ pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
                 }
             }
             SelectItem::UnnamedExpr(expr) => {
-                let written = expr.to_string();
+                let written = match &*expr {
+                    Expr::CompoundIdentifier(parts) => parts
+                        .last()
+                        .map_or_else(String::new, |last| last.value.clone()),
+                    other => other.to_string(),
+                };
                 if substitute(expr, &known, scope.catalog)? {
                     *item = SelectItem::ExprWithAlias {
                         expr: expr.clone(),

@@ -180,8 +180,8 @@ fn matched(
     };
     let all_keys: String = keys().map(|key| format!("{key}, ")).collect();
     let both = format!(
-        "SELECT DISTINCT {left_keys}{left_time} AS \"time\", {left_time} AS \"left time\", NULL AS \"right time\", 1 AS \"side\" FROM {left} WHERE {left_known} \
-         UNION ALL SELECT DISTINCT {right_keys}{right_time}, NULL, {right_time}, 0 FROM {right} WHERE {right_known}"
+        "SELECT DISTINCT {left_keys}{left_time} AS \"time\", {left_time} AS \"left time\", nullif({left_time}, {left_time}) AS \"right time\", 1 AS \"side\" FROM {left} WHERE {left_known} \
+         UNION ALL SELECT DISTINCT {right_keys}{right_time} AS \"time\", nullif({right_time}, {right_time}) AS \"left time\", {right_time} AS \"right time\", 0 AS \"side\" FROM {right} WHERE {right_known}"
     );
     let nearest = format!(
         "SELECT {all_keys}\"left time\", \"side\", {aggregate}(\"right time\") OVER ({partition}ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS \"nearest\" FROM ({both}) AS \"both sides\""

@@ -36,9 +36,7 @@ pub(crate) struct Chosen {
 pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
     let tables = names_in_from(&select.from);
     let has_columns = select.projection.iter().any(|item| is_short(item, &tables))
-        || conditions(select)
-            .into_iter()
-            .any(|condition| calls_columns(condition));
+        || conditions(select).into_iter().any(calls_columns);
     if !has_columns {
         return Ok(());
     }
@@ -547,14 +545,16 @@ pub(crate) fn chosen_by(
         }
         FunctionArgExpr::Expr(Expr::Array(array)) => {
             let of_all: Vec<&Column> = columns.iter().collect();
-            let by_name = array.elem.iter().map(|name| {
+            let mut all = all()?;
+            let mut names = Vec::new();
+            for name in &array.elem {
                 let name = literal_text(name).ok_or_else(|| no_columns(call))?;
-                let mut all = all()?;
-                find(&mut all, name)
-                    .cloned()
-                    .ok_or_else(|| unknown(name, &of_all))
-            });
-            by_name.collect::<Result<_>>()?
+                let found = find(&mut all, name).ok_or_else(|| unknown(name, &of_all))?;
+                names.push(found.column.clone());
+            }
+            // The order is that of the tables.
+            all.retain(|one| names.contains(&one.column));
+            all
         }
         FunctionArgExpr::Expr(expr) => {
             let pattern = literal_text(expr).ok_or_else(|| no_columns(call))?;

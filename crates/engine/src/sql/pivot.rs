@@ -316,7 +316,7 @@ fn found(expr: &Expr, source: &Query, scope: &Scope<'_>) -> Result<Turned> {
 fn values_of(scope: &Scope<'_>, from: &str, expr: &Expr) -> Result<Vec<String>> {
     let from = from.strip_prefix("SELECT * FROM ").unwrap_or(from);
     let query = format!(
-        "SELECT CAST(\"value of\" AS VARCHAR) FROM (SELECT DISTINCT {expr} AS \"value of\" FROM {from}) AS \"values\" WHERE \"value of\" IS NOT NULL ORDER BY \"value of\""
+        "SELECT CAST(\"value of\" AS VARCHAR) AS \"text of value\" FROM (SELECT DISTINCT {expr} AS \"value of\" FROM {from}) AS \"values\" WHERE \"value of\" IS NOT NULL ORDER BY \"value of\""
     );
     let mut values = Vec::new();
     for batch in scope.rows(*parse_query(&query)?)? {

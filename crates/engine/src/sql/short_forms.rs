@@ -9,9 +9,9 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr,
-    Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval, ObjectName,
-    OneOrManyWithParens, OrderByExpr, Statement as SqlStatement, Subscript, VisitorMut,
-    helpers::attached_token::AttachedToken,
+    Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval, JoinOperator,
+    ObjectName, OneOrManyWithParens, OrderByExpr, Select, Statement as SqlStatement, Subscript,
+    TableFactor, TableWithJoins, VisitorMut, helpers::attached_token::AttachedToken,
 };
 
 use crate::error::{Error, Result};
@@ -38,6 +38,23 @@ impl VisitorMut for ShortForms {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        for table in &mut select.from {
+            semi_of_left(table);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        if let TableFactor::NestedJoin {
+            table_with_joins, ..
+        } = factor
+        {
+            semi_of_left(table_with_joins);
+        }
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         match longer(expr) {
             Ok(Some(longer)) => *expr = longer,
@@ -45,6 +62,17 @@ impl VisitorMut for ShortForms {
             Err(error) => return ControlFlow::Break(error),
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// SEMI JOIN and ANTI JOIN keep rows of the left table.
+fn semi_of_left(table: &mut TableWithJoins) {
+    for join in &mut table.joins {
+        join.join_operator = match join.join_operator.clone() {
+            JoinOperator::Semi(constraint) => JoinOperator::LeftSemi(constraint),
+            JoinOperator::Anti(constraint) => JoinOperator::LeftAnti(constraint),
+            other => other,
+        };
     }
 }
 
