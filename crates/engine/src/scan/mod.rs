@@ -27,7 +27,7 @@ pub mod parquet;
 pub(crate) mod charged;
 pub mod json;
 pub(crate) mod hive;
-mod steady;
+pub(crate) mod steady;
 mod steady_format;
 mod table;
 pub(crate) mod pipe;

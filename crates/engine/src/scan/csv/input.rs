@@ -16,10 +16,10 @@ use encoding_rs::{Decoder, Encoding};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use object_store::{GetResult, GetResultPayload, ObjectMeta};
-use shared_chrono::{DateTime, Utc};
 
 use crate::error::Error;
 use crate::scan::parquet::Bytes;
+use crate::scan::steady::{changed, is_same};
 
 /// Bytes that are read at once.
 pub(crate) const READ_BYTES: usize = 1 << 20;
@@ -61,15 +61,12 @@ impl LocalFile {
         self.planned.size
     }
 
-    /// Size and age are what they were when the query was planned.
+    /// It is still what it was when the query was planned.
     fn check(&self) -> Result<()> {
         let now = self.file.metadata().map_err(|error| self.failed(&error))?;
-        let is_same_age = now
-            .modified()
-            .is_ok_and(|modified| self.planned.last_modified == DateTime::<Utc>::from(modified));
-        match now.len() == self.planned.size && is_same_age {
+        match is_same(&now, &self.planned) {
             true => Ok(()),
-            false => Err(changed(&self.name)),
+            false => Err(changed(&self.planned.location).into()),
         }
     }
 
@@ -80,15 +77,6 @@ impl LocalFile {
         };
         error.into()
     }
-}
-
-fn changed(name: &str) -> DataFusionError {
-    let error = Error::Io {
-        path: name.to_string(),
-        message: "it changed while it was read; run the query again when nothing writes to it"
-            .to_string(),
-    };
-    error.into()
 }
 
 /// Where bytes come from.

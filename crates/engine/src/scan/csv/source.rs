@@ -43,6 +43,7 @@ use super::decode::{Bad, Decode, Rules};
 use super::dialect::Header;
 use super::input::{Input, LocalFile};
 use super::records::Table;
+use crate::scan::steady::Pinned;
 
 /// Pieces of a file have so many bytes: opening one costs as much as reading 16 KiB.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -292,7 +293,15 @@ impl FileOpener for CsvOpener {
             .as_ref()
             .and_then(|_| self.cuts.get(location))
             .cloned();
-        let (rules, store) = (Arc::clone(&self.rules), Arc::clone(&self.store));
+        let rules = Arc::clone(&self.rules);
+        let store: Arc<dyn ObjectStore> = match self.place.starts_with("file:") {
+            // What is open is held against the plan with each reading.
+            true => Arc::clone(&self.store),
+            false => Arc::new(Pinned::new(
+                Arc::clone(&self.store),
+                file.object_meta.clone(),
+            )),
+        };
         let compression = self.compression;
         Ok(Box::pin(async move {
             let origin = match cuts {
