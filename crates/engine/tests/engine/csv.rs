@@ -155,11 +155,6 @@ fn late_line_ends_inside_quotes() {
     // As many files as need more than one glance.
     let glob = tempfile::tempdir().unwrap();
     for file in 0..12 {
-        write(
-            &glob,
-            &format!("{file}.csv"),
-            &content[..200_000 - 200_000 % 7],
-        );
         write(&glob, &format!("{file}.csv"), &content);
     }
     let session = session();
@@ -456,9 +451,11 @@ fn a_fifo_is_read_once() {
         let path = path.clone();
         std::thread::spawn(move || {
             let mut file = fs::OpenOptions::new().write(true).open(path).unwrap();
-            let write = |row: usize| writeln!(file, "{row},\"x\n{row}\"");
-            file.write_all(b"n,s\n")
-                .and_then(|()| (0..rows).try_for_each(write))
+            let header = file.write_all(b"n,s\n");
+            let mut write = |row: usize| writeln!(file, "{row},\"x\n{row}\"");
+            // Nobody may read to the end.
+            header
+                .and_then(|()| (0..rows).try_for_each(&mut write))
                 .ok();
         })
     };

@@ -25,8 +25,10 @@ use super::dialect::{Dialect, Header};
 use super::grammar::{Grammar, Lane, Place};
 use super::input::LocalFile;
 
-/// Behind its end a piece is read in steps of this size until its last record ends.
-const TAIL_BYTES: u64 = 1 << 16;
+/// Behind its end a piece is read until its last record ends: first so many bytes, then twice as many each time.
+const TAIL_BYTES: u64 = 1 << 12;
+/// Up to so many.
+const TAIL_BYTES_MAX: u64 = 1 << 20;
 
 /// The lanes of one file.
 #[derive(Debug)]
@@ -241,11 +243,13 @@ impl Cuts {
         grammar: &Grammar,
         (bytes, bytes_max): (&mut Vec<u8>, usize),
     ) -> Result<Tail> {
+        let mut step = TAIL_BYTES;
         while !grammar.is_start(place) && at < self.file_bytes {
             if bytes.len() > bytes_max {
                 return Ok(Tail::TooLong);
             }
-            let end = (at + TAIL_BYTES).min(self.file_bytes);
+            let end = (at + step).min(self.file_bytes);
+            step = (step * 2).min(TAIL_BYTES_MAX);
             let from = bytes.len();
             ranges.read(at..end, bytes).await?;
             at = end;
