@@ -28,6 +28,7 @@ use super::ipc::ipc_schema;
 use super::lines::{Lines, LinesFormat};
 use super::location::{File, Found, find, is_location, named};
 use super::mend::EmptyLines;
+use super::plain_types::with_plain_types;
 use super::quotes::Quotes;
 use super::steady_format::Steady;
 use super::table::FilesTable;
@@ -190,7 +191,7 @@ async fn build(
         _ => Arc::new(Steady::new(format)),
     };
     let table = files_table(found, format, &schema, common)?;
-    Ok(Arc::new(table))
+    Ok(with_plain_types(Arc::new(table)))
 }
 
 /// Columns that all rows of a file have in common: those of its folders, then its name.
