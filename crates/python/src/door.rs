@@ -24,17 +24,32 @@ pub fn admitted_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(schema.fields().clone()))
 }
 
+/// Whether somebody has seen to it that text is UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Text {
+    /// A library that cannot have other text.
+    Valid,
+    /// Nobody that we know of.
+    Unknown,
+}
+
 /// A batch of this schema.
-pub fn admit(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+pub fn admit(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+    text: Text,
+) -> Result<RecordBatch, ArrowError> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let columns = batch.columns().iter().zip(schema.fields());
-    let columns = columns.map(|(column, field)| admit_column(column, field));
+    let columns = columns.map(|(column, field)| match text {
+        Text::Valid => as_plain(Arc::clone(column), field),
+        Text::Unknown => as_plain(checked(column, field.name())?, field),
+    });
     let columns = columns.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
 }
 
-fn admit_column(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
-    let column = checked(column, field.name())?;
+fn as_plain(column: ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
     match column.data_type() == field.data_type() {
         true => Ok(column),
         false => cast(&column, field.data_type()),
