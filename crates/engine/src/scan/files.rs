@@ -27,6 +27,7 @@ use super::hive::{FileColumns, hive_columns};
 use super::ipc::ipc_schema;
 use super::location::{File, Found, find, is_location, named};
 use super::pipe::{Opened, Pipes, Spooled, SpooledTable, is_pipe};
+use super::plain_types::with_plain_types;
 use super::steady_format::Steady;
 use super::table::FilesTable;
 use crate::error::host::PATH_UNKNOWN;
@@ -205,7 +206,7 @@ async fn build(
         _ => Arc::new(Steady::new(format)),
     };
     let table = files_table(found, format, &schema, common)?;
-    Ok(Arc::new(table))
+    Ok(with_plain_types(Arc::new(table)))
 }
 
 /// Columns that all rows of a file have in common: those of its folders, then its name.

@@ -31,6 +31,7 @@ pub(crate) mod steady;
 mod steady_format;
 mod table;
 pub(crate) mod pipe;
+pub mod plain_types;
 pub mod files;
 pub mod views;
 pub mod schema;
