@@ -172,6 +172,9 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
         Some(Applied::Filter) => function.name = object(Ident::new("array_filter")),
         None => {}
     }
+    if name == "struct_pack" {
+        return Ok(packed(function));
+    }
     let Some(arguments) = plain_arguments(function) else {
         return Ok(None);
     };
@@ -203,6 +206,26 @@ fn takes_lambda(name: &str) -> Option<Applied> {
         "list_filter" | "array_filter" | "filter" => Some(Applied::Filter),
         _ => None,
     }
+}
+
+/// `struct_pack(a := 1)` is `named_struct('a', 1)`.
+fn packed(function: &Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let mut fields = Vec::new();
+    for argument in &list.args {
+        let FunctionArg::Named {
+            name,
+            arg: FunctionArgExpr::Expr(value),
+            ..
+        } = argument
+        else {
+            return None;
+        };
+        fields.extend([text(&name.value), value.clone()]);
+    }
+    Some(call("named_struct", fields))
 }
 
 /// `s.upper()` is `upper(s)`.
