@@ -265,7 +265,13 @@ impl Call {
             ("favg", [x]) => over(avg(), One::of(vec![double(x)])),
             ("count_if" | "countif", [x]) => {
                 let held = cast(x.clone(), DataType::Boolean);
-                over(count_udaf(), One::of(vec![nullif(held, lit(false))]))
+                let filter = match &self.filter {
+                    Some(filter) => filter.clone().and(held),
+                    None => held,
+                };
+                let mut one = One::of(vec![lit(1_i64)]);
+                one.filter = Some(filter);
+                over(count_udaf(), one)
             }
             ("count_star", []) => over(count_udaf(), One::of(vec![lit(1_i64)])),
             ("geomean" | "geometric_mean", [x]) => exp(over(avg(), One::of(vec![ln(double(x))]))),

@@ -176,7 +176,7 @@ impl ScalarUDFImpl for Definition {
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
         let fields = Template::fields(&args, info.schema())?;
-        let Body::Stands(expression) = self.body(&types_of(&fields))? else {
+        let Ok(Body::Stands(expression)) = self.body(&types_of(&fields)) else {
             return Ok(ExprSimplifyResult::Original(args));
         };
         let literals: Vec<_> = args.iter().map(Template::literal).collect();

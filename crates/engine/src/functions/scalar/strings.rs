@@ -37,7 +37,7 @@ fn text_type(_: &[DataType]) -> Result<DataType> {
 fn lengths() -> Vec<Definition> {
     vec![
         stands("len", TEXT, |args| {
-            Ok(cast_to(expr_fn::char_length(only(args)), DataType::Int64))
+            Ok(cast_to(length().call(args), DataType::Int64))
         })
         .or(&[Kind::List], |args| {
             Ok(cast_to(coalesced_length(only(args)), DataType::Int64))
