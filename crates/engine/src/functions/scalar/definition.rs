@@ -82,6 +82,17 @@ impl Definition {
         self
     }
 
+    /// The same function, which computes arguments of another form in another way.
+    pub(super) fn or_rows(
+        mut self,
+        form: Form,
+        returns: Returns,
+        run: fn(&Call) -> Result<ArrayRef>,
+    ) -> Self {
+        self.forms.push((form, Body::Rows(returns, run)));
+        self
+    }
+
     /// What the function is for arguments of these types.
     fn body(&self, types: &[DataType]) -> Result<Body> {
         let mut forms = self.forms.iter();
