@@ -19,6 +19,7 @@ use datafusion::functions_aggregate::first_last::{first_value_udaf, last_value_u
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
 use datafusion::functions_nested::expr_fn::{array_slice, make_array};
+use datafusion::functions_window::nth_value::{first_value_udwf, last_value_udwf};
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::planner::{
@@ -210,6 +211,17 @@ impl ExprPlanner for StandingFunctions {
             })
         };
         let written = over(Arc::clone(function), One::of(raw.args.clone()));
+        let row_of_frame = match call.name.as_str() {
+            "first" | "arbitrary" => Some(first_value_udwf()),
+            "last" => Some(last_value_udwf()),
+            _ => None,
+        };
+        if let (Some(function), Expr::WindowFunction(mut window)) = (row_of_frame, written.clone())
+        {
+            window.fun = WindowFunctionDefinition::WindowUDF(function);
+            let named = Expr::WindowFunction(window).alias(written.schema_name().to_string());
+            return Ok(PlannerResult::Planned(named));
+        }
         Ok(match call.stands_for(&over)? {
             Some(planned) => {
                 PlannerResult::Planned(planned.alias(written.schema_name().to_string()))
