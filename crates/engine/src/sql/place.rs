@@ -226,6 +226,9 @@ fn syntax(message: String, place: Position, tokens: &[TokenWithSpan]) -> Error {
 fn hint(message: &str, here: usize, tokens: &[TokenWithSpan]) -> Option<(String, Position)> {
     // A misspelt keyword is mostly read as an alias: the error is one word later.
     for token in [here.checked_sub(1), Some(here)].into_iter().flatten() {
+        if is_name_place(token, tokens) {
+            continue;
+        }
         if let Some(keyword) = tokens.get(token).and_then(misspelt) {
             return Some((format!("did you mean {keyword}?"), start(&tokens[token])));
         }
@@ -243,11 +246,9 @@ fn hint(message: &str, here: usize, tokens: &[TokenWithSpan]) -> Option<(String,
     if message.contains("end of statement") && closes_nothing(&tokens[..=here]) {
         return Some(("this parenthesis was never opened".to_owned(), place));
     }
-    let is_operand = |token: &Token| {
-        matches!(
-            token,
-            Token::Word(_) | Token::Number(..) | Token::SingleQuotedString(_)
-        )
+    let is_operand = |token: &Token| match token {
+        Token::Word(word) => !is_keyword(&word.value.to_uppercase()),
+        token => matches!(token, Token::Number(..) | Token::SingleQuotedString(_)),
     };
     let before = &tokens.get(here.checked_sub(1)?)?.token;
     let is_missing = message.contains("end of statement")
@@ -255,6 +256,19 @@ fn hint(message: &str, here: usize, tokens: &[TokenWithSpan]) -> Option<(String,
         || message.contains("Expected: ,");
     (is_missing && is_operand(&tokens[here].token) && is_operand(before))
         .then(|| ("is a comma missing before it?".to_owned(), place))
+}
+
+/// True behind what a name has to follow: there a word like a keyword is a name.
+fn is_name_place(token: usize, tokens: &[TokenWithSpan]) -> bool {
+    const BEFORE_NAMES: [&str; 12] = [
+        "FROM", "JOIN", "INTO", "TABLE", "UPDATE", "SELECT", "BY", "AS", "WHERE", "AND", "OR", "ON",
+    ];
+    match token.checked_sub(1).map(|before| &tokens[before].token) {
+        None | Some(Token::RParen | Token::Mul | Token::SemiColon) => false,
+        Some(Token::Number(..) | Token::SingleQuotedString(_)) => false,
+        Some(Token::Word(word)) => BEFORE_NAMES.contains(&word.value.to_uppercase().as_str()),
+        Some(_) => true,
+    }
 }
 
 /// The keyword that a word nearly is.
