@@ -31,6 +31,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
+use super::as_written::as_written;
 use super::scalar::{json_entries, json_extract, json_extract_string, to_json};
 use super::{exact_avg, exact_sum, ordered_set, statistics};
 
@@ -265,7 +266,12 @@ impl Call {
         let sum = || Arc::new(exact_sum());
         let avg = || Arc::new(exact_avg());
         let args = || One::of(self.args.clone());
-        let double = |expr: &Expr| cast(expr.clone(), DataType::Float64);
+        // DataFusion leaves casts out of names: without a name of its own `fsum(x)` would be `sum(x)` beside it.
+        let double = |expr: &Expr| {
+            let written = format!("CAST({} AS DOUBLE)", expr.schema_name());
+            let number = cast(expr.clone(), DataType::Float64);
+            as_written().call(vec![number, lit(written)])
+        };
         Ok(Some(match (self.name.as_str(), self.args.as_slice()) {
             ("min" | "max" | "min_by" | "max_by", [.., n]) if self.has_count() => {
                 return self.first_of_order(n, over).map(Some);

@@ -424,6 +424,7 @@ fn known_type(data_type: &mut DataType) {
         DataType::HugeInt | DataType::UHugeInt => {
             *data_type = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0));
         }
+        DataType::Blob(None) => *data_type = DataType::Bytea,
         DataType::Custom(name, modifiers) if modifiers.is_empty() => {
             if matches!(
                 name.to_string().to_lowercase().as_str(),
