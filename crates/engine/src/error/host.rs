@@ -479,6 +479,11 @@ fn tidy(text: &str) -> String {
     if let Some(message) = wrong_arguments(text).or_else(|| wrong_signature(text)) {
         return message;
     }
+    if let Some((_, pattern)) = text.split_once("regex parse error:") {
+        let reason = pattern.lines().last().unwrap_or_default().trim();
+        let reason = reason.trim_start_matches("error: ");
+        return format!("the pattern is no regular expression: {reason}");
+    }
     let mut text = text.trim();
     while let Some(rest) = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix)) {
         text = rest.trim_start();

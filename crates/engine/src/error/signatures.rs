@@ -16,10 +16,15 @@ pub(super) fn wrong_arguments(text: &str) -> Option<String> {
         let reason = reason
             .rsplit_once("type error: ")
             .map_or(reason, |(_, reason)| reason);
-        let reason = reason.trim_start_matches("Error during planning: ");
-        return Some(in_sql_words(
-            reason.trim_start_matches("Execution error: ").trim(),
-        ));
+        let mut reason = reason.to_owned();
+        for prefix in [
+            "Error during planning: ",
+            "Execution error: ",
+            "External error: ",
+        ] {
+            reason = reason.replace(prefix, "");
+        }
+        return Some(in_sql_words(reason.trim().trim_end_matches('.')));
     }
     let (_, rest) = text.split_once("No function matches the given name and argument types '")?;
     let (call, rest) = rest.split_once('\'')?;
