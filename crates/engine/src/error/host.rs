@@ -488,7 +488,7 @@ fn tidy(text: &str) -> String {
     while let Some(rest) = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix)) {
         text = rest.trim_start();
     }
-    in_sql_words(text)
+    in_sql_words(&text.replace("While expanding wildcard, ", ""))
 }
 
 /// `Function 'sum' failed to match any signature, errors: …` lists one error per signature.
