@@ -577,6 +577,11 @@ impl Session {
                     position,
                 }
             }
+            Error::UnknownFunction { name, position, .. } if self.is_window_function(&name) => {
+                let message =
+                    format!("'{name}' is a function of windows: write {name}(…) OVER (…)");
+                Error::Planning { message, position }
+            }
             Error::UnknownFunction {
                 name,
                 nearest,
@@ -592,6 +597,12 @@ impl Session {
             }
             other => other,
         }
+    }
+
+    fn is_window_function(&self, name: &str) -> bool {
+        let state = self.context().state_ref();
+        let state = state.read();
+        state.window_functions().contains_key(name)
     }
 
     fn function_names(&self) -> Vec<String> {

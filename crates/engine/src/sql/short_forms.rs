@@ -200,6 +200,9 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
         Some(Applied::Filter) => function.name = object(Ident::new("array_filter")),
         None => {}
     }
+    if name == "struct_pack" {
+        return Ok(packed(function));
+    }
     let Some(arguments) = plain_arguments(function) else {
         return Ok(None);
     };
@@ -218,6 +221,9 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
     Ok(match (name.as_str(), arguments.as_slice()) {
         ("if", [condition, yes, no]) => Some(conditional(condition, yes, no)),
         ("try", [expr]) => Some(fallible::tried(expr)?),
+        ("regexp_extract", [text, pattern, Expr::Array(names)]) => {
+            named_groups(text, pattern, &names.elem)?
+        }
         _ => None,
     })
 }
@@ -231,6 +237,42 @@ fn takes_lambda(name: &str) -> Option<Applied> {
         "list_filter" | "array_filter" | "filter" => Some(Applied::Filter),
         _ => None,
     }
+}
+
+/// `regexp_extract(s, p, ['a', 'b'])` is a struct of the groups 1 and 2.
+fn named_groups(of: &Expr, pattern: &Expr, names: &[Expr]) -> Result<Option<Expr>> {
+    let mut fields = Vec::new();
+    for (name, group) in names.iter().zip(1..) {
+        let Some(name) = literal_text(name) else {
+            return Err(Error::Type {
+                message: "function 'regexp_extract' takes names of groups as literals, e.g. ['year', 'month']".to_string(),
+                position: None,
+            });
+        };
+        let groups = vec![of.clone(), pattern.clone(), number(group)];
+        fields.extend([text(name), call("regexp_extract", groups)]);
+    }
+    Ok((!fields.is_empty()).then(|| call("named_struct", fields)))
+}
+
+/// `struct_pack(a := 1)` is `named_struct('a', 1)`.
+fn packed(function: &Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let mut fields = Vec::new();
+    for argument in &list.args {
+        let FunctionArg::Named {
+            name,
+            arg: FunctionArgExpr::Expr(value),
+            ..
+        } = argument
+        else {
+            return None;
+        };
+        fields.extend([text(&name.value), value.clone()]);
+    }
+    Some(call("named_struct", fields))
 }
 
 /// `s.upper()` is `upper(s)`.
@@ -410,6 +452,7 @@ fn known_type(data_type: &mut DataType) {
         DataType::HugeInt | DataType::UHugeInt => {
             *data_type = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0));
         }
+        DataType::Blob(None) => *data_type = DataType::Bytea,
         DataType::Custom(name, modifiers) if modifiers.is_empty() => {
             if matches!(
                 name.to_string().to_lowercase().as_str(),
