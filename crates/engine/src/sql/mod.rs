@@ -38,6 +38,8 @@ pub(crate) mod spelling;
 pub(crate) mod repeated_names;
 pub(crate) mod named_casts;
 pub(crate) mod using;
+mod window_aggregates;
 pub(crate) mod headers;
 
 pub use composite_groups::composite_groups;
+pub use window_aggregates::order_windows;

@@ -23,12 +23,12 @@ use crate::optimizer::fixes::far_timestamp;
 use crate::options::OptionSpec;
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
-use crate::sql::composite_groups;
 use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
 use crate::sql::expressions::say_what_is_meant;
 use crate::sql::short_forms::ShortForms;
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
+use crate::sql::{composite_groups, order_windows};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -359,6 +359,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     }
     composite_groups(&mut statement)?;
     say_what_is_meant(&mut statement);
+    order_windows(&mut statement)?;
     let mut preparation = Preparation {
         files: Vec::new(),
         question_marks: 0,
