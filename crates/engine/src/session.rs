@@ -113,6 +113,7 @@ impl Session {
                     .with_extension(Arc::clone(&temp)),
             )
             .with_runtime_env(Arc::clone(&runtime))
+            .with_query_planner(fixes::query_planner())
             .with_expr_planners(fixes::expr_planners())
             .with_default_features()
             .with_analyzer_rules(fixes::analyzer_rules())

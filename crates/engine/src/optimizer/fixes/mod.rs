@@ -28,6 +28,7 @@ mod null_structs;
 mod constants;
 mod checked;
 pub(crate) mod node_expressions;
+mod read_once;
 mod unnested;
 mod set_all;
 mod offset_order;
@@ -38,6 +39,7 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, Result};
+use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection};
@@ -50,6 +52,11 @@ use crate::options::{GroupByOperator, SessionOptions};
 pub(crate) use compared::is_comparison;
 pub use long_literals::keep_long_literals;
 pub use timestamps::far_timestamp;
+
+/// The planner of execution: the host's, which also plans nodes of ours.
+pub fn query_planner() -> Arc<dyn QueryPlanner + Send + Sync> {
+    Arc::new(read_once::Planner)
+}
 
 /// Planners that see an expression before the host's do.
 pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {

@@ -29,7 +29,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 pub(super) use dependent::row_number;
 use dependent::{Domain, kept, rows_of, same_value};
-use joined::{Joined, values_of};
+use joined::{Joined, readable_twice, values_of};
 use names::Names;
 use simple::{is_host_predicate, is_host_scalar};
 
@@ -303,7 +303,8 @@ fn unnested_lateral(join: &Join, names: &mut Names) -> Result<Option<LogicalPlan
     if outer.is_empty() {
         return Ok(None);
     }
-    let values = values_of(&outer, &join.left)?;
+    let left = readable_twice(join.left.as_ref().clone())?;
+    let values = values_of(&outer, &left)?;
     let domain = Domain {
         outer: &outer,
         values: &values,
@@ -317,7 +318,7 @@ fn unnested_lateral(join: &Join, names: &mut Names) -> Result<Option<LogicalPlan
         .iter()
         .map(|(left, right)| left.clone().eq(right.clone()));
     let on = same.chain(pairs).chain(join.filter.clone());
-    let plan = LogicalPlanBuilder::from(join.left.as_ref().clone())
+    let plan = LogicalPlanBuilder::from(left)
         .join_on(right.plan, join.join_type, on.collect::<Vec<_>>())?
         .build()?;
     Ok(Some(only_columns(plan, join.schema.columns())?))
