@@ -29,6 +29,7 @@ use crate::sql::expressions::say_what_is_meant;
 use crate::sql::short_forms::ShortForms;
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
 use crate::sql::{composite_groups, order_windows};
+use crate::sql::{composite_groups, name_shared_tables, order_windows};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -360,6 +361,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     composite_groups(&mut statement)?;
     say_what_is_meant(&mut statement);
     order_windows(&mut statement)?;
+    name_shared_tables(&mut statement);
     let mut preparation = Preparation {
         files: Vec::new(),
         question_marks: 0,
