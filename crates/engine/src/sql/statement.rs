@@ -28,7 +28,6 @@ use crate::sql::dialect::DIALECT;
 use crate::sql::expressions::say_what_is_meant;
 use crate::sql::short_forms::ShortForms;
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
-use crate::sql::{composite_groups, order_windows};
 use crate::sql::{composite_groups, name_shared_tables, order_windows};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
