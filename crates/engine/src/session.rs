@@ -308,7 +308,7 @@ impl Session {
             state: &state,
         };
         expand::expand(&mut statement, &planning)?;
-        let plan = self.resolve(&state, statement).await?;
+        let plan = fixes::count_equal_rows(self.resolve(&state, statement).await?)?;
         let plan = headers::short_headers(params::resolve(plan, params)?)?;
         if let LogicalPlan::Ddl(_) = &plan
             && hidden::counts_rows(&plan)
