@@ -1,6 +1,7 @@
-"""ClickHouse in process (chDB from PyPI), over views on the Parquet files."""
+"""ClickHouse in process (chDB from PyPI), over views on the files."""
 
 import json
+from pathlib import Path
 
 from chdb.session import Session
 
@@ -17,7 +18,7 @@ class ChDb:
             self.session.query(f"SET max_memory_usage = {limit.memory_bytes}")
             self.session.query(f"SET max_bytes_before_external_group_by = {limit.memory_bytes // 2}")
         for name, path in tables.items():
-            self.session.query(f"CREATE VIEW {name} AS SELECT * FROM file('{path}', Parquet)")
+            self.session.query(f"CREATE VIEW {name} AS SELECT * FROM file('{path}', {format_of(path)})")
 
     def numbers(self, rows: int) -> str:
         return f"numbers_mt({rows})"
@@ -27,6 +28,10 @@ class ChDb:
         kinds = [column["type"] for column in answer["meta"]]
         rows = [tuple(map(typed, row, kinds)) for row in answer["data"]]
         return [column["name"] for column in answer["meta"]], rows
+
+
+def format_of(path: str) -> str:
+    return {".csv": "CSVWithNames", ".ndjson": "JSONEachRow"}.get(Path(path).suffix, "Parquet")
 
 
 def typed(value, kind: str):

@@ -1,4 +1,4 @@
-"""DuckDB from PyPI, over views on the Parquet files. `python -m engines.duckdb enums` reads tables of its own instead, whose
+"""DuckDB from PyPI, over views on the files. `python -m engines.duckdb enums` reads tables of its own instead, whose
 texts of few values are ENUMs."""
 
 import re
@@ -18,9 +18,7 @@ class DuckDb:
             config |= {"memory_limit": f"{limit.memory_bytes}B", "temp_directory": limit.temp_folder}
         self.connection = duckdb.connect(config=config)
         for name, path in tables.items():
-            self.connection.execute(
-                f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{path}', binary_as_string = true)"
-            )
+            self.connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {source_of(path)}")
 
     def numbers(self, rows: int) -> str:
         return f"(SELECT range AS number FROM range({rows}))"
@@ -28,6 +26,10 @@ class DuckDb:
     def query(self, sql: str) -> tuple[list[str], list[tuple]]:
         cursor = self.connection.execute(sql)
         return [column[0] for column in cursor.description], cursor.fetchall()
+
+
+def source_of(path: str) -> str:
+    return f"read_parquet('{path}', binary_as_string = true)" if path.endswith(".parquet") else f"'{path}'"
 
 
 class WithEnums(DuckDb):

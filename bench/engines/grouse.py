@@ -20,7 +20,9 @@ class Grouse:
         for option, value in self.settings.items():
             self.connection.sql(f"SET grouse.{option} = '{value}'").fetchall()
         for name, path in tables.items():
-            self.connection.sql(f"CREATE EXTERNAL TABLE {name} STORED AS PARQUET LOCATION '{path}'").fetchall()
+            table = f"CREATE EXTERNAL TABLE {name} STORED AS PARQUET LOCATION '{path}'"
+            view = f"CREATE VIEW {name} AS SELECT * FROM '{path}'"
+            self.connection.sql(table if path.endswith(".parquet") else view).fetchall()
 
     def numbers(self, rows: int) -> str:
         return f"numbers({rows})"

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 from engines.server import Limit, Unsupported, serve
 
@@ -16,10 +17,11 @@ class Polars:
         import polars
 
         self.polars = polars
+        scans = {".csv": polars.scan_csv, ".ndjson": polars.scan_ndjson}
         text = polars.selectors.binary().cast(polars.String)
         self.context = polars.SQLContext()
         for name, path in tables.items():
-            self.context.register(name, polars.scan_parquet(path).with_columns(text))
+            self.context.register(name, scans.get(Path(path).suffix, polars.scan_parquet)(path).with_columns(text))
 
     def numbers(self, rows: int) -> str:
         polars = self.polars

@@ -37,7 +37,7 @@ class Engine(Protocol):
     """Name of the approximate distinct count."""
 
     def open(self, tables: dict[str, str], threads: int, limit: "Limit | None") -> None:
-        """Makes Parquet files visible as tables, their binary columns as text."""
+        """Makes files visible as tables, binary columns of Parquet as text."""
 
     def numbers(self, rows: int) -> str:
         """The text that stands for a table of 0 .. rows - 1, column `number`."""

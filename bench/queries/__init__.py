@@ -20,6 +20,8 @@ class Size:
     """Table name -> file in the data folder; none for generated numbers."""
     make: list[str]
     """Arguments of grouse-datagen that make the file, without --out."""
+    parquet: str = ""
+    """The file from which the shell copies those of text; empty where the files are Parquet themselves."""
 
 
 def hits(rows: int, file: str) -> Size:
@@ -34,6 +36,11 @@ def tpch(rows: int, scale: str) -> Size:
     return Size(rows, {"lineitem": f"lineitem_sf{scale}.parquet"}, ["tpch", "--table", "lineitem", "--scale", scale])
 
 
+def text(rows: int, file: str) -> Size:
+    files = {"g1_csv": f"g1_{rows}.csv", "g1_json": f"g1_{rows}.ndjson"}
+    return dataclasses.replace(g1(rows, file), files=files, parquet=file)
+
+
 def numbers(rows: int) -> Size:
     return Size(rows, {}, [])
 
@@ -42,6 +49,7 @@ SIZES = {
     "hits": {"default": hits(10_000_000, "hits.parquet"), "small": hits(100_000, "hits_100k.parquet")},
     "g1": {"default": g1(10_000_000, "g1_1e7.parquet"), "small": g1(100_000, "g1_100k.parquet")},
     "tpch": {"default": tpch(6_001_215, "1"), "small": tpch(120_515, "0.02"), "large": tpch(29_999_795, "5")},
+    "text": {"default": text(2_000_000, "g1_2e6.parquet"), "small": text(100_000, "g1_100k.parquet")},
     "numbers": {"default": numbers(100_000_000), "small": numbers(1_000_000)},
 }
 """Set -> size -> what it is. The small size is for tests; the large one for machines with memory and patience."""

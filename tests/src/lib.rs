@@ -13,5 +13,6 @@ pub mod duck;
 pub mod tables;
 pub mod expressions;
 pub mod queries;
+pub mod metamorphic;
 pub mod oracle;
 pub mod endings;

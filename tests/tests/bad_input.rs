@@ -160,6 +160,53 @@ fn damaged_parquet() {
     }
 }
 
+/// An Arrow IPC file as COPY writes it: compressed with LZ4.
+fn arrow_file(bench: &Bench) -> Vec<u8> {
+    let path = bench.path("good.arrow");
+    let copy = format!(
+        "COPY (SELECT number, 'text ' || number AS s FROM numbers(10000)) TO '{}' STORED AS ARROW",
+        path.display()
+    );
+    batches(&bench.session, &copy).expect("a file that can be written");
+    fs::read(&path).expect("written above")
+}
+
+#[test]
+fn truncated_arrow() {
+    let bench = Bench::new();
+    let whole = arrow_file(&bench);
+    for keep in [0, 1, 7, 8, 12, 100, whole.len() / 2, whole.len() - 1] {
+        let path = bench.write("cut.arrow", &whole[..keep]);
+        assert_error!(bench.file_error(&path), Error::Format { .. }, "cut.arrow");
+    }
+}
+
+#[test]
+fn arrow_that_claims_more_than_there_is() {
+    // Each 8 bytes in turn say that they are a length of 2^49, as a compressed buffer's first 8 bytes once did: the reader
+    // would have allocated that, and the process would have been gone.
+    let bench = Bench::new();
+    let whole = arrow_file(&bench);
+    let claim = (1_i64 << 49).to_le_bytes();
+    let mut refused = 0;
+    for at in (8..whole.len().min(1024))
+        .chain(whole.len() - 600..whole.len())
+        .step_by(8)
+    {
+        let mut damaged = whole.clone();
+        let end = (at + 8).min(damaged.len());
+        damaged[at..end].copy_from_slice(&claim[..end - at]);
+        let path = bench.write("damaged.arrow", &damaged);
+        let sql = format!("SELECT s, max(number) FROM '{}' GROUP BY s", path.display());
+        match Answer::ask(&bench.session, &sql) {
+            Ok(_) => {} // padding, or a value
+            Err(Error::Internal(message)) => panic!("byte {at}: {message}"),
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 10, "only {refused} were refused");
+}
+
 #[test]
 fn csv_with_a_bad_row() {
     let bench = Bench::new();

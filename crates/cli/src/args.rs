@@ -11,6 +11,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser};
 use grouse::{Audience, OPTIONS, OptionSpec, SessionOptions};
 
+use crate::output::Compression;
 use crate::print::Format;
 
 const EXAMPLES: &str = "\
@@ -71,12 +72,7 @@ impl Args {
         let arguments = arguments.into_iter().map(|one| comment_as_sql(one.into()));
         let matches = command.try_get_matches_from_mut(arguments)?;
         let args = Args::from_arg_matches(&matches)?;
-        if let Some(path) = args.output.as_deref().filter(|path| is_compressed(path)) {
-            let message = format!(
-                "--output {}: results are not compressed, save in parquet; write .csv, .tsv, .json, .ndjson, .md, .arrow or \
-                 .parquet, or pipe them: grouse --format csv … | gzip > {0}",
-                path.display()
-            );
+        if let Some(message) = args.output.as_deref().and_then(|path| refusal(path, &args)) {
             return Err(command.error(ErrorKind::ValueValidation, message));
         }
         let options = options(&matches, &args)
@@ -88,6 +84,12 @@ impl Args {
     pub fn format(&self) -> Format {
         let by_ending = || self.output.as_deref().and_then(format_of);
         self.format.or_else(by_ending).unwrap_or(Format::Table)
+    }
+
+    /// How the output file is compressed, by its ending.
+    pub fn compression(&self) -> Compression {
+        let path = self.output.as_deref();
+        path.map_or(Compression::None, |path| split_compression(path).1)
     }
 
     /// Settings that are not the engine's own but the host's, which only SQL knows.
@@ -163,25 +165,73 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Whether a file's ending promises compression, which the formats of text do not have.
-fn is_compressed(path: &Path) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    let ending = ending.unwrap_or_default().to_ascii_lowercase();
-    ["gz", "gzip", "zst", "bz2", "xz", "lz4", "zip"].contains(&ending.as_str())
+/// Endings of files, and their formats.
+const ENDINGS: &[(&str, Format)] = &[
+    ("txt", Format::Table),
+    ("text", Format::Table),
+    ("csv", Format::Csv),
+    ("tsv", Format::Tsv),
+    ("tab", Format::Tsv),
+    ("json", Format::Json),
+    ("ndjson", Format::Ndjson),
+    ("jsonl", Format::Ndjson),
+    ("md", Format::Markdown),
+    ("markdown", Format::Markdown),
+    ("arrow", Format::Arrow),
+    ("feather", Format::Arrow),
+    ("ipc", Format::Arrow),
+    ("parquet", Format::Parquet),
+];
+
+/// Endings of compressed files that are not written.
+const OTHER_COMPRESSIONS: &[&str] = &["bz2", "xz", "lz4", "zip", "br", "7z"];
+
+/// Why a file of this name is not written: its ending would say what is not in it.
+fn refusal(path: &Path, args: &Args) -> Option<String> {
+    let name = path.display();
+    let (stem, compression) = split_compression(path);
+    let ending = ending_of(stem);
+    let known = || {
+        let endings: Vec<String> = ENDINGS
+            .iter()
+            .map(|(ending, _)| format!(".{ending}"))
+            .collect();
+        format!("{} (text also with .gz or .zst)", endings.join(", "))
+    };
+    match ending.as_deref() {
+        Some(other) if OTHER_COMPRESSIONS.contains(&other) => Some(format!(
+            "--output {name}: files are compressed with gzip (.gz) or zstd (.zst), not as .{other}"
+        )),
+        Some(other) if args.format.is_none() && format_of(path).is_none() => Some(format!(
+            "--output {name}: no format has the ending .{other}; name one with --format, or write {}",
+            known()
+        )),
+        _ if compression != Compression::None && args.format().is_binary() => Some(format!(
+            "--output {name}: {} files are compressed inside; leave .gz or .zst out",
+            args.format().name()
+        )),
+        _ => None,
+    }
+}
+
+/// The name without the ending of a compression.
+fn split_compression(path: &Path) -> (&Path, Compression) {
+    let compression = match ending_of(path).as_deref() {
+        Some("gz" | "gzip") => Compression::Gzip,
+        Some("zst" | "zstd") => Compression::Zstd,
+        _ => return (path, Compression::None),
+    };
+    (path.file_stem().map_or(path, Path::new), compression)
+}
+
+fn ending_of(path: &Path) -> Option<String> {
+    Some(path.extension()?.to_str()?.to_ascii_lowercase())
 }
 
 fn format_of(path: &Path) -> Option<Format> {
-    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
-    Some(match ending.as_str() {
-        "csv" => Format::Csv,
-        "tsv" | "tab" => Format::Tsv,
-        "json" => Format::Json,
-        "ndjson" | "jsonl" => Format::Ndjson,
-        "md" | "markdown" => Format::Markdown,
-        "arrow" | "feather" | "ipc" => Format::Arrow,
-        "parquet" => Format::Parquet,
-        _ => return None,
-    })
+    let ending = ending_of(split_compression(path).0)?;
+    let found = ENDINGS.iter().find(|(known, _)| *known == ending);
+    found.map(|(_, format)| *format)
 }
 
 #[cfg(test)]
@@ -255,10 +305,35 @@ mod tests {
     }
 
     #[test]
-    fn a_compressed_file_is_refused() {
-        let error = parse(&["select 1", "-o", "a.csv.GZ", "--format", "csv"]).unwrap_err();
-        assert_eq!(error.exit_code(), 2, "{error}");
-        assert!(error.to_string().contains("a.csv.GZ"), "{error}");
+    fn an_ending_that_would_not_be_true_is_refused() {
+        for (file, format) in [
+            ("out.xlsx", None),
+            ("a.csv.bz2", Some("csv")),
+            ("a.parquet.gz", None),
+            ("a.gz", Some("arrow")),
+        ] {
+            let mut arguments = vec!["select 1", "-o", file];
+            arguments.extend(format.map(|_| "--format"));
+            arguments.extend(format);
+            let error = parse(&arguments).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{error}");
+            assert!(error.to_string().contains(file), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_compressed_file_has_the_format_of_the_ending_before() {
+        let (args, _) = parse(&["select 1", "-o", "a.csv.GZ"]).unwrap();
+        assert_eq!(
+            (args.format(), args.compression()),
+            (Format::Csv, Compression::Gzip)
+        );
+        let (args, _) = parse(&["select 1", "-o", "a.zst", "--format", "json"]).unwrap();
+        assert_eq!(
+            (args.format(), args.compression()),
+            (Format::Json, Compression::Zstd)
+        );
+        assert!(parse(&["select 1", "-o", "out.xlsx", "--format", "csv"]).is_ok());
     }
 
     #[test]

@@ -109,7 +109,7 @@ fn open_output(args: &Args, interrupts: &Interrupts) -> Result<Output, String> {
         return Output::standard()
             .map_err(|error| format!("cannot write to standard output: {error}"));
     };
-    let output = Output::file(path)
+    let output = Output::file(path, args.compression())
         .map_err(|error| format!("cannot write to {}: {error}", path.display()))?;
     interrupts.set_temporary(output.temporary());
     Ok(output)

@@ -1,42 +1,80 @@
 //! Where results go: standard output, or a file that appears under its name only when everything has succeeded.
-//! In: bytes. Out: the same bytes, or no file at all.
+//! In: bytes. Out: the same bytes, compressed if the name says so, or no file at all.
 //! Invariant: nothing but results is written here; a reader that has gone away is remembered and not reported.
 //! Not here: messages and the progress bar, which go to standard error.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use flate2::write::GzEncoder;
+use grouse::scan::writes::new_file::NewFile;
+use grouse::scan::writes::open_in_place;
 
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// The place that results are written to.
 pub struct Output {
-    writer: BufWriter<File>,
+    writer: Writer,
     target: Target,
     reader: Reader,
+}
+
+/// How the bytes of a file are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    None,
+    /// gzip
+    Gzip,
+    /// zstd
+    Zstd,
+}
+
+enum Writer {
+    Plain(BufWriter<File>),
+    Gzip(GzEncoder<BufWriter<File>>),
+    Zstd(zstd::Encoder<'static, BufWriter<File>>),
+}
+
+impl Writer {
+    fn new(file: File, compression: Compression) -> io::Result<Writer> {
+        let file = BufWriter::with_capacity(BUFFER_BYTES, file);
+        Ok(match compression {
+            Compression::None => Writer::Plain(file),
+            Compression::Gzip => Writer::Gzip(GzEncoder::new(file, flate2::Compression::default())),
+            // 0 stands for the library's own level.
+            Compression::Zstd => Writer::Zstd(zstd::Encoder::new(file, 0)?),
+        })
+    }
+
+    fn as_write(&mut self) -> &mut dyn Write {
+        match self {
+            Writer::Plain(file) => file,
+            Writer::Gzip(encoder) => encoder,
+            Writer::Zstd(encoder) => encoder,
+        }
+    }
+
+    /// Writes what has to follow the last byte.
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Writer::Plain(mut file) => file.flush(),
+            Writer::Gzip(encoder) => encoder.finish()?.flush(),
+            Writer::Zstd(encoder) => encoder.finish()?.flush(),
+        }
+    }
 }
 
 enum Target {
     Terminal,
     Pipe,
-    File(Pending),
+    File(NewFile),
     /// A device or a named pipe: written in place.
     Device,
-}
-
-/// A file that still has its temporary name.
-struct Pending {
-    temporary: PathBuf,
-    target: PathBuf,
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        // After a commit the temporary name is gone and there is nothing to remove.
-        let _ = fs::remove_file(&self.temporary);
-    }
 }
 
 #[derive(PartialEq, Eq)]
@@ -56,41 +94,24 @@ impl Output {
         };
         // A duplicate of the descriptor: std's own handle flushes at every line end.
         let file = File::from(stdout.as_fd().try_clone_to_owned()?);
-        Ok(Output::new(file, target))
+        Output::new(file, Compression::None, target)
     }
 
     /// The file `path`, under a temporary name in the same folder until [`Output::commit`].
-    pub fn file(path: &Path) -> io::Result<Output> {
-        // Through links, so that a link to a file stays one.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        match fs::metadata(&path) {
-            Ok(meta) if meta.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            Ok(meta) if !meta.is_file() => {
-                let file = OpenOptions::new().write(true).open(&path)?;
-                return Ok(Output::new(file, Target::Device));
-            }
-            _ => {}
+    pub fn file(path: &Path, compression: Compression) -> io::Result<Output> {
+        if let Some(file) = open_in_place(path)? {
+            return Output::new(file, compression, Target::Device);
         }
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
-        let name = format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id());
-        let temporary = path.with_file_name(name);
-        let file = File::create(&temporary)?;
-        Ok(Output::new(
-            file,
-            Target::File(Pending {
-                temporary,
-                target: path,
-            }),
-        ))
+        let new = NewFile::beside(path)?;
+        Output::new(new.file().try_clone()?, compression, Target::File(new))
     }
 
-    fn new(file: File, target: Target) -> Output {
-        let writer = BufWriter::with_capacity(BUFFER_BYTES, file);
-        Output {
-            writer,
+    fn new(file: File, compression: Compression, target: Target) -> io::Result<Output> {
+        Ok(Output {
+            writer: Writer::new(file, compression)?,
             target,
             reader: Reader::Listening,
-        }
+        })
     }
 
     /// Whether this is a terminal.
@@ -106,7 +127,7 @@ impl Output {
     /// The temporary name, while there is one.
     pub fn temporary(&self) -> Option<&Path> {
         match &self.target {
-            Target::File(pending) => Some(&pending.temporary),
+            Target::File(new) => Some(new.temporary()),
             _ => None,
         }
     }
@@ -117,12 +138,12 @@ impl Output {
     }
 
     /// Writes what is left and gives a file its name.
-    pub fn commit(mut self) -> io::Result<()> {
-        self.flush()?;
-        if let Target::File(pending) = &self.target {
-            fs::rename(&pending.temporary, &pending.target)?;
+    pub fn commit(self) -> io::Result<()> {
+        self.writer.finish()?;
+        match self.target {
+            Target::File(new) => new.commit(),
+            Target::Terminal | Target::Pipe | Target::Device => Ok(()),
         }
-        Ok(())
     }
 
     fn noting<T>(&mut self, result: io::Result<T>) -> io::Result<T> {
@@ -137,12 +158,12 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let result = self.writer.write(bytes);
+        let result = self.writer.as_write().write(bytes);
         self.noting(result)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let result = self.writer.flush();
+        let result = self.writer.as_write().flush();
         self.noting(result)
     }
 }

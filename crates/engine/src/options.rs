@@ -522,7 +522,7 @@ pub fn parse_memory_bytes(text: &str) -> Result<u64, String> {
 }
 
 /// A size; percentages are of `whole`.
-fn parse_bytes(text: &str, whole: Option<fn() -> u64>) -> Result<u64, String> {
+pub(crate) fn parse_bytes(text: &str, whole: Option<fn() -> u64>) -> Result<u64, String> {
     let expected = || {
         let percent = whole.map_or("", |_| ", '80%'");
         format!("it must be a size such as '4GB', '512MiB'{percent} or 'unlimited'")

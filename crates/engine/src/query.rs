@@ -23,6 +23,7 @@ use tokio::task::JoinSet;
 use crate::error::{Error, Result};
 use crate::progress::Progress;
 use crate::scan::blame::blame;
+use crate::scan::writes::request::Writes;
 use crate::session::Workers;
 
 /// Batches that may wait for a slow consumer, per partition.
@@ -34,6 +35,7 @@ pub struct Query {
     context: Arc<TaskContext>,
     workers: Arc<Workers>,
     clock: Arc<Clock>,
+    writes: Arc<Writes>,
 }
 
 /// When the first execution started and the last one ended.
@@ -62,7 +64,13 @@ impl Query {
             context,
             workers,
             clock: Arc::default(),
+            writes: Arc::default(),
         }
+    }
+
+    /// The same with the files that it writes, which go where it does not come to its end.
+    pub(crate) fn writing(self, writes: Arc<Writes>) -> Query {
+        Query { writes, ..self }
     }
 
     /// The schema of the batches, which is the physical plan's.
@@ -103,6 +111,7 @@ impl Query {
             tasks,
             clock: Arc::clone(&self.clock),
             state: State::Running,
+            writes: Arc::clone(&self.writes),
             _workers: Arc::clone(&self.workers),
         }))
     }
@@ -159,6 +168,7 @@ struct Merged {
     tasks: JoinSet<()>,
     clock: Arc<Clock>,
     state: State,
+    writes: Arc<Writes>,
     _workers: Arc<Workers>,
 }
 
@@ -176,6 +186,7 @@ impl Merged {
     fn end(&mut self) {
         self.state = State::Done;
         self.tasks.abort_all();
+        self.writes.discard();
         self.clock.ended.get_or_init(Instant::now);
     }
 
@@ -218,6 +229,8 @@ impl RecordBatchStream for Merged {
 
 impl Drop for Merged {
     fn drop(&mut self) {
+        // At once, and not when the tasks notice: the process may be about to end.
+        self.writes.discard();
         self.clock.ended.get_or_init(Instant::now);
     }
 }

@@ -9,19 +9,23 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::Schema;
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
-use datafusion::common::TableReference;
+use datafusion::common::{ScalarValue, TableReference};
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement};
+use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement, Volatility};
 use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::planner::object_name_to_table_reference;
+use datafusion::sql::sqlparser::ast::{Query as SqlQuery, Statement as SqlStatement};
+use futures::TryStreamExt;
 use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
@@ -42,15 +46,22 @@ use crate::query::Query;
 use crate::scan::call::function_names;
 use crate::scan::codes::CodesRule;
 use crate::scan::files::FileTables;
+use crate::scan::json::JsonFactory;
 use crate::scan::location::is_location;
 use crate::scan::morsels::MorselsRule;
 use crate::scan::parquet::ParquetFactory;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
+use crate::scan::writes::WholeFilesRule;
+use crate::scan::writes::arrow::ArrowFactory;
+use crate::scan::writes::request::Writes;
 use crate::shifted_sums::ShiftedSums;
+use crate::sql::copy::{self, Columns};
+use crate::sql::definitions::{Definitions, Replace};
+use crate::sql::expand::{self, Catalog, Column};
 use crate::sql::params::{self, Params};
-use crate::sql::statement::{self, HostRequest, Request, Statement};
-use crate::sql::{headers, repeated_names, spelling};
+use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
+use crate::sql::{headers, hidden, named_casts, repeated_names, spelling, using};
 use crate::temp::TempFolders;
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
@@ -76,6 +87,7 @@ struct Shared {
     pool: Arc<SessionPool>,
     temp: Arc<TempFolders>,
     files: Arc<FileTables>,
+    definitions: Definitions,
 }
 
 impl fmt::Debug for Session {
@@ -108,6 +120,8 @@ impl Session {
             .with_physical_optimizer_rules(physical_optimizer_rules(&runtime, &stores, &pool)?)
             .build();
         state.register_file_format(Arc::new(ParquetFactory::default()), true)?;
+        state.register_file_format(Arc::new(ArrowFactory), true)?;
+        state.register_file_format(Arc::new(JsonFactory::default()), true)?;
         let context = SessionContext::new_with_state(state);
         let files = Arc::new(FileTables::default());
         files.attach(context.state_weak_ref());
@@ -121,6 +135,7 @@ impl Session {
             pool,
             temp,
             files,
+            definitions: Definitions::default(),
         };
         Ok(Session {
             shared: Arc::new(shared),
@@ -234,12 +249,38 @@ impl Session {
             .collect())
     }
 
+    /// Whether a statement keeps nothing of what it reads: a query, its plan, a copy of its rows to a file.
+    pub fn only_reads(text: &str) -> bool {
+        match statement::parse(text) {
+            Ok(Request::Host(request)) => only_reads(&request.statement),
+            // Nothing runs.
+            Ok(_) | Err(_) => true,
+        }
+    }
+
     async fn plan(&self, text: &str, params: Params) -> Result<Query> {
         match statement::parse(text)? {
             Request::SetOption { name, value } => {
                 self.change_options(|options| options.set(&name, &value))
             }
             Request::ResetOption { name } => self.change_options(|options| options.reset(&name)),
+            Request::SetVariable { name, value } => {
+                let value = match value {
+                    Some(request) => Some(self.first_value(*request, params).await?),
+                    None => None,
+                };
+                self.shared.definitions.set_variable(&name, value);
+                Ok(self.nothing())
+            }
+            Request::DropMacro { name, missing } => {
+                if !self.shared.definitions.drop_macro(&name) && missing == Missing::Error {
+                    return Err(Error::Planning {
+                        message: format!("macro '{name}' does not exist"),
+                        position: None,
+                    });
+                }
+                Ok(self.nothing())
+            }
             Request::Host(request) => self.plan_host(*request, params).await,
         }
     }
@@ -249,10 +290,30 @@ impl Session {
             self.shared.files.add_call(call);
         }
         let (mut state, mut statement) = (self.context().state(), request.statement);
-        params::bind(&mut statement, &params, &mut state)?;
+        if request.columns == Columns::ByName {
+            let columns = self.columns_of_target(&statement).await?;
+            copy::read_by_name(&mut statement, &columns);
+        }
+        if self.defines(&statement)? {
+            return Ok(self.nothing());
+        }
+        let definitions = &self.shared.definitions;
+        definitions.expand_macros(&mut statement)?;
+        let variables = definitions.bind_variables(&mut statement);
+        params::bind(&mut statement, &params, variables, &mut state)?;
         fixes::keep_long_literals(&mut statement, &mut state)?;
+        let planning = Planning {
+            session: self,
+            state: &state,
+        };
+        expand::expand(&mut statement, &planning)?;
         let plan = self.resolve(&state, statement).await?;
         let plan = headers::short_headers(params::resolve(plan, params)?)?;
+        if let LogicalPlan::Ddl(_) = &plan
+            && hidden::counts_rows(&plan)
+        {
+            return Err(rows_without_order());
+        }
         let option = match &plan {
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => Some(set.variable.clone()),
             LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => {
@@ -266,11 +327,14 @@ impl Session {
                 message: format!("a session of grouse has its own: SET {ours}"),
             });
         }
+        let (plan, writes) = Writes::take(plan)?;
         let frame = self.context().execute_logical_plan(plan).await;
         let frame = frame.map_err(|error| name_option(Error::from(error), option))?;
-        let (state, plan) = frame.into_parts();
+        let (mut state, plan) = frame.into_parts();
+        let writes = Arc::new(writes);
+        state.config_mut().set_extension(Arc::clone(&writes));
         let (plan, context) = self.plan_execution(state, &plan).await?;
-        Ok(Query::new(plan, context, self.workers()))
+        Ok(Query::new(plan, context, self.workers()).writing(writes))
     }
 
     /// The host's plan of execution; joins whose hash tables memory has no room for are merged.
@@ -280,6 +344,11 @@ impl Session {
         plan: &LogicalPlan,
     ) -> Result<(Arc<dyn ExecutionPlan>, Arc<TaskContext>)> {
         let limit_bytes = self.shared.pool.limit() as u64;
+        let counts_rows = hidden::counts_rows(plan);
+        if counts_rows {
+            let host = state.config_mut().options_mut();
+            host.execution.target_partitions = 1;
+        }
         let mut planned = state.create_physical_plan(plan).await?;
         let explained = match plan {
             LogicalPlan::Explain(explain) => state.create_physical_plan(&explain.plan).await.ok(),
@@ -293,7 +362,54 @@ impl Session {
             host.optimizer.prefer_hash_join = false;
             planned = state.create_physical_plan(plan).await?;
         }
+        if counts_rows && merges_partitions(&planned) {
+            return Err(rows_without_order());
+        }
         Ok((planned, state.task_ctx()))
+    }
+
+    /// Whether the statement was `CREATE MACRO`, which is done then.
+    fn defines(&self, statement: &HostStatement) -> Result<bool> {
+        let HostStatement::Statement(statement) = statement else {
+            return Ok(false);
+        };
+        let SqlStatement::CreateMacro {
+            or_replace,
+            name,
+            args,
+            definition,
+            ..
+        } = statement.as_ref()
+        else {
+            return Ok(false);
+        };
+        let replace = if *or_replace {
+            Replace::Yes
+        } else {
+            Replace::No
+        };
+        let parameters = args.clone().unwrap_or_default();
+        let definitions = &self.shared.definitions;
+        definitions.create_macro(name, parameters, definition.clone(), replace)?;
+        Ok(true)
+    }
+
+    /// The value in the first row and column of a query, NULL if there is none.
+    async fn first_value(&self, request: HostRequest, params: Params) -> Result<ScalarValue> {
+        let query = Box::pin(self.plan_host(request, params)).await?;
+        let batches: Vec<RecordBatch> = query.execute()?.try_collect().await?;
+        match batches.first() {
+            Some(batch) if batch.num_columns() > 0 => {
+                Ok(ScalarValue::try_from_array(batch.column(0), 0)?)
+            }
+            _ => Ok(ScalarValue::Null),
+        }
+    }
+
+    /// A statement that is done.
+    fn nothing(&self) -> Query {
+        let plan = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
+        Query::new(plan, self.context().task_ctx(), self.workers())
     }
 
     /// The host's plan. Columns that are only written in another case are respelled: before, where that is sure to be meant,
@@ -310,6 +426,7 @@ impl Session {
             spelling::respell_plain(&mut statement, &found);
             columns = Some(found);
         }
+        self.write_joins(state, &mut statement).await;
         loop {
             let error = match state.statement_to_plan(statement.clone()).await {
                 Ok(plan) => return Ok(plan),
@@ -327,10 +444,36 @@ impl Session {
             let columns = columns.as_deref().unwrap_or_default();
             if !spelling::respell(&mut statement, &unknown, columns)
                 && !repeated_names::rename_repeated(&mut statement, &error)
+                && !(repeated_names::is_repeated(&error) && named_casts::name_casts(&mut statement))
             {
                 return Err(error.into());
             }
         }
+    }
+
+    /// Writes joins with USING as joins with ON, the inner ones first.
+    async fn write_joins(&self, state: &SessionState, statement: &mut HostStatement) {
+        let mut known = using::Columns::new();
+        loop {
+            let wanted = using::wanted(statement, &known);
+            for query in wanted {
+                let columns = self.columns_of_query(state, &query).await;
+                known.insert(query, columns);
+            }
+            if known.is_empty() || !using::rewrite(statement, &known) {
+                return;
+            }
+        }
+    }
+
+    /// Names of the columns of a query; `None` if it cannot be planned on its own.
+    async fn columns_of_query(&self, state: &SessionState, query: &str) -> Option<Vec<String>> {
+        let Request::Host(request) = statement::parse(query).ok()? else {
+            return None;
+        };
+        let plan = state.statement_to_plan(request.statement).await.ok()?;
+        let names = plan.schema().fields().iter();
+        Some(names.map(|field| field.name().clone()).collect())
     }
 
     /// Names of the columns of all tables that a statement names.
@@ -347,6 +490,16 @@ impl Session {
             }
         }
         columns
+    }
+
+    /// Names of the columns of the table that a file is copied into.
+    async fn columns_of_target(&self, statement: &HostStatement) -> Result<Vec<String>> {
+        let table = copy::table(statement);
+        let table = table.ok_or_else(|| Error::Internal("a COPY without a table".to_string()))?;
+        let table = object_name_to_table_reference(table.clone(), true)?;
+        let table = self.context().table_provider(table).await?;
+        let schema = table.schema();
+        Ok(schema.fields().iter().map(|f| f.name().clone()).collect())
     }
 
     fn workers(&self) -> Arc<Workers> {
@@ -431,6 +584,88 @@ impl Session {
     }
 }
 
+fn only_reads(statement: &HostStatement) -> bool {
+    match statement {
+        HostStatement::Statement(statement) => matches!(
+            **statement,
+            SqlStatement::Query(_)
+                | SqlStatement::Explain { .. }
+                | SqlStatement::ExplainTable { .. }
+        ),
+        HostStatement::CopyTo(_) => true,
+        HostStatement::Explain(explain) => only_reads(&explain.statement),
+        HostStatement::CreateExternalTable(_) | HostStatement::Reset(_) => false,
+    }
+}
+
+/// What the expansion of a statement asks while it is planned.
+struct Planning<'a> {
+    session: &'a Session,
+    state: &'a SessionState,
+}
+
+impl Planning<'_> {
+    /// The plan of a query. It blocks this worker, for which the runtime puts another one in place.
+    fn plan(&self, query: SqlQuery) -> Result<LogicalPlan> {
+        let statement = SqlStatement::Query(Box::new(query));
+        let statement = HostStatement::Statement(Box::new(statement));
+        block(self.session.resolve(self.state, statement))
+    }
+}
+
+fn block<T>(future: impl Future<Output = T>) -> T {
+    tokio::task::block_in_place(|| Handle::current().block_on(future))
+}
+
+impl Catalog for Planning<'_> {
+    fn columns(&self, query: SqlQuery) -> Result<Vec<Column>> {
+        let plan = self.plan(query)?;
+        let columns = plan.schema().iter().map(|(table, field)| Column {
+            table: table.map(TableReference::to_vec).unwrap_or_default(),
+            field: field.as_ref().clone(),
+        });
+        Ok(columns
+            .filter(|column| !hidden::is_hidden(column.name()))
+            .collect())
+    }
+
+    fn rows(&self, query: SqlQuery) -> Result<Vec<RecordBatch>> {
+        let plan = self.plan(query)?;
+        let session = self.session;
+        block(async {
+            let (plan, context) = session.plan_execution(self.state.clone(), &plan).await?;
+            let query = Query::new(plan, context, session.workers());
+            let batches: Vec<RecordBatch> = query.execute()?.try_collect().await?;
+            Ok(batches)
+        })
+    }
+
+    fn tables(&self) -> Vec<String> {
+        self.session.tables()
+    }
+
+    fn is_aggregate(&self, name: &str) -> bool {
+        self.state.aggregate_functions().contains_key(name)
+    }
+
+    fn is_volatile(&self, name: &str) -> bool {
+        let function = self.state.scalar_functions().get(name);
+        function.is_some_and(|function| function.signature().volatility == Volatility::Volatile)
+    }
+}
+
+fn rows_without_order() -> Error {
+    Error::Unsupported {
+        message: "POSITIONAL JOIN of a table that is read in parallel or written to one, since its rows have no order; join by a column".to_string(),
+    }
+}
+
+/// Whether a plan puts rows of several partitions together in no order.
+fn merges_partitions(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let is_merge = plan.name() == "CoalescePartitionsExec" || plan.name() == "RepartitionExec";
+    is_merge || plan.children().into_iter().any(merges_partitions)
+}
+
 /// Everything that is registered in a new session: tables, functions, table functions.
 fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
     let catalog = context
@@ -493,6 +728,7 @@ fn physical_optimizer_rules(
     let mut rules = fixes::physical_rules(rules);
     // After the first, which finds in remainders what cannot overflow; before all that compare, move and merge expressions.
     rules.insert(1, Arc::new(WordArithmetic));
+    rules.push(Arc::new(WholeFilesRule));
     Ok(rules)
 }
 

@@ -10,6 +10,8 @@ mod options;
 mod session;
 mod params;
 mod variables;
+mod door;
+mod borrowed;
 mod source;
 mod relation;
 mod running;

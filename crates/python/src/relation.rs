@@ -10,13 +10,13 @@ use std::vec::IntoIter;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
-use datafusion::catalog::TableProvider;
 use grouse::error::Position;
 use grouse::types::sql_name;
 use grouse::{Error, Params, Query, Session, Tables};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyTuple};
 
+use crate::borrowed::Borrowed;
 use crate::error::{invalid, raise};
 use crate::export::{self, Batches};
 use crate::frame;
@@ -24,7 +24,7 @@ use crate::known::Known;
 use crate::rows::tuples;
 use crate::running::{Running, StopFlag};
 use crate::session::Shared;
-use crate::source::{in_memory, of_recipe};
+use crate::source::{Lasting, Source, in_memory, of_recipe};
 use crate::variables;
 use crate::wait::{lock, try_lock, wait};
 
@@ -40,9 +40,16 @@ pub struct Recipe {
     text: Arc<str>,
     params: Params,
     tables: Arc<Tables>,
+    /// Memory behind the tables that may change.
+    borrowed: Borrowed,
 }
 
 impl Recipe {
+    /// Memory that rows may stand on which the statement gives as it found them.
+    pub fn borrowed(&self) -> Borrowed {
+        self.borrowed.clone()
+    }
+
     /// A plan for one run.
     pub async fn plan(&self, session: &Session) -> grouse::Result<Query> {
         session
@@ -104,15 +111,21 @@ impl Relation {
         let session = shared.session(py)?;
         // A text that cannot be parsed fails below, with its position.
         let names = session.unresolved(text).unwrap_or_default();
-        let (tables, notes) = variables::find(py, &names, session.options().threads_effective())?;
+        let lasting = match Session::only_reads(text) {
+            true => Lasting::Statement,
+            false => Lasting::Longer,
+        };
+        let threads = session.options().threads_effective();
+        let found = variables::find(py, &names, threads, lasting)?;
         let recipe = Recipe {
             text: text.into(),
             params,
-            tables: Arc::new(tables),
+            tables: Arc::new(found.tables),
+            borrowed: found.borrowed,
         };
         let query = wait(py, recipe.plan(&session))?.map_err(|error| {
             let failure = raise(start.map_or(error.clone(), |start| error.moved_to(start)));
-            with_notes(py, failure, &notes)
+            with_notes(py, failure, &found.notes)
         })?;
         let mut relation = Relation {
             shared: Arc::clone(shared),
@@ -165,21 +178,26 @@ impl Relation {
         Running::start(query, self.shared.display(py))
     }
 
+    /// Starts a run whose batches stay as they are, whatever happens to the objects that were read.
+    fn run_owned(&self, py: Python<'_>) -> PyResult<Running> {
+        Ok(self.run(py)?.owning(self.recipe.borrowed.clone()))
+    }
+
     /// The relation as a table of another statement.
-    pub fn as_table(&self, py: Python<'_>) -> PyResult<Arc<dyn TableProvider>> {
+    pub fn as_source(&self, py: Python<'_>, lasting: Lasting) -> PyResult<Source> {
         let session = self.shared.session(py)?;
+        let schema = Arc::clone(&self.schema);
         match &self.kept {
-            Some(batches) => in_memory(
-                Arc::clone(&self.schema),
-                batches.clone(),
-                session.options().threads_effective(),
-            ),
-            None => of_recipe(self.recipe.clone(), session, Arc::clone(&self.schema)),
+            Some(batches) => {
+                let threads = session.options().threads_effective();
+                in_memory(schema, batches.clone(), threads).map(Source::own)
+            }
+            None => of_recipe(self.recipe.clone(), session, schema, lasting),
         }
     }
 
     fn collect(&self, py: Python<'_>) -> PyResult<Vec<RecordBatch>> {
-        self.run(py)?.collect(py)
+        self.run_owned(py)?.collect(py)
     }
 
     fn fetch<'py>(&self, py: Python<'py>, rows_max: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
@@ -344,7 +362,7 @@ impl Relation {
     ///
     /// Gives pyarrow.RecordBatch where pyarrow is installed, else grouse.Batch, which any Arrow library can take.
     fn to_batches(&self, py: Python<'_>) -> PyResult<Batches> {
-        Ok(Batches::new(self.run(py)?))
+        Ok(Batches::new(self.run_owned(py)?))
     }
 
     /// Arrow's C stream of a run of its own: batches are made as the consumer asks.
@@ -354,7 +372,7 @@ impl Relation {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyCapsule>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        export::stream_capsule(py, self.run(py)?, requested_schema)
+        export::stream_capsule(py, self.run_owned(py)?, requested_schema)
     }
 
     /// Arrow's C schema of the result, without running the query.

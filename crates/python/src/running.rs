@@ -16,6 +16,7 @@ use futures::StreamExt;
 use grouse::{Error, Query};
 use pyo3::prelude::*;
 
+use crate::borrowed::Borrowed;
 use crate::error::raise;
 use crate::progress::Display;
 use crate::wait::Watch;
@@ -26,6 +27,7 @@ pub struct Running {
     batches: Batches,
     watch: Watch,
     flag: StopFlag,
+    borrowed: Borrowed,
 }
 
 /// Stops a run from another thread than the one that waits for it; that one gets `CancelledError`.
@@ -77,6 +79,7 @@ impl Running {
             },
             watch: Watch::new(),
             flag: StopFlag::default(),
+            borrowed: Borrowed::default(),
         })
     }
 
@@ -87,12 +90,18 @@ impl Running {
             batches: Batches::Kept(batches.into_iter()),
             watch: Watch::new(),
             flag: StopFlag::default(),
+            borrowed: Borrowed::default(),
         }
     }
 
     /// The same run, which ends when `flag` is set.
     pub fn stopped_by(self, flag: StopFlag) -> Running {
         Running { flag, ..self }
+    }
+
+    /// The same run, whose batches have nothing of this memory.
+    pub fn owning(self, borrowed: Borrowed) -> Running {
+        Running { borrowed, ..self }
     }
 
     /// The schema of the batches.
@@ -106,6 +115,7 @@ impl Running {
             batches,
             watch,
             flag,
+            borrowed,
             ..
         } = &mut *self;
         let item = match batches {
@@ -123,7 +133,10 @@ impl Running {
             }),
         };
         match item {
-            Ok(Some(Ok(batch))) => Ok(Some(batch)),
+            Ok(Some(Ok(batch))) => {
+                let owned = py.detach(|| borrowed.owned(batch));
+                owned.map(Some).map_err(|failure| raise(failure.into()))
+            }
             Ok(Some(Err(failure))) => {
                 self.stop(py);
                 Err(raise(failure.into()))

@@ -17,7 +17,7 @@ use crate::options::from_keywords;
 use crate::params::from_python;
 use crate::progress::{Display, Show};
 use crate::relation::Relation;
-use crate::source::table;
+use crate::source::{Lasting, table};
 
 /// What all relations of a connection share.
 #[derive(Debug)]
@@ -122,13 +122,15 @@ impl Connection {
     /// Makes an object's rows visible in SQL as table `name`; an older table of that name is replaced.
     ///
     /// obj: anything with `__arrow_c_stream__` or `__arrow_c_array__`. Data in memory (it has `__len__`) is taken as it
-    /// is now, without a copy where it is Arrow already; a stream is read when a query runs, a Relation runs anew in each.
+    /// is now: what happens to the object later does not change the table. The index of a pandas DataFrame is no column
+    /// (`reset_index()` makes it one). A stream is read when a query runs, a Relation runs anew in each.
     ///
     /// Raises grouse.TypeError for other objects.
     fn register(&self, py: Python<'_>, name: &str, obj: &Bound<'_, PyAny>) -> PyResult<()> {
         let session = self.shared.session(py)?;
-        let table = table(py, obj, session.options().threads_effective())?;
-        session.register(name, table).map_err(raise)
+        let threads = session.options().threads_effective();
+        let source = table(py, obj, threads, Lasting::Longer)?;
+        session.register(name, source.table).map_err(raise)
     }
 
     /// Removes a registered table; it is no error if there is none.

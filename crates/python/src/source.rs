@@ -1,15 +1,15 @@
 //! Python objects with Arrow data as tables of the engine.
 //!
 //! In: an object with `__arrow_c_stream__` or `__arrow_c_array__`. Out: a `TableProvider`.
-//! Invariant: data in memory (the object has a length) is taken when the table is made, without a copy where it is
-//! Arrow; a stream is pulled while a query runs and never collected; the schema's metadata (pandas puts its own there) stays behind.
-//! Not here: finding the objects (variables.rs).
+//! Invariant: data in memory (the object has a length) is taken when the table is made, with a copy where the table lasts and
+//! the object may change; a stream is pulled while a query runs and never collected.
+//! Not here: finding the objects (variables.rs), what is admitted of them (door.rs).
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{RecordBatch, RecordBatchOptions, RecordBatchReader};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::catalog::{MemTable, TableProvider};
@@ -19,11 +19,13 @@ use datafusion::physical_plan::stream::{
     RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter,
 };
 use datafusion::physical_plan::streaming::PartitionStream;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
 
+use crate::borrowed::Borrowed;
+use crate::door::{admit, admitted_schema};
 use crate::error::{raise, wrong_type};
 use crate::relation::{Recipe, Relation};
 
@@ -43,14 +45,42 @@ pub fn holds_arrow(object: &Bound<'_, PyAny>) -> PyResult<bool> {
             || object.hasattr(intern!(py, "__arrow_c_array__"))?))
 }
 
+/// How long a table is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lasting {
+    /// By one statement, which keeps nothing of it.
+    Statement,
+    /// By later ones, too: the object may have changed by then.
+    Longer,
+}
+
+/// A table, and which memory of others it stands on.
+pub struct Source {
+    /// The rows.
+    pub table: Arc<dyn TableProvider>,
+    /// Memory that may change.
+    pub borrowed: Borrowed,
+}
+
+impl Source {
+    /// One that stands on no memory of others.
+    pub fn own(table: Arc<dyn TableProvider>) -> Source {
+        Source {
+            table,
+            borrowed: Borrowed::default(),
+        }
+    }
+}
+
 /// The object's rows as a table.
 pub fn table(
     py: Python<'_>,
     object: &Bound<'_, PyAny>,
     threads: usize,
-) -> PyResult<Arc<dyn TableProvider>> {
+    lasting: Lasting,
+) -> PyResult<Source> {
     if let Ok(relation) = object.cast::<Relation>() {
-        return relation.get().as_table(py);
+        return relation.get().as_source(py, lasting);
     }
     if !holds_arrow(object)? {
         let class = object.get_type().name()?;
@@ -59,27 +89,45 @@ pub fn table(
         )));
     }
     let reader = open(object)?;
-    let schema = without_metadata(&reader.schema());
-    if object.hasattr(intern!(py, "__len__"))?
-        || object.hasattr(intern!(py, "__arrow_c_array__"))?
+    let schema = admitted_schema(&reader.schema());
+    if !object.hasattr(intern!(py, "__len__"))?
+        && !object.hasattr(intern!(py, "__arrow_c_array__"))?
     {
-        let batches = py.detach(|| {
-            reader
-                .map(|batch| bare(batch?, &schema))
-                .collect::<Result<Vec<_>, ArrowError>>()
-        });
-        return in_memory(
-            schema.clone(),
-            batches.map_err(|failure| raise(failure.into()))?,
-            threads,
-        );
+        let object = object.clone().unbind();
+        return streaming(Arc::new(ObjectStream {
+            schema,
+            object,
+            lasting,
+            opened: Mutex::new(Some(reader)),
+        }))
+        .map(Source::own);
     }
-    let object = object.clone().unbind();
-    streaming(Arc::new(ObjectStream {
-        schema,
-        object,
-        opened: Mutex::new(Some(reader)),
-    }))
+    let never_changes = is_frame_of(object, "polars")?;
+    let admitted = py.detach(|| {
+        let batches = reader.map(|batch| admit(&batch?, &schema));
+        let batches = batches.collect::<Result<Vec<_>, ArrowError>>()?;
+        let borrowed = match never_changes {
+            true => Borrowed::default(),
+            false => Borrowed::of(&batches),
+        };
+        if lasting == Lasting::Statement {
+            return Ok((batches, borrowed));
+        }
+        let owned = batches.into_iter().map(|batch| borrowed.owned(batch));
+        let owned = owned.collect::<Result<Vec<_>, ArrowError>>()?;
+        Ok((owned, Borrowed::default()))
+    });
+    let (batches, borrowed) = admitted.map_err(refused)?;
+    let table = in_memory(schema, batches, threads)?;
+    Ok(Source { table, borrowed })
+}
+
+/// What the door says is about the caller's data.
+fn refused(failure: ArrowError) -> PyErr {
+    match failure {
+        ArrowError::InvalidArgumentError(message) => wrong_type(message),
+        other => raise(other.into()),
+    }
 }
 
 /// A table of batches, cut into pieces and dealt to as many partitions as there are threads.
@@ -113,12 +161,19 @@ pub fn of_recipe(
     recipe: Recipe,
     session: grouse::Session,
     schema: SchemaRef,
-) -> PyResult<Arc<dyn TableProvider>> {
-    streaming(Arc::new(RecipeStream {
+    lasting: Lasting,
+) -> PyResult<Source> {
+    let borrowed = match lasting {
+        Lasting::Statement => recipe.borrowed(),
+        Lasting::Longer => Borrowed::default(),
+    };
+    let table = streaming(Arc::new(RecipeStream {
         recipe,
         session,
         schema,
-    }))
+        lasting,
+    }))?;
+    Ok(Source { table, borrowed })
 }
 
 fn streaming(partition: Arc<dyn PartitionStream>) -> PyResult<Arc<dyn TableProvider>> {
@@ -130,28 +185,50 @@ fn streaming(partition: Arc<dyn PartitionStream>) -> PyResult<Arc<dyn TableProvi
 
 fn open(object: &Bound<'_, PyAny>) -> PyResult<Reader> {
     let class = object.get_type().name()?;
-    let input: AnyRecordBatch = object.extract().map_err(|failure: PyErr| {
+    let unreadable = |failure: PyErr| {
         wrong_type(format!(
             "a {class} cannot be read as a table: {}",
             failure.value(object.py())
         ))
-    })?;
+    };
+    let object = &plain(object).map_err(unreadable)?;
+    let input: AnyRecordBatch = object.extract().map_err(unreadable)?;
     input.into_reader()
 }
 
-fn without_metadata(schema: &Schema) -> SchemaRef {
-    Arc::new(Schema::new(schema.fields().clone()))
+/// Frames whose own way into Arrow loses something, by way of grouse/_frames.py.
+fn plain<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    for (library, function) in [("pandas", "of_pandas"), ("polars", "of_polars")] {
+        if is_frame_of(object, library)? {
+            return py
+                .import("grouse._frames")?
+                .call_method1(function, (object,));
+        }
+    }
+    Ok(object.clone())
 }
 
-fn bare(batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(Arc::clone(schema), batch.columns().to_vec(), &options)
+/// Whether it is a DataFrame of this library, which then has been imported.
+fn is_frame_of(object: &Bound<'_, PyAny>, library: &str) -> PyResult<bool> {
+    let py = object.py();
+    let modules = py.import(intern!(py, "sys"))?.getattr("modules")?;
+    let module = modules.call_method1("get", (library,))?;
+    if module.is_none() {
+        return Ok(false);
+    }
+    match module.getattr("DataFrame") {
+        Ok(class) => object.is_instance(&class),
+        // A module of this name that is another one, or is being imported.
+        Err(_) => Ok(false),
+    }
 }
 
 /// A stream of a Python object.
 struct ObjectStream {
     schema: SchemaRef,
     object: Py<PyAny>,
+    lasting: Lasting,
     /// The stream that told the schema; the first query reads it, later ones ask the object for another.
     opened: Mutex<Option<Reader>>,
 }
@@ -176,7 +253,7 @@ impl PartitionStream for ObjectStream {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let object = Python::try_attach(|py| self.object.clone_ref(py));
-        let schema = Arc::clone(&self.schema);
+        let (schema, lasting) = (Arc::clone(&self.schema), self.lasting);
         let mut builder = RecordBatchReceiverStreamBuilder::new(Arc::clone(&schema), AHEAD_BATCHES);
         let sender = builder.tx();
         builder.spawn_blocking(move || {
@@ -186,7 +263,8 @@ impl PartitionStream for ObjectStream {
             };
             for batch in reader {
                 let batch = batch
-                    .and_then(|batch| bare(batch, &schema))
+                    .and_then(|batch| admit(&batch, &schema))
+                    .and_then(|batch| lasting_batch(batch, lasting))
                     .map_err(DataFusionError::from);
                 let failed = batch.is_err();
                 if sender.blocking_send(batch).is_err() || failed {
@@ -196,6 +274,14 @@ impl PartitionStream for ObjectStream {
             Ok(())
         });
         builder.build()
+    }
+}
+
+/// A batch that may be kept as long as that.
+fn lasting_batch(batch: RecordBatch, lasting: Lasting) -> Result<RecordBatch, ArrowError> {
+    match lasting {
+        Lasting::Statement => Ok(batch),
+        Lasting::Longer => Borrowed::of(std::slice::from_ref(&batch)).owned(batch),
     }
 }
 
@@ -227,6 +313,7 @@ struct RecipeStream {
     recipe: Recipe,
     session: grouse::Session,
     schema: SchemaRef,
+    lasting: Lasting,
 }
 
 impl PartitionStream for RecipeStream {
@@ -245,7 +332,12 @@ impl PartitionStream for RecipeStream {
             recipe.check(&query.schema(), &schema)?;
             Ok::<_, DataFusionError>(query.execute()?)
         };
+        let borrowed = match self.lasting {
+            Lasting::Statement => Borrowed::default(),
+            Lasting::Longer => self.recipe.borrowed(),
+        };
         let stream = futures::stream::once(batches).try_flatten();
+        let stream = stream.map(move |batch| Ok(borrowed.owned(batch?)?));
         Box::pin(RecordBatchStreamAdapter::new(
             Arc::clone(&self.schema),
             stream,

@@ -8,13 +8,31 @@
 use grouse::Tables;
 use pyo3::prelude::*;
 
-use crate::source::{holds_arrow, table};
+use crate::borrowed::Borrowed;
+use crate::source::{Lasting, holds_arrow, table};
+
+/// What was found.
+#[derive(Default)]
+pub struct Variables {
+    /// Tables by the names that the statement has for them.
+    pub tables: Tables,
+    /// What to say of variables that were passed over.
+    pub notes: Vec<String>,
+    /// Memory behind the tables that may change.
+    pub borrowed: Borrowed,
+}
 
 /// Finds tables for `names` among the variables of the Python code that called us.
-pub fn find(py: Python<'_>, names: &[String], threads: usize) -> PyResult<(Tables, Vec<String>)> {
+pub fn find(
+    py: Python<'_>,
+    names: &[String],
+    threads: usize,
+    lasting: Lasting,
+) -> PyResult<Variables> {
     let (mut tables, mut notes) = (Tables::new(), Vec::new());
+    let mut borrowed = Vec::new();
     let Some(scopes) = scopes(py)? else {
-        return Ok((tables, notes));
+        return Ok(Variables::default());
     };
     for name in names {
         let mut other: Option<Bound<'_, PyAny>> = None;
@@ -24,7 +42,9 @@ pub fn find(py: Python<'_>, names: &[String], threads: usize) -> PyResult<(Table
         {
             let value = value?;
             if holds_arrow(&value)? {
-                tables.insert(name.clone(), table(py, &value, threads)?);
+                let source = table(py, &value, threads, lasting)?;
+                tables.insert(name.clone(), source.table);
+                borrowed.push(source.borrowed);
                 break;
             }
             other.get_or_insert(value);
@@ -34,7 +54,11 @@ pub fn find(py: Python<'_>, names: &[String], threads: usize) -> PyResult<(Table
             notes.push(format!("the variable '{name}' is a {class}, which has no __arrow_c_stream__ and so cannot be read"));
         }
     }
-    Ok((tables, notes))
+    Ok(Variables {
+        tables,
+        notes,
+        borrowed: Borrowed::all(borrowed),
+    })
 }
 
 /// Variables of the caller, innermost first; None where no Python code called us.

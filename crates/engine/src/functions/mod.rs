@@ -23,6 +23,7 @@ mod frequent;
 mod anchored;
 mod parts;
 mod patterns;
+mod as_written;
 mod lengths;
 mod ordered_set;
 mod modulo;
@@ -41,6 +42,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::prelude::SessionContext;
 
 pub(crate) use any_equal::ANY_EQUAL;
+pub(crate) use as_written::AS_WRITTEN;
 pub(crate) use calendar::epoch_of_interval;
 pub(crate) use frequent::Frequent;
 pub(crate) use lengths::text_views;
@@ -96,7 +98,8 @@ pub fn register(context: &SessionContext) {
     for function in aggregates() {
         context.register_udaf(function);
     }
-    let scalars = patterns::functions().into_iter().chain([lengths::length()]);
+    let scalars = patterns::functions().into_iter();
+    let scalars = scalars.chain([lengths::length(), as_written::as_written()]);
     let scalars = scalars.chain(signed::functions());
     let marks = [whole_row::whole_row(), any_equal::any_equal()];
     let scalars = scalars.chain(marks).chain([modulo::modulo()]);

@@ -8,6 +8,7 @@
 use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::sql::sqlparser::ast::{Array, Expr, FunctionArg, FunctionArgExpr, Value};
 
+use super::file_options::FileOptions;
 use super::format::{Kind, TextOptions};
 use super::parquet::PlainBytes;
 use crate::error::{Error, Result};
@@ -21,6 +22,8 @@ pub struct FileCall {
     pub kind: Option<Kind>,
     /// What the call says about text.
     pub text: TextOptions,
+    /// What the call says about files of any format.
+    pub files: FileOptions,
 }
 
 /// Our file functions; the names are DuckDB's.
@@ -49,6 +52,7 @@ impl FileCall {
             paths: vec![path.to_string()],
             kind: None,
             text: TextOptions::default(),
+            files: FileOptions::default(),
         }
     }
 
@@ -64,6 +68,7 @@ impl FileCall {
             paths: Vec::new(),
             kind: Some(*kind),
             text: TextOptions::default(),
+            files: FileOptions::default(),
         };
         for (index, argument) in arguments.iter().enumerate() {
             match argument {
@@ -109,10 +114,30 @@ impl FileCall {
         if self.text != TextOptions::default() {
             name.push_str(&format!(" {:?}", self.text));
         }
+        if self.files != FileOptions::default() {
+            name.push_str(&format!(" {:?}", self.files));
+        }
         name
     }
 
+    /// Takes an option of all files or of one format.
+    fn set_elsewhere(&mut self, option: &str, value: &Expr) -> Result<bool, String> {
+        let is_json = self.kind == Some(Kind::Json);
+        Ok(self.files.set(option, value)? || is_json && self.text.json.set(option, value)?)
+    }
+
     fn set(&mut self, function: &str, option: &str, value: &Expr) -> Result<()> {
+        if self
+            .set_elsewhere(&option.to_ascii_lowercase(), value)
+            .map_err(|expected| {
+                invalid(
+                    function,
+                    format!("{option} must be {expected}, not {value}"),
+                )
+            })?
+        {
+            return Ok(());
+        }
         let text = match literal(value) {
             Some(text) => text,
             None => {
@@ -148,7 +173,7 @@ impl FileCall {
             "comment" if is_csv => self.text.comment = Some(byte()?),
             "newlines_in_values" if is_csv => self.text.newlines_in_values = Some(flag()?),
             "null_padding" if is_csv => self.text.null_padding = Some(flag()?),
-            "sample_size" if is_text => {
+            "sample_size" if is_csv => {
                 let rows = text.parse().map_err(|_| wrong("a number of rows"))?;
                 self.text.sample_rows = Some(rows);
             }

@@ -8,15 +8,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::DataFusionError;
 use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
-use datafusion::datasource::listing::{
-    ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl,
-};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::session_state::SessionState;
 use futures::TryStreamExt;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
@@ -24,13 +23,14 @@ use parking_lot::{Mutex, RwLock};
 
 use super::call::FileCall;
 use super::format::{Beginning, Kind, Reading, TextOptions, common_reading, host_format};
+use super::hive::{FileColumns, hive_columns};
 use super::ipc::ipc_schema;
-use super::json::{json_schema, records};
 use super::lines::{Lines, LinesFormat};
 use super::location::{File, Found, find, is_location, named};
 use super::mend::EmptyLines;
 use super::quotes::Quotes;
-use super::text::{Extent, SAMPLE_ROWS, csv_format, csv_schema};
+use super::table::FilesTable;
+use super::text::{Extent, csv_format, csv_schema};
 use crate::error::host::PATH_UNKNOWN;
 use crate::error::{Error, Result};
 
@@ -39,9 +39,6 @@ const BEGINNING_BYTES: usize = 1 << 20;
 
 /// The same for the files after the first few, where little more than the names of the columns is wanted.
 const BEGINNING_SHORT_BYTES: usize = 1 << 16;
-
-/// The same for JSON, whose records name their columns anew: most often it holds [`SAMPLE_ROWS`] records.
-const BEGINNING_JSON_BYTES: usize = 1 << 24;
 
 /// Files whose long beginning is read.
 const BEGINNINGS_LONG: usize = 8;
@@ -164,18 +161,15 @@ async fn build(
     let beginnings = beginnings(&found, reading, call).await?;
     let beginning = look_at(reading.kind, call.text.quote.unwrap_or(b'"'), &beginnings);
     let format = host_format(reading, &call.text, beginning, state.config_options());
-    let partitions = match &found.folder {
-        Some(folder) => hive_partitions(folder, &found.files)?,
-        None => Vec::new(),
-    };
-    let (schema, lines) = match text_columns(reading.kind, call, beginning, &beginnings)? {
+    let common = common_columns(call, &found)?;
+    let (schema, lines) = match text_columns(reading.kind, call, &beginnings)? {
         Some(columns) => columns,
         None => (
             infer_schema(&format, reading.kind, &found, state).await?,
             None,
         ),
     };
-    if schema.fields().is_empty() && partitions.is_empty() {
+    if schema.fields().is_empty() && common.fields.is_empty() {
         return Err(Error::Format {
             path: call.paths.join(", "),
             line: None,
@@ -190,31 +184,68 @@ async fn build(
         }),
         None => format,
     };
-    let options = ListingOptions::new(format)
-        // Files are listed one by one, under whatever name; only a hive folder is listed by the host.
-        .with_file_extension(match partitions.is_empty() {
-            true => String::new(),
-            false => common_extension(&names),
-        })
-        .with_table_partition_cols(partitions.clone());
-    let urls: Vec<ListingTableUrl> = match (&found.folder, partitions.is_empty()) {
-        (Some(folder), false) => vec![folder.clone()],
-        _ => found.files.iter().map(|file| file.url.clone()).collect(),
-    };
-    let config = ListingTableConfig::new_with_multi_paths(urls)
-        .with_listing_options(options)
-        .with_schema(schema);
-    let statistics = state.runtime_env().cache_manager.get_file_statistic_cache();
-    Ok(Arc::new(
-        ListingTable::try_new(config)?.with_cache(statistics),
-    ))
+    let table = files_table(found, format, &schema, common)?;
+    Ok(Arc::new(table))
+}
+
+/// Columns that all rows of a file have in common: those of its folders, then its name.
+fn common_columns(call: &FileCall, found: &Found) -> Result<FileColumns> {
+    let mut columns = hive_columns(&found.files, &call.files)?;
+    if let Some(name) = &call.files.filename {
+        columns.add_names(name, &found.files);
+    }
+    Ok(columns)
+}
+
+/// The table. A column of the files that their folders name, too, has the folders' values, at its own place.
+fn files_table(
+    found: Found,
+    format: Arc<dyn FileFormat>,
+    schema: &Schema,
+    common: FileColumns,
+) -> Result<FilesTable> {
+    let FileColumns { fields, values } = common;
+    let is_common = |name: &str| fields.iter().position(|field| field.name() == name);
+    let own: Vec<FieldRef> = (schema.fields().iter())
+        .filter(|field| is_common(field.name()).is_none())
+        .cloned()
+        .collect();
+    let (mut places, mut next) = (Vec::new(), 0);
+    for field in schema.fields() {
+        places.push(match is_common(field.name()) {
+            Some(place) => own.len() + place,
+            None => {
+                next += 1;
+                next - 1
+            }
+        });
+    }
+    let mut others: Vec<usize> = (own.len()..own.len() + fields.len()).collect();
+    others.retain(|place| !places.contains(place));
+    places.extend(others);
+    let own = Schema::new_with_metadata(own, schema.metadata().clone());
+    let fields: Vec<FieldRef> = fields.into_iter().map(Arc::new).collect();
+    let columns = TableSchema::builder(Arc::new(own))
+        .with_table_partition_cols(fields)
+        .build();
+    let store = found.files.first().map(|file| file.url.object_store());
+    let store = store.ok_or_else(|| Error::Internal("a table without files".to_string()))?;
+    let files = found.files.into_iter().zip(values).map(|(file, values)| {
+        PartitionedFile::new_from_meta(file.meta).with_partition_values(values)
+    });
+    Ok(FilesTable::new(
+        store,
+        format,
+        columns,
+        places,
+        files.collect(),
+    )?)
 }
 
 /// The columns of text files, and how they are read where the host would misread them; `None` = no text.
 fn text_columns(
     kind: Kind,
     call: &FileCall,
-    beginning: Beginning,
     beginnings: &[(&File, Vec<u8>, Extent)],
 ) -> Result<Option<(SchemaRef, Option<Lines>)>> {
     match kind {
@@ -223,12 +254,7 @@ fn text_columns(
             let lines = one_column(&schema, kind, &call.text);
             Ok(Some((schema, lines)))
         }
-        Kind::Json => {
-            let columns = json_schema(&call.text, beginnings)?;
-            let needs_lines = columns.has_mixed || beginning.is_partly_json_array;
-            Ok(Some((columns.schema, needs_lines.then_some(Lines::Json))))
-        }
-        Kind::Parquet | Kind::Arrow => Ok(None),
+        Kind::Parquet | Kind::Arrow | Kind::Json => Ok(None),
     }
 }
 
@@ -245,20 +271,6 @@ fn is_text_pair(one: Kind, other: Kind) -> bool {
     )
 }
 
-fn common_extension(names: &[String]) -> String {
-    let extension = |name: &str| {
-        name.rsplit('/')
-            .next()
-            .and_then(|name| name.split_once('.'))
-            .map(|(_, e)| e.to_string())
-    };
-    let first = names.first().and_then(|name| extension(name));
-    match first {
-        Some(first) if names.iter().all(|name| name.ends_with(&first)) => format!(".{first}"),
-        _ => String::new(),
-    }
-}
-
 /// Reads the beginnings of text files; other formats need none.
 async fn beginnings<'a>(
     found: &'a Found,
@@ -266,41 +278,29 @@ async fn beginnings<'a>(
     call: &FileCall,
 ) -> Result<Vec<(&'a File, Vec<u8>, Extent)>> {
     let files = match reading.kind {
-        Kind::Parquet | Kind::Arrow => 0,
-        Kind::Json | Kind::Csv | Kind::Tsv => found.files.len(),
+        Kind::Parquet | Kind::Arrow | Kind::Json => 0,
+        Kind::Csv | Kind::Tsv => found.files.len(),
     };
-    let mut rows_left = call.text.sample_rows.unwrap_or(SAMPLE_ROWS);
     let compression =
         FileCompressionType::from(call.text.compression.unwrap_or(reading.compression));
     let mut read = Vec::with_capacity(files);
     for (index, file) in found.files.iter().take(files).enumerate() {
-        let limit = match reading.kind {
-            Kind::Json => BEGINNING_JSON_BYTES,
-            _ if index < BEGINNINGS_LONG => BEGINNING_BYTES,
-            _ => BEGINNING_SHORT_BYTES,
+        let limit = match index < BEGINNINGS_LONG {
+            true => BEGINNING_BYTES,
+            false => BEGINNING_SHORT_BYTES,
         };
         let (bytes, extent) = first_bytes(&found.store, &file.meta, compression, limit)
             .await
             .map_err(|error| bad_file_named(error, &file.name))?;
-        if reading.kind == Kind::Json {
-            let records = records(&bytes, extent);
-            let rows = records.iter().filter(|&&byte| byte == b'\n').count();
-            rows_left = rows_left.saturating_sub(rows);
-        }
         read.push((file, bytes, extent));
-        if rows_left == 0 {
-            break;
-        }
     }
     Ok(read)
 }
 
 fn look_at(kind: Kind, quote: u8, beginnings: &[(&File, Vec<u8>, Extent)]) -> Beginning {
     let mut all = Beginning::default();
-    for (index, (_, bytes, _)) in beginnings.iter().enumerate() {
+    for (_, bytes, _) in beginnings {
         let one = Beginning::of(kind, bytes, quote);
-        all.is_partly_json_array |= index > 0 && all.is_json_array != one.is_json_array;
-        all.is_json_array |= one.is_json_array;
         all.newlines_in_values |= one.newlines_in_values;
     }
     all
@@ -484,62 +484,5 @@ fn bad_file_named(error: Error, name: &str) -> Error {
             line: None,
             message: other.to_string(),
         },
-    }
-}
-
-/// Columns from `name=value` folders, where all files have the same names in the same order.
-fn hive_partitions(folder: &ListingTableUrl, files: &[File]) -> Result<Vec<(String, DataType)>> {
-    let mut columns: Option<Vec<(String, Vec<String>)>> = None;
-    for file in files {
-        let pairs = hive_pairs(folder, file);
-        match &mut columns {
-            None => {
-                columns = Some(
-                    pairs
-                        .into_iter()
-                        .map(|(name, value)| (name, vec![value]))
-                        .collect(),
-                )
-            }
-            Some(columns) => {
-                let same = columns.len() == pairs.len()
-                    && columns
-                        .iter()
-                        .zip(&pairs)
-                        .all(|((column, _), (name, _))| column == name);
-                if !same {
-                    return Ok(Vec::new());
-                }
-                for ((_, values), (_, value)) in columns.iter_mut().zip(pairs) {
-                    values.push(value);
-                }
-            }
-        }
-    }
-    let typed = columns
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(name, values)| (name, hive_type(&values)));
-    Ok(typed.collect())
-}
-
-fn hive_pairs(folder: &ListingTableUrl, file: &File) -> Vec<(String, String)> {
-    let Some(segments) = folder.strip_prefix(&file.meta.location) else {
-        return Vec::new();
-    };
-    let mut folders: Vec<&str> = segments.collect();
-    folders.pop();
-    let pairs = folders
-        .into_iter()
-        .filter_map(|segment| segment.split_once('='));
-    pairs
-        .map(|(name, value)| (name.to_string(), value.to_string()))
-        .collect()
-}
-
-fn hive_type(values: &[String]) -> DataType {
-    match values.iter().all(|value| value.parse::<i64>().is_ok()) {
-        true => DataType::Int64,
-        false => DataType::Dictionary(Box::new(DataType::UInt16), Box::new(DataType::Utf8)),
     }
 }

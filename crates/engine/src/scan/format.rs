@@ -2,7 +2,7 @@
 //!
 //! In: a file name, options of `read_csv` and its likes.
 //! Out: the host's `FileFormat`.
-//! Invariant: the extension decides, content never does, save for JSON: an array or one object per line.
+//! Invariant: the extension decides, content never does.
 //! Not here: which files there are (location.rs).
 
 use std::fmt;
@@ -11,13 +11,12 @@ use std::sync::Arc;
 use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::config::{ConfigOptions, TableParquetOptions};
 use datafusion::datasource::file_format::FileFormat;
-use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
-use datafusion::datasource::file_format::json::JsonFormat;
 
+use super::ipc::CheckedArrow;
+use super::json::{Json, JsonOptions};
 use super::parquet::{Parquet, PlainBytes};
-use super::text::SAMPLE_ROWS;
 use crate::error::{Error, Result};
 
 /// What kind of file it is.
@@ -151,15 +150,13 @@ pub struct TextOptions {
     pub compression: Option<CompressionTypeVariant>,
     /// Parquet: what bytes without an annotation are; `None` = as the host's option says.
     pub plain_bytes: Option<PlainBytes>,
+    /// JSON.
+    pub json: JsonOptions,
 }
 
 /// What the beginning of a text file says that its name does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Beginning {
-    /// JSON: the first character opens an array.
-    pub is_json_array: bool,
-    /// JSON: some files are arrays, some are not.
-    pub is_partly_json_array: bool,
     /// CSV: a quoted field contains a line end.
     pub newlines_in_values: bool,
 }
@@ -168,18 +165,10 @@ impl Beginning {
     /// Looks at the first bytes (decompressed) of a file.
     pub fn of(kind: Kind, bytes: &[u8], quote: u8) -> Beginning {
         match kind {
-            Kind::Json => {
-                let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-                Beginning {
-                    is_json_array: first == Some(&b'['),
-                    ..Beginning::default()
-                }
-            }
             Kind::Csv | Kind::Tsv => Beginning {
                 newlines_in_values: has_quoted_newline(bytes, quote),
-                ..Beginning::default()
             },
-            Kind::Parquet | Kind::Arrow => Beginning::default(),
+            Kind::Parquet | Kind::Arrow | Kind::Json => Beginning::default(),
         }
     }
 }
@@ -213,13 +202,8 @@ pub fn host_format(
             };
             Arc::new(Parquet::new(options, text.plain_bytes))
         }
-        Kind::Arrow => Arc::new(ArrowFormat),
-        Kind::Json => Arc::new(
-            JsonFormat::default()
-                .with_newline_delimited(!beginning.is_json_array)
-                .with_schema_infer_max_rec(text.sample_rows.unwrap_or(SAMPLE_ROWS))
-                .with_file_compression_type(FileCompressionType::from(compression)),
-        ),
+        Kind::Arrow => Arc::new(CheckedArrow::default()),
+        Kind::Json => Arc::new(Json::new(text.json.clone(), compression.into())),
         Kind::Csv | Kind::Tsv => Arc::new(csv(reading.kind, text, beginning, compression)),
     }
 }
@@ -298,8 +282,6 @@ mod tests {
 
     #[test]
     fn beginnings() {
-        assert!(Beginning::of(Kind::Json, b" \n[{}]", b'"').is_json_array);
-        assert!(!Beginning::of(Kind::Json, b"{\"a\":[1]}", b'"').is_json_array);
         assert!(Beginning::of(Kind::Csv, b"a,b\n1,\"x\ny\"\n", b'"').newlines_in_values);
         assert!(!Beginning::of(Kind::Csv, b"a,b\n1,\"x \"\"y\"\" z\"\n", b'"').newlines_in_values);
     }

@@ -1,6 +1,6 @@
 //! Lines: text files that the host's own sources would misread, read by its decoders from mended bytes.
 //!
-//! In: files of one CSV column, whose empty lines are NULL; JSON files in which a field is now a text, now a number.
+//! In: files of one CSV column, whose empty lines are NULL.
 //! Out: batches.
 //! Invariant: a file is read whole and in order, by one worker.
 //! Not here: all other text, which the host reads in parallel; what is mended (mend.rs).
@@ -13,7 +13,6 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
-use datafusion::arrow::json;
 use datafusion::catalog::Session;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, Statistics};
@@ -33,15 +32,13 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use object_store::{GetOptions, ObjectMeta, ObjectStore};
 
-use super::mend::{EmptyLines, JsonRecords};
+use super::mend::EmptyLines;
 
 /// What is misread, and how it is read instead.
 #[derive(Debug, Clone)]
 pub(crate) enum Lines {
     /// CSV of one column.
     OneColumn(csv::reader::Format, EmptyLines),
-    /// JSON with fields of several types, which are text; in an array or not.
-    Json,
 }
 
 impl Lines {
@@ -54,12 +51,6 @@ impl Lines {
                     .with_projection(columns.to_vec())
                     .build_decoder(),
             )),
-            Lines::Json => Decoder::Json(Box::new(
-                json::ReaderBuilder::new(Arc::new(schema.project(columns)?))
-                    .with_batch_size(rows)
-                    .with_coerce_primitive(true)
-                    .build_decoder()?,
-            )),
         })
     }
 
@@ -68,10 +59,6 @@ impl Lines {
             Lines::OneColumn(_, lines) => {
                 let mut lines = lines.clone();
                 Box::new(move |chunk| lines.mend(chunk))
-            }
-            Lines::Json => {
-                let mut records = JsonRecords::default();
-                Box::new(move |chunk| records.mend(chunk))
             }
         }
     }
@@ -83,7 +70,6 @@ type Mender = Box<dyn FnMut(&[u8]) -> Vec<u8> + Send>;
 /// The host's decoders.
 enum Decoder {
     Csv(Box<csv::reader::Decoder>),
-    Json(Box<json::reader::Decoder>),
 }
 
 impl Decoder {
@@ -91,14 +77,12 @@ impl Decoder {
     fn decode(&mut self, bytes: &[u8]) -> Result<usize, ArrowError> {
         match self {
             Decoder::Csv(decoder) => decoder.decode(bytes),
-            Decoder::Json(decoder) => decoder.decode(bytes),
         }
     }
 
     fn flush(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         match self {
             Decoder::Csv(decoder) => decoder.flush(),
-            Decoder::Json(decoder) => decoder.flush(),
         }
     }
 }
@@ -225,7 +209,6 @@ impl FileSource for LinesSource {
     fn file_type(&self) -> &str {
         match self.lines {
             Lines::OneColumn(..) => "csv",
-            Lines::Json => "json",
         }
     }
 

@@ -138,7 +138,7 @@ fn local_url(path: &SystemPath, to_url: fn(PathBuf) -> Result<Url, ()>) -> Resul
     Ok(ListingTableUrl::try_new(url, None)?)
 }
 
-fn home(path: &str) -> String {
+pub(super) fn home(path: &str) -> String {
     match (path.strip_prefix("~/"), std::env::home_dir()) {
         (Some(rest), Some(home)) => home.join(rest).to_string_lossy().into_owned(),
         _ => path.to_string(),

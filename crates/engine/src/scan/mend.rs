@@ -44,48 +44,6 @@ impl EmptyLines {
     }
 }
 
-/// The objects of a JSON file, one per line, whether they stood in an array or not.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct JsonRecords {
-    depth: usize,
-    is_in_text: bool,
-    is_escaped: bool,
-}
-
-impl JsonRecords {
-    /// The chunk with a line end after each object and nowhere else.
-    pub(crate) fn mend(&mut self, chunk: &[u8]) -> Vec<u8> {
-        let mut mended = Vec::with_capacity(chunk.len() + chunk.len() / 16);
-        for &byte in chunk {
-            if self.is_in_text {
-                mended.push(byte);
-                self.is_in_text = self.is_escaped || byte != b'"';
-                self.is_escaped = !self.is_escaped && byte == b'\\';
-                continue;
-            }
-            let between = self.depth == 0;
-            match byte {
-                b'"' => self.is_in_text = true,
-                b'{' => self.depth += 1,
-                b'}' => self.depth = self.depth.saturating_sub(1),
-                b'[' | b']' | b',' if between => continue,
-                b'\n' | b'\r' | b'\t' | b' ' => {
-                    if !between {
-                        mended.push(b' ');
-                    }
-                    continue;
-                }
-                _ => {}
-            }
-            mended.push(byte);
-            if byte == b'}' && self.depth == 0 {
-                mended.push(b'\n');
-            }
-        }
-        mended
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,19 +108,5 @@ mod tests {
             "\u{feff}\"a\n\nb\"\n\n",
             "\u{feff}\"a\n\nb\"\n\"\"\n",
         );
-    }
-
-    #[test]
-    fn objects_stand_in_lines() {
-        let with = || {
-            let mut records = JsonRecords::default();
-            Box::new(move |chunk: &[u8]| records.mend(chunk)) as Box<dyn FnMut(&[u8]) -> Vec<u8>>
-        };
-        check(
-            with,
-            " [{\"a\":\n[1, 2]}, {\"b\": \"],{\\\"\"}\n]",
-            "{\"a\": [1, 2]}\n{\"b\": \"],{\\\"\"}\n",
-        );
-        check(with, "{\"a\":{}}\n\n{}", "{\"a\":{}}\n{}\n");
     }
 }

@@ -11,12 +11,14 @@
 //! ```
 
 pub mod call;
+mod sql_types;
+pub mod file_options;
 pub mod format;
 pub mod location;
 mod quotes;
 pub mod stores;
 pub mod text;
-pub mod ipc;
+pub(crate) mod ipc;
 pub mod widen;
 pub mod footer;
 pub mod parquet;
@@ -24,6 +26,8 @@ pub(crate) mod charged;
 pub mod mend;
 pub mod json;
 pub mod lines;
+mod hive;
+mod table;
 pub mod files;
 pub mod views;
 pub mod schema;
@@ -35,3 +39,4 @@ pub(crate) mod words;
 pub(crate) mod per_value;
 pub(crate) mod bounds;
 pub mod blame;
+pub mod writes;

@@ -15,10 +15,10 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::datasource::ViewTable;
-use datafusion::datasource::listing::ListingTable;
 use datafusion::logical_expr::{Expr, LogicalPlan, TableScanBuilder, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
+use super::table::FilesTable;
 use crate::error::Error;
 
 /// Names in FROM under which a view reads files, each with the table that it was made over.
@@ -27,7 +27,7 @@ pub(crate) fn files_of(view: &ViewTable) -> Result<HashMap<String, Arc<dyn Table
     view.logical_plan().apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node {
             let table = source_as_provider(&scan.source)?;
-            if table.is::<ListingTable>() {
+            if table.is::<FilesTable>() {
                 files.insert(scan.table_name.table().to_string(), table);
             }
         }

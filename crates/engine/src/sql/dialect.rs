@@ -1,10 +1,11 @@
 //! The dialect of SQL that is parsed: the parser's generic one with a mend.
 //!
 //! In: tokens. Out: [`DIALECT`], what the parser takes them for.
-//! Invariant: all but the mend is the generic dialect's; each method that it has is listed here.
+//! Invariant: all but what is ours is the generic dialect's; each method that it has is listed here.
 //! DuckDB's own is not it, though we follow DuckDB's functions: there `f(a = b)` is a named argument, so `count_if(a = 1)`
 //! would not parse.
-//! Not here: what the host does not plan (statement.rs, optimizer/fixes/).
+//! Not here: forms of ours within expressions (expression_forms.rs), what the host does not plan (statement.rs,
+//! optimizer/fixes/).
 
 use std::any::TypeId;
 
@@ -12,6 +13,9 @@ use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
+
+use crate::sql::expression_forms;
 
 /// The dialect of every statement.
 pub(crate) const DIALECT: GrouseDialect = GrouseDialect {};
@@ -20,6 +24,27 @@ pub(crate) const DIALECT: GrouseDialect = GrouseDialect {};
 pub(crate) struct GrouseDialect {}
 
 const GENERIC: GenericDialect = GenericDialect {};
+
+#[derive(Debug, PartialEq, Eq)]
+enum Form {
+    In,
+    NotIn,
+}
+
+/// Whether `[NOT] IN ?` follows, a list as one value, where the parser wants parentheses.
+fn placeholder_list(parser: &Parser<'_>) -> Option<Form> {
+    let word = |nth: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(nth).token, Token::Word(word) if word.keyword == keyword);
+    let (form, at) = match word(0, Keyword::NOT) {
+        true => (Form::NotIn, 1),
+        false => (Form::In, 0),
+    };
+    let is_list = word(at, Keyword::IN)
+        && matches!(
+            parser.peek_nth_token_ref(at + 1).token,
+            Token::Placeholder(_)
+        );
+    is_list.then_some(form)
+}
 
 /// What the generic dialect says yes or no to.
 macro_rules! as_generic {
@@ -48,6 +73,14 @@ impl Dialect for GrouseDialect {
         GENERIC.is_identifier_part(character)
     }
 
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        expression_forms::prefix(parser)
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        expression_forms::precedence(self, parser).map(Ok)
+    }
+
     /// `a IS [NOT] DISTINCT FROM b AND c`: the parser takes all that follows FROM, `b AND c`, for the second operand.
     fn parse_infix(
         &self,
@@ -56,12 +89,24 @@ impl Dialect for GrouseDialect {
         _precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
         use Keyword::{DISTINCT, FROM, IS, NOT};
+        if let Some(form) = placeholder_list(parser) {
+            if form == Form::NotIn {
+                parser.advance_token();
+            }
+            parser.advance_token();
+            let list = parser.parse_subexpr(self.prec_value(Precedence::Between));
+            return Some(list.map(|list| Expr::InList {
+                expr: Box::new(expr.clone()),
+                list: vec![list],
+                negated: form == Form::NotIn,
+            }));
+        }
         let form = if parser.parse_keywords(&[IS, DISTINCT, FROM]) {
             Expr::IsDistinctFrom
         } else if parser.parse_keywords(&[IS, NOT, DISTINCT, FROM]) {
             Expr::IsNotDistinctFrom
         } else {
-            return None;
+            return expression_forms::infix(self, parser, expr);
         };
         let second = parser.parse_subexpr(self.prec_value(Precedence::Is));
         Some(second.map(|second| form(Box::new(expr.clone()), Box::new(second))))

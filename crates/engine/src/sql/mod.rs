@@ -4,14 +4,41 @@
 //! Invariant: what is accepted is planned; a clause that nobody plans is an error with its place.
 //! Not here: DataFusion's planner (session.rs), files (scan/), rules that change plans (optimizer/).
 
+mod tokens;
+mod prefix_alias;
+mod lambdas;
+mod table_forms;
+mod query_forms;
 pub(crate) mod dialect;
+mod copy_options;
+pub(crate) mod copy;
+mod expression_forms;
+mod ast;
 pub mod statement;
+mod short_forms;
+mod fallible;
+pub(crate) mod definitions;
+pub(crate) mod expand;
+mod limits;
+mod asof;
+mod positional;
+pub(crate) mod hidden;
+mod columns;
+mod aliases;
+mod pivot;
+mod unpivot;
+mod summarize;
+mod describe;
+mod by_name;
+mod type_names;
 mod long_chains;
 mod composite_groups;
 mod expressions;
 pub(crate) mod params;
 pub(crate) mod spelling;
 pub(crate) mod repeated_names;
+pub(crate) mod named_casts;
+pub(crate) mod using;
 pub(crate) mod headers;
 
 pub use composite_groups::composite_groups;

@@ -10,11 +10,13 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{ParamValues, Result as HostResult, ScalarValue};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::expr::Placeholder;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::registry::FunctionRegistry;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
@@ -70,19 +72,35 @@ impl Params {
 pub(crate) fn bind(
     statement: &mut HostStatement,
     params: &Params,
+    variables: BTreeMap<String, ScalarValue>,
     state: &mut SessionState,
 ) -> Result<()> {
+    for (name, value) in &variables {
+        state.register_udf(Arc::new(Parameter::function(
+            name.clone(),
+            value,
+            Part::Whole,
+        )))?;
+    }
     if let HostStatement::Statement(sql) = statement
         && let SqlStatement::Prepare { .. } | SqlStatement::CreateFunction(_) = **sql
     {
         return Ok(());
     }
-    let mut marks = Marks::default();
-    let ControlFlow::Continue(()) = visit(statement, &mut marks);
     let values = params.values();
+    let mut marks = Marks {
+        names: BTreeSet::new(),
+        values: &values,
+        elements: Vec::new(),
+    };
+    let ControlFlow::Continue(()) = visit(statement, &mut marks);
     check(&marks.names, &values)?;
+    for (name, value) in marks.elements {
+        let element = Parameter::function(name, &value, Part::Element);
+        state.register_udf(Arc::new(element))?;
+    }
     for (name, value) in values {
-        state.register_udf(Arc::new(Parameter::function(name, value)))?;
+        state.register_udf(Arc::new(Parameter::function(name, value, Part::Whole)))?;
     }
     Ok(())
 }
@@ -97,7 +115,12 @@ pub(crate) fn resolve(plan: LogicalPlan, params: Params) -> Result<LogicalPlan> 
     };
     // The host's own way from here on: it computes anew what depends on a value and not on its type alone.
     let plan = plan.transform_up_with_subqueries(|plan| {
-        plan.map_expressions(|expr| expr.transform_up(|part| Ok(as_placeholder(part))))
+        let names = NamePreserver::new(&plan);
+        plan.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let expr = expr.transform_up(|part| Ok(as_placeholder(part)))?;
+            Ok(expr.update_data(|expr| name.restore(expr)))
+        })
     })?;
     Ok(plan.data.with_param_values(values)?)
 }
@@ -107,8 +130,10 @@ fn as_placeholder(expr: Expr) -> Transformed<Expr> {
         Expr::ScalarFunction(call) => call.func.inner().downcast_ref::<Parameter>(),
         _ => None,
     };
-    match parameter.map(Parameter::placeholder) {
-        Some(placeholder) => Transformed::yes(placeholder),
+    // Variables of the session stay functions.
+    let parameter = parameter.filter(|parameter| parameter.name.starts_with('$'));
+    match parameter.map(Parameter::resolved) {
+        Some(value) => Transformed::yes(value),
         None => Transformed::no(expr),
     }
 }
@@ -135,13 +160,62 @@ fn check(wanted: &BTreeSet<String>, given: &BTreeMap<String, &ScalarValue>) -> R
 }
 
 /// The parameters of a statement; each becomes a call on the way.
-#[derive(Debug, Default)]
-struct Marks {
+struct Marks<'a> {
     names: BTreeSet<String>,
+    values: &'a BTreeMap<String, &'a ScalarValue>,
+    /// Values of lists behind IN, under names of their own.
+    elements: Vec<(String, ScalarValue)>,
 }
 
-impl VisitorMut for Marks {
+impl Marks<'_> {
+    /// `IN ?` with a list means its values; an empty one has none that is equal, not even to NULL.
+    fn spread(&mut self, expr: &mut SqlExpr) {
+        let SqlExpr::InList { list, negated, .. } = expr else {
+            return;
+        };
+        let [SqlExpr::Value(value)] = list.as_slice() else {
+            return;
+        };
+        let Value::Placeholder(name) = &value.value else {
+            return;
+        };
+        let Some(values) = self.values.get(name).and_then(|value| list_of(value)) else {
+            return;
+        };
+        self.names.insert(name.clone());
+        if values.is_empty() {
+            *expr = SqlExpr::Value(Value::Boolean(*negated).into());
+            return;
+        }
+        let first = self.elements.len();
+        let named = values.into_iter().enumerate();
+        let named = named.map(|(nth, value)| (format!("{name}[{}]", first + nth), value));
+        let named: Vec<(String, ScalarValue)> = named.collect();
+        *list = named.iter().map(|(name, _)| call(name.clone())).collect();
+        self.elements.extend(named);
+    }
+}
+
+/// The values of a list.
+fn list_of(value: &ScalarValue) -> Option<Vec<ScalarValue>> {
+    let values: ArrayRef = match value {
+        ScalarValue::List(list) if list.is_valid(0) => list.value(0),
+        ScalarValue::LargeList(list) if list.is_valid(0) => list.value(0),
+        ScalarValue::FixedSizeList(list) if list.is_valid(0) => list.value(0),
+        _ => return None,
+    };
+    let rows = 0..values.len();
+    rows.map(|row| ScalarValue::try_from_array(&values, row).ok())
+        .collect()
+}
+
+impl VisitorMut for Marks<'_> {
     type Break = Infallible;
+
+    fn pre_visit_expr(&mut self, expr: &mut SqlExpr) -> ControlFlow<Infallible> {
+        self.spread(expr);
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<Infallible> {
         if let Value::Placeholder(name) = &value.value {
@@ -185,19 +259,33 @@ pub(crate) fn call(name: String) -> SqlExpr {
 struct Parameter {
     name: String,
     value: ScalarValue,
+    part: Part,
     signature: Signature,
 }
 
+/// What a function stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Part {
+    /// A parameter.
+    Whole,
+    /// A value of a parameter's list.
+    Element,
+}
+
 impl Parameter {
-    fn function(name: String, value: &ScalarValue) -> ScalarUDF {
+    fn function(name: String, value: &ScalarValue, part: Part) -> ScalarUDF {
         ScalarUDF::new_from_impl(Parameter {
             name,
             value: value.clone(),
+            part,
             signature: Signature::nullary(Volatility::Immutable),
         })
     }
 
-    fn placeholder(&self) -> Expr {
+    fn resolved(&self) -> Expr {
+        if self.part == Part::Element {
+            return Expr::Literal(self.value.clone(), None);
+        }
         let field = Field::new("", self.value.data_type(), true);
         Expr::Placeholder(Placeholder::new_with_field(
             self.name.clone(),
@@ -213,6 +301,11 @@ impl ScalarUDFImpl for Parameter {
 
     /// The same as the host's for a parameter, so that columns keep their names.
     fn schema_name(&self, _: &[Expr]) -> HostResult<String> {
+        Ok(self.name.clone())
+    }
+
+    /// The same, so that an aggregate whose FILTER or ORDER BY has it keeps its name.
+    fn display_name(&self, _: &[Expr]) -> HostResult<String> {
         Ok(self.name.clone())
     }
 

@@ -20,6 +20,9 @@ use crate::sql::statement::visit;
 /// How the host's error about a projection begins.
 const PROJECTION: &str = "Projections require unique expression names";
 
+/// What the host's errors about names of all plans have in common.
+const UNIQUE: &str = "require unique expression names";
+
 /// Renames what `error` complains about; false if it is about something else, or nothing is left to rename.
 pub fn rename_repeated(statement: &mut Statement, error: &DataFusionError) -> bool {
     let Some(name) = repeated(error.find_root()) else {
@@ -34,6 +37,14 @@ pub fn rename_repeated(statement: &mut Statement, error: &DataFusionError) -> bo
         let ControlFlow::Continue(()) = visit(statement, &mut renaming);
         renaming.renamed
     })
+}
+
+/// Whether the error says that a name is there twice, of whatever kind of plan.
+pub fn is_repeated(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        DataFusionError::Plan(message) => message.contains(UNIQUE),
+        error => repeated(error).is_some(),
+    }
 }
 
 /// The name that is there twice, in lower case.

@@ -14,15 +14,20 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Set, Statement as SqlStatement, TableAlias,
     TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
-use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError};
+use datafusion::sql::sqlparser::tokenizer::{
+    Location, Token, TokenWithSpan, Tokenizer, TokenizerError,
+};
 
 use crate::error::{Error, Position, Result};
 use crate::optimizer::fixes::far_timestamp;
 use crate::options::OptionSpec;
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
+use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
 use crate::sql::expressions::say_what_is_meant;
+use crate::sql::short_forms::ShortForms;
+use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
 use crate::sql::{composite_groups, long_chains};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
@@ -119,8 +124,24 @@ pub(crate) enum Request {
     SetOption { name: String, value: String },
     /// `RESET option` for an option of ours.
     ResetOption { name: String },
+    /// `SET VARIABLE name = value`, or `RESET VARIABLE name` without one.
+    SetVariable {
+        name: String,
+        value: Option<Box<HostRequest>>,
+    },
+    /// `DROP MACRO name`.
+    DropMacro { name: String, missing: Missing },
     /// Everything else: the host plans it.
     Host(Box<HostRequest>),
+}
+
+/// What is done where there is nothing to drop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// It is an error.
+    Error,
+    /// Nothing, as IF EXISTS says.
+    Nothing,
 }
 
 /// A statement for the host, with the file functions that were taken out of it.
@@ -128,11 +149,77 @@ pub(crate) enum Request {
 pub(crate) struct HostRequest {
     pub statement: HostStatement,
     pub files: Vec<FileCall>,
+    pub columns: Columns,
 }
 
 /// Parses exactly one statement.
 pub(crate) fn parse(text: &str) -> Result<Request> {
-    let mut statements = DFParserBuilder::new(text)
+    let tokens = Tokenizer::new(&DIALECT, text)
+        .tokenize_with_location()
+        .map_err(tokenizer_error)?;
+    match of_definitions(&tokens, text)? {
+        Some(request) => Ok(request),
+        None => parse_tokens(tokens, text),
+    }
+}
+
+/// What changes the session's own definitions and the parser does not know.
+fn of_definitions(tokens: &[TokenWithSpan], text: &str) -> Result<Option<Request>> {
+    let is_code = |token: &&TokenWithSpan| {
+        !matches!(
+            token.token,
+            Token::Whitespace(_) | Token::SemiColon | Token::EOF
+        )
+    };
+    if !is_one_of_first(tokens, &["SET", "RESET", "DROP"]) {
+        return Ok(None);
+    }
+    let tokens: Tokens = tokens.iter().filter(is_code).cloned().collect();
+    let name_at = |at: usize| word_at(&tokens, at).map(|word| word.value.clone());
+    if is_one_of(&tokens, 1, &["VARIABLE"]) {
+        let Some(name) = name_at(2) else {
+            return Ok(None);
+        };
+        let value = match is_one_of(&tokens, 0, &["SET"]) {
+            false => None,
+            true if is_token(&tokens, 3, &Token::Eq) || is_one_of(&tokens, 3, &["TO"]) => {
+                let select = Written::at(tokens[0].span).sql("SELECT").copy(&tokens[4..]);
+                match parse_tokens(select.tokens, text)? {
+                    Request::Host(request) => Some(request),
+                    _ => return Ok(None),
+                }
+            }
+            true => return Ok(None),
+        };
+        return Ok(Some(Request::SetVariable { name, value }));
+    }
+    if is_one_of(&tokens, 0, &["DROP"]) && is_one_of(&tokens, 1, &["MACRO"]) {
+        let table = usize::from(is_one_of(&tokens, 2, &["TABLE"]) && tokens.len() > 3);
+        let exists =
+            is_one_of(&tokens, 2 + table, &["IF"]) && is_one_of(&tokens, 3 + table, &["EXISTS"]);
+        let at = 2 + table + if exists { 2 } else { 0 };
+        let missing = if exists {
+            Missing::Nothing
+        } else {
+            Missing::Error
+        };
+        if let (Some(name), true) = (name_at(at), tokens.len() == at + 1) {
+            return Ok(Some(Request::DropMacro { name, missing }));
+        }
+    }
+    Ok(None)
+}
+
+fn is_one_of_first(tokens: &[TokenWithSpan], words: &[&str]) -> bool {
+    let first = tokens
+        .iter()
+        .position(|token| !matches!(token.token, Token::Whitespace(_)));
+    first.is_some_and(|first| is_one_of(tokens, first, words))
+}
+
+fn parse_tokens(tokens: Tokens, text: &str) -> Result<Request> {
+    let copy::Rewritten { tokens, columns } = copy::rewrite(tokens)?;
+    let mut statements = DFParserBuilder::new(tokens::rewrite(tokens)?)
         .with_dialect(&DIALECT)
         .with_recursion_limit(NESTING_MAX)
         .build()
@@ -161,6 +248,10 @@ pub(crate) fn parse(text: &str) -> Result<Request> {
         HostStatement::Reset(ResetStatement::Variable(variable)) => Ok(reset(variable)),
         other => host(other),
     }
+    .map(|request| match request {
+        Request::Host(host) => Request::Host(Box::new(HostRequest { columns, ..*host })),
+        other => other,
+    })
 }
 
 /// The parser gives no position where the text ended too early.
@@ -227,6 +318,7 @@ fn reset(variable: ObjectName) -> Request {
             Request::Host(Box::new(HostRequest {
                 statement,
                 files: Vec::new(),
+                columns: Columns::AsWritten,
             }))
         }
     }
@@ -263,6 +355,9 @@ fn option_value(value: &Expr) -> String {
 
 fn host(mut statement: HostStatement) -> Result<Request> {
     long_chains::bracket(&mut statement)?;
+    if let ControlFlow::Break(error) = visit(&mut statement, &mut ShortForms) {
+        return Err(error);
+    }
     composite_groups(&mut statement)?;
     say_what_is_meant(&mut statement);
     let mut preparation = Preparation {
@@ -272,7 +367,11 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     match visit(&mut statement, &mut preparation) {
         ControlFlow::Continue(()) => {
             let files = preparation.files;
-            Ok(Request::Host(Box::new(HostRequest { statement, files })))
+            Ok(Request::Host(Box::new(HostRequest {
+                statement,
+                files,
+                columns: Columns::AsWritten,
+            })))
         }
         ControlFlow::Break(error) => Err(error),
     }

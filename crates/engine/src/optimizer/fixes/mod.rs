@@ -16,7 +16,10 @@ mod rounded;
 mod timestamps;
 mod mixed_types;
 mod narrow_dictionaries;
-mod having;
+mod fallible;
+mod held_filters;
+mod short_circuit;
+mod filtered_arguments;
 mod single_distinct;
 mod grouping_sets;
 mod repeated_order;
@@ -25,6 +28,9 @@ mod null_structs;
 mod constants;
 mod checked;
 pub(crate) mod node_expressions;
+mod unnested;
+mod set_all;
+mod offset_order;
 mod checked_plan;
 
 use std::collections::HashSet;
@@ -56,6 +62,7 @@ pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
 /// The host's rules before the optimizer, after ours: its type coercion leaves nothing to mend.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(set_all::CountEquals),
         Arc::new(meanings::MeanAsSql),
         Arc::new(composed::ComposedAggregates),
         Arc::new(mixed_types::RefuseMixedUnions),
@@ -63,12 +70,15 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
         Arc::new(compared::CompareExactly),
     ];
     rules.extend(Analyzer::new().rules);
+    rules.push(Arc::new(unnested::UnnestSubqueries));
     rules
 }
 
 /// The host's logical rules with ours in place.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(mended).collect();
+    // Before the host makes expressions shorter, in another order.
+    rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
     // Last, because simplification can make two keys the same.
     rules.push(Arc::new(repeated_order::DropRepeatedOrder));
     // Last as well: no rule of the host's makes comparisons after it, and that for a single DISTINCT has had its turn.
@@ -80,7 +90,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 fn mended(host: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
     let rewrite: Rewrite = match host.name() {
         "simplify_expressions" => constants::rewrite,
-        "push_down_filter" => having::rewrite,
+        "push_down_filter" => held_filters::rewrite,
         "single_distinct_aggregation_to_group_by" => single_distinct::rewrite,
         _ => return host,
     };
@@ -119,7 +129,7 @@ impl OptimizerRule for Mended {
 /// Mends every plan from the leaves up, those in subqueries too.
 fn each_plan(
     plan: LogicalPlan,
-    mend: fn(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
+    mut mend: impl FnMut(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
 ) -> Result<LogicalPlan> {
     let mut changed = false;
     let plan = plan.transform_up_with_subqueries(|plan| {
@@ -230,6 +240,8 @@ pub fn physical_rules(
     let rule: Arc<dyn PhysicalOptimizerRule + Send + Sync> =
         Arc::new(grouping_sets::ForgetEquivalences);
     rules.insert(before.unwrap_or(0), rule);
+    rules.insert(0, Arc::new(offset_order::KeepOrderBelowOffset));
+    rules.insert(0, Arc::new(short_circuit::GuardConditions));
     rules.insert(0, Arc::new(null_structs::NullStructs));
     rules.insert(0, Arc::new(checked_plan::CheckArithmetic));
     rules

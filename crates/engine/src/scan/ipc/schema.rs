@@ -16,14 +16,9 @@ use datafusion::arrow::ipc::reader::read_footer_length;
 use datafusion::arrow::ipc::{root_as_footer, root_as_message};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
+use super::messages::{MAGIC, TAIL_BYTES};
 use crate::error::host::object_store as store_error;
 use crate::error::{Error, Result};
-
-/// First bytes of an IPC file, without padding.
-const MAGIC: &[u8] = b"ARROW1";
-
-/// Length and magic at the end of an IPC file.
-const TAIL_BYTES: u64 = 10;
 
 /// Marker before the length of a message in a stream; very old writers leave it out.
 const CONTINUATION: [u8; 4] = [0xff; 4];

@@ -1,0 +1,285 @@
+//! AND and OR that compute a condition for the rows that need it.
+//!
+//! In: a physical plan before predicates are pushed. Out: the same plan, in which a condition that can fail is computed for
+//! rows alone that the others have not decided: in filters in a node of its own above theirs, elsewhere in AND and OR.
+//! Invariant: truth values are SQL's; conditions that cannot fail come first, others in the order of the query. A filter that
+//! can fail says that it is volatile, so that nothing moves it below a join or merges it with what comes before it.
+//! Not here: which expressions can fail (fallible.rs); the logical plan (held_filters.rs).
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use datafusion::arrow::buffer::BooleanBuffer;
+use datafusion::arrow::compute::kernels::zip::zip;
+use datafusion::arrow::compute::{and_kleene, or_kleene};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Result, internal_err};
+use datafusion::logical_expr::{ColumnarValue, Operator};
+use datafusion::physical_expr::expressions::BinaryExpr;
+use datafusion::physical_expr::utils::split_conjunction;
+use datafusion::physical_expr::{PhysicalExpr, conjunction};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
+
+use super::fallible::can_fail_now;
+use super::node_expressions::exchanged;
+
+/// The rule.
+#[derive(Debug)]
+pub(super) struct GuardConditions;
+
+impl PhysicalOptimizerRule for GuardConditions {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|node| {
+            let node = exchanged(node, &|expr, schema| guarded(expr, schema))?;
+            match apart(&node.data)? {
+                Some(filters) => Ok(Transformed::yes(filters)),
+                None => Ok(node),
+            }
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "guard_conditions"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// The filter in two, of which the upper one has the conditions that can fail; `None` where there is none.
+fn apart(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(filter) = node.downcast_ref::<FilterExec>() else {
+        return Ok(None);
+    };
+    let schema = filter.input().schema();
+    let parts = conditions(filter.predicate());
+    let (fallible, sure): (Vec<_>, Vec<_>) = parts
+        .into_iter()
+        .partition(|part| can_fail_now(part, &schema));
+    if fallible.is_empty() || is_pinned(filter.predicate()) {
+        return Ok(None);
+    }
+    let pinned = Arc::new(ShortCircuit {
+        op: Operator::And,
+        parts: fallible,
+        place: Place::Pinned,
+    });
+    let mut builder = FilterExecBuilder::from(filter).with_predicate(pinned);
+    if !sure.is_empty() {
+        let below = FilterExec::try_new(conjunction(sure), Arc::clone(filter.input()))?;
+        builder = builder.with_input(Arc::new(below));
+    }
+    Ok(Some(Arc::new(builder.build()?)))
+}
+
+/// The conditions that all have to hold.
+fn conditions(predicate: &Arc<dyn PhysicalExpr>) -> Vec<Arc<dyn PhysicalExpr>> {
+    let parts = split_conjunction(predicate).into_iter();
+    let parts = parts.flat_map(|part| match part.downcast_ref::<ShortCircuit>() {
+        Some(all) if all.op == Operator::And => all.parts.clone(),
+        _ => vec![Arc::clone(part)],
+    });
+    parts.collect()
+}
+
+fn is_pinned(predicate: &Arc<dyn PhysicalExpr>) -> bool {
+    let own = predicate.downcast_ref::<ShortCircuit>();
+    own.is_some_and(|own| own.place == Place::Pinned)
+}
+
+/// The expression with AND and OR guarded where a part can fail.
+fn guarded(
+    expr: Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    expr.transform_up(|part| {
+        let Some(binary) = part.downcast_ref::<BinaryExpr>() else {
+            return Ok(Transformed::no(part));
+        };
+        let op = *binary.op();
+        if !matches!(op, Operator::And | Operator::Or) || !can_fail_now(&part, schema) {
+            return Ok(Transformed::no(part));
+        }
+        let sides = [binary.left(), binary.right()].into_iter();
+        let parts = sides.flat_map(|side| match side.downcast_ref::<ShortCircuit>() {
+            Some(same) if same.op == op && same.place == Place::Free => same.parts.clone(),
+            _ => vec![Arc::clone(side)],
+        });
+        let (fallible, mut parts): (Vec<_>, Vec<_>) =
+            parts.partition(|part| can_fail_now(part, schema));
+        parts.extend(fallible);
+        let guarded = ShortCircuit {
+            op,
+            parts,
+            place: Place::Free,
+        };
+        Ok(Transformed::yes(Arc::new(guarded)))
+    })
+}
+
+/// Whether other rules may move an expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    /// It is a part of another.
+    Free,
+    /// It is a filter's, which stays where it is; a row for which a condition is NULL is left out.
+    Pinned,
+}
+
+/// AND or OR, part after part for the rows that are not decided.
+#[derive(Debug)]
+pub(super) struct ShortCircuit {
+    op: Operator,
+    parts: Vec<Arc<dyn PhysicalExpr>>,
+    place: Place,
+}
+
+impl PartialEq for ShortCircuit {
+    fn eq(&self, other: &Self) -> bool {
+        let same = |(one, other): (&Arc<dyn PhysicalExpr>, &Arc<dyn PhysicalExpr>)| one.eq(other);
+        self.op == other.op
+            && self.place == other.place
+            && self.parts.len() == other.parts.len()
+            && self.parts.iter().zip(&other.parts).all(same)
+    }
+}
+
+impl Eq for ShortCircuit {}
+
+impl Hash for ShortCircuit {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.op.hash(state);
+        self.place.hash(state);
+        self.parts.hash(state);
+    }
+}
+
+impl fmt::Display for ShortCircuit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, part) in self.parts.iter().enumerate() {
+            if place > 0 {
+                write!(f, " {} ", self.op)?;
+            }
+            match part.is::<BinaryExpr>() || part.is::<ShortCircuit>() {
+                true if self.parts.len() > 1 => write!(f, "({part})")?,
+                _ => write!(f, "{part}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ShortCircuit {
+    /// The rows that a part's values leave undecided.
+    fn undecided(&self, before: &BooleanBuffer, values: &BooleanArray) -> BooleanBuffer {
+        let holds = match values.nulls() {
+            Some(nulls) => values.values() & nulls.inner(),
+            None => values.values().clone(),
+        };
+        match (self.op, self.place) {
+            (Operator::And, Place::Pinned) => before & &holds,
+            (Operator::And, Place::Free) => {
+                let fails = match values.nulls() {
+                    Some(nulls) => &!values.values() & nulls.inner(),
+                    None => !values.values(),
+                };
+                before & &!&fails
+            }
+            _ => before & &!&holds,
+        }
+    }
+}
+
+impl PhysicalExpr for ShortCircuit {
+    fn data_type(&self, _input_schema: &Schema) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn nullable(&self, input_schema: &Schema) -> Result<bool> {
+        for part in &self.parts {
+            if part.nullable(input_schema)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn return_field(&self, input_schema: &Schema) -> Result<FieldRef> {
+        let nullable = self.nullable(input_schema)?;
+        Ok(Arc::new(Field::new(
+            self.to_string(),
+            DataType::Boolean,
+            nullable,
+        )))
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        let rows = batch.num_rows();
+        let is_and = self.op == Operator::And;
+        let mut undecided = BooleanBuffer::new_set(rows);
+        let start = if is_and {
+            BooleanBuffer::new_set(rows)
+        } else {
+            BooleanBuffer::new_unset(rows)
+        };
+        let mut result = BooleanArray::new(start, None);
+        for part in &self.parts {
+            let left = undecided.count_set_bits();
+            if left == 0 {
+                break;
+            }
+            let selection = BooleanArray::new(undecided.clone(), None);
+            let values = match left == rows {
+                true => part.evaluate(batch)?,
+                false => part.evaluate_selection(batch, &selection)?,
+            };
+            let values = values.into_array(rows)?;
+            let values = values.as_boolean();
+            let both = match is_and {
+                true => and_kleene(&result, values)?,
+                false => or_kleene(&result, values)?,
+            };
+            result = zip(&selection, &both, &result)?.as_boolean().clone();
+            undecided = self.undecided(&undecided, values);
+        }
+        Ok(ColumnarValue::Array(Arc::new(result)))
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        self.parts.iter().collect()
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn PhysicalExpr>>,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        if children.len() != self.parts.len() {
+            return internal_err!("AND and OR keep their parts");
+        }
+        Ok(Arc::new(ShortCircuit {
+            op: self.op,
+            parts: children,
+            place: self.place,
+        }))
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+
+    fn is_volatile_node(&self) -> bool {
+        self.place == Place::Pinned
+    }
+}

@@ -1,0 +1,374 @@
+//! Subqueries in expressions as columns of a join.
+//!
+//! In: a plan, and expressions over it with subqueries. Out: the plan with columns more, and the expressions over these.
+//! Invariant: the plan keeps its rows, each once, in columns that keep their names. IN and comparisons with ANY and ALL are
+//! NULL where SQL says so; EXISTS never is. A scalar subquery has one row at most, or the query fails.
+//! Not here: which subqueries go this way (mod.rs), plans for all outer values at once (dependent.rs).
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, ExprSchema, JoinType, Result, ScalarValue, plan_err};
+use datafusion::functions_aggregate::expr_fn::{count, first_value};
+use datafusion::logical_expr::expr::{Case, Exists, InSubquery, SetComparison, SetQuantifier};
+use datafusion::logical_expr::logical_plan::{Distinct, FetchType, SkipType, Subquery};
+use datafusion::logical_expr::{
+    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit,
+};
+
+use super::dependent::{Domain, kept, same_value};
+use super::names::Names;
+use super::{is_host_scalar, outer_columns};
+
+/// A plan that gets columns.
+pub(super) struct Joined<'a> {
+    pub plan: LogicalPlan,
+    pub names: &'a mut Names,
+}
+
+/// A subquery for all outer values at once, under a name of its own.
+struct Rows {
+    /// Its columns: one for each of `outer`, then its own.
+    plan: LogicalPlan,
+    /// The columns of the plan around it that it refers to.
+    outer: Vec<Column>,
+}
+
+impl Joined<'_> {
+    /// The expression without subqueries but for those that stay: see `is_host_scalar`.
+    pub fn resolved(&mut self, expr: Expr) -> Result<Expr> {
+        let resolved = expr.transform_down(|part| {
+            let resolved = match part {
+                Expr::Exists(Exists { subquery, negated }) => {
+                    let mark = self.mark(&subquery.subquery, None)?;
+                    if negated { !mark } else { mark }
+                }
+                Expr::InSubquery(InSubquery {
+                    expr,
+                    subquery,
+                    negated,
+                }) => {
+                    let found = self.found(*expr, &subquery)?;
+                    if negated { !found } else { found }
+                }
+                Expr::SetComparison(comparison) => self.compared(comparison)?,
+                Expr::ScalarSubquery(mut subquery) => {
+                    if outer_columns(&subquery.subquery)?.is_empty() {
+                        subquery.outer_ref_columns.clear();
+                        return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
+                    }
+                    if is_host_scalar(&subquery.subquery, &self.plan)? {
+                        return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
+                    }
+                    self.scalar(&subquery)?
+                }
+                other => return Ok(Transformed::no(other)),
+            };
+            Ok(Transformed::new(resolved, true, TreeNodeRecursion::Jump))
+        })?;
+        Ok(resolved.data)
+    }
+
+    /// Keeps the rows for which the subquery has rows (`JoinType::LeftSemi`) or has none (`JoinType::LeftAnti`); with a
+    /// probe, rows of that value.
+    pub fn keep_rows(
+        &mut self,
+        subquery: &LogicalPlan,
+        probe: Option<Expr>,
+        join_type: JoinType,
+    ) -> Result<()> {
+        let rows = self.rows(subquery)?;
+        let columns = rows.plan.schema().columns();
+        let mut same = self.same_outer(&rows, &columns);
+        if let Some(probe) = probe {
+            same.push(probe.eq(Expr::Column(columns[rows.outer.len()].clone())));
+        }
+        self.join(rows.plan, join_type, same)
+    }
+
+    /// Whether the subquery has rows; with a probe, rows of that value.
+    fn mark(&mut self, subquery: &LogicalPlan, probe: Option<Expr>) -> Result<Expr> {
+        let rows = self.rows(subquery)?;
+        let columns = rows.plan.schema().columns();
+        let read = rows.outer.len() + usize::from(probe.is_some());
+        let keys: Vec<Expr> = columns[..read].iter().cloned().map(Expr::Column).collect();
+        let mark = Column::from_name(self.names.next("__mark"));
+        let distinct = match keys.is_empty() {
+            true => LogicalPlanBuilder::from(rows.plan)
+                .limit(0, Some(1))?
+                .build()?,
+            false => {
+                let keys = LogicalPlanBuilder::from(rows.plan).project(keys.clone())?;
+                LogicalPlan::Distinct(Distinct::All(Arc::new(keys.build()?)))
+            }
+        };
+        let marked = keys.into_iter().chain([lit(true).alias(mark.name.clone())]);
+        let marked = LogicalPlanBuilder::from(distinct)
+            .project(marked)?
+            .build()?;
+        let mut same: Vec<Expr> = rows.outer.iter().zip(&columns).map(same_column).collect();
+        if let Some(probe) = probe {
+            same.push(probe.eq(Expr::Column(columns[rows.outer.len()].clone())));
+        }
+        self.join(marked, JoinType::Left, same)?;
+        Ok(Expr::Column(mark).is_not_null())
+    }
+
+    /// `value IN (subquery)`, which is NULL where the value is not found and a NULL is, or the value is NULL and there are
+    /// rows.
+    pub fn found(&mut self, value: Expr, subquery: &Subquery) -> Result<Expr> {
+        let value = self.resolved(value)?;
+        let plan = subquery.subquery.as_ref();
+        let column = first_column(plan)?;
+        let found = self.mark(plan, Some(value.clone()))?;
+        let mut cases = vec![(found, lit(true))];
+        let null = || Expr::Literal(ScalarValue::Boolean(None), None);
+        if Expr::Column(column).nullable(plan.schema())? {
+            cases.push((self.mark(&nulls_of(plan)?, None)?, null()));
+        }
+        if can_be_null(&value, &self.plan)? {
+            let has_rows = self.mark(plan, None)?;
+            cases.push((value.is_null().and(has_rows), null()));
+        }
+        Ok(first_of(cases, false))
+    }
+
+    /// Keeps the rows for which `value NOT IN (subquery)` is true.
+    pub fn keep_not_found(&mut self, value: Expr, subquery: &Subquery) -> Result<Option<Expr>> {
+        let value = self.resolved(value)?;
+        let plan = subquery.subquery.as_ref();
+        let column = first_column(plan)?;
+        self.keep_rows(plan, Some(value.clone()), JoinType::LeftAnti)?;
+        if Expr::Column(column).nullable(plan.schema())? {
+            self.keep_rows(&nulls_of(plan)?, None, JoinType::LeftAnti)?;
+        }
+        if !can_be_null(&value, &self.plan)? {
+            return Ok(None);
+        }
+        let has_rows = self.mark(plan, None)?;
+        Ok(Some(value.is_not_null().or(!has_rows)))
+    }
+
+    /// A comparison with ANY or ALL rows.
+    fn compared(&mut self, comparison: SetComparison) -> Result<Expr> {
+        let SetComparison {
+            expr,
+            subquery,
+            op,
+            quantifier,
+        } = comparison;
+        match (op, quantifier) {
+            (Operator::Eq, SetQuantifier::Any) => return self.found(*expr, &subquery),
+            (Operator::NotEq, SetQuantifier::All) => return Ok(!self.found(*expr, &subquery)?),
+            _ => {}
+        }
+        let value = self.resolved(*expr)?;
+        let value = as_outer(value, &self.plan)?;
+        let plan = subquery.subquery.as_ref();
+        let comparison = binary_expr(value, op, Expr::Column(first_column(plan)?));
+        let decides = match quantifier {
+            SetQuantifier::Any => comparison.clone().is_true(),
+            SetQuantifier::All => comparison.clone().is_false(),
+        };
+        let decided = matches!(quantifier, SetQuantifier::Any);
+        let decides = LogicalPlanBuilder::from(plan.clone())
+            .filter(decides)?
+            .build()?;
+        let unknown = LogicalPlanBuilder::from(plan.clone())
+            .filter(comparison.is_null())?
+            .build()?;
+        let cases = vec![
+            (self.mark(&decides, None)?, lit(decided)),
+            (
+                self.mark(&unknown, None)?,
+                Expr::Literal(ScalarValue::Boolean(None), None),
+            ),
+        ];
+        Ok(first_of(cases, !decided))
+    }
+
+    /// The value of a subquery that refers to the plan.
+    fn scalar(&mut self, subquery: &Subquery) -> Result<Expr> {
+        let is_one = has_one_row(&subquery.subquery)?;
+        let rows = self.rows(&subquery.subquery)?;
+        let columns = rows.plan.schema().columns();
+        let of_outer = &columns[..rows.outer.len()];
+        let value = Expr::Column(columns[rows.outer.len()].clone());
+        let same: Vec<Expr> = rows.outer.iter().zip(of_outer).map(same_column).collect();
+        if is_one {
+            self.join(rows.plan, JoinType::Left, same)?;
+            return Ok(value);
+        }
+        let [first, number] = ["__value", "__rows"].map(|name| self.names.next(name));
+        let keys: Vec<Expr> = of_outer.iter().cloned().map(Expr::Column).collect();
+        let aggregates = vec![
+            first_value(value, Vec::new()).alias(first.clone()),
+            count(lit(1_i64)).alias(number.clone()),
+        ];
+        let grouped = LogicalPlanBuilder::from(rows.plan)
+            .aggregate(keys, aggregates)?
+            .build()?;
+        self.join(grouped, JoinType::Left, same)?;
+        let [first, number] = [first, number].map(|name| Expr::Column(Column::from_name(name)));
+        Ok(super::one_row::one_row(first, number))
+    }
+
+    /// The subquery for all values that its outer columns have in the plan.
+    fn rows(&mut self, subquery: &LogicalPlan) -> Result<Rows> {
+        let mut outer = outer_columns(subquery)?;
+        outer.retain(|column| self.plan.schema().has_column(column));
+        let kept = match outer.is_empty() {
+            true => None,
+            false => {
+                let values = values_of(&outer, &self.plan)?;
+                let domain = Domain {
+                    outer: &outer,
+                    values: &values,
+                };
+                Some(kept(subquery, &domain, self.names)?)
+            }
+        };
+        let own = subquery.schema().columns().into_iter();
+        let (plan, carried) = match kept {
+            Some(kept) => (kept.plan, kept.carried),
+            None => (subquery.clone(), Vec::new()),
+        };
+        let relation = self.names.next("__subquery");
+        let columns = carried.into_iter().chain(own).enumerate();
+        let columns = columns
+            .map(|(index, column)| Expr::Column(column).alias(format!("{relation}_{index}")));
+        let plan = LogicalPlanBuilder::from(plan)
+            .project(columns.collect::<Vec<_>>())?
+            .build()?;
+        Ok(Rows { plan, outer })
+    }
+
+    fn same_outer(&self, rows: &Rows, columns: &[Column]) -> Vec<Expr> {
+        rows.outer.iter().zip(columns).map(same_column).collect()
+    }
+
+    fn join(&mut self, right: LogicalPlan, join_type: JoinType, on: Vec<Expr>) -> Result<()> {
+        let on = match on.is_empty() {
+            true => vec![lit(true)],
+            false => on,
+        };
+        let left = LogicalPlanBuilder::from(self.plan.clone());
+        self.plan = left.join_on(right, join_type, on)?.build()?;
+        Ok(())
+    }
+}
+
+/// The values that columns have in a plan.
+pub(super) fn values_of(columns: &[Column], plan: &LogicalPlan) -> Result<LogicalPlan> {
+    check_steady(plan)?;
+    let columns = columns.iter().cloned().map(Expr::Column);
+    let values = LogicalPlanBuilder::from(plan.clone()).project(columns)?;
+    Ok(LogicalPlan::Distinct(Distinct::All(Arc::new(
+        values.build()?,
+    ))))
+}
+
+/// Fails if a plan may have other rows when it is read again.
+fn check_steady(plan: &LogicalPlan) -> Result<()> {
+    plan.apply_with_subqueries(|part| {
+        let is_volatile = part.expressions().iter().any(Expr::is_volatile);
+        let is_cut = match part {
+            LogicalPlan::Limit(limit) => !is_sorted(&limit.input),
+            _ => false,
+        };
+        if is_volatile || is_cut {
+            let what = match is_cut {
+                true => "LIMIT without ORDER BY",
+                false => "a function such as random()",
+            };
+            return plan_err!(
+                "a subquery of this form reads the rows of the query around it twice, and they would not be the same, by \
+                 {what}: write them to a table first (CREATE TABLE … AS …)"
+            );
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(())
+}
+
+fn is_sorted(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Sort(_) => true,
+        LogicalPlan::Projection(above) => is_sorted(&above.input),
+        LogicalPlan::SubqueryAlias(above) => is_sorted(&above.input),
+        LogicalPlan::Values(_) | LogicalPlan::EmptyRelation(_) => true,
+        _ => false,
+    }
+}
+
+fn same_column((outer, column): (&Column, &Column)) -> Expr {
+    same_value(Expr::Column(outer.clone()), Expr::Column(column.clone()))
+}
+
+fn first_column(plan: &LogicalPlan) -> Result<Column> {
+    match plan.schema().columns().into_iter().next() {
+        Some(column) if plan.schema().fields().len() == 1 => Ok(column),
+        _ => plan_err!(
+            "a subquery that values are compared with has one column, this one has {}",
+            plan.schema().fields().len()
+        ),
+    }
+}
+
+/// The rows of a plan whose first column is NULL.
+fn nulls_of(plan: &LogicalPlan) -> Result<LogicalPlan> {
+    let is_null = Expr::Column(first_column(plan)?).is_null();
+    LogicalPlanBuilder::from(plan.clone())
+        .filter(is_null)?
+        .build()
+}
+
+fn can_be_null(value: &Expr, plan: &LogicalPlan) -> Result<bool> {
+    match value {
+        Expr::Column(_) | Expr::Literal(..) => value.nullable(plan.schema()),
+        _ => Ok(true),
+    }
+}
+
+fn first_of(cases: Vec<(Expr, Expr)>, otherwise: bool) -> Expr {
+    let cases = cases.into_iter();
+    Expr::Case(Case {
+        expr: None,
+        when_then_expr: cases
+            .map(|(when, then)| (Box::new(when), Box::new(then)))
+            .collect(),
+        else_expr: Some(Box::new(lit(otherwise))),
+    })
+}
+
+/// The expression as a subquery over `plan` would write it.
+fn as_outer(expr: Expr, plan: &LogicalPlan) -> Result<Expr> {
+    let outer = expr.transform(|part| match part {
+        Expr::Column(column) => {
+            let field = Arc::clone(plan.schema().field_from_column(&column)?);
+            Ok(Transformed::yes(Expr::OuterReferenceColumn(field, column)))
+        }
+        other => Ok(Transformed::no(other)),
+    })?;
+    Ok(outer.data)
+}
+
+/// Whether a subquery has one row at most, whatever its outer columns are.
+fn has_one_row(plan: &LogicalPlan) -> Result<bool> {
+    Ok(match plan {
+        LogicalPlan::Projection(above) => has_one_row(&above.input)?,
+        LogicalPlan::SubqueryAlias(above) => has_one_row(&above.input)?,
+        LogicalPlan::Filter(above) => has_one_row(&above.input)?,
+        LogicalPlan::Sort(above) => has_one_row(&above.input)?,
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        LogicalPlan::EmptyRelation(_) => true,
+        LogicalPlan::Limit(limit) => {
+            has_one_row(&limit.input)?
+                || matches!(
+                    (limit.get_skip_type()?, limit.get_fetch_type()?),
+                    (SkipType::Literal(_), FetchType::Literal(Some(0 | 1)))
+                )
+        }
+        _ => false,
+    })
+}

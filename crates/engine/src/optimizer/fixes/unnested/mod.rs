@@ -1,0 +1,361 @@
+//! Subqueries as joins, where DataFusion's own rules go wrong or give up.
+//!
+//! In: a plan with subqueries. Out: the plan with joins in the place of those that DataFusion's rules do not get right.
+//! Invariant: a subquery means what it would if it were run for each row: an aggregation without keys has its row over
+//! nothing, IN and NOT IN are NULL where SQL says so, LIMIT counts the rows of one run.
+//! DataFusion keeps what its rules are right about: a subquery without outer columns, and one whose outer columns are in
+//! WHERE alone, without aggregation in between; those rules read the outer rows once (see `is_simple`).
+//! Not here: subqueries in FROM that refer to nothing outside; those are plans like any other.
+
+mod dependent;
+mod joined;
+mod names;
+mod one_row;
+mod simple;
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, JoinType, Result, plan_err};
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::logical_plan::{
+    Filter, Join, JoinConstraint, Projection, Sort, Union,
+};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::optimizer::AnalyzerRule;
+
+pub(super) use dependent::row_number;
+use dependent::{Domain, kept, rows_of, same_value};
+use joined::{Joined, values_of};
+use names::Names;
+use simple::{is_host_predicate, is_host_scalar};
+
+use super::each_plan;
+
+/// The rule, which comes after the types are known.
+#[derive(Debug)]
+pub(super) struct UnnestSubqueries;
+
+impl AnalyzerRule for UnnestSubqueries {
+    fn name(&self) -> &str {
+        "unnest_subqueries"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut names = Names::default();
+        each_plan(plan, |plan| unnested(plan, &mut names))
+    }
+}
+
+/// The plan without the subqueries of its own expressions that have to go.
+fn unnested(plan: LogicalPlan, names: &mut Names) -> Result<Transformed<LogicalPlan>> {
+    if let LogicalPlan::Join(join) = &plan
+        && let Some(lateral) = unnested_lateral(join, names)?
+    {
+        return Ok(Transformed::yes(lateral));
+    }
+    if !plan.expressions().iter().any(has_subquery) {
+        return Ok(Transformed::no(plan));
+    }
+    match plan {
+        LogicalPlan::Filter(filter) => unnested_filter(filter, names),
+        LogicalPlan::Join(join) => unnested_join(join, names),
+        LogicalPlan::Values(values) => {
+            let rows = match rows_of(&values)? {
+                LogicalPlan::Union(union) => {
+                    let rows = union.inputs.into_iter();
+                    let rows = rows.map(|row| {
+                        let row = unnested(Arc::unwrap_or_clone(row), names)?;
+                        Ok(Arc::new(row.data))
+                    });
+                    let rows = rows.collect::<Result<Vec<_>>>()?;
+                    LogicalPlan::Union(Union::try_new_with_loose_types(rows)?)
+                }
+                row => unnested(row, names)?.data,
+            };
+            Ok(Transformed::yes(rows))
+        }
+        LogicalPlan::Projection(_)
+        | LogicalPlan::Aggregate(_)
+        | LogicalPlan::Window(_)
+        | LogicalPlan::Sort(_) => unnested_expressions(plan, names),
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+/// A plan of one input: columns of the input take the places of subqueries.
+fn unnested_expressions(plan: LogicalPlan, names: &mut Names) -> Result<Transformed<LogicalPlan>> {
+    let inputs = plan.inputs();
+    let [input] = inputs.as_slice() else {
+        return Ok(Transformed::no(plan));
+    };
+    let before = plan.schema().columns();
+    let mut joined = Joined {
+        plan: (*input).clone(),
+        names,
+    };
+    let columns = joined.plan.schema().fields().len();
+    let preserver = NamePreserver::new(&plan);
+    let keeps_sorts = matches!(plan, LogicalPlan::Sort(_));
+    let resolved = plan.map_expressions(|expr| {
+        if !has_subquery(&expr) {
+            return Ok(Transformed::no(expr));
+        }
+        let name = preserver.save(&expr);
+        let resolved = joined.resolved(expr)?;
+        Ok(Transformed::yes(match keeps_sorts {
+            true => resolved,
+            false => name.restore(resolved),
+        }))
+    })?;
+    if joined.plan.schema().fields().len() == columns {
+        return Ok(resolved);
+    }
+    let input = joined.plan;
+    let plan = match resolved.data {
+        LogicalPlan::Sort(sort) => LogicalPlan::Sort(Sort {
+            input: Arc::new(input),
+            ..sort
+        }),
+        other => {
+            let exprs = other.expressions();
+            other.with_new_exprs(exprs, vec![input])?
+        }
+    };
+    // Windows and sorts pass the columns on.
+    Ok(Transformed::yes(only_columns(plan, before)?))
+}
+
+/// The plan with no other columns than `columns`.
+fn only_columns(plan: LogicalPlan, columns: Vec<Column>) -> Result<LogicalPlan> {
+    if plan.schema().fields().len() == columns.len() {
+        return Ok(plan);
+    }
+    let columns = columns.into_iter().map(Expr::Column).collect();
+    let projection = Projection::try_new(columns, Arc::new(plan))?;
+    Ok(LogicalPlan::Projection(projection))
+}
+
+fn unnested_filter(filter: Filter, names: &mut Names) -> Result<Transformed<LogicalPlan>> {
+    let columns = filter.input.schema().columns();
+    let original = LogicalPlan::Filter(filter.clone());
+    let mut kept = Vec::new();
+    let mut others = Vec::new();
+    for predicate in split_conjunction_owned(filter.predicate) {
+        match !has_subquery(&predicate) || is_host_predicate(&predicate, &filter.input)? {
+            true => kept.push(predicate),
+            false => others.push(predicate),
+        }
+    }
+    if others.is_empty() {
+        return Ok(Transformed::no(original));
+    }
+    let mut joined = Joined {
+        plan: filter.input.as_ref().clone(),
+        names,
+    };
+    for predicate in others {
+        kept.extend(keep_true(predicate, &mut joined)?);
+    }
+    let mut plan = joined.plan;
+    if let Some(kept) = conjunction(kept) {
+        plan = LogicalPlan::Filter(Filter::try_new(kept, Arc::new(plan))?);
+    }
+    Ok(Transformed::yes(only_columns(plan, columns)?))
+}
+
+/// Keeps the rows for which a predicate is true; what a join does not do is left to do.
+fn keep_true(predicate: Expr, joined: &mut Joined<'_>) -> Result<Option<Expr>> {
+    let (predicate, is_not) = match predicate {
+        Expr::Not(predicate) => (*predicate, true),
+        predicate => (predicate, false),
+    };
+    match predicate {
+        Expr::Exists(Exists { subquery, negated }) => {
+            let join_type = match negated != is_not {
+                true => JoinType::LeftAnti,
+                false => JoinType::LeftSemi,
+            };
+            joined.keep_rows(&subquery.subquery, None, join_type)?;
+            Ok(None)
+        }
+        Expr::InSubquery(InSubquery {
+            expr,
+            subquery,
+            negated,
+        }) => {
+            if negated != is_not {
+                return joined.keep_not_found(*expr, &subquery);
+            }
+            let value = joined.resolved(*expr)?;
+            joined.keep_rows(&subquery.subquery, Some(value), JoinType::LeftSemi)?;
+            Ok(None)
+        }
+        other => {
+            let resolved = joined.resolved(other)?;
+            Ok(Some(if is_not { !resolved } else { resolved }))
+        }
+    }
+}
+
+/// Subqueries in ON: of an inner join they are a filter, of an outer join they are of one side.
+fn unnested_join(join: Join, names: &mut Names) -> Result<Transformed<LogicalPlan>> {
+    let columns = join.schema.columns();
+    let pairs = join.on.iter().cloned();
+    let (moved, on): (Vec<_>, Vec<_>) =
+        pairs.partition(|(left, right)| has_subquery(left) || has_subquery(right));
+    let moved = moved.into_iter().map(|(left, right)| left.eq(right));
+    let filters = join.filter.clone().map(split_conjunction_owned);
+    let all = moved.chain(filters.into_iter().flatten());
+    let (subqueries, mut plain): (Vec<_>, Vec<_>) = all.partition(has_subquery);
+    let (mut left, mut right) = (join.left.as_ref().clone(), join.right.as_ref().clone());
+    let mut after = Vec::new();
+    for predicate in subqueries {
+        if join.join_type == JoinType::Inner {
+            after.push(predicate);
+            continue;
+        }
+        let side = match side_of(&predicate, &left, &right)? {
+            Some(JoinSide::Left) => &mut left,
+            Some(JoinSide::Right) => &mut right,
+            None => {
+                return plan_err!(
+                    "a subquery in ON of an outer join may refer to columns of one side only: {predicate}"
+                );
+            }
+        };
+        let mut joined = Joined {
+            plan: side.clone(),
+            names,
+        };
+        plain.push(joined.resolved(predicate)?);
+        *side = joined.plan;
+    }
+    let plan = Join::try_new(
+        Arc::new(left),
+        Arc::new(right),
+        on,
+        conjunction(plain),
+        join.join_type,
+        JoinConstraint::On,
+        join.null_equality,
+        join.null_aware,
+    )?;
+    let plan = only_columns(LogicalPlan::Join(plan), columns)?;
+    match conjunction(after) {
+        Some(predicate) => {
+            let filter = Filter::try_new(predicate, Arc::new(plan))?;
+            Ok(Transformed::yes(unnested_filter(filter, names)?.data))
+        }
+        None => Ok(Transformed::yes(plan)),
+    }
+}
+
+enum JoinSide {
+    Left,
+    Right,
+}
+
+/// The side of a join that has all columns of an expression, also those that its subqueries refer to.
+fn side_of(expr: &Expr, left: &LogicalPlan, right: &LogicalPlan) -> Result<Option<JoinSide>> {
+    let mut columns: Vec<Column> = expr.column_refs().into_iter().cloned().collect();
+    expr.apply(|part| {
+        let subquery = match part {
+            Expr::Exists(exists) => Some(&exists.subquery),
+            Expr::InSubquery(found) => Some(&found.subquery),
+            Expr::SetComparison(comparison) => Some(&comparison.subquery),
+            Expr::ScalarSubquery(subquery) => Some(subquery),
+            _ => None,
+        };
+        if let Some(subquery) = subquery {
+            columns.extend(outer_columns(&subquery.subquery)?);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let is_of = |plan: &LogicalPlan| {
+        columns
+            .iter()
+            .any(|column| plan.schema().has_column(column))
+    };
+    Ok(match (is_of(left), is_of(right)) {
+        (true, true) => None,
+        (false, true) => Some(JoinSide::Right),
+        _ => Some(JoinSide::Left),
+    })
+}
+
+/// A join whose right side refers to columns of the left one; `None` if it is no such join.
+fn unnested_lateral(join: &Join, names: &mut Names) -> Result<Option<LogicalPlan>> {
+    let is_lateral = match join.right.as_ref() {
+        LogicalPlan::Subquery(_) => true,
+        LogicalPlan::SubqueryAlias(alias) => {
+            matches!(alias.input.as_ref(), LogicalPlan::Subquery(_))
+        }
+        _ => false,
+    };
+    if !is_lateral {
+        return Ok(None);
+    }
+    if !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
+        return plan_err!(
+            "{} JOIN LATERAL is not supported: INNER and LEFT are",
+            join.join_type
+        );
+    }
+    let mut outer = outer_columns(&join.right)?;
+    outer.retain(|column| join.left.schema().has_column(column));
+    if outer.is_empty() {
+        return Ok(None);
+    }
+    let values = values_of(&outer, &join.left)?;
+    let domain = Domain {
+        outer: &outer,
+        values: &values,
+    };
+    let right = kept(&join.right, &domain, names)?;
+    let same = outer.iter().zip(right.carried);
+    let same =
+        same.map(|(outer, carried)| same_value(Expr::Column(outer.clone()), Expr::Column(carried)));
+    let pairs = join
+        .on
+        .iter()
+        .map(|(left, right)| left.clone().eq(right.clone()));
+    let on = same.chain(pairs).chain(join.filter.clone());
+    let plan = LogicalPlanBuilder::from(join.left.as_ref().clone())
+        .join_on(right.plan, join.join_type, on.collect::<Vec<_>>())?
+        .build()?;
+    Ok(Some(only_columns(plan, join.schema.columns())?))
+}
+
+/// Whether an expression has a subquery that is no plain value.
+fn has_subquery(expr: &Expr) -> bool {
+    let found = expr.exists(|part| {
+        Ok(match part {
+            Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) => true,
+            Expr::ScalarSubquery(subquery) => !subquery.outer_ref_columns.is_empty(),
+            _ => false,
+        })
+    });
+    found.unwrap_or(true)
+}
+
+/// The columns of the query around it that a plan refers to, each once.
+fn outer_columns(plan: &LogicalPlan) -> Result<Vec<Column>> {
+    let mut outer = Vec::new();
+    plan.apply_with_subqueries(|part| {
+        part.apply_expressions(|expr| {
+            expr.apply(|part| {
+                if let Expr::OuterReferenceColumn(_, column) = part
+                    && !outer.contains(column)
+                {
+                    outer.push(column.clone());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(outer)
+}

@@ -1,0 +1,174 @@
+//! Which subqueries DataFusion's rules are right about.
+//!
+//! In: a predicate or a scalar subquery, and the plan that it is a part of. Out: whether it stays.
+//! Invariant: what stays has its outer columns in WHERE alone, below nothing that would count, cut, sort or group the rows of
+//! one outer row otherwise, and its columns have names that no other column of it has.
+//! Not here: what becomes of the others (joined.rs).
+
+use datafusion::common::{Column, Result};
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::logical_plan::{Aggregate, Distinct};
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, Operator};
+
+use super::{has_subquery, outer_columns};
+
+/// Aggregates whose value over nothing DataFusion knows.
+const AGGREGATES: [&str; 5] = ["count", "sum", "min", "max", "avg"];
+
+/// Whether a predicate of WHERE over `input` is one that DataFusion's rules get right.
+pub(super) fn is_host_predicate(predicate: &Expr, input: &LogicalPlan) -> Result<bool> {
+    let (predicate, is_not) = match predicate {
+        Expr::Not(predicate) => (predicate.as_ref(), true),
+        predicate => (predicate, false),
+    };
+    match predicate {
+        Expr::Exists(Exists { subquery, .. }) => is_simple_in(&subquery.subquery, input),
+        Expr::InSubquery(InSubquery {
+            expr,
+            subquery,
+            negated,
+        }) => {
+            let plan = subquery.subquery.as_ref();
+            let is_plain = !has_subquery(expr);
+            match *negated != is_not {
+                true => Ok(is_plain && outer_columns(plan)?.is_empty()),
+                false => Ok(is_plain && is_simple_in(plan, input)?),
+            }
+        }
+        other => Ok(!is_not && has_host_scalars_only(other, input)?),
+    }
+}
+
+fn has_host_scalars_only(expr: &Expr, input: &LogicalPlan) -> Result<bool> {
+    let mut only = true;
+    use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+    expr.apply(|part| {
+        only &= match part {
+            Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) => false,
+            Expr::ScalarSubquery(subquery) => {
+                outer_columns(&subquery.subquery)?.is_empty()
+                    || is_host_scalar(&subquery.subquery, input)?
+            }
+            _ => true,
+        };
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(only)
+}
+
+/// Whether a scalar subquery with outer columns, of WHERE or of a list of columns over `input`, is one that DataFusion's
+/// rules get right: an aggregation without keys over rows with equal columns.
+pub(super) fn is_host_scalar(plan: &LogicalPlan, input: &LogicalPlan) -> Result<bool> {
+    match plan {
+        LogicalPlan::Projection(projection) => {
+            let is_plain = projection.expr.iter().all(is_plain);
+            Ok(is_plain && is_host_scalar(&projection.input, input)?)
+        }
+        LogicalPlan::Aggregate(Aggregate {
+            input: rows,
+            group_expr,
+            aggr_expr,
+            ..
+        }) => {
+            let is_known = |expr: &Expr| match expr.clone().unalias() {
+                Expr::AggregateFunction(function) => {
+                    AGGREGATES.contains(&function.func.name()) && is_plain(expr)
+                }
+                _ => false,
+            };
+            let is_grouped = !group_expr.is_empty();
+            Ok(!is_grouped
+                && aggr_expr.iter().all(is_known)
+                && is_simple_in(rows, input)?
+                && correlations(rows)?.iter().all(is_equal_column))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// `column = outer`.
+fn is_equal_column(predicate: &Expr) -> bool {
+    let Expr::BinaryExpr(binary) = predicate else {
+        return false;
+    };
+    let sides = [(&binary.left, &binary.right), (&binary.right, &binary.left)];
+    binary.op == Operator::Eq
+        && sides
+            .iter()
+            .any(|(own, outer)| matches!(own.as_ref(), Expr::Column(_)) && !outer.any_column_refs())
+}
+
+/// Whether a plan is simple, and its outer columns are all of `input`.
+fn is_simple_in(plan: &LogicalPlan, input: &LogicalPlan) -> Result<bool> {
+    let outer = outer_columns(plan)?;
+    if outer.is_empty() {
+        return Ok(true);
+    }
+    let are_of_input = outer.iter().all(|column| input.schema().has_column(column));
+    Ok(are_of_input && is_simple(plan)? && has_own_names(plan)?)
+}
+
+/// Whether rows with outer columns pass through nothing but filters, projections and inner joins.
+fn is_simple(plan: &LogicalPlan) -> Result<bool> {
+    if outer_columns(plan)?.is_empty() {
+        return Ok(true);
+    }
+    match plan {
+        LogicalPlan::Filter(filter) => {
+            Ok(!has_subquery(&filter.predicate) && is_simple(&filter.input)?)
+        }
+        LogicalPlan::Projection(projection) => {
+            Ok(projection.expr.iter().all(is_plain) && is_simple(&projection.input)?)
+        }
+        LogicalPlan::Distinct(Distinct::All(input)) => is_simple(input),
+        LogicalPlan::Join(join) if join.join_type == JoinType::Inner => {
+            let pairs = join.on.iter().flat_map(|(left, right)| [left, right]);
+            let are_plain = pairs.chain(&join.filter).all(is_plain);
+            Ok(are_plain && is_simple(&join.left)? && is_simple(&join.right)?)
+        }
+        _ => Ok(false),
+    }
+}
+
+fn is_plain(expr: &Expr) -> bool {
+    !has_subquery(expr) && !expr.contains_outer() && !expr.is_volatile()
+}
+
+/// The predicates with outer columns.
+fn correlations(plan: &LogicalPlan) -> Result<Vec<Expr>> {
+    use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+    let mut found = Vec::new();
+    plan.apply(|part| {
+        if let LogicalPlan::Filter(filter) = part {
+            let predicates = split_conjunction(&filter.predicate).into_iter();
+            found.extend(predicates.filter(|one| one.contains_outer()).cloned());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(found)
+}
+
+/// Whether the columns that are compared with outer ones have names that no other column has where they pass: DataFusion adds
+/// them to the columns of the subquery, under its name.
+fn has_own_names(plan: &LogicalPlan) -> Result<bool> {
+    use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+    let predicates = correlations(plan)?;
+    let compared: Vec<&Column> = predicates.iter().flat_map(Expr::column_refs).collect();
+    let mut own = compared.iter().all(|one| {
+        let mut others = compared.iter();
+        others.all(|other| other.name != one.name || other == one)
+    });
+    plan.apply(|part| {
+        if let LogicalPlan::Projection(projection) = part {
+            for (relation, field) in projection.schema.iter() {
+                let column = Column::from((relation, field));
+                own &= compared
+                    .iter()
+                    .all(|one| one.name != column.name || **one == column);
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(own)
+}

@@ -1,0 +1,228 @@
+//! DataFusion's format of Arrow IPC, whose files are checked before they are read.
+//!
+//! In: files and streams. Out: plans whose scan checks each file when it opens it.
+//! Invariant: reading is DataFusion's, and so is what EXPLAIN says.
+//! Not here: what is checked (messages.rs).
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::Session;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, Statistics};
+use datafusion::datasource::file_format::FileFormat;
+use datafusion::datasource::file_format::arrow::ArrowFormat;
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{
+    FileOpenFuture, FileOpener, FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource,
+};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::memory_pool::MemoryLimit;
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::{LexOrdering, LexRequirement};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, PhysicalExpr};
+use object_store::{ObjectMeta, ObjectStore};
+
+use super::messages::check;
+
+/// DataFusion's `ArrowFormat`, which believes what files say.
+#[derive(Debug, Default)]
+pub(crate) struct CheckedArrow {
+    unchecked: ArrowFormat,
+}
+
+#[async_trait]
+impl FileFormat for CheckedArrow {
+    fn get_ext(&self) -> String {
+        self.unchecked.get_ext()
+    }
+
+    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
+        self.unchecked.get_ext_with_compression(compression)
+    }
+
+    fn compression_type(&self) -> Option<FileCompressionType> {
+        None
+    }
+
+    async fn infer_schema(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        objects: &[ObjectMeta],
+    ) -> Result<SchemaRef> {
+        for object in objects {
+            check(store, &object.location, None, limit_bytes(state)).await?;
+        }
+        self.unchecked.infer_schema(state, store, objects).await
+    }
+
+    async fn infer_stats(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Statistics> {
+        self.unchecked
+            .infer_stats(state, store, schema, object)
+            .await
+    }
+
+    async fn create_physical_plan(
+        &self,
+        state: &dyn Session,
+        conf: FileScanConfig,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = self.unchecked.create_physical_plan(state, conf).await?;
+        let scan = plan.downcast_ref::<DataSourceExec>();
+        let config = scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
+        let Some(config) = config else {
+            return Ok(plan);
+        };
+        let source = CheckedSource {
+            unchecked: Arc::clone(config.file_source()),
+            limit_bytes: limit_bytes(state),
+        };
+        let config = FileScanConfigBuilder::from(config.clone()).with_source(Arc::new(source));
+        Ok(DataSourceExec::from_data_source(config.build()))
+    }
+
+    async fn create_writer_physical_plan(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        state: &dyn Session,
+        conf: FileSinkConfig,
+        order: Option<LexRequirement>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let writer = self
+            .unchecked
+            .create_writer_physical_plan(input, state, conf, order);
+        writer.await
+    }
+
+    fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
+        self.unchecked.file_source(schema)
+    }
+}
+
+fn limit_bytes(state: &dyn Session) -> usize {
+    match state.runtime_env().memory_pool.memory_limit() {
+        MemoryLimit::Finite(bytes) => bytes,
+        _ => usize::MAX,
+    }
+}
+
+/// DataFusion's source, whose files are checked when they are opened.
+#[derive(Clone)]
+struct CheckedSource {
+    unchecked: Arc<dyn FileSource>,
+    limit_bytes: usize,
+}
+
+impl CheckedSource {
+    fn around(&self, unchecked: Arc<dyn FileSource>) -> Arc<dyn FileSource> {
+        let limit_bytes = self.limit_bytes;
+        Arc::new(CheckedSource {
+            unchecked,
+            limit_bytes,
+        })
+    }
+}
+
+impl FileSource for CheckedSource {
+    fn create_file_opener(
+        &self,
+        store: Arc<dyn ObjectStore>,
+        config: &FileScanConfig,
+        partition: usize,
+    ) -> Result<Arc<dyn FileOpener>> {
+        let store_of_reader = Arc::clone(&store);
+        let opener = self
+            .unchecked
+            .create_file_opener(store_of_reader, config, partition)?;
+        Ok(Arc::new(CheckedOpener {
+            unchecked: opener,
+            store,
+            limit_bytes: self.limit_bytes,
+        }))
+    }
+
+    fn table_schema(&self) -> &TableSchema {
+        self.unchecked.table_schema()
+    }
+
+    fn with_batch_size(&self, rows: usize) -> Arc<dyn FileSource> {
+        self.around(self.unchecked.with_batch_size(rows))
+    }
+
+    fn projection(&self) -> Option<&ProjectionExprs> {
+        self.unchecked.projection()
+    }
+
+    fn metrics(&self) -> &ExecutionPlanMetricsSet {
+        self.unchecked.metrics()
+    }
+
+    fn file_type(&self) -> &str {
+        self.unchecked.file_type()
+    }
+
+    fn fmt_extra(&self, kind: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        self.unchecked.fmt_extra(kind, f)
+    }
+
+    fn supports_repartitioning(&self) -> bool {
+        self.unchecked.supports_repartitioning()
+    }
+
+    fn repartitioned(
+        &self,
+        partitions: usize,
+        bytes_min: usize,
+        order: Option<LexOrdering>,
+        config: &FileScanConfig,
+    ) -> Result<Option<FileScanConfig>> {
+        self.unchecked
+            .repartitioned(partitions, bytes_min, order, config)
+    }
+
+    fn try_pushdown_projection(
+        &self,
+        projection: &ProjectionExprs,
+    ) -> Result<Option<Arc<dyn FileSource>>> {
+        let pushed = self.unchecked.try_pushdown_projection(projection)?;
+        Ok(pushed.map(|source| self.around(source)))
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        self.unchecked.apply_expressions(f)
+    }
+}
+
+struct CheckedOpener {
+    unchecked: Arc<dyn FileOpener>,
+    store: Arc<dyn ObjectStore>,
+    limit_bytes: usize,
+}
+
+impl FileOpener for CheckedOpener {
+    fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
+        let (store, limit_bytes) = (Arc::clone(&self.store), self.limit_bytes);
+        let (location, range) = (file.object_meta.location.clone(), file.range.clone());
+        let opened = self.unchecked.open(file)?;
+        Ok(Box::pin(async move {
+            let range = range.map(|range| range.start.max(0) as u64..range.end.max(0) as u64);
+            check(&store, &location, range, limit_bytes).await?;
+            opened.await
+        }))
+    }
+}

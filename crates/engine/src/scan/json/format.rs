@@ -1,0 +1,282 @@
+//! JSON as a format of tables.
+//!
+//! In: files, and what a call says about them. Out: their columns; scans; the host's writer.
+//! Invariant: the columns are those that the user names, or those of all records that were looked at, in the order of the
+//! files and of the fields in them.
+//! Not here: scans (source.rs), types (shape.rs).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::catalog::Session;
+use datafusion::common::{DataFusionError, GetExt, Result, Statistics};
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::file_format::json::{JsonFormat, JsonFormatFactory};
+use datafusion::datasource::file_format::{FileFormat, FileFormatFactory};
+use datafusion::datasource::physical_plan::{
+    FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource,
+};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::physical_expr::LexRequirement;
+use datafusion::physical_plan::ExecutionPlan;
+use object_store::{ObjectMeta, ObjectStore};
+use parking_lot::Mutex;
+
+use super::chunks::chunks;
+use super::columns::Strictness;
+use super::options::JsonOptions;
+use super::records::{Part, Root, Sample, Seen, Text, look};
+use super::shape::{DEPTH_MAX, Shape};
+use super::source::{JsonSource, Reading};
+use super::splitter::Layout;
+use super::types::JsonType;
+use crate::error::Error;
+use crate::scan::location::named;
+
+/// Records of one table that are looked at to find its columns; as many as DuckDB looks at.
+const SAMPLE_ROWS: usize = 20_480;
+
+/// So much is looked at in any case: it takes some hundredths of a second.
+const SAMPLE_BYTES: u64 = 4 << 20;
+
+/// Records of each file behind those of the sample, so that fields of later files are seen.
+const FILE_ROWS: usize = 256;
+
+/// Files that are looked at at all, unless all rows are.
+const FILES_MAX: usize = 1_024;
+
+/// The name of the only column of records that are no objects.
+const VALUE_COLUMN: &str = "json";
+
+/// JSON files.
+#[derive(Debug)]
+pub(crate) struct Json {
+    host: JsonFormat,
+    options: JsonOptions,
+    compression: FileCompressionType,
+    found: Mutex<Option<FoundColumns>>,
+}
+
+/// What the sample shows.
+#[derive(Debug, Clone)]
+struct FoundColumns {
+    fields: Vec<(String, JsonType)>,
+    layout: Layout,
+    root: Root,
+}
+
+impl Json {
+    pub(crate) fn new(options: JsonOptions, compression: FileCompressionType) -> Json {
+        Json {
+            host: JsonFormat::default().with_file_compression_type(compression),
+            options,
+            compression,
+            found: Mutex::new(None),
+        }
+    }
+
+    /// As the host's options say; it is the writer.
+    pub(crate) fn over(host: JsonFormat) -> Json {
+        let compression = FileCompressionType::from(host.options().compression);
+        let options = JsonOptions {
+            sample_rows: host.options().schema_infer_max_rec,
+            ..JsonOptions::default()
+        };
+        Json {
+            host,
+            options,
+            compression,
+            found: Mutex::new(None),
+        }
+    }
+
+    async fn look(
+        &self,
+        store: &Arc<dyn ObjectStore>,
+        objects: &[ObjectMeta],
+    ) -> Result<(Shape, Seen)> {
+        let (mut shape, mut all) = (Shape::default(), Seen::default());
+        let wanted = self.options.sample_rows;
+        for (index, object) in objects.iter().enumerate() {
+            if index >= FILES_MAX && wanted != Some(usize::MAX) {
+                break;
+            }
+            let rows = wanted.unwrap_or(SAMPLE_ROWS).saturating_sub(all.rows);
+            let sample = Sample {
+                rows: rows.max(FILE_ROWS),
+                bytes: if wanted.is_none() && index == 0 {
+                    SAMPLE_BYTES
+                } else {
+                    0
+                },
+            };
+            let layout = self.options.layout.unwrap_or(Layout::Values);
+            let bytes = chunks(store, object, 0, self.compression).await?;
+            let mut text = Text::new(bytes, layout, Part::Whole);
+            let seen = look(&mut text, &mut shape, sample)
+                .await
+                .map_err(|error| named(Error::from(error), &format!("/{}", object.location)))?;
+            all.rows += seen.rows;
+            all.needs_values |= seen.needs_values;
+        }
+        Ok((shape, all))
+    }
+
+    /// The columns of what was seen.
+    fn columns(&self, shape: &Shape, seen: Seen) -> FoundColumns {
+        let depth = self.options.depth_max.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
+        let is_object = self.options.records.unwrap_or(shape.is_object());
+        let (root, fields) = match is_object {
+            true => (Root::Object, shape.fields(depth.saturating_sub(1))),
+            false if seen.rows == 0 => (Root::Object, Vec::new()),
+            false => {
+                let kind = shape.json_type(depth);
+                (Root::Value, vec![(VALUE_COLUMN.to_string(), kind)])
+            }
+        };
+        let layout = match seen.needs_values {
+            true => Layout::Values,
+            false => Layout::Lines,
+        };
+        FoundColumns {
+            fields: self.named_columns().unwrap_or(fields),
+            layout: self.options.layout.unwrap_or(layout),
+            root,
+        }
+    }
+
+    fn named_columns(&self) -> Option<Vec<(String, JsonType)>> {
+        let columns = self.options.columns.as_ref()?;
+        let typed = columns
+            .iter()
+            .map(|(name, kind)| (name.clone(), JsonType::of(kind)));
+        Some(typed.collect())
+    }
+}
+
+#[async_trait]
+impl FileFormat for Json {
+    fn get_ext(&self) -> String {
+        self.host.get_ext()
+    }
+
+    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
+        self.host.get_ext_with_compression(compression)
+    }
+
+    fn compression_type(&self) -> Option<FileCompressionType> {
+        Some(self.compression)
+    }
+
+    async fn infer_schema(
+        &self,
+        _state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        objects: &[ObjectMeta],
+    ) -> Result<SchemaRef> {
+        let (shape, seen) = self.look(store, objects).await?;
+        let found = self.columns(&shape, seen);
+        let fields = found
+            .fields
+            .iter()
+            .map(|(name, kind)| Field::new(name, kind.data_type(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+        *self.found.lock() = Some(found);
+        Ok(schema)
+    }
+
+    async fn infer_stats(
+        &self,
+        _state: &dyn Session,
+        _store: &Arc<dyn ObjectStore>,
+        schema: SchemaRef,
+        _object: &ObjectMeta,
+    ) -> Result<Statistics> {
+        Ok(Statistics::new_unknown(&schema))
+    }
+
+    async fn create_physical_plan(
+        &self,
+        _state: &dyn Session,
+        conf: FileScanConfig,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let conf = FileScanConfigBuilder::from(conf).with_file_compression_type(self.compression);
+        Ok(DataSourceExec::from_data_source(conf.build()))
+    }
+
+    async fn create_writer_physical_plan(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        state: &dyn Session,
+        conf: FileSinkConfig,
+        order: Option<LexRequirement>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.host
+            .create_writer_physical_plan(input, state, conf, order)
+            .await
+    }
+
+    fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
+        let found = self.found.lock().clone();
+        let known = found.iter().flat_map(|found| &found.fields);
+        let known: Vec<&(String, JsonType)> = known.collect();
+        let is_found = found.is_some() && self.options.columns.is_none();
+        let fields = schema.file_schema().fields().iter().map(|field| {
+            let kind = known
+                .iter()
+                .find(|(name, kind)| name == field.name() && kind.data_type() == *field.data_type())
+                .map_or_else(|| JsonType::of(field.data_type()), |(_, kind)| kind.clone());
+            (field.name().clone(), kind)
+        });
+        let strictness = match (self.options.ignores_errors, is_found) {
+            (true, _) => Strictness::Lenient,
+            (false, true) => Strictness::Strict,
+            (false, false) => Strictness::Named,
+        };
+        let reading = Reading {
+            fields: Arc::new(fields.collect()),
+            // Of files that nobody has looked at any layout may be theirs.
+            layout: found.as_ref().map_or(Layout::Values, |found| found.layout),
+            root: found.as_ref().map_or(Root::Object, |found| found.root),
+            strictness,
+            compression: self.compression,
+        };
+        Arc::new(JsonSource::new(reading, schema))
+    }
+}
+
+/// Makes this format for `CREATE EXTERNAL TABLE` and `COPY`.
+#[derive(Debug, Default)]
+pub(crate) struct JsonFactory {
+    host: JsonFormatFactory,
+}
+
+impl GetExt for JsonFactory {
+    fn get_ext(&self) -> String {
+        self.host.get_ext()
+    }
+}
+
+impl FileFormatFactory for JsonFactory {
+    fn create(
+        &self,
+        state: &dyn Session,
+        format_options: &HashMap<String, String>,
+    ) -> Result<Arc<dyn FileFormat>> {
+        let host = self.host.create(state, format_options)?;
+        let host = host.downcast_ref::<JsonFormat>();
+        let host = host.ok_or_else(|| {
+            DataFusionError::Internal("the host's JSON format is not its own".to_string())
+        })?;
+        Ok(Arc::new(Json::over(
+            JsonFormat::default().with_options(host.options().clone()),
+        )))
+    }
+
+    fn default(&self) -> Arc<dyn FileFormat> {
+        Arc::new(Json::over(JsonFormat::default()))
+    }
+}

@@ -1,0 +1,398 @@
+//! Records of one JSON file as batches.
+//!
+//! In: the file's bytes in pieces. Out: batches of some of its fields.
+//! Invariant: every record from the beginning of the piece to its end is in a batch or is an error with its line; what is
+//! cut off or not closed is an error.
+//! Not here: where bytes come from (chunks.rs), columns (columns.rs).
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::{DataFusionError, Result};
+use futures::TryStreamExt;
+use futures::stream::BoxStream;
+use memchr::{memchr, memchr_iter};
+
+use super::columns::{Object, Strictness};
+use super::cursor::{Bad, Cursor};
+use super::shape::{DEPTH_MAX, Shape};
+use super::splitter::{Layout, Splitter};
+use crate::error::Error;
+use crate::error::host::PATH_UNKNOWN;
+use crate::scan::parquet::Bytes;
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// What a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Root {
+    /// An object whose fields are columns.
+    Object,
+    /// Any value, which is the only column.
+    Value,
+}
+
+/// Which records of a file are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Whole,
+    /// Those whose lines begin within these bytes.
+    Range {
+        start: u64,
+        end: u64,
+    },
+}
+
+/// The text of a file, as far as whole records reach.
+pub(super) struct Text {
+    chunks: BoxStream<'static, Result<Bytes>>,
+    splitter: Splitter,
+    layout: Layout,
+    part: Part,
+    /// Behind the last whole record.
+    carry: Vec<u8>,
+    /// Whole records, and where the next one begins.
+    text: String,
+    at: usize,
+    /// Of the beginning of `text`: bytes before it in the file, lines before it in what was read.
+    offset: u64,
+    lines: u64,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing has been read.
+    New,
+    Reading,
+    /// No more bytes come.
+    Ended,
+}
+
+impl Text {
+    /// `chunks` begin one byte before the part, so that it shows whether a line begins with it.
+    pub(super) fn new(
+        chunks: BoxStream<'static, Result<Bytes>>,
+        layout: Layout,
+        part: Part,
+    ) -> Text {
+        Text {
+            chunks,
+            splitter: Splitter::new(layout),
+            layout,
+            part,
+            carry: Vec::new(),
+            text: String::new(),
+            at: 0,
+            offset: first_byte(part),
+            lines: 0,
+            state: State::New,
+        }
+    }
+
+    /// Reads on until there are whole records; `false` = there are none any more.
+    async fn fill(&mut self) -> Result<bool> {
+        while self.state != State::Ended {
+            let Some(chunk) = self.chunks.try_next().await? else {
+                self.state = State::Ended;
+                let rest = std::mem::take(&mut self.carry);
+                self.replace(rest)?;
+                return Ok(!self.text.is_empty());
+            };
+            let mut fresh = &chunk[..];
+            if self.state == State::New {
+                if matches!(self.part, Part::Range { start, .. } if start > 0) {
+                    let Some(end) = memchr(b'\n', fresh) else {
+                        self.offset += fresh.len() as u64;
+                        continue;
+                    };
+                    self.offset += end as u64 + 1;
+                    fresh = &fresh[end + 1..];
+                }
+                self.state = State::Reading;
+            }
+            let end = self.splitter.end(fresh);
+            let before = self.carry.len();
+            self.carry.extend_from_slice(fresh);
+            if let Some(end) = end {
+                let rest = self.carry.split_off(before + end);
+                let whole = std::mem::replace(&mut self.carry, rest);
+                self.replace(whole)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The next text.
+    fn replace(&mut self, bytes: Vec<u8>) -> Result<()> {
+        self.offset += self.text.len() as u64;
+        self.lines += memchr_iter(b'\n', self.text.as_bytes()).count() as u64;
+        self.at = 0;
+        self.text = String::from_utf8(bytes).map_err(|error| {
+            let valid = error.utf8_error().valid_up_to();
+            let line = self.lines + newlines(&error.as_bytes()[..valid]) + 1;
+            self.bad_line(line, "bytes that are not UTF-8")
+        })?;
+        if self.offset == 0 && self.text.starts_with(BYTE_ORDER_MARK) {
+            self.at = BYTE_ORDER_MARK.len_utf8();
+        }
+        Ok(())
+    }
+
+    fn bad(&self, bad: &Bad) -> DataFusionError {
+        let before = &self.text.as_bytes()[..bad.at.min(self.text.len())];
+        self.bad_line(self.lines + newlines(before) + 1, &bad.message)
+    }
+
+    fn bad_line(&self, line: u64, message: &str) -> DataFusionError {
+        let error = Error::Format {
+            path: PATH_UNKNOWN.to_string(),
+            // Lines before a part are not counted; whoever wants the line reads the whole file.
+            line: (first_byte(self.part) == 0).then_some(line),
+            message: message.to_string(),
+        };
+        error.into()
+    }
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    memchr_iter(b'\n', bytes).count() as u64
+}
+
+/// From where on a part is read.
+pub(super) fn first_byte(part: Part) -> u64 {
+    match part {
+        Part::Whole => 0,
+        Part::Range { start, .. } => start.saturating_sub(1),
+    }
+}
+
+/// How much of a file is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sample {
+    /// Records.
+    pub(super) rows: usize,
+    /// All records that begin in so many bytes are looked at, however many they are.
+    pub(super) bytes: u64,
+}
+
+/// What the beginning of a file shows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Seen {
+    pub(super) rows: usize,
+    /// Some record is in an array or does not lie in one line.
+    pub(super) needs_values: bool,
+}
+
+/// Looks at the records of a file one after the other.
+pub(super) async fn look(text: &mut Text, shape: &mut Shape, sample: Sample) -> Result<Seen> {
+    let (mut seen, mut walk) = (Seen::default(), Walk::default());
+    while text.fill().await? {
+        let whole = std::mem::take(&mut text.text);
+        let looked = look_at(&whole, text, shape, (&mut seen, &mut walk, sample));
+        text.text = whole;
+        match looked {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(bad) => return Err(text.bad(&bad)),
+        }
+    }
+    Ok(seen)
+}
+
+/// Looks at whole records; `false` = the sample is full.
+fn look_at(
+    whole: &str,
+    text: &Text,
+    shape: &mut Shape,
+    (seen, walk, sample): (&mut Seen, &mut Walk, Sample),
+) -> std::result::Result<bool, Bad> {
+    let mut cursor = Cursor::new(whole, text.at);
+    loop {
+        let is_next = match text.layout {
+            Layout::Lines => cursor.peek().is_some(),
+            Layout::Values => walk.next(&mut cursor)?,
+        };
+        seen.needs_values |= walk.is_array;
+        if !is_next {
+            return Ok(true);
+        }
+        let start = cursor.at();
+        if seen.rows >= sample.rows && text.offset + start as u64 >= sample.bytes {
+            return Ok(false);
+        }
+        shape.look(&mut cursor, DEPTH_MAX)?;
+        let record = &whole.as_bytes()[start..cursor.at()];
+        seen.needs_values |= memchr(b'\n', record).is_some();
+        seen.rows += 1;
+    }
+}
+
+/// The way from record to record where they do not lie in lines.
+#[derive(Debug, Default)]
+struct Walk {
+    is_array: bool,
+    is_behind_value: bool,
+}
+
+impl Walk {
+    /// Whether another record is next.
+    fn next(&mut self, cursor: &mut Cursor<'_>) -> std::result::Result<bool, Bad> {
+        loop {
+            match cursor.peek() {
+                None => return Ok(false),
+                Some(b'[') if !self.is_array && !self.is_behind_value => {
+                    cursor.take(b'[');
+                    self.is_array = true;
+                }
+                Some(b',') if self.is_array && self.is_behind_value => {
+                    cursor.take(b',');
+                    self.is_behind_value = false;
+                }
+                Some(b']') if self.is_array => {
+                    cursor.take(b']');
+                    *self = Walk::default();
+                }
+                Some(_) if self.is_array && self.is_behind_value => {
+                    cursor.expected("',' or ']'")?;
+                }
+                Some(_) => {
+                    self.is_behind_value = self.is_array;
+                    return Ok(true);
+                }
+            }
+        }
+    }
+}
+
+/// Reads records into columns.
+pub(super) struct Records {
+    pub(super) text: Text,
+    pub(super) columns: Object,
+    pub(super) root: Root,
+    pub(super) strictness: Strictness,
+    pub(super) batch_rows: usize,
+    pub(super) schema: SchemaRef,
+    walk: Walk,
+}
+
+impl Records {
+    pub(super) fn new(text: Text, columns: Object, root: Root, strictness: Strictness) -> Records {
+        Records {
+            text,
+            columns,
+            root,
+            strictness,
+            batch_rows: crate::options::BATCH_SIZE_DEFAULT_ROWS,
+            schema: Arc::new(Schema::empty()),
+            walk: Walk::default(),
+        }
+    }
+
+    /// The next batch.
+    pub(super) async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let is_behind_end = self.take()?;
+            let rows = self.columns.rows();
+            if rows >= self.batch_rows {
+                return self.batch().map(Some);
+            }
+            if is_behind_end || !self.text.fill().await? {
+                if self.walk.is_array && !is_behind_end {
+                    let at = self.text.text.len();
+                    let message = "the array of records is never closed".to_string();
+                    return Err(self.text.bad(&Bad { at, message }));
+                }
+                return match rows {
+                    0 => Ok(None),
+                    _ => self.batch().map(Some),
+                };
+            }
+        }
+    }
+
+    fn batch(&mut self) -> Result<RecordBatch> {
+        let options = RecordBatchOptions::new().with_row_count(Some(self.columns.rows()));
+        let (_, arrays) = self.columns.finish().map_err(|error| {
+            let message = match error {
+                datafusion::arrow::error::ArrowError::JsonError(message) => message,
+                other => other.to_string(),
+            };
+            DataFusionError::from(Error::Format {
+                path: PATH_UNKNOWN.to_string(),
+                line: None,
+                message,
+            })
+        })?;
+        let schema = Arc::clone(&self.schema);
+        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+    }
+
+    /// Takes records until a batch is full or the text ends; `true` = the part ends.
+    fn take(&mut self) -> Result<bool> {
+        let whole = std::mem::take(&mut self.text.text);
+        let taken = match self.text.layout {
+            Layout::Lines => self.take_lines(&whole),
+            Layout::Values => self.take_values(&whole).map(|()| false),
+        };
+        self.text.text = whole;
+        taken.map_err(|bad| self.text.bad(&bad))
+    }
+
+    fn take_lines(&mut self, whole: &str) -> std::result::Result<bool, Bad> {
+        let end = match self.text.part {
+            Part::Whole => u64::MAX,
+            Part::Range { end, .. } => end,
+        };
+        while self.text.at < whole.len() && self.columns.rows() < self.batch_rows {
+            let start = self.text.at;
+            if self.text.offset + start as u64 >= end {
+                return Ok(true);
+            }
+            let line_end = memchr(b'\n', &whole.as_bytes()[start..]);
+            let line_end = line_end.map_or(whole.len(), |at| start + at + 1);
+            let mut cursor = Cursor::new(&whole[..line_end], start);
+            if self.strictness != Strictness::Lenient || is_sound(cursor.clone()) {
+                while cursor.peek().is_some() {
+                    self.record(&mut cursor)?;
+                }
+            }
+            self.text.at = line_end;
+        }
+        Ok(false)
+    }
+
+    fn take_values(&mut self, whole: &str) -> std::result::Result<(), Bad> {
+        let mut cursor = Cursor::new(whole, self.text.at);
+        while self.columns.rows() < self.batch_rows && self.walk.next(&mut cursor)? {
+            if self.strictness == Strictness::Lenient {
+                // A record is taken as a whole or not at all.
+                Shape::default().look(&mut cursor.clone(), DEPTH_MAX)?;
+            }
+            self.record(&mut cursor)?;
+        }
+        self.text.at = cursor.at();
+        Ok(())
+    }
+
+    fn record(&mut self, cursor: &mut Cursor<'_>) -> std::result::Result<(), Bad> {
+        match (self.root, cursor.peek()) {
+            (Root::Value, _) => self.columns.append_value(cursor),
+            (Root::Object, Some(b'{')) => self.columns.append(cursor),
+            (Root::Object, _) if self.strictness == Strictness::Lenient => cursor.skip(),
+            (Root::Object, _) => cursor.expected("an object in { }"),
+        }
+    }
+}
+
+/// Whether a line is nothing but JSON.
+fn is_sound(mut cursor: Cursor<'_>) -> bool {
+    while cursor.peek().is_some() {
+        if Shape::default().look(&mut cursor, DEPTH_MAX).is_err() {
+            return false;
+        }
+    }
+    true
+}

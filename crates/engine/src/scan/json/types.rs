@@ -1,0 +1,86 @@
+//! Types of JSON values.
+//!
+//! In: what was seen of a column, or the type that a user gives it. Out: how it is read, and its Arrow type.
+//! Invariant: the Arrow type follows from this one.
+//! Not here: which values were seen (shape.rs).
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field, Fields, TimeUnit};
+
+/// Digits of the integers from the least BIGINT to the greatest BIGINT UNSIGNED.
+const INTEGER_DIGITS: u8 = 20;
+
+/// How the values of a column are read.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum JsonType {
+    Boolean,
+    Integer,
+    Unsigned,
+    /// Integers of which some need a sign and some the 64th bit.
+    Wide,
+    Double,
+    /// Strings; what is none is text as it is written.
+    Text,
+    /// Everything as it is written, strings with their quotes.
+    Json,
+    Date,
+    Time(TimeUnit),
+    Timestamp(TimeUnit, Option<Arc<str>>),
+    Struct(Vec<(String, JsonType)>),
+    List(Box<JsonType>),
+    /// Another type, which the text of each value is cast to.
+    Cast(DataType),
+}
+
+impl JsonType {
+    /// How values of a type are read.
+    pub(super) fn of(kind: &DataType) -> JsonType {
+        match kind {
+            DataType::Boolean => JsonType::Boolean,
+            DataType::Int64 => JsonType::Integer,
+            DataType::UInt64 => JsonType::Unsigned,
+            DataType::Float64 => JsonType::Double,
+            DataType::Utf8 => JsonType::Text,
+            DataType::Date32 => JsonType::Date,
+            DataType::Time64(unit) => JsonType::Time(*unit),
+            DataType::Timestamp(unit, zone) => JsonType::Timestamp(*unit, zone.clone()),
+            DataType::Struct(fields) => JsonType::Struct(
+                fields
+                    .iter()
+                    .map(|field| (field.name().clone(), JsonType::of(field.data_type())))
+                    .collect(),
+            ),
+            DataType::List(item) => JsonType::List(Box::new(JsonType::of(item.data_type()))),
+            other => JsonType::Cast(other.clone()),
+        }
+    }
+
+    /// The type of the column's values.
+    pub(super) fn data_type(&self) -> DataType {
+        match self {
+            JsonType::Boolean => DataType::Boolean,
+            JsonType::Integer => DataType::Int64,
+            JsonType::Unsigned => DataType::UInt64,
+            JsonType::Wide => DataType::Decimal128(INTEGER_DIGITS, 0),
+            JsonType::Double => DataType::Float64,
+            JsonType::Text | JsonType::Json => DataType::Utf8,
+            JsonType::Date => DataType::Date32,
+            JsonType::Time(unit) => DataType::Time64(*unit),
+            JsonType::Timestamp(unit, zone) => DataType::Timestamp(*unit, zone.clone()),
+            JsonType::Struct(fields) => DataType::Struct(struct_fields(fields)),
+            JsonType::List(item) => {
+                DataType::List(Arc::new(Field::new_list_field(item.data_type(), true)))
+            }
+            JsonType::Cast(kind) => kind.clone(),
+        }
+    }
+}
+
+/// The fields of an object.
+pub(super) fn struct_fields(fields: &[(String, JsonType)]) -> Fields {
+    fields
+        .iter()
+        .map(|(name, kind)| Field::new(name, kind.data_type(), true))
+        .collect()
+}

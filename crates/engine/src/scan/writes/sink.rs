@@ -1,0 +1,326 @@
+//! The sink of a COPY or INSERT into files: DataFusion's formats, our files.
+//!
+//! In: rows in order. Out: the number of rows, once all files have their names.
+//! Invariant: the files get their names only after the last row has been read without an error and every writer has ended;
+//! as many rows are written as were read.
+//! Not here: bytes (DataFusion's sinks), temporary names (stage.rs).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::{DataFusionError, Result as HostResult};
+use datafusion::datasource::file_format::csv::CsvSink;
+use datafusion::datasource::file_format::json::JsonSink;
+use datafusion::datasource::file_format::parquet::ParquetSink;
+use datafusion::datasource::physical_plan::{FileSink, FileSinkConfig};
+use datafusion::datasource::sink::{DataSink, DataSinkExec};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
+use futures::StreamExt;
+use object_store::path::Path;
+use tokio::sync::mpsc;
+
+use super::arrow::ArrowSink;
+use super::request::{Existing, Writes};
+use super::split::{Kept, Key, Splitter};
+use super::stage::Stage;
+use super::target::{Target, is_one_file, name_of};
+use super::upload::Uploads;
+use crate::error::Error;
+
+/// DataFusion's sink, whose files appear when all are whole.
+#[derive(Debug)]
+pub(super) struct WholeFiles {
+    /// DataFusion's node, of which only the sink is used.
+    host: DataSinkExec,
+}
+
+/// A new file and its rows, as DataFusion's sinks want them.
+type Files = mpsc::UnboundedSender<(Path, mpsc::Receiver<RecordBatch>)>;
+
+impl WholeFiles {
+    /// For a node that writes files; `None` = it writes something else.
+    pub(super) fn around(node: &DataSinkExec) -> Option<WholeFiles> {
+        file_sink(node.sink())?;
+        Some(WholeFiles { host: node.clone() })
+    }
+
+    fn sink(&self) -> HostResult<&dyn FileSink> {
+        let sink = file_sink(self.host.sink());
+        sink.ok_or_else(|| Error::Internal("a sink of files without files".to_string()).into())
+    }
+}
+
+/// A sink as one of files.
+fn file_sink(sink: &dyn DataSink) -> Option<&dyn FileSink> {
+    let csv = sink.downcast_ref::<CsvSink>().map(|sink| sink as _);
+    let json = || sink.downcast_ref::<JsonSink>().map(|sink| sink as _);
+    let parquet = || sink.downcast_ref::<ParquetSink>().map(|sink| sink as _);
+    let arrow = || sink.downcast_ref::<ArrowSink>().map(|sink| sink as _);
+    csv.or_else(json).or_else(parquet).or_else(arrow)
+}
+
+impl DisplayAs for WholeFiles {
+    fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.host.sink().fmt_as(kind, f)
+    }
+}
+
+#[async_trait]
+impl DataSink for WholeFiles {
+    fn metrics(&self) -> Option<MetricsSet> {
+        self.host.sink().metrics()
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        self.host.sink().schema()
+    }
+
+    async fn write_all(
+        &self,
+        data: SendableRecordBatchStream,
+        context: &Arc<TaskContext>,
+    ) -> HostResult<u64> {
+        let sink = self.sink()?;
+        let config = sink.config();
+        let writes = context.session_config().get_extension::<Writes>();
+        let writes = writes.unwrap_or_default();
+        let layout = Layout::of(config, &writes, context)?;
+        let stage = open_stage(config, &writes, context).await?;
+        let rows = Arc::new(AtomicU64::new(0));
+        let (files, waiting) = mpsc::unbounded_channel();
+        let feed = Feed {
+            stage: Arc::clone(&stage),
+            files,
+            rows: Arc::clone(&rows),
+            batches_max: batches_max(context),
+        };
+        let feeding = SpawnedTask::spawn(feed.run(data, layout));
+        let uploads = Arc::new(Uploads(Arc::clone(&stage)));
+        let written = sink
+            .spawn_writer_tasks_and_join(context, feeding, waiting, uploads)
+            .await;
+        // DataFusion's writers tell of a full disk as of an internal error.
+        let written = match (stage.failure(), written) {
+            (Some(failure), _) => Err(failure.into()),
+            (None, written) => written,
+        };
+        let read = rows.load(Ordering::Acquire);
+        let checked = written.and_then(|written| match written == read {
+            true => Ok(written),
+            false => Err(Error::Internal(format!("{written} of {read} rows were written")).into()),
+        });
+        match checked {
+            Ok(written) => stage.commit().await.map(|()| written).map_err(Into::into),
+            Err(error) => {
+                stage.discard();
+                Err(error)
+            }
+        }
+    }
+}
+
+async fn open_stage(
+    config: &FileSinkConfig,
+    writes: &Arc<Writes>,
+    context: &Arc<TaskContext>,
+) -> HostResult<Arc<Stage>> {
+    let (config, context, existing) = (config.clone(), Arc::clone(context), writes.existing);
+    // A pipe waits for its reader.
+    let opening = tokio::task::spawn_blocking(move || {
+        let target = Target::of(&config, &context)?;
+        Stage::open(name_of(&config), target, existing)
+    });
+    let stage = opening
+        .await
+        .map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))??;
+    let stage = Arc::new(stage);
+    writes.watch(&stage);
+    Ok(stage)
+}
+
+fn batches_max(context: &TaskContext) -> usize {
+    let options = context.session_config().options();
+    options
+        .execution
+        .max_buffered_batches_per_output_file
+        .get()
+        .max(2)
+}
+
+/// Which rows go to which file.
+#[derive(Debug)]
+enum Layout {
+    /// All to one.
+    One,
+    /// To files of so many rows.
+    Rows(Names, usize),
+    /// By the values of columns.
+    Keys(Names, Splitter),
+}
+
+impl Layout {
+    fn of(config: &FileSinkConfig, writes: &Writes, context: &TaskContext) -> HostResult<Layout> {
+        if is_one_file(config) {
+            return Ok(Layout::One);
+        }
+        let names = Names::new(config, writes);
+        if config.table_partition_cols.is_empty() {
+            let options = context.session_config().options();
+            let rows_max = options.execution.soft_max_rows_per_output_file.get();
+            return Ok(Layout::Rows(names, rows_max));
+        }
+        let columns = config.table_partition_cols.iter();
+        let columns = columns.map(|(name, _)| name.clone()).collect();
+        let kept = match config.keep_partition_by_columns {
+            true => Kept::InFiles,
+            false => Kept::InPathsOnly,
+        };
+        let splitter = Splitter::new(columns, config.output_schema(), kept)?;
+        Ok(Layout::Keys(names, splitter))
+    }
+}
+
+/// Names of files in a folder.
+#[derive(Debug)]
+struct Names {
+    pattern: String,
+    extension: String,
+    unique: String,
+}
+
+impl Names {
+    fn new(config: &FileSinkConfig, writes: &Writes) -> Names {
+        let pattern = match (&writes.pattern, writes.existing) {
+            (Some(pattern), _) if pattern.contains("{i}") || pattern.contains("{uuid}") => {
+                pattern.clone()
+            }
+            (Some(pattern), _) => format!("{pattern}{{i}}"),
+            (None, Existing::Added) => "data_{uuid}_{i}".to_string(),
+            (None, _) => "data_{i}".to_string(),
+        };
+        let extension = writes.extension.as_ref().unwrap_or(&config.file_extension);
+        // Seeded by the system for each of them.
+        let random = || RandomState::new().build_hasher().finish();
+        Names {
+            pattern,
+            extension: extension.trim_start_matches('.').to_string(),
+            unique: format!("{:016x}{:016x}", random(), random()),
+        }
+    }
+
+    fn name(&self, nth: usize) -> String {
+        let name = self.pattern.replace("{i}", &nth.to_string());
+        let name = name.replace("{uuid}", &self.unique);
+        format!("{name}.{}", self.extension)
+    }
+}
+
+/// Deals rows to files.
+struct Feed {
+    stage: Arc<Stage>,
+    files: Files,
+    rows: Arc<AtomicU64>,
+    batches_max: usize,
+}
+
+impl Feed {
+    async fn run(self, data: SendableRecordBatchStream, layout: Layout) -> HostResult<()> {
+        match layout {
+            Layout::One => self.one(data).await,
+            Layout::Rows(names, rows_max) => self.by_rows(data, &names, rows_max).await,
+            Layout::Keys(names, splitter) => self.by_keys(data, &names, &splitter).await,
+        }
+    }
+
+    async fn one(self, mut data: SendableRecordBatchStream) -> HostResult<()> {
+        let (file, mut is_empty) = (self.file(String::new())?, true);
+        while let Some(batch) = data.next().await {
+            is_empty = false;
+            self.send(&file, batch?).await?;
+        }
+        match is_empty {
+            // The head of a file comes with its first rows.
+            true => {
+                self.send(&file, RecordBatch::new_empty(data.schema()))
+                    .await
+            }
+            false => Ok(()),
+        }
+    }
+
+    async fn by_rows(
+        self,
+        mut data: SendableRecordBatchStream,
+        names: &Names,
+        rows_max: usize,
+    ) -> HostResult<()> {
+        let (mut file, mut rows, mut nth) = (self.file(names.name(0))?, 0, 0);
+        // A folder without a file could not be read.
+        self.send(&file, RecordBatch::new_empty(data.schema()))
+            .await?;
+        while let Some(batch) = data.next().await {
+            let batch = batch?;
+            if rows >= rows_max {
+                nth += 1;
+                (file, rows) = (self.file(names.name(nth))?, 0);
+            }
+            rows += batch.num_rows();
+            self.send(&file, batch).await?;
+        }
+        Ok(())
+    }
+
+    async fn by_keys(
+        self,
+        mut data: SendableRecordBatchStream,
+        names: &Names,
+        splitter: &Splitter,
+    ) -> HostResult<()> {
+        let mut open: HashMap<Key, mpsc::Sender<RecordBatch>> = HashMap::new();
+        while let Some(batch) = data.next().await {
+            for (key, rows) in splitter.split(&batch?)? {
+                let file = match open.get(&key) {
+                    Some(file) => file,
+                    None => {
+                        let name = format!("{}{}", splitter.folder(&key), names.name(0));
+                        let file = self.file(name)?;
+                        open.entry(key).or_insert(file)
+                    }
+                };
+                self.send(file, rows).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A further file.
+    fn file(&self, name: String) -> HostResult<mpsc::Sender<RecordBatch>> {
+        let path = self.stage.add(name)?;
+        let (rows, waiting) = mpsc::channel(self.batches_max);
+        self.files
+            .send((path, waiting))
+            .map_err(|_| writer_is_gone())?;
+        Ok(rows)
+    }
+
+    async fn send(&self, file: &mpsc::Sender<RecordBatch>, batch: RecordBatch) -> HostResult<()> {
+        let rows = batch.num_rows() as u64;
+        file.send(batch).await.map_err(|_| writer_is_gone())?;
+        self.rows.fetch_add(rows, Ordering::AcqRel);
+        Ok(())
+    }
+}
+
+/// It has an error of its own to tell, which goes first.
+fn writer_is_gone() -> DataFusionError {
+    Error::Internal("the writer of a file ended before its rows".to_string()).into()
+}

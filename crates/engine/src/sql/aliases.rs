@@ -1,0 +1,321 @@
+//! Aliases used again: `SELECT a + 1 AS b, b * 2 FROM t WHERE b > 3`.
+//!
+//! In: a SELECT, the columns of its FROM. Out: the SELECT with the expression in the place of its alias.
+//! Invariant: a column of that name wins over an alias; an expression that would be computed twice with two results is
+//! refused.
+//! Not here: aliases in GROUP BY, HAVING, QUALIFY and ORDER BY, which DataFusion resolves; aliases within subqueries.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, Expr, Ident, OneOrManyWithParens, Query, Select, SelectItem, Subscript, VisitMut,
+    VisitorMut,
+};
+
+use crate::error::{Error, Result};
+use crate::sql::ast::{function_name, quoted, text};
+use crate::sql::expand::{Catalog, Scope};
+use crate::sql::short_forms::accessed;
+
+pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
+    if !uses_aliases(select) {
+        return Ok(());
+    }
+    // What is wrong with FROM is DataFusion's to tell.
+    let Ok(columns) = scope.columns_from(&select.from) else {
+        return Ok(());
+    };
+    let is_free = |name: &str| {
+        !columns.iter().any(|column| {
+            column.has_name(name)
+                || column
+                    .table
+                    .last()
+                    .is_some_and(|table| table.eq_ignore_ascii_case(name))
+        })
+    };
+    let mut known: HashMap<String, Expr> = HashMap::new();
+    for item in &mut select.projection {
+        match item {
+            SelectItem::ExprWithAlias { expr, alias } => {
+                substitute(expr, &known, scope.catalog)?;
+                let name = alias.value.to_lowercase();
+                if is_free(&name) {
+                    known.entry(name).or_insert_with(|| expr.clone());
+                }
+            }
+            SelectItem::UnnamedExpr(expr) => {
+                let written = expr.to_string();
+                if substitute(expr, &known, scope.catalog)? {
+                    *item = SelectItem::ExprWithAlias {
+                        expr: expr.clone(),
+                        alias: quoted(&written),
+                    };
+                }
+            }
+            _ => {}
+        }
+    }
+    for condition in [&mut select.selection, &mut select.prewhere]
+        .into_iter()
+        .flatten()
+    {
+        let used = used_names(condition);
+        for name in used {
+            if let Some(expr) = known.get(&name) {
+                check_condition(&name, expr, scope.catalog)?;
+            }
+        }
+        substitute(condition, &known, scope.catalog)?;
+    }
+    Ok(())
+}
+
+/// Whether an item behind an alias, or WHERE, has a name that the alias may be.
+fn uses_aliases(select: &mut Select) -> bool {
+    let mut aliases: Vec<String> = Vec::new();
+    for item in &mut select.projection {
+        let (expr, alias) = match item {
+            SelectItem::ExprWithAlias { expr, alias } => (expr, Some(alias.value.to_lowercase())),
+            SelectItem::UnnamedExpr(expr) => (expr, None),
+            _ => continue,
+        };
+        if !aliases.is_empty() && used_names(expr).iter().any(|name| aliases.contains(name)) {
+            return true;
+        }
+        aliases.extend(alias);
+    }
+    let conditions = [&mut select.selection, &mut select.prewhere];
+    !aliases.is_empty()
+        && conditions.into_iter().flatten().any(|condition| {
+            used_names(condition)
+                .iter()
+                .any(|name| aliases.contains(name))
+        })
+}
+
+fn used_names(expr: &mut Expr) -> Vec<String> {
+    let mut names = Names::default();
+    let _: ControlFlow<Error> = expr.visit(&mut names);
+    names.names
+}
+
+/// Names that stand alone or before a dot, outside subqueries, in lower case.
+#[derive(Default)]
+struct Names {
+    names: Vec<String>,
+    depth: usize,
+}
+
+impl VisitorMut for Names {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        let name = match expr {
+            Expr::Identifier(name) => Some(&*name),
+            Expr::CompoundIdentifier(parts) => parts.first(),
+            _ => None,
+        };
+        if self.depth == 0 {
+            self.names
+                .extend(name.map(|name| name.value.to_lowercase()));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn check_condition(name: &str, expr: &Expr, catalog: &dyn Catalog) -> Result<()> {
+    let mut kinds = Kinds::of(expr, catalog);
+    if kinds.aggregate.is_none() {
+        kinds.aggregate = kinds.window;
+    }
+    match kinds.aggregate {
+        Some(function) => Err(Error::Planning {
+            message: format!(
+                "WHERE cannot use '{name}', which is {function} of many rows; write HAVING or QUALIFY"
+            ),
+            position: None,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// What an expression calls, outside subqueries.
+#[derive(Default)]
+struct Kinds {
+    aggregate: Option<String>,
+    window: Option<String>,
+    volatile: Option<String>,
+}
+
+impl Kinds {
+    fn of(expr: &Expr, catalog: &dyn Catalog) -> Kinds {
+        let mut visitor = KindsVisitor {
+            kinds: Kinds::default(),
+            catalog,
+        };
+        let _: ControlFlow<Error> = expr.clone().visit(&mut visitor);
+        visitor.kinds
+    }
+}
+
+struct KindsVisitor<'a> {
+    kinds: Kinds,
+    catalog: &'a dyn Catalog,
+}
+
+impl VisitorMut for KindsVisitor<'_> {
+    type Break = Error;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Function(function) = expr
+            && let Some(name) = function_name(function)
+        {
+            if function.over.is_some() {
+                self.kinds.window = Some(name);
+            } else if self.catalog.is_aggregate(&name) {
+                self.kinds.aggregate = Some(name);
+            } else if self.catalog.is_volatile(&name) {
+                self.kinds.volatile = Some(name);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Puts expressions in the places of their aliases; whether there was one.
+fn substitute(
+    expr: &mut Expr,
+    known: &HashMap<String, Expr>,
+    catalog: &dyn Catalog,
+) -> Result<bool> {
+    if known.is_empty() {
+        return Ok(false);
+    }
+    let mut substitution = Substitution {
+        known,
+        catalog,
+        depth: 0,
+        hidden: Vec::new(),
+        changed: false,
+    };
+    match expr.visit(&mut substitution) {
+        ControlFlow::Continue(()) => Ok(substitution.changed),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Substitution<'a> {
+    known: &'a HashMap<String, Expr>,
+    catalog: &'a dyn Catalog,
+    /// Subqueries around; their names are their own.
+    depth: usize,
+    /// Parameters of the lambdas around.
+    hidden: Vec<String>,
+    changed: bool,
+}
+
+impl Substitution<'_> {
+    fn find(&self, name: &Ident) -> Result<Option<Expr>> {
+        let name = name.value.to_lowercase();
+        if self.depth > 0 || self.hidden.contains(&name) {
+            return Ok(None);
+        }
+        let Some(expr) = self.known.get(&name) else {
+            return Ok(None);
+        };
+        match Kinds::of(expr, self.catalog).volatile {
+            Some(function) => Err(Error::Unsupported {
+                message: format!(
+                    "the alias '{name}' is used again, and {function} would give another value; select it in a subquery"
+                ),
+            }),
+            None => Ok(Some(Expr::Nested(Box::new(expr.clone())))),
+        }
+    }
+
+    fn replaced(&self, expr: &Expr) -> Result<Option<Expr>> {
+        match expr {
+            Expr::Identifier(name) => self.find(name),
+            Expr::CompoundIdentifier(parts) => {
+                let Some((first, fields)) = parts.split_first() else {
+                    return Ok(None);
+                };
+                let field = |name: &Ident| {
+                    AccessExpr::Subscript(Subscript::Index {
+                        index: text(&name.value),
+                    })
+                };
+                Ok(self.find(first)?.map(|root| Expr::CompoundFieldAccess {
+                    root: Box::new(root),
+                    access_chain: fields.iter().map(field).collect(),
+                }))
+            }
+            Expr::CompoundFieldAccess { root, access_chain } => match root.as_ref() {
+                Expr::Identifier(name) => Ok(self
+                    .find(name)?
+                    .map(|root| accessed(root, access_chain.clone()))),
+                _ => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+}
+
+pub(crate) fn parameters(
+    names: &OneOrManyWithParens<datafusion::sql::sqlparser::ast::LambdaFunctionParameter>,
+) -> Vec<String> {
+    names
+        .iter()
+        .map(|parameter| parameter.name.value.to_lowercase())
+        .collect()
+}
+
+impl VisitorMut for Substitution<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Lambda(lambda) = expr {
+            self.hidden.extend(parameters(&lambda.params));
+        }
+        match self.replaced(expr) {
+            Ok(Some(found)) => {
+                *expr = found;
+                self.changed = true;
+            }
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(error),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Lambda(lambda) = expr {
+            let count = parameters(&lambda.params).len();
+            self.hidden
+                .truncate(self.hidden.len().saturating_sub(count));
+        }
+        ControlFlow::Continue(())
+    }
+}

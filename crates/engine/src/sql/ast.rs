@@ -1,0 +1,146 @@
+//! Pieces of parsed statements: made by hand, or parsed from text in which they are short to write.
+//!
+//! In: names, literals, SQL text of ours. Out: expressions and queries of the parser.
+//! Invariant: names are quoted, so that they mean what they say; text that we write parses.
+//! Not here: what users write (statement.rs).
+
+use datafusion::sql::parser::DFParserBuilder;
+use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectName, ObjectNamePart, Query, Statement as SqlStatement, TableFactor, Value,
+    ValueWithSpan,
+};
+use datafusion::sql::sqlparser::tokenizer::Span;
+
+use crate::error::{Error, Result};
+use crate::sql::dialect::DIALECT;
+
+/// Nesting that rewritten text may have: it wraps what a user wrote.
+const NESTING_MAX: usize = 400;
+
+/// A name in double quotes.
+pub(crate) fn quoted(name: &str) -> Ident {
+    Ident::with_quote('"', name)
+}
+
+/// A name of one part as the parser has names of tables and functions.
+pub(crate) fn object(name: Ident) -> ObjectName {
+    ObjectName(vec![ObjectNamePart::Identifier(name)])
+}
+
+/// A text in single quotes.
+pub(crate) fn text(value: &str) -> Expr {
+    Expr::Value(ValueWithSpan {
+        value: Value::SingleQuotedString(value.to_string()),
+        span: Span::empty(),
+    })
+}
+
+/// A whole number.
+pub(crate) fn number(value: i64) -> Expr {
+    Expr::Value(ValueWithSpan {
+        value: Value::Number(value.to_string(), false),
+        span: Span::empty(),
+    })
+}
+
+/// A call of a function.
+pub(crate) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
+    let argument = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
+    Expr::Function(Function {
+        name: object(Ident::new(name)),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: arguments.into_iter().map(argument).collect(),
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// The name of a function, in lower case, if it has one part.
+pub(crate) fn function_name(function: &Function) -> Option<String> {
+    match function.name.0.as_slice() {
+        [ObjectNamePart::Identifier(name)] => Some(name.value.to_lowercase()),
+        _ => None,
+    }
+}
+
+/// The arguments of a plain call: no DISTINCT, no ORDER BY, no names, no `*`.
+pub(crate) fn plain_arguments(function: &Function) -> Option<Vec<&Expr>> {
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    if list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
+        return None;
+    }
+    let plain = list.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    });
+    plain.collect()
+}
+
+/// The value of a text literal.
+pub(crate) fn literal_text(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text),
+            _ => None,
+        },
+        Expr::Nested(inner) => literal_text(inner),
+        _ => None,
+    }
+}
+
+/// The query that `text` is.
+pub(crate) fn parse_query(text: &str) -> Result<Box<Query>> {
+    let mut parser = DFParserBuilder::new(text)
+        .with_dialect(&DIALECT)
+        .with_recursion_limit(NESTING_MAX)
+        .build()?;
+    let mut statements = parser.parse_statements()?;
+    match (statements.pop_front(), statements.is_empty()) {
+        (Some(HostStatement::Statement(statement)), true) => match *statement {
+            SqlStatement::Query(query) => Ok(query),
+            _ => Err(no_query(text)),
+        },
+        _ => Err(no_query(text)),
+    }
+}
+
+fn no_query(text: &str) -> Error {
+    Error::Internal(format!("rewritten SQL is no query: {text}"))
+}
+
+/// The expression that `text` is.
+pub(crate) fn parse_expr(text: &str) -> Result<Expr> {
+    let mut parser = DFParserBuilder::new(text)
+        .with_dialect(&DIALECT)
+        .with_recursion_limit(NESTING_MAX)
+        .build()?;
+    Ok(parser.parser.parse_expr().map_err(|error| {
+        Error::Internal(format!("rewritten SQL is no expression: {text}: {error}"))
+    })?)
+}
+
+/// A query as a table of FROM.
+pub(crate) fn derived(query: Box<Query>, alias: Option<Ident>) -> TableFactor {
+    TableFactor::Derived {
+        lateral: false,
+        subquery: query,
+        alias: alias.map(|name| datafusion::sql::sqlparser::ast::TableAlias {
+            explicit: true,
+            name,
+            columns: Vec::new(),
+            at: None,
+        }),
+        sample: None,
+    }
+}

@@ -1,0 +1,271 @@
+//! Expansion: what a statement says shortly, and only its tables' columns can say at length.
+//!
+//! In: a parsed statement, a [`Catalog`] that knows the columns of a query. Out: the statement in words that DataFusion plans.
+//! Invariant: inner queries are expanded before those around them, with the common tables that they see; DataFusion is asked
+//! for columns only where a form needs them.
+//! Not here: the forms themselves, each in a file of its own; forms that need no columns (short_forms.rs).
+
+use std::ops::ControlFlow;
+
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::sqlparser::ast::{
+    Cte, Expr, Query, Select, SetExpr, Statement as SqlStatement, TableFactor, TableWithJoins,
+    VisitorMut, With,
+};
+
+use crate::error::{Error, Result};
+use crate::sql::ast::{parse_query, quoted};
+use crate::sql::query_forms::LIST;
+use crate::sql::statement::visit;
+use crate::sql::{
+    aliases, asof, by_name, columns, describe, limits, pivot, positional, short_forms, summarize,
+    unpivot,
+};
+
+/// What the expansion asks of a session.
+pub(crate) trait Catalog {
+    /// The columns of a query.
+    fn columns(&self, query: Query) -> Result<Vec<Column>>;
+    /// The rows of a query.
+    fn rows(&self, query: Query) -> Result<Vec<RecordBatch>>;
+    /// Names of the user's tables, sorted.
+    fn tables(&self) -> Vec<String>;
+    /// Whether a function is an aggregate.
+    fn is_aggregate(&self, name: &str) -> bool;
+    /// Whether two calls of a function may differ.
+    fn is_volatile(&self, name: &str) -> bool;
+}
+
+/// A column of a query.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    /// The parts of its table's name, none for a column without a table.
+    pub table: Vec<String>,
+    pub field: Field,
+}
+
+impl Column {
+    pub fn name(&self) -> &str {
+        self.field.name()
+    }
+
+    pub fn data_type(&self) -> &DataType {
+        self.field.data_type()
+    }
+
+    pub fn has_name(&self, name: &str) -> bool {
+        self.name().eq_ignore_ascii_case(name)
+    }
+
+    /// The column, as an expression.
+    pub fn expr(&self) -> Expr {
+        match self.table.as_slice() {
+            [] => Expr::Identifier(quoted(self.name())),
+            parts => {
+                let table = parts.iter().map(String::as_str);
+                let parts = table.chain([self.name()]).map(quoted);
+                Expr::CompoundIdentifier(parts.collect())
+            }
+        }
+    }
+}
+
+/// The common tables of one query, of which those before `next` are expanded.
+#[derive(Debug)]
+struct Frame {
+    with: Option<With>,
+    next: usize,
+}
+
+impl Frame {
+    /// The common tables that a query within sees; of a recursive one within itself, its first part.
+    fn visible(&self) -> Option<With> {
+        let mut with = self.with.clone()?;
+        let inside = with.cte_tables.get(self.next).cloned();
+        with.cte_tables.truncate(self.next);
+        if with.recursive
+            && let Some(Cte { query, .. }) = &inside
+            && let SetExpr::SetOperation { left, .. } = query.body.as_ref()
+        {
+            let first = left.as_ref().clone();
+            with.cte_tables.extend(inside.clone().map(|mut cte| {
+                cte.query.body = Box::new(first);
+                cte
+            }));
+        }
+        (!with.cte_tables.is_empty()).then_some(with)
+    }
+}
+
+/// The queries around the place that is expanded.
+pub(crate) struct Scope<'a> {
+    pub catalog: &'a dyn Catalog,
+    frames: Vec<Frame>,
+}
+
+impl Scope<'_> {
+    /// The columns of a query at this place.
+    pub fn columns(&self, query: Query) -> Result<Vec<Column>> {
+        self.catalog.columns(self.with_common_tables(query))
+    }
+
+    /// The rows of a query at this place.
+    pub fn rows(&self, query: Query) -> Result<Vec<RecordBatch>> {
+        self.catalog.rows(self.with_common_tables(query))
+    }
+
+    /// The columns of what stands in FROM.
+    pub fn columns_from(&self, from: &[TableWithJoins]) -> Result<Vec<Column>> {
+        let mut query = parse_query("SELECT *")?;
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            select.from = from.to_vec();
+        }
+        self.columns(*query)
+    }
+
+    fn with_common_tables(&self, mut query: Query) -> Query {
+        for frame in self.frames.iter().rev() {
+            let Some(with) = frame.visible() else {
+                continue;
+            };
+            if query.with.is_some() {
+                query = around(query);
+            }
+            query.with = Some(with);
+        }
+        query
+    }
+}
+
+/// A query that is nothing but another one.
+fn around(query: Query) -> Query {
+    Query {
+        with: None,
+        body: Box::new(SetExpr::Query(Box::new(query))),
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: Vec::new(),
+    }
+}
+
+/// Expands a statement.
+pub(crate) fn expand(statement: &mut HostStatement, catalog: &dyn Catalog) -> Result<()> {
+    let scope = Scope {
+        catalog,
+        frames: Vec::new(),
+    };
+    match visit(statement, &mut Expansion { scope }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Expansion<'a> {
+    scope: Scope<'a>,
+}
+
+fn flow(result: Result<()>) -> ControlFlow<Error> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}
+
+/// Whether a select list is nothing but the list of an argument.
+pub(crate) fn is_list(select: &Select) -> bool {
+    use datafusion::sql::sqlparser::ast::SelectItem;
+    matches!(select.projection.first(), Some(SelectItem::UnnamedExpr(Expr::Identifier(name)))
+        if name.value == LIST && select.from.is_empty())
+}
+
+impl VisitorMut for Expansion<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        self.scope.frames.push(Frame {
+            with: query.with.clone(),
+            next: 0,
+        });
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        flow(limits::expand(query, &self.scope))?;
+        self.scope.frames.pop();
+        // A query's common tables are visited first, in their order.
+        if let Some(Frame {
+            with: Some(with),
+            next,
+        }) = self.scope.frames.last_mut()
+            && let Some(cte) = with.cte_tables.get_mut(*next)
+        {
+            *cte.query = query.clone();
+            *next += 1;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        if is_list(select) {
+            return ControlFlow::Continue(());
+        }
+        flow(self.select(select))
+    }
+
+    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        flow(self.table(factor))
+    }
+
+    fn post_visit_statement(&mut self, statement: &mut SqlStatement) -> ControlFlow<Error> {
+        flow(by_name::expand(statement, &self.scope))
+    }
+}
+
+impl Expansion<'_> {
+    fn select(&self, select: &mut Select) -> Result<()> {
+        asof::expand(select, &self.scope)?;
+        positional::expand(select)?;
+        columns::expand(select, &self.scope)?;
+        aliases::expand(select, &self.scope)
+    }
+
+    fn table(&self, factor: &mut TableFactor) -> Result<()> {
+        let expanded = pivot::expand(factor, &self.scope)?
+            .or(unpivot::expand(factor, &self.scope)?)
+            .or(summarize::expand(factor, &self.scope)?)
+            .or(describe::expand(factor, &self.scope)?);
+        if let Some(expanded) = expanded {
+            *factor = expanded;
+        }
+        Ok(())
+    }
+}
+
+/// The arguments of a call that stands for a table, if it has this name.
+pub(crate) fn arguments_of<'a>(factor: &'a TableFactor, call: &str) -> Option<Vec<&'a Query>> {
+    use datafusion::sql::sqlparser::ast::{FunctionArg, FunctionArgExpr};
+    let TableFactor::Table {
+        name,
+        args: Some(args),
+        ..
+    } = factor
+    else {
+        return None;
+    };
+    let is_call = matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|ident| ident.value == call));
+    let queries = args.args.iter().map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Subquery(query))) => Some(query.as_ref()),
+        _ => None,
+    });
+    is_call.then(|| queries.collect()).flatten()
+}
+
+/// Folds keys of ORDER BY that have a collation.
+pub(crate) use short_forms::fold_order;

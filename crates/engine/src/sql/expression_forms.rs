@@ -1,0 +1,202 @@
+//! Forms within expressions that the parser asks the dialect for: lambdas, list comprehensions, GLOB.
+//!
+//! In: the parser before an operand or an operator. Out: the expression, or nothing where the parser knows better.
+//! Invariant: nothing is read unless the tokens ahead say that it is such a form.
+//! Not here: forms that tokens.rs has put in others; what functions do with lambdas.
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens,
+};
+use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Token, Word};
+
+use crate::sql::ast::{call, literal_text, text};
+
+/// JSON's arrows bind more tightly than comparisons and arithmetic, less tightly than casts.
+const ARROW: u8 = 45;
+
+/// An operand that begins with LAMBDA or is a list comprehension.
+pub(super) fn prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+    match &parser.peek_token_ref().token {
+        Token::Word(word) if is(word, "LAMBDA") && is_lambda(parser) => Some(lambda(parser)),
+        Token::LBracket if is_comprehension(parser) => Some(comprehension(parser)),
+        _ => None,
+    }
+}
+
+/// The precedence of operators of ours, and of those that bind otherwise than the parser's.
+pub(super) fn precedence(dialect: &dyn Dialect, parser: &Parser<'_>) -> Option<u8> {
+    match &parser.peek_token_ref().token {
+        Token::Arrow | Token::LongArrow | Token::HashArrow | Token::HashLongArrow => Some(ARROW),
+        Token::Word(word) if is(word, "GLOB") => {
+            let pattern = &parser.peek_nth_token_ref(1).token;
+            let is_pattern = matches!(pattern, Token::SingleQuotedString(_) | Token::LParen);
+            is_pattern.then(|| dialect.prec_value(Precedence::Like))
+        }
+        _ => None,
+    }
+}
+
+/// `a GLOB 'x*'`.
+pub(super) fn infix(
+    dialect: &dyn Dialect,
+    parser: &mut Parser<'_>,
+    expr: &Expr,
+) -> Option<Result<Expr, ParserError>> {
+    match &parser.peek_token_ref().token {
+        Token::Word(word) if is(word, "GLOB") => {}
+        _ => return None,
+    }
+    parser.advance_token();
+    let pattern = parser.parse_subexpr(dialect.prec_value(Precedence::Like));
+    Some(pattern.and_then(|pattern| glob(expr.clone(), &pattern)))
+}
+
+fn is(word: &Word, text: &str) -> bool {
+    word.quote_style.is_none() && word.value.eq_ignore_ascii_case(text)
+}
+
+/// Whether names, with commas between them, and a colon stand behind LAMBDA.
+fn is_lambda(parser: &Parser<'_>) -> bool {
+    let mut at = 1;
+    loop {
+        let is_name = matches!(parser.peek_nth_token_ref(at).token, Token::Word(_));
+        match parser.peek_nth_token_ref(at + 1).token {
+            Token::Colon => return is_name,
+            Token::Comma if is_name => at += 2,
+            _ => return false,
+        }
+    }
+}
+
+fn lambda(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    let mut names = vec![parser.parse_identifier()?];
+    while parser.consume_token(&Token::Comma) {
+        names.push(parser.parse_identifier()?);
+    }
+    parser.expect_token(&Token::Colon)?;
+    let body = parser.parse_expr()?;
+    Ok(lambda_of(names, body))
+}
+
+/// A lambda with these parameters.
+pub(crate) fn lambda_of(names: Vec<Ident>, body: Expr) -> Expr {
+    let mut parameters: Vec<LambdaFunctionParameter> = names
+        .into_iter()
+        .map(|name| LambdaFunctionParameter {
+            name,
+            data_type: None,
+        })
+        .collect();
+    let params = match (parameters.pop(), parameters.is_empty()) {
+        (Some(only), true) => OneOrManyWithParens::One(only),
+        (last, _) => {
+            parameters.extend(last);
+            OneOrManyWithParens::Many(parameters)
+        }
+    };
+    Expr::Lambda(LambdaFunction {
+        params,
+        body: Box::new(body),
+        syntax: LambdaSyntax::LambdaKeyword,
+    })
+}
+
+/// Whether FOR stands within the brackets that open here.
+fn is_comprehension(parser: &Parser<'_>) -> bool {
+    let mut depth = 0_usize;
+    for at in parser.index().. {
+        match &parser.token_at(at).token {
+            Token::LBracket | Token::LParen | Token::LBrace => depth += 1,
+            Token::RBracket | Token::RParen | Token::RBrace if depth <= 1 => return false,
+            Token::RBracket | Token::RParen | Token::RBrace => depth -= 1,
+            Token::Word(word) if depth == 1 && word.keyword == Keyword::FOR => return true,
+            Token::EOF => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// `[x * 2 FOR x IN list IF x > 1]` is what list_transform does with what list_filter leaves.
+fn comprehension(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    parser.expect_token(&Token::LBracket)?;
+    let element = parser.parse_expr()?;
+    parser.expect_keyword(Keyword::FOR)?;
+    let name = parser.parse_identifier()?;
+    parser.expect_keyword(Keyword::IN)?;
+    let mut list = parser.parse_expr()?;
+    if parser.parse_keyword(Keyword::IF) {
+        let condition = parser.parse_expr()?;
+        let condition = lambda_of(vec![name.clone()], condition);
+        list = call("array_filter", vec![list, condition]);
+    }
+    parser.expect_token(&Token::RBracket)?;
+    let is_itself = matches!(&element, Expr::Identifier(ident) if ident.value == name.value);
+    Ok(match is_itself {
+        true => list,
+        false => call(
+            "array_transform",
+            vec![list, lambda_of(vec![name], element)],
+        ),
+    })
+}
+
+fn glob(expr: Expr, pattern: &Expr) -> Result<Expr, ParserError> {
+    let Some(pattern) = literal_text(pattern) else {
+        let message = "the pattern of GLOB has to be a text in single quotes".to_string();
+        return Err(ParserError::ParserError(message));
+    };
+    Ok(call(
+        "regexp_like",
+        vec![expr, text(&regex_of_glob(pattern))],
+    ))
+}
+
+/// `*` and `?` stand for anything and for one character, `[a-c]` and `[!a]` for one of, or not of, a set.
+fn regex_of_glob(pattern: &str) -> String {
+    let mut regex = String::from("(?s)^");
+    let mut rest = pattern.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '*' => regex.push_str(".*"),
+            '?' => regex.push('.'),
+            '[' => match set(rest.as_str()) {
+                Some((set, length)) => {
+                    regex.push_str(&set);
+                    rest = rest.as_str()[length..].chars();
+                }
+                None => regex.push_str("\\["),
+            },
+            '\\' => match rest.next() {
+                Some(escaped) => regex.push_str(&regex_syntax::escape(&escaped.to_string())),
+                None => regex.push_str("\\\\"),
+            },
+            other => regex.push_str(&regex_syntax::escape(&other.to_string())),
+        }
+    }
+    regex.push('$');
+    regex
+}
+
+/// The set that begins `text`, behind its bracket, as a regular expression; with its length in bytes.
+fn set(text: &str) -> Option<(String, usize)> {
+    let is_negated = text.starts_with('!') || text.starts_with('^');
+    let start = usize::from(is_negated);
+    // A bracket that comes first is one of the set.
+    let first = text.get(start..)?.chars().next()?;
+    let end = start + first.len_utf8() + text.get(start + first.len_utf8()..)?.find(']')?;
+    let members: String = text[start..end]
+        .chars()
+        .flat_map(|member| match member {
+            '-' => vec!['-'],
+            '\\' | '[' | ']' | '^' | '&' | '~' => vec!['\\', member],
+            _ => vec![member],
+        })
+        .collect();
+    let sign = if is_negated { "^" } else { "" };
+    Some((format!("[{sign}{members}]"), end + 1))
+}

@@ -1,0 +1,231 @@
+//! Statements that stand where a query does: `PIVOT t ON c`, `UNPIVOT t ON a, b`, `SUMMARIZE t`, `DESCRIBE t`, `SHOW TABLES`.
+//!
+//! In: tokens. Out: `SELECT * FROM "pivot of"((SELECT * FROM t), (SELECT "list of", c), …)` and the like.
+//! Invariant: such a word is a statement only where a query may begin, so that columns and tables may have its name.
+//! Not here: what the calls mean (pivot.rs, unpivot.rs, summarize.rs, describe.rs); PIVOT behind a table, which the parser
+//! reads.
+
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::error::Result;
+use crate::sql::tokens::{
+    Tokens, Written, closing, error_at, is_one_of, is_token, next_outside, opens, word_at,
+};
+
+/// Calls that stand for tables.
+pub(crate) const PIVOT: &str = "pivot of";
+pub(crate) const UNPIVOT: &str = "unpivot of";
+pub(crate) const SUMMARIZE: &str = "summarize of";
+pub(crate) const DESCRIBE: &str = "describe of";
+pub(crate) const TABLES: &str = "tables of";
+/// The first item of a select list that is nothing but a list.
+pub(crate) const LIST: &str = "list of";
+
+/// Words that begin such a statement.
+const FORMS: [&str; 8] = [
+    "PIVOT",
+    "PIVOT_WIDER",
+    "UNPIVOT",
+    "PIVOT_LONGER",
+    "SUMMARIZE",
+    "DESCRIBE",
+    "DESC",
+    "SHOW",
+];
+
+/// Words that begin what stands behind the lists of PIVOT and UNPIVOT.
+const AFTER: [&str; 6] = ["ORDER", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT"];
+
+/// Words that begin a query.
+const QUERIES: [&str; 5] = ["SELECT", "FROM", "WITH", "VALUES", "TABLE"];
+
+pub(super) fn rewrite(mut tokens: Tokens) -> Result<Tokens> {
+    // From the last to the first: inner forms are put before those around them.
+    for at in (0..tokens.len()).rev() {
+        if !is_one_of(&tokens, at, &FORMS) || !begins_query(&tokens, at) {
+            continue;
+        }
+        let end = next_outside(&tokens, at, |_| false);
+        if let Some(query) = query(&tokens[at..end])? {
+            tokens.splice(at..end, query);
+        }
+    }
+    Ok(tokens)
+}
+
+/// Whether a query may begin at this place.
+fn begins_query(tokens: &[TokenWithSpan], at: usize) -> bool {
+    let Some(before) = at.checked_sub(1) else {
+        return true;
+    };
+    match &tokens[before].token {
+        Token::LParen => true,
+        Token::SemiColon => true,
+        // WITH c AS (…) PIVOT c
+        Token::RParen => {
+            is_one_of(tokens, 0, &["WITH"])
+                && next_outside(tokens, 0, |place| {
+                    place == at || is_one_of(tokens, place, &["SELECT", "FROM"])
+                }) == at
+        }
+        _ if is_one_of(tokens, before, &["EXPLAIN", "ANALYZE", "VERBOSE"]) => true,
+        // CREATE TABLE p AS PIVOT c
+        _ => {
+            is_one_of(tokens, before, &["AS"])
+                && is_one_of(tokens, 0, &["CREATE"])
+                && next_outside(tokens, 0, |place| is_one_of(tokens, place, &["AS"])) == before
+        }
+    }
+}
+
+/// The query that `tokens`, up to the end of the bracket or of the statement, stand for.
+fn query(tokens: &[TokenWithSpan]) -> Result<Option<Tokens>> {
+    let is_name = match tokens.get(1).map(|next| &next.token) {
+        Some(Token::Word(_) | Token::SingleQuotedString(_) | Token::LParen) => false,
+        Some(_) => true,
+        None => !is_one_of(tokens, 0, &["DESCRIBE", "SHOW"]),
+    };
+    let Some(word) = word_at(tokens, 0).filter(|word| word.quote_style.is_none() && !is_name)
+    else {
+        return Ok(None);
+    };
+    let rest = &tokens[1..];
+    let start = Written::at(tokens[0].span).sql("SELECT * FROM");
+    let written = match word.value.to_uppercase().as_str() {
+        "PIVOT" | "PIVOT_WIDER" => pivot(start, rest)?,
+        "UNPIVOT" | "PIVOT_LONGER" => unpivot(start, rest)?,
+        "SUMMARIZE" => call(start, SUMMARIZE, &[Argument::Source(rest)]),
+        "DESCRIBE" | "DESC" if rest.is_empty() => call(start, TABLES, &[]),
+        "DESCRIBE" | "DESC" => {
+            let skipped = usize::from(is_one_of(rest, 0, &["TABLE"]) && rest.len() == 2);
+            call(start, DESCRIBE, &[Argument::Source(&rest[skipped..])])
+        }
+        "SHOW" => match shown(rest) {
+            Some(Shown::Tables) => call(start, TABLES, &[]),
+            Some(Shown::Columns(table)) => call(start, DESCRIBE, &[Argument::Source(table)]),
+            None => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    Ok(Some(written.tokens))
+}
+
+enum Shown<'a> {
+    Tables,
+    Columns(&'a [TokenWithSpan]),
+}
+
+fn shown(rest: &[TokenWithSpan]) -> Option<Shown<'_>> {
+    match rest {
+        [_] if is_one_of(rest, 0, &["TABLES"]) => Some(Shown::Tables),
+        [_, _] if is_one_of(rest, 0, &["ALL"]) && is_one_of(rest, 1, &["TABLES"]) => {
+            Some(Shown::Tables)
+        }
+        [_, _, _, ..]
+            if is_one_of(rest, 0, &["COLUMNS"])
+                && is_one_of(rest, 1, &["FROM", "IN"])
+                && next_outside(rest, 2, |at| {
+                    is_one_of(rest, at, &["LIKE", "WHERE", "FROM", "IN"])
+                }) == rest.len() =>
+        {
+            Some(Shown::Columns(&rest[2..]))
+        }
+        _ => None,
+    }
+}
+
+/// One argument of such a call.
+enum Argument<'a> {
+    /// A table or a query.
+    Source(&'a [TokenWithSpan]),
+    /// Items of a select list.
+    List(&'a [TokenWithSpan]),
+}
+
+fn call(start: Written, name: &str, arguments: &[Argument<'_>]) -> Written {
+    let mut written = start.name(name).sql("(");
+    for (number, argument) in arguments.iter().enumerate() {
+        written = written.sql(if number == 0 { "(" } else { ", (" });
+        written = match argument {
+            Argument::Source(tokens) if is_one_of(tokens, 0, &QUERIES) => written.copy(tokens),
+            Argument::Source(tokens) if is_whole(tokens) => {
+                written.copy(&tokens[1..tokens.len() - 1])
+            }
+            Argument::Source(tokens) => written.sql("SELECT * FROM").copy(tokens),
+            Argument::List([]) => written.sql("SELECT").name(LIST),
+            Argument::List(tokens) => written.sql("SELECT").name(LIST).sql(",").copy(tokens),
+        };
+        written = written.sql(")");
+    }
+    written.sql(")")
+}
+
+/// Whether all of it is one query in parentheses.
+fn is_whole(tokens: &[TokenWithSpan]) -> bool {
+    is_token(tokens, 0, &Token::LParen)
+        && closing(tokens, 0) + 1 == tokens.len()
+        && (is_one_of(tokens, 1, &QUERIES)
+            || tokens.get(1).is_some_and(|token| opens(&token.token)))
+}
+
+/// `t ON … USING … GROUP BY …`, each but the table left out at will.
+fn pivot(start: Written, rest: &[TokenWithSpan]) -> Result<Written> {
+    let after = next_outside(rest, 0, |at| is_one_of(rest, at, &AFTER));
+    let group = next_outside(rest, 0, |at| {
+        at >= after || is_one_of(rest, at, &["GROUP"]) && is_one_of(rest, at + 1, &["BY"])
+    });
+    let on = next_outside(rest, 0, |at| at >= group || is_one_of(rest, at, &["ON"]));
+    let using_from = if on < group { on } else { 0 };
+    let using = next_outside(rest, using_from, |at| {
+        at >= group || is_one_of(rest, at, &["USING"])
+    });
+    let source = on.min(using);
+    if source == 0 {
+        return Err(error_at(&rest[0], "PIVOT names no table"));
+    }
+    let list = |from: usize, words: usize, to: usize| {
+        Argument::List(rest.get(from + words..to).unwrap_or_default())
+    };
+    let arguments = [
+        Argument::Source(&rest[..source]),
+        list(on, 1, using),
+        list(using, 1, group),
+        list(group, 2, after),
+    ];
+    Ok(call(start, PIVOT, &arguments).copy(&rest[after..]))
+}
+
+/// `t ON … INTO NAME n VALUE v`, of which INTO may be left out.
+fn unpivot(start: Written, rest: &[TokenWithSpan]) -> Result<Written> {
+    let after = next_outside(rest, 0, |at| is_one_of(rest, at, &AFTER));
+    let into = next_outside(rest, 0, |at| at >= after || is_one_of(rest, at, &["INTO"]));
+    let on = next_outside(rest, 0, |at| at >= into || is_one_of(rest, at, &["ON"]));
+    if on == into {
+        return Err(error_at(
+            &rest[0],
+            "UNPIVOT needs ON and the columns to stack",
+        ));
+    }
+    let mut names: Tokens = Vec::new();
+    if into < after {
+        let value = next_outside(rest, into, |at| {
+            at >= after || is_one_of(rest, at, &["VALUE", "VALUES"])
+        });
+        let name = rest.get(into + 2..value).unwrap_or_default();
+        if !is_one_of(rest, into + 1, &["NAME"]) || name.len() != 1 || value + 1 >= after {
+            let message = "INTO is written INTO NAME column VALUE column";
+            return Err(error_at(&rest[into], message));
+        }
+        names = Written::at(rest[into].span)
+            .copy(name)
+            .sql(",")
+            .copy(&rest[value + 1..after])
+            .tokens;
+    }
+    let arguments = [
+        Argument::Source(&rest[..on]),
+        Argument::List(&rest[on + 1..into]),
+        Argument::List(&names),
+    ];
+    Ok(call(start, UNPIVOT, &arguments).copy(&rest[after..]))
+}

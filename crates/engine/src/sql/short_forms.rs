@@ -1,0 +1,378 @@
+//! Short forms of expressions that need no schema: `{…}.a`, `'a'.upper()`, `7 // 2`, `if(c, a, b)`, `INTERVAL (n) DAY`,
+//! SIMILAR TO, COLLATE NOCASE, `l[2:]`, HUGEINT.
+//!
+//! In: a parsed statement. Out: the same in words that DataFusion plans.
+//! Invariant: a form that has no exact meaning in other words is an error that names it.
+//! Not here: forms that need the columns of a table (expand.rs), patterns of GLOB (expression_forms.rs).
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr,
+    Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval, ObjectName,
+    OrderByExpr, Statement as SqlStatement, Subscript, VisitorMut,
+    helpers::attached_token::AttachedToken,
+};
+
+use crate::error::{Error, Result};
+use crate::sql::ast::{call, function_name, literal_text, number, plain_arguments, text};
+use crate::sql::fallible;
+
+/// The visitor that puts them in longer ones.
+#[derive(Debug, Default)]
+pub(crate) struct ShortForms;
+
+impl VisitorMut for ShortForms {
+    type Break = Error;
+
+    fn pre_visit_statement(&mut self, statement: &mut SqlStatement) -> ControlFlow<Error> {
+        if let SqlStatement::CreateTable(table) = statement {
+            for column in &mut table.columns {
+                known_type(&mut column.data_type);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        match longer(expr) {
+            Ok(Some(longer)) => *expr = longer,
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(error),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The longer form of an expression, if it is a short one.
+fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
+    Ok(match expr {
+        Expr::CompoundFieldAccess { root, access_chain } => Some(accessed(
+            root.as_ref().clone(),
+            std::mem::take(access_chain),
+        )),
+        Expr::BinaryOp { op, .. } if *op == BinaryOperator::DuckIntegerDivide => {
+            *op = BinaryOperator::Divide;
+            None
+        }
+        Expr::BinaryOp { left, op, right } if is_comparison(op) => {
+            fold_both(left, right)?;
+            None
+        }
+        Expr::InList { expr, list, .. } => {
+            fold_list(expr, list)?;
+            None
+        }
+        Expr::Cast { data_type, .. } => {
+            known_type(data_type);
+            None
+        }
+        Expr::Interval(interval) => interval_of(interval)?,
+        Expr::SimilarTo {
+            negated,
+            expr,
+            pattern,
+            escape_char: None,
+        } => Some(similar(expr, pattern, *negated)?),
+        Expr::Function(function) => function_of(function)?,
+        _ => None,
+    })
+}
+
+/// `root.a.f(x)[1:]`: names behind anything but a name are fields, calls behind a dot have what stands before for their
+/// first argument, slices have both bounds.
+pub(crate) fn accessed(root: Expr, chain: Vec<AccessExpr>) -> Expr {
+    let mut root = root;
+    let mut done: Vec<AccessExpr> = Vec::new();
+    let mut is_name = matches!(root, Expr::Identifier(_));
+    for access in chain {
+        match access {
+            AccessExpr::Dot(Expr::Identifier(field)) if !is_name => {
+                done.push(AccessExpr::Subscript(Subscript::Index {
+                    index: text(&field.value),
+                }));
+            }
+            AccessExpr::Dot(Expr::Function(mut function)) => {
+                let before = with_chain(root, std::mem::take(&mut done));
+                prepend(&mut function, before);
+                root = Expr::Function(function);
+                is_name = false;
+            }
+            AccessExpr::Subscript(Subscript::Slice {
+                lower_bound,
+                upper_bound,
+                stride,
+            }) => {
+                is_name = false;
+                done.push(AccessExpr::Subscript(Subscript::Slice {
+                    lower_bound: Some(lower_bound.unwrap_or_else(|| number(1))),
+                    upper_bound: Some(upper_bound.unwrap_or_else(|| number(-1))),
+                    stride,
+                }));
+            }
+            other => {
+                is_name &= matches!(other, AccessExpr::Dot(Expr::Identifier(_)));
+                done.push(other);
+            }
+        }
+    }
+    with_chain(root, done)
+}
+
+fn with_chain(root: Expr, chain: Vec<AccessExpr>) -> Expr {
+    if chain.is_empty() {
+        return root;
+    }
+    let names = chain.iter().map(|access| match access {
+        AccessExpr::Dot(Expr::Identifier(name)) => Some(name.clone()),
+        _ => None,
+    });
+    match (&root, names.collect::<Option<Vec<Ident>>>()) {
+        (Expr::Identifier(first), Some(names)) => {
+            Expr::CompoundIdentifier(std::iter::once(first.clone()).chain(names).collect())
+        }
+        _ => Expr::CompoundFieldAccess {
+            root: Box::new(root),
+            access_chain: chain,
+        },
+    }
+}
+
+fn prepend(function: &mut Function, argument: Expr) {
+    if let FunctionArguments::List(list) = &mut function.args {
+        let argument = FunctionArg::Unnamed(FunctionArgExpr::Expr(argument));
+        list.args.insert(0, argument);
+    }
+}
+
+/// DuckDB's names of schemas, which say nothing here.
+const SCHEMAS: [&str; 3] = ["main", "pg_catalog", "system"];
+
+fn function_of(function: &mut Function) -> Result<Option<Expr>> {
+    if function.name.0.len() > 1 {
+        return Ok(method(function));
+    }
+    let name = function_name(function).unwrap_or_default();
+    let renamed = match name.as_str() {
+        "list_apply" | "array_apply" | "apply" => "array_transform",
+        "filter" => "array_filter",
+        _ => "",
+    };
+    if !renamed.is_empty() {
+        function.name = crate::sql::ast::object(Ident::new(renamed));
+    }
+    let Some(arguments) = plain_arguments(function) else {
+        return Ok(None);
+    };
+    Ok(match (name.as_str(), arguments.as_slice()) {
+        ("if", [condition, yes, no]) => Some(conditional(condition, yes, no)),
+        ("try", [expr]) => Some(fallible::tried(expr)?),
+        _ => None,
+    })
+}
+
+/// `s.upper()` is `upper(s)`.
+fn method(function: &mut Function) -> Option<Expr> {
+    let parts = function.name.0.iter().map(|part| part.as_ident().cloned());
+    let mut names = parts.collect::<Option<Vec<Ident>>>()?;
+    let name = names.pop()?;
+    function.name = crate::sql::ast::object(name);
+    let is_schema = |name: &Ident| SCHEMAS.contains(&name.value.to_lowercase().as_str());
+    if !(names.len() == 1 && names.iter().all(is_schema)) {
+        let argument = match names.len() {
+            1 => Expr::Identifier(names.pop()?),
+            _ => Expr::CompoundIdentifier(names),
+        };
+        prepend(function, argument);
+    }
+    function_of(function)
+        .ok()
+        .flatten()
+        .or_else(|| Some(Expr::Function(function.clone())))
+}
+
+fn conditional(condition: &Expr, yes: &Expr, no: &Expr) -> Expr {
+    Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: None,
+        conditions: vec![CaseWhen {
+            condition: condition.clone(),
+            result: yes.clone(),
+        }],
+        else_result: Some(Box::new(no.clone())),
+    }
+}
+
+/// `INTERVAL (n) DAY` of what is no literal: as many days, the fraction cut off.
+fn interval_of(interval: &Interval) -> Result<Option<Expr>> {
+    let Some(unit) = &interval.leading_field else {
+        return Ok(None);
+    };
+    let value = match interval.value.as_ref() {
+        Expr::Nested(inner) if matches!(inner.as_ref(), Expr::Value(_)) => inner.as_ref(),
+        Expr::Value(_) | Expr::UnaryOp { .. } => return Ok(None),
+        other => other,
+    };
+    if interval.last_field.is_some() || interval.leading_precision.is_some() {
+        return Ok(None);
+    }
+    let whole = cast(
+        call(
+            "trunc",
+            vec![cast(value.clone(), DataType::Double(ExactNumberInfo::None))],
+        ),
+        DataType::BigInt(None),
+    );
+    let amount = match unit {
+        DateTimeField::Second | DateTimeField::Seconds => {
+            cast(value.clone(), DataType::Double(ExactNumberInfo::None))
+        }
+        DateTimeField::Custom(_) | DateTimeField::NoDateTime => return Ok(None),
+        _ => whole,
+    };
+    let words = Expr::BinaryOp {
+        left: Box::new(cast(amount, DataType::Varchar(None))),
+        op: BinaryOperator::StringConcat,
+        right: Box::new(text(&format!(" {unit}"))),
+    };
+    Ok(Some(cast(
+        Expr::Nested(Box::new(words)),
+        DataType::Interval {
+            fields: None,
+            precision: None,
+        },
+    )))
+}
+
+fn cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(expr),
+        data_type,
+        array: false,
+        format: None,
+    }
+}
+
+/// SIMILAR TO takes a regular expression for the whole text, as in DuckDB. A `%` says that SQL's own patterns are meant,
+/// which would be another answer.
+fn similar(expr: &Expr, pattern: &Expr, negated: bool) -> Result<Expr> {
+    let pattern = match literal_text(pattern) {
+        Some(pattern) if pattern.contains('%') => {
+            return Err(Error::Unsupported {
+                message: "SIMILAR TO takes a regular expression, in which '%' has no meaning; write LIKE, or '.*' for '%'".to_string(),
+            });
+        }
+        Some(pattern) => text(&format!("^(?:{pattern})$")),
+        None => {
+            let joined = |left: Expr, right: Expr| Expr::BinaryOp {
+                left: Box::new(left),
+                op: BinaryOperator::StringConcat,
+                right: Box::new(right),
+            };
+            let pattern = Expr::Nested(Box::new(pattern.clone()));
+            joined(joined(text("^(?:"), pattern), text(")$"))
+        }
+    };
+    let matched = call("regexp_like", vec![expr.clone(), pattern]);
+    Ok(match negated {
+        false => matched,
+        true => Expr::UnaryOp {
+            op: datafusion::sql::sqlparser::ast::UnaryOperator::Not,
+            expr: Box::new(matched),
+        },
+    })
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::*;
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
+}
+
+/// The text below COLLATE NOCASE; collations of other names are errors.
+fn without_collation(expr: &Expr) -> Result<Option<&Expr>> {
+    match expr {
+        Expr::Collate { expr, collation } => folded_by(collation).map(|()| Some(expr.as_ref())),
+        Expr::Nested(inner) => without_collation(inner),
+        _ => Ok(None),
+    }
+}
+
+fn folded_by(collation: &ObjectName) -> Result<()> {
+    match collation
+        .to_string()
+        .trim_matches('"')
+        .to_lowercase()
+        .as_str()
+    {
+        "nocase" => Ok(()),
+        other => Err(Error::Unsupported {
+            message: format!("COLLATE {other}; texts are compared by code point, or with NOCASE"),
+        }),
+    }
+}
+
+fn lower(expr: &Expr) -> Expr {
+    call("lower", vec![expr.clone()])
+}
+
+/// Where one side folds the case, both do.
+fn fold_both(left: &mut Expr, right: &mut Expr) -> Result<()> {
+    let (from_left, from_right) = (
+        without_collation(left)?.cloned(),
+        without_collation(right)?.cloned(),
+    );
+    if from_left.is_some() || from_right.is_some() {
+        *left = lower(&from_left.unwrap_or_else(|| left.clone()));
+        *right = lower(&from_right.unwrap_or_else(|| right.clone()));
+    }
+    Ok(())
+}
+
+fn fold_list(expr: &mut Expr, list: &mut [Expr]) -> Result<()> {
+    if let Some(inner) = without_collation(expr)?.cloned() {
+        *expr = lower(&inner);
+        for one in list {
+            *one = lower(one);
+        }
+    }
+    Ok(())
+}
+
+/// `ORDER BY a COLLATE NOCASE`.
+pub(crate) fn fold_order(order: &mut [OrderByExpr]) -> Result<()> {
+    for key in order {
+        if let Some(inner) = without_collation(&key.expr)?.cloned() {
+            key.expr = lower(&inner);
+        }
+    }
+    Ok(())
+}
+
+/// Types that DataFusion has under another name: integers of 128 bits are decimals of 38 digits.
+fn known_type(data_type: &mut DataType) {
+    match data_type {
+        DataType::HugeInt | DataType::UHugeInt => {
+            *data_type = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0));
+        }
+        DataType::Custom(name, modifiers) if modifiers.is_empty() => {
+            if matches!(
+                name.to_string().to_lowercase().as_str(),
+                "hugeint" | "uhugeint" | "int128"
+            ) {
+                *data_type = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0));
+            }
+        }
+        DataType::Array(element) => {
+            use datafusion::sql::sqlparser::ast::ArrayElemTypeDef::*;
+            match element {
+                AngleBracket(inner) | SquareBracket(inner, _) | Parenthesis(inner) => {
+                    known_type(inner);
+                }
+                None => {}
+            }
+        }
+        _ => {}
+    }
+}

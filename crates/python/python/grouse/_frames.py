@@ -1,0 +1,168 @@
+"""Frames of pandas and polars as Arrow data that the engine computes with.
+
+In: a DataFrame. Out: a pyarrow Table, or a polars DataFrame without columns of no type.
+Invariant: a column has the values that the frame shows, or there is an error that names it: no time of day is cut off, no index
+becomes a column, and no value takes the type of its neighbours.
+Not here: Arrow data itself, which the native module checks.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from typing import Any
+
+# Digits of the widest decimal.
+DIGITS_MAX = 76
+
+
+def of_pandas(frame: Any) -> Any:
+    """The columns of a pandas DataFrame; its index is none of them."""
+    import pyarrow
+
+    try:
+        table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    except Exception:  # noqa: BLE001: what it does not like is found column by column, with its name
+        columns = [_column(frame.iloc[:, at]) for at in range(frame.shape[1])]
+        return pyarrow.Table.from_arrays(columns, names=_names(frame))
+    for at, field in enumerate(table.schema):
+        if _has_to_be_seen(frame.dtypes.iloc[at], field.type):
+            table = table.set_column(at, field.name, _column(frame.iloc[:, at]))
+    return table
+
+
+def _has_to_be_seen(dtype: Any, kind: Any) -> bool:
+    """Whether pyarrow may have made something else of the values, or something that SQL has no name for."""
+    from pyarrow import types
+
+    if isinstance(kind, _extension()):
+        return True
+    is_time = types.is_date(kind) or types.is_timestamp(kind)
+    return dtype == object and (is_time or types.is_binary(kind))
+
+
+def _extension() -> Any:
+    import pyarrow
+
+    return pyarrow.BaseExtensionType
+
+
+def _names(frame: Any) -> list[str]:
+    """Names of the columns; the second `a` is `a_1`."""
+    names: list[str] = []
+    wanted = [str(name) for name in frame.columns]
+    for name in wanted:
+        unique, nth = name, 0
+        while unique in names or (nth > 0 and unique in wanted):
+            nth += 1
+            unique = f"{name}_{nth}"
+        names.append(unique)
+    return names
+
+
+def _column(series: Any) -> Any:
+    import pyarrow
+
+    kind = str(series.dtype)
+    if kind.startswith("period"):
+        return pyarrow.Array.from_pandas(series.astype(str).where(series.notna(), None), type=pyarrow.string())
+    if series.dtype == object:
+        return _objects(series)
+    try:
+        array = pyarrow.Array.from_pandas(series)
+    except Exception as failure:
+        raise TypeError(f"column '{series.name}' of type {kind} has no form in Arrow: {failure}") from failure
+    if isinstance(array, pyarrow.ChunkedArray):
+        array = array.combine_chunks()
+    return array.storage if isinstance(array.type, _extension()) else array
+
+
+def _objects(series: Any) -> Any:
+    """A column of Python objects, which have to be of one type."""
+    import pyarrow
+
+    missing = series.isna()
+    values = [None if gone else value for value, gone in zip(series, missing)]
+    kinds = {type(value) for value in values if value is not None}
+    if kinds and all(issubclass(kind, datetime.date) for kind in kinds):
+        return _dates(series.name, values, kinds)
+    if kinds == {uuid.UUID}:
+        return pyarrow.array([None if value is None else str(value) for value in values], pyarrow.string())
+    if kinds == {int}:
+        return _integers(series.name, values)
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    if {bytes, str} <= kinds:
+        raise TypeError(_mixed(series.name, names))
+    try:
+        return pyarrow.array(values)
+    except Exception as failure:
+        if len(kinds) > 1:
+            raise TypeError(_mixed(series.name, names)) from failure
+        raise TypeError(f"column '{series.name}' has objects of {names}, which have no form in Arrow") from failure
+
+
+def _dates(name: Any, values: list[Any], kinds: set[type]) -> Any:
+    """Dates, or moments where one value has a time: a date is its midnight then."""
+    import pyarrow
+
+    if not any(issubclass(kind, datetime.datetime) for kind in kinds):
+        return pyarrow.array(values, pyarrow.date32())
+    zones = {isinstance(value, datetime.datetime) and value.tzinfo is not None for value in values if value is not None}
+    if len(zones) > 1:
+        raise TypeError(f"column '{name}' has times with and without a zone; give all of them one")
+    if zones == {True}:
+        return pyarrow.array(values, pyarrow.timestamp("us", "UTC"))
+    midnight = datetime.time()
+    moments = [
+        datetime.datetime.combine(value, midnight) if type(value) is datetime.date else value for value in values
+    ]
+    return pyarrow.array(moments, pyarrow.timestamp("us"))
+
+
+def _integers(name: Any, values: list[Any]) -> Any:
+    """Integers, as decimals where 64 bits do not hold them."""
+    import pyarrow
+
+    present = [value for value in values if value is not None]
+    if -(1 << 63) <= min(present) and max(present) < 1 << 63:
+        return pyarrow.array(values, pyarrow.int64())
+    if 0 <= min(present) and max(present) < 1 << 64:
+        return pyarrow.array(values, pyarrow.uint64())
+    digits = max(len(str(abs(value))) for value in present)
+    if digits > DIGITS_MAX:
+        raise TypeError(f"column '{name}' has integers of {digits} digits; SQL's have at most {DIGITS_MAX}")
+    kind = pyarrow.decimal128(38, 0) if digits <= 38 else pyarrow.decimal256(DIGITS_MAX, 0)
+    context = decimal.Context(prec=DIGITS_MAX)
+    return pyarrow.array([None if value is None else context.create_decimal(value) for value in values], kind)
+
+
+def _mixed(name: Any, kinds: str) -> str:
+    return f"column '{name}' has values of several types ({kinds}); make them one, such as frame['{name}'].astype(str)"
+
+
+def of_polars(frame: Any) -> Any:
+    """The same frame; columns that have no type, since all of their values are missing, are integers."""
+    import polars
+
+    wrong = [name for name, dtype in frame.schema.items() if dtype == polars.Object]
+    if wrong:
+        raise TypeError(f"column '{wrong[0]}' has Python objects (polars.Object), which have no form in Arrow")
+    typed = {name: _typed(dtype) for name, dtype in frame.schema.items()}
+    changed = {name: dtype for name, dtype in typed.items() if dtype != frame.schema[name]}
+    return frame.cast(changed) if changed else frame
+
+
+def _typed(dtype: Any) -> Any:
+    import polars
+
+    if dtype == polars.Null:
+        return polars.Int32
+    if isinstance(dtype, polars.List):
+        return polars.List(_typed(dtype.inner))
+    if isinstance(dtype, polars.Array):
+        # `inner` leaves out one dimension of several.
+        return polars.Array(_typed(dtype.inner), dtype.size)
+    if isinstance(dtype, polars.Struct):
+        return polars.Struct([polars.Field(field.name, _typed(field.dtype)) for field in dtype.fields])
+    return dtype

@@ -1,0 +1,196 @@
+//! The door for Arrow data of others: checked, and in types that the engine computes with.
+//!
+//! In: batches from a C interface, which are taken on trust by Arrow. Out: the same rows.
+//! Invariant: text is UTF-8, or there is an error that names column and row; run-end encoded arrays are plain, views of
+//! lists are lists, dictionaries of values that no key table has are their values.
+//! Not here: who owns the memory (borrowed.rs), objects that are no Arrow data (grouse/_frames.py).
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, GenericByteArray, GenericByteViewArray, GenericStringArray,
+    OffsetSizeTrait, RecordBatch, RecordBatchOptions, make_array,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    DataType, Field, FieldRef, Fields, GenericBinaryType, GenericStringType, Schema, SchemaRef,
+    StringViewType,
+};
+use arrow::error::ArrowError;
+use shared_simdutf8::basic::from_utf8;
+
+/// The schema of data that has come in; what a library says about the whole stays behind.
+pub fn admitted_schema(schema: &Schema) -> SchemaRef {
+    let fields: Fields = schema.fields().iter().map(admitted_field).collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// A batch of this schema.
+pub fn admit(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns = columns.map(|(column, field)| admit_column(column, field));
+    let columns = columns.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
+}
+
+fn admit_column(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
+    let column = checked(column, field.name())?;
+    match column.data_type() == field.data_type() {
+        true => Ok(column),
+        false => cast(&column, field.data_type()),
+    }
+}
+
+fn admitted_field(field: &FieldRef) -> FieldRef {
+    let kind = admitted(field.data_type());
+    match kind == *field.data_type() {
+        true => Arc::clone(field),
+        false => Arc::new(field.as_ref().clone().with_data_type(kind)),
+    }
+}
+
+fn admitted(kind: &DataType) -> DataType {
+    match kind {
+        DataType::RunEndEncoded(_, values) => admitted(values.data_type()),
+        DataType::ListView(item) | DataType::List(item) => DataType::List(admitted_field(item)),
+        DataType::LargeListView(item) | DataType::LargeList(item) => {
+            DataType::LargeList(admitted_field(item))
+        }
+        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(admitted_field(item), *size),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(admitted_field).collect()),
+        DataType::Map(entries, sorted) => DataType::Map(admitted_field(entries), *sorted),
+        DataType::Dictionary(_, values) if !is_key_of_dictionary(values) => admitted(values),
+        other => other.clone(),
+    }
+}
+
+/// Whether values are worth their codes: the engine has tables for codes of these.
+fn is_key_of_dictionary(values: &DataType) -> bool {
+    !values.is_nested()
+        && !matches!(
+            values,
+            DataType::FixedSizeBinary(_)
+                | DataType::Interval(_)
+                | DataType::Duration(_)
+                | DataType::Null
+                | DataType::Dictionary(_, _)
+        )
+}
+
+/// The same array, all of whose text is UTF-8.
+fn checked(array: &ArrayRef, name: &str) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() {
+        DataType::Utf8 => checked_text::<i32>(array, name),
+        DataType::LargeUtf8 => checked_text::<i64>(array, name),
+        DataType::Utf8View => checked_views(array, name),
+        kind if may_have_text(kind) => {
+            let data = array.to_data();
+            let children = data.child_data().iter();
+            let children = children.map(|child| {
+                let child = make_array(child.clone());
+                checked(&child, name).map(|child| child.to_data())
+            });
+            let children = children.collect::<Result<Vec<_>, ArrowError>>()?;
+            if children
+                .iter()
+                .zip(data.child_data())
+                .all(|(new, old)| new.ptr_eq(old))
+            {
+                return Ok(Arc::clone(array));
+            }
+            Ok(make_array(
+                data.into_builder().child_data(children).build()?,
+            ))
+        }
+        _ => Ok(Arc::clone(array)),
+    }
+}
+
+fn may_have_text(kind: &DataType) -> bool {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, values) => may_have_text(values),
+        DataType::RunEndEncoded(_, field)
+        | DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => may_have_text(field.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| may_have_text(field.data_type())),
+        DataType::Union(fields, _) => fields
+            .iter()
+            .any(|(_, field)| may_have_text(field.data_type())),
+        _ => false,
+    }
+}
+
+fn checked_text<O: OffsetSizeTrait>(array: &ArrayRef, name: &str) -> Result<ArrayRef, ArrowError> {
+    let text: &GenericByteArray<GenericStringType<O>> = array.as_bytes();
+    let offsets = text.value_offsets();
+    let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
+        return Ok(Arc::clone(array));
+    };
+    let bytes = text.value_data();
+    let used = bytes.get(first.as_usize()..last.as_usize());
+    let used = used.ok_or_else(|| damaged(name))?;
+    // Of plain ASCII every place is the beginning of a character.
+    if used.is_ascii() && offsets.is_sorted() {
+        return Ok(Arc::clone(array));
+    }
+    let begins = |offset: &O| {
+        bytes
+            .get(offset.as_usize())
+            .is_none_or(|byte| byte & 0xC0 != 0x80)
+    };
+    if offsets.is_sorted() && from_utf8(used).is_ok() && offsets.iter().all(begins) {
+        return Ok(Arc::clone(array));
+    }
+    // Row by row: what stands under a NULL is nobody's text, but functions would read it.
+    let rows: &GenericByteArray<GenericBinaryType<O>> = &GenericByteArray::try_new(
+        text.offsets().clone(),
+        text.values().clone(),
+        text.nulls().cloned(),
+    )?;
+    let mut whole = Vec::with_capacity(rows.len());
+    for (row, value) in rows.iter().enumerate() {
+        let value = value.map(|value| std::str::from_utf8(value).map_err(|_| not_text(name, row)));
+        whole.push(value.transpose()?);
+    }
+    Ok(Arc::new(GenericStringArray::<O>::from(whole)))
+}
+
+fn checked_views(array: &ArrayRef, name: &str) -> Result<ArrayRef, ArrowError> {
+    let text = array.as_byte_view::<StringViewType>();
+    // A view of text that is not valid is found here: the array itself was made without a look.
+    let bytes = text.clone().to_binary_view();
+    let mut has_garbage = false;
+    for row in 0..bytes.len() {
+        let is_text = from_utf8(bytes.value(row)).is_ok();
+        if !is_text && bytes.is_valid(row) {
+            return Err(not_text(name, row));
+        }
+        has_garbage |= !is_text;
+    }
+    if !has_garbage {
+        return Ok(Arc::clone(array));
+    }
+    let values = (0..bytes.len()).map(|row| {
+        let value = bytes.is_valid(row).then(|| bytes.value(row));
+        value.and_then(|value| std::str::from_utf8(value).ok())
+    });
+    Ok(Arc::new(
+        values.collect::<GenericByteViewArray<StringViewType>>(),
+    ))
+}
+
+fn not_text(name: &str, row: usize) -> ArrowError {
+    ArrowError::InvalidArgumentError(format!(
+        "column '{name}' has text that is not UTF-8 (in row {row} of a batch); make it bytes, or decode it first"
+    ))
+}
+
+fn damaged(name: &str) -> ArrowError {
+    ArrowError::InvalidArgumentError(format!("column '{name}' points beyond its own text"))
+}
