@@ -45,6 +45,7 @@ use crate::plan::GroupByRule;
 use crate::query::Query;
 use crate::scan::call::function_names;
 use crate::scan::codes::CodesRule;
+use crate::scan::external;
 use crate::scan::files::FileTables;
 use crate::scan::json::JsonFactory;
 use crate::scan::location::is_location;
@@ -115,6 +116,7 @@ impl Session {
             .with_runtime_env(Arc::clone(&runtime))
             .with_expr_planners(fixes::expr_planners())
             .with_default_features()
+            .with_table_factories(external::factories())
             .with_analyzer_rules(fixes::analyzer_rules())
             .with_optimizer_rules(optimizer_rules())
             .with_physical_optimizer_rules(physical_optimizer_rules(&runtime, &stores, &pool)?)
