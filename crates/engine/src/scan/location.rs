@@ -195,7 +195,7 @@ fn regular(path: PathBuf) -> Result<PathBuf> {
 }
 
 /// Names of what others keep beside data: `.x`, `_SUCCESS`, `_temporary`. A folder `_x=1` is a column.
-fn is_hidden(name: &str) -> bool {
+pub(super) fn is_hidden(name: &str) -> bool {
     name.starts_with('.') || name.starts_with('_') && !name.contains('=')
 }
 

@@ -32,6 +32,7 @@ mod steady_format;
 mod table;
 pub(crate) mod pipe;
 pub mod plain_types;
+pub(crate) mod external;
 pub mod files;
 pub mod views;
 pub mod schema;
