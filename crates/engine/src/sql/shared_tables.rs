@@ -11,14 +11,15 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, SelectItem, SetExpr, TableAlias, TableFactor, VisitMut,
-    VisitorMut, WildcardAdditionalOptions,
+    Expr, Ident, ObjectName, Query, SelectItem, SetExpr, TableAlias, TableFactor, VisitorMut,
+    WildcardAdditionalOptions,
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::optimizer::fixes::SHARED_TABLE;
 use crate::sql::statement::visit;
+use crate::sql::walk::Walk;
 
 /// Functions with another value each time.
 const VOLATILE: [&str; 6] = [
@@ -104,7 +105,7 @@ impl VisitorMut for Naming {
             let name = cte.alias.name.value.to_lowercase();
             let uses = self.uses.tables.get(&name).copied().unwrap_or_default();
             let mut own = Uses::default();
-            let ControlFlow::Continue(()) = cte.query.visit(&mut own);
+            let ControlFlow::Continue(()) = cte.query.walk(&mut own);
             if uses > 1 && own.has_volatile {
                 self.named += 1;
                 let alias = format!("{SHARED_TABLE}{}", self.named);

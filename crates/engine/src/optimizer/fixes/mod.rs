@@ -54,8 +54,8 @@ use crate::options::{GroupByOperator, SessionOptions};
 
 pub(crate) use compared::is_comparison;
 pub use long_literals::keep_long_literals;
-pub use set_all::count_equal_rows;
 pub(crate) use read_once::SHARED_TABLE;
+pub use set_all::count_equal_rows;
 pub use timestamps::far_timestamp;
 
 /// The planner of execution: the host's, which also plans nodes of ours.
