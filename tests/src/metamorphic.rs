@@ -174,20 +174,6 @@ pub fn relation(random: &mut Random) -> Relation {
                 format!("SELECT * FROM ({groups}) AS g WHERE {part}")
             })
         }
-        4 => Relation {
-            why: "WHERE keeps the rows for which the predicate is true",
-            left: format!("SELECT count(*) FROM t WHERE {p}"),
-            right: format!(
-                "SELECT coalesce(sum(CASE WHEN b THEN 1 ELSE 0 END), 0) FROM (SELECT {p} AS b FROM t) AS q"
-            ),
-        },
-        5 => Relation {
-            why: "FILTER keeps the rows for which the predicate is true",
-            left: format!("SELECT {key} AS k, count(*) FILTER (WHERE {p}) FROM t GROUP BY 1"),
-            right: format!(
-                "SELECT k, count(b) FROM (SELECT {key} AS k, CASE WHEN {p} THEN 1 END AS b FROM t) AS q GROUP BY k"
-            ),
-        },
         6 => {
             let rows = "SELECT l.id, r.id AS other FROM t AS l JOIN (SELECT id, dense FROM t WHERE id < 50) AS r ON l.dense = r.dense";
             let of_l =
@@ -195,7 +181,35 @@ pub fn relation(random: &mut Random) -> Relation {
             each_part(&parts, rows, of_l)
         }
         7 => multiplicities(random, &p),
-        8 => Relation {
+        4 | 5 => kept(random, &p, key),
+        _ => looked_up(random, &p, key),
+    }
+}
+
+/// Rows that a predicate keeps, said in two ways.
+fn kept(random: &mut Random, p: &str, key: &str) -> Relation {
+    match random.below(2) {
+        0 => Relation {
+            why: "WHERE keeps the rows for which the predicate is true",
+            left: format!("SELECT count(*) FROM t WHERE {p}"),
+            right: format!(
+                "SELECT coalesce(sum(CASE WHEN b THEN 1 ELSE 0 END), 0) FROM (SELECT {p} AS b FROM t) AS q"
+            ),
+        },
+        _ => Relation {
+            why: "FILTER keeps the rows for which the predicate is true",
+            left: format!("SELECT {key} AS k, count(*) FILTER (WHERE {p}) FROM t GROUP BY 1"),
+            right: format!(
+                "SELECT k, count(b) FROM (SELECT {key} AS k, CASE WHEN {p} THEN 1 END AS b FROM t) AS q GROUP BY k"
+            ),
+        },
+    }
+}
+
+/// Rows that others decide: correlated, in a list, joined, in one window.
+fn looked_up(random: &mut Random, p: &str, key: &str) -> Relation {
+    match random.below(4) {
+        0 => Relation {
             why: "a correlated count is that of the group, or 0",
             left: format!(
                 "SELECT id, (SELECT count(*) FROM t AS u WHERE u.dense = t.dense AND u.id % 2 = 0) AS c FROM t WHERE {p}"
@@ -204,7 +218,7 @@ pub fn relation(random: &mut Random) -> Relation {
                 "SELECT id, coalesce(c, 0) FROM (SELECT * FROM t WHERE {p}) AS q LEFT JOIN (SELECT dense AS d, count(*) AS c FROM t WHERE id % 2 = 0 GROUP BY 1) AS g ON g.d = q.dense"
             ),
         },
-        9 => Relation {
+        1 => Relation {
             why: "IN is EXISTS of an equal row",
             left: format!(
                 "SELECT id FROM t WHERE {p} AND wild IN (SELECT exact FROM t WHERE flag)"
@@ -213,7 +227,7 @@ pub fn relation(random: &mut Random) -> Relation {
                 "SELECT id FROM t WHERE {p} AND EXISTS (SELECT 1 FROM t AS u WHERE u.flag AND u.exact = t.wild)"
             ),
         },
-        10 => Relation {
+        2 => Relation {
             why: "the column of a FULL JOIN USING is that of the side that has one",
             left: format!(
                 "SELECT dense, l.id, r.id AS other FROM (SELECT dense, id FROM t WHERE {p}) AS l FULL JOIN (SELECT dense, id FROM t WHERE id < 30) AS r USING (dense)"

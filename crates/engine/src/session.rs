@@ -16,11 +16,7 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement, Volatility};
-use datafusion::optimizer::OptimizerRule;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::sql::parser::Statement as HostStatement;
@@ -31,34 +27,26 @@ use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
 
-use crate::arithmetic::WordArithmetic;
-use crate::averages::SharedAverages;
 use crate::error::{Error, Result, nearest_names};
-use crate::filters::OwnFilters;
 use crate::functions;
 use crate::host;
 use crate::joins;
 use crate::memory::SessionPool;
 use crate::numbers;
-use crate::optimizer::fixes;
+use crate::optimizer::{fixes, passes};
 use crate::options::SessionOptions;
-use crate::plan::GroupByRule;
 use crate::query::Query;
 use crate::scan::call::function_names;
 use crate::scan::checked_table;
-use crate::scan::codes::CodesRule;
 use crate::scan::external;
 use crate::scan::files::FileTables;
 use crate::scan::json::JsonFactory;
 use crate::scan::location::is_location;
-use crate::scan::morsels::MorselsRule;
 use crate::scan::parquet::ParquetFactory;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
-use crate::scan::writes::WholeFilesRule;
 use crate::scan::writes::arrow::ArrowFactory;
 use crate::scan::writes::request::Writes;
-use crate::shifted_sums::ShiftedSums;
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column};
@@ -119,13 +107,15 @@ impl Session {
             )
             .with_runtime_env(Arc::clone(&runtime))
             .with_query_planner(fixes::query_planner())
-            .with_expr_planners(expr_planners())
+            .with_expr_planners(passes::expr_planners())
             .with_relation_planners(vec![Arc::new(SamplePlanner)])
             .with_default_features()
             .with_table_factories(external::factories())
             .with_analyzer_rules(fixes::analyzer_rules())
-            .with_optimizer_rules(optimizer_rules())
-            .with_physical_optimizer_rules(physical_optimizer_rules(&runtime, &stores, &pool)?)
+            .with_optimizer_rules(passes::optimizer_rules())
+            .with_physical_optimizer_rules(passes::physical_optimizer_rules(
+                &runtime, &stores, &pool,
+            )?)
             .build();
         state.register_file_format(Arc::new(ParquetFactory::default()), true)?;
         state.register_file_format(Arc::new(ArrowFactory), true)?;
@@ -720,69 +710,6 @@ fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
     functions::register(context);
     Ok(())
 }
-
-/// Planners that see an expression before the host's do.
-fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
-    let mut planners = fixes::expr_planners();
-    planners.push(Arc::new(functions::StandingFunctions));
-    planners
-}
-
-/// The logical rules, of which ours for sums and averages see arguments as they were written, and that for averages once more
-/// only aggregates that are needed.
-fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules = fixes::optimizer_rules();
-    rules.insert(0, Arc::new(ShiftedSums));
-    rules.insert(1, Arc::new(SharedAverages::AsWritten));
-    rules.push(Arc::new(SharedAverages::AsNeeded));
-    rules
-}
-
-/// Our physical optimizer rules; they run directly before the host's `EnsureRequirements`, so that no exchange is
-/// planned below an operator of ours.
-fn operator_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    vec![Arc::new(GroupByRule)]
-}
-
-/// The host's rule that plans exchanges and sorts.
-const ENSURE_REQUIREMENTS: &str = "EnsureRequirements";
-
-/// The host's rule that checks the finished plan.
-const SANITY_CHECK: &str = "SanityCheckPlan";
-
-fn physical_optimizer_rules(
-    runtime: &RuntimeEnv,
-    stores: &Arc<Stores>,
-    pool: &Arc<SessionPool>,
-) -> Result<Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>> {
-    let mut rules = PhysicalOptimizer::new().rules;
-    let at = rules
-        .iter()
-        .position(|rule| rule.name() == ENSURE_REQUIREMENTS);
-    let at =
-        at.ok_or_else(|| Error::Internal(format!("the host has no rule {ENSURE_REQUIREMENTS}")))?;
-    rules.splice(at..at, operator_rules());
-    // Last but for the host's check of the whole plan: no rule may see the types of codes.
-    let footers = runtime.cache_manager.get_file_metadata_cache();
-    let at = rules.iter().position(|rule| rule.name() == SANITY_CHECK);
-    let at = at.unwrap_or(rules.len());
-    let scans: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 3] = [
-        Arc::new(MorselsRule::new(
-            Arc::clone(&footers),
-            Arc::clone(stores),
-            Arc::clone(pool),
-        )),
-        Arc::new(CodesRule::new(footers)),
-        Arc::new(OwnFilters),
-    ];
-    rules.splice(at..at, scans);
-    let mut rules = fixes::physical_rules(rules);
-    // After the first, which finds in remainders what cannot overflow; before all that compare, move and merge expressions.
-    rules.insert(1, Arc::new(WordArithmetic));
-    rules.push(Arc::new(WholeFilesRule));
-    Ok(rules)
-}
-
 fn runtime_env(
     stores: &Arc<Stores>,
     pool: &Arc<SessionPool>,

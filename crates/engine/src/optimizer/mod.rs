@@ -5,3 +5,4 @@
 //! Not here: the operator (exec/), text of statements (sql/).
 
 pub mod fixes;
+pub(crate) mod passes;

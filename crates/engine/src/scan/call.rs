@@ -173,6 +173,11 @@ impl FileCall {
             )
         };
         let text = text_of(value).map_err(not_so)?;
+        self.set_text(function, option, &text)
+    }
+
+    /// Takes an option whose value is one word.
+    fn set_text(&mut self, function: &str, option: &str, text: &str) -> Result<()> {
         let wrong = |expected: &str| {
             invalid(
                 function,
@@ -204,7 +209,7 @@ impl FileCall {
             "newlines_in_values" | "parallel" if is_csv => drop(flag()?),
             "null_padding" if is_csv => self.text.null_padding = Some(flag()?),
             "sample_size" if is_csv => {
-                let rows = match text.as_str() {
+                let rows = match text {
                     "-1" => Ok(usize::MAX),
                     rows => rows.parse(),
                 };
@@ -213,7 +218,7 @@ impl FileCall {
             }
             "compression" if is_text => {
                 self.text.compression =
-                    Some(compression(&text).ok_or_else(|| wrong("none, gzip, zstd, bz2 or xz"))?);
+                    Some(compression(text).ok_or_else(|| wrong("none, gzip, zstd, bz2 or xz"))?);
             }
             "binary_as_string" if self.kind == Some(Kind::Parquet) => {
                 self.text.plain_bytes = Some(match flag()? {

@@ -127,26 +127,23 @@ fn join(
     Ok(())
 }
 
-/// The right table with the left times that its rows are nearest to, under its own name, and the condition to join it on.
-fn matched(
-    condition: &Condition,
-    left: &TableWithJoins,
-    right: &TableFactor,
-    time: &str,
-) -> Result<(TableFactor, Expr)> {
-    let list = |texts: Vec<String>| texts.join(", ");
+/// The names of the columns that hold the keys.
+fn key_names(condition: &Condition) -> impl Iterator<Item = String> {
+    (0..condition.keys.len()).map(|number| format!("\"key {number}\""))
+}
+
+/// The condition that none of the values is NULL.
+fn known<'a>(exprs: impl Iterator<Item = &'a Expr>) -> String {
+    let all: Vec<String> = exprs.map(|expr| format!("({expr}) IS NOT NULL")).collect();
+    all.join(" AND ")
+}
+
+/// For each key and time of the left table the time of the right one that is nearest to it.
+fn nearest_times(condition: &Condition, left: &TableWithJoins, right: &TableFactor) -> String {
     let (left_time, right_time) = &condition.times;
-    let keys = || (0..condition.keys.len()).map(|number| format!("\"key {number}\""));
-    let known = |exprs: Vec<&Expr>| {
-        let all: Vec<String> = exprs
-            .iter()
-            .map(|expr| format!("({expr}) IS NOT NULL"))
-            .collect();
-        all.join(" AND ")
-    };
     let side = |exprs: &mut dyn Iterator<Item = &Expr>| -> String {
         exprs
-            .zip(keys())
+            .zip(key_names(condition))
             .map(|(expr, key)| format!("{expr} AS {key}, "))
             .collect()
     };
@@ -157,16 +154,14 @@ fn matched(
             .keys
             .iter()
             .map(|(left, _)| left)
-            .chain([left_time])
-            .collect(),
+            .chain([left_time]),
     );
     let right_known = known(
         condition
             .keys
             .iter()
             .map(|(_, right)| right)
-            .chain([right_time])
-            .collect(),
+            .chain([right_time]),
     );
     let (aggregate, order) = match condition.nearest {
         Nearest::AtOrBefore => ("max", "\"time\" ASC, \"side\" ASC"),
@@ -176,16 +171,38 @@ fn matched(
     };
     let partition = match condition.keys.is_empty() {
         true => String::new(),
-        false => format!("PARTITION BY {} ", list(keys().collect())),
+        false => format!(
+            "PARTITION BY {} ",
+            key_names(condition).collect::<Vec<_>>().join(", ")
+        ),
     };
-    let all_keys: String = keys().map(|key| format!("{key}, ")).collect();
+    let all_keys: String = key_names(condition).map(|key| format!("{key}, ")).collect();
     let both = format!(
         "SELECT DISTINCT {left_keys}{left_time} AS \"time\", {left_time} AS \"left time\", nullif({left_time}, {left_time}) AS \"right time\", 1 AS \"side\" FROM {left} WHERE {left_known} \
          UNION ALL SELECT DISTINCT {right_keys}{right_time} AS \"time\", nullif({right_time}, {right_time}) AS \"left time\", {right_time} AS \"right time\", 0 AS \"side\" FROM {right} WHERE {right_known}"
     );
-    let nearest = format!(
+    format!(
         "SELECT {all_keys}\"left time\", \"side\", {aggregate}(\"right time\") OVER ({partition}ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS \"nearest\" FROM ({both}) AS \"both sides\""
+    )
+}
+
+/// The right table with the left times that its rows are nearest to, under its own name, and the condition to join it on.
+fn matched(
+    condition: &Condition,
+    left: &TableWithJoins,
+    right: &TableFactor,
+    time: &str,
+) -> Result<(TableFactor, Expr)> {
+    let (left_time, right_time) = &condition.times;
+    let nearest = nearest_times(condition, left, right);
+    let right_known = known(
+        condition
+            .keys
+            .iter()
+            .map(|(_, right)| right)
+            .chain([right_time]),
     );
+    let all_keys: String = key_names(condition).map(|key| format!("{key}, ")).collect();
     let distinct: String = condition
         .keys
         .iter()
@@ -200,7 +217,7 @@ fn matched(
     let equal: String = condition
         .keys
         .iter()
-        .zip(keys())
+        .zip(key_names(condition))
         .map(|((_, right), key)| format!("\"near\".{key} = {right} AND "))
         .collect();
     let time = quoted(time);

@@ -107,47 +107,59 @@ pub(crate) fn placed(error: Error, text: &str) -> Error {
                 position,
             }
         }
-        Error::UnknownTable {
-            name,
-            mut nearest,
-            position,
-        } => {
-            let is_file = |ending: &str| ENDINGS.contains(&ending.to_lowercase().as_str());
-            let is_file = name
-                .rsplit_once('.')
-                .is_some_and(|(_, ending)| is_file(ending));
-            let is_quoted = |token: &TokenWithSpan| matches!(&token.token, Token::SingleQuotedString(text) if *text == name);
-            if is_file && nearest.is_empty() && !tokens.iter().any(is_quoted) {
-                nearest.push(format!("'{name}' (a file, in quotes)"));
-            }
-            let position =
-                position.or_else(|| named(name.split('.').next().unwrap_or(&name), &tokens));
-            Error::UnknownTable {
-                name,
-                nearest,
-                position,
-            }
-        }
-        Error::UnknownColumn {
-            name,
-            mut nearest,
-            position,
-        } => {
-            let position =
-                position.or_else(|| named(name.rsplit('.').next().unwrap_or(&name), &tokens));
-            let here = position.and_then(|position| at(position, &tokens));
-            if let Some(Token::Word(word)) = here.map(|at| &tokens[at].token)
-                && word.quote_style == Some('"')
-            {
-                nearest.insert(0, format!("'{}' (text takes single quotes)", word.value));
-            }
-            Error::UnknownColumn {
-                name,
-                nearest,
-                position,
-            }
-        }
+        Error::UnknownTable { .. } => placed_table(error, &tokens),
+        Error::UnknownColumn { .. } => placed_column(error, &tokens),
         other => other,
+    }
+}
+
+/// An unknown table with its place, and what to do where it is the name of a file.
+fn placed_table(error: Error, tokens: &[TokenWithSpan]) -> Error {
+    let Error::UnknownTable {
+        name,
+        mut nearest,
+        position,
+    } = error
+    else {
+        return error;
+    };
+    let is_file = |ending: &str| ENDINGS.contains(&ending.to_lowercase().as_str());
+    let is_file = name
+        .rsplit_once('.')
+        .is_some_and(|(_, ending)| is_file(ending));
+    let is_quoted = |token: &TokenWithSpan| matches!(&token.token, Token::SingleQuotedString(text) if *text == name);
+    if is_file && nearest.is_empty() && !tokens.iter().any(is_quoted) {
+        nearest.push(format!("'{name}' (a file, in quotes)"));
+    }
+    let position = position.or_else(|| named(name.split('.').next().unwrap_or(&name), tokens));
+    Error::UnknownTable {
+        name,
+        nearest,
+        position,
+    }
+}
+
+/// An unknown column with its place, and what to do where it is text in double quotes.
+fn placed_column(error: Error, tokens: &[TokenWithSpan]) -> Error {
+    let Error::UnknownColumn {
+        name,
+        mut nearest,
+        position,
+    } = error
+    else {
+        return error;
+    };
+    let position = position.or_else(|| named(name.rsplit('.').next().unwrap_or(&name), tokens));
+    let here = position.and_then(|position| at(position, tokens));
+    if let Some(Token::Word(word)) = here.map(|at| &tokens[at].token)
+        && word.quote_style == Some('"')
+    {
+        nearest.insert(0, format!("'{}' (text takes single quotes)", word.value));
+    }
+    Error::UnknownColumn {
+        name,
+        nearest,
+        position,
     }
 }
 
