@@ -16,6 +16,7 @@ mod late;
 mod filters;
 mod parquet;
 mod text_files;
+mod csv;
 mod json;
 mod hive;
 mod snapshots;

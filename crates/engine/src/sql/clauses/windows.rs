@@ -9,11 +9,12 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Distinct, Expr, Ident, NamedWindowDefinition, NamedWindowExpr, OrderByKind, Query, Select,
-    SelectItem, VisitMut, VisitorMut, WindowSpec, WindowType,
+    SelectItem, VisitorMut, WindowSpec, WindowType,
 };
 
 use super::{refused, same, select_of};
 use crate::error::{Error, Result};
+use crate::sql::walk::Walk;
 
 /// Puts definitions in the places of names, also in the order of a query.
 pub(super) fn use_named(query: &mut Query) -> Result<()> {
@@ -27,7 +28,7 @@ pub(super) fn use_named(query: &mut Query) -> Result<()> {
         && let OrderByKind::Expressions(keys) = &mut order_by.kind
     {
         for key in keys {
-            done(key.expr.visit(&mut naming))?;
+            done(key.expr.walk(&mut naming))?;
         }
     }
     Ok(())
@@ -47,16 +48,16 @@ pub(super) fn within(select: &mut Select) -> Result<Option<Naming>> {
         match item {
             SelectItem::UnnamedExpr(expr)
             | SelectItem::ExprWithAlias { expr, .. }
-            | SelectItem::ExprWithAliases { expr, .. } => done(expr.visit(&mut naming))?,
+            | SelectItem::ExprWithAliases { expr, .. } => done(expr.walk(&mut naming))?,
             SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {}
         }
     }
     if let Some(expr) = &mut select.qualify {
-        done(expr.visit(&mut naming))?;
+        done(expr.walk(&mut naming))?;
     }
     if let Some(Distinct::On(exprs)) = &mut select.distinct {
         for expr in exprs {
-            done(expr.visit(&mut naming))?;
+            done(expr.walk(&mut naming))?;
         }
     }
     Ok(Some(naming))
