@@ -8,10 +8,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::Schema;
+use datafusion::arrow::array::{Array, AsArray};
+use datafusion::arrow::datatypes::{Schema, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::common::{ScalarValue, TableReference};
+use datafusion::dataframe::DataFrame;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
@@ -54,7 +56,7 @@ use crate::sql::params::{self, Params};
 use crate::sql::place::placed;
 use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
-use crate::sql::{headers, hidden, named_casts, planned, repeated_names, spelling, using};
+use crate::sql::{changes, headers, hidden, named_casts, planned, repeated_names, spelling, using};
 use crate::temp::TempFolders;
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
@@ -335,6 +337,18 @@ impl Session {
                 name: host.to_string(),
                 message: format!("a session of grouse has its own: SET {ours}"),
             });
+        }
+        if let Some(matching) = changes::matching(&plan)? {
+            let rows = DataFrame::new(state.clone(), matching.clone())
+                .collect()
+                .await?;
+            let rows = rows
+                .first()
+                .and_then(|batch| batch.column(0).as_primitive_opt::<UInt64Type>());
+            if rows.is_none_or(|rows| rows.is_empty() || rows.value(0) == 0) {
+                let (plan, context) = self.plan_execution(state, &matching).await?;
+                return Ok(Query::new(plan, context, self.workers()));
+            }
         }
         let (plan, writes) = Writes::take(plan)?;
         let frame = self.context().execute_logical_plan(plan).await;

@@ -15,7 +15,9 @@ use datafusion::arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Sc
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::catalog::{MemTable, Session, TableProvider};
-use datafusion::common::{DFSchema, DataFusionError, Result, SchemaExt};
+use datafusion::common::{
+    Constraint, Constraints as KnownKeys, DFSchema, DataFusionError, Result, SchemaExt,
+};
 use datafusion::dataframe::DataFrame;
 use datafusion::datasource::TableType;
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
@@ -87,6 +89,16 @@ impl Rules {
             fields.collect::<Vec<_>>(),
             metadata,
         ))
+    }
+
+    /// The keys none of whose columns may be NULL.
+    fn known(&self, schema: &SchemaRef) -> KnownKeys {
+        let keys = self.keys.iter().filter(|(columns, _)| {
+            let mut fields = columns.iter().map(|&column| schema.field(column));
+            fields.all(|field| !field.is_nullable())
+        });
+        let keys = keys.map(|(columns, _)| Constraint::PrimaryKey(columns.clone()));
+        KnownKeys::new_unverified(keys.collect())
     }
 
     /// Whether `new` rows may stand beside the `old` ones.
@@ -281,13 +293,17 @@ fn with_schema(part: Vec<RecordBatch>, schema: &SchemaRef) -> Result<Vec<RecordB
 pub(crate) struct CheckedTable {
     rows: Arc<MemTable>,
     rules: Arc<Rules>,
+    /// Keys without NULL, which DataFusion may rely on: they hold.
+    known: KnownKeys,
 }
 
 impl CheckedTable {
     pub(crate) fn new(rows: MemTable, rules: Rules) -> CheckedTable {
+        let known = rules.known(&rows.schema());
         CheckedTable {
             rows: Arc::new(rows),
             rules: Arc::new(rules),
+            known,
         }
     }
 }
@@ -296,6 +312,10 @@ impl CheckedTable {
 impl TableProvider for CheckedTable {
     fn schema(&self) -> SchemaRef {
         self.rows.schema()
+    }
+
+    fn constraints(&self) -> Option<&KnownKeys> {
+        Some(&self.known)
     }
 
     fn table_type(&self) -> TableType {

@@ -2,7 +2,8 @@
 //!
 //! In: a parsed CREATE TABLE. Out: the statement without PRIMARY KEY, UNIQUE, CHECK and, where it has rows of a query, NOT NULL;
 //! these apart, with names of columns as written.
-//! Invariant: DataFusion never hears of a key: it would take a UNIQUE column with several NULL for one without repetitions.
+//! Invariant: DataFusion hears of no key that may be NULL: it would take a UNIQUE column with several NULL for one without
+//! repetitions.
 //! Not here: checking rows (scan/checked_table.rs); constraints that nobody checks, which planned/ refuses.
 
 use datafusion::sql::parser::Statement as HostStatement;

@@ -127,6 +127,15 @@ impl Dialect for GrouseDialect {
                 right: Box::new(second),
             }));
         }
+        // PostgreSQL's exclusive or, for which the generic dialect has `^`.
+        if parser.consume_token(&Token::Sharp) {
+            let second = parser.parse_subexpr(self.prec_value(Precedence::Caret));
+            return Some(second.map(|second| Expr::BinaryOp {
+                left: Box::new(expr.clone()),
+                op: BinaryOperator::PGBitwiseXor,
+                right: Box::new(second),
+            }));
+        }
         use Keyword::{DISTINCT, FROM, IS, NOT};
         if let Some(form) = placeholder_list(parser) {
             if form == Form::NotIn {

@@ -45,6 +45,7 @@ pub(crate) mod spelling;
 pub(crate) mod repeated_names;
 pub(crate) mod samples;
 pub(crate) mod planned;
+pub(crate) mod changes;
 pub(crate) mod named_casts;
 pub(crate) mod using;
 mod window_aggregates;

@@ -11,8 +11,8 @@ use datafusion::sql::parser::{
     CopyToSource, DFParserBuilder, ResetStatement, Statement as HostStatement,
 };
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, ObjectName, ObjectNamePart, Set, Statement as SqlStatement, TableAlias,
-    TableFactor, Value, ValueWithSpan, VisitorMut,
+    ContextModifier, Expr, Ident, ObjectName, ObjectNamePart, Set, Statement as SqlStatement,
+    TableAlias, TableFactor, Value, ValueWithSpan, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
@@ -232,7 +232,10 @@ fn parse_tokens(tokens: Tokens, text: &str) -> Result<Request> {
     match statement {
         HostStatement::Statement(sql) => match *sql {
             SqlStatement::Set(Set::SingleAssignment {
-                variable, values, ..
+                scope: None | Some(ContextModifier::Session | ContextModifier::Global),
+                hivevar: false,
+                variable,
+                values,
             }) => set(variable, values),
             SqlStatement::ShowVariable { variable } => host(show(variable)),
             other => host(HostStatement::Statement(Box::new(other))),
@@ -414,6 +417,12 @@ impl VisitorMut for Preparation {
             mark_quoted_path(name);
             return ControlFlow::Continue(());
         };
+        if arguments.settings.is_some() {
+            return ControlFlow::Break(Error::UnsupportedClause {
+                message: "SETTINGS; set an option by SET name = value before".to_string(),
+                position: None,
+            });
+        }
         let function = plain_name(name);
         match FileCall::from_arguments(&function, &arguments.args) {
             Ok(Some(call)) => {

@@ -1,10 +1,10 @@
 //! Tokens that the parser does not take, as tokens that it does.
 //!
 //! In: the text of a statement. Out: its tokens, each at its place in the text: numbers without underscores,
-//! `STRUCT(a INT)` as `STRUCT<a INT>`, `LIMIT 10%` and `GROUP BY DISTINCT` with a marker that clauses/ reads, samples in one
-//! form below the table they are of, `SELECT *` for a FROM that comes first and has a WHERE.
+//! `STRUCT(a INT)` as `STRUCT<a INT>`, `GROUP BY DISTINCT` with a marker that clauses/ reads, samples in one form behind the
+//! table they are of, `SELECT *` for a FROM that comes first and has a WHERE.
 //! Invariant: a text without these forms keeps its tokens.
-//! Not here: samples (token_forms/samples.rs); what the markers stand for (clauses/).
+//! Not here: samples (token_forms/samples.rs); conveniences (tokens.rs).
 
 mod samples;
 
@@ -18,8 +18,6 @@ use crate::sql::dialect::DIALECT;
 pub(crate) use samples::RESERVOIR;
 use samples::Sample;
 
-/// The function that stands for the share of rows in `LIMIT 10%`.
-pub(crate) const LIMIT_PERCENT: &str = "limit percent";
 /// The first key of `GROUP BY DISTINCT …`.
 pub(crate) const GROUP_DISTINCT: &str = "group by distinct";
 
@@ -226,7 +224,6 @@ impl Writer<'_> {
         self.note(Some(keyword));
         self.out.push(token.clone());
         match keyword {
-            LIMIT => Ok(self.percent(at).unwrap_or(at + 1)),
             BY => Ok(self.group_by_distinct(at).unwrap_or(at + 1)),
             _ => Ok(at + 1),
         }
@@ -324,31 +321,6 @@ impl Writer<'_> {
         open + 1
     }
 
-    /// `LIMIT 10%`, `LIMIT 10 PERCENT`, `LIMIT (5 + 5)%` is `LIMIT "limit percent"(10)`.
-    fn percent(&mut self, at: usize) -> Option<usize> {
-        let first = after(self.tokens, at);
-        let last = match self.tokens.get(first)?.token {
-            Token::Number(..) => first,
-            Token::LParen => closing(self.tokens, first)?,
-            _ => return None,
-        };
-        let sign = after(self.tokens, last);
-        let token = self.tokens.get(sign)?;
-        let is_percent = match &token.token {
-            Token::Mod => ends_limit(self.tokens, after(self.tokens, sign)),
-            _ => keyword_of(token) == Some(Keyword::PERCENT),
-        };
-        if !is_percent {
-            return None;
-        }
-        let span = token.span;
-        let marker = Token::make_word(LIMIT_PERCENT, Some('"'));
-        self.out.extend(at_span([marker, Token::LParen], span));
-        self.out.extend(self.tokens[first..=last].iter().cloned());
-        self.out.extend(at_span([Token::RParen], span));
-        Some(sign + 1)
-    }
-
     /// `GROUP BY DISTINCT a, b` is `GROUP BY "group by distinct", a, b`.
     fn group_by_distinct(&mut self, at: usize) -> Option<usize> {
         let next = after(self.tokens, at);
@@ -361,23 +333,6 @@ impl Writer<'_> {
         let marker = [Token::make_word(GROUP_DISTINCT, Some('"')), Token::Comma];
         self.out.extend(at_span(marker, token.span));
         Some(next + 1)
-    }
-}
-
-/// Whether a LIMIT is over here, so that a percent sign before is none of a division.
-fn ends_limit(tokens: &[TokenWithSpan], at: usize) -> bool {
-    use Keyword::{BY, EXCEPT, FETCH, FOR, INTERSECT, OFFSET, UNION, USING, WITH};
-    let Some(token) = tokens.get(at) else {
-        return true;
-    };
-    match &token.token {
-        Token::EOF | Token::SemiColon | Token::RParen | Token::VerticalBarRightAngleBracket => true,
-        _ => keyword_of(token).is_some_and(|keyword| {
-            [
-                BY, EXCEPT, FETCH, FOR, INTERSECT, OFFSET, UNION, USING, WITH,
-            ]
-            .contains(&keyword)
-        }),
     }
 }
 
@@ -401,22 +356,6 @@ fn before(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
     (0..at)
         .rev()
         .find(|&place| !matches!(tokens[place].token, Token::Whitespace(_)))
-}
-
-/// The place of the parenthesis that closes the one at `open`.
-fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (place, token) in tokens.iter().enumerate().skip(open) {
-        match token.token {
-            Token::LParen => depth += 1,
-            Token::RParen => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return Some(place);
-        }
-    }
-    None
 }
 
 fn at_span<const N: usize>(tokens: [Token; N], span: Span) -> impl Iterator<Item = TokenWithSpan> {

@@ -145,3 +145,13 @@ fn a_table_that_cannot_be_made_leaves_the_old_one() {
             .contains("already exists")
     );
 }
+
+/// A key without NULL decides the other columns, as in PostgreSQL.
+#[test]
+fn a_primary_key_decides_the_other_columns() {
+    let session = with_table();
+    assert_eq!(
+        rows(&session, "SELECT id, n FROM t GROUP BY id ORDER BY id"),
+        ["1|2", "2|3", "3|1"]
+    );
+}

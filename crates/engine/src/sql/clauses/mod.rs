@@ -60,7 +60,7 @@ impl VisitorMut for Rewriting {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         sources::prewhere(select);
-        flow(groupings::sets(select))
+        flow(windows::within(select).and_then(|_| groupings::sets(select)))
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {

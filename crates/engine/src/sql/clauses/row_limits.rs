@@ -1,21 +1,17 @@
-//! How many rows: `FETCH FIRST n ROWS ONLY | WITH TIES`, `TOP n`, `LIMIT 10%`, `ORDER BY ALL`.
+//! How many rows, and in which order: `FETCH FIRST n ROWS ONLY`, `TOP n`, `ORDER BY ALL`.
 //!
-//! In: a query. Out: LIMIT where that is the same; else a condition on the number or the rank of a row, in QUALIFY, so that
-//! the query keeps its columns and its ORDER BY.
-//! Invariant: `LIMIT p%` leaves `floor(rows · p / 100)` rows, as DuckDB does; `FETCH FIRST p PERCENT` the next whole number of
-//! them, as SQL has it; both are counted in integers and decimals.
-//! Not here: `LIMIT n BY`, `LIMIT n WITH TIES`.
+//! In: a query. Out: LIMIT and a list of columns; TOP with ties or in percent is FETCH.
+//! Invariant: a query has one limit; two are an error.
+//! Not here: `WITH TIES`, percentages, `LIMIT n BY` (limits.rs).
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, DataType, ExactNumberInfo, Expr, Fetch, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, LimitClause, Offset, OffsetRows, OrderBy, OrderByExpr, OrderByKind,
-    Query, SelectItem, SetExpr, TopQuantity, Value, Values, WindowSpec, WindowType,
+    Expr, Fetch, Ident, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
+    TopQuantity, Value, Values,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
-use super::{binary, cast, function, is_wildcard, meant, refused, select_of, sources};
-use crate::error::{Error, Result};
-use crate::sql::token_forms::LIMIT_PERCENT;
+use super::{is_wildcard, refused, select_of, sources};
+use crate::error::Result;
 
 /// The name of the query whose rows are counted from outside.
 const LIMITED: &str = "limited";
@@ -89,225 +85,36 @@ fn is_star(item: &SelectItem) -> bool {
     )
 }
 
-/// A number of rows that is wanted.
-struct Wanted {
-    amount: Expr,
-    unit: Unit,
-    ties: Ties,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Unit {
-    Rows,
-    PercentDown,
-    PercentUp,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ties {
-    Left,
-    Kept,
-}
-
-/// Writes FETCH, TOP and percentages as LIMIT, or as a condition.
+/// `FETCH FIRST 3 ROWS ONLY` is `LIMIT 3`; limits.rs reads the others.
 pub(super) fn limit(query: &mut Query) -> Result<()> {
     let near = near(query);
-    let fetched = query.fetch.take().map(of_fetch);
-    let percent = take_percent(query);
-    let has_limit = percent.is_some()
-        || match &query.limit_clause {
-            Some(LimitClause::LimitOffset {
-                limit, limit_by, ..
-            }) => limit.is_some() || !limit_by.is_empty(),
-            Some(LimitClause::OffsetCommaLimit { .. }) => true,
-            None => false,
-        };
-    let wanted = match (fetched, has_limit) {
-        (Some(wanted), false) => wanted,
-        (Some(_), true) => return Err(refused(TWO_LIMITS, near)),
-        (None, _) => match percent {
-            Some(wanted) => wanted,
-            None => return Ok(()),
-        },
-    };
-    check_percent(&wanted, near)?;
-    if wanted.unit == Unit::Rows && wanted.ties == Ties::Left {
-        let offset = offset_of(query).map(|value| Offset {
-            value,
-            rows: OffsetRows::None,
-        });
-        query.limit_clause = Some(LimitClause::LimitOffset {
-            limit: Some(wanted.amount),
-            offset,
-            limit_by: Vec::new(),
-        });
-        return Ok(());
-    }
-    keep_counted(query, wanted, near)
-}
-
-fn of_fetch(fetch: Fetch) -> Wanted {
-    let Fetch {
-        with_ties,
-        percent,
+    let Some(Fetch {
+        with_ties: false,
+        percent: false,
         quantity,
-    } = fetch;
-    Wanted {
-        amount: quantity.unwrap_or_else(|| integer(1)),
-        unit: if percent { Unit::PercentUp } else { Unit::Rows },
-        ties: if with_ties { Ties::Kept } else { Ties::Left },
-    }
-}
-
-/// Takes the marked percentage out of a LIMIT.
-fn take_percent(query: &mut Query) -> Option<Wanted> {
-    let Some(LimitClause::LimitOffset { limit, .. }) = &mut query.limit_clause else {
-        return None;
+    }) = &query.fetch
+    else {
+        return Ok(());
     };
-    let Some(Expr::Function(function)) = limit else {
-        return None;
-    };
-    let [part] = function.name.0.as_slice() else {
-        return None;
-    };
-    if part.as_ident()?.value != LIMIT_PERCENT {
-        return None;
-    }
-    let FunctionArguments::List(arguments) = &function.args else {
-        return None;
-    };
-    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(amount))] = arguments.args.as_slice() else {
-        return None;
-    };
-    let amount = amount.clone();
-    *limit = None;
-    Some(Wanted {
-        amount,
-        unit: Unit::PercentDown,
-        ties: Ties::Left,
-    })
-}
-
-fn check_percent(wanted: &Wanted, near: Span) -> Result<()> {
-    let value = match &wanted.amount {
-        Expr::Value(value) => value.value.to_string().parse::<f64>().ok(),
-        _ => None,
-    };
-    match (wanted.unit, value) {
-        (Unit::PercentDown | Unit::PercentUp, Some(value)) if !(0.0..=100.0).contains(&value) => {
-            let message = format!("a limit of {value} percent; it lies between 0 and 100");
-            Err(refused(message, near))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn offset_of(query: &mut Query) -> Option<Expr> {
-    match query.limit_clause.take()? {
-        LimitClause::LimitOffset { offset, .. } => offset.map(|offset| offset.value),
-        LimitClause::OffsetCommaLimit { offset, .. } => Some(offset),
-    }
-}
-
-/// Keeps the rows whose number or rank is small enough, by a condition in QUALIFY.
-fn keep_counted(query: &mut Query, wanted: Wanted, near: Span) -> Result<()> {
-    let offset = offset_of(query);
-    let is_plain = select_of(query)
-        .is_some_and(|select| select.distinct.is_none() && select.qualify.is_none());
-    if !is_plain {
-        wrap(query);
-    }
-    let keys = match &query.order_by {
-        Some(OrderBy {
-            kind: OrderByKind::Expressions(keys),
-            ..
-        }) => keys.clone(),
-        Some(OrderBy {
-            kind: OrderByKind::All(_),
-            ..
-        }) => return Err(unknown_key(near)),
-        None => Vec::new(),
-    };
-    let Some(select) = select_of(query) else {
-        return Err(unknown_key(near));
-    };
-    let keys = keys.into_iter().map(|mut key| {
-        key.expr = meant(&key.expr, &select.projection).ok_or_else(|| unknown_key(near))?;
-        Ok(key)
-    });
-    let keys = keys.collect::<Result<Vec<OrderByExpr>>>()?;
-    select.qualify = Some(condition(wanted, offset.clone(), keys));
-    if let Some(value) = offset {
-        query.limit_clause = Some(LimitClause::LimitOffset {
+    let rows = quantity.clone().unwrap_or_else(|| integer(1));
+    let offset = match query.limit_clause.take() {
+        None => None,
+        Some(LimitClause::LimitOffset {
             limit: None,
-            offset: Some(Offset {
-                value,
-                rows: OffsetRows::None,
-            }),
-            limit_by: Vec::new(),
-        });
-    }
-    Ok(())
-}
-
-fn unknown_key(near: Span) -> Error {
-    let message = "a number or ALL in ORDER BY that stands for a column of `*`, with a limit in percent or WITH TIES; \
-                   write the column's name";
-    refused(message, near)
-}
-
-/// `number <= offset + rows`, or `(number - offset) · 100 <= rows · percent`.
-fn condition(wanted: Wanted, offset: Option<Expr>, keys: Vec<OrderByExpr>) -> Expr {
-    let place = match wanted.ties {
-        Ties::Left => "row_number",
-        Ties::Kept => "rank",
+            offset,
+            limit_by,
+        }) if limit_by.is_empty() => offset,
+        Some(LimitClause::LimitOffset { .. } | LimitClause::OffsetCommaLimit { .. }) => {
+            return Err(refused(TWO_LIMITS, near));
+        }
     };
-    let mut place = over(function(place, Vec::new()), keys);
-    if let Some(offset) = offset {
-        let offset = Expr::Nested(Box::new(offset));
-        place = Expr::Nested(Box::new(binary(place, BinaryOperator::Minus, offset)));
-    }
-    let Wanted { amount, unit, .. } = wanted;
-    if unit == Unit::Rows {
-        return binary(place, BinaryOperator::LtEq, Expr::Nested(Box::new(amount)));
-    }
-    let percent = cast(
-        amount,
-        DataType::Decimal(ExactNumberInfo::PrecisionAndScale(12, 6)),
-    );
-    let mut count = function("count", Vec::new());
-    if let FunctionArguments::List(arguments) = &mut count.args {
-        arguments
-            .args
-            .push(FunctionArg::Unnamed(FunctionArgExpr::Wildcard));
-    }
-    let rows = cast(
-        over(count, Vec::new()),
-        DataType::Decimal(ExactNumberInfo::PrecisionAndScale(20, 0)),
-    );
-    let share = binary(rows, BinaryOperator::Multiply, percent);
-    match unit {
-        Unit::PercentUp => {
-            let before = binary(place, BinaryOperator::Minus, integer(1));
-            let before = Expr::Nested(Box::new(before));
-            let hundred = binary(before, BinaryOperator::Multiply, integer(100));
-            binary(hundred, BinaryOperator::Lt, share)
-        }
-        Unit::PercentDown | Unit::Rows => {
-            let hundred = binary(place, BinaryOperator::Multiply, integer(100));
-            binary(hundred, BinaryOperator::LtEq, share)
-        }
-    }
-}
-
-fn over(mut function: Function, order_by: Vec<OrderByExpr>) -> Expr {
-    function.over = Some(WindowType::WindowSpec(WindowSpec {
-        window_name: None,
-        partition_by: Vec::new(),
-        order_by,
-        window_frame: None,
-    }));
-    Expr::Function(function)
+    query.fetch = None;
+    query.limit_clause = Some(LimitClause::LimitOffset {
+        limit: Some(rows),
+        offset,
+        limit_by: Vec::new(),
+    });
+    Ok(())
 }
 
 fn integer(value: impl ToString) -> Expr {

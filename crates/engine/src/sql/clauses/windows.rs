@@ -8,52 +8,62 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Distinct, Expr, Ident, NamedWindowDefinition, NamedWindowExpr, OrderByKind, Query, SelectItem,
-    VisitorMut, WindowSpec, WindowType,
+    Distinct, Expr, Ident, NamedWindowDefinition, NamedWindowExpr, OrderByKind, Query, Select,
+    SelectItem, VisitorMut, WindowSpec, WindowType,
 };
 
 use super::{refused, same, select_of};
 use crate::error::{Error, Result};
 use crate::sql::walk::Walk;
 
-/// Puts definitions in the places of names.
+/// Puts definitions in the places of names, also in the order of a query.
 pub(super) fn use_named(query: &mut Query) -> Result<()> {
     let Some(select) = select_of(query) else {
         return Ok(());
     };
+    let Some(mut naming) = within(select)? else {
+        return Ok(());
+    };
+    if let Some(order_by) = &mut query.order_by
+        && let OrderByKind::Expressions(keys) = &mut order_by.kind
+    {
+        for key in keys {
+            done(key.expr.walk(&mut naming))?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts definitions in the places of names in a SELECT; its windows, if it has any.
+pub(super) fn within(select: &mut Select) -> Result<Option<Naming>> {
     let definitions = std::mem::take(&mut select.named_window);
+    if definitions.is_empty() {
+        return Ok(None);
+    }
     let mut naming = Naming {
         windows: definitions_of(&definitions)?,
         depth: 0,
-    };
-    if naming.windows.is_empty() {
-        return Ok(());
-    }
-    let mut flow = ControlFlow::Continue(());
-    let mut visit = |expr: &mut Expr| {
-        if flow.is_continue() {
-            flow = expr.walk(&mut naming);
-        }
     };
     for item in &mut select.projection {
         match item {
             SelectItem::UnnamedExpr(expr)
             | SelectItem::ExprWithAlias { expr, .. }
-            | SelectItem::ExprWithAliases { expr, .. } => visit(expr),
+            | SelectItem::ExprWithAliases { expr, .. } => done(expr.walk(&mut naming))?,
             SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {}
         }
     }
     if let Some(expr) = &mut select.qualify {
-        visit(expr);
+        done(expr.walk(&mut naming))?;
     }
     if let Some(Distinct::On(exprs)) = &mut select.distinct {
-        exprs.iter_mut().for_each(&mut visit);
+        for expr in exprs {
+            done(expr.walk(&mut naming))?;
+        }
     }
-    if let Some(order_by) = &mut query.order_by
-        && let OrderByKind::Expressions(keys) = &mut order_by.kind
-    {
-        keys.iter_mut().for_each(|key| visit(&mut key.expr));
-    }
+    Ok(Some(naming))
+}
+
+fn done(flow: ControlFlow<Error>) -> Result<()> {
     match flow {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -117,7 +127,8 @@ fn complete(windows: &[(Ident, WindowSpec)], spec: &WindowSpec) -> Result<Window
     })
 }
 
-struct Naming {
+/// The windows of a SELECT.
+pub(super) struct Naming {
     windows: Vec<(Ident, WindowSpec)>,
     /// How many subqueries lie around: their windows are their own.
     depth: usize,

@@ -4,17 +4,20 @@
 //! Invariant: as of the folder; a kind of statement that is not listed is refused by its first words.
 //! Not here: CREATE TABLE and views (table.rs).
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::parser::{
     CopyToSource, CopyToStatement, ExplainStatement, ResetStatement, Statement as HostStatement,
 };
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, DescribeAlias, DropFunction, FromTable, FunctionDesc,
-    Insert, ObjectType, Set, ShowStatementIn, ShowStatementOptions, Statement, TableObject,
-    TableWithJoins, Truncate, TruncateTableTarget, Update,
+    Assignment, AssignmentTarget, Delete, DescribeAlias, DropFunction, Expr, FromTable,
+    FunctionDesc, Insert, ObjectType, Query, Set, ShowStatementIn, ShowStatementOptions, Statement,
+    TableObject, TableWithJoins, Truncate, TruncateTableTarget, Update, Visit, Visitor,
 };
 
 use super::{Absent, Checked, Walk};
 
+const REPLACE_TABLE: &str = "write CREATE OR REPLACE TABLE t AS SELECT … FROM t WHERE …";
 const WRITE_ONE: &str = "write one statement for each";
 const SEVERAL_TABLES: &str = "INSERT into several tables";
 
@@ -436,10 +439,10 @@ impl Walk<'_> {
                         .refuse("a list of columns in SET", "set one column after the other");
                 }
             }
-            walk.expr(value)
+            walk.condition(value)
         })?;
-        self.absent(from, "FROM", "write a subquery in SET and WHERE")?;
-        self.maybe(selection, Self::expr)?;
+        self.absent(from, "FROM", REPLACE_TABLE)?;
+        self.maybe(selection, Self::condition)?;
         self.absent(returning, "RETURNING", "read the table afterwards")?;
         self.absent(output, "OUTPUT", "read the table afterwards")?;
         self.absent(order_by, "ORDER BY", "the rows are chosen by WHERE")?;
@@ -466,8 +469,8 @@ impl Walk<'_> {
             [table] => self.written(table)?,
             _ => return self.refuse("DELETE from several tables", WRITE_ONE),
         }
-        self.absent(using, "USING", "write WHERE … IN (SELECT …)")?;
-        self.maybe(selection, Self::expr)?;
+        self.absent(using, "USING", REPLACE_TABLE)?;
+        self.maybe(selection, Self::condition)?;
         self.absent(returning, "RETURNING", "read the rows before")?;
         self.absent(output, "OUTPUT", "read the rows before")?;
         self.absent(order_by, "ORDER BY", "the rows are chosen by WHERE")?;
@@ -482,6 +485,15 @@ impl Walk<'_> {
             "JOIN with a table that is written to",
             "write a subquery in WHERE",
         )
+    }
+
+    /// DataFusion would not find a condition with a subquery, and change all rows.
+    fn condition(&mut self, expr: &Expr) -> Checked {
+        self.expr(expr)?;
+        match expr.visit(&mut Subqueries) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => self.refuse("a query within DELETE or UPDATE", REPLACE_TABLE),
+        }
     }
 
     fn truncate(&mut self, truncate: &Truncate) -> Checked {
@@ -511,5 +523,16 @@ impl Walk<'_> {
         self.absent(identity, "RESTART or CONTINUE IDENTITY", "leave it out")?;
         self.absent(cascade, "CASCADE or RESTRICT", "leave it out")?;
         self.absent(on_cluster, "ON CLUSTER", "leave it out")
+    }
+}
+
+/// Stops at a query within an expression.
+struct Subqueries;
+
+impl Visitor for Subqueries {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        ControlFlow::Break(())
     }
 }

@@ -1,0 +1,30 @@
+//! Which rows DELETE and UPDATE are about.
+//!
+//! In: the plan of a statement. Out: for one that changes rows, the query that counts those that its condition holds for.
+//! Invariant: a statement that holds for no row changes none. DataFusion looks for the condition in the optimized plan: of one
+//! that can never hold nothing is left there, and it would change all rows.
+//! Not here: conditions with subqueries, of which DataFusion finds nothing either (planned/ refuses them).
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::Result;
+use datafusion::functions_aggregate::expr_fn::count;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, WriteOp, cast, col, lit};
+
+/// The name of the column with the number of rows, as DataFusion has it.
+const COUNT: &str = "count";
+
+/// The query that counts the rows that a statement changes, if it changes rows.
+pub(crate) fn matching(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
+    let LogicalPlan::Dml(change) = plan else {
+        return Ok(None);
+    };
+    if !matches!(change.op, WriteOp::Delete | WriteOp::Update) {
+        return Ok(None);
+    }
+    let rows = LogicalPlanBuilder::from(Arc::unwrap_or_clone(Arc::clone(&change.input)));
+    let counted = rows.aggregate(Vec::<Expr>::new(), vec![count(lit(1_i64)).alias(COUNT)])?;
+    let number = cast(col(COUNT), DataType::UInt64).alias(COUNT);
+    Ok(Some(counted.project(vec![number])?.build()?))
+}
