@@ -5,6 +5,8 @@
 //! Invariant: the windows order rows as the query does, so that the rows kept are those that come first.
 //! Not here: LIMIT and FETCH of a number of rows, which are DataFusion's.
 
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::datatypes::Int64Type;
 use datafusion::sql::sqlparser::ast::{
     Expr, Fetch, LimitClause, Offset, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem,
     SetExpr, Value,
@@ -29,7 +31,7 @@ enum Limit {
     },
 }
 
-pub(super) fn expand(query: &mut Query, _scope: &Scope<'_>) -> Result<()> {
+pub(super) fn expand(query: &mut Query, scope: &Scope<'_>) -> Result<()> {
     if let Some(OrderBy {
         kind: OrderByKind::Expressions(order),
         ..
@@ -37,6 +39,7 @@ pub(super) fn expand(query: &mut Query, _scope: &Scope<'_>) -> Result<()> {
     {
         fold_order(order)?;
     }
+    number_of_rows(query, scope)?;
     let Some((limit, offset)) = taken(query)? else {
         return Ok(());
     };
@@ -62,6 +65,33 @@ pub(super) fn expand(query: &mut Query, _scope: &Scope<'_>) -> Result<()> {
         .collect::<Result<Vec<_>>>()?;
     select.qualify = Some(condition(&limit, offset.as_ref(), &order)?);
     Ok(())
+}
+
+/// `LIMIT (SELECT …)` is the number that the subquery gives; NULL is no limit.
+fn number_of_rows(query: &mut Query, scope: &Scope<'_>) -> Result<()> {
+    let Some(LimitClause::LimitOffset { limit, offset, .. }) = &mut query.limit_clause else {
+        return Ok(());
+    };
+    if let Some(Expr::Subquery(subquery)) = limit {
+        *limit = number_of(subquery, scope)?;
+    }
+    if let Some(Offset { value, .. }) = offset
+        && let Expr::Subquery(subquery) = value
+    {
+        *value = number_of(subquery, scope)?.map_or_else(|| parse_expr("0"), Ok)?;
+    }
+    Ok(())
+}
+
+fn number_of(subquery: &Query, scope: &Scope<'_>) -> Result<Option<Expr>> {
+    let query = parse_query(&format!("SELECT CAST(({subquery}) AS BIGINT) AS \"rows\""))?;
+    for batch in scope.rows(*query)? {
+        let rows = batch.column(0).as_primitive::<Int64Type>();
+        if let Some(rows) = rows.iter().next().flatten() {
+            return parse_expr(&rows.to_string()).map(Some);
+        }
+    }
+    Ok(None)
 }
 
 /// Takes the limit out of the query, if it is one of these.

@@ -448,28 +448,37 @@ pub(crate) fn fold_order(order: &mut [OrderByExpr]) -> Result<()> {
 
 /// Types that DataFusion has under another name: integers of 128 bits are decimals of 38 digits.
 fn known_type(data_type: &mut DataType) {
-    match data_type {
-        DataType::HugeInt | DataType::UHugeInt => {
-            *data_type = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0));
-        }
-        DataType::Blob(None) => *data_type = DataType::Bytea,
+    use datafusion::sql::sqlparser::ast::ArrayElemTypeDef::{
+        AngleBracket, Parenthesis, SquareBracket,
+    };
+    let known = match data_type {
+        DataType::HugeInt | DataType::UHugeInt => Some(huge()),
+        DataType::Blob(None) => Some(DataType::Bytea),
+        DataType::UTinyInt => Some(DataType::TinyIntUnsigned(None)),
+        DataType::USmallInt => Some(DataType::SmallIntUnsigned(None)),
+        DataType::UBigInt => Some(DataType::BigIntUnsigned(None)),
         DataType::Custom(name, modifiers) if modifiers.is_empty() => {
-            if matches!(
-                name.to_string().to_lowercase().as_str(),
-                "hugeint" | "uhugeint" | "int128"
-            ) {
-                *data_type = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0));
+            match name.to_string().to_lowercase().as_str() {
+                "hugeint" | "uhugeint" | "int128" => Some(huge()),
+                "uinteger" => Some(DataType::IntegerUnsigned(None)),
+                "long" => Some(DataType::BigInt(None)),
+                "short" => Some(DataType::SmallInt(None)),
+                "int1" => Some(DataType::TinyInt(None)),
+                "logical" => Some(DataType::Boolean),
+                _ => None,
             }
         }
-        DataType::Array(element) => {
-            use datafusion::sql::sqlparser::ast::ArrayElemTypeDef::*;
-            match element {
-                AngleBracket(inner) | SquareBracket(inner, _) | Parenthesis(inner) => {
-                    known_type(inner);
-                }
-                None => {}
-            }
+        DataType::Array(AngleBracket(inner) | SquareBracket(inner, _) | Parenthesis(inner)) => {
+            known_type(inner);
+            None
         }
-        _ => {}
+        _ => None,
+    };
+    if let Some(known) = known {
+        *data_type = known;
     }
+}
+
+fn huge() -> DataType {
+    DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0))
 }
