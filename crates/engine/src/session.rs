@@ -47,6 +47,7 @@ use crate::query::Query;
 use crate::scan::call::function_names;
 use crate::scan::checked_table;
 use crate::scan::codes::CodesRule;
+use crate::scan::external;
 use crate::scan::files::FileTables;
 use crate::scan::json::JsonFactory;
 use crate::scan::location::is_location;
@@ -121,6 +122,7 @@ impl Session {
             .with_expr_planners(expr_planners())
             .with_relation_planners(vec![Arc::new(SamplePlanner)])
             .with_default_features()
+            .with_table_factories(external::factories())
             .with_analyzer_rules(fixes::analyzer_rules())
             .with_optimizer_rules(optimizer_rules())
             .with_physical_optimizer_rules(physical_optimizer_rules(&runtime, &stores, &pool)?)

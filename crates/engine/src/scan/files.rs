@@ -28,6 +28,7 @@ use super::ipc::ipc_schema;
 use super::lines::{Lines, LinesFormat};
 use super::location::{File, Found, find, is_location, named};
 use super::mend::EmptyLines;
+use super::names::distinct_names;
 use super::quotes::Quotes;
 use super::steady_format::Steady;
 use super::table::FilesTable;
@@ -170,6 +171,9 @@ async fn build(
             None,
         ),
     };
+    if call.files.union_by_name == Some(false) && reading.kind == Kind::Parquet {
+        check_all_same(&format, &found, state).await?;
+    }
     if schema.fields().is_empty() && common.fields.is_empty() {
         return Err(Error::Format {
             path: call.paths.join(", "),
@@ -373,6 +377,24 @@ async fn infer_schema(
     Err(disagreement(failure, &found.files))
 }
 
+/// An error unless all files have the columns of the first.
+async fn check_all_same(
+    format: &Arc<dyn FileFormat>,
+    found: &Found,
+    state: &SessionState,
+) -> Result<()> {
+    let mut first: Option<(&File, SchemaRef)> = None;
+    for file in &found.files {
+        let metas = std::slice::from_ref(&file.meta);
+        let schema = format.infer_schema(state, &found.store, metas).await?;
+        match &first {
+            None => first = Some((file, schema)),
+            Some((other, known)) => check_same(other, known, file, &schema)?,
+        }
+    }
+    Ok(())
+}
+
 /// Each file is good, together they make no table.
 fn disagreement(failure: Error, files: &[File]) -> Error {
     match failure {
@@ -407,15 +429,8 @@ async fn schema_of(
     files: &[File],
     state: &SessionState,
 ) -> Result<SchemaRef> {
-    let on_disk = found.files.iter().all(|file| file.url.scheme() == "file");
-    if kind == Kind::Arrow && !on_disk {
-        let mut schemas = Vec::with_capacity(files.len());
-        for file in files {
-            schemas.push(Arc::unwrap_or_clone(
-                ipc_schema(&found.store, &file.meta).await?,
-            ));
-        }
-        return Ok(Arc::new(Schema::try_merge(schemas)?));
+    if kind == Kind::Arrow {
+        return arrow_schema(format, found, files, state).await;
     }
     if kind == Kind::Parquet {
         for file in files {
@@ -424,6 +439,69 @@ async fn schema_of(
     }
     let metas: Vec<ObjectMeta> = files.iter().map(|file| file.meta.clone()).collect();
     Ok(format.infer_schema(state, &found.store, &metas).await?)
+}
+
+/// The schema that all Arrow files have: the host reads their columns by position.
+async fn arrow_schema(
+    format: &Arc<dyn FileFormat>,
+    found: &Found,
+    files: &[File],
+    state: &SessionState,
+) -> Result<SchemaRef> {
+    let mut first: Option<(&File, SchemaRef)> = None;
+    for file in files {
+        // The host does not know the layout that files from the web have, but it finds damage on disk.
+        if file.url.scheme() == "file" {
+            let metas = std::slice::from_ref(&file.meta);
+            format.infer_schema(state, &found.store, metas).await?;
+        }
+        let schema = ipc_schema(&found.store, &file.meta).await?;
+        match &first {
+            None => first = Some((file, schema)),
+            Some((other, known)) => check_same(other, known, file, &schema)?,
+        }
+    }
+    let (_, schema) = first.ok_or_else(|| Error::Internal("a table without files".to_string()))?;
+    let names = distinct_names(schema.fields().iter().map(|field| field.name().as_str()));
+    let Some(names) = names else {
+        return Ok(schema);
+    };
+    let fields = schema.fields().iter().zip(names);
+    let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(name));
+    let metadata = schema.metadata().clone();
+    let fields = fields.collect::<Vec<_>>();
+    Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+}
+
+/// An error unless two files have the same columns in the same order.
+fn check_same(first: &File, known: &Schema, file: &File, schema: &Schema) -> Result<()> {
+    let columns = |schema: &Schema| {
+        let fields = schema.fields().iter();
+        let columns = fields.map(|field| {
+            let kind = crate::types::sql_name(field.data_type());
+            format!("{} {kind}", field.name())
+        });
+        columns.collect::<Vec<_>>().join(", ")
+    };
+    let is_same = known.fields().len() == schema.fields().len()
+        && known
+            .fields()
+            .iter()
+            .zip(schema.fields())
+            .all(|(a, b)| a.name() == b.name() && a.data_type() == b.data_type());
+    match is_same {
+        true => Ok(()),
+        false => Err(Error::Format {
+            path: file.name.clone(),
+            line: None,
+            message: format!(
+                "its columns ({}) are not those of '{}' ({}), in the same order; read the files apart and put them together with UNION ALL",
+                columns(schema),
+                first.name,
+                columns(known)
+            ),
+        }),
+    }
 }
 
 /// The host panics on a footer that is longer than its file, so that is found out first.

@@ -183,7 +183,7 @@ fn walk(folder: &SystemPath, kind: Option<Kind>) -> Result<Vec<PathBuf>> {
 }
 
 /// Names of what others keep beside data: `.x`, `_SUCCESS`, `_temporary`. A folder `_x=1` is a column.
-fn is_hidden(name: &str) -> bool {
+pub(super) fn is_hidden(name: &str) -> bool {
     name.starts_with('.') || name.starts_with('_') && !name.contains('=')
 }
 

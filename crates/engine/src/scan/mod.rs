@@ -32,6 +32,7 @@ pub(crate) mod hive;
 mod steady;
 mod steady_format;
 mod table;
+pub(crate) mod external;
 pub mod files;
 pub mod views;
 pub mod schema;
