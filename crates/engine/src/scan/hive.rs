@@ -125,7 +125,12 @@ impl FileColumns {
 
 /// Names and values of a file's folders.
 fn pairs(file: &File) -> Vec<(String, String)> {
-    let mut folders: Vec<&str> = file.name.split('/').collect();
+    // The query of an address has no folders.
+    let path = match file.name.contains("://") {
+        true => file.name.split(['?', '#']).next().unwrap_or_default(),
+        false => &file.name,
+    };
+    let mut folders: Vec<&str> = path.split('/').collect();
     folders.pop();
     decoded_pairs(&folders)
 }
@@ -134,7 +139,7 @@ fn pairs(file: &File) -> Vec<(String, String)> {
 pub(super) fn decoded_pairs(folders: &[&str]) -> Vec<(String, String)> {
     let pairs = folders.iter().filter_map(|folder| folder.split_once('='));
     pairs
-        .filter(|(name, _)| !name.is_empty() && !name.contains('?'))
+        .filter(|(name, _)| !name.is_empty())
         .map(|(name, value)| (decoded(name), decoded(value)))
         .collect()
 }
