@@ -117,9 +117,6 @@ impl ExternalTable {
         // Locations may overlap: this is one table, no list of files.
         let mut seen = HashSet::new();
         files.retain(|file| seen.insert(file.object_meta.location.clone()));
-        if files.is_empty() {
-            return Ok(None);
-        }
         let partitions = options.table_partition_cols.len();
         let own = self.schema.fields().len() - partitions;
         let file_schema = self.schema.project(&(0..own).collect::<Vec<_>>())?;
@@ -152,7 +149,9 @@ fn values(
     columns: &[(String, DataType)],
 ) -> Result<Vec<ScalarValue>> {
     let folders = path.strip_prefix(&meta.location).into_iter().flatten();
-    let pairs = decoded_pairs(&folders.collect::<Vec<_>>());
+    let mut folders: Vec<&str> = folders.collect();
+    folders.pop();
+    let pairs = decoded_pairs(&folders);
     let value = |(name, kind): &(String, DataType)| {
         let found = pairs.iter().find(|(folder, _)| folder == name);
         let value = found.and_then(|(_, text)| folder_value(text, kind));
