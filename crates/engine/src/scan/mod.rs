@@ -28,7 +28,7 @@ pub(crate) mod charged;
 pub mod mend;
 pub mod json;
 pub mod lines;
-pub(crate) mod hive;
+mod hive;
 mod steady;
 mod steady_format;
 mod table;
