@@ -154,7 +154,7 @@ fn values(
     let pairs = decoded_pairs(&folders);
     let value = |(name, kind): &(String, DataType)| {
         let found = pairs.iter().find(|(folder, _)| folder == name);
-        let value = found.and_then(|(_, text)| folder_value(text, kind));
+        let value = found.and_then(|(_, text)| folder_value(text.clone(), kind));
         value.ok_or_else(|| {
             Error::Format {
                 path: format!("/{}", meta.location),
@@ -162,7 +162,8 @@ fn values(
                 message: match found {
                     None => format!("it lies in no folder '{name}=…'"),
                     Some((_, text)) => format!(
-                        "its folder '{name}={text}' names no {}",
+                        "its folder '{name}={}' names no {}",
+                        text.as_deref().unwrap_or_default(),
                         crate::types::sql_name(kind)
                     ),
                 },

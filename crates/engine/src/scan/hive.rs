@@ -17,7 +17,7 @@ use super::location::{File, Found};
 use crate::error::{Error, Result};
 
 /// The folder of the rows whose value is NULL.
-pub(crate) const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
+const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Codes of the host's columns that are the same in all rows of a file have 16 bits.
 const CODES_MAX: usize = 1 << 16;
@@ -58,7 +58,6 @@ pub(super) fn hive_columns(found: &Found, options: &FileOptions) -> Result<FileC
         }
         for (name, value) in pairs {
             let at = names.iter().position(|known| *known == name);
-            let value = (value != NULL_FOLDER).then_some(value);
             texts[at.unwrap_or_default()].push(value);
         }
     }
@@ -124,7 +123,7 @@ impl FileColumns {
 }
 
 /// Names and values of a file's folders.
-fn pairs(file: &File) -> Vec<(String, String)> {
+fn pairs(file: &File) -> Vec<(String, Option<String>)> {
     // The query of an address has no folders.
     let path = match file.name.contains("://") {
         true => file.name.split(['?', '#']).next().unwrap_or_default(),
@@ -136,17 +135,22 @@ fn pairs(file: &File) -> Vec<(String, String)> {
 }
 
 /// The names and values among folders.
-pub(super) fn decoded_pairs(folders: &[&str]) -> Vec<(String, String)> {
+pub(super) fn decoded_pairs(folders: &[&str]) -> Vec<(String, Option<String>)> {
     let pairs = folders.iter().filter_map(|folder| folder.split_once('='));
     pairs
         .filter(|(name, _)| !name.is_empty())
-        .map(|(name, value)| (decoded(name), decoded(value)))
+        // The name that Hive gives NULL is no value, but its escaped form is.
+        .map(|(name, value)| {
+            (
+                decoded(name),
+                (value != NULL_FOLDER).then(|| decoded(value)),
+            )
+        })
         .collect()
 }
 
 /// The value of a folder in a column of a type; `None` = it is not of the type.
-pub(super) fn folder_value(text: &str, kind: &DataType) -> Option<ScalarValue> {
-    let text = (text != NULL_FOLDER).then(|| text.to_string());
+pub(super) fn folder_value(text: Option<String>, kind: &DataType) -> Option<ScalarValue> {
     match kind {
         DataType::Dictionary(_, values) => {
             let known = value(text, values).ok()?;

@@ -6,6 +6,7 @@
 //! Not here: formats (format.rs), stores (stores.rs).
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::{Path as SystemPath, PathBuf};
 use std::sync::Arc;
 
@@ -228,6 +229,17 @@ fn expand(text: &str, pattern: &str) -> Result<Vec<PathBuf>> {
         }
     }
     files.sort();
+    if pattern.contains("**") {
+        // Links between folders lead to the same file on many ways.
+        let mut seen = HashSet::new();
+        files.retain(|path| {
+            let folder = path.parent().map(std::fs::canonicalize);
+            match folder {
+                Some(Ok(folder)) => seen.insert((folder, path.file_name().map(OsStr::to_owned))),
+                _ => true,
+            }
+        });
+    }
     Ok(files)
 }
 

@@ -17,7 +17,6 @@ mod rounded;
 mod timestamps;
 mod mixed_types;
 mod narrow_dictionaries;
-mod partition_nulls;
 mod joined_codes;
 mod fallible;
 mod held_filters;
@@ -81,7 +80,6 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
         Arc::new(mixed_types::RefuseMixedUnions),
         Arc::new(narrow_dictionaries::UnpackNarrowDictionaries),
         Arc::new(compared::CompareExactly),
-        Arc::new(partition_nulls::PartitionNulls),
     ];
     rules.extend(Analyzer::new().rules);
     rules.push(Arc::new(read_once::ShareTables));
