@@ -97,8 +97,6 @@ const OF_READING: &[&str] = &[
     "escape",
     "null",
     "nullstr",
-    "dateformat",
-    "timestampformat",
     "encoding",
     "array",
 ];
@@ -351,14 +349,12 @@ impl CopyOptions {
             "dateformat" => {
                 let text = self.text(name, value, place)?;
                 self.host("format.date_format", &text);
-                self.read("dateformat", text_token(&text));
             }
             "timestampformat" => {
                 let text = self.text(name, value, place)?;
                 for key in ["timestamp_format", "timestamp_tz_format", "datetime_format"] {
                     self.host(&format!("format.{key}"), &text);
                 }
-                self.read("timestampformat", text_token(&text));
             }
             "timeformat" => {
                 let text = self.text(name, value, place)?;
@@ -520,7 +516,8 @@ impl CopyOptions {
     /// The function that reads the file and its arguments. Text is read as text: the table's types say what it is.
     pub(super) fn reading(&self) -> Result<(&'static str, Vec<(String, Token)>)> {
         if let Some(name) = &self.of_writing {
-            return Err(invalid(name, "it is one of COPY … TO".to_string()));
+            let message = "it is one of COPY … TO; INSERT INTO … SELECT … FROM read_csv('…') has more options of reading";
+            return Err(invalid(name, message.to_string()));
         }
         let mut arguments = self.reading.clone();
         let function = match self.kind {
