@@ -25,7 +25,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::sql::parser::Statement as HostStatement;
 use datafusion::sql::planner::object_name_to_table_reference;
-use datafusion::sql::sqlparser::ast::{Query as SqlQuery, SetExpr, Statement as SqlStatement};
+use datafusion::sql::sqlparser::ast::{Query as SqlQuery, Statement as SqlStatement};
 use futures::TryStreamExt;
 use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -260,16 +260,6 @@ impl Session {
         Ok(unknown
             .map(|reference| reference.table().to_string())
             .collect())
-    }
-
-    /// Whether a statement keeps nothing of what it reads: a query, its plan, a copy of its rows to a file.
-    pub fn only_reads(text: &str) -> bool {
-        match statement::parse(text) {
-            Ok(Request::Host(request)) => only_reads(&request.statement),
-            Ok(Request::SetVariable { .. }) => false,
-            // Nothing runs.
-            Ok(_) | Err(_) => true,
-        }
     }
 
     async fn plan(&self, text: &str, params: Params) -> Result<Query> {
@@ -616,29 +606,6 @@ impl Session {
         let table = state.table_functions().keys();
         let host = scalar.chain(aggregate).chain(window).chain(table).cloned();
         host.chain(function_names().map(str::to_string)).collect()
-    }
-}
-
-fn only_reads(statement: &HostStatement) -> bool {
-    match statement {
-        HostStatement::Statement(statement) => match statement.as_ref() {
-            SqlStatement::Query(query) => !makes_table(&query.body),
-            SqlStatement::Explain { .. } | SqlStatement::ExplainTable { .. } => true,
-            _ => false,
-        },
-        HostStatement::CopyTo(_) => true,
-        HostStatement::Explain(explain) => only_reads(&explain.statement),
-        HostStatement::CreateExternalTable(_) | HostStatement::Reset(_) => false,
-    }
-}
-
-/// `SELECT … INTO t`
-fn makes_table(body: &SetExpr) -> bool {
-    match body {
-        SetExpr::Select(select) => select.into.is_some(),
-        SetExpr::Query(query) => makes_table(&query.body),
-        SetExpr::SetOperation { left, right, .. } => makes_table(left) || makes_table(right),
-        _ => false,
     }
 }
 
