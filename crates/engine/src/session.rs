@@ -24,7 +24,6 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::sql::parser::Statement as HostStatement;
-use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{Query as SqlQuery, Statement as SqlStatement};
 use futures::TryStreamExt;
 use parking_lot::RwLock;
@@ -295,8 +294,7 @@ impl Session {
         }
         let (mut state, mut statement) = (self.context().state(), request.statement);
         if request.columns == Columns::ByName {
-            let columns = self.columns_of_target(&statement).await?;
-            copy::read_by_name(&mut statement, &columns);
+            copy::read_by_name(&mut statement, self.context()).await?;
         }
         if self.defines(&statement)? {
             return Ok(self.nothing());
@@ -504,16 +502,6 @@ impl Session {
             }
         }
         columns
-    }
-
-    /// Names of the columns of the table that a file is copied into.
-    async fn columns_of_target(&self, statement: &HostStatement) -> Result<Vec<String>> {
-        let table = copy::table(statement);
-        let table = table.ok_or_else(|| Error::Internal("a COPY without a table".to_string()))?;
-        let table = object_name_to_table_reference(table.clone(), true)?;
-        let table = self.context().table_provider(table).await?;
-        let schema = table.schema();
-        Ok(schema.fields().iter().map(|f| f.name().clone()).collect())
     }
 
     fn workers(&self) -> Arc<Workers> {
