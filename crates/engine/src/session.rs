@@ -22,8 +22,7 @@ use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanState
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::sql::parser::Statement as HostStatement;
-use datafusion::sql::planner::object_name_to_table_reference;
-use datafusion::sql::sqlparser::ast::{Query as SqlQuery, SetExpr, Statement as SqlStatement};
+use datafusion::sql::sqlparser::ast::{Query as SqlQuery, Statement as SqlStatement};
 use futures::TryStreamExt;
 use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -254,16 +253,6 @@ impl Session {
             .collect())
     }
 
-    /// Whether a statement keeps nothing of what it reads: a query, its plan, a copy of its rows to a file.
-    pub fn only_reads(text: &str) -> bool {
-        match statement::parse(text) {
-            Ok(Request::Host(request)) => only_reads(&request.statement),
-            Ok(Request::SetVariable { .. }) => false,
-            // Nothing runs.
-            Ok(_) | Err(_) => true,
-        }
-    }
-
     async fn plan(&self, text: &str, params: Params) -> Result<Query> {
         match statement::parse(text)? {
             Request::SetOption { name, value } => {
@@ -297,8 +286,7 @@ impl Session {
         }
         let (mut state, mut statement) = (self.context().state(), request.statement);
         if request.columns == Columns::ByName {
-            let columns = self.columns_of_target(&statement).await?;
-            copy::read_by_name(&mut statement, &columns);
+            copy::read_by_name(&mut statement, self.context()).await?;
         }
         if self.defines(&statement)? {
             return Ok(self.nothing());
@@ -520,16 +508,6 @@ impl Session {
         columns
     }
 
-    /// Names of the columns of the table that a file is copied into.
-    async fn columns_of_target(&self, statement: &HostStatement) -> Result<Vec<String>> {
-        let table = copy::table(statement);
-        let table = table.ok_or_else(|| Error::Internal("a COPY without a table".to_string()))?;
-        let table = object_name_to_table_reference(table.clone(), true)?;
-        let table = self.context().table_provider(table).await?;
-        let schema = table.schema();
-        Ok(schema.fields().iter().map(|f| f.name().clone()).collect())
-    }
-
     fn workers(&self) -> Arc<Workers> {
         Arc::clone(&self.shared.workers.read())
     }
@@ -620,29 +598,6 @@ impl Session {
         let table = state.table_functions().keys();
         let host = scalar.chain(aggregate).chain(window).chain(table).cloned();
         host.chain(function_names().map(str::to_string)).collect()
-    }
-}
-
-fn only_reads(statement: &HostStatement) -> bool {
-    match statement {
-        HostStatement::Statement(statement) => match statement.as_ref() {
-            SqlStatement::Query(query) => !makes_table(&query.body),
-            SqlStatement::Explain { .. } | SqlStatement::ExplainTable { .. } => true,
-            _ => false,
-        },
-        HostStatement::CopyTo(_) => true,
-        HostStatement::Explain(explain) => only_reads(&explain.statement),
-        HostStatement::CreateExternalTable(_) | HostStatement::Reset(_) => false,
-    }
-}
-
-/// `SELECT … INTO t`
-fn makes_table(body: &SetExpr) -> bool {
-    match body {
-        SetExpr::Select(select) => select.into.is_some(),
-        SetExpr::Query(query) => makes_table(&query.body),
-        SetExpr::SetOperation { left, right, .. } => makes_table(left) || makes_table(right),
-        _ => false,
     }
 }
 

@@ -11,6 +11,7 @@ use std::vec::IntoIter;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use grouse::error::Position;
+use grouse::sql::reads::only_reads;
 use grouse::types::sql_name;
 use grouse::{Error, Params, Query, Session, Tables};
 use pyo3::prelude::*;
@@ -111,7 +112,7 @@ impl Relation {
         let session = shared.session(py)?;
         // A text that cannot be parsed fails below, with its position.
         let names = session.unresolved(text).unwrap_or_default();
-        let lasting = match Session::only_reads(text) {
+        let lasting = match only_reads(text) {
             true => Lasting::Statement,
             false => Lasting::Longer,
         };

@@ -6,9 +6,11 @@
 //! Invariant: a word that is not understood is an error with its place; the format is said or is that of the ending.
 //! Not here: what the options mean (copy_options.rs), writing (scan/writes/).
 
+use datafusion::execution::context::SessionContext;
 use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, Insert, ObjectName, SelectItem, SetExpr, Statement, TableObject,
+    Expr, Ident, Insert, SelectItem, SetExpr, Statement, TableObject,
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};
 
@@ -73,39 +75,32 @@ fn start_of_copy(tokens: &[TokenWithSpan]) -> Option<usize> {
     is_copy.then_some(start)
 }
 
-/// The table that a file is copied into.
-pub(crate) fn table(statement: &HostStatement) -> Option<&ObjectName> {
+/// Reads the columns of the table that a file is copied into from the file by their names.
+pub(crate) async fn read_by_name(
+    statement: &mut HostStatement,
+    context: &SessionContext,
+) -> Result<()> {
     let HostStatement::Statement(statement) = statement else {
-        return None;
-    };
-    match statement.as_ref() {
-        Statement::Insert(Insert {
-            table: TableObject::TableName(name),
-            ..
-        }) => Some(name),
-        _ => None,
-    }
-}
-
-/// Reads the table's columns from the file by their names.
-pub(crate) fn read_by_name(statement: &mut HostStatement, columns: &[String]) {
-    let HostStatement::Statement(statement) = statement else {
-        return;
+        return Ok(());
     };
     let Statement::Insert(Insert {
+        table: TableObject::TableName(table),
         source: Some(query),
         ..
     }) = statement.as_mut()
     else {
-        return;
+        return Ok(());
     };
+    let table = object_name_to_table_reference(table.clone(), true)?;
+    let schema = context.table_provider(table).await?.schema();
     if let SetExpr::Select(select) = query.body.as_mut() {
-        let names = columns.iter().map(|name| {
-            let name = Ident::with_quote('"', name);
+        let names = schema.fields().iter().map(|field| {
+            let name = Ident::with_quote('"', field.name());
             SelectItem::UnnamedExpr(Expr::Identifier(name))
         });
         select.projection = names.collect();
     }
+    Ok(())
 }
 
 /// What is copied.

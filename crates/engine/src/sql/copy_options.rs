@@ -38,10 +38,21 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Whether it is written as DataFusion has it: files are then added to a folder that exists.
-    fn is_of_host(&self) -> bool {
-        self.stored_as.is_some() || self.partitioned_by.is_some() || !self.host.is_empty()
+    fn words(&self) -> Words {
+        match self.stored_as.is_some() || self.partitioned_by.is_some() || !self.host.is_empty() {
+            true => Words::DataFusion,
+            false => Words::DuckDb,
+        }
     }
+}
+
+/// Whose words a COPY is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Words {
+    /// A name without an ending is a folder, and files are added to one that exists.
+    DataFusion,
+    /// A name is a file unless it ends in `/`, and a folder has to be empty.
+    DuckDb,
 }
 
 /// All options of a COPY, understood.
@@ -97,8 +108,6 @@ const OF_READING: &[&str] = &[
     "escape",
     "null",
     "nullstr",
-    "dateformat",
-    "timestampformat",
     "encoding",
     "array",
 ];
@@ -146,14 +155,14 @@ impl CopyOptions {
         let compression = by_ending
             .filter(|ending| ending.compression != CompressionTypeVariant::UNCOMPRESSED)
             .map(|ending| ending.compression.to_string());
-        let is_of_host = given.is_of_host();
+        let words = given.words();
         let mut options = CopyOptions {
             kind,
             compression,
             compression_level: None,
-            existing: match is_of_host {
-                true => Existing::Added,
-                false => Existing::Refused,
+            existing: match words {
+                Words::DataFusion => Existing::Added,
+                Words::DuckDb => Existing::Refused,
             },
             files: None,
             partition_by: given.partitioned_by.unwrap_or_default(),
@@ -170,20 +179,20 @@ impl CopyOptions {
         for (name, value, place) in given.options {
             options.option(&name, &value, place)?;
         }
-        options.choose_files(file, is_of_host);
+        options.choose_files(file, words);
         options.end()
     }
 
     /// One file of the very name, or a folder.
-    fn choose_files(&mut self, file: &str, is_of_host: bool) {
+    fn choose_files(&mut self, file: &str, words: Words) {
         let is_folder = file.ends_with('/') || std::path::Path::new(file).is_dir();
         let is_of_system = file.starts_with("/dev/") || file.starts_with("/proc/");
         if self.files.is_some() || !self.partition_by.is_empty() {
             return;
         }
-        self.files = match (is_folder, is_of_host) {
+        self.files = match (is_folder, words) {
             (true, _) => Some("folder"),
-            (false, true) if !is_of_system => None,
+            (false, Words::DataFusion) if !is_of_system => None,
             (false, _) => Some("one"),
         };
     }
@@ -351,14 +360,12 @@ impl CopyOptions {
             "dateformat" => {
                 let text = self.text(name, value, place)?;
                 self.host("format.date_format", &text);
-                self.read("dateformat", text_token(&text));
             }
             "timestampformat" => {
                 let text = self.text(name, value, place)?;
                 for key in ["timestamp_format", "timestamp_tz_format", "datetime_format"] {
                     self.host(&format!("format.{key}"), &text);
                 }
-                self.read("timestampformat", text_token(&text));
             }
             "timeformat" => {
                 let text = self.text(name, value, place)?;
@@ -520,7 +527,8 @@ impl CopyOptions {
     /// The function that reads the file and its arguments. Text is read as text: the table's types say what it is.
     pub(super) fn reading(&self) -> Result<(&'static str, Vec<(String, Token)>)> {
         if let Some(name) = &self.of_writing {
-            return Err(invalid(name, "it is one of COPY … TO".to_string()));
+            let message = "it is one of COPY … TO; INSERT INTO … SELECT … FROM read_csv('…') has more options of reading";
+            return Err(invalid(name, message.to_string()));
         }
         let mut arguments = self.reading.clone();
         let function = match self.kind {

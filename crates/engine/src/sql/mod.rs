@@ -17,6 +17,7 @@ mod walk;
 mod ast;
 mod token_forms;
 pub mod statement;
+pub mod reads;
 mod clauses;
 pub(crate) mod constraints;
 mod short_forms;
