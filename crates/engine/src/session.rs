@@ -120,6 +120,7 @@ impl Session {
             .with_query_planner(fixes::query_planner())
             .with_expr_planners(expr_planners())
             .with_relation_planners(vec![Arc::new(SamplePlanner)])
+            .with_expr_planners(fixes::expr_planners())
             .with_default_features()
             .with_analyzer_rules(fixes::analyzer_rules())
             .with_optimizer_rules(optimizer_rules())
