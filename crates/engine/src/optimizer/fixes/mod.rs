@@ -54,6 +54,7 @@ use crate::options::{GroupByOperator, SessionOptions};
 
 pub(crate) use compared::is_comparison;
 pub use long_literals::keep_long_literals;
+pub(crate) use read_once::SHARED_TABLE;
 pub use timestamps::far_timestamp;
 
 /// The planner of execution: the host's, which also plans nodes of ours.
@@ -83,6 +84,7 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
         Arc::new(partition_nulls::PartitionNulls),
     ];
     rules.extend(Analyzer::new().rules);
+    rules.push(Arc::new(read_once::ShareTables));
     rules.push(Arc::new(unnested::UnnestSubqueries));
     rules
 }
