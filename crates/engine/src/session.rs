@@ -321,6 +321,7 @@ impl Session {
         expand::expand(&mut statement, &planning)?;
         planned::check(&statement, text, &state)?;
         let plan = self.resolve(&state, statement).await?;
+        let plan = fixes::count_equal_rows(self.resolve(&state, statement).await?)?;
         let plan = headers::short_headers(params::resolve(plan, params)?)?;
         if let LogicalPlan::Ddl(_) = &plan
             && hidden::counts_rows(&plan)

@@ -54,6 +54,7 @@ use crate::options::{GroupByOperator, SessionOptions};
 
 pub(crate) use compared::is_comparison;
 pub use long_literals::keep_long_literals;
+pub use set_all::count_equal_rows;
 pub(crate) use read_once::SHARED_TABLE;
 pub use timestamps::far_timestamp;
 
@@ -75,7 +76,6 @@ pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
 /// The host's rules before the optimizer, after ours: its type coercion leaves nothing to mend.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
-        Arc::new(set_all::CountEquals),
         Arc::new(meanings::MeanAsSql),
         Arc::new(composed::ComposedAggregates),
         Arc::new(mixed_types::RefuseMixedUnions),
