@@ -148,8 +148,8 @@ fn operation_can_fail(
     match op {
         Operator::Plus | Operator::Minus | Operator::Multiply => !is_sure_type(of()),
         Operator::Divide | Operator::Modulo => {
-            let is_number = divisor
-                .is_some_and(|divisor| !divisor.is_null() && !is_zero_or_minus_one(divisor));
+            let is_number =
+                divisor.is_some_and(|divisor| !divisor.is_null() && !is_zero_or_minus_one(divisor));
             !is_number && !of().is_some_and(|of| of.is_floating())
         }
         Operator::RegexMatch

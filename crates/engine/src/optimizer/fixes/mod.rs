@@ -54,8 +54,8 @@ use crate::options::{GroupByOperator, SessionOptions};
 
 pub(crate) use compared::is_comparison;
 pub use long_literals::keep_long_literals;
-pub use set_all::count_equal_rows;
 pub(crate) use read_once::SHARED_TABLE;
+pub use set_all::count_equal_rows;
 pub use timestamps::far_timestamp;
 
 /// The planner of execution: the host's, which also plans nodes of ours.
@@ -94,6 +94,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(mended).collect();
     // Before the host makes expressions shorter, in another order.
     rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
+    rules.push(Arc::new(offset_order::OffsetBelowProjection));
     // Last, because simplification can make two keys the same.
     rules.push(Arc::new(repeated_order::DropRepeatedOrder));
     // Last as well: no rule of the host's makes comparisons after it, and that for a single DISTINCT has had its turn.
