@@ -48,6 +48,7 @@ pub(crate) mod named_casts;
 pub(crate) mod using;
 mod window_aggregates;
 pub(crate) mod headers;
+pub(crate) mod names;
 pub(crate) mod place;
 
 pub use composite_groups::composite_groups;

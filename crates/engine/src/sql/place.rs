@@ -109,45 +109,61 @@ pub(crate) fn placed(error: Error, text: &str) -> Error {
         }
         Error::UnknownTable {
             name,
-            mut nearest,
+            nearest,
             position,
-        } => {
-            let is_file = |ending: &str| ENDINGS.contains(&ending.to_lowercase().as_str());
-            let is_file = name
-                .rsplit_once('.')
-                .is_some_and(|(_, ending)| is_file(ending));
-            let is_quoted = |token: &TokenWithSpan| matches!(&token.token, Token::SingleQuotedString(text) if *text == name);
-            if is_file && nearest.is_empty() && !tokens.iter().any(is_quoted) {
-                nearest.push(format!("'{name}' (a file, in quotes)"));
-            }
-            let position =
-                position.or_else(|| named(name.split('.').next().unwrap_or(&name), &tokens));
-            Error::UnknownTable {
-                name,
-                nearest,
-                position,
-            }
-        }
+        } => unknown_table(name, nearest, position, &tokens),
         Error::UnknownColumn {
             name,
-            mut nearest,
+            nearest,
             position,
-        } => {
-            let position =
-                position.or_else(|| named(name.rsplit('.').next().unwrap_or(&name), &tokens));
-            let here = position.and_then(|position| at(position, &tokens));
-            if let Some(Token::Word(word)) = here.map(|at| &tokens[at].token)
-                && word.quote_style == Some('"')
-            {
-                nearest.insert(0, format!("'{}' (text takes single quotes)", word.value));
-            }
-            Error::UnknownColumn {
-                name,
-                nearest,
-                position,
-            }
-        }
+        } => unknown_column(name, nearest, position, &tokens),
         other => other,
+    }
+}
+
+/// A name with the ending of a file is one without its quotes.
+fn unknown_table(
+    name: String,
+    mut nearest: Vec<String>,
+    position: Option<Position>,
+    tokens: &[TokenWithSpan],
+) -> Error {
+    let ending = name
+        .rsplit_once('.')
+        .map(|(_, ending)| ending.to_lowercase());
+    let is_file = ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()));
+    let is_quoted = |token: &TokenWithSpan| matches!(&token.token, Token::SingleQuotedString(text) if *text == name);
+    if is_file && nearest.is_empty() && !tokens.iter().any(is_quoted) {
+        nearest.push(format!("'{name}' (a file, in quotes)"));
+    }
+    let first = name.split('.').next().unwrap_or(&name);
+    let position = position.or_else(|| named(first, tokens));
+    Error::UnknownTable {
+        name,
+        nearest,
+        position,
+    }
+}
+
+/// A name in double quotes that no column has is a text.
+fn unknown_column(
+    name: String,
+    mut nearest: Vec<String>,
+    position: Option<Position>,
+    tokens: &[TokenWithSpan],
+) -> Error {
+    let last = name.rsplit('.').next().unwrap_or(&name);
+    let position = position.or_else(|| named(last, tokens));
+    let here = position.and_then(|position| at(position, tokens));
+    if let Some(Token::Word(word)) = here.map(|at| &tokens[at].token)
+        && word.quote_style == Some('"')
+    {
+        nearest.insert(0, format!("'{}' (text takes single quotes)", word.value));
+    }
+    Error::UnknownColumn {
+        name,
+        nearest,
+        position,
     }
 }
 
