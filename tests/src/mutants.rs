@@ -181,7 +181,7 @@ fn pieces(statement: &str) -> Vec<Piece> {
 }
 
 fn length_of(text: &str, is_part: fn(char) -> bool) -> usize {
-    text.find(|c| !is_part(c)).unwrap_or(text.len())
+    text.find(|c: char| !is_part(c)).unwrap_or(text.len())
 }
 
 #[cfg(test)]

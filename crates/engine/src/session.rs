@@ -28,7 +28,7 @@ use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinError, JoinSet};
 
-use crate::error::{Error, Result, nearest_names};
+use crate::error::{Error, Result};
 use crate::functions;
 use crate::host;
 use crate::joins;
@@ -37,7 +37,6 @@ use crate::numbers;
 use crate::optimizer::{fixes, passes};
 use crate::options::SessionOptions;
 use crate::query::Query;
-use crate::scan::call::function_names;
 use crate::scan::checked_table;
 use crate::scan::external;
 use crate::scan::files::FileTables;
@@ -51,6 +50,7 @@ use crate::scan::writes::request::Writes;
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column};
+use crate::sql::names::with_names;
 use crate::sql::params::{self, Params};
 use crate::sql::place::placed;
 use crate::sql::samples::SamplePlanner;
@@ -184,7 +184,8 @@ impl Session {
         let planning = async move { session.plan(&statement, params).await };
         task.spawn_on(with_own_tables(tables, planning), self.handle());
         match task.join_next().await {
-            Some(Ok(query)) => query.map_err(|error| placed(self.with_names(error), text)),
+            Some(Ok(query)) => query
+                .map_err(|error| placed(with_names(error, self.context(), &self.tables()), text)),
             Some(Err(error)) => Err(join_error(error)),
             None => Err(Error::Internal("a plan without a task".to_string())),
         }
@@ -541,63 +542,6 @@ impl Session {
         state.config_mut().options_mut().extensions.insert(options);
         drop(state);
         Ok(self.nothing())
-    }
-
-    /// Adds the names that may be meant, which only the session knows.
-    fn with_names(&self, error: Error) -> Error {
-        match error {
-            Error::UnknownTable {
-                name,
-                nearest,
-                position,
-            } if nearest.is_empty() => {
-                let mut nearest = nearest_names(&name, self.tables().iter().map(String::as_str));
-                if std::path::Path::new(&name).is_file() {
-                    nearest.insert(0, format!("'{name}' (a file, in quotes)"));
-                }
-                Error::UnknownTable {
-                    name,
-                    nearest,
-                    position,
-                }
-            }
-            Error::UnknownFunction { name, position, .. } if self.is_window_function(&name) => {
-                let message =
-                    format!("'{name}' is a function of windows: write {name}(…) OVER (…)");
-                Error::Planning { message, position }
-            }
-            Error::UnknownFunction {
-                name,
-                nearest,
-                position,
-            } if nearest.is_empty() => {
-                let names = self.function_names();
-                let nearest = nearest_names(&name, names.iter().map(String::as_str));
-                Error::UnknownFunction {
-                    name,
-                    nearest,
-                    position,
-                }
-            }
-            other => other,
-        }
-    }
-
-    fn is_window_function(&self, name: &str) -> bool {
-        let state = self.context().state_ref();
-        let state = state.read();
-        state.window_functions().contains_key(name)
-    }
-
-    fn function_names(&self) -> Vec<String> {
-        let state = self.context().state_ref();
-        let state = state.read();
-        let scalar = state.scalar_functions().keys();
-        let aggregate = state.aggregate_functions().keys();
-        let window = state.window_functions().keys();
-        let table = state.table_functions().keys();
-        let host = scalar.chain(aggregate).chain(window).chain(table).cloned();
-        host.chain(function_names().map(str::to_string)).collect()
     }
 }
 

@@ -52,6 +52,7 @@ pub(crate) mod using;
 mod window_aggregates;
 mod shared_tables;
 pub(crate) mod headers;
+pub(crate) mod names;
 pub(crate) mod place;
 
 pub use composite_groups::composite_groups;

@@ -107,31 +107,37 @@ pub(crate) fn placed(error: Error, text: &str) -> Error {
                 position,
             }
         }
-        Error::UnknownTable { .. } => placed_table(error, &tokens),
-        Error::UnknownColumn { .. } => placed_column(error, &tokens),
+        Error::UnknownTable {
+            name,
+            nearest,
+            position,
+        } => unknown_table(name, nearest, position, &tokens),
+        Error::UnknownColumn {
+            name,
+            nearest,
+            position,
+        } => unknown_column(name, nearest, position, &tokens),
         other => other,
     }
 }
 
-/// An unknown table with its place, and what to do where it is the name of a file.
-fn placed_table(error: Error, tokens: &[TokenWithSpan]) -> Error {
-    let Error::UnknownTable {
-        name,
-        mut nearest,
-        position,
-    } = error
-    else {
-        return error;
-    };
-    let is_file = |ending: &str| ENDINGS.contains(&ending.to_lowercase().as_str());
-    let is_file = name
+/// A name with the ending of a file is one without its quotes.
+fn unknown_table(
+    name: String,
+    mut nearest: Vec<String>,
+    position: Option<Position>,
+    tokens: &[TokenWithSpan],
+) -> Error {
+    let ending = name
         .rsplit_once('.')
-        .is_some_and(|(_, ending)| is_file(ending));
+        .map(|(_, ending)| ending.to_lowercase());
+    let is_file = ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()));
     let is_quoted = |token: &TokenWithSpan| matches!(&token.token, Token::SingleQuotedString(text) if *text == name);
     if is_file && nearest.is_empty() && !tokens.iter().any(is_quoted) {
         nearest.push(format!("'{name}' (a file, in quotes)"));
     }
-    let position = position.or_else(|| named(name.split('.').next().unwrap_or(&name), tokens));
+    let first = name.split('.').next().unwrap_or(&name);
+    let position = position.or_else(|| named(first, tokens));
     Error::UnknownTable {
         name,
         nearest,
@@ -139,17 +145,15 @@ fn placed_table(error: Error, tokens: &[TokenWithSpan]) -> Error {
     }
 }
 
-/// An unknown column with its place, and what to do where it is text in double quotes.
-fn placed_column(error: Error, tokens: &[TokenWithSpan]) -> Error {
-    let Error::UnknownColumn {
-        name,
-        mut nearest,
-        position,
-    } = error
-    else {
-        return error;
-    };
-    let position = position.or_else(|| named(name.rsplit('.').next().unwrap_or(&name), tokens));
+/// A name in double quotes that no column has is a text.
+fn unknown_column(
+    name: String,
+    mut nearest: Vec<String>,
+    position: Option<Position>,
+    tokens: &[TokenWithSpan],
+) -> Error {
+    let last = name.rsplit('.').next().unwrap_or(&name);
+    let position = position.or_else(|| named(last, tokens));
     let here = position.and_then(|position| at(position, tokens));
     if let Some(Token::Word(word)) = here.map(|at| &tokens[at].token)
         && word.quote_style == Some('"')
