@@ -134,7 +134,7 @@ fn number(value: &Expr) -> Result<usize, String> {
 }
 
 fn pattern(value: &Expr) -> Result<DateForm, String> {
-    use shared_chrono::format::{Item, StrftimeItems};
+    use chrono::format::{Item, StrftimeItems};
     let text = text_of(value)?;
     let pattern = pattern_of(&text);
     let is_bad = StrftimeItems::new(&pattern).any(|item| item == Item::Error);

@@ -9,8 +9,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use datafusion::arrow::datatypes::TimeUnit;
-use shared_chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_SECONDS: i64 = 86_400;
@@ -123,7 +123,7 @@ pub(crate) fn date(text: &str, form: &DateForm) -> Option<i32> {
 }
 
 fn days(date: NaiveDate) -> i32 {
-    use shared_chrono::Datelike;
+    use chrono::Datelike;
     date.num_days_from_ce() - EPOCH_DAY
 }
 
