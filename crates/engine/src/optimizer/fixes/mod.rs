@@ -94,6 +94,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(mended).collect();
     // Before the host makes expressions shorter, in another order.
     rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
+    rules.push(Arc::new(offset_order::OffsetBelowProjection));
     // Last, because simplification can make two keys the same.
     rules.push(Arc::new(repeated_order::DropRepeatedOrder));
     // Last as well: no rule of the host's makes comparisons after it, and that for a single DISTINCT has had its turn.

@@ -1,21 +1,89 @@
 //! Keeps the ORDER BY below an OFFSET.
 //!
-//! In: a physical plan before DataFusion removes sorts that nothing needs. Out: the same plan, in which a limit over sorted
-//! rows says that it needs their order.
+//! In: a logical plan, and a physical plan before DataFusion removes sorts that nothing needs. Out: OFFSET directly above the
+//! sort; between them, in the physical plan, a node that needs the order.
 //! Invariant: which rows an OFFSET leaves out is decided by the order that the query gives them. DataFusion keeps a sort with a
 //! number of rows to fetch, and drops one without below a limit that only skips.
 //! Not here: LIMIT, which becomes a part of the sort.
 
+use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::logical_plan::{Limit, Projection, SubqueryAlias};
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::optimizer::optimizer::ApplyOrder;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::physical_expr::{LexOrdering, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::limit::GlobalLimitExec;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, PlanProperties,
+};
 
-/// The rule.
+/// The rule for logical plans: a projection or a name between OFFSET and the sort comes after both.
+#[derive(Debug)]
+pub(super) struct OffsetBelowProjection;
+
+impl OptimizerRule for OffsetBelowProjection {
+    fn name(&self) -> &str {
+        "offset_below_projection"
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::TopDown)
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Limit(limit) = &plan else {
+            return Ok(Transformed::no(plan));
+        };
+        if limit.skip.is_none() {
+            return Ok(Transformed::no(plan));
+        }
+        let over = |input: &Arc<LogicalPlan>| {
+            Arc::new(LogicalPlan::Limit(Limit {
+                input: Arc::clone(input),
+                ..limit.clone()
+            }))
+        };
+        Ok(Transformed::yes(match limit.input.as_ref() {
+            LogicalPlan::Projection(above)
+                if !above.expr.iter().any(Expr::is_volatile) && is_sorted(&above.input) =>
+            {
+                let input = over(&above.input);
+                let (exprs, schema) = (above.expr.clone(), Arc::clone(&above.schema));
+                let above = Projection::try_new_with_schema(exprs, input, schema)?;
+                LogicalPlan::Projection(above)
+            }
+            LogicalPlan::SubqueryAlias(above) if is_sorted(&above.input) => {
+                let above = SubqueryAlias::try_new(over(&above.input), above.alias.clone())?;
+                LogicalPlan::SubqueryAlias(above)
+            }
+            _ => return Ok(Transformed::no(plan)),
+        }))
+    }
+}
+
+fn is_sorted(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Sort(_) => true,
+        LogicalPlan::Projection(above) => is_sorted(&above.input),
+        LogicalPlan::SubqueryAlias(above) => is_sorted(&above.input),
+        _ => false,
+    }
+}
+
+/// The rule for physical plans.
 #[derive(Debug)]
 pub(super) struct KeepOrderBelowOffset;
 
@@ -29,14 +97,16 @@ impl PhysicalOptimizerRule for KeepOrderBelowOffset {
             let Some(limit) = plan.downcast_ref::<GlobalLimitExec>() else {
                 return Ok(Transformed::no(plan));
             };
-            let order = limit.input().output_ordering().cloned();
-            if order.is_none() || limit.required_ordering().is_some() {
+            let sort = limit.input().downcast_ref::<SortExec>();
+            let Some(sort) = sort.filter(|sort| sort.fetch().is_none()) else {
                 return Ok(Transformed::no(plan));
-            }
-            let mut ordered =
-                GlobalLimitExec::new(Arc::clone(limit.input()), limit.skip(), limit.fetch());
-            ordered.set_required_ordering(order);
-            Ok(Transformed::yes(Arc::new(ordered) as _))
+            };
+            let ordered = OrderedExec {
+                input: Arc::clone(limit.input()),
+                order: sort.expr().clone(),
+            };
+            let limit = GlobalLimitExec::new(Arc::new(ordered), limit.skip(), limit.fetch());
+            Ok(Transformed::yes(Arc::new(limit) as _))
         })
         .data()
     }
@@ -47,5 +117,90 @@ impl PhysicalOptimizerRule for KeepOrderBelowOffset {
 
     fn schema_check(&self) -> bool {
         true
+    }
+}
+
+/// Hands on rows in an order that it needs.
+#[derive(Debug)]
+struct OrderedExec {
+    input: Arc<dyn ExecutionPlan>,
+    order: LexOrdering,
+}
+
+impl DisplayAs for OrderedExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match format {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => {
+                write!(f, "OrderedExec: [{}]", self.order)
+            }
+            DisplayFormatType::TreeRender => Ok(()),
+        }
+    }
+}
+
+impl ExecutionPlan for OrderedExec {
+    fn name(&self) -> &'static str {
+        "OrderedExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn required_input_distribution(&self) -> Vec<Distribution> {
+        vec![Distribution::SinglePartition]
+    }
+
+    fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
+        vec![Some(OrderingRequirements::from(self.order.clone()))]
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match <[Arc<dyn ExecutionPlan>; 1]>::try_from(children) {
+            Ok([input]) => Ok(Arc::new(OrderedExec {
+                input,
+                order: self.order.clone(),
+            })),
+            Err(children) => internal_err!("OrderedExec has one input, not {}", children.len()),
+        }
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        self.input.execute(partition, context)
     }
 }

@@ -16,8 +16,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use super::each_plan;
 use super::unnested::row_number;
 
-/// The column of the number.
-const NUMBER: &str = "__number";
+/// How the column of the number begins; its end is the side.
+const NUMBER: &str = "__number_";
 
 /// Counts equal rows in a plan as the planner made it: only set operations have such joins then.
 pub fn count_equal_rows(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -36,8 +36,8 @@ fn counted(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         return Ok(Transformed::no(plan));
     }
     let columns = join.schema.columns();
-    let left = numbered(&join.left)?;
-    let right = numbered(&join.right)?;
+    let left = numbered(&join.left, "left")?;
+    let right = numbered(&join.right, "right")?;
     let mut on = join.on.clone();
     let number = |plan: &LogicalPlan| {
         let columns = plan.schema().columns().into_iter();
@@ -60,13 +60,16 @@ fn counted(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 }
 
 fn is_number(expr: &Expr) -> bool {
-    matches!(expr, Expr::Column(column) if column.name == NUMBER)
+    matches!(expr, Expr::Column(column) if column.name.starts_with(NUMBER))
 }
 
 /// The rows with their numbers among their equals, the last column.
-fn numbered(plan: &Arc<LogicalPlan>) -> Result<LogicalPlan> {
+fn numbered(plan: &Arc<LogicalPlan>, side: &str) -> Result<LogicalPlan> {
     let columns: Vec<Column> = plan.schema().columns();
     let number = row_number(columns.into_iter().map(Expr::Column).collect(), Vec::new());
-    let window = Window::try_new(vec![number.alias(NUMBER)], Arc::clone(plan))?;
+    let window = Window::try_new(
+        vec![number.alias(format!("{NUMBER}{side}"))],
+        Arc::clone(plan),
+    )?;
     Ok(LogicalPlan::Window(window))
 }

@@ -57,7 +57,8 @@ fn unnested(plan: LogicalPlan, names: &mut Names) -> Result<Transformed<LogicalP
     {
         return Ok(Transformed::yes(lateral));
     }
-    if !any_subquery(&plan)? {
+    let is_of_values = matches!(plan, LogicalPlan::Values(_)) && has_scalars(&plan)?;
+    if !is_of_values && !any_subquery(&plan)? {
         return Ok(Transformed::no(plan));
     }
     match plan {
@@ -322,6 +323,16 @@ fn unnested_lateral(join: &Join, names: &mut Names) -> Result<Option<LogicalPlan
         .join_on(right.plan, join.join_type, on.collect::<Vec<_>>())?
         .build()?;
     Ok(Some(only_columns(plan, join.schema.columns())?))
+}
+
+/// Whether a plan has scalar subqueries of any kind: DataFusion does not run those of VALUES.
+fn has_scalars(plan: &LogicalPlan) -> Result<bool> {
+    let mut any = false;
+    plan.apply_expressions(|expr| {
+        any |= expr.exists(|part| Ok(matches!(part, Expr::ScalarSubquery(_))))?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(any)
 }
 
 /// Whether an expression of a plan's own has a subquery that is no plain value.
