@@ -31,6 +31,8 @@ mod constants;
 mod checked;
 pub(crate) mod node_expressions;
 mod read_once;
+mod true_dependencies;
+mod nullable_scalars;
 mod unnested;
 mod set_all;
 mod offset_order;
@@ -82,6 +84,7 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
         Arc::new(compared::CompareExactly),
     ];
     rules.extend(Analyzer::new().rules);
+    rules.push(Arc::new(nullable_scalars::NullableScalars));
     rules.push(Arc::new(read_once::ShareTables));
     rules.push(Arc::new(unnested::UnnestSubqueries));
     rules
@@ -93,6 +96,16 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     // Before the host makes expressions shorter, in another order.
     rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
     rules.push(Arc::new(offset_order::OffsetBelowProjection));
+    let readers = true_dependencies::READERS;
+    let mut rules: Vec<_> = rules
+        .into_iter()
+        .flat_map(|rule| {
+            let is_reader = readers.contains(&rule.name());
+            let before: Option<Arc<dyn OptimizerRule + Send + Sync>> =
+                is_reader.then(|| Arc::new(true_dependencies::TrueDependencies) as _);
+            before.into_iter().chain([rule])
+        })
+        .collect();
     // Last, because simplification can make two keys the same.
     rules.push(Arc::new(repeated_order::DropRepeatedOrder));
     // Last as well: no rule of the host's makes comparisons after it, and that for a single DISTINCT has had its turn.

@@ -31,6 +31,7 @@ pub(super) use dependent::row_number;
 use dependent::{Domain, kept, rows_of, same_value};
 use joined::{Joined, readable_twice, values_of};
 use names::Names;
+pub(super) use one_row::one_row;
 use simple::{is_host_predicate, is_host_scalar};
 
 use super::each_plan;

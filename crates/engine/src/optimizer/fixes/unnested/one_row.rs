@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 };
 
 /// `value`, if `rows` is one or NULL.
-pub(super) fn one_row(value: Expr, rows: Expr) -> Expr {
+pub(in crate::optimizer::fixes) fn one_row(value: Expr, rows: Expr) -> Expr {
     static FUNCTION: LazyLock<Arc<ScalarUDF>> =
         LazyLock::new(|| Arc::new(ScalarUDF::new_from_impl(OneRow::new())));
     FUNCTION.call(vec![value, rows])

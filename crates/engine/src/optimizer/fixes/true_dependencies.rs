@@ -1,0 +1,125 @@
+//! Which columns of a grouping determine the others.
+//!
+//! In: a logical plan before a rule of DataFusion's that reads dependencies. Out: the same plan without those that do not hold.
+//! Invariant: a part of the keys determines the other columns only if it determines the other keys. DataFusion takes any key
+//! of an input, such as the distinct side of a join, for one of the grouping, and then drops keys and DISTINCT.
+//! Not here: dependencies that tables declare.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::{Dependency, FunctionalDependence, FunctionalDependencies, Result};
+use datafusion::logical_expr::{Aggregate, LogicalPlan};
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+/// The rules that read dependencies.
+pub(super) const READERS: [&str; 4] = [
+    "eliminate_join",
+    "replace_distinct_aggregate",
+    "eliminate_duplicated_expr",
+    "optimize_projections",
+];
+
+/// The rule, which comes before each of them.
+#[derive(Debug)]
+pub(super) struct TrueDependencies;
+
+impl OptimizerRule for TrueDependencies {
+    fn name(&self) -> &str {
+        "true_dependencies"
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let mut any = false;
+        plan.apply_with_subqueries(|part| {
+            any |=
+                matches!(part, LogicalPlan::Aggregate(aggregate) if true_ones(aggregate).is_some());
+            Ok(match any {
+                true => TreeNodeRecursion::Stop,
+                false => TreeNodeRecursion::Continue,
+            })
+        })?;
+        if !any {
+            return Ok(Transformed::no(plan));
+        }
+        let mut changed = false;
+        plan.transform_up_with_subqueries(|part| {
+            // What has changed below, plans above have taken over.
+            let part = match changed {
+                true => part.recompute_schema()?,
+                false => part,
+            };
+            let LogicalPlan::Aggregate(aggregate) = &part else {
+                return Ok(Transformed::no(part));
+            };
+            let Some(dependencies) = true_ones(aggregate) else {
+                return Ok(Transformed::no(part));
+            };
+            changed = true;
+            let schema = aggregate.schema.as_ref().clone();
+            let schema = schema.with_functional_dependencies(dependencies)?;
+            let aggregate = Aggregate::try_new_with_schema(
+                Arc::clone(&aggregate.input),
+                aggregate.group_expr.clone(),
+                aggregate.aggr_expr.clone(),
+                Arc::new(schema),
+            )?;
+            Ok(Transformed::yes(LogicalPlan::Aggregate(aggregate)))
+        })
+    }
+}
+
+/// The dependencies of a grouping that hold; `None` if all do.
+fn true_ones(aggregate: &Aggregate) -> Option<FunctionalDependencies> {
+    let fields = aggregate.schema.fields().len();
+    let keys = fields - aggregate.aggr_expr.len();
+    let dependencies = aggregate.schema.functional_dependencies();
+    let (kept, dropped): (Vec<_>, Vec<_>) = dependencies
+        .iter()
+        .cloned()
+        .partition(|dependency| holds(dependency, aggregate, keys));
+    if dropped.is_empty() {
+        return None;
+    }
+    let mut kept = kept;
+    let nullable = aggregate.schema.fields()[..keys]
+        .iter()
+        .any(|key| key.is_nullable());
+    let of_keys = FunctionalDependence::new((0..keys).collect(), (0..fields).collect(), nullable);
+    kept.push(of_keys.with_mode(Dependency::Single));
+    Some(FunctionalDependencies::new(kept))
+}
+
+/// Whether a dependency holds whose source is a part of the keys: the input has it, and for the other keys as well.
+fn holds(dependency: &FunctionalDependence, aggregate: &Aggregate, keys: usize) -> bool {
+    if dependency.source_indices.len() >= keys {
+        return true;
+    }
+    let names = aggregate.schema.field_names();
+    let names_below = aggregate.input.schema().field_names();
+    let below = aggregate.input.schema().functional_dependencies();
+    let source: Vec<_> = dependency
+        .source_indices
+        .iter()
+        .map(|place| &names[*place])
+        .collect();
+    below.iter().any(|below| {
+        let sources = below
+            .source_indices
+            .iter()
+            .map(|place| &names_below[*place]);
+        let targets: Vec<_> = below
+            .target_indices
+            .iter()
+            .map(|place| &names_below[*place])
+            .collect();
+        let mut others = names[..keys].iter().filter(|name| !source.contains(name));
+        sources.clone().count() == source.len()
+            && sources.clone().all(|name| source.contains(&name))
+            && others.all(|name| targets.contains(&name))
+    })
+}
