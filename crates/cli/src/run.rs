@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use arrow::array::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
+use grouse::scan::writes::READER_GONE;
 use grouse::{Error, Progress, Query, Session};
 use tokio::runtime::Runtime;
 use tokio::task::JoinError;
@@ -67,7 +68,13 @@ pub enum Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure::Engine(Box::new(error))
+        match &error {
+            // A COPY to standard output: that its reader has had enough is no error.
+            Error::Io { path, message } if path == "/dev/stdout" && message == READER_GONE => {
+                Failure::ReaderGone
+            }
+            _ => Failure::Engine(Box::new(error)),
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! Not here: how the host's errors are told apart (error/host.rs).
 
 pub mod host;
+mod words;
 
 use std::fmt;
 
@@ -104,6 +105,14 @@ pub enum Error {
     Unsupported {
         /// What.
         message: String,
+    },
+    /// A clause of SQL that is understood but cannot be run here.
+    #[error("not supported{}: {message}", at(.position))]
+    UnsupportedClause {
+        /// Which clause, and what to write instead.
+        message: String,
+        /// Where, if known.
+        position: Option<Position>,
     },
     /// A file, folder or server cannot be read or written.
     #[error("cannot access '{path}': {message}")]
@@ -228,7 +237,8 @@ impl Error {
             | Error::UnknownTable { position, .. }
             | Error::UnknownFunction { position, .. }
             | Error::Type { position, .. }
-            | Error::Planning { position, .. } => *position,
+            | Error::Planning { position, .. }
+            | Error::UnsupportedClause { position, .. } => *position,
             _ => None,
         }
     }
@@ -257,6 +267,9 @@ impl Error {
                 position: Some(at), ..
             }
             | Error::Planning {
+                position: Some(at), ..
+            }
+            | Error::UnsupportedClause {
                 position: Some(at), ..
             } => moved(&mut at.line, &mut at.column),
             _ => {}
@@ -304,7 +317,10 @@ pub fn nearest_names<'a>(name: &str, candidates: impl IntoIterator<Item = &'a st
         .filter_map(|candidate| {
             let lower = candidate.to_lowercase();
             let lower_bare = lower.rsplit('.').next().unwrap_or(&lower);
-            let edits = strsim::damerau_levenshtein(bare, lower_bare);
+            let edits = match is_abbreviation(bare, lower_bare) {
+                true => 0,
+                false => strsim::damerau_levenshtein(bare, lower_bare),
+            };
             let part = bare.len() >= 3 && lower_bare.contains(bare);
             (edits <= edits_max || part).then_some((edits, candidate))
         })
@@ -316,6 +332,13 @@ pub fn nearest_names<'a>(name: &str, candidates: impl IntoIterator<Item = &'a st
         .take(NEAREST_MAX)
         .map(|(_, candidate)| candidate.to_string())
         .collect()
+}
+
+/// True if a name without its vowels is what is written: `cnt` of `count`.
+fn is_abbreviation(written: &str, name: &str) -> bool {
+    let is_vowel = |c: char| "aeiou".contains(c);
+    let has_vowels = written.contains(is_vowel);
+    written.len() >= 3 && !has_vowels && written != name && name.replace(is_vowel, "") == written
 }
 
 #[cfg(test)]
@@ -330,6 +353,7 @@ mod tests {
         assert_eq!(nearest_names("Region", columns), ["RegionID"]);
         assert_eq!(nearest_names("xyzzy", columns), Vec::<String>::new());
         assert_eq!(nearest_names("t.user_id", columns), ["UserID"]);
+        assert_eq!(nearest_names("cnt", ["cot", "count"]), ["count", "cot"]);
     }
 
     #[test]

@@ -38,6 +38,11 @@ pub const HOST_OPTIONS: &[HostOption] = &[
         "errors about columns say where in the text, and spelling.rs finds the identifier there",
     ),
     (
+        "datafusion.sql_parser.default_null_ordering",
+        "nulls_last",
+        "ORDER BY puts NULL last, also with DESC, as in DuckDB: a list of the largest begins with values",
+    ),
+    (
         "datafusion.execution.max_spill_file_size_bytes",
         "1",
         "a file for each batch that an exchange writes: its readers wait for ever for more in the older of two open files while the writers wait for the readers (apache/datafusion#24883; not needed with a host after 55.2.0)",

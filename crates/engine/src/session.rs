@@ -16,7 +16,8 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{LogicalPlan, Statement as PlanStatement, Volatility};
+use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement, Volatility};
 use datafusion::optimizer::OptimizerRule;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -44,6 +45,7 @@ use crate::options::SessionOptions;
 use crate::plan::GroupByRule;
 use crate::query::Query;
 use crate::scan::call::function_names;
+use crate::scan::checked_table;
 use crate::scan::codes::CodesRule;
 use crate::scan::files::FileTables;
 use crate::scan::json::JsonFactory;
@@ -60,8 +62,10 @@ use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column};
 use crate::sql::params::{self, Params};
+use crate::sql::place::placed;
+use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
-use crate::sql::{headers, hidden, named_casts, repeated_names, spelling, using};
+use crate::sql::{headers, hidden, named_casts, planned, repeated_names, spelling, using};
 use crate::temp::TempFolders;
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
@@ -102,9 +106,9 @@ impl Session {
     /// A session with a worker pool, a memory pool and a catalog of its own.
     pub fn new(options: SessionOptions) -> Result<Session> {
         options.check()?;
-        let stores = Arc::new(Stores::new(&options));
-        let pool = Arc::new(SessionPool::new(options.memory_limit_bytes()));
         let temp = TempFolders::new(&options)?;
+        let stores = Arc::new(Stores::new(&options, Arc::clone(&temp)));
+        let pool = Arc::new(SessionPool::new(options.memory_limit_bytes()));
         let runtime = Arc::new(runtime_env(&stores, &pool, &temp)?);
         let mut state = SessionStateBuilder::new()
             .with_config(
@@ -113,7 +117,9 @@ impl Session {
                     .with_extension(Arc::clone(&temp)),
             )
             .with_runtime_env(Arc::clone(&runtime))
-            .with_expr_planners(fixes::expr_planners())
+            .with_query_planner(fixes::query_planner())
+            .with_expr_planners(expr_planners())
+            .with_relation_planners(vec![Arc::new(SamplePlanner)])
             .with_default_features()
             .with_analyzer_rules(fixes::analyzer_rules())
             .with_optimizer_rules(optimizer_rules())
@@ -180,12 +186,12 @@ impl Session {
         tables: Arc<Tables>,
     ) -> Result<Query> {
         let session = self.clone();
-        let text = text.to_string();
+        let statement = text.to_string();
         let mut task = JoinSet::new();
-        let planning = async move { session.plan(&text, params).await };
+        let planning = async move { session.plan(&statement, params).await };
         task.spawn_on(with_own_tables(tables, planning), self.handle());
         match task.join_next().await {
-            Some(Ok(query)) => query.map_err(|error| self.with_names(error)),
+            Some(Ok(query)) => query.map_err(|error| placed(self.with_names(error), text)),
             Some(Err(error)) => Err(join_error(error)),
             None => Err(Error::Internal("a plan without a task".to_string())),
         }
@@ -224,8 +230,13 @@ impl Session {
 
     /// Names in FROM that are neither tables nor files: a caller may register them and plan then.
     pub fn unresolved(&self, text: &str) -> Result<Vec<String>> {
-        let Request::Host(request) = statement::parse(text)? else {
-            return Ok(Vec::new());
+        let request = match statement::parse(text)? {
+            Request::Host(request) => request,
+            Request::SetVariable {
+                value: Some(request),
+                ..
+            } => request,
+            _ => return Ok(Vec::new()),
         };
         // A copy of it is all functions by name.
         let state = self.context().state_ref();
@@ -266,7 +277,7 @@ impl Session {
             Request::ResetOption { name } => self.change_options(|options| options.reset(&name)),
             Request::SetVariable { name, value } => {
                 let value = match value {
-                    Some(request) => Some(self.first_value(*request, params).await?),
+                    Some(request) => Some(self.first_value(text, *request, params).await?),
                     None => None,
                 };
                 self.shared.definitions.set_variable(&name, value);
@@ -281,11 +292,11 @@ impl Session {
                 }
                 Ok(self.nothing())
             }
-            Request::Host(request) => self.plan_host(*request, params).await,
+            Request::Host(request) => self.plan_host(text, *request, params).await,
         }
     }
 
-    async fn plan_host(&self, request: HostRequest, params: Params) -> Result<Query> {
+    async fn plan_host(&self, text: &str, request: HostRequest, params: Params) -> Result<Query> {
         for call in request.files {
             self.shared.files.add_call(call);
         }
@@ -307,12 +318,17 @@ impl Session {
             state: &state,
         };
         expand::expand(&mut statement, &planning)?;
+        planned::check(&statement, text, &state)?;
         let plan = self.resolve(&state, statement).await?;
         let plan = headers::short_headers(params::resolve(plan, params)?)?;
         if let LogicalPlan::Ddl(_) = &plan
             && hidden::counts_rows(&plan)
         {
             return Err(rows_without_order());
+        }
+        if let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(table)) = plan {
+            checked_table::create(self.context(), table, request.constraints.as_ref()).await?;
+            return Ok(self.nothing());
         }
         let option = match &plan {
             LogicalPlan::Statement(PlanStatement::SetVariable(set)) => Some(set.variable.clone()),
@@ -395,8 +411,13 @@ impl Session {
     }
 
     /// The value in the first row and column of a query, NULL if there is none.
-    async fn first_value(&self, request: HostRequest, params: Params) -> Result<ScalarValue> {
-        let query = Box::pin(self.plan_host(request, params)).await?;
+    async fn first_value(
+        &self,
+        text: &str,
+        request: HostRequest,
+        params: Params,
+    ) -> Result<ScalarValue> {
+        let query = Box::pin(self.plan_host(text, request, params)).await?;
         let batches: Vec<RecordBatch> = query.execute()?.try_collect().await?;
         match batches.first() {
             Some(batch) if batch.num_columns() > 0 => {
@@ -533,8 +554,8 @@ impl Session {
             host::apply_memory(&options, state.config_mut());
         }
         state.config_mut().options_mut().extensions.insert(options);
-        let plan = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
-        Ok(Query::new(plan, state.task_ctx(), self.workers()))
+        drop(state);
+        Ok(self.nothing())
     }
 
     /// Adds the names that may be meant, which only the session knows.
@@ -675,6 +696,13 @@ fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
     context.register_udtf(numbers::NAME, Arc::new(numbers::NumbersFunction));
     functions::register(context);
     Ok(())
+}
+
+/// Planners that see an expression before the host's do.
+fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
+    let mut planners = fixes::expr_planners();
+    planners.push(Arc::new(functions::StandingFunctions));
+    planners
 }
 
 /// The logical rules, of which ours for sums and averages see arguments as they were written, and that for averages once more

@@ -52,6 +52,65 @@ fn timestamp_name(unit: TimeUnit, zone: Option<&str>) -> String {
     }
 }
 
+/// The name of a type as SQL writes it, such as `BIGINT`, `VARCHAR` or `DOUBLE[]`: what `typeof` says, and errors.
+pub fn type_name(data_type: &DataType) -> String {
+    use DataType::*;
+    let name = match data_type {
+        Null => "NULL",
+        Boolean => "BOOLEAN",
+        Int8 => "TINYINT",
+        Int16 => "SMALLINT",
+        Int32 => "INTEGER",
+        Int64 => "BIGINT",
+        UInt8 => "UTINYINT",
+        UInt16 => "USMALLINT",
+        UInt32 => "UINTEGER",
+        UInt64 => "UBIGINT",
+        Float16 | Float32 => "FLOAT",
+        Float64 => "DOUBLE",
+        Utf8 | LargeUtf8 | Utf8View => "VARCHAR",
+        Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => "BLOB",
+        Date32 | Date64 => "DATE",
+        Time32(_) | Time64(_) => "TIME",
+        Timestamp(_, None) => "TIMESTAMP",
+        Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE",
+        Duration(_) | Interval(_) => "INTERVAL",
+        Decimal32(digits, scale)
+        | Decimal64(digits, scale)
+        | Decimal128(digits, scale)
+        | Decimal256(digits, scale) => return format!("DECIMAL({digits},{scale})"),
+        _ => return nested_type_name(data_type),
+    };
+    name.to_owned()
+}
+
+fn nested_type_name(data_type: &DataType) -> String {
+    use DataType::*;
+    let of = |field: &Field| type_name(field.data_type());
+    match data_type {
+        List(item) | LargeList(item) | ListView(item) | LargeListView(item) => {
+            format!("{}[]", of(item))
+        }
+        FixedSizeList(item, length) => format!("{}[{length}]", of(item)),
+        Struct(fields) => {
+            let fields = fields
+                .iter()
+                .map(|field| format!("{} {}", field.name(), of(field)));
+            format!("STRUCT({})", fields.collect::<Vec<_>>().join(", "))
+        }
+        Map(entries, _) => match entries.data_type() {
+            Struct(fields) => {
+                let types: Vec<String> = fields.iter().map(|field| of(field)).collect();
+                format!("MAP({})", types.join(", "))
+            }
+            other => format!("MAP({})", type_name(other)),
+        },
+        Dictionary(_, values) => type_name(values),
+        RunEndEncoded(_, values) => of(values),
+        _ => "UNION".to_owned(),
+    }
+}
+
 fn nested_name(data_type: &DataType) -> String {
     use DataType::*;
     let of = |field: &Field| sql_name(field.data_type());

@@ -55,7 +55,7 @@ fn class_name(error: &Error) -> &'static str {
         Error::UnknownFunction { .. } => "UnknownFunctionError",
         Error::Type { .. } => "TypeError",
         Error::Planning { .. } => "PlanningError",
-        Error::Unsupported { .. } => "UnsupportedError",
+        Error::Unsupported { .. } | Error::UnsupportedClause { .. } => "UnsupportedError",
         Error::Io { path, .. } if is_missing(path) => "FileNotFoundError",
         Error::Io { .. } => "IoError",
         Error::Format { .. } => "FormatError",

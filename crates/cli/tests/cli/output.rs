@@ -129,3 +129,75 @@ fn a_reader_that_leaves_ends_the_query_quietly() {
         );
     }
 }
+
+#[test]
+fn an_ending_that_no_format_has_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["out.xlsx", "out.csv.bz2", "out.parquet.gz"] {
+        let message = grouse_in(folder.path(), &["-o", file, "SELECT 1 AS a"]).failed(2);
+        assert!(message.contains(file), "{message}");
+    }
+    assert_eq!(files_in(folder.path()), [""; 0]);
+}
+
+#[test]
+fn compressed_results_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = "SELECT number AS n FROM numbers(20000)";
+    for file in ["a.csv.gz", "a.csv.zst", "a.ndjson.gz"] {
+        grouse_in(folder.path(), &["-o", file, write]).succeeded();
+        let read = format!("SELECT count(*) AS c, sum(n) AS s FROM '{file}'");
+        let found = grouse_in(folder.path(), &["--format", "csv", &read]).succeeded();
+        assert_eq!(found, "c,s\n20000,199990000\n", "{file}");
+    }
+}
+
+#[test]
+fn copy_streams_to_standard_output_and_into_pipes() {
+    let sql = "COPY (SELECT number AS n FROM numbers(3)) TO '/dev/stdout'";
+    let shown = grouse(&[sql]).stdout;
+    assert!(shown.contains("n\n0\n1\n2\n"), "{shown}");
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let reader = {
+        let pipe = pipe.clone();
+        std::thread::spawn(move || fs::read_to_string(pipe).unwrap())
+    };
+    let rows = "SELECT number AS n FROM numbers(3000000)";
+    let sql = format!("COPY ({rows}) TO '{}' (FORMAT csv)", pipe.display());
+    assert_eq!(grouse(&[&sql]).code, Some(0));
+    assert_eq!(reader.join().unwrap().lines().count(), 3_000_001);
+}
+
+#[test]
+fn copy_writes_on_where_standard_output_is_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("all.txt");
+    let sql = "SELECT 1 AS a; COPY (SELECT 2 AS b) TO '/dev/stdout'; SELECT 3 AS c";
+    let mut command = command(&["--format", "csv", sql]);
+    let status = command.stdout(fs::File::create(&file).unwrap()).status();
+    assert!(status.unwrap().success());
+    let text = fs::read_to_string(&file).unwrap();
+    let starts = ["a\n1\n", "b\n2\n", "c\n3\n"].map(|part| text.find(part));
+    assert!(
+        starts.iter().all(Option::is_some) && starts.is_sorted(),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_temporary_name_is_random_and_the_mode_stays() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out.csv");
+    fs::write(&file, "old").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    grouse_in(folder.path(), &["-o", "out.csv", "SELECT 1 AS a"]).succeeded();
+    let mode = fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+    assert_eq!(
+        (mode, files_in(folder.path())),
+        (0o600, vec!["out.csv".to_string()])
+    );
+}

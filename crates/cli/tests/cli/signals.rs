@@ -77,6 +77,28 @@ fn an_interrupt_leaves_no_file() {
 }
 
 #[test]
+fn an_interrupt_leaves_no_file_of_a_copy() {
+    let rows = "SELECT number % 7 AS k, number FROM numbers(1000000000000)";
+    for target in ["a.csv", "b.parquet", "c' (FORMAT csv, PARTITION_BY (k)) --"] {
+        let folder = tempfile::tempdir().unwrap();
+        let sql = format!("COPY ({rows}) TO '{}/{target}'", folder.path().display());
+        let child = start(&[&sql]);
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "{target}"
+        );
+        let output = stop(child, libc::SIGINT);
+        assert_eq!(output.status.code(), Some(130), "{target}");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            0,
+            "{target}"
+        );
+    }
+}
+
+#[test]
 fn an_interrupt_ends_a_query_whose_reader_does_not_read() {
     let mut child = start(&[
         "--format",

@@ -10,6 +10,7 @@ use datafusion::common::{DataFusionError, SchemaError, Span};
 use datafusion::parquet::errors::ParquetError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
+use super::words::in_sql_words;
 use super::{Error, OutOfMemory, Position, nearest_names};
 
 /// Path of a bad file when the reader does not say which one it was; the query fills it in.
@@ -348,6 +349,11 @@ fn leading_number(text: &str) -> Option<u64> {
 /// A failure of a file system or server, with the path it names.
 pub(crate) fn object_store(error: &object_store::Error) -> Error {
     use object_store::Error as Store;
+    if let Store::Generic { source, .. } = error
+        && let Some(ours) = source.downcast_ref::<Error>()
+    {
+        return ours.clone();
+    }
     if let Some(system) = system_error(error)
         && is_about_content(system)
     {
@@ -476,7 +482,7 @@ fn tidy(text: &str) -> String {
     while let Some(rest) = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix)) {
         text = rest.trim_start();
     }
-    text.to_string()
+    in_sql_words(text)
 }
 
 /// `Function 'sum' failed to match any signature, errors: …` lists one error per signature.

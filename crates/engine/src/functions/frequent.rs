@@ -147,7 +147,7 @@ impl AggregateUDFImpl for Frequent {
 
 /// How often each value occurs in one group.
 #[derive(Debug)]
-struct Counts {
+pub(super) struct Counts {
     counts: HashMap<ScalarValue, i64>,
     /// Bytes of the values.
     bytes: usize,
@@ -159,6 +159,29 @@ struct Counts {
 }
 
 impl Counts {
+    /// Counts of values of this type.
+    pub(super) fn of(value_type: &DataType) -> Counts {
+        Counts {
+            counts: HashMap::new(),
+            bytes: 0,
+            values_max: 1,
+            is_list: false,
+            is_distinct: false,
+            value_type: decoded(value_type).clone(),
+        }
+    }
+
+    /// The values from the least on, with their counts.
+    pub(super) fn sorted(&self) -> Vec<(&ScalarValue, i64)> {
+        let mut all: Vec<_> = self
+            .counts
+            .iter()
+            .map(|(value, count)| (value, *count))
+            .collect();
+        all.sort_by(|(one, _), (other, _)| one.partial_cmp(other).unwrap_or(Ordering::Equal));
+        all
+    }
+
     /// What nested values are ordered by, the same as in the operator's states: their own order overlooks values of
     /// maps and fields that are NULL. None for all others.
     fn order_of(&self, values: &[&ScalarValue]) -> Result<Option<Rows>> {

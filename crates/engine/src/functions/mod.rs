@@ -20,6 +20,8 @@ mod top_rows;
 mod quantiles;
 mod uniq_states;
 mod frequent;
+mod moments;
+mod statistics;
 mod anchored;
 mod parts;
 mod patterns;
@@ -33,6 +35,11 @@ mod any_equal;
 mod rounding;
 mod sql_patterns;
 mod calendar;
+mod scalar;
+mod standing;
+mod version;
+mod uuid_text;
+mod list_reduce;
 
 use std::sync::Arc;
 
@@ -52,7 +59,9 @@ pub(crate) use patterns::{Numbered, numbered};
 pub(crate) use quantiles::Quantiles;
 pub(crate) use rounding::half_to_even;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
+pub use standing::StandingFunctions;
 pub(crate) use top_rows::TopRows;
+pub(crate) use uuid_text::{TRY_UUID, UUID};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 
 /// True of our `sum`, also under another name.
@@ -63,6 +72,11 @@ pub(crate) fn is_exact_sum(function: &AggregateUDF) -> bool {
 /// Our `sum`.
 pub(crate) fn exact_sum() -> AggregateUDF {
     AggregateUDF::from(sum::Sum::new())
+}
+
+/// Our `avg`.
+pub(crate) fn exact_avg() -> AggregateUDF {
+    AggregateUDF::from(avg::Avg::new())
 }
 
 /// True of our `avg`, also under another name.
@@ -103,7 +117,11 @@ pub fn register(context: &SessionContext) {
     let scalars = scalars.chain(signed::functions());
     let marks = [whole_row::whole_row(), any_equal::any_equal()];
     let scalars = scalars.chain(marks).chain([modulo::modulo()]);
+    let scalars = scalars.chain(scalar::functions());
+    let scalars = scalars.chain([ScalarUDF::from(version::Version::new())]);
+    let scalars = scalars.chain(uuid_text::functions());
     scalars.for_each(|function| context.register_udf(function));
+    context.register_higher_order_function(list_reduce::list_reduce());
 }
 
 /// All aggregates of this room.
@@ -114,6 +132,8 @@ pub fn aggregates() -> Vec<AggregateUDF> {
     aggregates.push(AggregateUDF::from(frequent::Frequent::top_k()));
     aggregates.push(AggregateUDF::from(ordered_set::Median::new()));
     aggregates.push(AggregateUDF::from(ordered_set::PercentileDisc::new()));
+    aggregates.extend(statistics::functions());
+    aggregates.extend(standing::functions());
     aggregates
 }
 

@@ -29,6 +29,7 @@ use super::lines::{Lines, LinesFormat};
 use super::location::{File, Found, find, is_location, named};
 use super::mend::EmptyLines;
 use super::quotes::Quotes;
+use super::steady_format::Steady;
 use super::table::FilesTable;
 use super::text::{Extent, csv_format, csv_schema};
 use crate::error::host::PATH_UNKNOWN;
@@ -184,13 +185,17 @@ async fn build(
         }),
         None => format,
     };
+    let format = match reading.kind {
+        Kind::Parquet => format,
+        _ => Arc::new(Steady::new(format)),
+    };
     let table = files_table(found, format, &schema, common)?;
     Ok(Arc::new(table))
 }
 
 /// Columns that all rows of a file have in common: those of its folders, then its name.
 fn common_columns(call: &FileCall, found: &Found) -> Result<FileColumns> {
-    let mut columns = hive_columns(&found.files, &call.files)?;
+    let mut columns = hive_columns(found, &call.files)?;
     if let Some(name) = &call.files.filename {
         columns.add_names(name, &found.files);
     }

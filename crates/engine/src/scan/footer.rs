@@ -12,6 +12,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::names::with_distinct_names;
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::parquet::basic::{ConvertedType, Encoding, LogicalType, Type as Physical};
@@ -36,6 +37,8 @@ pub(crate) fn sound(
     metadata: &Arc<ParquetMetaData>,
     texts: &Texts,
 ) -> Result<Arc<ParquetMetaData>> {
+    let renamed = with_distinct_names(metadata)?.map(Arc::new);
+    let metadata = renamed.as_ref().unwrap_or(metadata);
     let file = declare(metadata.file_metadata(), texts)?;
     let unbounded = unsound_bounds(metadata);
     if file.is_none() && unbounded.is_empty() {
@@ -61,6 +64,33 @@ pub(crate) fn sound(
     let sound = ParquetMetaData::new(file, groups).into_builder();
     let sound = sound.set_column_index(pages).set_offset_index(offsets);
     Ok(Arc::new(sound.build()))
+}
+
+/// The footer without the places of page indexes, for a file whose page indexes cannot be read; `None` if it has none.
+pub(crate) fn without_page_indexes(footer: ParquetMetaData) -> Result<Option<ParquetMetaData>> {
+    let has_index = |chunk: &ColumnChunkMetaData| {
+        chunk.column_index_offset().is_some() || chunk.offset_index_offset().is_some()
+    };
+    let groups = footer.row_groups();
+    if !groups
+        .iter()
+        .any(|group| group.columns().iter().any(has_index))
+    {
+        return Ok(None);
+    }
+    let mut builder = footer.into_builder();
+    let mut groups = builder.take_row_groups();
+    for chunk in groups.iter_mut().flat_map(|group| group.columns_mut()) {
+        *chunk = chunk
+            .clone()
+            .into_builder()
+            .set_column_index_offset(None)
+            .set_column_index_length(None)
+            .set_offset_index_offset(None)
+            .set_offset_index_length(None)
+            .build()?;
+    }
+    Ok(Some(builder.set_row_groups(groups).build()))
 }
 
 /// Whether least and greatest value of a column say nothing about all of its rows.

@@ -85,6 +85,11 @@ pub struct Reading {
 impl Reading {
     /// What the extension says; `None` = not a data file that we know.
     pub fn of_name(name: &str) -> Option<Reading> {
+        // Behind the path of an address come its query and its fragment.
+        let name = match name.contains("://") {
+            true => name.split(['?', '#']).next().unwrap_or(name),
+            false => name,
+        };
         let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
         let (stem, last) = name.rsplit_once('.')?;
         match COMPRESSIONS
@@ -275,6 +280,7 @@ mod tests {
         assert_eq!(kind("B.CSV.GZ"), Some(Kind::Csv));
         assert_eq!(kind("x.ndjson.zst"), Some(Kind::Json));
         assert_eq!(kind("x.feather"), Some(Kind::Arrow));
+        assert_eq!(kind("https://h/a/x.csv?b=1/2.json#c"), Some(Kind::Csv));
         for none in ["x", "x.gz", "x.txt", "x.parquet.gz", "csv", "a.csv/b"] {
             assert_eq!(kind(none), None, "{none}");
         }

@@ -13,7 +13,7 @@ use datafusion::datasource::physical_plan::{
 
 use super::file_options::FileOptions;
 use super::json::is_date;
-use super::location::File;
+use super::location::{File, Found};
 use crate::error::{Error, Result};
 
 /// The folder of the rows whose value is NULL.
@@ -32,7 +32,8 @@ pub(super) struct FileColumns {
 }
 
 /// The columns that the names of the files' folders have.
-pub(super) fn hive_columns(files: &[File], options: &FileOptions) -> Result<FileColumns> {
+pub(super) fn hive_columns(found: &Found, options: &FileOptions) -> Result<FileColumns> {
+    let files = &found.files;
     let mut columns = FileColumns {
         fields: Vec::new(),
         values: vec![Vec::new(); files.len()],
@@ -49,9 +50,10 @@ pub(super) fn hive_columns(files: &[File], options: &FileOptions) -> Result<File
                 .iter()
                 .all(|name| pairs.iter().any(|(n, _)| n == name));
         if !is_same {
-            return match options.hive {
-                Some(true) => Err(mismatch(first, file, &names)),
-                _ => Ok(columns),
+            // In a folder that was asked for as a whole it is a stray file, in a list the user chose both.
+            return match options.hive == Some(true) || found.folder.is_some() {
+                true => Err(mismatch(first, file)),
+                false => Ok(columns),
             };
         }
         for (name, value) in pairs {
@@ -183,14 +185,22 @@ fn value(text: Option<String>, kind: &DataType) -> Result<ScalarValue, ()> {
     ScalarValue::try_from_string(text, kind).map_err(|_| ())
 }
 
-fn mismatch(first: &File, file: &File, names: &[String]) -> Error {
+fn mismatch(first: &File, file: &File) -> Error {
+    let names = |file: &File| {
+        let names: Vec<String> = pairs(file).into_iter().map(|(name, _)| name).collect();
+        match names.is_empty() {
+            true => "none".to_string(),
+            false => names.join(", "),
+        }
+    };
     Error::Format {
         path: file.name.clone(),
         line: None,
         message: format!(
-            "its folders do not name the same columns as those of '{}' ({}); hive_partitioning => false reads both without",
+            "the columns that its folders name ({}) are not those of '{}' ({}); hive_partitioning => false reads both without",
+            names(file),
             first.name,
-            names.join(", ")
+            names(first)
         ),
     }
 }

@@ -19,15 +19,17 @@ use datafusion::datasource::physical_plan::{ParquetFileMetrics, ParquetFileReade
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
-use datafusion::parquet::errors::Result as ParquetResult;
+use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
 use datafusion::parquet::file::metadata::ParquetMetaData;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use object_store::ObjectMeta;
 use object_store::local::LocalFileSystem;
 
 use super::charged::charged;
 use super::parquet::Bytes;
+use super::steady::{changed, is_same};
 
 /// Between two reads of so many bytes the worker looks whether it is still wanted.
 const READ_BYTES: u64 = 1 << 20;
@@ -62,12 +64,14 @@ impl ParquetFileReaderFactory for LocalReaders {
         let location = &file.object_meta.location;
         let counts = ParquetFileMetrics::new(partition_index, location.as_ref(), metrics);
         let path = self.paths.path_to_filesystem(location).ok();
+        let planned = file.object_meta.clone();
         let host = self
             .host
             .create_reader(partition_index, file, metadata_size_hint, metrics)?;
         Ok(Box::new(LocalReader {
             host,
             path,
+            planned,
             file: None,
             counts,
             pool: Arc::clone(&self.pool),
@@ -78,21 +82,34 @@ impl ParquetFileReaderFactory for LocalReaders {
 struct LocalReader {
     host: Box<dyn AsyncFileReader + Send>,
     path: Option<PathBuf>,
-    /// Open, and its bytes.
-    file: Option<(File, u64)>,
+    /// The file as planning found it.
+    planned: ObjectMeta,
+    /// Open.
+    file: Option<File>,
     counts: ParquetFileMetrics,
     pool: Arc<dyn MemoryPool>,
 }
 
 impl LocalReader {
-    /// The bytes of all ranges; none if one cannot be read.
-    async fn read(&mut self, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
-        if self.file.is_none() {
-            let file = File::open(self.path.as_ref()?).ok()?;
-            let bytes = file.metadata().ok()?.len();
-            self.file = Some((file, bytes));
+    /// The bytes of all ranges; `None` if one cannot be read, an error if they are not those of the file that was planned.
+    async fn read(&mut self, ranges: &[Range<u64>]) -> ParquetResult<Option<Vec<Bytes>>> {
+        let read = self.read_as_is(ranges).await;
+        // Asked after reading: whoever wrote to the file meanwhile has changed its age.
+        let now = self.file.as_ref().and_then(|file| file.metadata().ok());
+        match now.is_some_and(|now| !is_same(&now, &self.planned)) {
+            true => Err(ParquetError::External(Box::new(changed(
+                &self.planned.location,
+            )))),
+            false => Ok(read),
         }
-        let (mut file, file_bytes) = self.file.as_ref().map(|(file, bytes)| (file, *bytes))?;
+    }
+
+    async fn read_as_is(&mut self, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
+        if self.file.is_none() {
+            self.file = Some(File::open(self.path.as_ref()?).ok()?);
+        }
+        let mut file = self.file.as_ref()?;
+        let file_bytes = self.planned.size;
         let mut all = Vec::with_capacity(ranges.len());
         for range in ranges {
             if range.end > file_bytes {
@@ -122,7 +139,7 @@ impl LocalReader {
 impl AsyncFileReader for LocalReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
         async move {
-            let read = self.read(std::slice::from_ref(&range)).await;
+            let read = self.read(std::slice::from_ref(&range)).await?;
             match read.and_then(|mut all| all.pop()) {
                 Some(bytes) => Ok(bytes),
                 None => self.host.get_bytes(range).await,
@@ -136,7 +153,7 @@ impl AsyncFileReader for LocalReader {
         ranges: Vec<Range<u64>>,
     ) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
         async move {
-            match self.read(&ranges).await {
+            match self.read(&ranges).await? {
                 Some(all) => Ok(all),
                 None => self.host.get_byte_ranges(ranges).await,
             }
@@ -167,9 +184,10 @@ mod tests {
         path: &std::path::Path,
         metrics: &ExecutionPlanMetricsSet,
     ) -> Box<dyn AsyncFileReader + Send> {
+        let modified = std::fs::metadata(path).and_then(|meta| meta.modified());
         let object = ObjectMeta {
             location: Path::from_absolute_path(path).unwrap(),
-            last_modified: std::time::SystemTime::UNIX_EPOCH.into(),
+            last_modified: modified.unwrap_or(std::time::SystemTime::UNIX_EPOCH).into(),
             size: BYTES,
             e_tag: None,
             version: None,

@@ -5,6 +5,7 @@
 //! Invariant: at least one file, or an error that names the text.
 //! Not here: formats (format.rs), stores (stores.rs).
 
+use std::collections::HashSet;
 use std::path::{Path as SystemPath, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use url::Url;
 
 use super::format::{Kind, Reading, known_extensions};
+use super::web::as_path;
 use crate::error::host::object_store as store_error;
 use crate::error::{Error, Result};
 
@@ -66,11 +68,14 @@ pub async fn find(text: &str, kind: Option<Kind>, runtime: &RuntimeEnv) -> Resul
                 .map_err(|()| not_found(text, "it is not a path on this machine"))?;
             find_local(text, &path.to_string_lossy(), kind, runtime).await
         }
-        Some(("http" | "https", _)) => find_http(text, runtime).await,
-        Some(("s3" | "s3a", _)) => find_s3(text, kind, runtime).await,
+        Some(("http" | "https", _)) => find_http(text, text, runtime).await,
+        Some(("hf", _)) => find_http(text, &hub_address(text)?, runtime).await,
+        Some(("s3" | "s3a" | "gs" | "gcs" | "az" | "azure" | "abfs" | "abfss", _)) => {
+            find_in_bucket(text, kind, runtime).await
+        }
         Some((scheme, _)) => Err(Error::Unsupported {
             message: format!(
-                "addresses that start with {scheme}:// (in '{text}'); known are file, http, https and s3"
+                "addresses that start with {scheme}:// (in '{text}'); known are file, http, https, s3, gs, az, abfss and hf"
             ),
         }),
         None => find_local(text, text, kind, runtime).await,
@@ -145,13 +150,18 @@ pub(super) fn home(path: &str) -> String {
     }
 }
 
-/// All data files below a folder, by name; names that start with `.` or `_` are others' bookkeeping.
+/// All data files below a folder, by name, each real folder once; hidden names are others' bookkeeping.
 fn walk(folder: &SystemPath, kind: Option<Kind>) -> Result<Vec<PathBuf>> {
     let failed =
         |error: std::io::Error| not_found(&folder.display().to_string(), &system_reason(&error));
     let mut files = Vec::new();
     let mut open = vec![folder.to_path_buf()];
+    let mut walked = HashSet::new();
     while let Some(folder) = open.pop() {
+        // A link may lead to a folder that is walked anyway, even to one around it.
+        if !walked.insert(std::fs::canonicalize(&folder).map_err(failed)?) {
+            continue;
+        }
         for entry in std::fs::read_dir(&folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let name = path
@@ -172,8 +182,20 @@ fn walk(folder: &SystemPath, kind: Option<Kind>) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Names of what others keep beside data: `.x`, `_SUCCESS`, `_temporary`. A folder `_x=1` is a column.
 fn is_hidden(name: &str) -> bool {
-    name.starts_with(['.', '_'])
+    name.starts_with('.') || name.starts_with('_') && !name.contains('=')
+}
+
+/// Whether a path that a glob matches has a hidden part that the glob does not ask for.
+fn is_hidden_match(path: &str, pattern: &str) -> bool {
+    let asks = |first: char| pattern.split('/').any(|part| part.starts_with(first));
+    let mut asked = pattern.split('/');
+    let rest = path
+        .split('/')
+        .skip_while(|part| asked.next() == Some(part));
+    rest.filter(|part| !matches!(*part, "." | ".."))
+        .any(|part| is_hidden(part) && !part.chars().next().is_some_and(asks))
 }
 
 fn is_wanted(name: &str, kind: Option<Kind>) -> bool {
@@ -189,7 +211,7 @@ fn expand(text: &str, pattern: &str) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
         let path = path.map_err(|error| not_found(text, &error.to_string()))?;
-        if path.is_file() {
+        if path.is_file() && !is_hidden_match(&path.to_string_lossy(), pattern) {
             files.push(path);
         }
     }
@@ -197,16 +219,11 @@ fn expand(text: &str, pattern: &str) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-async fn find_http(text: &str, runtime: &RuntimeEnv) -> Result<Found> {
-    let url = parse_url(text)?;
-    if url.query().is_some() {
-        // The host's HTTP reader drops everything after the question mark and would read another file.
-        return Err(Error::Unsupported {
-            message: format!("a '?' in an http address ('{text}')"),
-        });
-    }
+/// The file at `address`, which the user knows as `text`.
+async fn find_http(text: &str, address: &str, runtime: &RuntimeEnv) -> Result<Found> {
+    let url = parse_url(address)?;
     let store = store_of(&url, runtime)?;
-    let url = ListingTableUrl::try_new(url, None)?;
+    let url = ListingTableUrl::try_new(as_path(&url), None)?;
     let meta = store
         .head(url.prefix())
         .await
@@ -223,10 +240,38 @@ async fn find_http(text: &str, runtime: &RuntimeEnv) -> Result<Found> {
     })
 }
 
-async fn find_s3(text: &str, kind: Option<Kind>, runtime: &RuntimeEnv) -> Result<Found> {
+/// Where the files of `hf://` are, unless the hub's own variable says otherwise.
+const HUB: (&str, &str) = ("HF_ENDPOINT", "https://huggingface.co");
+
+/// The address of `hf://datasets/owner/name[@revision]/path`.
+fn hub_address(text: &str) -> Result<String> {
+    let invalid = || Error::Invalid {
+        name: "address".to_string(),
+        message: format!(
+            "'{text}': write hf://datasets/owner/name/path or hf://datasets/owner/name@revision/path, a single file"
+        ),
+    };
+    let rest = text.strip_prefix("hf://").ok_or_else(invalid)?;
+    let parts: Vec<&str> = rest.splitn(4, '/').collect();
+    let [kind @ ("datasets" | "spaces"), owner, name, path] = parts[..] else {
+        return Err(invalid());
+    };
+    if path.is_empty() || path.ends_with('/') || has_glob(path) {
+        return Err(invalid());
+    }
+    let (name, revision) = name.split_once('@').unwrap_or((name, "main"));
+    let revision = revision.replace("~", "refs%2Fconvert%2F");
+    let hub = std::env::var(HUB.0).unwrap_or_else(|_| HUB.1.to_string());
+    let hub = hub.trim_end_matches('/');
+    Ok(format!(
+        "{hub}/{kind}/{owner}/{name}/resolve/{revision}/{path}"
+    ))
+}
+
+async fn find_in_bucket(text: &str, kind: Option<Kind>, runtime: &RuntimeEnv) -> Result<Found> {
     // `?` in a glob must not become the start of a query.
     let url = parse_url(&text.replacen("s3a://", "s3://", 1).replace('?', "%3F"))?;
-    let bucket = format!("s3://{}/", url.host_str().unwrap_or_default());
+    let bucket = format!("{}/", &url[..url::Position::AfterPort]);
     let store = store_of(&url, runtime)?;
     let key =
         Path::from_url_path(url.path()).map_err(|error| not_found(text, &error.to_string()))?;
@@ -254,7 +299,7 @@ async fn find_s3(text: &str, kind: Option<Kind>, runtime: &RuntimeEnv) -> Result
             Err(error) => return Err(failed(error)),
         }
     }
-    let mut metas = list_s3(text, &key, kind, &store).await?;
+    let mut metas = list_bucket(text, &key, kind, &store).await?;
     metas.sort_by(|a, b| a.location.cmp(&b.location));
     let files = metas.into_iter().map(file).collect::<Result<Vec<File>>>()?;
     let folder = match is_glob {
@@ -272,7 +317,7 @@ async fn find_s3(text: &str, kind: Option<Kind>, runtime: &RuntimeEnv) -> Result
 }
 
 /// The objects below a folder, or those that match a glob.
-async fn list_s3(
+async fn list_bucket(
     text: &str,
     key: &Path,
     kind: Option<Kind>,
@@ -291,12 +336,14 @@ async fn list_s3(
         .await
         .map_err(failed)?;
     metas.retain(|meta| {
-        let rest = meta
-            .location
-            .as_ref()
-            .strip_prefix(prefix.as_ref())
-            .unwrap_or_default();
-        !rest.split('/').any(is_hidden)
+        let location = meta.location.as_ref();
+        match is_glob {
+            true => !is_hidden_match(location, key.as_ref()),
+            false => {
+                let rest = location.strip_prefix(prefix.as_ref()).unwrap_or_default();
+                !rest.split('/').any(is_hidden)
+            }
+        }
     });
     if is_glob {
         let pattern = glob::Pattern::new(key.as_ref()).map_err(|error| bad_glob(text, &error))?;
@@ -387,6 +434,21 @@ mod tests {
         }
         for no in ["t", "my.table", "x.txt", "numbers"] {
             assert!(!is_location(no), "{no}");
+        }
+    }
+
+    #[test]
+    fn hidden_matches_of_globs() {
+        for (path, pattern, expected) in [
+            ("d/.x.csv", "d/*.csv", true),
+            ("d/_x.csv", "d/*.csv", true),
+            ("d/_x.csv", "d/_*.csv", false),
+            ("d/_temporary/0/x.csv", "d/**/*.csv", true),
+            ("d/_k=1/x.csv", "d/*/*.csv", false),
+            ("../.d/x.csv", "../.d/*.csv", false),
+            ("d/x.csv", "d/*.csv", false),
+        ] {
+            assert_eq!(is_hidden_match(path, pattern), expected, "{path} {pattern}");
         }
     }
 

@@ -39,7 +39,7 @@ use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
 use datafusion::parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use datafusion::parquet::errors::Result as ParquetResult;
-use datafusion::parquet::file::metadata::{FileMetaData, ParquetMetaData};
+use datafusion::parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader};
 use datafusion::parquet::file::statistics::Statistics as Bounds;
 use datafusion::parquet::schema::types::{ColumnDescriptor, Type};
 use datafusion::physical_expr::{LexOrdering, LexRequirement};
@@ -48,14 +48,21 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, PutPayload};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutPayload};
 
 use super::charged::charged;
-use super::footer::{Texts, has_bounds, has_unsound_bounds, is_string, sound, texts_of};
+use super::footer::{
+    Texts, has_bounds, has_unsound_bounds, is_string, sound, texts_of, without_page_indexes,
+};
+use super::names::with_distinct_names;
+use super::steady::Pinned;
 use super::widen::common_schema;
 
 /// The buffers of readers, which the store names without a name.
 pub(crate) type Bytes = <PutPayload as IntoIterator>::Item;
+
+/// The length of the footer and the magic behind it.
+const FOOTER_END_BYTES: u64 = 8;
 
 /// What columns of bytes are that their file does not annotate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,11 +113,26 @@ impl Parquet {
         store: &Arc<dyn ObjectStore>,
         object: &ObjectMeta,
     ) -> Result<Arc<ParquetMetaData>> {
-        DFParquetMetadata::new(store.as_ref(), object)
+        let store = Pinned::new(Arc::clone(store), object.clone());
+        let footer = DFParquetMetadata::new(&store, object)
             .with_metadata_size_hint(self.host.metadata_size_hint())
             .with_file_metadata_cache(Some(footers(state)))
             .fetch_metadata()
-            .await
+            .await;
+        let own = match footer {
+            Ok(footer) => match with_distinct_names(&footer)? {
+                None => return Ok(footer),
+                Some(renamed) => Arc::new(renamed),
+            },
+            Err(error) => match without_its_pages(&store, object).await {
+                Some(footer) => Arc::new(footer),
+                None => return Err(error),
+            },
+        };
+        let kept = Arc::new(CachedParquetMetaData::new(Arc::clone(&own)));
+        let entry = CachedFileMetadataEntry::new(object.clone(), kept);
+        footers(state).put(&object.location, entry);
+        Ok(own)
     }
 
     async fn schema_of(
@@ -122,8 +144,30 @@ impl Parquet {
         let footer = self.footer(state, store, object).await?;
         let objects = std::slice::from_ref(object);
         let schema = self.host.infer_schema(state, store, objects).await?;
+        // Without room in its cache the host reads the footer again, with names that are there twice.
+        if schema.fields().len() != footer.file_metadata().schema().get_fields().len() {
+            return Err(DataFusionError::ResourcesExhausted(format!(
+                "the footer of '/{}' has names that are there twice, and no room in the cache: raise datafusion.runtime.metadata_cache_limit",
+                object.location
+            )));
+        }
         Ok(with_texts(&schema, footer.file_metadata(), self.bytes))
     }
+}
+
+/// The footer of a file whose page indexes are damaged: they only save work.
+async fn without_its_pages(store: &Pinned, object: &ObjectMeta) -> Option<ParquetMetaData> {
+    let end = object.size.checked_sub(FOOTER_END_BYTES)?;
+    let tail = store.get_range(&object.location, end..object.size).await;
+    let bytes = u32::from_le_bytes(tail.ok()?.get(..4)?.try_into().ok()?);
+    let start = end.checked_sub(u64::from(bytes))?;
+    let footer = store.get_range(&object.location, start..end).await.ok()?;
+    let footer = ParquetMetaDataReader::decode_metadata(&footer).ok()?;
+    with_distinct_names(&footer)
+        .ok()?
+        .map_or_else(|| without_page_indexes(footer), without_page_indexes)
+        .ok()
+        .flatten()
 }
 
 fn footers(state: &dyn Session) -> Arc<FileMetadataCache> {
@@ -328,7 +372,7 @@ impl FileFormat for Parquet {
         let runtime = state.runtime_env();
         let store = runtime.object_store(conf.object_store_url.clone())?;
         let readers = SoundReaders {
-            host: CachedParquetFileReaderFactory::new(store, footers(state)),
+            store,
             footers: footers(state),
             texts: Arc::new(texts_of(source.table_schema().file_schema())),
             pool: Arc::clone(&runtime.memory_pool),
@@ -362,7 +406,7 @@ impl FileFormat for Parquet {
 
 /// Readers that see mended footers.
 struct SoundReaders {
-    host: CachedParquetFileReaderFactory,
+    store: Arc<dyn ObjectStore>,
     footers: Arc<FileMetadataCache>,
     texts: Arc<Texts>,
     pool: Arc<dyn MemoryPool>,
@@ -385,9 +429,9 @@ impl ParquetFileReaderFactory for SoundReaders {
         metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
         let object = file.object_meta.clone();
-        let host = self
-            .host
-            .create_reader(partition_index, file, metadata_size_hint, metrics)?;
+        let pinned = Pinned::new(Arc::clone(&self.store), object.clone());
+        let host = CachedParquetFileReaderFactory::new(Arc::new(pinned), Arc::clone(&self.footers));
+        let host = host.create_reader(partition_index, file, metadata_size_hint, metrics)?;
         Ok(Box::new(SoundReader {
             host,
             object,

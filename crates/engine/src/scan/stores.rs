@@ -2,7 +2,8 @@
 //!
 //! In: the address of a file.
 //! Out: the host's object store for it, one per server or bucket and session.
-//! Invariant: credentials come from the AWS environment variables or the machine, never from SQL text.
+//! Invariant: credentials come from the environment variables of AWS, Azure and Google or from the machine, never from SQL
+//! text.
 //! Not here: which files an address stands for (location.rs).
 
 use std::collections::HashMap;
@@ -10,21 +11,25 @@ use std::sync::Arc;
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::object_store::ObjectStoreRegistry;
+use object_store::ObjectStore;
 use object_store::aws::AmazonS3Builder;
-use object_store::http::HttpBuilder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::local::LocalFileSystem;
-use object_store::{ClientOptions, ObjectStore};
 use parking_lot::RwLock;
 use url::Url;
 
+use super::web::Web;
 use crate::error::Error;
 use crate::options::SessionOptions;
+use crate::temp::TempFolders;
 
 /// The stores of one session.
 #[derive(Debug)]
 pub(crate) struct Stores {
     local: Arc<dyn ObjectStore>,
     remote: RwLock<Remote>,
+    temp: Arc<TempFolders>,
 }
 
 #[derive(Debug, Default)]
@@ -32,11 +37,15 @@ struct Remote {
     region: Option<String>,
     endpoint: Option<String>,
     open: HashMap<String, Arc<dyn ObjectStore>>,
+    /// Those of them that are web servers.
+    web: HashMap<String, Arc<Web>>,
 }
 
 impl Stores {
-    pub(crate) fn new(options: &SessionOptions) -> Stores {
+    /// Files that are fetched as a whole lie in `temp`.
+    pub(crate) fn new(options: &SessionOptions, temp: Arc<TempFolders>) -> Stores {
         let stores = Stores {
+            temp,
             local: Arc::new(LocalFileSystem::new()),
             remote: RwLock::default(),
         };
@@ -59,19 +68,48 @@ impl Stores {
         !self.remote.read().open.contains_key("file://")
     }
 
+    /// A web server, which learns what the path of `url` stands for.
+    fn web(&self, url: &Url, key: String) -> Result<Arc<dyn ObjectStore>> {
+        let mut remote = self.remote.write();
+        if let Some(registered) = remote.open.get(&key) {
+            return Ok(Arc::clone(registered));
+        }
+        let web = match remote.web.get(&key) {
+            Some(web) => Arc::clone(web),
+            None => {
+                let base = Url::parse(&key).map_err(|error| Error::Invalid {
+                    name: "address".to_string(),
+                    message: format!("'{key}': {error}"),
+                })?;
+                let web = Web::new(&base, Arc::clone(&self.temp));
+                let web = Arc::new(web.map_err(|error| refused(&key, &error))?);
+                remote.web.insert(key, Arc::clone(&web));
+                web
+            }
+        };
+        web.remember(url);
+        Ok(web)
+    }
+
     fn open(&self, url: &Url, key: &str) -> Result<Arc<dyn ObjectStore>> {
         match url.scheme() {
             "s3" => {
                 let remote = self.remote.read();
                 open_s3(url, remote.region.as_deref(), remote.endpoint.as_deref())
             }
-            "http" | "https" => {
-                let client = ClientOptions::new().with_allow_http(true);
-                let store = HttpBuilder::new()
-                    .with_url(key)
-                    .with_client_options(client)
-                    .build();
-                Ok(Arc::new(store.map_err(|error| refused(key, &error))?))
+            "gs" | "gcs" => {
+                let bucket = url.host_str().unwrap_or_default();
+                let builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
+                let store = builder.build().map_err(|error| refused(key, &error))?;
+                Ok(Arc::new(store))
+            }
+            "az" | "azure" | "abfs" | "abfss" => {
+                let local = std::env::var(AZURE_ENDPOINT).is_ok_and(|at| at.starts_with("http://"));
+                let builder = MicrosoftAzureBuilder::from_env()
+                    .with_url(format!("{key}/"))
+                    .with_allow_http(local);
+                let store = builder.build().map_err(|error| refused(key, &error))?;
+                Ok(Arc::new(store))
             }
             scheme => Err(Error::Unsupported {
                 message: format!("addresses that start with {scheme}://"),
@@ -80,6 +118,9 @@ impl Stores {
         }
     }
 }
+
+/// Where Azure's storage is, if it is not Azure's own.
+const AZURE_ENDPOINT: &str = "AZURE_STORAGE_ENDPOINT";
 
 fn open_s3(
     url: &Url,
@@ -114,7 +155,7 @@ fn key_of(url: &Url) -> String {
     format!(
         "{}://{}",
         url.scheme(),
-        &url[url::Position::BeforeHost..url::Position::AfterPort]
+        &url[url::Position::BeforeUsername..url::Position::AfterPort]
     )
 }
 
@@ -142,6 +183,9 @@ impl ObjectStoreRegistry for Stores {
 
     fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
         let key = key_of(url);
+        if matches!(url.scheme(), "http" | "https") {
+            return self.web(url, key);
+        }
         if let Some(store) = self.remote.read().open.get(&key) {
             return Ok(Arc::clone(store));
         }

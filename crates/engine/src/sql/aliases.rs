@@ -41,7 +41,7 @@ pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
             SelectItem::ExprWithAlias { expr, alias } => {
                 substitute(expr, &known, scope.catalog)?;
                 let name = alias.value.to_lowercase();
-                if is_free(&name) {
+                if !is_itself(expr, alias) && is_free(&name) {
                     known.entry(name).or_insert_with(|| expr.clone());
                 }
             }
@@ -72,12 +72,26 @@ pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Whether an alias is the name that its column has anyway.
+fn is_itself(expr: &Expr, alias: &Ident) -> bool {
+    let name = match expr {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(parts) => parts.last(),
+        _ => None,
+    };
+    name.is_some_and(|name| name.value.eq_ignore_ascii_case(&alias.value))
+}
+
 /// Whether an item behind an alias, or WHERE, has a name that the alias may be.
 fn uses_aliases(select: &mut Select) -> bool {
     let mut aliases: Vec<String> = Vec::new();
     for item in &mut select.projection {
         let (expr, alias) = match item {
-            SelectItem::ExprWithAlias { expr, alias } => (expr, Some(alias.value.to_lowercase())),
+            SelectItem::ExprWithAlias { expr, alias } => {
+                let name = alias.value.to_lowercase();
+                let is_new = !is_itself(expr, alias);
+                (expr, is_new.then_some(name))
+            }
             SelectItem::UnnamedExpr(expr) => (expr, None),
             _ => continue,
         };

@@ -99,7 +99,7 @@ fn nested(set: &[Expr]) -> Option<&Expr> {
 }
 
 /// The sets that a CUBE, ROLLUP or GROUPING SETS stands for, the widest first.
-fn sets_of(expr: &Expr) -> Result<Vec<Vec<Expr>>> {
+pub(super) fn sets_of(expr: &Expr) -> Result<Vec<Vec<Expr>>> {
     let sets: Vec<Vec<Expr>> = match expr {
         Expr::Cube(elements) if elements.len() > CUBE_MAX => {
             return plan_err!(

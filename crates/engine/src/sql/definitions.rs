@@ -12,16 +12,16 @@ use std::ops::ControlFlow;
 use datafusion::common::ScalarValue;
 use datafusion::sql::parser::Statement as HostStatement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, MacroArg,
-    MacroDefinition, ObjectName, TableFactor, VisitMut, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, MacroArg, MacroDefinition,
+    ObjectName, TableFactor, VisitMut, VisitorMut,
 };
 use parking_lot::RwLock;
 
 use crate::error::{Error, Result};
-use crate::sql::aliases::parameters;
 use crate::sql::ast::{derived, function_name, literal_text, plain_arguments, quoted};
 use crate::sql::params;
 use crate::sql::statement::visit;
+use crate::sql::substitute::put;
 
 /// How deep macros may call macros.
 const DEPTH_MAX: usize = 64;
@@ -192,11 +192,7 @@ impl MacroCalls<'_> {
                 position: None,
             });
         }
-        let mut put = Arguments {
-            arguments,
-            hidden: Vec::new(),
-        };
-        let _: ControlFlow<()> = body.visit(&mut put);
+        put(body, arguments);
         self.depth += 1;
         let flow = body.visit(self);
         self.depth -= 1;
@@ -299,44 +295,6 @@ fn in_parentheses(expr: &Expr) -> Expr {
         | Expr::Function(_)
         | Expr::Lambda(_) => expr.clone(),
         other => Expr::Nested(Box::new(other.clone())),
-    }
-}
-
-/// Puts arguments in the places of parameters.
-struct Arguments {
-    arguments: HashMap<String, Expr>,
-    /// Parameters of the lambdas around.
-    hidden: Vec<String>,
-}
-
-impl VisitorMut for Arguments {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Lambda(lambda) = expr {
-            self.hidden.extend(parameters(&lambda.params));
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        match expr {
-            Expr::Lambda(lambda) => {
-                let count = parameters(&lambda.params).len();
-                self.hidden
-                    .truncate(self.hidden.len().saturating_sub(count));
-            }
-            Expr::Identifier(Ident { value, .. }) => {
-                let name = value.to_lowercase();
-                if !self.hidden.contains(&name)
-                    && let Some(argument) = self.arguments.get(&name)
-                {
-                    *expr = argument.clone();
-                }
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(())
     }
 }
 

@@ -1,7 +1,8 @@
-//! The dialect of SQL that is parsed: the parser's generic one with a mend.
+//! The dialect of SQL that is parsed: the parser's generic one, with PostgreSQL's operators for powers.
 //!
 //! In: tokens. Out: [`DIALECT`], what the parser takes them for.
-//! Invariant: all but what is ours is the generic dialect's; each method that it has is listed here.
+//! Invariant: all else is the generic dialect's; each method that it has is listed here.
+//! `^` and `**` bind tighter than `*` and looser than a sign, from left to right: `-2 ^ 2` is 4, `2 ^ 3 ^ 2` is 64.
 //! DuckDB's own is not it, though we follow DuckDB's functions: there `f(a = b)` is a named argument, so `count_if(a = 1)`
 //! would not parse.
 //! Not here: forms of ours within expressions (expression_forms.rs), what the host does not plan (statement.rs,
@@ -9,7 +10,7 @@
 
 use std::any::TypeId;
 
-use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -45,6 +46,9 @@ fn placeholder_list(parser: &Parser<'_>) -> Option<Form> {
         );
     is_list.then_some(form)
 }
+/// How tight a power binds: between a product and AT TIME ZONE, for which the generic dialect leaves no room.
+const POWER: u8 = 41;
+const AT_TIME_ZONE: u8 = 42;
 
 /// What the generic dialect says yes or no to.
 macro_rules! as_generic {
@@ -73,12 +77,33 @@ impl Dialect for GrouseDialect {
         GENERIC.is_identifier_part(character)
     }
 
-    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
-        expression_forms::prefix(parser)
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        match precedence {
+            Precedence::AtTz => AT_TIME_ZONE,
+            other => GENERIC.prec_value(other),
+        }
     }
 
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        if is_power(parser) {
+            return Some(Ok(POWER));
+        }
         expression_forms::precedence(self, parser).map(Ok)
+    }
+
+    /// A sign binds tighter than a power; the parser's own would take `2 ^ 2` in `-2 ^ 2`.
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        let op = match parser.peek_token_ref().token {
+            Token::Minus => UnaryOperator::Minus,
+            Token::Plus => UnaryOperator::Plus,
+            _ => return expression_forms::prefix(parser),
+        };
+        parser.advance_token();
+        let signed = parser.parse_subexpr(POWER);
+        Some(signed.map(|expr| Expr::UnaryOp {
+            op,
+            expr: Box::new(expr),
+        }))
     }
 
     /// `a IS [NOT] DISTINCT FROM b AND c`: the parser takes all that follows FROM, `b AND c`, for the second operand.
@@ -88,6 +113,20 @@ impl Dialect for GrouseDialect {
         expr: &Expr,
         _precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
+        if is_power(parser) {
+            let words = if parser.consume_token(&Token::Caret) {
+                0
+            } else {
+                2
+            };
+            (0..words).for_each(|_| parser.advance_token());
+            let second = parser.parse_subexpr(POWER);
+            return Some(second.map(|second| Expr::BinaryOp {
+                left: Box::new(expr.clone()),
+                op: BinaryOperator::PGExp,
+                right: Box::new(second),
+            }));
+        }
         use Keyword::{DISTINCT, FROM, IS, NOT};
         if let Some(form) = placeholder_list(parser) {
             if form == Form::NotIn {
@@ -110,6 +149,15 @@ impl Dialect for GrouseDialect {
         };
         let second = parser.parse_subexpr(self.prec_value(Precedence::Is));
         Some(second.map(|second| form(Box::new(expr.clone()), Box::new(second))))
+    }
+
+    /// `1_000_000` is a number; token_forms.rs takes the underscores out.
+    fn supports_numeric_literal_underscores(&self) -> bool {
+        true
+    }
+
+    fn supports_order_by_all(&self) -> bool {
+        true
     }
 
     as_generic! {
@@ -181,5 +229,18 @@ impl Dialect for GrouseDialect {
         supports_cte_without_as
         supports_select_item_multi_column_alias
         supports_xml_expressions
+    }
+}
+
+/// Whether `^` or `**` comes next.
+fn is_power(parser: &Parser<'_>) -> bool {
+    match parser.peek_token_ref().token {
+        Token::Caret => true,
+        Token::Mul => {
+            let second = parser.peek_nth_token_ref(1);
+            let touches = parser.peek_token_ref().span.end == second.span.start;
+            second.token == Token::Mul && touches
+        }
+        _ => false,
     }
 }

@@ -1,8 +1,8 @@
-//! Names of columns without the path of the file: `count(x)` and not `count(/data/a.parquet.x)`.
+//! Names of columns as people write them: `count(x)` and not `count(/data/a.parquet.x)`, `count(1)` and not `count(Int64(1))`.
 //!
 //! In: the host's plan of a statement. Out: the same plan; columns of its result, of the table it makes and of the file
-//! it writes are named without files and functions that read files.
-//! Invariant: a name that another column would then have as well stays as it is.
+//! it writes are named without files and functions that read files, and without types of literals.
+//! Invariant: a name that another column would then have as well stays as it is, and so does one that the user gave.
 //! Not here: names of tables and aliases, which the host's names of expressions keep; names within the statement.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,10 +38,15 @@ pub fn short_headers(plan: LogicalPlan) -> Result<LogicalPlan> {
 
 fn shortened(plan: Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
     let files = files_of(&plan)?;
+    let given = given_names(&plan);
     let fields: Vec<_> = plan.schema().iter().collect();
     let short = |name: &str| {
         let names = files.iter();
-        names.fold(name.to_owned(), |name, file| name.replace(file, ""))
+        let name = names.fold(name.to_owned(), |name, file| name.replace(file, ""));
+        match given.contains(&name) {
+            true => name,
+            false => plain_literals(&name),
+        }
     };
     let mut uses: BTreeMap<String, usize> = BTreeMap::new();
     for (_, field) in &fields {
@@ -66,6 +71,125 @@ fn shortened(plan: Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
     Ok(Arc::new(LogicalPlan::Projection(renamed)))
 }
 
+/// Names that are aliases or columns of tables.
+fn given_names(plan: &LogicalPlan) -> BTreeSet<String> {
+    match plan {
+        LogicalPlan::Projection(projection) => {
+            let given = projection.expr.iter().filter_map(|expr| match expr {
+                Expr::Alias(alias) => Some(alias.name.clone()),
+                Expr::Column(column) if given_names(&projection.input).contains(&column.name) => {
+                    Some(column.name.clone())
+                }
+                _ => None,
+            });
+            given.collect()
+        }
+        LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => {
+            plan.inputs().into_iter().flat_map(given_names).collect()
+        }
+        LogicalPlan::Sort(_)
+        | LogicalPlan::Limit(_)
+        | LogicalPlan::Distinct(_)
+        | LogicalPlan::Filter(_)
+        | LogicalPlan::Union(_) => plan
+            .inputs()
+            .into_iter()
+            .next()
+            .map(given_names)
+            .unwrap_or_default(),
+        other => other
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| field.name().clone())
+            .collect(),
+    }
+}
+
+/// Types that DataFusion writes around literals.
+const LITERALS: [&str; 15] = [
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
+    "UInt8",
+    "UInt16",
+    "UInt32",
+    "UInt64",
+    "Float32",
+    "Float64",
+    "Boolean",
+    "Utf8",
+    "LargeUtf8",
+    "Utf8View",
+    "Decimal128",
+];
+
+/// A name without the types around literals: `1` for `Int64(1)`, `'x'` for `Utf8("x")`.
+fn plain_literals(name: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = name;
+    while let Some((before, literal, after)) = next_literal(rest) {
+        plain.push_str(before);
+        plain.push_str(&literal);
+        rest = after;
+    }
+    plain + rest
+}
+
+/// What stands before the first literal with its type, the literal alone, and what stands behind.
+fn next_literal(name: &str) -> Option<(&str, String, &str)> {
+    let opens = name.match_indices('(').map(|(at, _)| at);
+    for open in opens {
+        let before = &name[..open];
+        let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
+        let start = before
+            .rfind(|character: char| !is_word(character))
+            .map_or(0, |at| at + 1);
+        let kind = &before[start..];
+        if !LITERALS.contains(&kind) {
+            continue;
+        }
+        let inner = &name[open + 1..];
+        let found = match kind {
+            "Utf8" | "LargeUtf8" | "Utf8View" => text_literal(inner),
+            "Decimal128" => decimal_literal(inner),
+            _ => inner
+                .find(')')
+                .map(|end| (inner[..end].to_string(), end + 1)),
+        };
+        if let Some((literal, used)) = found {
+            return Some((&name[..start], literal, &inner[used..]));
+        }
+    }
+    None
+}
+
+fn text_literal(inner: &str) -> Option<(String, usize)> {
+    if inner.starts_with("NULL)") {
+        return Some(("NULL".to_string(), 5));
+    }
+    let text = inner.strip_prefix('"')?;
+    let end = text.find("\")")?;
+    Some((format!("'{}'", &text[..end]), end + 3))
+}
+
+/// `Some(15),2,1)` is 1.5.
+fn decimal_literal(inner: &str) -> Option<(String, usize)> {
+    let end = inner
+        .find(')')
+        .and_then(|first| Some(first + 1 + inner[first + 1..].find(')')?))?;
+    let (digits, scale) = inner[..end].strip_prefix("Some(")?.split_once(')')?;
+    let scale: usize = scale.rsplit(',').next()?.parse().ok()?;
+    let (sign, digits) = digits
+        .strip_prefix('-')
+        .map_or(("", digits), |digits| ("-", digits));
+    let padded = format!("{digits:0>width$}", width = scale + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - scale);
+    let point = if scale == 0 { "" } else { "." };
+    Some((format!("{sign}{whole}{point}{fraction}"), end + 1))
+}
+
 /// The files and functions of a plan as they stand before a column's name.
 fn files_of(plan: &LogicalPlan) -> Result<BTreeSet<String>> {
     let mut files = BTreeSet::new();
@@ -80,4 +204,22 @@ fn files_of(plan: &LogicalPlan) -> Result<BTreeSet<String>> {
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_without_types() {
+        fn check(name: &str, expected: &str) {
+            assert_eq!(plain_literals(name), expected);
+        }
+        check("count(Int64(1))", "count(1)");
+        check("t.a + Int64(1)", "t.a + 1");
+        check("concat(Utf8(\"x)\"),Utf8(NULL))", "concat('x)',NULL)");
+        check("x > Decimal128(Some(-5),2,1)", "x > -0.5");
+        check("myInt64(1)", "myInt64(1)");
+        check("a(b)", "a(b)");
+    }
 }

@@ -16,9 +16,12 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{derived, function_name, parse_expr, parse_query, quoted, text};
+use crate::sql::ast::{
+    derived, function_name, parse_expr, parse_query, plain_arguments, quoted, text,
+};
 use crate::sql::expand::{Catalog, Column, Scope, arguments_of};
 use crate::sql::query_forms::PIVOT;
+use crate::sql::table_forms::GROUP;
 
 /// More columns than anyone reads; each is an aggregate.
 const COLUMNS_MAX: usize = 10_000;
@@ -150,11 +153,16 @@ fn standard(factor: &TableFactor, scope: &Scope<'_>) -> Result<Pivot> {
     let [expr] = value_column.as_slice() else {
         return Err(unsupported("PIVOT FOR with several columns"));
     };
-    if default_on_null.is_some() {
-        return Err(unsupported(
-            "DEFAULT ON NULL in PIVOT; write coalesce around the columns",
-        ));
-    }
+    let group = match default_on_null {
+        None => None,
+        Some(expr) => match keys_of(expr) {
+            Some(keys) => Some(keys),
+            None => {
+                let message = "DEFAULT ON NULL in PIVOT; write coalesce around the columns";
+                return Err(unsupported(message));
+            }
+        },
+    };
     let source = *parse_query(&format!("SELECT * FROM {table}"))?;
     let turned = match value_source {
         PivotValueSource::List(list) => {
@@ -182,13 +190,31 @@ fn standard(factor: &TableFactor, scope: &Scope<'_>) -> Result<Pivot> {
             alias: aggregate.alias.as_ref().map(|alias| alias.value.clone()),
         })
         .collect();
-    let keys = other_columns(&source, &turned, &aggregates, scope)?;
+    let keys = match group {
+        Some(keys) => keys,
+        None => other_columns(&source, &turned, &aggregates, scope)?,
+    };
     Ok(Pivot {
         source,
         turned,
         aggregates,
         keys,
     })
+}
+
+/// The keys of GROUP BY, which table_forms.rs has put into a call.
+fn keys_of(expr: &Expr) -> Option<Vec<SelectItem>> {
+    let Expr::Function(function) = expr else {
+        return None;
+    };
+    let is_group = function_name(function).as_deref() == Some(GROUP);
+    let keys = plain_arguments(function).filter(|_| is_group)?;
+    Some(
+        keys.into_iter()
+            .cloned()
+            .map(SelectItem::UnnamedExpr)
+            .collect(),
+    )
 }
 
 /// Columns of the source that neither what is turned nor an aggregate names.

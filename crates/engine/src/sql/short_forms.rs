@@ -1,5 +1,5 @@
 //! Short forms of expressions that need no schema: `{…}.a`, `'a'.upper()`, `7 // 2`, `if(c, a, b)`, `INTERVAL (n) DAY`,
-//! SIMILAR TO, COLLATE NOCASE, `l[2:]`, HUGEINT.
+//! COLLATE NOCASE, `l[2:]`, HUGEINT.
 //!
 //! In: a parsed statement. Out: the same in words that DataFusion plans.
 //! Invariant: a form that has no exact meaning in other words is an error that names it.
@@ -10,13 +10,17 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr,
     Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval, ObjectName,
-    OrderByExpr, Statement as SqlStatement, Subscript, VisitorMut,
+    OneOrManyWithParens, OrderByExpr, Statement as SqlStatement, Subscript, VisitorMut,
     helpers::attached_token::AttachedToken,
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{call, function_name, literal_text, number, plain_arguments, text};
+use crate::functions::{TRY_UUID, UUID};
+use crate::sql::ast::{
+    call, function_name, literal_text, number, object, plain_arguments, quoted, text,
+};
 use crate::sql::fallible;
+use crate::sql::numbered_lambdas::{Applied, Numbered};
 
 /// The visitor that puts them in longer ones.
 #[derive(Debug, Default)]
@@ -57,23 +61,33 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
         }
         Expr::BinaryOp { left, op, right } if is_comparison(op) => {
             fold_both(left, right)?;
+            as_uuids(left, right);
             None
         }
         Expr::InList { expr, list, .. } => {
             fold_list(expr, list)?;
+            for one in list {
+                as_uuids(expr, one);
+            }
             None
+        }
+        Expr::Cast {
+            kind,
+            expr,
+            data_type: DataType::Uuid,
+            ..
+        } => {
+            let name = match kind {
+                CastKind::TryCast | CastKind::SafeCast => TRY_UUID,
+                CastKind::Cast | CastKind::DoubleColon => UUID,
+            };
+            Some(quoted_call(name, expr.as_ref().clone()))
         }
         Expr::Cast { data_type, .. } => {
             known_type(data_type);
             None
         }
         Expr::Interval(interval) => interval_of(interval)?,
-        Expr::SimilarTo {
-            negated,
-            expr,
-            pattern,
-            escape_char: None,
-        } => Some(similar(expr, pattern, *negated)?),
         Expr::Function(function) => function_of(function)?,
         _ => None,
     })
@@ -153,17 +167,26 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
         return Ok(method(function));
     }
     let name = function_name(function).unwrap_or_default();
-    let renamed = match name.as_str() {
-        "list_apply" | "array_apply" | "apply" => "array_transform",
-        "filter" => "array_filter",
-        _ => "",
-    };
-    if !renamed.is_empty() {
-        function.name = crate::sql::ast::object(Ident::new(renamed));
+    match takes_lambda(&name) {
+        Some(Applied::Transform) => function.name = object(Ident::new("array_transform")),
+        Some(Applied::Filter) => function.name = object(Ident::new("array_filter")),
+        None => {}
     }
     let Some(arguments) = plain_arguments(function) else {
         return Ok(None);
     };
+    if let Some(applied) = takes_lambda(&name)
+        && let [list, Expr::Lambda(lambda)] = arguments.as_slice()
+        && let OneOrManyWithParens::Many(names) = &lambda.params
+        && let [element, place] = names.as_slice()
+    {
+        let lambda = Numbered {
+            element: &element.name,
+            place: &place.name,
+            body: &lambda.body,
+        };
+        return lambda.over(list, applied).map(Some);
+    }
     Ok(match (name.as_str(), arguments.as_slice()) {
         ("if", [condition, yes, no]) => Some(conditional(condition, yes, no)),
         ("try", [expr]) => Some(fallible::tried(expr)?),
@@ -171,12 +194,23 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
     })
 }
 
+/// What a function of a list does with a lambda.
+fn takes_lambda(name: &str) -> Option<Applied> {
+    match name {
+        "list_transform" | "array_transform" | "list_apply" | "array_apply" | "apply" => {
+            Some(Applied::Transform)
+        }
+        "list_filter" | "array_filter" | "filter" => Some(Applied::Filter),
+        _ => None,
+    }
+}
+
 /// `s.upper()` is `upper(s)`.
 fn method(function: &mut Function) -> Option<Expr> {
     let parts = function.name.0.iter().map(|part| part.as_ident().cloned());
     let mut names = parts.collect::<Option<Vec<Ident>>>()?;
     let name = names.pop()?;
-    function.name = crate::sql::ast::object(name);
+    function.name = object(name);
     let is_schema = |name: &Ident| SCHEMAS.contains(&name.value.to_lowercase().as_str());
     if !(names.len() == 1 && names.iter().all(is_schema)) {
         let argument = match names.len() {
@@ -255,36 +289,6 @@ fn cast(expr: Expr, data_type: DataType) -> Expr {
     }
 }
 
-/// SIMILAR TO takes a regular expression for the whole text, as in DuckDB. A `%` says that SQL's own patterns are meant,
-/// which would be another answer.
-fn similar(expr: &Expr, pattern: &Expr, negated: bool) -> Result<Expr> {
-    let pattern = match literal_text(pattern) {
-        Some(pattern) if pattern.contains('%') => {
-            return Err(Error::Unsupported {
-                message: "SIMILAR TO takes a regular expression, in which '%' has no meaning; write LIKE, or '.*' for '%'".to_string(),
-            });
-        }
-        Some(pattern) => text(&format!("^(?:{pattern})$")),
-        None => {
-            let joined = |left: Expr, right: Expr| Expr::BinaryOp {
-                left: Box::new(left),
-                op: BinaryOperator::StringConcat,
-                right: Box::new(right),
-            };
-            let pattern = Expr::Nested(Box::new(pattern.clone()));
-            joined(joined(text("^(?:"), pattern), text(")$"))
-        }
-    };
-    let matched = call("regexp_like", vec![expr.clone(), pattern]);
-    Ok(match negated {
-        false => matched,
-        true => Expr::UnaryOp {
-            op: datafusion::sql::sqlparser::ast::UnaryOperator::Not,
-            expr: Box::new(matched),
-        },
-    })
-}
-
 fn is_comparison(op: &BinaryOperator) -> bool {
     use BinaryOperator::*;
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
@@ -311,6 +315,28 @@ fn folded_by(collation: &ObjectName) -> Result<()> {
             message: format!("COLLATE {other}; texts are compared by code point, or with NOCASE"),
         }),
     }
+}
+
+/// A text beside a UUID is one as well.
+fn as_uuids(left: &mut Expr, right: &mut Expr) {
+    let is_uuid = |expr: &Expr| match expr {
+        Expr::Function(function) => function_name(function).as_deref() == Some(UUID),
+        _ => false,
+    };
+    match (is_uuid(left), is_uuid(right)) {
+        (true, false) if literal_text(right).is_some() => *right = quoted_call(UUID, right.clone()),
+        (false, true) if literal_text(left).is_some() => *left = quoted_call(UUID, left.clone()),
+        _ => {}
+    }
+}
+
+/// A call of a function whose name needs quotes.
+fn quoted_call(name: &str, argument: Expr) -> Expr {
+    let mut called = call(name, vec![argument]);
+    if let Expr::Function(function) = &mut called {
+        function.name = object(quoted(name));
+    }
+    called
 }
 
 fn lower(expr: &Expr) -> Expr {

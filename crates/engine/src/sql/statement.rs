@@ -14,21 +14,21 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Set, Statement as SqlStatement, TableAlias,
     TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut,
 };
-use datafusion::sql::sqlparser::tokenizer::{
-    Location, Token, TokenWithSpan, Tokenizer, TokenizerError,
-};
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Position, Result};
 use crate::optimizer::fixes::far_timestamp;
 use crate::options::OptionSpec;
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
+use crate::sql::constraints::{self, Constraints};
 use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
 use crate::sql::expressions::say_what_is_meant;
 use crate::sql::short_forms::ShortForms;
+use crate::sql::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
-use crate::sql::{composite_groups, long_chains};
+use crate::sql::{clauses, composite_groups, long_chains, order_windows};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -108,15 +108,6 @@ impl<'a> LineStarts<'a> {
     }
 }
 
-fn tokenizer_error(error: TokenizerError) -> Error {
-    let Location { line, column } = error.location;
-    Error::Syntax {
-        message: error.message,
-        line: line.max(1),
-        column: column.max(1),
-    }
-}
-
 /// What one statement asks for.
 #[derive(Debug)]
 pub(crate) enum Request {
@@ -150,13 +141,13 @@ pub(crate) struct HostRequest {
     pub statement: HostStatement,
     pub files: Vec<FileCall>,
     pub columns: Columns,
+    /// What the rows of a table that is made have to keep.
+    pub constraints: Option<Constraints>,
 }
 
 /// Parses exactly one statement.
 pub(crate) fn parse(text: &str) -> Result<Request> {
-    let tokens = Tokenizer::new(&DIALECT, text)
-        .tokenize_with_location()
-        .map_err(tokenizer_error)?;
+    let tokens = tokens_of(text)?;
     match of_definitions(&tokens, text)? {
         Some(request) => Ok(request),
         None => parse_tokens(tokens, text),
@@ -319,6 +310,7 @@ fn reset(variable: ObjectName) -> Request {
                 statement,
                 files: Vec::new(),
                 columns: Columns::AsWritten,
+                constraints: None,
             }))
         }
     }
@@ -358,8 +350,11 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     if let ControlFlow::Break(error) = visit(&mut statement, &mut ShortForms) {
         return Err(error);
     }
+    let constraints = constraints::take(&mut statement)?;
+    clauses::rewrite(&mut statement)?;
     composite_groups(&mut statement)?;
     say_what_is_meant(&mut statement);
+    order_windows(&mut statement)?;
     let mut preparation = Preparation {
         files: Vec::new(),
         question_marks: 0,
@@ -371,6 +366,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
                 statement,
                 files,
                 columns: Columns::AsWritten,
+                constraints,
             })))
         }
         ControlFlow::Break(error) => Err(error),

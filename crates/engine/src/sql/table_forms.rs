@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::Result;
 use crate::sql::tokens::{
-    Tokens, Written, closing, error_at, is_one_of, is_token, next_outside, word_at,
+    Tokens, Written, closing, error_at, is_one_of, is_token, next_outside, opening, word_at,
 };
 
 /// Calls that stand for what they are named for.
@@ -16,6 +16,9 @@ pub(crate) const PERCENT: &str = "percent of";
 pub(crate) const BY_NAME: &str = "by name";
 /// `*COLUMNS(…)`: all columns as arguments of one call.
 pub(crate) const UNPACKED: &str = "unpacked columns";
+
+/// Keys of `PIVOT (sum(x) FOR c IN ('a') GROUP BY k)`, where the parser has DEFAULT ON NULL.
+pub(crate) const GROUP: &str = "group of";
 
 /// Words with which a join begins.
 const JOINS: [&str; 9] = [
@@ -51,6 +54,12 @@ pub(super) fn rewrite(tokens: Tokens) -> Result<Tokens> {
                     .sql(")"),
                 used,
             )
+        } else if let Some(used) = group_of_pivot(&tokens, at) {
+            let keys = &rest[2..used];
+            let group = start.sql("DEFAULT ON NULL (").name(GROUP).sql("(");
+            (group.copy(keys).sql(") )"), used)
+        } else if is_macro(&tokens, at) {
+            (start.sql("MACRO"), 1)
         } else if is_by_name(&tokens, at) {
             let used = next_outside(rest, 2, |_| false);
             let query = start.sql("SELECT * FROM").name(BY_NAME).sql("( (");
@@ -94,6 +103,36 @@ fn percent(rest: &[TokenWithSpan]) -> Option<usize> {
         Some(_) => is_one_of(rest, end + 1, &["OFFSET", "UNION"]),
     };
     (sign && ends).then_some(end + 1)
+}
+
+/// The length of `GROUP BY k, l` within the parentheses of PIVOT.
+fn group_of_pivot(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
+    if !is_one_of(tokens, at, &["GROUP"]) || !is_one_of(tokens, at + 1, &["BY"]) {
+        return None;
+    }
+    let end = next_outside(tokens, at, |_| false);
+    let open = opening(tokens, end)?;
+    let is_pivot = is_one_of(tokens, open.checked_sub(1)?, &["PIVOT"])
+        && is_token(tokens, end, &Token::RParen);
+    is_pivot.then_some(end - at)
+}
+
+/// Whether FUNCTION of `CREATE FUNCTION f(a) AS a + 1`, which is a macro, stands at this place.
+fn is_macro(tokens: &[TokenWithSpan], at: usize) -> bool {
+    let is_create = is_one_of(tokens, 0, &["CREATE"]) && (1..=4).contains(&at);
+    if !is_create
+        || !is_one_of(tokens, at, &["FUNCTION"])
+        || !is_token(tokens, at + 2, &Token::LParen)
+    {
+        return false;
+    }
+    let close = closing(tokens, at + 2);
+    let body = tokens.get(close + 2).map(|token| &token.token);
+    let is_text = matches!(
+        body,
+        None | Some(Token::SingleQuotedString(_) | Token::DollarQuotedString(_))
+    );
+    is_one_of(tokens, close + 1, &["AS"]) && !is_text
 }
 
 /// Whether BY of `INSERT INTO t BY NAME` stands at this place.

@@ -34,7 +34,7 @@ const WORDS: [&str; 20] = [
     "LIKE",
     "GLOB",
     "SIMILAR",
-    "VARIABLE",
+    "FUNCTION",
     "ILIKE",
 ];
 

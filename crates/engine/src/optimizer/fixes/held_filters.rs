@@ -138,6 +138,7 @@ fn has_to_stay(predicate: &Expr, input: &LogicalPlan) -> bool {
                 || (predicate.column_refs().is_empty() && answers_without_rows(aggregate))
         }
         LogicalPlan::Window(_) | LogicalPlan::Distinct(Distinct::All(_)) => predicate.is_volatile(),
+        LogicalPlan::Extension(_) => true,
         LogicalPlan::Distinct(Distinct::On(distinct)) => {
             let keys = distinct.on_expr.iter();
             let keys = keys.filter_map(|key| match key {

@@ -10,12 +10,15 @@ mod unsigned_literals;
 mod signed_counts;
 mod composed;
 mod meanings;
+mod text_parts;
 mod compared;
 mod decimals;
 mod rounded;
 mod timestamps;
 mod mixed_types;
 mod narrow_dictionaries;
+mod partition_nulls;
+mod joined_codes;
 mod fallible;
 mod held_filters;
 mod short_circuit;
@@ -28,6 +31,7 @@ mod null_structs;
 mod constants;
 mod checked;
 pub(crate) mod node_expressions;
+mod read_once;
 mod unnested;
 mod set_all;
 mod offset_order;
@@ -38,6 +42,7 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, Result};
+use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection};
@@ -51,11 +56,18 @@ pub(crate) use compared::is_comparison;
 pub use long_literals::keep_long_literals;
 pub use timestamps::far_timestamp;
 
+/// The planner of execution: the host's, which also plans nodes of ours.
+pub fn query_planner() -> Arc<dyn QueryPlanner + Send + Sync> {
+    Arc::new(read_once::Planner)
+}
+
 /// Planners that see an expression before the host's do.
 pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
     vec![
         Arc::new(unsigned_literals::UnsignedLiterals),
         Arc::new(signed_counts::SignedCounts),
+        Arc::new(text_parts::TextParts),
+        Arc::new(joined_codes::JoinedCodes),
     ]
 }
 
@@ -68,6 +80,7 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
         Arc::new(mixed_types::RefuseMixedUnions),
         Arc::new(narrow_dictionaries::UnpackNarrowDictionaries),
         Arc::new(compared::CompareExactly),
+        Arc::new(partition_nulls::PartitionNulls),
     ];
     rules.extend(Analyzer::new().rules);
     rules.push(Arc::new(unnested::UnnestSubqueries));

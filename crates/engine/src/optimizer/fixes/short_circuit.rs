@@ -20,10 +20,11 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::expressions::BinaryExpr;
-use datafusion::physical_expr::utils::split_conjunction;
+use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_expr::{PhysicalExpr, conjunction};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 
 use super::fallible::can_fail_now;
@@ -68,7 +69,8 @@ fn apart(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>
     let (fallible, sure): (Vec<_>, Vec<_>) = parts
         .into_iter()
         .partition(|part| can_fail_now(part, &schema));
-    if fallible.is_empty() || is_pinned(filter.predicate()) {
+    let is_having = sure.is_empty() && fallible.len() == 1 && reads_aggregates(filter);
+    if fallible.is_empty() || is_having || is_pinned(filter.predicate()) {
         return Ok(None);
     }
     let pinned = Arc::new(ShortCircuit {
@@ -82,6 +84,17 @@ fn apart(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>
         builder = builder.with_input(Arc::new(below));
     }
     Ok(Some(Arc::new(builder.build()?)))
+}
+
+/// Whether the one condition of a filter is of what an aggregation directly below has computed: nothing moves that, and our
+/// operator may hold its groups against it.
+fn reads_aggregates(filter: &FilterExec) -> bool {
+    let Some(aggregation) = filter.input().downcast_ref::<AggregateExec>() else {
+        return false;
+    };
+    let keys = aggregation.schema().fields().len() - aggregation.aggr_expr().len();
+    let columns = collect_columns(filter.predicate());
+    columns.iter().any(|column| column.index() >= keys)
 }
 
 /// The conditions that all have to hold.
@@ -226,6 +239,9 @@ impl PhysicalExpr for ShortCircuit {
     }
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        if let [only] = self.parts.as_slice() {
+            return only.evaluate(batch);
+        }
         let rows = batch.num_rows();
         let is_and = self.op == Operator::And;
         let mut undecided = BooleanBuffer::new_set(rows);

@@ -35,6 +35,7 @@ use super::splitter::Layout;
 use super::types::JsonType;
 use crate::error::Error;
 use crate::scan::location::named;
+use crate::scan::steady_format::Steady;
 
 /// Records of one table that are looked at to find its columns; as many as DuckDB looks at.
 const SAMPLE_ROWS: usize = 20_480;
@@ -271,9 +272,8 @@ impl FileFormatFactory for JsonFactory {
         let host = host.ok_or_else(|| {
             DataFusionError::Internal("the host's JSON format is not its own".to_string())
         })?;
-        Ok(Arc::new(Json::over(
-            JsonFormat::default().with_options(host.options().clone()),
-        )))
+        let host = JsonFormat::default().with_options(host.options().clone());
+        Ok(Arc::new(Steady::new(Arc::new(Json::over(host)))))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {

@@ -17,6 +17,7 @@ mod sink;
 mod split;
 mod stage;
 mod target;
+mod text;
 mod upload;
 
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use datafusion::datasource::sink::DataSinkExec;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
-pub use target::open_in_place;
+pub use target::{READER_GONE, open_in_place};
 
 use sink::WholeFiles;
 

@@ -25,6 +25,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures::StreamExt;
+use object_store::ObjectStore;
 use object_store::path::Path;
 use tokio::sync::mpsc;
 
@@ -33,6 +34,7 @@ use super::request::{Existing, Writes};
 use super::split::{Kept, Key, Splitter};
 use super::stage::Stage;
 use super::target::{Target, is_one_file, name_of};
+use super::text::TextSink;
 use super::upload::Uploads;
 use crate::error::Error;
 
@@ -49,23 +51,62 @@ type Files = mpsc::UnboundedSender<(Path, mpsc::Receiver<RecordBatch>)>;
 impl WholeFiles {
     /// For a node that writes files; `None` = it writes something else.
     pub(super) fn around(node: &DataSinkExec) -> Option<WholeFiles> {
-        file_sink(node.sink())?;
+        writer(node.sink())?;
         Some(WholeFiles { host: node.clone() })
     }
 
-    fn sink(&self) -> HostResult<&dyn FileSink> {
-        let sink = file_sink(self.host.sink());
-        sink.ok_or_else(|| Error::Internal("a sink of files without files".to_string()).into())
+    fn writer(&self) -> HostResult<Writer<'_>> {
+        let writer = writer(self.host.sink());
+        writer.ok_or_else(|| Error::Internal("a sink of files without files".to_string()).into())
     }
 }
 
-/// A sink as one of files.
-fn file_sink(sink: &dyn DataSink) -> Option<&dyn FileSink> {
-    let csv = sink.downcast_ref::<CsvSink>().map(|sink| sink as _);
-    let json = || sink.downcast_ref::<JsonSink>().map(|sink| sink as _);
-    let parquet = || sink.downcast_ref::<ParquetSink>().map(|sink| sink as _);
-    let arrow = || sink.downcast_ref::<ArrowSink>().map(|sink| sink as _);
-    csv.or_else(json).or_else(parquet).or_else(arrow)
+/// Who makes bytes of rows.
+enum Writer<'a> {
+    Text(TextSink<'a>),
+    Columns(&'a dyn FileSink),
+}
+
+/// The writer behind a sink of files.
+fn writer(sink: &dyn DataSink) -> Option<Writer<'_>> {
+    if let Some(sink) = sink.downcast_ref::<CsvSink>() {
+        return Some(Writer::Text(TextSink::Csv(sink)));
+    }
+    if let Some(sink) = sink.downcast_ref::<JsonSink>() {
+        return Some(Writer::Text(TextSink::Json(sink)));
+    }
+    let parquet = sink.downcast_ref::<ParquetSink>();
+    let arrow = || {
+        sink.downcast_ref::<ArrowSink>()
+            .map(|sink| sink as &dyn FileSink)
+    };
+    let columns = parquet.map(|sink| sink as &dyn FileSink).or_else(arrow);
+    columns.map(Writer::Columns)
+}
+
+impl Writer<'_> {
+    fn config(&self) -> &FileSinkConfig {
+        match self {
+            Writer::Text(sink) => sink.config(),
+            Writer::Columns(sink) => sink.config(),
+        }
+    }
+
+    async fn write(
+        &self,
+        context: &Arc<TaskContext>,
+        feeding: SpawnedTask<HostResult<()>>,
+        files: mpsc::UnboundedReceiver<(Path, mpsc::Receiver<RecordBatch>)>,
+        store: Arc<dyn ObjectStore>,
+    ) -> HostResult<u64> {
+        match self {
+            Writer::Text(sink) => sink.write(context, feeding, files, store).await,
+            Writer::Columns(sink) => {
+                sink.spawn_writer_tasks_and_join(context, feeding, files, store)
+                    .await
+            }
+        }
+    }
 }
 
 impl DisplayAs for WholeFiles {
@@ -89,8 +130,8 @@ impl DataSink for WholeFiles {
         data: SendableRecordBatchStream,
         context: &Arc<TaskContext>,
     ) -> HostResult<u64> {
-        let sink = self.sink()?;
-        let config = sink.config();
+        let writer = self.writer()?;
+        let config = writer.config();
         let writes = context.session_config().get_extension::<Writes>();
         let writes = writes.unwrap_or_default();
         let layout = Layout::of(config, &writes, context)?;
@@ -105,9 +146,11 @@ impl DataSink for WholeFiles {
         };
         let feeding = SpawnedTask::spawn(feed.run(data, layout));
         let uploads = Arc::new(Uploads(Arc::clone(&stage)));
-        let written = sink
-            .spawn_writer_tasks_and_join(context, feeding, waiting, uploads)
-            .await;
+        let context = match stage.is_stream() {
+            true => &in_small_parts(context),
+            false => context,
+        };
+        let written = writer.write(context, feeding, waiting, uploads).await;
         // DataFusion's writers tell of a full disk as of an internal error.
         let written = match (stage.failure(), written) {
             (Some(failure), _) => Err(failure.into()),
@@ -133,18 +176,28 @@ async fn open_stage(
     writes: &Arc<Writes>,
     context: &Arc<TaskContext>,
 ) -> HostResult<Arc<Stage>> {
-    let (config, context, existing) = (config.clone(), Arc::clone(context), writes.existing);
+    let (config, context, writes) = (config.clone(), Arc::clone(context), Arc::clone(writes));
     // A pipe waits for its reader.
     let opening = tokio::task::spawn_blocking(move || {
         let target = Target::of(&config, &context)?;
-        Stage::open(name_of(&config), target, existing)
+        let stage = Arc::new(Stage::open(name_of(&config), target, writes.existing)?);
+        writes.watch(&stage);
+        Ok::<_, Error>(stage)
     });
-    let stage = opening
-        .await
-        .map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))??;
-    let stage = Arc::new(stage);
-    writes.watch(&stage);
-    Ok(stage)
+    let stage = opening.await;
+    Ok(stage.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))??)
+}
+
+/// Bytes that a writer gathers for a stream: whoever reads it does not wait for megabytes.
+const STREAM_PART_BYTES: usize = 64 << 10;
+
+/// What DataFusion's writers see of the context, with parts of that size.
+fn in_small_parts(context: &TaskContext) -> Arc<TaskContext> {
+    let mut config = context.session_config().clone();
+    let options = config.options_mut();
+    options.execution.objectstore_writer_buffer_size = STREAM_PART_BYTES;
+    let context = TaskContext::default().with_runtime(context.runtime_env());
+    Arc::new(context.with_session_config(config))
 }
 
 fn batches_max(context: &TaskContext) -> usize {

@@ -113,6 +113,11 @@ impl Stage {
         })
     }
 
+    /// Whether bytes go where somebody may wait for them.
+    pub(super) fn is_stream(&self) -> bool {
+        matches!(*self.place.lock(), Some(Place::Stream(_)))
+    }
+
     /// A name for a further file, for the store that writers see; `name` is its place below a folder, or empty for the one
     /// file that the target is.
     pub(super) fn add(&self, name: String) -> Result<Path> {

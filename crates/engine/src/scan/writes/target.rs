@@ -20,6 +20,9 @@ use url::Url;
 use crate::error::{Error, Result};
 use crate::scan::location::home;
 
+/// The message of an error about a pipe that nobody reads any more.
+pub const READER_GONE: &str = "its reader has gone away";
+
 /// Where files go.
 #[derive(Debug)]
 pub(super) enum Target {
@@ -139,7 +142,7 @@ pub(super) fn io_error(name: &str, error: &io::Error) -> Error {
         ErrorKind::StorageFull => "the disk is full".to_string(),
         ErrorKind::QuotaExceeded => "the quota of the disk is used up".to_string(),
         ErrorKind::FileTooLarge => "the file gets too large for its file system".to_string(),
-        ErrorKind::BrokenPipe => "its reader has gone away".to_string(),
+        ErrorKind::BrokenPipe => READER_GONE.to_string(),
         ErrorKind::IsADirectory => "it is a folder".to_string(),
         _ => error.to_string(),
     };

@@ -88,15 +88,21 @@ fn by_length(
         return Ok(false);
     };
     let is_by_parts = |of: &DataType| {
-        let is_nested = of.is_nested() && !matches!(of, DataType::Map(..) | DataType::Union(..));
+        let is_nested = of.is_nested() && !matches!(of, DataType::Union(..));
         is_nested || has_interval_forms(of)
     };
-    let is_by_parts = || arg.get_type(schema).is_ok_and(|of| is_by_parts(&of));
+    let kind = arg.get_type(schema);
+    let is_by_parts = || kind.as_ref().is_ok_and(is_by_parts);
     if !is_max && **func != *min_udaf() || !is_by_parts() {
         return Ok(false);
     }
     *func = extreme_by(func.name());
-    args.push(canonical(args[0].clone())?);
+    // Of maps there is no canonical form.
+    let key = match kind {
+        Ok(DataType::Map(..)) => args[0].clone(),
+        _ => canonical(args[0].clone())?,
+    };
+    args.push(key);
     Ok(true)
 }
 

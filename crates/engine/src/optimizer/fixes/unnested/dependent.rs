@@ -24,6 +24,7 @@ use datafusion::logical_expr::{
 };
 
 use super::names::Names;
+use super::outer_columns;
 
 /// The values of the outer columns.
 pub(super) struct Domain<'a> {
@@ -43,18 +44,8 @@ pub(super) struct Kept {
 impl Domain<'_> {
     /// Whether `plan` refers to an outer column.
     fn is_used_by(&self, plan: &LogicalPlan) -> Result<bool> {
-        let mut used = false;
-        plan.apply_with_subqueries(|part| {
-            part.apply_expressions(|expr| {
-                used |= self.is_used_in(expr);
-                Ok(TreeNodeRecursion::Continue)
-            })?;
-            Ok(match used {
-                true => TreeNodeRecursion::Stop,
-                false => TreeNodeRecursion::Continue,
-            })
-        })?;
-        Ok(used)
+        let columns = outer_columns(plan)?;
+        Ok(columns.iter().any(|column| self.outer.contains(column)))
     }
 
     fn is_used_in(&self, expr: &Expr) -> bool {

@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
     Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit,
 };
 
+use super::super::read_once::{is_steady, shared};
 use super::dependent::{Domain, kept, same_value};
 use super::names::Names;
 use super::{is_host_scalar, outer_columns};
@@ -220,6 +221,7 @@ impl Joined<'_> {
         let kept = match outer.is_empty() {
             true => None,
             false => {
+                self.plan = readable_twice(self.plan.clone())?;
                 let values = values_of(&outer, &self.plan)?;
                 let domain = Domain {
                     outer: &outer,
@@ -260,7 +262,6 @@ impl Joined<'_> {
 
 /// The values that columns have in a plan.
 pub(super) fn values_of(columns: &[Column], plan: &LogicalPlan) -> Result<LogicalPlan> {
-    check_steady(plan)?;
     let columns = columns.iter().cloned().map(Expr::Column);
     let values = LogicalPlanBuilder::from(plan.clone()).project(columns)?;
     Ok(LogicalPlan::Distinct(Distinct::All(Arc::new(
@@ -268,36 +269,16 @@ pub(super) fn values_of(columns: &[Column], plan: &LogicalPlan) -> Result<Logica
     ))))
 }
 
-/// Fails if a plan may have other rows when it is read again.
-fn check_steady(plan: &LogicalPlan) -> Result<()> {
-    plan.apply_with_subqueries(|part| {
-        let is_volatile = part.expressions().iter().any(Expr::is_volatile);
-        let is_cut = match part {
-            LogicalPlan::Limit(limit) => !is_sorted(&limit.input),
-            _ => false,
-        };
-        if is_volatile || is_cut {
-            let what = match is_cut {
-                true => "LIMIT without ORDER BY",
-                false => "a function such as random()",
-            };
-            return plan_err!(
-                "a subquery of this form reads the rows of the query around it twice, and they would not be the same, by \
-                 {what}: write them to a table first (CREATE TABLE … AS …)"
-            );
-        }
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(())
-}
-
-fn is_sorted(plan: &LogicalPlan) -> bool {
-    match plan {
-        LogicalPlan::Sort(_) => true,
-        LogicalPlan::Projection(above) => is_sorted(&above.input),
-        LogicalPlan::SubqueryAlias(above) => is_sorted(&above.input),
-        LogicalPlan::Values(_) | LogicalPlan::EmptyRelation(_) => true,
-        _ => false,
+/// Makes a plan one that can be read twice.
+pub(super) fn readable_twice(plan: LogicalPlan) -> Result<LogicalPlan> {
+    if is_steady(&plan)? {
+        return Ok(plan);
+    }
+    match shared(plan)? {
+        Some(shared) => Ok(shared),
+        None => plan_err!(
+            "in a recursive query a subquery of this form cannot refer to rows that LIMIT, a window or random() has chosen"
+        ),
     }
 }
 

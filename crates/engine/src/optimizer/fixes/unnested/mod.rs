@@ -29,7 +29,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 pub(super) use dependent::row_number;
 use dependent::{Domain, kept, rows_of, same_value};
-use joined::{Joined, values_of};
+use joined::{Joined, readable_twice, values_of};
 use names::Names;
 use simple::{is_host_predicate, is_host_scalar};
 
@@ -263,15 +263,8 @@ enum JoinSide {
 fn side_of(expr: &Expr, left: &LogicalPlan, right: &LogicalPlan) -> Result<Option<JoinSide>> {
     let mut columns: Vec<Column> = expr.column_refs().into_iter().cloned().collect();
     expr.apply(|part| {
-        let subquery = match part {
-            Expr::Exists(exists) => Some(&exists.subquery),
-            Expr::InSubquery(found) => Some(&found.subquery),
-            Expr::SetComparison(comparison) => Some(&comparison.subquery),
-            Expr::ScalarSubquery(subquery) => Some(subquery),
-            _ => None,
-        };
-        if let Some(subquery) = subquery {
-            columns.extend(outer_columns(&subquery.subquery)?);
+        if let Some(subquery) = subquery_of(part) {
+            columns.extend(outer_columns(subquery)?);
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
@@ -310,7 +303,8 @@ fn unnested_lateral(join: &Join, names: &mut Names) -> Result<Option<LogicalPlan
     if outer.is_empty() {
         return Ok(None);
     }
-    let values = values_of(&outer, &join.left)?;
+    let left = readable_twice(join.left.as_ref().clone())?;
+    let values = values_of(&outer, &left)?;
     let domain = Domain {
         outer: &outer,
         values: &values,
@@ -324,7 +318,7 @@ fn unnested_lateral(join: &Join, names: &mut Names) -> Result<Option<LogicalPlan
         .iter()
         .map(|(left, right)| left.clone().eq(right.clone()));
     let on = same.chain(pairs).chain(join.filter.clone());
-    let plan = LogicalPlanBuilder::from(join.left.as_ref().clone())
+    let plan = LogicalPlanBuilder::from(left)
         .join_on(right.plan, join.join_type, on.collect::<Vec<_>>())?
         .build()?;
     Ok(Some(only_columns(plan, join.schema.columns())?))
@@ -335,7 +329,7 @@ fn has_subquery(expr: &Expr) -> bool {
     let found = expr.exists(|part| {
         Ok(match part {
             Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) => true,
-            Expr::ScalarSubquery(subquery) => !subquery.outer_ref_columns.is_empty(),
+            Expr::ScalarSubquery(subquery) => !outer_columns(&subquery.subquery)?.is_empty(),
             _ => false,
         })
     });
@@ -345,17 +339,59 @@ fn has_subquery(expr: &Expr) -> bool {
 /// The columns of the query around it that a plan refers to, each once.
 fn outer_columns(plan: &LogicalPlan) -> Result<Vec<Column>> {
     let mut outer = Vec::new();
-    plan.apply_with_subqueries(|part| {
-        part.apply_expressions(|expr| {
-            expr.apply(|part| {
-                if let Expr::OuterReferenceColumn(_, column) = part
-                    && !outer.contains(column)
-                {
-                    outer.push(column.clone());
-                }
-                Ok(TreeNodeRecursion::Continue)
-            })
+    add_outer_columns(plan, &mut outer)?;
+    Ok(outer)
+}
+
+fn add_outer_columns(plan: &LogicalPlan, outer: &mut Vec<Column>) -> Result<()> {
+    let mut add = |column: &Column| {
+        if !outer.contains(column) {
+            outer.push(column.clone());
+        }
+    };
+    plan.apply_expressions(|expr| {
+        expr.apply(|part| {
+            if let Expr::OuterReferenceColumn(_, column) = part {
+                add(column);
+            }
+            if let Some(subquery) = subquery_of(part) {
+                // What its subqueries refer to is its own, or is farther out.
+                let of_subquery = outer_columns(subquery)?;
+                let inputs = plan.inputs();
+                let is_own = |column: &&Column| {
+                    let mut schemas = inputs.iter().map(|input| input.schema());
+                    schemas.any(|schema| schema.has_column(column))
+                };
+                of_subquery
+                    .iter()
+                    .filter(|column| !is_own(column))
+                    .for_each(&mut add);
+            }
+            Ok(TreeNodeRecursion::Continue)
         })
     })?;
-    Ok(outer)
+    if let LogicalPlan::Join(join) = plan {
+        let of_right = outer_columns(&join.right)?;
+        let is_left = |column: &&Column| join.left.schema().has_column(column);
+        of_right
+            .iter()
+            .filter(|column| !is_left(column))
+            .for_each(&mut add);
+        return add_outer_columns(&join.left, outer);
+    }
+    for input in plan.inputs() {
+        add_outer_columns(input, outer)?;
+    }
+    Ok(())
+}
+
+/// The plan of a subquery, if the expression is one.
+fn subquery_of(expr: &Expr) -> Option<&LogicalPlan> {
+    match expr {
+        Expr::Exists(exists) => Some(&exists.subquery.subquery),
+        Expr::InSubquery(found) => Some(&found.subquery.subquery),
+        Expr::SetComparison(comparison) => Some(&comparison.subquery.subquery),
+        Expr::ScalarSubquery(subquery) => Some(&subquery.subquery),
+        _ => None,
+    }
 }

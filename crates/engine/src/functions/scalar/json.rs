@@ -1,0 +1,379 @@
+//! Functions of JSON in texts.
+//!
+//! In: texts of JSON and paths; any values. Out: texts of JSON, texts, numbers, lists.
+//! Invariant: JSON is a VARCHAR here; what is no JSON is an error, but for `json_valid`.
+//! Not here: files of JSON (scan/); how JSON is read (json_text.rs), how values are written as JSON (json_written.rs).
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, ListBuilder, StringViewArray, StringViewBuilder,
+    UInt64Array,
+};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::Result;
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+};
+use serde_json::value::RawValue;
+
+use super::definition::{Call, Definition, Form, rows};
+use super::json_text::{Path, Shape, parsed, shape, write_compact};
+use super::kinds::{Kind, list_of};
+use super::strings::lists_of_texts;
+
+const JSON: &[Form] = &[&[Kind::Text]];
+const JSON_AND_PATH: &[Form] = &[&[Kind::Text], &[Kind::Text, Kind::Text]];
+const EXTRACTED: &[Form] = &[
+    &[Kind::Text, Kind::Text],
+    &[Kind::Text, Kind::Integer],
+    &[Kind::Text, Kind::Texts],
+];
+
+/// The functions.
+pub(super) fn functions() -> Vec<ScalarUDF> {
+    let mut all: Vec<ScalarUDF> = inspected().into_iter().map(ScalarUDF::from).collect();
+    for (names, part) in [
+        (["json_extract", "json_extract_path"], Part::Json),
+        (
+            ["json_extract_string", "json_extract_path_text"],
+            Part::Text,
+        ),
+    ] {
+        all.extend(names.map(|name| ScalarUDF::from(Extract::new(name, part))));
+    }
+    all.push(Extract::new("json_value", Part::Value).into());
+    all
+}
+
+/// `->`: the part of JSON at a path, as JSON.
+pub(in crate::functions) fn json_extract() -> ScalarUDF {
+    Extract::new("json_extract", Part::Json).into()
+}
+
+/// `->>`: the same as text.
+pub(in crate::functions) fn json_extract_string() -> ScalarUDF {
+    Extract::new("json_extract_string", Part::Text).into()
+}
+
+fn inspected() -> Vec<Definition> {
+    let text = |_: &[DataType]| Ok(DataType::Utf8View);
+    let boolean = |_: &[DataType]| Ok(DataType::Boolean);
+    vec![
+        rows("json_valid", JSON, boolean, |call| {
+            let texts = call.texts(0);
+            call.each::<BooleanArray, _>(|row| Ok(Some(parsed(texts.value(row)).is_ok())))
+        }),
+        rows(
+            "json_array_length",
+            JSON_AND_PATH,
+            |_| Ok(DataType::UInt64),
+            |call| {
+                of_part::<UInt64Array, _>(call, |part| match shape(part) {
+                    Shape::Array(items) => items.len() as u64,
+                    _ => 0,
+                })
+            },
+        ),
+        rows("json_type", JSON_AND_PATH, text, |call| {
+            of_part::<StringViewArray, _>(call, |part| type_of(part).to_owned())
+        }),
+        rows("json_exists", &JSON_AND_PATH[1..], boolean, |call| {
+            let mut paths = Paths::default();
+            call.each::<BooleanArray, _>(|row| {
+                let value = read(call, row)?;
+                Ok(Some(!paths.of(call, 1, row)?.follow(value).is_empty()))
+            })
+        }),
+        rows(
+            "json_keys",
+            JSON_AND_PATH,
+            |_| Ok(list_of(DataType::Utf8View)),
+            json_keys,
+        ),
+        rows("json", JSON, text, |call| {
+            call.each::<StringViewArray, _>(|row| Ok(Some(compact(read(call, row)?))))
+        }),
+        rows("json_pretty", JSON, text, |call| {
+            call.each::<StringViewArray, _>(|row| {
+                let mut text = String::new();
+                write_pretty(read(call, row)?, 0, &mut text);
+                Ok(Some(text))
+            })
+        }),
+        rows("json_contains", &JSON_AND_PATH[1..], boolean, |call| {
+            call.each::<BooleanArray, _>(|row| {
+                let needle =
+                    parsed(call.texts(1).value(row)).map_err(|error| call.invalid(error))?;
+                Ok(Some(contains(read(call, row)?, needle)))
+            })
+        }),
+    ]
+}
+
+fn read<'a>(call: &'a Call, row: usize) -> Result<&'a RawValue> {
+    parsed(call.texts(0).value(row)).map_err(|error| call.invalid(error))
+}
+
+fn compact(value: &RawValue) -> String {
+    let mut text = String::new();
+    write_compact(value, &mut text);
+    text
+}
+
+/// The path of the last row.
+#[derive(Default)]
+struct Paths {
+    text: Option<String>,
+    path: Option<Path>,
+}
+
+impl Paths {
+    /// The path that argument `at` has in a row; the value itself where there is no such argument.
+    fn of(&mut self, call: &Call, at: usize, row: usize) -> Result<&Path> {
+        let text = match call.args.get(at) {
+            Some(paths) => paths.as_string_view().value(row),
+            None => "",
+        };
+        self.read(call, text)
+    }
+
+    fn read(&mut self, call: &Call, text: &str) -> Result<&Path> {
+        if self.text.as_deref() != Some(text) {
+            self.path = None;
+        }
+        match &mut self.path {
+            Some(path) => Ok(path),
+            none => {
+                let path = Path::read(text).ok_or_else(|| {
+                    call.invalid(format!(
+                        "'{text}' is no path; write e.g. '$.name' or '$.items[0]'"
+                    ))
+                })?;
+                self.text = Some(text.to_owned());
+                Ok(none.insert(path))
+            }
+        }
+    }
+}
+
+/// A column of what `say` says of the first part that the path leads to; NULL where there is none.
+fn of_part<A, T>(call: &Call, say: impl Fn(&RawValue) -> T) -> Result<ArrayRef>
+where
+    A: Array + FromIterator<Option<T>> + 'static,
+{
+    let mut paths = Paths::default();
+    call.each::<A, T>(|row| {
+        let value = read(call, row)?;
+        let parts = paths.of(call, 1, row)?.follow(value);
+        Ok(parts.first().map(|part| say(part)))
+    })
+}
+
+fn type_of(value: &RawValue) -> &'static str {
+    match shape(value) {
+        Shape::Null => "NULL",
+        Shape::Boolean => "BOOLEAN",
+        Shape::Text(_) => "VARCHAR",
+        Shape::Array(_) => "ARRAY",
+        Shape::Object(_) => "OBJECT",
+        Shape::Number(digits) if digits.parse::<u64>().is_ok() => "UBIGINT",
+        Shape::Number(digits) if digits.parse::<i64>().is_ok() => "BIGINT",
+        Shape::Number(_) => "DOUBLE",
+    }
+}
+
+fn json_keys(call: &Call) -> Result<ArrayRef> {
+    let mut paths = Paths::default();
+    lists_of_texts(call, |row, names| {
+        let value = read(call, row)?;
+        if let Some(part) = paths.of(call, 1, row)?.follow(value).first()
+            && let Shape::Object(members) = shape(part)
+        {
+            names.extend(members.into_iter().map(|(name, _)| name.into_owned()));
+        }
+        Ok(())
+    })
+}
+
+fn write_pretty(value: &RawValue, depth: usize, text: &mut String) {
+    let line = |text: &mut String, depth: usize| {
+        text.push('\n');
+        text.push_str(&"    ".repeat(depth));
+    };
+    match shape(value) {
+        Shape::Array(items) if !items.is_empty() => {
+            text.push('[');
+            for (at, item) in items.into_iter().enumerate() {
+                text.push_str(if at > 0 { "," } else { "" });
+                line(text, depth + 1);
+                write_pretty(item, depth + 1, text);
+            }
+            line(text, depth);
+            text.push(']');
+        }
+        Shape::Object(members) if !members.is_empty() => {
+            text.push('{');
+            for (at, (name, value)) in members.into_iter().enumerate() {
+                text.push_str(if at > 0 { "," } else { "" });
+                line(text, depth + 1);
+                super::json_text::write_text(&name, text);
+                text.push_str(": ");
+                write_pretty(value, depth + 1, text);
+            }
+            line(text, depth);
+            text.push('}');
+        }
+        _ => write_compact(value, text),
+    }
+}
+
+/// True if `value` is `needle`, or has it as an item, or has all its members.
+fn contains(value: &RawValue, needle: &RawValue) -> bool {
+    let is_same = compact(value) == compact(needle);
+    is_same
+        || match (shape(value), shape(needle)) {
+            (Shape::Array(items), Shape::Array(needles)) => needles
+                .iter()
+                .all(|needle| items.iter().any(|item| contains(item, needle))),
+            (Shape::Array(items), _) => items.iter().any(|item| contains(item, needle)),
+            (Shape::Object(members), Shape::Object(needles)) => {
+                needles.iter().all(|(name, needle)| {
+                    let mut members = members.iter();
+                    members.any(|(member, value)| member == name && contains(value, needle))
+                })
+            }
+            _ => false,
+        }
+}
+
+/// What a part is given as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Part {
+    /// JSON.
+    Json,
+    /// A text without quotes; NULL for `null`.
+    Text,
+    /// The same; NULL for arrays and objects.
+    Value,
+}
+
+impl Part {
+    fn text(self, value: &RawValue) -> Option<String> {
+        match (self, shape(value)) {
+            (Part::Json, _) => Some(compact(value)),
+            (_, Shape::Null) => None,
+            (_, Shape::Text(text)) => Some(text.into_owned()),
+            (Part::Value, Shape::Array(_) | Shape::Object(_)) => None,
+            _ => Some(compact(value)),
+        }
+    }
+}
+
+/// `json_extract` and others: one part, or a list of parts where the path may lead to many or there are several paths.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Extract {
+    one: Definition,
+    part: Part,
+}
+
+impl Extract {
+    fn new(name: &'static str, part: Part) -> Extract {
+        let text = |_: &[DataType]| Ok(DataType::Utf8View);
+        Extract {
+            one: rows(name, EXTRACTED, text, |call| {
+                Err(call.invalid("it has no parts"))
+            }),
+            part,
+        }
+    }
+
+    fn one(&self, call: &Call) -> Result<ArrayRef> {
+        let mut paths = Paths::default();
+        let places = (call.args[1].data_type() == &DataType::Int64).then(|| call.integers(1));
+        call.each::<StringViewArray, _>(|row| {
+            let value = read(call, row)?;
+            let parts = match places {
+                Some(places) => Path::item(places.value(row)).follow(value),
+                None => paths.of(call, 1, row)?.follow(value),
+            };
+            Ok(parts.first().and_then(|part| self.part.text(part)))
+        })
+    }
+
+    fn many(&self, call: &Call) -> Result<ArrayRef> {
+        let nulls = call.nulls();
+        let field = Field::new_list_field(DataType::Utf8View, true);
+        let mut lists = ListBuilder::new(StringViewBuilder::new()).with_field(field);
+        let mut paths = Paths::default();
+        for row in 0..call.rows {
+            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                lists.append_null();
+                continue;
+            }
+            let value = read(call, row)?;
+            if let Some(path) = call.args[1].as_string_view_opt() {
+                let parts = paths.read(call, path.value(row))?.follow(value);
+                parts
+                    .iter()
+                    .for_each(|part| lists.values().append_option(self.part.text(part)));
+            } else {
+                for path in call.lists(1).value(row).as_string_view() {
+                    let parts = match path {
+                        Some(path) => paths.read(call, path)?.follow(value),
+                        None => Vec::new(),
+                    };
+                    let part = parts.first().and_then(|part| self.part.text(part));
+                    lists.values().append_option(part);
+                }
+            }
+            lists.append(true);
+        }
+        Ok(Arc::new(lists.finish()))
+    }
+}
+
+impl ScalarUDFImpl for Extract {
+    fn name(&self) -> &str {
+        self.one.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.one.signature()
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.one.coerce_types(types)
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.one.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let path = args.scalar_arguments.get(1).copied().flatten();
+        let path = path.and_then(|path| path.try_as_str().flatten());
+        let is_many = path.and_then(Path::read).is_some_and(|path| path.is_many());
+        let is_list = matches!(args.arg_fields[1].data_type(), DataType::List(_));
+        let data_type = match is_many || is_list {
+            true => list_of(DataType::Utf8View),
+            false => DataType::Utf8View,
+        };
+        Ok(Arc::new(Field::new(self.name(), data_type, true)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let columns = args.args.iter().map(|arg| arg.to_array(args.number_rows));
+        let call = Call {
+            name: "json_extract",
+            args: columns.collect::<Result<Vec<_>>>()?,
+            rows: args.number_rows,
+            returns: args.return_field.data_type(),
+        };
+        let column = match call.returns {
+            DataType::List(_) => self.many(&call)?,
+            _ => self.one(&call)?,
+        };
+        Ok(ColumnarValue::Array(column))
+    }
+}

@@ -1,0 +1,247 @@
+//! Values written as JSON: `to_json`, `json_object`, `json_array`.
+//!
+//! In: any values. Out: texts of JSON.
+//! Invariant: numbers keep their digits; what JSON has no form for (NaN, infinity) is an error or a text, never a number.
+//! Not here: JSON that is read (json.rs).
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::Result;
+use datafusion::logical_expr::ScalarUDF;
+
+use super::definition::{Call, Definition, Form, rows};
+use super::json_text::write_text;
+use super::kinds::Kind;
+
+fn text(_: &[DataType]) -> Result<DataType> {
+    Ok(DataType::Utf8View)
+}
+
+fn to_json_definition() -> Definition {
+    rows("to_json", &[&[Kind::Any]], text, |call| {
+        let column = Column::new(&call.args[0])?;
+        call.each::<StringViewArray, _>(|row| {
+            let mut text = String::new();
+            column.write(row, &mut text);
+            Ok(Some(text))
+        })
+    })
+}
+
+/// `to_json`.
+pub(in crate::functions) fn to_json() -> ScalarUDF {
+    to_json_definition().into()
+}
+
+/// The object of a list of names and values, for `json_group_object`; SQL cannot name it.
+pub(in crate::functions) fn json_entries() -> ScalarUDF {
+    rows("json_entries", &[&[Kind::List]], text, entries).into()
+}
+
+/// The functions.
+pub(super) fn functions() -> Vec<ScalarUDF> {
+    const MANY: &[Form] = &[&[], &[Kind::Any, Kind::Dots]];
+    let one = to_json_definition();
+    let all: Vec<Definition> = vec![
+        one.also("json_quote"),
+        one.also("array_to_json"),
+        one.also("row_to_json"),
+        one,
+        rows("json_array", MANY, text, json_array),
+        rows("json_object", MANY, text, json_object),
+    ];
+    all.into_iter().map(ScalarUDF::from).collect()
+}
+
+fn json_array(call: &Call) -> Result<ArrayRef> {
+    let columns = call
+        .args
+        .iter()
+        .map(Column::new)
+        .collect::<Result<Vec<_>>>()?;
+    let rows = (0..call.rows).map(|row| {
+        let mut text = "[".to_owned();
+        for (at, column) in columns.iter().enumerate() {
+            text.push_str(if at > 0 { "," } else { "" });
+            column.write(row, &mut text);
+        }
+        text + "]"
+    });
+    Ok(std::sync::Arc::new(StringViewArray::from_iter_values(rows)))
+}
+
+fn json_object(call: &Call) -> Result<ArrayRef> {
+    if !call.args.len().is_multiple_of(2) {
+        return Err(call.invalid("it takes names and values in turn"));
+    }
+    let columns = call
+        .args
+        .iter()
+        .map(Column::new)
+        .collect::<Result<Vec<_>>>()?;
+    let names = call
+        .args
+        .iter()
+        .step_by(2)
+        .map(|names| Ok(cast(names, &DataType::Utf8View)?));
+    let names = names.collect::<Result<Vec<_>>>()?;
+    let rows = (0..call.rows).map(|row| {
+        let mut text = "{".to_owned();
+        for (at, names) in names.iter().enumerate() {
+            if names.is_null(row) {
+                return Err(call.invalid("a name is NULL"));
+            }
+            text.push_str(if at > 0 { "," } else { "" });
+            write_text(names.as_string_view().value(row), &mut text);
+            text.push(':');
+            columns[2 * at + 1].write(row, &mut text);
+        }
+        Ok(text + "}")
+    });
+    let rows = rows.collect::<Result<Vec<_>>>()?;
+    Ok(std::sync::Arc::new(StringViewArray::from_iter_values(rows)))
+}
+
+/// The object whose members a list of structs of a name and a value has.
+fn entries(call: &Call) -> Result<ArrayRef> {
+    let lists = call.lists(0);
+    let entries = lists
+        .values()
+        .as_struct_opt()
+        .filter(|entries| entries.num_columns() == 2);
+    let entries = entries.ok_or_else(|| call.invalid("it takes names and values"))?;
+    let names = cast(entries.column(0), &DataType::Utf8View)?;
+    let values = Column::new(entries.column(1))?;
+    call.each::<StringViewArray, _>(|row| {
+        let (start, end) = (lists.value_offsets()[row], lists.value_offsets()[row + 1]);
+        let mut text = "{".to_owned();
+        for at in start as usize..end as usize {
+            if names.is_null(at) {
+                return Err(call.invalid("a name is NULL"));
+            }
+            text.push_str(if at > start as usize { "," } else { "" });
+            write_text(names.as_string_view().value(at), &mut text);
+            text.push(':');
+            values.write(at, &mut text);
+        }
+        Ok(Some(text + "}"))
+    })
+}
+
+/// A column, ready to be written.
+enum Column {
+    /// Nothing but NULL.
+    Null,
+    /// What JSON writes without quotes: numbers and booleans, as texts.
+    Bare(ArrayRef),
+    /// What is written in quotes.
+    Quoted(ArrayRef),
+    List(ArrayRef, Box<Column>),
+    Struct(ArrayRef, Vec<(String, Column)>),
+    Map(ArrayRef, ArrayRef, Box<Column>),
+}
+
+impl Column {
+    fn new(column: &ArrayRef) -> Result<Column> {
+        Ok(match column.data_type() {
+            DataType::Null => Column::Null,
+            DataType::Boolean => Column::Bare(cast(column, &DataType::Utf8View)?),
+            of if of.is_numeric() => Column::Bare(cast(column, &DataType::Utf8View)?),
+            DataType::Dictionary(_, of) => return Column::new(&cast(column, of)?),
+            DataType::List(_) => {
+                let items = column.as_list::<i32>().values();
+                Column::List(column.clone(), Box::new(Column::new(items)?))
+            }
+            DataType::LargeList(item)
+            | DataType::FixedSizeList(item, _)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item) => {
+                return Column::new(&cast(column, &DataType::List(item.clone()))?);
+            }
+            DataType::Struct(fields) => {
+                let columns = column.as_struct().columns().iter();
+                let fields = fields.iter().zip(columns);
+                let fields =
+                    fields.map(|(field, column)| Ok((field.name().clone(), Column::new(column)?)));
+                Column::Struct(column.clone(), fields.collect::<Result<_>>()?)
+            }
+            DataType::Map(..) => {
+                let map = column.as_map();
+                let keys = cast(map.keys(), &DataType::Utf8View)?;
+                Column::Map(column.clone(), keys, Box::new(Column::new(map.values())?))
+            }
+            DataType::Timestamp(..) => Column::Quoted(without_t(column)?),
+            _ => Column::Quoted(cast(column, &DataType::Utf8View)?),
+        })
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        match self {
+            Column::Null => true,
+            Column::Bare(column)
+            | Column::Quoted(column)
+            | Column::List(column, _)
+            | Column::Struct(column, _)
+            | Column::Map(column, ..) => column.is_null(row),
+        }
+    }
+
+    fn write(&self, row: usize, text: &mut String) {
+        if self.is_null(row) {
+            text.push_str("null");
+            return;
+        }
+        match self {
+            Column::Null => text.push_str("null"),
+            Column::Bare(column) => {
+                let number = column.as_string_view().value(row);
+                match number.contains("NaN") || number.contains("inf") {
+                    true => write_text(number, text),
+                    false => text.push_str(number),
+                }
+            }
+            Column::Quoted(column) => write_text(column.as_string_view().value(row), text),
+            Column::List(column, items) => {
+                let offsets = column.as_list::<i32>().value_offsets();
+                let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
+                text.push('[');
+                for at in start..end {
+                    text.push_str(if at > start { "," } else { "" });
+                    items.write(at, text);
+                }
+                text.push(']');
+            }
+            Column::Struct(_, fields) => {
+                text.push('{');
+                for (at, (name, column)) in fields.iter().enumerate() {
+                    text.push_str(if at > 0 { "," } else { "" });
+                    write_text(name, text);
+                    text.push(':');
+                    column.write(row, text);
+                }
+                text.push('}');
+            }
+            Column::Map(column, keys, values) => {
+                let offsets = column.as_map().value_offsets();
+                let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
+                text.push('{');
+                for at in start..end {
+                    text.push_str(if at > start { "," } else { "" });
+                    write_text(keys.as_string_view().value(at), text);
+                    text.push(':');
+                    values.write(at, text);
+                }
+                text.push('}');
+            }
+        }
+    }
+}
+
+/// Timestamps as SQL shows them, with a blank between date and time.
+fn without_t(column: &ArrayRef) -> Result<ArrayRef> {
+    let texts = cast(column, &DataType::Utf8View)?;
+    let texts = texts.as_string_view().iter();
+    let texts = texts.map(|text| text.map(|text| text.replacen('T', " ", 1)));
+    Ok(std::sync::Arc::new(texts.collect::<StringViewArray>()))
+}

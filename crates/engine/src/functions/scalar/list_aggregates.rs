@@ -1,0 +1,254 @@
+//! Aggregates over the items of a list: `list_median`, `list_string_agg`, `list_aggregate(list, 'name', …)`.
+//!
+//! In: lists. Out: for each what the aggregate says of its items.
+//! Invariant: the aggregate is the one of the same name over rows, with its types and its NULLs.
+//! Not here: `list_sum`, `list_min` and others that the host has.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_aggregate::all_default_aggregate_functions;
+use datafusion::logical_expr::function::AccumulatorArgs;
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
+use datafusion::logical_expr::{
+    AggregateUDF, ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
+};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{Column, Literal};
+
+use super::kinds::list_of;
+use crate::Error;
+use crate::functions::{aggregates, standing};
+
+/// Aggregates that have a function of their own, `list_…`.
+const NAMES: [&str; 24] = [
+    "count",
+    "first",
+    "last",
+    "median",
+    "mode",
+    "string_agg",
+    "bool_and",
+    "bool_or",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "stddev_samp",
+    "stddev_pop",
+    "stddev",
+    "var_samp",
+    "var_pop",
+    "variance",
+    "approx_count_distinct",
+    "entropy",
+    "histogram",
+    "kurtosis",
+    "kurtosis_pop",
+    "skewness",
+    "mad",
+];
+
+/// The functions.
+pub(super) fn functions() -> Vec<ScalarUDF> {
+    let of = |name: &str, aggregate: Option<&str>| {
+        ScalarUDF::from(ListAggregate {
+            name: name.to_owned(),
+            aggregate: aggregate.map(str::to_owned),
+            signature: Signature::variadic_any(Volatility::Immutable),
+        })
+    };
+    let mut all: Vec<ScalarUDF> = NAMES
+        .iter()
+        .map(|name| of(&format!("list_{name}"), Some(name)))
+        .collect();
+    for name in [
+        "list_aggregate",
+        "list_aggr",
+        "array_aggregate",
+        "array_aggr",
+    ] {
+        all.push(of(name, None));
+    }
+    all
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ListAggregate {
+    name: String,
+    /// The aggregate; `None` if the second argument names it.
+    aggregate: Option<String>,
+    signature: Signature,
+}
+
+/// An aggregate for items of one type.
+struct Items {
+    function: Arc<AggregateUDF>,
+    /// The items and the further arguments, as the aggregate takes them.
+    fields: Vec<FieldRef>,
+    arguments: Vec<ScalarValue>,
+    returns: FieldRef,
+}
+
+fn function_named(name: &str) -> Option<Arc<AggregateUDF>> {
+    let is_named = |function: &AggregateUDF| {
+        function.name() == name || function.aliases().iter().any(|alias| alias == name)
+    };
+    let ours = aggregates().into_iter().map(Arc::new);
+    let mut all = ours.chain(all_default_aggregate_functions());
+    standing::of_name(name).or_else(|| all.find(|function| is_named(function)))
+}
+
+impl ListAggregate {
+    fn wrong(&self, message: String) -> datafusion::common::DataFusionError {
+        let message = format!("function '{}' {message}", self.name);
+        Error::Type {
+            message,
+            position: None,
+        }
+        .into()
+    }
+
+    fn items(&self, fields: &[FieldRef], literals: &[Option<ScalarValue>]) -> Result<Items> {
+        let mut arguments = literals.iter().skip(1).map(Option::as_ref);
+        let name = match &self.aggregate {
+            Some(name) => name.clone(),
+            None => match arguments
+                .next()
+                .flatten()
+                .and_then(|name| name.try_as_str().flatten())
+            {
+                Some(name) => name.to_lowercase(),
+                None => {
+                    return Err(self.wrong(
+                        "takes a list and the name of an aggregate, e.g. 'sum'".to_owned(),
+                    ));
+                }
+            },
+        };
+        let of = fields.first().map(|field| field.data_type());
+        let item = match of {
+            Some(
+                DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _),
+            ) => item.data_type().clone(),
+            Some(DataType::Null) => DataType::Null,
+            _ => return Err(self.wrong("takes a list".to_owned())),
+        };
+        let arguments: Option<Vec<ScalarValue>> = arguments.map(|value| value.cloned()).collect();
+        let Some(mut arguments) = arguments else {
+            return Err(self.wrong("takes literals after the list".to_owned()));
+        };
+        if name.ends_with("string_agg") && arguments.is_empty() {
+            arguments.push(ScalarValue::from(","));
+        }
+        let function = function_named(&name)
+            .ok_or_else(|| self.wrong(format!("knows no aggregate '{name}'")))?;
+        let item: FieldRef = Arc::new(Field::new("x", item, true));
+        let others = arguments
+            .iter()
+            .map(|value| Arc::new(Field::new("y", value.data_type(), true)));
+        let written: Vec<FieldRef> = std::iter::once(item).chain(others).collect();
+        let fields = fields_with_udf(&written, function.as_ref())?;
+        let returns = function.return_field(&fields)?;
+        Ok(Items {
+            function,
+            fields,
+            arguments,
+            returns,
+        })
+    }
+}
+
+impl Items {
+    fn of(&self, values: &ArrayRef) -> Result<ScalarValue> {
+        let schema = Schema::new(vec![Arc::clone(&self.fields[0])]);
+        let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new("x", 0));
+        let literals = self
+            .arguments
+            .iter()
+            .zip(&self.fields[1..])
+            .map(|(value, field)| {
+                let value = value.cast_to(field.data_type())?;
+                Ok(Arc::new(Literal::new(value)) as Arc<dyn PhysicalExpr>)
+            });
+        let exprs = std::iter::once(Ok(column))
+            .chain(literals)
+            .collect::<Result<Vec<_>>>()?;
+        let mut accumulator = self.function.accumulator(AccumulatorArgs {
+            return_field: Arc::clone(&self.returns),
+            schema: &schema,
+            ignore_nulls: false,
+            order_bys: &[],
+            is_reversed: false,
+            name: self.function.name(),
+            is_distinct: false,
+            exprs: &exprs,
+            expr_fields: &self.fields,
+        })?;
+        let mut columns = vec![cast(values, self.fields[0].data_type())?];
+        for (value, field) in self.arguments.iter().zip(&self.fields[1..]) {
+            columns.push(
+                value
+                    .cast_to(field.data_type())?
+                    .to_array_of_size(values.len())?,
+            );
+        }
+        accumulator.update_batch(&columns)?;
+        accumulator.evaluate()
+    }
+}
+
+impl ScalarUDFImpl for ListAggregate {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Err(self.wrong("takes a list".to_owned()))
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let literals = args.scalar_arguments.iter().map(|literal| literal.cloned());
+        let items = self.items(args.arg_fields, &literals.collect::<Vec<_>>())?;
+        Ok(Arc::new(Field::new(
+            &self.name,
+            items.returns.data_type().clone(),
+            true,
+        )))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let literals = args.args.iter().map(|arg| match arg {
+            ColumnarValue::Scalar(value) => Some(value.clone()),
+            ColumnarValue::Array(_) => None,
+        });
+        let items = self.items(&args.arg_fields, &literals.collect::<Vec<_>>())?;
+        let lists = args.args[0].to_array(args.number_rows)?;
+        let item = match lists.data_type() {
+            DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+                item.data_type().clone()
+            }
+            _ => DataType::Null,
+        };
+        let lists = cast(&lists, &list_of(item))?;
+        let lists = lists.as_list::<i32>();
+        let null = ScalarValue::try_new_null(args.return_field.data_type())?;
+        let values = (0..lists.len()).map(|row| match lists.is_null(row) {
+            true => Ok(null.clone()),
+            false => items.of(&lists.value(row)),
+        });
+        let values = values.collect::<Result<Vec<_>>>()?;
+        if values.is_empty() {
+            let empty = datafusion::arrow::array::new_empty_array(args.return_field.data_type());
+            return Ok(ColumnarValue::Array(empty));
+        }
+        Ok(ColumnarValue::Array(ScalarValue::iter_to_array(values)?))
+    }
+}

@@ -1,0 +1,316 @@
+//! Functions of lists, structs and maps that DuckDB has.
+//!
+//! In: lists, structs, maps. Out: lists, values, numbers.
+//! Invariant: places count from 1; a NULL list gives NULL.
+//! Not here: aggregates of lists (list_aggregates.rs), functions that take a lambda, `range`, `unnest`.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Int64Array, ListArray, MapArray, StringViewArray, UInt32Array,
+    UInt64Array,
+};
+use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::compute::{SortOptions, sort_to_indices, take};
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions::core::get_field;
+use datafusion::functions_nested::expr_fn::{
+    array_compact, array_distinct, array_element, array_has, array_sort, cosine_distance,
+    inner_product, make_array, map_extract, map_keys,
+};
+use datafusion::logical_expr::{Expr, ScalarUDF, lit};
+
+use super::definition::{Call, Definition, Form, rows, stands};
+use super::kinds::{Kind, list_of};
+
+const LIST: &[Form] = &[&[Kind::List]];
+
+/// The functions.
+pub(super) fn functions() -> Vec<ScalarUDF> {
+    let all = sorted()
+        .into_iter()
+        .chain(chosen())
+        .chain(made())
+        .chain(vectors());
+    all.chain(structs_and_maps()).map(ScalarUDF::from).collect()
+}
+
+fn only(mut args: Vec<Expr>) -> Expr {
+    args.swap_remove(0)
+}
+
+fn two(args: Vec<Expr>) -> [Expr; 2] {
+    let mut args = args.into_iter();
+    let mut next = || args.next().unwrap_or(lit(ScalarValue::Null));
+    [next(), next()]
+}
+
+fn same(types: &[DataType]) -> Result<DataType> {
+    Ok(types[0].clone())
+}
+
+fn sorted() -> Vec<Definition> {
+    let reversed = stands("list_reverse_sort", LIST, |args| {
+        Ok(array_sort(only(args), lit("DESC"), lit("NULLS LAST")))
+    });
+    let grades = rows(
+        "list_grade_up",
+        LIST,
+        |_| Ok(list_of(DataType::Int64)),
+        |call| {
+            each_list(call, |values, _| {
+                let order = sort_to_indices(values, Some(ASCENDING), None)?;
+                let places = order.values().iter().map(|place| i64::from(*place) + 1);
+                Ok(Arc::new(Int64Array::from_iter_values(places)))
+            })
+        },
+    );
+    vec![
+        reversed.also("array_reverse_sort"),
+        reversed,
+        // The host's own puts NULLs first.
+        stands("list_sort", LIST, |args| {
+            Ok(array_sort(only(args), lit("ASC"), lit("NULLS LAST")))
+        })
+        .or(&[Kind::List, Kind::Word], |args| {
+            let [list, order] = two(args);
+            Ok(array_sort(list, order, lit("NULLS LAST")))
+        })
+        .or(&[Kind::List, Kind::Word, Kind::Word], |args| {
+            let mut args = args.into_iter();
+            let mut next = || args.next().unwrap_or(lit(ScalarValue::Null));
+            Ok(array_sort(next(), next(), next()))
+        }),
+        grades.also("array_grade_up"),
+        grades.also("grade_up"),
+        grades,
+    ]
+}
+
+const ASCENDING: SortOptions = SortOptions {
+    descending: false,
+    nulls_first: false,
+};
+
+/// A list per row, made of the list that the first argument has there.
+fn each_list(
+    call: &Call,
+    mut made: impl FnMut(&ArrayRef, usize) -> Result<ArrayRef>,
+) -> Result<ArrayRef> {
+    let (lists, nulls) = (call.lists(0), call.nulls());
+    let mut parts: Vec<ArrayRef> = Vec::with_capacity(call.rows);
+    let mut lengths = Vec::with_capacity(call.rows);
+    for row in 0..call.rows {
+        let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        if is_null {
+            lengths.push(0);
+            continue;
+        }
+        let part = made(&lists.value(row), row)?;
+        lengths.push(part.len());
+        parts.push(part);
+    }
+    let DataType::List(item) = call.returns else {
+        return Err(call.invalid("its result is a list"));
+    };
+    let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
+    let values = match parts.is_empty() {
+        true => datafusion::arrow::array::new_empty_array(item.data_type()),
+        false => datafusion::arrow::compute::concat(&parts)?,
+    };
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Ok(Arc::new(ListArray::try_new(
+        Arc::clone(item),
+        offsets,
+        values,
+        nulls,
+    )?))
+}
+
+fn chosen() -> Vec<Definition> {
+    let selected = rows("list_select", &[&[Kind::List, Kind::List]], same, |call| {
+        each_list(call, |values, row| {
+            let places = call.lists(1).value(row);
+            let places = datafusion::arrow::compute::cast(&places, &DataType::Int64)?;
+            let places = places.as_primitive::<Int64Type>().iter().map(|place| {
+                let place = usize::try_from(place? - 1).ok()?;
+                (place < values.len()).then_some(place as u32)
+            });
+            Ok(take(values, &places.collect::<UInt32Array>(), None)?)
+        })
+    });
+    let kept = rows("list_where", &[&[Kind::List, Kind::List]], same, |call| {
+        each_list(call, |values, row| {
+            let marks = call.lists(1).value(row);
+            let marks = datafusion::arrow::compute::cast(&marks, &DataType::Boolean)?;
+            let places = marks
+                .as_boolean()
+                .iter()
+                .enumerate()
+                .filter_map(|(place, mark)| {
+                    (mark == Some(true) && place < values.len()).then_some(place as u32)
+                });
+            Ok(take(values, &UInt32Array::from_iter_values(places), None)?)
+        })
+    });
+    let unique = rows(
+        "list_unique",
+        LIST,
+        |_| Ok(DataType::UInt64),
+        |call| {
+            let lists = call.lists(0);
+            call.each::<UInt64Array, _>(|row| {
+                let values = lists.value(row);
+                let mut known = std::collections::HashSet::new();
+                for place in (0..values.len()).filter(|place| values.is_valid(*place)) {
+                    known.insert(ScalarValue::try_from_array(&values, place)?);
+                }
+                Ok(Some(known.len() as u64))
+            })
+        },
+    );
+    vec![
+        selected.also("array_select"),
+        selected,
+        kept.also("array_where"),
+        kept,
+        unique.also("array_unique"),
+        unique,
+        // NULL is no value that a list has.
+        stands("list_distinct", LIST, |args| {
+            Ok(array_compact(array_distinct(only(args))))
+        }),
+    ]
+}
+
+fn made() -> Vec<Definition> {
+    const FORMS: &[Form] = &[&[], &[Kind::Any, Kind::Dots]];
+    let list = stands("list_value", FORMS, |args| Ok(make_array(args)));
+    vec![list.also("list_pack"), list.also("array_value"), list]
+}
+
+fn vectors() -> Vec<Definition> {
+    const TWO: &[Form] = &[&[Kind::List, Kind::List]];
+    let product = stands("list_dot_product", TWO, |args| {
+        let [a, b] = two(args);
+        Ok(inner_product(a, b))
+    });
+    let similarity = stands("list_cosine_similarity", TWO, |args| {
+        let [a, b] = two(args);
+        Ok(lit(1.0) - cosine_distance(a, b))
+    });
+    let distance = stands("list_cosine_distance", TWO, |args| {
+        let [a, b] = two(args);
+        Ok(cosine_distance(a, b))
+    });
+    vec![
+        product.also("list_inner_product"),
+        product.also("array_dot_product"),
+        product.also("array_inner_product"),
+        product,
+        similarity.also("array_cosine_similarity"),
+        similarity,
+        distance.also("array_cosine_distance"),
+        distance,
+    ]
+}
+
+fn structs_and_maps() -> Vec<Definition> {
+    const MAP_KEY: &[Form] = &[&[Kind::Map, Kind::Any]];
+    vec![
+        stands("struct_extract", &[&[Kind::Struct, Kind::Word]], |args| {
+            let [of, name] = two(args);
+            Ok(get_field().call(vec![of, name]))
+        }),
+        rows(
+            "struct_keys",
+            &[&[Kind::Struct]],
+            |_| Ok(list_of(DataType::Utf8View)),
+            struct_keys,
+        ),
+        stands("map_contains", MAP_KEY, |args| {
+            let [map, key] = two(args);
+            Ok(array_has(map_keys(map), key))
+        }),
+        stands("map_extract_value", MAP_KEY, |args| {
+            let [map, key] = two(args);
+            Ok(array_element(map_extract(map, key), lit(1_i64)))
+        }),
+        rows("map_from_entries", LIST, map_type, map_from_entries),
+    ]
+}
+
+fn struct_keys(call: &Call) -> Result<ArrayRef> {
+    let DataType::Struct(fields) = call.args[0].data_type() else {
+        return Err(call.invalid("it takes a struct"));
+    };
+    let names: ArrayRef = Arc::new(StringViewArray::from_iter_values(
+        fields.iter().map(|field| field.name()),
+    ));
+    let parts: Vec<&dyn Array> = (0..call.rows).map(|_| names.as_ref()).collect();
+    let values = match parts.is_empty() {
+        true => datafusion::arrow::array::new_empty_array(&DataType::Utf8View),
+        false => datafusion::arrow::compute::concat(&parts)?,
+    };
+    let offsets = OffsetBuffer::from_lengths((0..call.rows).map(|_| names.len()));
+    let item = Arc::new(Field::new_list_field(DataType::Utf8View, true));
+    Ok(Arc::new(ListArray::try_new(
+        item,
+        offsets,
+        values,
+        call.nulls(),
+    )?))
+}
+
+/// The map whose entries a list of structs of two fields has.
+fn map_type(types: &[DataType]) -> Result<DataType> {
+    let DataType::List(item) = &types[0] else {
+        return Ok(DataType::Null);
+    };
+    let DataType::Struct(fields) = item.data_type() else {
+        return Err(not_entries());
+    };
+    let [key, value] = fields.as_ref() else {
+        return Err(not_entries());
+    };
+    let key = Field::new("key", key.data_type().clone(), false);
+    let value = Field::new("value", value.data_type().clone(), true);
+    let entries = DataType::Struct(vec![key, value].into());
+    Ok(DataType::Map(
+        Arc::new(Field::new("entries", entries, false)),
+        false,
+    ))
+}
+
+fn not_entries() -> datafusion::common::DataFusionError {
+    crate::Error::Type {
+        message: "function 'map_from_entries' takes a list of structs of a key and a value"
+            .to_owned(),
+        position: None,
+    }
+    .into()
+}
+
+fn map_from_entries(call: &Call) -> Result<ArrayRef> {
+    let DataType::Map(entries, _) = call.returns else {
+        return Err(not_entries());
+    };
+    let DataType::Struct(fields) = entries.data_type() else {
+        return Err(not_entries());
+    };
+    let lists = call.lists(0);
+    let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+    let columns = lists.values().as_struct().columns().to_vec();
+    if columns[0].null_count() > 0 || lists.values().null_count() > 0 {
+        return Err(call.invalid("a key or an entry is NULL"));
+    }
+    let values = datafusion::arrow::array::StructArray::try_new(fields.clone(), columns, None)?;
+    Ok(Arc::new(MapArray::try_new(
+        Arc::clone(entries),
+        offsets,
+        values,
+        nulls,
+        false,
+    )?))
+}

@@ -1,0 +1,57 @@
+//! Scalar functions that people who come from DuckDB and PostgreSQL type, and the host does not have.
+//!
+//! In: nothing. Out: the functions, each under each of its names, so that a header says what was written.
+//! Invariant: what the host computes is computed by the host: such a function stands for its expression, and only its
+//! name stays. A name that the host has, too, does all that the host's does.
+//! Not here: aggregates; the syntax that stands for functions (sql/).
+
+mod kinds;
+mod definition;
+mod rewritten;
+mod moments;
+mod units;
+mod dates;
+mod date_formats;
+mod strings;
+mod formatted;
+mod likeness;
+mod regexp;
+mod lists;
+mod list_aggregates;
+mod numbers;
+mod encodings;
+mod json_text;
+mod json;
+mod json_written;
+mod types;
+
+use datafusion::logical_expr::ScalarUDF;
+
+pub(super) use json::{json_extract, json_extract_string};
+pub(super) use json_written::{json_entries, to_json};
+
+/// All functions of this room.
+pub(super) fn functions() -> Vec<ScalarUDF> {
+    let dates = [dates::functions(), date_formats::functions()];
+    let texts = [
+        strings::functions(),
+        formatted::functions(),
+        likeness::functions(),
+    ];
+    let rest = [
+        regexp::functions(),
+        lists::functions(),
+        list_aggregates::functions(),
+        numbers::functions(),
+        encodings::functions(),
+        json::functions(),
+        json_written::functions(),
+        types::functions(),
+    ];
+    dates
+        .into_iter()
+        .chain(texts)
+        .chain(rest)
+        .flatten()
+        .collect()
+}

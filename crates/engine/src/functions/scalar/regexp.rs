@@ -1,0 +1,322 @@
+//! Functions of regular expressions that DuckDB has: what matches, as text, list or struct, and what lies between.
+//!
+//! In: a text, a pattern, perhaps a group or names of groups, perhaps options. Out: texts, lists, structs, booleans.
+//! Invariant: the engine is the host's, with its syntax; a pattern is compiled once while rows have the same.
+//! Not here: `regexp_replace`, `regexp_like` and `regexp_match`, the host's.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, ListBuilder, StringViewArray, StringViewBuilder,
+    StructArray,
+};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+};
+use regex::{Regex, RegexBuilder};
+
+use super::definition::{Call, Definition, Form, rows};
+use super::kinds::{Kind, list_of};
+use super::strings::lists_of_texts;
+
+const MATCHED: &[Form] = &[
+    &[Kind::Text, Kind::Text],
+    &[Kind::Text, Kind::Text, Kind::Text],
+];
+const EXTRACTED: &[Form] = &[
+    &[Kind::Text, Kind::Text],
+    &[Kind::Text, Kind::Text, Kind::Integer],
+    &[Kind::Text, Kind::Text, Kind::Integer, Kind::Text],
+    &[Kind::Text, Kind::Text, Kind::Texts],
+    &[Kind::Text, Kind::Text, Kind::Texts, Kind::Text],
+];
+
+/// The functions.
+pub(super) fn functions() -> Vec<ScalarUDF> {
+    let list = |_: &[DataType]| Ok(list_of(DataType::Utf8View));
+    let split = rows("string_split_regex", MATCHED, list, split);
+    let mut all: Vec<ScalarUDF> = vec![
+        rows(
+            "regexp_matches",
+            MATCHED,
+            |_| Ok(DataType::Boolean),
+            matches,
+        )
+        .into(),
+        rows(
+            "regexp_full_match",
+            MATCHED,
+            |_| Ok(DataType::Boolean),
+            matches,
+        )
+        .into(),
+        rows("regexp_extract_all", &EXTRACTED[..3], list, extract_all).into(),
+        rows(
+            "regexp_escape",
+            &[&[Kind::Text]],
+            |_| Ok(DataType::Utf8View),
+            |call| {
+                let texts = call.texts(0);
+                call.each::<StringViewArray, _>(|row| Ok(Some(regex::escape(texts.value(row)))))
+            },
+        )
+        .into(),
+    ];
+    let splits = [
+        split.also("str_split_regex"),
+        split.also("regexp_split_to_array"),
+        split,
+    ];
+    all.extend(splits.map(ScalarUDF::from));
+    all.push(Extract::new().into());
+    all
+}
+
+/// The pattern of the last row.
+#[derive(Default)]
+struct Last {
+    pattern: String,
+    options: String,
+    regex: Option<Regex>,
+}
+
+impl Last {
+    /// The pattern of a row, with the options that argument `options_at` has. A pattern of `regexp_full_match` has to match
+    /// the whole text.
+    fn regex(&mut self, call: &Call, row: usize, options_at: usize) -> Result<&Regex> {
+        let pattern = call.texts(1).value(row);
+        let options = match call.args.get(options_at) {
+            Some(options) => options.as_string_view().value(row),
+            None => "",
+        };
+        if self.pattern != pattern || self.options != options {
+            self.regex = None;
+        }
+        match &mut self.regex {
+            Some(regex) => Ok(regex),
+            none => {
+                self.pattern = pattern.to_owned();
+                self.options = options.to_owned();
+                Ok(none.insert(compiled(call, pattern, options)?))
+            }
+        }
+    }
+}
+
+fn compiled(call: &Call, pattern: &str, options: &str) -> Result<Regex> {
+    let is_full = call.name == "regexp_full_match";
+    let mut text = match is_full {
+        true => format!("^(?:{pattern})$"),
+        false => pattern.to_owned(),
+    };
+    if options.contains('l') {
+        text = regex::escape(pattern);
+    }
+    let mut builder = RegexBuilder::new(&text);
+    for option in options.chars() {
+        match option {
+            'c' | 'l' | 'g' => {}
+            'i' => {
+                builder.case_insensitive(true);
+            }
+            // Both say that `.` and `^` see lines: `s` by itself in the other direction.
+            'm' | 'n' | 'p' => {
+                builder.multi_line(true);
+            }
+            's' => {
+                builder.dot_matches_new_line(true);
+            }
+            ' ' => {}
+            other => {
+                return Err(call.invalid(format!(
+                    "'{other}' is no option; there are c, i, l, m, n, p and s"
+                )));
+            }
+        }
+    }
+    let bad = |error: regex::Error| {
+        let error = error.to_string();
+        let reason = error
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .trim_start_matches("error: ");
+        call.invalid(format!("'{pattern}' is no regular expression: {reason}"))
+    };
+    builder.build().map_err(bad)
+}
+
+fn matches(call: &Call) -> Result<ArrayRef> {
+    let texts = call.texts(0);
+    let mut last = Last::default();
+    call.each::<BooleanArray, _>(|row| {
+        let pattern = last.regex(call, row, 2)?;
+        Ok(Some(pattern.is_match(texts.value(row))))
+    })
+}
+
+fn split(call: &Call) -> Result<ArrayRef> {
+    let texts = call.texts(0);
+    let mut last = Last::default();
+    lists_of_texts(call, |row, parts| {
+        let text = texts.value(row);
+        match call.args[1].is_null(row) {
+            true => parts.push(text.to_owned()),
+            false => {
+                let pattern = last.regex(call, row, 2)?;
+                parts.extend(pattern.split(text).map(str::to_owned));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The group that argument 2 asks for.
+fn group(call: &Call, row: usize) -> Result<usize> {
+    let wanted = call.args.get(2).map_or(0, |_| call.integers(2).value(row));
+    let valid = usize::try_from(wanted).ok().filter(|group| *group <= 9);
+    valid.ok_or_else(|| call.invalid(format!("the group has to be between 0 and 9, not {wanted}")))
+}
+
+fn extract_all(call: &Call) -> Result<ArrayRef> {
+    let (texts, nulls) = (call.texts(0), call.nulls());
+    let mut last = Last::default();
+    let field = Field::new_list_field(DataType::Utf8View, true);
+    let mut lists = ListBuilder::new(StringViewBuilder::new()).with_field(field);
+    for row in 0..call.rows {
+        if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            lists.append_null();
+            continue;
+        }
+        let pattern = last.regex(call, row, 3)?;
+        let group = group(call, row)?;
+        for captures in pattern.captures_iter(texts.value(row)) {
+            let part = captures.get(group).map(|part| part.as_str());
+            lists.values().append_option(part);
+        }
+        lists.append(true);
+    }
+    Ok(Arc::new(lists.finish()))
+}
+
+fn extract(call: &Call) -> Result<ArrayRef> {
+    let texts = call.texts(0);
+    let mut last = Last::default();
+    call.each::<StringViewArray, _>(|row| {
+        let pattern = last.regex(call, row, 3)?;
+        let group = group(call, row)?;
+        let captures = pattern.captures(texts.value(row));
+        let part = captures.as_ref().and_then(|captures| captures.get(group));
+        Ok(Some(part.map_or("", |part| part.as_str()).to_owned()))
+    })
+}
+
+/// Groups 1 and following, a field for each of `fields`.
+fn extract_named(call: &Call, fields: &Fields) -> Result<ArrayRef> {
+    let (texts, nulls) = (call.texts(0), call.nulls());
+    let mut last = Last::default();
+    let mut columns: Vec<_> = fields.iter().map(|_| StringViewBuilder::new()).collect();
+    for row in 0..call.rows {
+        if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            columns.iter_mut().for_each(StringViewBuilder::append_null);
+            continue;
+        }
+        let pattern = last.regex(call, row, 3)?;
+        if pattern.captures_len() <= columns.len() {
+            return Err(call.invalid(format!(
+                "there are {} names and {} groups",
+                columns.len(),
+                pattern.captures_len() - 1
+            )));
+        }
+        let captures = pattern.captures(texts.value(row));
+        for (at, column) in columns.iter_mut().enumerate() {
+            let part = captures.as_ref().and_then(|captures| captures.get(at + 1));
+            column.append_value(part.map_or("", |part| part.as_str()));
+        }
+    }
+    let columns = columns
+        .iter_mut()
+        .map(|column| Arc::new(column.finish()) as ArrayRef);
+    let columns = columns.collect();
+    Ok(Arc::new(StructArray::try_new(
+        fields.clone(),
+        columns,
+        nulls,
+    )?))
+}
+
+/// `regexp_extract`, whose result is a struct where names of groups are given.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Extract {
+    of_texts: Definition,
+}
+
+impl Extract {
+    fn new() -> Extract {
+        let text = |_: &[DataType]| Ok(DataType::Utf8View);
+        Extract {
+            of_texts: rows("regexp_extract", EXTRACTED, text, extract),
+        }
+    }
+}
+
+impl ScalarUDFImpl for Extract {
+    fn name(&self) -> &str {
+        self.of_texts.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.of_texts.signature()
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.of_texts.coerce_types(types)
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.of_texts.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let names = args.arg_fields.get(2);
+        if !names.is_some_and(|names| matches!(names.data_type(), DataType::List(_))) {
+            return self.of_texts.return_field_from_args(args);
+        }
+        let names = args.scalar_arguments.get(2).copied().flatten();
+        let Some(ScalarValue::List(names)) = names else {
+            return Err(crate::Error::Type {
+                message: "regexp_extract takes names of groups as a list of literals, e.g. ['year', 'month']"
+                    .to_owned(),
+                position: None,
+            }
+            .into());
+        };
+        let names = datafusion::arrow::compute::cast(&names.value(0), &DataType::Utf8View)?;
+        let fields = names.as_string_view().iter().map(|name| {
+            Arc::new(Field::new(
+                name.unwrap_or_default(),
+                DataType::Utf8View,
+                true,
+            ))
+        });
+        let data_type = DataType::Struct(fields.collect());
+        Ok(Arc::new(Field::new(self.name(), data_type, true)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let DataType::Struct(fields) = args.return_field.data_type().clone() else {
+            return self.of_texts.invoke_with_args(args);
+        };
+        let columns = args.args.iter().map(|arg| arg.to_array(args.number_rows));
+        let call = Call {
+            name: "regexp_extract",
+            args: columns.collect::<Result<Vec<_>>>()?,
+            rows: args.number_rows,
+            returns: args.return_field.data_type(),
+        };
+        extract_named(&call, &fields).map(ColumnarValue::Array)
+    }
+}

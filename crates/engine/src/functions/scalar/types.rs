@@ -1,0 +1,127 @@
+//! What a value is, and what the session is: `typeof`, `version`, `current_setting` and others.
+//!
+//! In: any value, names of settings. Out: texts.
+//! Invariant: types are called as `CAST` takes them.
+//! Not here: names of types under the heads of columns (types.rs of the engine).
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, StringViewArray};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions::expr_fn::{nvl, uuid};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
+};
+
+use super::definition::{Call, Definition, Form, rows, stands};
+use super::kinds::Kind;
+use crate::types::type_name;
+
+/// The functions.
+pub(super) fn functions() -> Vec<ScalarUDF> {
+    const ANY: &[Form] = &[&[Kind::Any]];
+    const NONE: &[Form] = &[&[]];
+    let text = |_: &[DataType]| Ok(DataType::Utf8View);
+    let of_type = rows("typeof", ANY, text, |call| {
+        Ok(named(call, &type_name(call.args[0].data_type())))
+    });
+    let all: Vec<Definition> = vec![
+        of_type.also("pg_typeof"),
+        of_type,
+        stands("version", NONE, |_| {
+            Ok(lit(concat!("grouse ", env!("CARGO_PKG_VERSION"))))
+        }),
+        stands("current_database", NONE, |_| Ok(lit("grouse"))),
+        stands("current_catalog", NONE, |_| Ok(lit("grouse"))),
+        stands("current_schema", NONE, |_| Ok(lit("public"))),
+        stands("gen_random_uuid", NONE, |_| Ok(uuid())).volatile(),
+        rows(
+            "error",
+            &[&[Kind::Text]],
+            |_| Ok(DataType::Null),
+            |call| {
+                let message = call.texts(0);
+                match (0..call.rows).find(|row| message.is_valid(*row)) {
+                    Some(row) => Err(crate::Error::Execution(message.value(row).to_owned()).into()),
+                    None => Ok(datafusion::arrow::array::new_null_array(
+                        &DataType::Null,
+                        call.rows,
+                    )),
+                }
+            },
+        )
+        .volatile(),
+        stands("ifnull", &[&[Kind::Any, Kind::Any]], |args| {
+            let mut args = args.into_iter();
+            let mut next = || args.next().unwrap_or(lit(ScalarValue::Null));
+            Ok(nvl(next(), next()))
+        }),
+    ];
+    let mut all: Vec<ScalarUDF> = all.into_iter().map(ScalarUDF::from).collect();
+    all.push(CurrentSetting::new().into());
+    all
+}
+
+/// The same text in every row.
+fn named(call: &Call, name: &str) -> ArrayRef {
+    Arc::new(StringViewArray::from_iter_values(
+        (0..call.rows).map(|_| name),
+    ))
+}
+
+/// `current_setting(name)`: the value of an option of ours or of the host.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct CurrentSetting {
+    signature: Signature,
+}
+
+impl CurrentSetting {
+    fn new() -> CurrentSetting {
+        CurrentSetting {
+            signature: Signature::string(1, Volatility::Stable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for CurrentSetting {
+    fn name(&self) -> &str {
+        "current_setting"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let name = match args.args.first() {
+            Some(ColumnarValue::Scalar(value)) => {
+                value.try_as_str().flatten().map(str::to_lowercase)
+            }
+            _ => None,
+        };
+        let Some(name) = name else {
+            return Err(crate::Error::Invalid {
+                name: "current_setting".to_owned(),
+                message:
+                    "it takes the name of one option as a literal, e.g. current_setting('threads')"
+                        .to_owned(),
+            }
+            .into());
+        };
+        let entries = args.config_options.entries();
+        let is_named = |key: &str| key == name || key.strip_prefix("grouse.") == Some(&name);
+        match entries.into_iter().find(|entry| is_named(&entry.key)) {
+            Some(entry) => Ok(ColumnarValue::Scalar(ScalarValue::Utf8(entry.value))),
+            None => Err(crate::Error::Invalid {
+                name: format!("option '{name}'"),
+                message: "there is none of this name; SHOW ALL lists them".to_owned(),
+            }
+            .into()),
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! Aggregates by another name, and those that stand for an expression of others: `list`, `count_if`, `geomean`, `max(x, n)`.
+//!
+//! In: a call as the planner has it, over groups or over a window. Out: the expression, under the name that was written.
+//! Invariant: what remains in the plan are the host's aggregates and ours, so that native states are found for them.
+//! Not here: aggregates with states of their own (statistics.rs); names of scalar functions (scalar/).
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::Array;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::{DFSchema, Result, ScalarValue, not_impl_err};
+use datafusion::functions::core::expr_fn::{named_struct, nullif};
+use datafusion::functions::math::expr_fn::{exp, ln, sqrt};
+use datafusion::functions_aggregate::approx_distinct::approx_distinct_udaf;
+use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_cont_udaf;
+use datafusion::functions_aggregate::array_agg::array_agg_udaf;
+use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::functions_aggregate::first_last::{first_value_udaf, last_value_udaf};
+use datafusion::functions_aggregate::string_agg::string_agg_udaf;
+use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
+use datafusion::functions_nested::expr_fn::{array_slice, make_array};
+use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::planner::{
+    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr,
+};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, WindowFunctionDefinition, cast,
+    lit, when,
+};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+
+use super::scalar::{json_entries, json_extract, json_extract_string, to_json};
+use super::{exact_avg, exact_sum, ordered_set, statistics};
+
+/// Names, and the aggregates that they are.
+fn names() -> Vec<(&'static str, Arc<AggregateUDF>)> {
+    let (sum, avg) = (Arc::new(exact_sum()), Arc::new(exact_avg()));
+    vec![
+        ("list", array_agg_udaf()),
+        ("first", first_value_udaf()),
+        ("arbitrary", first_value_udaf()),
+        ("last", last_value_udaf()),
+        ("variance", var_samp_udaf()),
+        ("group_concat", string_agg_udaf()),
+        ("listagg", string_agg_udaf()),
+        ("sum_no_overflow", Arc::clone(&sum)),
+        ("fsum", Arc::clone(&sum)),
+        ("kahan_sum", Arc::clone(&sum)),
+        ("sumkahan", sum),
+        ("favg", Arc::clone(&avg)),
+        ("mean", Arc::clone(&avg)),
+        ("approx_count_distinct", approx_distinct_udaf()),
+        ("approx_quantile", approx_percentile_cont_udaf()),
+        ("reservoir_quantile", approx_percentile_cont_udaf()),
+        ("count_if", count_udaf()),
+        ("countif", count_udaf()),
+        ("count_star", count_udaf()),
+        ("geomean", Arc::clone(&avg)),
+        ("geometric_mean", Arc::clone(&avg)),
+        ("wavg", Arc::clone(&avg)),
+        ("weighted_avg", avg),
+        ("sem", var_pop_udaf()),
+        ("quantile", percentile_disc()),
+        ("json_group_array", array_agg_udaf()),
+        ("json_group_object", array_agg_udaf()),
+    ]
+}
+
+/// Grouped, other aggregates take its place (optimizer/fixes/composed.rs).
+fn percentile_disc() -> Arc<AggregateUDF> {
+    Arc::new(AggregateUDF::from(ordered_set::PercentileDisc::new()))
+}
+
+/// The functions of these names, so that the planner knows them.
+pub(super) fn functions() -> Vec<AggregateUDF> {
+    let named = |(name, inner)| AggregateUDF::from(Named { name, inner });
+    names().into_iter().map(named).collect()
+}
+
+/// The aggregate that a name is.
+pub(super) fn of_name(name: &str) -> Option<Arc<AggregateUDF>> {
+    let mut names = names().into_iter();
+    names
+        .find(|(one, _)| *one == name)
+        .map(|(_, function)| function)
+}
+
+/// An aggregate under another name.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Named {
+    name: &'static str,
+    inner: Arc<AggregateUDF>,
+}
+
+impl AggregateUDFImpl for Named {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.inner.return_type(types)
+    }
+
+    fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
+        self.inner.return_field(fields)
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.inner.coerce_types(types)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        self.inner.accumulator(args)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        self.inner.state_fields(args)
+    }
+
+    fn supports_null_handling_clause(&self) -> bool {
+        self.inner.supports_null_handling_clause()
+    }
+
+    fn supports_within_group_clause(&self) -> bool {
+        self.inner.supports_within_group_clause()
+    }
+}
+
+/// The planner that puts aggregates in the place of names, and functions in the place of the arrows of JSON.
+#[derive(Debug)]
+pub struct StandingFunctions;
+
+impl ExprPlanner for StandingFunctions {
+    fn plan_binary_op(
+        &self,
+        raw: RawBinaryExpr,
+        _: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        let function = match raw.op {
+            BinaryOperator::Arrow => json_extract(),
+            BinaryOperator::LongArrow => json_extract_string(),
+            _ => return Ok(PlannerResult::Original(raw)),
+        };
+        Ok(PlannerResult::Planned(
+            function.call(vec![raw.left, raw.right]),
+        ))
+    }
+
+    fn plan_aggregate(&self, raw: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {
+        let call = Call {
+            name: raw.func.name().to_owned(),
+            args: raw.args.clone(),
+            filter: raw.filter.as_deref().cloned(),
+            is_window: false,
+        };
+        let over = |function: Arc<AggregateUDF>, one: One| {
+            let order = raw.order_by.clone();
+            Expr::AggregateFunction(AggregateFunction::new_udf(
+                function,
+                one.args,
+                raw.distinct,
+                one.filter.or(call.filter.clone()).map(Box::new),
+                if one.order.is_empty() {
+                    order
+                } else {
+                    one.order
+                },
+                raw.null_treatment,
+            ))
+        };
+        let planned = call.stands_for(&over)?;
+        let written = |raw: &RawAggregateExpr| {
+            over(Arc::clone(&raw.func), One::of(raw.args.clone()))
+                .schema_name()
+                .to_string()
+        };
+        Ok(match planned {
+            Some(planned) => PlannerResult::Planned(planned.alias(written(&raw))),
+            None => PlannerResult::Original(raw),
+        })
+    }
+
+    fn plan_window(&self, raw: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
+        let WindowFunctionDefinition::AggregateUDF(function) = &raw.func_def else {
+            return Ok(PlannerResult::Original(raw));
+        };
+        let call = Call {
+            name: function.name().to_owned(),
+            args: raw.args.clone(),
+            filter: raw.filter.as_deref().cloned(),
+            is_window: true,
+        };
+        let over = |function: Arc<AggregateUDF>, one: One| {
+            Expr::from(WindowFunction {
+                fun: WindowFunctionDefinition::AggregateUDF(function),
+                params: WindowFunctionParams {
+                    args: one.args,
+                    partition_by: raw.partition_by.clone(),
+                    order_by: raw.order_by.clone(),
+                    window_frame: raw.window_frame.clone(),
+                    filter: one.filter.or(call.filter.clone()).map(Box::new),
+                    null_treatment: raw.null_treatment,
+                    distinct: raw.distinct,
+                },
+            })
+        };
+        let written = over(Arc::clone(function), One::of(raw.args.clone()));
+        Ok(match call.stands_for(&over)? {
+            Some(planned) => {
+                PlannerResult::Planned(planned.alias(written.schema_name().to_string()))
+            }
+            None => PlannerResult::Original(raw),
+        })
+    }
+}
+
+/// A call of an aggregate.
+struct Call {
+    name: String,
+    args: Vec<Expr>,
+    filter: Option<Expr>,
+    is_window: bool,
+}
+
+/// One of the aggregates that a call stands for: its arguments, and its filter and order where they are not the call's.
+struct One {
+    args: Vec<Expr>,
+    filter: Option<Expr>,
+    order: Vec<datafusion::logical_expr::SortExpr>,
+}
+
+impl One {
+    fn of(args: Vec<Expr>) -> One {
+        One {
+            args,
+            filter: None,
+            order: Vec::new(),
+        }
+    }
+}
+
+/// What makes an aggregate of the call's groups or window.
+type Over<'a> = &'a dyn Fn(Arc<AggregateUDF>, One) -> Expr;
+
+impl Call {
+    /// The expression that the call stands for; `None` if it is what it says.
+    fn stands_for(&self, over: Over) -> Result<Option<Expr>> {
+        let sum = || Arc::new(exact_sum());
+        let avg = || Arc::new(exact_avg());
+        let args = || One::of(self.args.clone());
+        let double = |expr: &Expr| cast(expr.clone(), DataType::Float64);
+        Ok(Some(match (self.name.as_str(), self.args.as_slice()) {
+            ("min" | "max" | "min_by" | "max_by", [.., n]) if self.has_count() => {
+                return self.first_of_order(n, over).map(Some);
+            }
+            ("group_concat" | "listagg" | "string_agg", [x]) => {
+                over(string_agg_udaf(), One::of(vec![x.clone(), lit(",")]))
+            }
+            ("fsum" | "kahan_sum" | "sumkahan", [x]) => over(sum(), One::of(vec![double(x)])),
+            ("favg", [x]) => over(avg(), One::of(vec![double(x)])),
+            ("count_if" | "countif", [x]) => {
+                let held = cast(x.clone(), DataType::Boolean);
+                over(count_udaf(), One::of(vec![nullif(held, lit(false))]))
+            }
+            ("count_star", []) => over(count_udaf(), One::of(vec![lit(1_i64)])),
+            ("geomean" | "geometric_mean", [x]) => exp(over(avg(), One::of(vec![ln(double(x))]))),
+            ("wavg" | "weighted_avg", [x, weight]) => {
+                let weighed = double(x) * double(weight);
+                let weights = when(x.clone().is_not_null(), double(weight)).end()?;
+                over(sum(), One::of(vec![weighed])) / over(sum(), One::of(vec![weights]))
+            }
+            ("sem", [x]) => {
+                let count = cast(over(count_udaf(), args()), DataType::Float64);
+                let count = nullif(count, lit(0.0));
+                sqrt(over(var_pop_udaf(), One::of(vec![double(x)])) / count)
+            }
+            ("json_group_array", [_]) => to_json().call(vec![over(array_agg_udaf(), args())]),
+            ("json_group_object", [name, value]) => {
+                let entry =
+                    named_struct(vec![lit("name"), name.clone(), lit("value"), value.clone()]);
+                json_entries().call(vec![over(array_agg_udaf(), One::of(vec![entry]))])
+            }
+            (
+                "quantile" | "percentile_disc" | "percentile_cont" | "approx_quantile",
+                [x, shares],
+            ) => match (list_items(shares), self.name.as_str()) {
+                (Some(shares), _) => self.each_share(x, shares, over)?,
+                (None, "quantile") => over(self.discrete(), args()),
+                (None, "percentile_disc") if self.is_window => over(self.discrete(), args()),
+                (None, name) => match of_name(name) {
+                    Some(function) => over(function, args()),
+                    None => return Ok(None),
+                },
+            },
+            (name, _) => match of_name(name) {
+                Some(function) => over(function, args()),
+                None => return Ok(None),
+            },
+        }))
+    }
+
+    /// True of `min(x, n)` and `max_by(x, y, n)`.
+    fn has_count(&self) -> bool {
+        let without = if self.name.ends_with("_by") { 2 } else { 1 };
+        self.args.len() == without + 1
+    }
+
+    /// The n least or greatest, as the beginning of an ordered list.
+    fn first_of_order(&self, n: &Expr, over: Over) -> Result<Expr> {
+        let (x, by) = (&self.args[0], &self.args[self.args.len() - 2]);
+        let filter = by.clone().is_not_null();
+        let filter = match &self.filter {
+            Some(given) => given.clone().and(filter),
+            None => filter,
+        };
+        let one = One {
+            args: vec![x.clone()],
+            filter: Some(filter),
+            order: vec![by.clone().sort(self.name.starts_with("min"), false)],
+        };
+        let listed = over(array_agg_udaf(), one);
+        if self.is_window {
+            return not_impl_err!("{}(x, n) over a window", self.name);
+        }
+        Ok(array_slice(
+            listed,
+            lit(1_i64),
+            cast(n.clone(), DataType::Int64),
+            None,
+        ))
+    }
+
+    /// `percentile_disc`, over a window the one that has states.
+    fn discrete(&self) -> Arc<AggregateUDF> {
+        match self.is_window {
+            true => Arc::new(statistics::quantile()),
+            false => percentile_disc(),
+        }
+    }
+
+    /// A list of the quantiles of several shares.
+    fn each_share(&self, x: &Expr, shares: Vec<Expr>, over: Over) -> Result<Expr> {
+        let function = match self.name.as_str() {
+            "percentile_cont" => {
+                datafusion::functions_aggregate::percentile_cont::percentile_cont_udaf()
+            }
+            "approx_quantile" => approx_percentile_cont_udaf(),
+            _ => self.discrete(),
+        };
+        let one = |share| over(Arc::clone(&function), One::of(vec![x.clone(), share]));
+        Ok(make_array(shares.into_iter().map(one).collect()))
+    }
+}
+
+/// The items of a list that is written in the query.
+fn list_items(expr: &Expr) -> Option<Vec<Expr>> {
+    match expr {
+        Expr::ScalarFunction(call) if call.func.name() == "make_array" => Some(call.args.clone()),
+        Expr::Literal(ScalarValue::List(list), _) => {
+            let items = list.value(0);
+            let item = |at| {
+                Some(Expr::Literal(
+                    ScalarValue::try_from_array(&items, at).ok()?,
+                    None,
+                ))
+            };
+            (0..items.len()).map(item).collect()
+        }
+        _ => None,
+    }
+}

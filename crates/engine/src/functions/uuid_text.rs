@@ -1,0 +1,133 @@
+//! UUIDs as texts: what `CAST(x AS UUID)` and `TRY_CAST(x AS UUID)` call.
+//!
+//! In: texts with 32 hexadecimal digits, with or without hyphens and braces, or 16 bytes.
+//! Out: the text in small letters with hyphens after 8, 12, 16 and 20 digits, by which equal UUIDs are equal texts.
+//! Invariant: a text that is no UUID is an error that shows it, or NULL with TRY_CAST.
+//! Not here: making UUIDs; columns of type UUID, which DDL refuses.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, exec_err, plan_err};
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+/// Names of the functions.
+pub(crate) const UUID: &str = "uuid of";
+pub(crate) const TRY_UUID: &str = "uuid of or null";
+
+/// What a text that is no UUID gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Otherwise {
+    Error,
+    Null,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct UuidText {
+    otherwise: Otherwise,
+    signature: Signature,
+}
+
+/// Both functions, to be registered.
+pub(super) fn functions() -> [ScalarUDF; 2] {
+    [Otherwise::Error, Otherwise::Null].map(|otherwise| {
+        ScalarUDF::from(UuidText {
+            otherwise,
+            signature: Signature::any(1, Volatility::Immutable),
+        })
+    })
+}
+
+impl ScalarUDFImpl for UuidText {
+    fn name(&self) -> &str {
+        match self.otherwise {
+            Otherwise::Error => UUID,
+            Otherwise::Null => TRY_UUID,
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [data_type]
+                if data_type.is_string() || data_type.is_null() || data_type.is_binary() =>
+            {
+                Ok(DataType::Utf8)
+            }
+            [DataType::Dictionary(_, values)] if values.is_string() => Ok(DataType::Utf8),
+            [DataType::FixedSizeBinary(16)] => Ok(DataType::Utf8),
+            _ => plan_err!("a UUID is made of a text or of 16 bytes"),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [value] = args.args.as_slice() else {
+            return plan_err!("a UUID is made of one value");
+        };
+        let value = value.to_array(args.number_rows)?;
+        let uuids: ArrayRef = match value.data_type() {
+            data_type
+                if data_type.is_binary() || matches!(data_type, DataType::FixedSizeBinary(_)) =>
+            {
+                let bytes = cast(&value, &DataType::Binary)?;
+                let bytes = bytes.as_binary::<i32>();
+                let texts = bytes.iter().map(|bytes| self.uuid(bytes.map(hex)));
+                Arc::new(texts.collect::<Result<StringArray>>()?)
+            }
+            _ => {
+                let texts = cast(&value, &DataType::Utf8)?;
+                let texts = texts.as_string::<i32>();
+                let uuids = texts.iter().map(|text| self.uuid(text.map(str::to_string)));
+                Arc::new(uuids.collect::<Result<StringArray>>()?)
+            }
+        };
+        Ok(ColumnarValue::Array(uuids))
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl UuidText {
+    fn uuid(&self, text: Option<String>) -> Result<Option<String>> {
+        let Some(text) = text else {
+            return Ok(None);
+        };
+        match (canonical(&text), self.otherwise) {
+            (Some(uuid), _) => Ok(Some(uuid)),
+            (None, Otherwise::Null) => Ok(None),
+            (None, Otherwise::Error) => {
+                exec_err!("'{text}' is no UUID; TRY_CAST gives NULL for it")
+            }
+        }
+    }
+}
+
+fn canonical(text: &str) -> Option<String> {
+    let inner = text
+        .strip_prefix('{')
+        .and_then(|text| text.strip_suffix('}'));
+    let digits: String = inner
+        .unwrap_or(text)
+        .chars()
+        .filter(|digit| *digit != '-')
+        .collect();
+    let is_uuid = digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let digits = is_uuid.then(|| digits.to_ascii_lowercase())?;
+    let parts = [
+        &digits[..8],
+        &digits[8..12],
+        &digits[12..16],
+        &digits[16..20],
+        &digits[20..],
+    ];
+    Some(parts.join("-"))
+}

@@ -1,0 +1,428 @@
+//! A table in memory whose rows keep its constraints: keys, NOT NULL, CHECK.
+//!
+//! In: the rows of a statement that writes to the table. Out: all of them in the table, or an error and none.
+//! Invariant: rows are checked together with those that are there, before any of them is; NULL is as SQL has it: it fails
+//! NOT NULL and PRIMARY KEY, passes CHECK, and repeats in UNIQUE.
+//! Not here: how constraints are written (sql/constraints.rs).
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
+use datafusion::arrow::row::{RowConverter, SortField};
+use datafusion::arrow::util::display::array_value_to_string;
+use datafusion::catalog::{MemTable, Session, TableProvider};
+use datafusion::common::{DFSchema, DataFusionError, Result, SchemaExt};
+use datafusion::dataframe::DataFrame;
+use datafusion::datasource::TableType;
+use datafusion::datasource::sink::{DataSink, DataSinkExec};
+use datafusion::execution::context::SessionContext;
+use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{CreateMemoryTable, Expr};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
+use datafusion::sql::sqlparser::ast::Ident;
+use futures::TryStreamExt;
+
+use crate::error::Error;
+use crate::sql::constraints::{Constraints, KeyKind};
+
+/// Constraints of a table with known columns.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    keys: Vec<(Vec<usize>, KeyKind)>,
+    not_null: Vec<usize>,
+    checks: Vec<(Arc<dyn PhysicalExpr>, String)>,
+}
+
+impl Rules {
+    /// The rules for rows of `schema`.
+    pub(crate) fn new(
+        constraints: &Constraints,
+        schema: &SchemaRef,
+        state: &SessionState,
+    ) -> Result<Rules> {
+        let place = |name: &Ident| place_of(name, schema);
+        let mut keys = Vec::new();
+        for key in &constraints.keys {
+            let columns: Result<Vec<usize>> = key.columns.iter().map(place).collect();
+            keys.push((columns?, key.kind));
+        }
+        let not_null = constraints.not_null.iter().map(place);
+        let mut checks = Vec::new();
+        let columns = DFSchema::try_from(Arc::clone(schema))?;
+        for check in &constraints.checks {
+            let condition = state.create_logical_expr(check, &columns)?;
+            let condition = state.create_physical_expr(condition, &columns)?;
+            if condition.data_type(schema)? != DataType::Boolean {
+                let message = format!("CHECK ({check}) is no condition");
+                return Err(Error::Planning {
+                    message,
+                    position: None,
+                }
+                .into());
+            }
+            checks.push((condition, check.clone()));
+        }
+        Ok(Rules {
+            keys,
+            not_null: not_null.collect::<Result<_>>()?,
+            checks,
+        })
+    }
+
+    /// The columns of a table with these rules: NOT NULL where they say so.
+    pub(crate) fn schema(&self, schema: &SchemaRef) -> SchemaRef {
+        let fields = schema.fields().iter().enumerate();
+        let fields = fields.map(|(index, field)| {
+            let nullable = field.is_nullable() && !self.not_null.contains(&index);
+            field.as_ref().clone().with_nullable(nullable)
+        });
+        let metadata = schema.metadata().clone();
+        Arc::new(Schema::new_with_metadata(
+            fields.collect::<Vec<_>>(),
+            metadata,
+        ))
+    }
+
+    /// Whether `new` rows may stand beside the `old` ones.
+    pub(crate) fn check(&self, old: &[RecordBatch], new: &[RecordBatch]) -> Result<()> {
+        for batch in new {
+            for &column in &self.not_null {
+                if batch.column(column).logical_null_count() > 0 {
+                    let name = batch.schema_ref().field(column).name().clone();
+                    return Err(violated(format!(
+                        "column '{name}' is NOT NULL, and a row has NULL there"
+                    )));
+                }
+            }
+            for (condition, text) in &self.checks {
+                let held = condition.evaluate(batch)?.into_array(batch.num_rows())?;
+                let held = held.as_boolean();
+                if held.iter().any(|holds| holds == Some(false)) {
+                    return Err(violated(format!("a row does not keep CHECK ({text})")));
+                }
+            }
+        }
+        self.keys
+            .iter()
+            .try_for_each(|(columns, kind)| check_key(columns, *kind, old, new))
+    }
+}
+
+fn violated(message: String) -> DataFusionError {
+    Error::Execution(format!("constraint: {message}")).into()
+}
+
+fn place_of(name: &Ident, schema: &SchemaRef) -> Result<usize> {
+    let fields = schema.fields();
+    let exact = fields.iter().position(|field| *field.name() == name.value);
+    let same = || {
+        let alike = |field: &Arc<Field>| {
+            name.quote_style.is_none() && field.name().eq_ignore_ascii_case(&name.value)
+        };
+        fields.iter().position(alike)
+    };
+    exact.or_else(same).ok_or_else(|| {
+        Error::UnknownColumn {
+            name: name.value.clone(),
+            nearest: Vec::new(),
+            position: None,
+        }
+        .into()
+    })
+}
+
+fn check_key(
+    columns: &[usize],
+    kind: KeyKind,
+    old: &[RecordBatch],
+    new: &[RecordBatch],
+) -> Result<()> {
+    let Some(first) = new.first() else {
+        return Ok(());
+    };
+    let schema = first.schema();
+    let fields = columns
+        .iter()
+        .map(|&column| schema.field(column).data_type());
+    let fields = fields.map(|kind| SortField::new(kind.clone())).collect();
+    let converter = RowConverter::new(fields)?;
+    let mut seen: HashSet<Box<[u8]>> = HashSet::new();
+    for batch in old.iter().chain(new) {
+        let values: Vec<ArrayRef> = columns
+            .iter()
+            .map(|&column| without_negative_zero(batch.column(column)))
+            .collect();
+        let rows = converter.convert_columns(&values)?;
+        for (index, row) in rows.iter().enumerate() {
+            let has_null = || values.iter().any(|column| column.is_null(index));
+            if kind != KeyKind::UniqueNulls && has_null() {
+                continue;
+            }
+            if !seen.insert(Box::from(row.as_ref())) {
+                let names = columns
+                    .iter()
+                    .map(|&column| schema.field(column).name().clone());
+                let shown: std::result::Result<Vec<String>, _> = values
+                    .iter()
+                    .map(|column| array_value_to_string(column, index))
+                    .collect();
+                return Err(violated(format!(
+                    "{} ({}) has the value {} twice",
+                    if kind == KeyKind::Primary {
+                        "PRIMARY KEY"
+                    } else {
+                        "UNIQUE"
+                    },
+                    names.collect::<Vec<_>>().join(", "),
+                    shown?.join(", "),
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn nullable(schema: &SchemaRef) -> SchemaRef {
+    let fields = schema.fields().iter();
+    let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
+    let metadata = schema.metadata().clone();
+    Arc::new(Schema::new_with_metadata(
+        fields.collect::<Vec<_>>(),
+        metadata,
+    ))
+}
+
+/// -0.0 equals 0.0.
+fn without_negative_zero(values: &ArrayRef) -> ArrayRef {
+    match values.data_type() {
+        DataType::Float32 => {
+            let plain = values.as_primitive::<Float32Type>();
+            Arc::new(plain.unary::<_, Float32Type>(|value| value + 0.0))
+        }
+        DataType::Float64 => {
+            let plain = values.as_primitive::<Float64Type>();
+            Arc::new(plain.unary::<_, Float64Type>(|value| value + 0.0))
+        }
+        _ => Arc::clone(values),
+    }
+}
+
+/// Makes a table of the rows of a query; one that is replaced goes when the rows are there and keep the constraints.
+pub(crate) async fn create(
+    context: &SessionContext,
+    table: CreateMemoryTable,
+    constraints: Option<&Constraints>,
+) -> Result<()> {
+    let CreateMemoryTable {
+        name,
+        // DataFusion has heard of none.
+        constraints: _,
+        input,
+        if_not_exists,
+        or_replace,
+        column_defaults,
+        temporary: _,
+    } = table;
+    if context.table_exist(name.clone())? {
+        match (if_not_exists, or_replace) {
+            (true, false) => return Ok(()),
+            (false, true) => {}
+            (true, true) => {
+                let message = "OR REPLACE and IF NOT EXISTS in one statement".to_string();
+                return Err(Error::Unsupported { message }.into());
+            }
+            (false, false) => {
+                let message = format!("Table '{name}' already exists");
+                return Err(Error::Execution(message).into());
+            }
+        }
+    }
+    let state = context.state();
+    let input = DataFrame::new(state.clone(), Arc::unwrap_or_clone(input));
+    let schema = Arc::clone(input.schema().inner());
+    let parts = input.collect_partitioned().await?;
+    let defaults = column_defaults.into_iter().collect();
+    let table: Arc<dyn TableProvider> = match constraints {
+        None => Arc::new(MemTable::try_new(schema, parts)?.with_column_defaults(defaults)),
+        Some(constraints) => {
+            let rules = Rules::new(constraints, &schema, &state)?;
+            rules.check(&[], &parts.concat())?;
+            let schema = rules.schema(&schema);
+            let parts = parts
+                .into_iter()
+                .map(|part| with_schema(part, &schema))
+                .collect::<Result<Vec<_>>>()?;
+            let rows = MemTable::try_new(schema, parts)?.with_column_defaults(defaults);
+            Arc::new(CheckedTable::new(rows, rules))
+        }
+    };
+    if or_replace {
+        context.deregister_table(name.clone())?;
+    }
+    context.register_table(name, table)?;
+    Ok(())
+}
+
+fn with_schema(part: Vec<RecordBatch>, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
+    let batches = part.into_iter();
+    let batches =
+        batches.map(|batch| RecordBatch::try_new(Arc::clone(schema), batch.columns().to_vec()));
+    Ok(batches.collect::<std::result::Result<_, _>>()?)
+}
+
+/// A table in memory with rules for its rows.
+#[derive(Debug)]
+pub(crate) struct CheckedTable {
+    rows: Arc<MemTable>,
+    rules: Arc<Rules>,
+}
+
+impl CheckedTable {
+    pub(crate) fn new(rows: MemTable, rules: Rules) -> CheckedTable {
+        CheckedTable {
+            rows: Arc::new(rows),
+            rules: Arc::new(rules),
+        }
+    }
+}
+
+#[async_trait]
+impl TableProvider for CheckedTable {
+    fn schema(&self) -> SchemaRef {
+        self.rows.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn get_column_default(&self, column: &str) -> Option<&Expr> {
+        self.rows.get_column_default(column)
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.rows.scan(state, projection, filters, limit).await
+    }
+
+    async fn insert_into(
+        &self,
+        _: &dyn Session,
+        input: Arc<dyn ExecutionPlan>,
+        operation: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if operation != InsertOp::Append {
+            let message = format!("{operation} of a table in memory");
+            return Err(Error::Unsupported { message }.into());
+        }
+        self.schema()
+            .logically_equivalent_names_and_types(&input.schema())?;
+        let sink = CheckedSink {
+            schema: nullable(&self.schema()),
+            rows: Arc::clone(&self.rows),
+            rules: Arc::clone(&self.rules),
+        };
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
+    }
+
+    async fn delete_from(
+        &self,
+        state: &dyn Session,
+        filters: Vec<Expr>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.rows.delete_from(state, filters).await
+    }
+
+    /// Changes a copy, and puts it in the place of the rows if it keeps the rules.
+    async fn update(
+        &self,
+        state: &dyn Session,
+        assignments: Vec<(String, Expr)>,
+        filters: Vec<Expr>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut parts = Vec::new();
+        for part in &self.rows.batches {
+            parts.push(part.read().await.clone());
+        }
+        let nullable = nullable(&self.schema());
+        let parts = parts.into_iter().map(|part| {
+            let batches = part
+                .into_iter()
+                .map(|batch| batch.with_schema(Arc::clone(&nullable)));
+            batches.collect::<std::result::Result<Vec<_>, _>>()
+        });
+        let copy = MemTable::try_new(
+            nullable.clone(),
+            parts.collect::<std::result::Result<_, _>>()?,
+        )?;
+        let counted = copy.update(state, assignments, filters).await?;
+        let mut changed = Vec::new();
+        for part in &copy.batches {
+            changed.push(part.read().await.clone());
+        }
+        self.rules.check(&[], &changed.concat())?;
+        for (part, batches) in self.rows.batches.iter().zip(changed) {
+            *part.write().await = with_schema(batches, &self.schema())?;
+        }
+        Ok(counted)
+    }
+}
+
+/// Where rows go that are written to a table.
+struct CheckedSink {
+    /// The table's columns, all nullable: NULL is what the rules look for.
+    schema: SchemaRef,
+    rows: Arc<MemTable>,
+    rules: Arc<Rules>,
+}
+
+impl fmt::Debug for CheckedSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CheckedSink").finish_non_exhaustive()
+    }
+}
+
+impl DisplayAs for CheckedSink {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CheckedTable")
+    }
+}
+
+#[async_trait]
+impl DataSink for CheckedSink {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    async fn write_all(
+        &self,
+        data: SendableRecordBatchStream,
+        _: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        let new: Vec<RecordBatch> = data.try_collect().await?;
+        let Some(part) = self.rows.batches.first() else {
+            return Ok(0);
+        };
+        // Held until the rows are there, so that no other statement writes a row of the same key meanwhile.
+        let mut first = part.write().await;
+        let mut old = first.clone();
+        for part in self.rows.batches.iter().skip(1) {
+            old.extend(part.read().await.iter().cloned());
+        }
+        self.rules.check(&old, &new)?;
+        let rows = new.iter().map(|batch| batch.num_rows() as u64).sum();
+        first.extend(with_schema(new, &self.rows.schema())?);
+        Ok(rows)
+    }
+}

@@ -1,0 +1,271 @@
+//! Rows as CSV and JSON.
+//!
+//! In: batches, DataFusion's options of CSV. Out: lines.
+//! Invariant: NULL and an empty string are told apart: in CSV NULL is the text that stands for it, without quotes, and a
+//! string that is empty or looks like it has quotes; in JSON NULL is written and not left out. Nested values in CSV are JSON.
+//! Not here: compression and files, which DataFusion's writers see to.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, RecordBatch};
+use datafusion::arrow::csv::{QuoteStyle, WriterBuilder};
+use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::json::writer::{
+    EncoderOptions, LineDelimited, NullableEncoder, WriterBuilder as JsonBuilder, make_encoder,
+};
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::common::Result as HostResult;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::datasource::file_format::csv::CsvSink;
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::file_format::json::JsonSink;
+use datafusion::datasource::file_format::write::BatchSerializer;
+use datafusion::datasource::file_format::write::orchestration::spawn_writer_tasks_and_join;
+use datafusion::datasource::physical_plan::{FileSink, FileSinkConfig};
+use datafusion::execution::TaskContext;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
+
+use crate::scan::parquet::Bytes;
+
+/// Forms of times, unless others are asked for.
+const DATETIME: &str = "%Y-%m-%d %H:%M:%S%.f";
+const DATETIME_ZONED: &str = "%Y-%m-%d %H:%M:%S%.f%:z";
+
+/// DataFusion's sink of text with lines of ours.
+pub(super) enum TextSink<'a> {
+    Csv(&'a CsvSink),
+    Json(&'a JsonSink),
+}
+
+impl TextSink<'_> {
+    pub(super) fn config(&self) -> &FileSinkConfig {
+        match self {
+            TextSink::Csv(sink) => sink.config(),
+            TextSink::Json(sink) => sink.config(),
+        }
+    }
+
+    pub(super) async fn write(
+        &self,
+        context: &Arc<TaskContext>,
+        feeding: SpawnedTask<HostResult<()>>,
+        files: UnboundedReceiver<(Path, Receiver<RecordBatch>)>,
+        store: Arc<dyn ObjectStore>,
+    ) -> HostResult<u64> {
+        let (serializer, compression, level): (Arc<dyn BatchSerializer>, FileCompressionType, _) =
+            match self {
+                TextSink::Csv(sink) => {
+                    let options = sink.writer_options();
+                    let lines = CsvLines(options.writer_options.clone());
+                    let level = options.compression_level;
+                    (Arc::new(lines), options.compression.into(), level)
+                }
+                TextSink::Json(sink) => {
+                    let options = sink.writer_options();
+                    let level = options.compression_level;
+                    (Arc::new(JsonLines), options.compression.into(), level)
+                }
+            };
+        spawn_writer_tasks_and_join(
+            context,
+            serializer,
+            compression,
+            level,
+            store,
+            feeding,
+            files,
+        )
+        .await
+    }
+}
+
+/// One object per line.
+struct JsonLines;
+
+impl BatchSerializer for JsonLines {
+    fn serialize(&self, batch: RecordBatch, _initial: bool) -> HostResult<Bytes> {
+        let mut bytes = Vec::new();
+        let builder = JsonBuilder::new().with_explicit_nulls(true);
+        let mut writer = builder.build::<_, LineDelimited>(&mut bytes);
+        writer.write(&batch)?;
+        writer.finish()?;
+        Ok(Bytes::from(bytes))
+    }
+}
+
+/// Fields with a delimiter between them.
+struct CsvLines(WriterBuilder);
+
+impl BatchSerializer for CsvLines {
+    fn serialize(&self, batch: RecordBatch, initial: bool) -> HostResult<Bytes> {
+        let mut bytes = Vec::new();
+        if initial && self.0.header() {
+            self.names(&batch.schema(), &mut bytes);
+        }
+        self.rows(&batch, &mut bytes)?;
+        Ok(Bytes::from(bytes))
+    }
+}
+
+/// What a column gives.
+enum Cells<'a> {
+    Text(ArrayFormatter<'a>),
+    Json(NullableEncoder<'a>),
+}
+
+impl CsvLines {
+    fn names(&self, schema: &Schema, bytes: &mut Vec<u8>) {
+        for (nth, field) in schema.fields().iter().enumerate() {
+            if nth > 0 {
+                bytes.push(self.0.delimiter());
+            }
+            self.field(field.name(), Kind::Text, bytes);
+        }
+        bytes.push(b'\n');
+    }
+
+    fn rows(&self, batch: &RecordBatch, bytes: &mut Vec<u8>) -> Result<(), ArrowError> {
+        let format = self.format();
+        let options = EncoderOptions::default().with_explicit_nulls(true);
+        let schema = batch.schema();
+        let mut columns = Vec::with_capacity(batch.num_columns());
+        for (field, column) in schema.fields().iter().zip(batch.columns()) {
+            let cells = match field.data_type().is_nested() {
+                true => Cells::Json(make_encoder(field, column.as_ref(), &options)?),
+                false => Cells::Text(ArrayFormatter::try_new(column.as_ref(), &format)?),
+            };
+            let nulls = column.logical_nulls();
+            columns.push((cells, nulls, Kind::of(field.data_type())));
+        }
+        let (mut text, mut json) = (String::new(), Vec::new());
+        for row in 0..batch.num_rows() {
+            for (nth, (cells, nulls, kind)) in columns.iter_mut().enumerate() {
+                if nth > 0 {
+                    bytes.push(self.0.delimiter());
+                }
+                if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                    self.null(batch.num_columns(), bytes);
+                    continue;
+                }
+                text.clear();
+                match cells {
+                    Cells::Text(cells) => write!(text, "{}", cells.value(row))
+                        .map_err(|_| unwritable(schema.field(nth).name()))?,
+                    Cells::Json(cells) => {
+                        json.clear();
+                        cells.encode(row, &mut json);
+                        text.push_str(&String::from_utf8_lossy(&json));
+                    }
+                }
+                self.field(&text, *kind, bytes);
+            }
+            bytes.push(b'\n');
+        }
+        Ok(())
+    }
+
+    /// An empty line would be no row to most readers.
+    fn null(&self, columns: usize, bytes: &mut Vec<u8>) {
+        let null = self.0.null();
+        match null.is_empty() && columns == 1 {
+            true => bytes.extend([self.0.quote(), self.0.quote()]),
+            false => bytes.extend(null.as_bytes()),
+        }
+    }
+
+    fn format(&self) -> FormatOptions<'_> {
+        let options = &self.0;
+        FormatOptions::default()
+            .with_display_error(false)
+            .with_date_format(options.date_format())
+            .with_datetime_format(options.datetime_format().or(Some(DATETIME)))
+            .with_timestamp_format(options.timestamp_format().or(Some(DATETIME)))
+            .with_timestamp_tz_format(options.timestamp_tz_format().or(Some(DATETIME_ZONED)))
+            .with_time_format(options.time_format())
+    }
+
+    fn field(&self, text: &str, kind: Kind, bytes: &mut Vec<u8>) {
+        let (quote, delimiter) = (self.0.quote(), self.0.delimiter());
+        let is_special =
+            |byte: u8| byte == quote || byte == delimiter || matches!(byte, b'\n' | b'\r');
+        let is_quoted = match self.0.quote_style() {
+            QuoteStyle::Always => true,
+            QuoteStyle::NonNumeric => kind == Kind::Text,
+            QuoteStyle::Never => false,
+            _ => text.is_empty() || text == self.0.null() || text.bytes().any(is_special),
+        };
+        if !is_quoted {
+            bytes.extend(text.as_bytes());
+            return;
+        }
+        let escape = match self.0.double_quote() {
+            true => quote,
+            false => self.0.escape(),
+        };
+        bytes.push(quote);
+        for byte in text.bytes() {
+            if byte == quote || (byte == escape && escape != quote) {
+                bytes.push(escape);
+            }
+            bytes.push(byte);
+        }
+        bytes.push(quote);
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Number,
+    Text,
+}
+
+impl Kind {
+    fn of(kind: &DataType) -> Kind {
+        match kind.is_numeric() {
+            true => Kind::Number,
+            false => Kind::Text,
+        }
+    }
+}
+
+fn unwritable(column: &str) -> ArrowError {
+    ArrowError::CsvError(format!("a value of column '{column}' has no form as text"))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{ArrayRef, Int32Array, StringArray};
+
+    use super::*;
+
+    fn lines(builder: WriterBuilder, texts: Vec<Option<&str>>) -> String {
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1; texts.len()]));
+        let texts: ArrayRef = Arc::new(StringArray::from(texts));
+        let batch = RecordBatch::try_from_iter([("n", numbers), ("t", texts)]).unwrap();
+        let bytes = CsvLines(builder).serialize(batch, true).unwrap();
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn null_and_an_empty_string_are_told_apart() {
+        let texts = vec![None, Some(""), Some("x"), Some("NA"), Some("a,\"b\"")];
+        let plain = lines(WriterBuilder::new(), texts.clone());
+        assert_eq!(plain, "n,t\n1,\n1,\"\"\n1,x\n1,NA\n1,\"a,\"\"b\"\"\"\n");
+        let named = lines(WriterBuilder::new().with_null("NA".into()), texts);
+        assert_eq!(
+            named,
+            "n,t\n1,NA\n1,\"\"\n1,x\n1,\"NA\"\n1,\"a,\"\"b\"\"\"\n"
+        );
+    }
+
+    #[test]
+    fn another_escape_is_written_before_itself_too() {
+        let builder = WriterBuilder::new().with_double_quote(false);
+        let found = lines(builder.with_escape(b'\\'), vec![Some("a\"b\\,")]);
+        assert_eq!(found, "n,t\n1,\"a\\\"b\\\\,\"\n");
+    }
+}

@@ -1,0 +1,158 @@
+//! Named windows where they are used, as their definitions: `sum(x) OVER w … WINDOW w AS (…)`.
+//!
+//! In: a query. Out: the query with the definition in the place of each name, also in QUALIFY and ORDER BY, where
+//! DataFusion takes a named window for none; `OVER (w ORDER BY x)` is `w` with an order.
+//! Invariant: a name that no WINDOW defines stays, for planned/ to refuse.
+//! Not here: what a window contains (planned/).
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Distinct, Expr, Ident, NamedWindowDefinition, NamedWindowExpr, OrderByKind, Query, SelectItem,
+    VisitMut, VisitorMut, WindowSpec, WindowType,
+};
+
+use super::{refused, same, select_of};
+use crate::error::{Error, Result};
+
+/// Puts definitions in the places of names.
+pub(super) fn use_named(query: &mut Query) -> Result<()> {
+    let Some(select) = select_of(query) else {
+        return Ok(());
+    };
+    let definitions = std::mem::take(&mut select.named_window);
+    let mut naming = Naming {
+        windows: definitions_of(&definitions)?,
+        depth: 0,
+    };
+    if naming.windows.is_empty() {
+        return Ok(());
+    }
+    let mut flow = ControlFlow::Continue(());
+    let mut visit = |expr: &mut Expr| {
+        if flow.is_continue() {
+            flow = expr.visit(&mut naming);
+        }
+    };
+    for item in &mut select.projection {
+        match item {
+            SelectItem::UnnamedExpr(expr)
+            | SelectItem::ExprWithAlias { expr, .. }
+            | SelectItem::ExprWithAliases { expr, .. } => visit(expr),
+            SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {}
+        }
+    }
+    if let Some(expr) = &mut select.qualify {
+        visit(expr);
+    }
+    if let Some(Distinct::On(exprs)) = &mut select.distinct {
+        exprs.iter_mut().for_each(&mut visit);
+    }
+    if let Some(order_by) = &mut query.order_by
+        && let OrderByKind::Expressions(keys) = &mut order_by.kind
+    {
+        keys.iter_mut().for_each(|key| visit(&mut key.expr));
+    }
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// Each window with what it takes from the windows before it.
+fn definitions_of(definitions: &[NamedWindowDefinition]) -> Result<Vec<(Ident, WindowSpec)>> {
+    let mut windows: Vec<(Ident, WindowSpec)> = Vec::new();
+    for NamedWindowDefinition(name, definition) in definitions {
+        if windows.iter().any(|(other, _)| same(other, name)) {
+            let message = format!("window '{}' is defined twice", name.value);
+            return Err(Error::Planning {
+                message,
+                position: super::position(name.span.start),
+            });
+        }
+        let window = match definition {
+            NamedWindowExpr::NamedWindow(base) => found(&windows, base)?.clone(),
+            NamedWindowExpr::WindowSpec(spec) => complete(&windows, spec)?,
+        };
+        windows.push((name.clone(), window));
+    }
+    Ok(windows)
+}
+
+fn found<'a>(windows: &'a [(Ident, WindowSpec)], name: &Ident) -> Result<&'a WindowSpec> {
+    let window = windows.iter().find(|(other, _)| same(other, name));
+    window
+        .map(|(_, window)| window)
+        .ok_or_else(|| Error::Planning {
+            message: format!("window '{}' is not defined", name.value),
+            position: super::position(name.span.start),
+        })
+}
+
+/// A window that begins with the name of another has that one's partitions, and its order where it has one.
+fn complete(windows: &[(Ident, WindowSpec)], spec: &WindowSpec) -> Result<WindowSpec> {
+    let Some(name) = &spec.window_name else {
+        return Ok(spec.clone());
+    };
+    let base = found(windows, name)?;
+    let clash = !spec.partition_by.is_empty()
+        || (!base.order_by.is_empty() && !spec.order_by.is_empty())
+        || base.window_frame.is_some();
+    if clash {
+        let message = format!(
+            "a window on '{0}' that changes the partitions, the order or the frame of '{0}'; write it out",
+            name.value
+        );
+        return Err(refused(message, name.span));
+    }
+    Ok(WindowSpec {
+        window_name: None,
+        partition_by: base.partition_by.clone(),
+        order_by: match spec.order_by.is_empty() {
+            true => base.order_by.clone(),
+            false => spec.order_by.clone(),
+        },
+        window_frame: spec.window_frame.clone(),
+    })
+}
+
+struct Naming {
+    windows: Vec<(Ident, WindowSpec)>,
+    /// How many subqueries lie around: their windows are their own.
+    depth: usize,
+}
+
+impl VisitorMut for Naming {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        let Expr::Function(function) = expr else {
+            return ControlFlow::Continue(());
+        };
+        if self.depth > 0 {
+            return ControlFlow::Continue(());
+        }
+        let window = match &function.over {
+            Some(WindowType::NamedWindow(name)) => found(&self.windows, name).cloned(),
+            Some(WindowType::WindowSpec(spec)) => complete(&self.windows, spec),
+            None => return ControlFlow::Continue(()),
+        };
+        match window {
+            Ok(window) => {
+                function.over = Some(WindowType::WindowSpec(window));
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Constraints of CREATE TABLE, which the table checks by itself.
+//!
+//! In: a parsed CREATE TABLE. Out: the statement without PRIMARY KEY, UNIQUE, CHECK and, where it has rows of a query, NOT NULL;
+//! these apart, with names of columns as written.
+//! Invariant: DataFusion never hears of a key: it would take a UNIQUE column with several NULL for one without repetitions.
+//! Not here: checking rows (scan/checked_table.rs); constraints that nobody checks, which planned/ refuses.
+
+use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::sqlparser::ast::{
+    CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef, ConstraintCharacteristics, Expr,
+    Ident, IndexColumn, NullsDistinctOption, OrderByExpr, OrderByOptions, PrimaryKeyConstraint,
+    Statement as SqlStatement, TableConstraint, UniqueConstraint,
+};
+
+use crate::error::{Error, Result};
+
+/// What a table's rows have to keep.
+#[derive(Debug, Default)]
+pub(crate) struct Constraints {
+    pub keys: Vec<Key>,
+    pub not_null: Vec<Ident>,
+    /// Conditions as SQL, none of which may be false.
+    pub checks: Vec<String>,
+}
+
+/// Columns whose values together occur once.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub columns: Vec<Ident>,
+    pub kind: KeyKind,
+}
+
+/// What a key says about NULL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyKind {
+    /// None of the columns is NULL.
+    Primary,
+    /// Rows with NULL are never the same.
+    Unique,
+    /// `UNIQUE NULLS NOT DISTINCT`: NULL is a value as others are.
+    UniqueNulls,
+}
+
+impl Constraints {
+    fn is_empty(&self) -> bool {
+        self.keys.is_empty() && self.not_null.is_empty() && self.checks.is_empty()
+    }
+}
+
+/// Takes the constraints out of a CREATE TABLE.
+pub(crate) fn take(statement: &mut HostStatement) -> Result<Option<Constraints>> {
+    let HostStatement::Statement(statement) = statement else {
+        return Ok(None);
+    };
+    let SqlStatement::CreateTable(table) = statement.as_mut() else {
+        return Ok(None);
+    };
+    let mut constraints = Constraints::default();
+    for column in &mut table.columns {
+        of_column(column, &mut constraints)?;
+    }
+    let mut others = Vec::new();
+    for constraint in std::mem::take(&mut table.constraints) {
+        match constraint {
+            TableConstraint::PrimaryKey(key) => constraints.keys.push(primary(key)?),
+            TableConstraint::Unique(key) => constraints.keys.push(unique(key)?),
+            TableConstraint::Check(check) => constraints.checks.push(condition(check)?),
+            other => others.push(other),
+        }
+    }
+    table.constraints = others;
+    let primary = constraints.keys.iter();
+    let primary = primary.filter(|key| key.kind == KeyKind::Primary);
+    let columns: Vec<Ident> = primary.flat_map(|key| key.columns.clone()).collect();
+    constraints.not_null.extend(columns);
+    Ok((!constraints.is_empty()).then_some(constraints))
+}
+
+fn of_column(column: &mut ColumnDef, constraints: &mut Constraints) -> Result<()> {
+    let mut others = Vec::new();
+    for ColumnOptionDef { name, option } in std::mem::take(&mut column.options) {
+        match option {
+            ColumnOption::PrimaryKey(mut key) => {
+                key.columns = vec![index_column(&column.name)];
+                constraints.keys.push(primary(key)?);
+            }
+            ColumnOption::Unique(mut key) => {
+                key.columns = vec![index_column(&column.name)];
+                constraints.keys.push(unique(key)?);
+            }
+            ColumnOption::Check(check) => constraints.checks.push(condition(check)?),
+            ColumnOption::NotNull => constraints.not_null.push(column.name.clone()),
+            option => others.push(ColumnOptionDef { name, option }),
+        }
+    }
+    column.options = others;
+    Ok(())
+}
+
+fn index_column(name: &Ident) -> IndexColumn {
+    IndexColumn {
+        column: OrderByExpr {
+            expr: Expr::Identifier(name.clone()),
+            options: OrderByOptions {
+                asc: None,
+                nulls_first: None,
+            },
+            with_fill: None,
+        },
+        operator_class: None,
+    }
+}
+
+fn primary(key: PrimaryKeyConstraint) -> Result<Key> {
+    let PrimaryKeyConstraint {
+        // Names of a constraint and of an index say nothing about rows.
+        name: _,
+        index_name: _,
+        index_type: _,
+        columns,
+        index_options: _,
+        characteristics,
+    } = key;
+    Ok(Key {
+        columns: names(columns, "PRIMARY KEY")?,
+        kind: enforced(characteristics, KeyKind::Primary, "PRIMARY KEY")?,
+    })
+}
+
+fn unique(key: UniqueConstraint) -> Result<Key> {
+    let UniqueConstraint {
+        name: _,
+        index_name: _,
+        index_type_display: _,
+        index_type: _,
+        columns,
+        index_options: _,
+        characteristics,
+        nulls_distinct,
+    } = key;
+    let kind = match nulls_distinct {
+        NullsDistinctOption::None | NullsDistinctOption::Distinct => KeyKind::Unique,
+        NullsDistinctOption::NotDistinct => KeyKind::UniqueNulls,
+    };
+    Ok(Key {
+        columns: names(columns, "UNIQUE")?,
+        kind: enforced(characteristics, kind, "UNIQUE")?,
+    })
+}
+
+fn condition(check: CheckConstraint) -> Result<String> {
+    let CheckConstraint {
+        name: _,
+        expr,
+        enforced,
+    } = check;
+    match enforced {
+        None | Some(true) => Ok(expr.to_string()),
+        Some(false) => Err(refused("CHECK … NOT ENFORCED; leave it out")),
+    }
+}
+
+fn enforced(
+    characteristics: Option<ConstraintCharacteristics>,
+    kind: KeyKind,
+    clause: &str,
+) -> Result<KeyKind> {
+    let Some(ConstraintCharacteristics {
+        deferrable,
+        initially: _,
+        enforced,
+    }) = characteristics
+    else {
+        return Ok(kind);
+    };
+    match (deferrable, enforced) {
+        (None | Some(false), None | Some(true)) => Ok(kind),
+        (Some(true), _) => Err(refused(&format!(
+            "{clause} … DEFERRABLE; each statement is checked by itself"
+        ))),
+        (_, Some(false)) => Err(refused(&format!("{clause} … NOT ENFORCED; leave it out"))),
+    }
+}
+
+fn names(columns: Vec<IndexColumn>, clause: &str) -> Result<Vec<Ident>> {
+    let name = |column: IndexColumn| match column.column.expr {
+        Expr::Identifier(name) => Ok(name),
+        other => Err(refused(&format!(
+            "{clause} of {other}; a key consists of columns"
+        ))),
+    };
+    columns.into_iter().map(name).collect()
+}
+
+fn refused(message: &str) -> Error {
+    Error::UnsupportedClause {
+        message: message.to_string(),
+        position: None,
+    }
+}

@@ -1,0 +1,519 @@
+//! Statements: queries, writing, tables, settings, prepared statements.
+//!
+//! In: a statement. Out: nothing, or its first clause that DataFusion drops.
+//! Invariant: as of the folder; a kind of statement that is not listed is refused by its first words.
+//! Not here: CREATE TABLE and views (table.rs).
+
+use datafusion::sql::parser::{
+    CopyToSource, CopyToStatement, ExplainStatement, ResetStatement, Statement as HostStatement,
+};
+use datafusion::sql::sqlparser::ast::{
+    Assignment, AssignmentTarget, Delete, DescribeAlias, DropFunction, FromTable, FunctionDesc,
+    Insert, ObjectType, Set, ShowStatementIn, ShowStatementOptions, Statement, TableObject,
+    TableWithJoins, Truncate, TruncateTableTarget, Update,
+};
+
+use super::{Checked, Walk};
+
+const WRITE_ONE: &str = "write one statement for each";
+
+impl Walk<'_> {
+    pub(super) fn host_statement(&mut self, statement: &HostStatement) -> Checked {
+        match statement {
+            HostStatement::Statement(statement) => self.statement(statement),
+            HostStatement::CreateExternalTable(table) => self.external_table(table),
+            HostStatement::CopyTo(copy) => {
+                let CopyToStatement {
+                    source,
+                    target: _,
+                    partitioned_by: _,
+                    stored_as: _,
+                    // Each is judged by the writer of its format.
+                    options: _,
+                } = copy;
+                match source {
+                    CopyToSource::Relation(name) => self.name(name),
+                    CopyToSource::Query(query) => self.query(query),
+                }
+            }
+            HostStatement::Explain(explain) => {
+                let ExplainStatement {
+                    // Its type is DataFusion's own secret; DataFusion reads all of it.
+                    options: _,
+                    statement,
+                } = explain;
+                self.host_statement(statement)
+            }
+            HostStatement::Reset(ResetStatement::Variable(name)) => self.name(name),
+        }
+    }
+
+    fn statement(&mut self, statement: &Statement) -> Checked {
+        match statement {
+            Statement::Query(query) => self.top_query(query),
+            Statement::Insert(insert) => self.insert(insert),
+            Statement::Update(update) => self.update(update),
+            Statement::Delete(delete) => self.delete(delete),
+            Statement::Truncate(truncate) => self.truncate(truncate),
+            Statement::CreateTable(table) => self.create_table(table),
+            Statement::CreateView(view) => self.create_view(view),
+            Statement::Set(set) => self.set(set),
+            Statement::ShowVariable { variable } => {
+                variable.iter().for_each(|part| self.ident(part));
+                Ok(())
+            }
+            Statement::ShowFunctions { filter: _ } => Ok(()),
+            Statement::ShowCreate {
+                obj_type: _,
+                obj_name,
+            } => self.name(obj_name),
+            Statement::Prepare {
+                name,
+                data_types,
+                statement,
+            } => {
+                self.ident(name);
+                self.each(data_types, Self::data_type)?;
+                self.statement(statement)
+            }
+            Statement::Deallocate { name, prepare: _ } => {
+                self.ident(name);
+                Ok(())
+            }
+            Statement::Execute {
+                name,
+                parameters,
+                has_parentheses: _,
+                immediate,
+                into,
+                using,
+                output,
+                default,
+            } => {
+                self.maybe(name, Self::name)?;
+                self.exprs(parameters)?;
+                self.absent(immediate, "IMMEDIATE", "prepare the statement before")?;
+                self.absent(into, "INTO", "")?;
+                self.absent(using, "USING", "write the values in parentheses")?;
+                self.absent(output, "OUTPUT", "")?;
+                self.absent(default, "DEFAULT", "")
+            }
+            _ => self.description(statement),
+        }
+    }
+
+    fn description(&mut self, statement: &Statement) -> Checked {
+        match statement {
+            Statement::ExplainTable {
+                describe_alias: DescribeAlias::Describe | DescribeAlias::Desc,
+                hive_format,
+                has_table_keyword: _,
+                table_name,
+            } => {
+                self.absent(hive_format, "EXTENDED or FORMATTED", "leave it out")?;
+                self.name(table_name)
+            }
+            Statement::Explain {
+                describe_alias: _,
+                analyze: _,
+                verbose: _,
+                query_plan,
+                estimate,
+                statement,
+                format: _,
+                options,
+            } => {
+                self.absent(query_plan, "QUERY PLAN", "write EXPLAIN alone")?;
+                self.absent(estimate, "ESTIMATE", "write EXPLAIN alone")?;
+                self.absent(
+                    options,
+                    "options of EXPLAIN in parentheses",
+                    "write EXPLAIN ANALYZE",
+                )?;
+                self.statement(statement)
+            }
+            Statement::ShowTables {
+                terse,
+                history,
+                extended,
+                full,
+                external,
+                show_options,
+            } => {
+                self.absent(terse, "TERSE", "")?;
+                self.absent(history, "HISTORY", "")?;
+                self.absent(extended, "EXTENDED", "")?;
+                self.absent(full, "FULL", "")?;
+                self.absent(external, "EXTERNAL", "")?;
+                self.absent(
+                    &show_options.show_in,
+                    "FROM or IN",
+                    "read information_schema.tables",
+                )?;
+                self.show_options(show_options)
+            }
+            Statement::ShowColumns {
+                extended: _,
+                full: _,
+                show_options,
+            } => self.show_options(show_options),
+            Statement::StartTransaction { .. } => self.refuse_transaction("BEGIN"),
+            Statement::Commit { .. } => self.refuse_transaction("COMMIT"),
+            Statement::Rollback { .. } => self.refuse_transaction("ROLLBACK"),
+            Statement::Merge(_) => self.refuse(
+                "MERGE",
+                "write UPDATE, INSERT and DELETE, or CREATE OR REPLACE TABLE … AS",
+            ),
+            Statement::CreateIndex(_) => {
+                self.refuse("CREATE INDEX", "tables are read whole and need none")
+            }
+            _ => self.definition(statement),
+        }
+    }
+
+    fn refuse_transaction(&self, clause: &str) -> Checked {
+        self.refuse(
+            clause,
+            "each statement takes effect by itself; there are no transactions",
+        )
+    }
+
+    fn definition(&mut self, statement: &Statement) -> Checked {
+        match statement {
+            Statement::CreateSchema {
+                schema_name: _,
+                if_not_exists: _,
+                with,
+                options,
+                default_collate_spec,
+                clone,
+            } => {
+                self.absent(with, "WITH", "")?;
+                self.absent(options, "OPTIONS", "")?;
+                self.absent(default_collate_spec, "DEFAULT COLLATE", "")?;
+                self.absent(clone, "CLONE", "")
+            }
+            Statement::Drop {
+                object_type,
+                if_exists: _,
+                names,
+                cascade,
+                restrict: _,
+                purge,
+                temporary: _,
+                table,
+            } => {
+                self.each(names, Self::name)?;
+                match object_type {
+                    ObjectType::Table | ObjectType::View => {
+                        self.absent(
+                            cascade,
+                            "CASCADE",
+                            "views look their tables up by name; drop them by themselves",
+                        )?;
+                    }
+                    ObjectType::Schema => {}
+                    other => {
+                        return self.refuse(format!("DROP {other}"), "");
+                    }
+                }
+                if names.len() > 1 {
+                    return self.refuse("DROP of several names", WRITE_ONE);
+                }
+                self.absent(purge, "PURGE", "leave it out")?;
+                self.absent(table, "ON", "")
+            }
+            Statement::DropFunction(drop) => {
+                let DropFunction {
+                    if_exists: _,
+                    func_desc,
+                    drop_behavior,
+                } = drop;
+                self.each(func_desc, |walk, function| {
+                    let FunctionDesc { name, args } = function;
+                    walk.name(name)?;
+                    walk.absent(
+                        args,
+                        "types of a function's arguments in DROP FUNCTION",
+                        "write its name alone",
+                    )
+                })?;
+                if func_desc.len() > 1 {
+                    return self.refuse("DROP of several names", WRITE_ONE);
+                }
+                self.absent(drop_behavior, "CASCADE or RESTRICT", "leave it out")
+            }
+            other => {
+                let text = other.to_string();
+                let words: Vec<&str> = text.split_whitespace().collect();
+                let count = match words.first().map(|word| word.to_uppercase()).as_deref() {
+                    Some("CREATE" | "ALTER" | "DROP" | "SHOW" | "COPY" | "RELEASE" | "LOCK") => 2,
+                    _ => 1,
+                };
+                let words: Vec<String> = words
+                    .iter()
+                    .take(count)
+                    .map(|word| word.to_uppercase())
+                    .collect();
+                self.refuse(words.join(" "), "")
+            }
+        }
+    }
+
+    fn show_options(&mut self, options: &ShowStatementOptions) -> Checked {
+        let ShowStatementOptions {
+            show_in,
+            starts_with,
+            limit,
+            limit_from,
+            filter_position,
+        } = options;
+        self.maybe(show_in, |walk, show_in| {
+            let ShowStatementIn {
+                clause: _,
+                parent_type,
+                parent_name,
+            } = show_in;
+            walk.maybe(parent_name, Self::name)?;
+            walk.absent(
+                parent_type,
+                "a kind of name after FROM or IN",
+                "write the table's name",
+            )
+        })?;
+        self.absent(starts_with, "STARTS WITH", "read information_schema")?;
+        self.absent(limit, "LIMIT", "read information_schema")?;
+        self.absent(limit_from, "FROM", "read information_schema")?;
+        self.absent(
+            filter_position,
+            "LIKE or WHERE after SHOW",
+            "read information_schema",
+        )
+    }
+
+    fn set(&mut self, set: &Set) -> Checked {
+        match set {
+            Set::SingleAssignment {
+                scope,
+                hivevar,
+                variable,
+                values,
+            } => {
+                self.absent(
+                    scope,
+                    "a scope after SET",
+                    "options are the session's; write SET name = value",
+                )?;
+                self.absent(hivevar, "HIVEVAR", "write SET name = value")?;
+                self.name(variable)?;
+                self.exprs(values)
+            }
+            other => {
+                let text = other.to_string();
+                let words = text.split_whitespace().take(2).collect::<Vec<_>>();
+                self.refuse(words.join(" "), "write SET name = value")
+            }
+        }
+    }
+
+    fn insert(&mut self, insert: &Insert) -> Checked {
+        let Insert {
+            insert_token,
+            optimizer_hints: _,
+            or,
+            ignore,
+            into: _,
+            table,
+            table_alias,
+            columns,
+            overwrite,
+            source,
+            assignments,
+            partitioned,
+            after_columns,
+            has_table_keyword: _,
+            on,
+            returning,
+            output,
+            replace_into,
+            priority,
+            insert_alias,
+            settings,
+            format_clause,
+            multi_table_insert_type,
+            multi_table_into_clauses,
+            multi_table_when_clauses,
+            multi_table_else_clause,
+        } = insert;
+        let delete_before = "delete the rows before";
+        self.pass(insert_token.0.span.start);
+        self.absent(or, "OR", delete_before)?;
+        self.absent(
+            ignore,
+            "IGNORE",
+            "leave the rows out by WHERE NOT EXISTS (…)",
+        )?;
+        self.absent(replace_into, "REPLACE", delete_before)?;
+        self.absent(overwrite, "OVERWRITE", "write CREATE OR REPLACE TABLE … AS")?;
+        self.absent(priority, "a priority of INSERT", "leave it out")?;
+        match table {
+            TableObject::TableName(name) => self.name(name)?,
+            TableObject::TableFunction(_) => {
+                return self.refuse("a function after INSERT INTO", "write COPY … TO 'file'");
+            }
+            TableObject::TableQuery(_) => return self.refuse("a query after INSERT INTO", ""),
+        }
+        self.absent(table_alias, "AS after INSERT INTO", "leave the alias out")?;
+        self.each(columns, Self::name)?;
+        self.absent(
+            partitioned,
+            "PARTITION",
+            "write the values among the others",
+        )?;
+        self.absent(after_columns, "columns after PARTITION", "")?;
+        self.absent(assignments, "SET", "write VALUES (…)")?;
+        self.absent(
+            settings,
+            "SETTINGS",
+            "set an option by SET name = value before",
+        )?;
+        self.absent(
+            format_clause,
+            "FORMAT",
+            "write INSERT INTO … SELECT * FROM 'file'",
+        )?;
+        match source {
+            Some(source) => self.query(source)?,
+            None => return self.refuse("INSERT without VALUES or a query", "write VALUES (…)"),
+        }
+        self.absent(insert_alias, "AS after VALUES", "")?;
+        self.absent(on, "ON", delete_before)?;
+        self.absent(returning, "RETURNING", "read the table afterwards")?;
+        self.absent(output, "OUTPUT", "read the table afterwards")?;
+        self.absent(
+            multi_table_insert_type,
+            "INSERT into several tables",
+            WRITE_ONE,
+        )?;
+        self.absent(
+            multi_table_into_clauses,
+            "INSERT into several tables",
+            WRITE_ONE,
+        )?;
+        self.absent(
+            multi_table_when_clauses,
+            "INSERT into several tables",
+            WRITE_ONE,
+        )?;
+        self.absent(
+            multi_table_else_clause,
+            "INSERT into several tables",
+            WRITE_ONE,
+        )
+    }
+
+    fn update(&mut self, update: &Update) -> Checked {
+        let Update {
+            update_token,
+            optimizer_hints: _,
+            table,
+            assignments,
+            from,
+            selection,
+            returning,
+            output,
+            or,
+            order_by,
+            limit,
+        } = update;
+        self.pass(update_token.0.span.start);
+        self.absent(or, "OR", "")?;
+        self.written(table)?;
+        self.each(assignments, |walk, assignment| {
+            let Assignment { target, value } = assignment;
+            match target {
+                AssignmentTarget::ColumnName(name) => {
+                    walk.name(name)?;
+                }
+                AssignmentTarget::Tuple(_) => {
+                    return walk
+                        .refuse("a list of columns in SET", "set one column after the other");
+                }
+            }
+            walk.expr(value)
+        })?;
+        self.absent(from, "FROM", "write a subquery in SET and WHERE")?;
+        self.maybe(selection, Self::expr)?;
+        self.absent(returning, "RETURNING", "read the table afterwards")?;
+        self.absent(output, "OUTPUT", "read the table afterwards")?;
+        self.absent(order_by, "ORDER BY", "the rows are chosen by WHERE")?;
+        self.absent(limit, "LIMIT", "the rows are chosen by WHERE")
+    }
+
+    fn delete(&mut self, delete: &Delete) -> Checked {
+        let Delete {
+            delete_token,
+            optimizer_hints: _,
+            tables,
+            from,
+            using,
+            selection,
+            returning,
+            output,
+            order_by,
+            limit,
+        } = delete;
+        self.pass(delete_token.0.span.start);
+        self.absent(tables, "DELETE from several tables", WRITE_ONE)?;
+        let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = from;
+        match from.as_slice() {
+            [table] => self.written(table)?,
+            _ => return self.refuse("DELETE from several tables", WRITE_ONE),
+        }
+        self.absent(using, "USING", "write WHERE … IN (SELECT …)")?;
+        self.maybe(selection, Self::expr)?;
+        self.absent(returning, "RETURNING", "read the rows before")?;
+        self.absent(output, "OUTPUT", "read the rows before")?;
+        self.absent(order_by, "ORDER BY", "the rows are chosen by WHERE")?;
+        self.absent(limit, "LIMIT", "the rows are chosen by WHERE")
+    }
+
+    fn written(&mut self, table: &TableWithJoins) -> Checked {
+        let TableWithJoins { relation, joins } = table;
+        self.target(relation)?;
+        self.absent(
+            joins,
+            "JOIN with a table that is written to",
+            "write a subquery in WHERE",
+        )
+    }
+
+    fn truncate(&mut self, truncate: &Truncate) -> Checked {
+        let Truncate {
+            table_names,
+            partitions,
+            table: _,
+            if_exists,
+            identity,
+            cascade,
+            on_cluster,
+        } = truncate;
+        self.each(table_names, |walk, target| {
+            let TruncateTableTarget {
+                name,
+                only,
+                has_asterisk: _,
+            } = target;
+            walk.name(name)?;
+            walk.absent(only, "ONLY", "leave it out")
+        })?;
+        if table_names.len() > 1 {
+            return self.refuse("TRUNCATE of several tables", WRITE_ONE);
+        }
+        self.absent(partitions, "PARTITION", "write DELETE … WHERE")?;
+        self.absent(if_exists, "IF EXISTS", "leave it out")?;
+        self.absent(identity, "RESTART or CONTINUE IDENTITY", "leave it out")?;
+        self.absent(cascade, "CASCADE or RESTRICT", "leave it out")?;
+        self.absent(on_cluster, "ON CLUSTER", "leave it out")
+    }
+}

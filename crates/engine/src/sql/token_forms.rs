@@ -1,0 +1,426 @@
+//! Tokens that the parser does not take, as tokens that it does.
+//!
+//! In: the text of a statement. Out: its tokens, each at its place in the text: numbers without underscores,
+//! `STRUCT(a INT)` as `STRUCT<a INT>`, `LIMIT 10%` and `GROUP BY DISTINCT` with a marker that clauses/ reads, samples in one
+//! form below the table they are of, `SELECT *` for a FROM that comes first and has a WHERE.
+//! Invariant: a text without these forms keeps its tokens.
+//! Not here: samples (token_forms/samples.rs); what the markers stand for (clauses/).
+
+mod samples;
+
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::tokenizer::{
+    Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError,
+};
+
+use crate::error::{Error, Result};
+use crate::sql::dialect::DIALECT;
+pub(crate) use samples::RESERVOIR;
+use samples::Sample;
+
+/// The function that stands for the share of rows in `LIMIT 10%`.
+pub(crate) const LIMIT_PERCENT: &str = "limit percent";
+/// The first key of `GROUP BY DISTINCT …`.
+pub(crate) const GROUP_DISTINCT: &str = "group by distinct";
+
+/// The tokens of a statement as the parser takes them.
+pub(crate) fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
+    let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
+    let tokens = tokens.map_err(tokenizer_error)?;
+    let mut writer = Writer {
+        tokens: &tokens,
+        out: Vec::with_capacity(tokens.len()),
+        scopes: vec![Scope::new(Token::RParen)],
+    };
+    let mut at = 0;
+    while at < tokens.len() {
+        at = writer.take(at)?;
+    }
+    Ok(writer.out)
+}
+
+/// The tokenizer's error with its place.
+pub(crate) fn tokenizer_error(error: TokenizerError) -> Error {
+    syntax(error.message, error.location)
+}
+
+fn syntax(message: impl Into<String>, at: Location) -> Error {
+    Error::Syntax {
+        message: message.into(),
+        line: at.line.max(1),
+        column: at.column.max(1),
+    }
+}
+
+/// What lies between two parentheses.
+struct Scope {
+    /// What closes it: a STRUCT type has angle brackets.
+    closing: Token,
+    /// The keyword that it begins with.
+    first: Option<Keyword>,
+    /// Whether nothing was written since it began, or since UNION.
+    fresh: bool,
+    /// Whether a SELECT waits for its FROM.
+    select: bool,
+    from: Option<FromClause>,
+    last: Option<Keyword>,
+}
+
+/// The FROM clause of a scope's last query.
+struct FromClause {
+    /// Whether it came before its SELECT.
+    first: bool,
+    /// Whether it has more than one table.
+    joined: bool,
+    /// Where it ends, among the tokens that are written.
+    end: Option<usize>,
+}
+
+impl Scope {
+    fn new(closing: Token) -> Scope {
+        Scope {
+            closing,
+            first: None,
+            fresh: true,
+            select: false,
+            from: None,
+            last: None,
+        }
+    }
+
+    /// Whether a FROM here begins a query.
+    fn begins_query(&self) -> bool {
+        use Keyword::{CREATE, DESC, DESCRIBE, EXPLAIN, INSERT, WITH};
+        let with_query = [WITH, CREATE, EXPLAIN, DESCRIBE, DESC, INSERT];
+        self.fresh || self.first.is_some_and(|first| with_query.contains(&first))
+    }
+}
+
+struct Writer<'a> {
+    tokens: &'a [TokenWithSpan],
+    out: Vec<TokenWithSpan>,
+    scopes: Vec<Scope>,
+}
+
+impl Writer<'_> {
+    /// Writes the token at `at` and what belongs to it; the place of the next.
+    fn take(&mut self, at: usize) -> Result<usize> {
+        let token = &self.tokens[at];
+        match &token.token {
+            Token::Whitespace(_) => self.out.push(token.clone()),
+            Token::Number(digits, long) if digits.contains('_') => {
+                self.note(None);
+                self.number(at, digits, *long)?;
+            }
+            Token::Word(word) if word.quote_style.is_none() => return self.keyword(at),
+            Token::LParen => {
+                self.note(None);
+                self.out.push(token.clone());
+                self.scopes.push(Scope::new(Token::RParen));
+            }
+            Token::RParen => self.close(token),
+            Token::SemiColon => {
+                self.end_from();
+                self.scopes = vec![Scope::new(Token::RParen)];
+                self.out.push(token.clone());
+            }
+            Token::Comma => {
+                if let Some(from) = self.scope().from.as_mut() {
+                    from.joined |= from.end.is_none();
+                }
+                self.note(None);
+                self.out.push(token.clone());
+            }
+            _ => {
+                self.note(None);
+                self.out.push(token.clone());
+            }
+        }
+        Ok(at + 1)
+    }
+
+    fn scope(&mut self) -> &mut Scope {
+        if self.scopes.is_empty() {
+            self.scopes.push(Scope::new(Token::RParen));
+        }
+        let last = self.scopes.len() - 1;
+        &mut self.scopes[last]
+    }
+
+    /// The scope has one more token.
+    fn note(&mut self, keyword: Option<Keyword>) {
+        let scope = self.scope();
+        if scope.fresh && scope.first.is_none() {
+            scope.first = keyword;
+        }
+        scope.fresh = false;
+        scope.last = keyword;
+    }
+
+    fn close(&mut self, token: &TokenWithSpan) {
+        self.end_from();
+        let closing = match self.scopes.len() {
+            0 | 1 => Token::RParen,
+            _ => self
+                .scopes
+                .pop()
+                .map_or(Token::RParen, |scope| scope.closing),
+        };
+        self.out.push(TokenWithSpan::new(closing, token.span));
+    }
+
+    /// `1_000`; underscores stand between digits.
+    fn number(&mut self, at: usize, digits: &str, long: bool) -> Result<()> {
+        let token = &self.tokens[at];
+        if digits.ends_with('_') || digits.contains("__") || digits.contains("_.") {
+            let message = format!("an underscore in a number stands between two digits: {digits}");
+            return Err(syntax(message, token.span.start));
+        }
+        let plain = Token::Number(digits.replace('_', ""), long);
+        self.out.push(TokenWithSpan::new(plain, token.span));
+        Ok(())
+    }
+
+    fn keyword(&mut self, at: usize) -> Result<usize> {
+        use Keyword::*;
+        let token = &self.tokens[at];
+        let keyword = keyword_of(token).unwrap_or(NoKeyword);
+        match keyword {
+            SELECT => {
+                self.end_from_before_select();
+                let scope = self.scope();
+                scope.select = scope.from.is_none();
+            }
+            FROM if self.scope().last != Some(DISTINCT) => self.from(),
+            JOIN | ARRAY => {
+                if let Some(from) = self.scope().from.as_mut() {
+                    from.joined |= from.end.is_none();
+                }
+            }
+            WHERE | GROUP | HAVING | WINDOW | QUALIFY | PREWHERE => self.select_all(token.span),
+            ORDER | LIMIT | OFFSET | FETCH | CONNECT | SETTINGS | FORMAT => self.end_from(),
+            UNION | EXCEPT | INTERSECT if !self.scope().select => {
+                self.end_from();
+                let scope = self.scope();
+                (scope.from, scope.fresh, scope.last) = (None, true, Some(keyword));
+                self.out.push(token.clone());
+                return Ok(at + 1);
+            }
+            ALL | DISTINCT if self.scope().fresh && self.scope().last.is_some() => {
+                self.out.push(token.clone());
+                return Ok(at + 1);
+            }
+            TABLESAMPLE | SAMPLE if self.in_from() => {
+                if let Some((sample, next)) = Sample::parse(self.tokens, at) {
+                    self.note(Some(keyword));
+                    self.out.extend(sample.tokens());
+                    return Ok(next);
+                }
+            }
+            USING if self.word_after(at) == Some(SAMPLE) => return self.using_sample(at),
+            STRUCT if samples::opens_struct_type(self.tokens, at) => {
+                return Ok(self.struct_type(at));
+            }
+            _ => {}
+        }
+        self.note(Some(keyword));
+        self.out.push(token.clone());
+        match keyword {
+            LIMIT => Ok(self.percent(at).unwrap_or(at + 1)),
+            BY => Ok(self.group_by_distinct(at).unwrap_or(at + 1)),
+            _ => Ok(at + 1),
+        }
+    }
+
+    fn in_from(&mut self) -> bool {
+        let from = self.scope().from.as_ref();
+        from.is_some_and(|from| from.end.is_none())
+    }
+
+    fn from(&mut self) {
+        let scope = self.scope();
+        let first = !scope.select && scope.begins_query();
+        if scope.select || first {
+            scope.select = false;
+            scope.from = Some(FromClause {
+                first,
+                joined: false,
+                end: None,
+            });
+        }
+    }
+
+    fn end_from(&mut self) {
+        let end = self.out.len();
+        if let Some(from) = self.scope().from.as_mut() {
+            from.end.get_or_insert(end);
+        }
+    }
+
+    fn end_from_before_select(&mut self) {
+        self.end_from();
+        if let Some(from) = self.scope().from.as_mut() {
+            from.first = false;
+        }
+    }
+
+    /// `FROM t WHERE …` reads all columns.
+    fn select_all(&mut self, span: Span) {
+        self.end_from();
+        let Some(from) = self.scope().from.as_mut() else {
+            return;
+        };
+        if std::mem::take(&mut from.first) {
+            let words = [Token::make_keyword("SELECT"), Token::Mul];
+            self.out.extend(at_span(words, span));
+        }
+    }
+
+    /// The keyword after a token.
+    fn word_after(&self, at: usize) -> Option<Keyword> {
+        keyword_of(self.tokens.get(after(self.tokens, at))?)
+    }
+
+    /// `USING SAMPLE 10%` after the other clauses of a query is a sample of what its FROM yields.
+    fn using_sample(&mut self, at: usize) -> Result<usize> {
+        let start = self.tokens[at].span.start;
+        let Some((sample, next)) = Sample::parse(self.tokens, after(self.tokens, at)) else {
+            let message = "USING SAMPLE takes a number of rows or a percentage: USING SAMPLE 1000 ROWS, \
+                           USING SAMPLE 10%, USING SAMPLE 10% (bernoulli, 42)";
+            return Err(syntax(message, start));
+        };
+        self.end_from();
+        match self.scope().from.as_ref() {
+            Some(FromClause {
+                joined: false,
+                end: Some(end),
+                ..
+            }) => {
+                let end = *end;
+                self.out.splice(end..end, sample.tokens());
+                Ok(next)
+            }
+            Some(_) => Err(Error::UnsupportedClause {
+                message: "USING SAMPLE of several tables; write FROM (SELECT … FROM a JOIN b …) USING SAMPLE …"
+                    .to_string(),
+                position: Some(crate::error::Position {
+                    line: start.line,
+                    column: start.column,
+                }),
+            }),
+            None => Err(syntax("USING SAMPLE needs a FROM before it", start)),
+        }
+    }
+
+    /// `STRUCT(a INT)` is `STRUCT<a INT>`.
+    fn struct_type(&mut self, at: usize) -> usize {
+        self.note(Some(Keyword::STRUCT));
+        self.out.push(self.tokens[at].clone());
+        let open = after(self.tokens, at);
+        if let Some(token) = self.tokens.get(open) {
+            self.out.push(TokenWithSpan::new(Token::Lt, token.span));
+        }
+        self.scopes.push(Scope::new(Token::Gt));
+        open + 1
+    }
+
+    /// `LIMIT 10%`, `LIMIT 10 PERCENT`, `LIMIT (5 + 5)%` is `LIMIT "limit percent"(10)`.
+    fn percent(&mut self, at: usize) -> Option<usize> {
+        let first = after(self.tokens, at);
+        let last = match self.tokens.get(first)?.token {
+            Token::Number(..) => first,
+            Token::LParen => closing(self.tokens, first)?,
+            _ => return None,
+        };
+        let sign = after(self.tokens, last);
+        let token = self.tokens.get(sign)?;
+        let is_percent = match &token.token {
+            Token::Mod => ends_limit(self.tokens, after(self.tokens, sign)),
+            _ => keyword_of(token) == Some(Keyword::PERCENT),
+        };
+        if !is_percent {
+            return None;
+        }
+        let span = token.span;
+        let marker = Token::make_word(LIMIT_PERCENT, Some('"'));
+        self.out.extend(at_span([marker, Token::LParen], span));
+        self.out.extend(self.tokens[first..=last].iter().cloned());
+        self.out.extend(at_span([Token::RParen], span));
+        Some(sign + 1)
+    }
+
+    /// `GROUP BY DISTINCT a, b` is `GROUP BY "group by distinct", a, b`.
+    fn group_by_distinct(&mut self, at: usize) -> Option<usize> {
+        let next = after(self.tokens, at);
+        let token = self.tokens.get(next)?;
+        let is_group = before(self.tokens, at)
+            .is_some_and(|before| keyword_of(&self.tokens[before]) == Some(Keyword::GROUP));
+        if !is_group || keyword_of(token) != Some(Keyword::DISTINCT) {
+            return None;
+        }
+        let marker = [Token::make_word(GROUP_DISTINCT, Some('"')), Token::Comma];
+        self.out.extend(at_span(marker, token.span));
+        Some(next + 1)
+    }
+}
+
+/// Whether a LIMIT is over here, so that a percent sign before is none of a division.
+fn ends_limit(tokens: &[TokenWithSpan], at: usize) -> bool {
+    use Keyword::{BY, EXCEPT, FETCH, FOR, INTERSECT, OFFSET, UNION, USING, WITH};
+    let Some(token) = tokens.get(at) else {
+        return true;
+    };
+    match &token.token {
+        Token::EOF | Token::SemiColon | Token::RParen | Token::VerticalBarRightAngleBracket => true,
+        _ => keyword_of(token).is_some_and(|keyword| {
+            [
+                BY, EXCEPT, FETCH, FOR, INTERSECT, OFFSET, UNION, USING, WITH,
+            ]
+            .contains(&keyword)
+        }),
+    }
+}
+
+/// The keyword of a word without quotes.
+fn keyword_of(token: &TokenWithSpan) -> Option<Keyword> {
+    match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.keyword),
+        _ => None,
+    }
+}
+
+/// The place of the next token that is no space.
+fn after(tokens: &[TokenWithSpan], at: usize) -> usize {
+    let rest = tokens.iter().enumerate().skip(at + 1);
+    let mut words = rest.filter(|(_, token)| !matches!(token.token, Token::Whitespace(_)));
+    words.next().map_or(tokens.len(), |(place, _)| place)
+}
+
+/// The place of the token before that is no space.
+fn before(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
+    (0..at)
+        .rev()
+        .find(|&place| !matches!(tokens[place].token, Token::Whitespace(_)))
+}
+
+/// The place of the parenthesis that closes the one at `open`.
+fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (place, token) in tokens.iter().enumerate().skip(open) {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(place);
+        }
+    }
+    None
+}
+
+fn at_span<const N: usize>(tokens: [Token; N], span: Span) -> impl Iterator<Item = TokenWithSpan> {
+    tokens
+        .into_iter()
+        .map(move |token| TokenWithSpan::new(token, span))
+}

@@ -1,0 +1,203 @@
+"""What frames hand over: all of their values, nothing else, and nothing that changes later."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import uuid
+
+import numpy
+import pandas
+import polars
+import pyarrow as pa
+import pytest
+
+import grouse
+
+COLUMNS = {
+    "n": [1, 2],
+    "x": [0.5, 1.5],
+    "t": pandas.to_datetime(["2024-01-01", "2024-01-02"]),
+    "d": pandas.to_timedelta([1, 2], unit="s"),
+    "b": [True, False],
+    "s": ["a", "b"],
+    "c": pandas.Categorical(["u", "v"]),
+}
+
+
+def changed(frame: pandas.DataFrame) -> None:
+    """Writes to the frame's memory."""
+    for name in ["n", "x", "b"]:
+        frame.loc[0, name] = 0
+        frame[name].to_numpy().flags.writeable and frame[name].to_numpy().__setitem__(0, 0)
+    frame.loc[0, "t"] = pandas.Timestamp("1999-01-01")
+    frame.loc[0, "c"] = "v"
+
+
+def test_tables_do_not_change_with_the_frame(con):
+    frame = pandas.DataFrame(COLUMNS)
+    con.sql("CREATE TABLE kept AS SELECT * FROM frame")
+    con.register("registered", frame)
+    arrow = con.sql("SELECT * FROM frame").arrow()
+    polars_frame = con.sql("SELECT * FROM frame").pl()
+    batches = list(con.sql("SELECT * FROM frame").to_batches())
+    stream = pa.table(con.sql("SELECT * FROM frame"))
+    relation = con.sql("SELECT * FROM frame")
+    con.sql("CREATE TABLE through AS SELECT * FROM relation")
+    outer = con.sql("SELECT * FROM relation").arrow()
+    before = con.sql("SELECT * FROM frame").fetchall()
+    changed(frame)
+    assert frame.loc[0, "n"] == 0
+    for name in ["kept", "registered", "through"]:
+        assert con.sql(f"SELECT * FROM {name}").fetchall() == before, name
+    for result in [arrow, pa.Table.from_batches(batches), stream, outer]:
+        assert con.sql("SELECT * FROM result").fetchall() == before
+    assert con.sql("SELECT * FROM polars_frame").fetchall() == before
+
+
+def test_numpy_behind_arrow_is_copied_too(con):
+    numbers = numpy.arange(1000)
+    table = pa.table({"n": pa.array(numbers)})
+    con.sql("CREATE TABLE kept AS SELECT * FROM table")
+    result = con.sql("SELECT n FROM table WHERE n >= 0").arrow()
+    con.sql("CREATE TABLE more (n BIGINT)")
+    con.sql("INSERT INTO more SELECT n FROM table")
+    numbers[:] = -1
+    assert con.sql("SELECT sum(n) FROM kept").fetchone() == (499500,)
+    assert con.sql("SELECT sum(n) FROM more").fetchone() == (499500,)
+    assert sum(result["n"].to_pylist()) == 499500
+
+
+@pytest.mark.parametrize("index", [[3, 1, 2, 0], list("abcd"), pandas.MultiIndex.from_tuples([(1, 2), (1, 3), (2, 1), (2, 2)])])
+def test_an_index_is_no_column(con, index):
+    frame = pandas.DataFrame({"k": [1, 1, 2, 2]}, index=index)
+    assert con.sql("SELECT DISTINCT * FROM frame ORDER BY k").fetchall() == [(1,), (2,)]
+    assert con.sql("SELECT * FROM frame").columns == ["k"]
+    con.register("registered", frame)
+    assert con.sql("SELECT * FROM registered").columns == ["k"]
+    named = frame.rename_axis(["key"] if frame.index.nlevels == 1 else ["key", "other"])
+    assert con.sql("SELECT * FROM named").columns == ["k"]
+    asked = named.reset_index()
+    assert "key" in con.sql("SELECT * FROM asked").columns
+
+
+def test_polars_columns_without_a_type(con):
+    frame = polars.DataFrame({"k": [1, 2], "b": [None, None], "l": [[], []], "s": [{"a": None}, {"a": None}]})
+    assert con.sql("SELECT * FROM frame ORDER BY k").fetchall() == [(1, None, [], {"a": None}), (2, None, [], {"a": None})]
+    assert con.sql("SELECT b, count(*), count(b), sum(k) FROM frame GROUP BY b").fetchall() == [(None, 2, 0, 3)]
+    for empty in [polars.DataFrame({"k": []}), polars.DataFrame({"k": []}, schema={"k": polars.Int64})]:
+        assert con.sql("SELECT k, count(*) FROM empty GROUP BY k").fetchall() == []
+        assert con.sql("SELECT count(*) FROM empty").fetchall() == [(0,)]
+
+
+def test_arrow_and_pandas_columns_without_a_type(con):
+    table = pa.table({"k": [1, 2], "b": pa.nulls(2)})
+    frame = pandas.DataFrame({"k": [1, 2], "b": [None, None]})
+    for source in [table, frame]:
+        assert con.sql("SELECT b, count(*), max(k) FROM source GROUP BY b").fetchall() == [(None, 2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([dt.date(2024, 1, 2), None], [(dt.date(2024, 1, 2),), (None,)]),
+        ([dt.date(2024, 1, 2), dt.datetime(2024, 1, 2, 3)], [(dt.datetime(2024, 1, 2),), (dt.datetime(2024, 1, 2, 3),)]),
+        ([dt.datetime(2024, 1, 2, 3), dt.date(2024, 1, 2)], [(dt.datetime(2024, 1, 2, 3),), (dt.datetime(2024, 1, 2),)]),
+        ([decimal.Decimal("1.5"), decimal.Decimal("2.25")], [(decimal.Decimal("1.50"),), (decimal.Decimal("2.25"),)]),
+        ([uuid.UUID(int=1), None], [("00000000-0000-0000-0000-000000000001",), (None,)]),
+        ([10**30, 1], [(decimal.Decimal(10**30),), (decimal.Decimal(1),)]),
+        ([2**64 - 1, 1], [(2**64 - 1,), (1,)]),
+        ([dt.time(1), None], [(dt.time(1),), (None,)]),
+        ([b"a", None], [(b"a",), (None,)]),
+        ([float("nan"), "x"], [(None,), ("x",)]),
+    ],
+)
+def test_objects_keep_their_values(con, values, expected):
+    frame = pandas.DataFrame({"a": pandas.Series(values, dtype=object)})
+    assert con.sql("SELECT a FROM frame").fetchall() == expected
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, "a"],
+        ["a", 1],
+        [b"a", "b"],
+        [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)],
+        [1 + 2j, 1j],
+        [object(), object()],
+        [10**90],
+    ],
+)
+def test_objects_of_several_types_are_refused_by_name(con, values):
+    frame = pandas.DataFrame({"odd": pandas.Series(values, dtype=object)})
+    with pytest.raises(grouse.TypeError, match="odd"):
+        con.sql("SELECT * FROM frame")
+
+
+def test_names_of_a_frame_may_repeat(con):
+    frame = pandas.DataFrame([[1, 2, 3]], columns=["a", "a", "a_1"])
+    assert con.sql("SELECT * FROM frame").columns == ["a", "a_2", "a_1"]
+
+
+BAD = pa.array([b"\xff\xfe", b"ok"])
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        BAD.view(pa.string()),
+        BAD.cast(pa.large_binary()).view(pa.large_string()),
+        BAD.cast(pa.binary_view()).view(pa.string_view()) if hasattr(pa, "string_view") else BAD.view(pa.string()),
+        pa.DictionaryArray.from_arrays(pa.array([0, 1]), BAD.view(pa.string())),
+        pa.ListArray.from_arrays(pa.array([0, 1, 2]), BAD.view(pa.string())),
+        pa.StructArray.from_arrays([BAD.view(pa.string())], ["x"]),
+        pa.array([b"\xc3", b"\xa4"]).view(pa.string()),
+    ],
+    ids=["string", "large", "view", "dictionary", "list", "struct", "cut"],
+)
+def test_text_that_is_not_utf8_is_refused(con, array):
+    table = pa.table({"bad": array})
+    with pytest.raises(grouse.TypeError, match="bad"):
+        con.sql("SELECT upper(bad) FROM table")
+    with pytest.raises(grouse.TypeError, match="UTF-8"):
+        con.register("t", table)
+    reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+    with pytest.raises(grouse.Error, match="UTF-8"):
+        con.sql("SELECT count(*), max(bad) FROM reader").fetchall()
+
+
+def test_what_stands_under_null_is_nobodys_text(con):
+    array = pa.Array.from_buffers(pa.string(), 2, [pa.py_buffer(b"\x02"), BAD.buffers()[1], BAD.buffers()[2]])
+    table = pa.table({"s": array})
+    assert con.sql("SELECT upper(s), reverse(s) FROM table").fetchall() == [(None, None), ("OK", "ko")]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(["a", "b"])),
+        pa.array([[1], [1], [2]], pa.list_view(pa.int64())),
+        pa.array([[1], [1], [2]], pa.large_list_view(pa.int64())),
+        pa.array([b"a" * 16, b"a" * 16, b"b" * 16], pa.binary(16)).dictionary_encode(),
+        pa.array([(0, 1, 0), (0, 1, 0), (1, 0, 0)], pa.month_day_nano_interval()),
+        pa.array([[("a", 1)], [("a", 1)], [("b", 1)]], pa.map_(pa.string(), pa.int64())),
+        pa.array([dt.timedelta(1), dt.timedelta(1), dt.timedelta(2)]).dictionary_encode(),
+    ],
+    ids=["ree", "list_view", "large_list_view", "fixed", "interval", "map", "duration"],
+)
+def test_rare_types_are_keys_and_arguments(con, array):
+    table = pa.table({"k": array, "n": [1, 2, 3]})
+    assert sorted(con.sql("SELECT count(*), sum(n) FROM table GROUP BY k").fetchall()) == [(1, 3), (2, 3)]
+    assert con.sql("SELECT count(k), count(DISTINCT k) FROM table").fetchall() == [(3, 2)]
+    low, high = con.sql("SELECT min(k), max(k) FROM table").fetchone()
+    plain = con.sql("SELECT k FROM table ORDER BY n").fetchall()
+    assert (low, high) == (plain[0][0], plain[2][0])
+    assert con.sql("SELECT n FROM table ORDER BY k, n").fetchall() == [(1,), (2,), (3,)]
+
+
+def test_dictionaries_are_text(con):
+    table = pa.table({"d": pa.array(["b", "a", "b"]).dictionary_encode()})
+    assert con.sql("SELECT string_agg(DISTINCT d, ',' ORDER BY d) FROM table").fetchall() == [("a,b",)]
+    assert sorted(con.sql("SELECT d || 1 FROM table").fetchall()) == [("a1",), ("b1",), ("b1",)]
+    assert sorted(con.sql("SELECT 1 || d, d || d FROM table").fetchall()) == [("1a", "aa"), ("1b", "bb"), ("1b", "bb")]
