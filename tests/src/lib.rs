@@ -16,3 +16,4 @@ pub mod queries;
 pub mod metamorphic;
 pub mod oracle;
 pub mod endings;
+pub mod mutants;

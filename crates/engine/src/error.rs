@@ -7,6 +7,7 @@
 
 pub mod host;
 mod words;
+mod signatures;
 
 use std::fmt;
 

@@ -25,7 +25,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::sql::parser::Statement as HostStatement;
 use datafusion::sql::planner::object_name_to_table_reference;
-use datafusion::sql::sqlparser::ast::{Query as SqlQuery, Statement as SqlStatement};
+use datafusion::sql::sqlparser::ast::{Query as SqlQuery, SetExpr, Statement as SqlStatement};
 use futures::TryStreamExt;
 use parking_lot::RwLock;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -47,6 +47,7 @@ use crate::query::Query;
 use crate::scan::call::function_names;
 use crate::scan::checked_table;
 use crate::scan::codes::CodesRule;
+use crate::scan::external;
 use crate::scan::files::FileTables;
 use crate::scan::json::JsonFactory;
 use crate::scan::location::is_location;
@@ -121,6 +122,7 @@ impl Session {
             .with_expr_planners(expr_planners())
             .with_relation_planners(vec![Arc::new(SamplePlanner)])
             .with_default_features()
+            .with_table_factories(external::factories())
             .with_analyzer_rules(fixes::analyzer_rules())
             .with_optimizer_rules(optimizer_rules())
             .with_physical_optimizer_rules(physical_optimizer_rules(&runtime, &stores, &pool)?)
@@ -264,6 +266,7 @@ impl Session {
     pub fn only_reads(text: &str) -> bool {
         match statement::parse(text) {
             Ok(Request::Host(request)) => only_reads(&request.statement),
+            Ok(Request::SetVariable { .. }) => false,
             // Nothing runs.
             Ok(_) | Err(_) => true,
         }
@@ -319,7 +322,7 @@ impl Session {
         };
         expand::expand(&mut statement, &planning)?;
         planned::check(&statement, text, &state)?;
-        let plan = self.resolve(&state, statement).await?;
+        let plan = fixes::count_equal_rows(self.resolve(&state, statement).await?)?;
         let plan = headers::short_headers(params::resolve(plan, params)?)?;
         if let LogicalPlan::Ddl(_) = &plan
             && hidden::counts_rows(&plan)
@@ -576,6 +579,11 @@ impl Session {
                     position,
                 }
             }
+            Error::UnknownFunction { name, position, .. } if self.is_window_function(&name) => {
+                let message =
+                    format!("'{name}' is a function of windows: write {name}(…) OVER (…)");
+                Error::Planning { message, position }
+            }
             Error::UnknownFunction {
                 name,
                 nearest,
@@ -593,6 +601,12 @@ impl Session {
         }
     }
 
+    fn is_window_function(&self, name: &str) -> bool {
+        let state = self.context().state_ref();
+        let state = state.read();
+        state.window_functions().contains_key(name)
+    }
+
     fn function_names(&self) -> Vec<String> {
         let state = self.context().state_ref();
         let state = state.read();
@@ -607,15 +621,24 @@ impl Session {
 
 fn only_reads(statement: &HostStatement) -> bool {
     match statement {
-        HostStatement::Statement(statement) => matches!(
-            **statement,
-            SqlStatement::Query(_)
-                | SqlStatement::Explain { .. }
-                | SqlStatement::ExplainTable { .. }
-        ),
+        HostStatement::Statement(statement) => match statement.as_ref() {
+            SqlStatement::Query(query) => !makes_table(&query.body),
+            SqlStatement::Explain { .. } | SqlStatement::ExplainTable { .. } => true,
+            _ => false,
+        },
         HostStatement::CopyTo(_) => true,
         HostStatement::Explain(explain) => only_reads(&explain.statement),
         HostStatement::CreateExternalTable(_) | HostStatement::Reset(_) => false,
+    }
+}
+
+/// `SELECT … INTO t`
+fn makes_table(body: &SetExpr) -> bool {
+    match body {
+        SetExpr::Select(select) => select.into.is_some(),
+        SetExpr::Query(query) => makes_table(&query.body),
+        SetExpr::SetOperation { left, right, .. } => makes_table(left) || makes_table(right),
+        _ => false,
     }
 }
 

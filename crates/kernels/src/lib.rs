@@ -14,6 +14,7 @@ pub mod byte_pack;
 mod truths;
 pub mod compare;
 pub mod lookup;
+pub mod places;
 pub mod select;
 pub mod chain;
 mod view;

@@ -150,6 +150,12 @@ pub fn bits(codes: &[u32], truths: &[bool]) -> Vec<u64> {
     bits
 }
 
+/// `places::places`.
+pub fn places(block: &[u8; 64], wanted: [u8; 3]) -> u64 {
+    let is_set = |at: usize| u64::from(wanted.contains(&block[at])) << at;
+    (0..64).map(is_set).sum()
+}
+
 /// `select::Selected::select`.
 pub fn select<T: Copy>(words: &[u64], rows: usize, set: Side<'_, T>, unset: Side<'_, T>) -> Vec<T> {
     let one = |row: usize| match if words[row / 64] >> (row % 64) & 1 == 1 {

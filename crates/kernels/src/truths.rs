@@ -23,7 +23,7 @@ pub(crate) fn words<T>(rows: &[T], is_true: impl Fn(&T) -> bool) -> Vec<u64> {
 #[inline(always)]
 #[cfg(target_feature = "avx2")]
 #[expect(unsafe_code, reason = "loads of vectors have no safe form")]
-fn word(truths: &[bool; 64]) -> u64 {
+pub(crate) fn word(truths: &[bool; 64]) -> u64 {
     use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_slli_epi16};
     let halves: *const __m256i = truths.as_ptr().cast();
     // SAFETY: both halves lie within the 64 bytes, at any address; what is compiled here runs where AVX2 is.
@@ -39,7 +39,7 @@ fn word(truths: &[bool; 64]) -> u64 {
 
 #[inline(always)]
 #[cfg(not(target_feature = "avx2"))]
-fn word(truths: &[bool; 64]) -> u64 {
+pub(crate) fn word(truths: &[bool; 64]) -> u64 {
     let bits = truths.iter().enumerate();
     bits.fold(0, |word, (at, is_true)| word | u64::from(*is_true) << at)
 }

@@ -1,9 +1,8 @@
 //! The door for Arrow data of others: checked, and in types that the engine computes with.
 //!
 //! In: batches from a C interface, which are taken on trust by Arrow. Out: the same rows.
-//! Invariant: text is UTF-8, or there is an error that names column and row; run-end encoded arrays are plain, views of
-//! lists are lists, dictionaries of values that no key table has are their values.
-//! Not here: who owns the memory (borrowed.rs), objects that are no Arrow data (grouse/_frames.py).
+//! Invariant: text is UTF-8, or there is an error that names column and row; types are plain.
+//! Not here: which types are plain (the engine's scan/plain_types.rs), who owns the memory (borrowed.rs), objects that are no Arrow data (grouse/_frames.py).
 
 use std::sync::Arc;
 
@@ -13,69 +12,48 @@ use arrow::array::{
 };
 use arrow::compute::cast;
 use arrow::datatypes::{
-    DataType, Field, FieldRef, Fields, GenericBinaryType, GenericStringType, Schema, SchemaRef,
-    StringViewType,
+    DataType, Field, GenericBinaryType, GenericStringType, Schema, SchemaRef, StringViewType,
 };
 use arrow::error::ArrowError;
+use grouse::scan::plain_types::plain_schema;
 use shared_simdutf8::basic::from_utf8;
 
 /// The schema of data that has come in; what a library says about the whole stays behind.
 pub fn admitted_schema(schema: &Schema) -> SchemaRef {
-    let fields: Fields = schema.fields().iter().map(admitted_field).collect();
-    Arc::new(Schema::new(fields))
+    let schema = plain_schema(schema);
+    Arc::new(Schema::new(schema.fields().clone()))
+}
+
+/// Whether somebody has seen to it that text is UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Text {
+    /// A library that cannot have other text.
+    Valid,
+    /// Nobody that we know of.
+    Unknown,
 }
 
 /// A batch of this schema.
-pub fn admit(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+pub fn admit(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+    text: Text,
+) -> Result<RecordBatch, ArrowError> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let columns = batch.columns().iter().zip(schema.fields());
-    let columns = columns.map(|(column, field)| admit_column(column, field));
+    let columns = columns.map(|(column, field)| match text {
+        Text::Valid => as_plain(Arc::clone(column), field),
+        Text::Unknown => as_plain(checked(column, field.name())?, field),
+    });
     let columns = columns.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
 }
 
-fn admit_column(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
-    let column = checked(column, field.name())?;
+fn as_plain(column: ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
     match column.data_type() == field.data_type() {
         true => Ok(column),
         false => cast(&column, field.data_type()),
     }
-}
-
-fn admitted_field(field: &FieldRef) -> FieldRef {
-    let kind = admitted(field.data_type());
-    match kind == *field.data_type() {
-        true => Arc::clone(field),
-        false => Arc::new(field.as_ref().clone().with_data_type(kind)),
-    }
-}
-
-fn admitted(kind: &DataType) -> DataType {
-    match kind {
-        DataType::RunEndEncoded(_, values) => admitted(values.data_type()),
-        DataType::ListView(item) | DataType::List(item) => DataType::List(admitted_field(item)),
-        DataType::LargeListView(item) | DataType::LargeList(item) => {
-            DataType::LargeList(admitted_field(item))
-        }
-        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(admitted_field(item), *size),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(admitted_field).collect()),
-        DataType::Map(entries, sorted) => DataType::Map(admitted_field(entries), *sorted),
-        DataType::Dictionary(_, values) if !is_key_of_dictionary(values) => admitted(values),
-        other => other.clone(),
-    }
-}
-
-/// Whether values are worth their codes: the engine has tables for codes of these.
-fn is_key_of_dictionary(values: &DataType) -> bool {
-    !values.is_nested()
-        && !matches!(
-            values,
-            DataType::FixedSizeBinary(_)
-                | DataType::Interval(_)
-                | DataType::Duration(_)
-                | DataType::Null
-                | DataType::Dictionary(_, _)
-        )
 }
 
 /// The same array, all of whose text is UTF-8.

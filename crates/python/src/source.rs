@@ -25,7 +25,7 @@ use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
 
 use crate::borrowed::Borrowed;
-use crate::door::{admit, admitted_schema};
+use crate::door::{Text, admit, admitted_schema};
 use crate::error::{raise, wrong_type};
 use crate::relation::{Recipe, Relation};
 
@@ -104,7 +104,12 @@ pub fn table(
     }
     let never_changes = is_frame_of(object, "polars")?;
     let admitted = py.detach(|| {
-        let batches = reader.map(|batch| admit(&batch?, &schema));
+        // Rust's own strings.
+        let text = match never_changes {
+            true => Text::Valid,
+            false => Text::Unknown,
+        };
+        let batches = reader.map(|batch| admit(&batch?, &schema, text));
         let batches = batches.collect::<Result<Vec<_>, ArrowError>>()?;
         let borrowed = match never_changes {
             true => Borrowed::default(),
@@ -263,7 +268,7 @@ impl PartitionStream for ObjectStream {
             };
             for batch in reader {
                 let batch = batch
-                    .and_then(|batch| admit(&batch, &schema))
+                    .and_then(|batch| admit(&batch, &schema, Text::Unknown))
                     .and_then(|batch| lasting_batch(batch, lasting))
                     .map_err(DataFusionError::from);
                 let failed = batch.is_err();

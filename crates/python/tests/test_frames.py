@@ -29,7 +29,6 @@ def changed(frame: pandas.DataFrame) -> None:
     """Writes to the frame's memory."""
     for name in ["n", "x", "b"]:
         frame.loc[0, name] = 0
-        frame[name].to_numpy().flags.writeable and frame[name].to_numpy().__setitem__(0, 0)
     frame.loc[0, "t"] = pandas.Timestamp("1999-01-01")
     frame.loc[0, "c"] = "v"
 

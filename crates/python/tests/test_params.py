@@ -24,7 +24,7 @@ def rows(con):
         ("SELECT n FROM t ORDER BY abs(n - ?) LIMIT ?", [5, 1], [(5,)]),
         ("SELECT n FROM t ORDER BY n LIMIT ? OFFSET ?", [1, 2], [(5,)]),
         ("SELECT sum(CASE WHEN n > $1 THEN $2 ELSE 0 END) FROM t", [1, 10], [(30,)]),
-        ("SELECT string_agg(k, ? ORDER BY n) FROM t", ["-"], [("a-a-b",)]),
+        ("SELECT string_agg(k, ? ORDER BY n) FROM t", ["-"], [("a-b-a",)]),
         ("SELECT n % ? AS m, count(*) FROM t GROUP BY n % ? ORDER BY 1", [2, 2], [(0, 1), (1, 3)]),
         ("SELECT count(*) FILTER (WHERE k = ?), count(*) FILTER (WHERE k = ?) FROM t", ["a", "b"], [(2, 1)]),
         ("SELECT max(n) FILTER (WHERE n < ?) OVER (ORDER BY n) FROM t ORDER BY 1 LIMIT 1", [3], [(1,)]),

@@ -108,3 +108,20 @@ fn wrong_commands() {
     }
     assert!(grouse_fed(".help\n", &[]).succeeded().contains(".tables"));
 }
+
+#[test]
+fn data_in_a_pipe() {
+    let sql = "SELECT k, sum(n) AS s FROM read_csv('/dev/stdin') GROUP BY k ORDER BY k";
+    let ran = grouse_fed("k,n\na,1\nb,2\na,3\n", &["--format", "csv", sql]);
+    assert_eq!(ran.succeeded(), "k,s\na,4\nb,2\n");
+    let sql = "SELECT sum(n) AS s FROM read_json('/dev/stdin')";
+    let ran = grouse_fed("{\"n\": 1}\n{\"n\": 2}\n", &["--format", "csv", sql]);
+    assert_eq!(ran.succeeded(), "s\n3\n");
+    let sql = "SELECT count(*) AS c FROM read_csv('/dev/stdin') a, read_csv('/dev/stdin') b";
+    let ran = grouse_fed("k,n\na,1\n", &["--format", "csv", sql]);
+    assert!(
+        ran.code == Some(1) && ran.stderr.contains("twice"),
+        "{}",
+        ran.stderr
+    );
+}

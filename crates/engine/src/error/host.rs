@@ -10,6 +10,7 @@ use datafusion::common::{DataFusionError, SchemaError, Span};
 use datafusion::parquet::errors::ParquetError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
+use super::signatures::wrong_arguments;
 use super::words::in_sql_words;
 use super::{Error, OutOfMemory, Position, nearest_names};
 
@@ -475,14 +476,19 @@ fn tidy(text: &str) -> String {
         .split(".\nThis issue was likely caused by a bug")
         .next()
         .unwrap_or(text);
-    if let Some(signature) = wrong_signature(text) {
-        return signature;
+    if let Some(message) = wrong_arguments(text).or_else(|| wrong_signature(text)) {
+        return message;
+    }
+    if let Some((_, pattern)) = text.split_once("regex parse error:") {
+        let reason = pattern.lines().last().unwrap_or_default().trim();
+        let reason = reason.trim_start_matches("error: ");
+        return format!("the pattern is no regular expression: {reason}");
     }
     let mut text = text.trim();
     while let Some(rest) = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix)) {
         text = rest.trim_start();
     }
-    in_sql_words(text)
+    in_sql_words(&text.replace("While expanding wildcard, ", ""))
 }
 
 /// `Function 'sum' failed to match any signature, errors: …` lists one error per signature.
@@ -498,10 +504,10 @@ fn wrong_signature(text: &str) -> Option<String> {
     let function = function
         .rsplit_once("Function ")
         .map_or(function, |(_, name)| name);
-    Some(format!(
+    Some(in_sql_words(&format!(
         "{function} takes {}, not {given}",
         wanted.join(" or ")
-    ))
+    )))
 }
 
 #[cfg(test)]

@@ -138,6 +138,10 @@ fn in_place_of<'a>(word: &str, after: &'a str) -> (String, &'a str) {
         if let Some((_, sql)) = with_arguments {
             return (of_arguments(sql, inner), rest);
         }
+        // `Identifier(Ident { value: "a", … })`.
+        if word.starts_with(|c: char| c.is_ascii_uppercase()) && inner.contains(" {") {
+            return ("…".to_owned(), rest);
+        }
     }
     // `Field { name: "a", data_type: Int64, … }` and other forms of Rust's.
     if word.starts_with(|c: char| c.is_ascii_uppercase())
@@ -254,6 +258,7 @@ mod tests {
                 "the column 'Int64' of t.Utf8",
             ),
             ("ScalarUDF { inner: Abs { a: 1 } } failed", "… failed"),
+            ("got: Identifier(Ident { value: \"a\" })", "got: …"),
             ("it's Utf8", "it's VARCHAR"),
         ] {
             assert_eq!(in_sql_words(text), expected, "{text}");

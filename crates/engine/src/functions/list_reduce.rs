@@ -137,11 +137,12 @@ impl HigherOrderUDFImpl for ListReduce {
     }
 }
 
+/// Where the elements of a row lie.
+type Span = Option<(usize, usize)>;
+
 /// All elements, and where those of each row lie: none for a list that is NULL.
-fn spans(list: &ArrayRef) -> Result<(ArrayRef, Vec<Option<(usize, usize)>>)> {
-    fn of<O: datafusion::arrow::array::OffsetSizeTrait>(
-        list: &ArrayRef,
-    ) -> (ArrayRef, Vec<Option<(usize, usize)>>) {
+fn spans(list: &ArrayRef) -> Result<(ArrayRef, Vec<Span>)> {
+    fn of<O: datafusion::arrow::array::OffsetSizeTrait>(list: &ArrayRef) -> (ArrayRef, Vec<Span>) {
         let list = list.as_list::<O>();
         let offsets = list.value_offsets().windows(2);
         let spans = offsets.enumerate().map(|(row, ends)| {
@@ -160,7 +161,7 @@ fn spans(list: &ArrayRef) -> Result<(ArrayRef, Vec<Option<(usize, usize)>>)> {
 struct Fold<'a> {
     lambda: &'a LambdaArgument,
     values: &'a ArrayRef,
-    spans: &'a [Option<(usize, usize)>],
+    spans: &'a [Span],
     data_type: &'a DataType,
 }
 

@@ -19,6 +19,7 @@ use datafusion::functions_aggregate::first_last::{first_value_udaf, last_value_u
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
 use datafusion::functions_nested::expr_fn::{array_slice, make_array};
+use datafusion::functions_window::nth_value::{first_value_udwf, last_value_udwf};
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::planner::{
@@ -30,6 +31,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
+use super::as_written::as_written;
 use super::scalar::{json_entries, json_extract, json_extract_string, to_json};
 use super::{exact_avg, exact_sum, ordered_set, statistics};
 
@@ -210,6 +212,17 @@ impl ExprPlanner for StandingFunctions {
             })
         };
         let written = over(Arc::clone(function), One::of(raw.args.clone()));
+        let row_of_frame = match call.name.as_str() {
+            "first" | "arbitrary" => Some(first_value_udwf()),
+            "last" => Some(last_value_udwf()),
+            _ => None,
+        };
+        if let (Some(function), Expr::WindowFunction(mut window)) = (row_of_frame, written.clone())
+        {
+            window.fun = WindowFunctionDefinition::WindowUDF(function);
+            let named = Expr::WindowFunction(window).alias(written.schema_name().to_string());
+            return Ok(PlannerResult::Planned(named));
+        }
         Ok(match call.stands_for(&over)? {
             Some(planned) => {
                 PlannerResult::Planned(planned.alias(written.schema_name().to_string()))
@@ -253,7 +266,12 @@ impl Call {
         let sum = || Arc::new(exact_sum());
         let avg = || Arc::new(exact_avg());
         let args = || One::of(self.args.clone());
-        let double = |expr: &Expr| cast(expr.clone(), DataType::Float64);
+        // DataFusion leaves casts out of names: without a name of its own `fsum(x)` would be `sum(x)` beside it.
+        let double = |expr: &Expr| {
+            let written = format!("CAST({} AS DOUBLE)", expr.schema_name());
+            let number = cast(expr.clone(), DataType::Float64);
+            as_written().call(vec![number, lit(written)])
+        };
         Ok(Some(match (self.name.as_str(), self.args.as_slice()) {
             ("min" | "max" | "min_by" | "max_by", [.., n]) if self.has_count() => {
                 return self.first_of_order(n, over).map(Some);
@@ -265,7 +283,13 @@ impl Call {
             ("favg", [x]) => over(avg(), One::of(vec![double(x)])),
             ("count_if" | "countif", [x]) => {
                 let held = cast(x.clone(), DataType::Boolean);
-                over(count_udaf(), One::of(vec![nullif(held, lit(false))]))
+                let filter = match &self.filter {
+                    Some(filter) => filter.clone().and(held),
+                    None => held,
+                };
+                let mut one = One::of(vec![lit(1_i64)]);
+                one.filter = Some(filter);
+                over(count_udaf(), one)
             }
             ("count_star", []) => over(count_udaf(), One::of(vec![lit(1_i64)])),
             ("geomean" | "geometric_mean", [x]) => exp(over(avg(), One::of(vec![ln(double(x))]))),

@@ -8,7 +8,8 @@
 use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::sql::sqlparser::ast::{Array, Expr, FunctionArg, FunctionArgExpr, Value};
 
-use super::file_options::FileOptions;
+use super::csv::options::missing;
+use super::file_options::{FileOptions, text_of};
 use super::format::{Kind, TextOptions};
 use super::parquet::PlainBytes;
 use crate::error::{Error, Result};
@@ -24,6 +25,18 @@ pub struct FileCall {
     pub text: TextOptions,
     /// What the call says about files of any format.
     pub files: FileOptions,
+    /// What is wanted of the files.
+    pub wanted: Wanted,
+}
+
+/// What a call wants of files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// Their rows.
+    #[default]
+    Rows,
+    /// How they are read.
+    Dialect,
 }
 
 /// Our file functions; the names are DuckDB's.
@@ -32,6 +45,7 @@ const FUNCTIONS: &[(&str, Kind)] = &[
     ("parquet_scan", Kind::Parquet),
     ("read_csv", Kind::Csv),
     ("read_csv_auto", Kind::Csv),
+    (SNIFF, Kind::Csv),
     ("read_tsv", Kind::Tsv),
     ("read_json", Kind::Json),
     ("read_json_auto", Kind::Json),
@@ -39,6 +53,9 @@ const FUNCTIONS: &[(&str, Kind)] = &[
     ("read_ndjson_auto", Kind::Json),
     ("read_arrow", Kind::Arrow),
 ];
+
+/// The function that says how a file would be read.
+const SNIFF: &str = "sniff_csv";
 
 /// Names of the file functions, for error messages.
 pub fn function_names() -> impl Iterator<Item = &'static str> {
@@ -53,6 +70,7 @@ impl FileCall {
             kind: None,
             text: TextOptions::default(),
             files: FileOptions::default(),
+            wanted: Wanted::Rows,
         }
     }
 
@@ -69,6 +87,10 @@ impl FileCall {
             kind: Some(*kind),
             text: TextOptions::default(),
             files: FileOptions::default(),
+            wanted: match function {
+                SNIFF => Wanted::Dialect,
+                _ => Wanted::Rows,
+            },
         };
         for (index, argument) in arguments.iter().enumerate() {
             match argument {
@@ -111,6 +133,9 @@ impl FileCall {
         if let Some(kind) = self.kind {
             name = format!("{kind} {name}");
         }
+        if self.wanted == Wanted::Dialect {
+            name = format!("dialect of {name}");
+        }
         if self.text != TextOptions::default() {
             name.push_str(&format!(" {:?}", self.text));
         }
@@ -123,7 +148,10 @@ impl FileCall {
     /// Takes an option of all files or of one format.
     fn set_elsewhere(&mut self, option: &str, value: &Expr) -> Result<bool, String> {
         let is_json = self.kind == Some(Kind::Json);
-        Ok(self.files.set(option, value)? || is_json && self.text.json.set(option, value)?)
+        let is_csv = matches!(self.kind, Some(Kind::Csv | Kind::Tsv));
+        Ok(self.files.set(option, value)?
+            || is_json && self.text.json.set(option, value)?
+            || is_csv && self.text.csv.set(option, value)?)
     }
 
     fn set(&mut self, function: &str, option: &str, value: &Expr) -> Result<()> {
@@ -138,15 +166,13 @@ impl FileCall {
         {
             return Ok(());
         }
-        let text = match literal(value) {
-            Some(text) => text,
-            None => {
-                return Err(invalid(
-                    function,
-                    format!("{option} must be a literal, not {value}"),
-                ));
-            }
+        let not_so = |expected| {
+            invalid(
+                function,
+                format!("{option} must be {expected}, not {value}"),
+            )
         };
+        let text = text_of(value).map_err(not_so)?;
         let wrong = |expected: &str| {
             invalid(
                 function,
@@ -168,13 +194,21 @@ impl FileCall {
         match option.to_ascii_lowercase().as_str() {
             "header" if is_csv => self.text.header = Some(flag()?),
             "delim" | "sep" | "delimiter" if is_csv => self.text.delimiter = Some(byte()?),
+            "quote" if is_csv && text.is_empty() => self.text.csv.unquoted = true,
             "quote" if is_csv => self.text.quote = Some(byte()?),
+            "escape" if is_csv && text.is_empty() => self.text.escape = None,
             "escape" if is_csv => self.text.escape = Some(byte()?),
+            "comment" if is_csv && text.is_empty() => self.text.comment = None,
             "comment" if is_csv => self.text.comment = Some(byte()?),
-            "newlines_in_values" if is_csv => self.text.newlines_in_values = Some(flag()?),
+            // Found out for every file, whatever is said.
+            "newlines_in_values" | "parallel" if is_csv => drop(flag()?),
             "null_padding" if is_csv => self.text.null_padding = Some(flag()?),
             "sample_size" if is_csv => {
-                let rows = text.parse().map_err(|_| wrong("a number of rows"))?;
+                let rows = match text.as_str() {
+                    "-1" => Ok(usize::MAX),
+                    rows => rows.parse(),
+                };
+                let rows = rows.map_err(|_| wrong("a number of rows, or -1 for all"))?;
                 self.text.sample_rows = Some(rows);
             }
             "compression" if is_text => {
@@ -187,7 +221,18 @@ impl FileCall {
                     false => PlainBytes::Bytes,
                 });
             }
-            _ => return Err(invalid(function, format!("there is no option '{option}'"))),
+            other => {
+                let reason = missing(other)
+                    .filter(|_| is_csv)
+                    .map(|reason| format!(": {reason}"));
+                return Err(invalid(
+                    function,
+                    format!(
+                        "there is no option '{option}'{}",
+                        reason.unwrap_or_default()
+                    ),
+                ));
+            }
         }
         Ok(())
     }

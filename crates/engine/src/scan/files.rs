@@ -10,39 +10,29 @@ use std::sync::{Arc, Weak};
 
 use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
-use datafusion::common::DataFusionError;
 use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::datasource::file_format::FileFormat;
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::session_state::SessionState;
-use futures::TryStreamExt;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
+use object_store::{ObjectMeta, ObjectStoreExt};
 use parking_lot::{Mutex, RwLock};
 
-use super::call::FileCall;
-use super::format::{Beginning, Kind, Reading, TextOptions, common_reading, host_format};
+use super::call::{FileCall, Wanted};
+use super::csv::beginnings::csv_table_of;
+use super::csv::sniff::sniffed_table;
+use super::csv::source::CsvText;
+use super::format::{Kind, Reading, common_reading, host_format};
 use super::hive::{FileColumns, hive_columns};
 use super::ipc::ipc_schema;
-use super::lines::{Lines, LinesFormat};
 use super::location::{File, Found, find, is_location, named};
-use super::mend::EmptyLines;
-use super::quotes::Quotes;
+use super::names::distinct_names;
+use super::pipe::{Opened, Pipes, Spooled, SpooledTable, is_pipe};
+use super::plain_types::with_plain_types;
 use super::steady_format::Steady;
 use super::table::FilesTable;
-use super::text::{Extent, csv_format, csv_schema};
 use crate::error::host::PATH_UNKNOWN;
 use crate::error::{Error, Result};
-
-/// Bytes at the beginning of a text file that are looked at before its format is fixed.
-const BEGINNING_BYTES: usize = 1 << 20;
-
-/// The same for the files after the first few, where little more than the names of the columns is wanted.
-const BEGINNING_SHORT_BYTES: usize = 1 << 16;
-
-/// Files whose long beginning is read.
-const BEGINNINGS_LONG: usize = 8;
 
 /// Magic at both ends and the length of the footer.
 const PARQUET_BYTES_MIN: u64 = 12;
@@ -53,6 +43,7 @@ pub(crate) struct FileTables {
     state: RwLock<Weak<RwLock<SessionState>>>,
     calls: Mutex<HashMap<String, FileCall>>,
     known: Mutex<HashMap<String, Known>>,
+    pipes: Pipes,
 }
 
 #[derive(Debug)]
@@ -93,6 +84,16 @@ impl FileTables {
         call: &FileCall,
         state: &SessionState,
     ) -> Result<Arc<dyn TableProvider>> {
+        if let [path] = call.paths.as_slice()
+            && is_pipe(path)
+        {
+            return match self.pipes.open(path, call, state).await? {
+                Opened::Csv(table) => Ok(table),
+                Opened::Spooled(spooled, kind) => {
+                    spooled_table(path, call, state, (spooled, kind)).await
+                }
+            };
+        }
         let found = find_all(call, state).await?;
         let fingerprint: Vec<_> = found
             .files
@@ -116,6 +117,23 @@ impl FileTables {
         self.known.lock().insert(name.to_string(), known);
         Ok(table)
     }
+}
+
+async fn spooled_table(
+    path: &str,
+    call: &FileCall,
+    state: &SessionState,
+    (spooled, kind): (Arc<Spooled>, Kind),
+) -> Result<Arc<dyn TableProvider>> {
+    let call = FileCall {
+        paths: vec![spooled.path()],
+        kind: Some(kind),
+        ..call.clone()
+    };
+    let found = find_all(&call, state).await?;
+    let table = build(&call, found, state).await;
+    let table = table.map_err(|error| named(error, path))?;
+    Ok(Arc::new(SpooledTable { spooled, table }))
 }
 
 async fn find_all(call: &FileCall, state: &SessionState) -> Result<Found> {
@@ -159,17 +177,26 @@ async fn build(
         },
         None => common_reading(&names)?,
     };
-    let beginnings = beginnings(&found, reading, call).await?;
-    let beginning = look_at(reading.kind, call.text.quote.unwrap_or(b'"'), &beginnings);
-    let format = host_format(reading, &call.text, beginning, state.config_options());
     let common = common_columns(call, &found)?;
-    let (schema, lines) = match text_columns(reading.kind, call, &beginnings)? {
-        Some(columns) => columns,
-        None => (
-            infer_schema(&format, reading.kind, &found, state).await?,
-            None,
+    let host = host_format(reading, &call.text, state.config_options());
+    let (schema, format): (SchemaRef, Arc<dyn FileFormat>) = match host {
+        Some(host) => (
+            infer_schema(&host, reading.kind, &found, state).await?,
+            host,
         ),
+        None => {
+            let compression = call.text.compression.unwrap_or(reading.compression).into();
+            let table = csv_table_of(reading.kind, call, &found, compression).await?;
+            if call.wanted == Wanted::Dialect {
+                return sniffed_table(&call.paths.join(", "), &table);
+            }
+            let rules = Arc::new(table.rules);
+            (table.schema, Arc::new(CsvText { rules, compression }))
+        }
     };
+    if call.files.union_by_name == Some(false) && reading.kind == Kind::Parquet {
+        check_all_same(&format, &found, state).await?;
+    }
     if schema.fields().is_empty() && common.fields.is_empty() {
         return Err(Error::Format {
             path: call.paths.join(", "),
@@ -177,20 +204,13 @@ async fn build(
             message: "it has no columns".to_string(),
         });
     }
-    let format = match lines {
-        Some(lines) => Arc::new(LinesFormat {
-            host: format,
-            lines,
-            compression: call.text.compression.unwrap_or(reading.compression).into(),
-        }),
-        None => format,
-    };
     let format = match reading.kind {
-        Kind::Parquet => format,
+        // Their readers hold files against what was planned themselves.
+        Kind::Parquet | Kind::Csv | Kind::Tsv => format,
         _ => Arc::new(Steady::new(format)),
     };
     let table = files_table(found, format, &schema, common)?;
-    Ok(Arc::new(table))
+    Ok(with_plain_types(Arc::new(table)))
 }
 
 /// Columns that all rows of a file have in common: those of its folders, then its name.
@@ -247,108 +267,11 @@ fn files_table(
     )?)
 }
 
-/// The columns of text files, and how they are read where the host would misread them; `None` = no text.
-fn text_columns(
-    kind: Kind,
-    call: &FileCall,
-    beginnings: &[(&File, Vec<u8>, Extent)],
-) -> Result<Option<(SchemaRef, Option<Lines>)>> {
-    match kind {
-        Kind::Csv | Kind::Tsv => {
-            let schema = csv_schema(kind, &call.text, beginnings)?;
-            let lines = one_column(&schema, kind, &call.text);
-            Ok(Some((schema, lines)))
-        }
-        Kind::Parquet | Kind::Arrow | Kind::Json => Ok(None),
-    }
-}
-
-/// CSV of one column, in which an empty line is a NULL.
-fn one_column(schema: &Schema, kind: Kind, text: &TextOptions) -> Option<Lines> {
-    let lines = EmptyLines::new(Quotes::new(kind, text), text.header.unwrap_or(true));
-    (schema.fields().len() == 1).then(|| Lines::OneColumn(csv_format(kind, text), lines))
-}
-
 fn is_text_pair(one: Kind, other: Kind) -> bool {
     matches!(
         (one, other),
         (Kind::Csv, Kind::Tsv) | (Kind::Tsv, Kind::Csv)
     )
-}
-
-/// Reads the beginnings of text files; other formats need none.
-async fn beginnings<'a>(
-    found: &'a Found,
-    reading: Reading,
-    call: &FileCall,
-) -> Result<Vec<(&'a File, Vec<u8>, Extent)>> {
-    let files = match reading.kind {
-        Kind::Parquet | Kind::Arrow | Kind::Json => 0,
-        Kind::Csv | Kind::Tsv => found.files.len(),
-    };
-    let compression =
-        FileCompressionType::from(call.text.compression.unwrap_or(reading.compression));
-    let mut read = Vec::with_capacity(files);
-    for (index, file) in found.files.iter().take(files).enumerate() {
-        let limit = match index < BEGINNINGS_LONG {
-            true => BEGINNING_BYTES,
-            false => BEGINNING_SHORT_BYTES,
-        };
-        let (bytes, extent) = first_bytes(&found.store, &file.meta, compression, limit)
-            .await
-            .map_err(|error| bad_file_named(error, &file.name))?;
-        read.push((file, bytes, extent));
-    }
-    Ok(read)
-}
-
-fn look_at(kind: Kind, quote: u8, beginnings: &[(&File, Vec<u8>, Extent)]) -> Beginning {
-    let mut all = Beginning::default();
-    for (_, bytes, _) in beginnings {
-        let one = Beginning::of(kind, bytes, quote);
-        all.newlines_in_values |= one.newlines_in_values;
-    }
-    all
-}
-
-async fn first_bytes(
-    store: &Arc<dyn ObjectStore>,
-    meta: &ObjectMeta,
-    compression: FileCompressionType,
-    limit: usize,
-) -> Result<(Vec<u8>, Extent)> {
-    let store_error = |error: object_store::Error| crate::error::host::object_store(&error);
-    if meta.size == 0 {
-        return Ok((Vec::new(), Extent::Whole));
-    }
-    if !compression.is_compressed() {
-        let end = meta.size.min(limit as u64);
-        let extent = if end == meta.size {
-            Extent::Whole
-        } else {
-            Extent::Part
-        };
-        let bytes = store
-            .get_range(&meta.location, 0..end)
-            .await
-            .map_err(store_error)?;
-        return Ok((bytes.to_vec(), extent));
-    }
-    let stream = store
-        .get(&meta.location)
-        .await
-        .map_err(store_error)?
-        .into_stream();
-    let stream = futures::StreamExt::boxed(stream.map_err(DataFusionError::from));
-    let mut stream = compression.convert_stream(stream)?;
-    let mut bytes = Vec::new();
-    while let Some(chunk) = stream.try_next().await? {
-        bytes.extend_from_slice(&chunk);
-        if bytes.len() >= limit {
-            return Ok((bytes, Extent::Part));
-        }
-    }
-    Ok((bytes, Extent::Whole))
 }
 
 /// The merged schema of all files; on failure the first file that fails alone is named.
@@ -371,6 +294,24 @@ async fn infer_schema(
         }
     }
     Err(disagreement(failure, &found.files))
+}
+
+/// An error unless all files have the columns of the first.
+async fn check_all_same(
+    format: &Arc<dyn FileFormat>,
+    found: &Found,
+    state: &SessionState,
+) -> Result<()> {
+    let mut first: Option<(&File, SchemaRef)> = None;
+    for file in &found.files {
+        let metas = std::slice::from_ref(&file.meta);
+        let schema = format.infer_schema(state, &found.store, metas).await?;
+        match &first {
+            None => first = Some((file, schema)),
+            Some((other, known)) => check_same(other, known, file, &schema)?,
+        }
+    }
+    Ok(())
 }
 
 /// Each file is good, together they make no table.
@@ -407,15 +348,8 @@ async fn schema_of(
     files: &[File],
     state: &SessionState,
 ) -> Result<SchemaRef> {
-    let on_disk = found.files.iter().all(|file| file.url.scheme() == "file");
-    if kind == Kind::Arrow && !on_disk {
-        let mut schemas = Vec::with_capacity(files.len());
-        for file in files {
-            schemas.push(Arc::unwrap_or_clone(
-                ipc_schema(&found.store, &file.meta).await?,
-            ));
-        }
-        return Ok(Arc::new(Schema::try_merge(schemas)?));
+    if kind == Kind::Arrow {
+        return arrow_schema(format, found, files, state).await;
     }
     if kind == Kind::Parquet {
         for file in files {
@@ -424,6 +358,69 @@ async fn schema_of(
     }
     let metas: Vec<ObjectMeta> = files.iter().map(|file| file.meta.clone()).collect();
     Ok(format.infer_schema(state, &found.store, &metas).await?)
+}
+
+/// The schema that all Arrow files have: the host reads their columns by position.
+async fn arrow_schema(
+    format: &Arc<dyn FileFormat>,
+    found: &Found,
+    files: &[File],
+    state: &SessionState,
+) -> Result<SchemaRef> {
+    let mut first: Option<(&File, SchemaRef)> = None;
+    for file in files {
+        // The host does not know the layout that files from the web have, but it finds damage on disk.
+        if file.url.scheme() == "file" {
+            let metas = std::slice::from_ref(&file.meta);
+            format.infer_schema(state, &found.store, metas).await?;
+        }
+        let schema = ipc_schema(&found.store, &file.meta).await?;
+        match &first {
+            None => first = Some((file, schema)),
+            Some((other, known)) => check_same(other, known, file, &schema)?,
+        }
+    }
+    let (_, schema) = first.ok_or_else(|| Error::Internal("a table without files".to_string()))?;
+    let names = distinct_names(schema.fields().iter().map(|field| field.name().as_str()));
+    let Some(names) = names else {
+        return Ok(schema);
+    };
+    let fields = schema.fields().iter().zip(names);
+    let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(name));
+    let metadata = schema.metadata().clone();
+    let fields = fields.collect::<Vec<_>>();
+    Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+}
+
+/// An error unless two files have the same columns in the same order.
+fn check_same(first: &File, known: &Schema, file: &File, schema: &Schema) -> Result<()> {
+    let columns = |schema: &Schema| {
+        let fields = schema.fields().iter();
+        let columns = fields.map(|field| {
+            let kind = crate::types::sql_name(field.data_type());
+            format!("{} {kind}", field.name())
+        });
+        columns.collect::<Vec<_>>().join(", ")
+    };
+    let is_same = known.fields().len() == schema.fields().len()
+        && known
+            .fields()
+            .iter()
+            .zip(schema.fields())
+            .all(|(a, b)| a.name() == b.name() && a.data_type() == b.data_type());
+    match is_same {
+        true => Ok(()),
+        false => Err(Error::Format {
+            path: file.name.clone(),
+            line: None,
+            message: format!(
+                "its columns ({}) are not those of '{}' ({}), in the same order; read the files apart and put them together with UNION ALL",
+                columns(schema),
+                first.name,
+                columns(known)
+            ),
+        }),
+    }
 }
 
 /// The host panics on a footer that is longer than its file, so that is found out first.
@@ -480,7 +477,7 @@ fn bad_file(error: Error, file: &File) -> Error {
 }
 
 /// Whatever went wrong while a schema was looked for is the file's fault.
-fn bad_file_named(error: Error, name: &str) -> Error {
+pub(crate) fn bad_file_named(error: Error, name: &str) -> Error {
     match error {
         Error::Io { .. } | Error::Format { .. } => named(error, name),
         Error::OutOfMemory(_) | Error::Cancelled => error,

@@ -11,9 +11,8 @@ use std::sync::Arc;
 use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::config::{ConfigOptions, TableParquetOptions};
 use datafusion::datasource::file_format::FileFormat;
-use datafusion::datasource::file_format::csv::CsvFormat;
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 
+use super::csv::options::CsvOptions;
 use super::ipc::CheckedArrow;
 use super::json::{Json, JsonOptions};
 use super::parquet::{Parquet, PlainBytes};
@@ -147,58 +146,26 @@ pub struct TextOptions {
     pub comment: Option<u8>,
     /// Rows read to find the types.
     pub sample_rows: Option<usize>,
-    /// Quoted fields may contain line ends; `None` = found out from the file's beginning.
-    pub newlines_in_values: Option<bool>,
     /// Short rows are filled with NULL.
     pub null_padding: Option<bool>,
     /// Compression, whatever the name says.
     pub compression: Option<CompressionTypeVariant>,
+    /// CSV.
+    pub csv: CsvOptions,
     /// Parquet: what bytes without an annotation are; `None` = as the host's option says.
     pub plain_bytes: Option<PlainBytes>,
     /// JSON.
     pub json: JsonOptions,
 }
 
-/// What the beginning of a text file says that its name does not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Beginning {
-    /// CSV: a quoted field contains a line end.
-    pub newlines_in_values: bool,
-}
-
-impl Beginning {
-    /// Looks at the first bytes (decompressed) of a file.
-    pub fn of(kind: Kind, bytes: &[u8], quote: u8) -> Beginning {
-        match kind {
-            Kind::Csv | Kind::Tsv => Beginning {
-                newlines_in_values: has_quoted_newline(bytes, quote),
-            },
-            Kind::Parquet | Kind::Arrow | Kind::Json => Beginning::default(),
-        }
-    }
-}
-
-fn has_quoted_newline(bytes: &[u8], quote: u8) -> bool {
-    let mut inside = false;
-    for &byte in bytes {
-        match byte {
-            _ if byte == quote => inside = !inside,
-            b'\n' if inside => return true,
-            _ => {}
-        }
-    }
-    false
-}
-
-/// The host's reader for these files.
+/// The reader for these files; `None` = CSV, whose reader needs to know its columns.
 pub fn host_format(
     reading: Reading,
     text: &TextOptions,
-    beginning: Beginning,
     config: &ConfigOptions,
-) -> Arc<dyn FileFormat> {
+) -> Option<Arc<dyn FileFormat>> {
     let compression = text.compression.unwrap_or(reading.compression);
-    match reading.kind {
+    Some(match reading.kind {
         Kind::Parquet => {
             let global = config.execution.parquet.clone();
             let options = TableParquetOptions {
@@ -209,29 +176,8 @@ pub fn host_format(
         }
         Kind::Arrow => Arc::new(CheckedArrow::default()),
         Kind::Json => Arc::new(Json::new(text.json.clone(), compression.into())),
-        Kind::Csv | Kind::Tsv => Arc::new(csv(reading.kind, text, beginning, compression)),
-    }
-}
-
-fn csv(
-    kind: Kind,
-    text: &TextOptions,
-    beginning: Beginning,
-    compression: CompressionTypeVariant,
-) -> CsvFormat {
-    let delimiter = if kind == Kind::Tsv { b'\t' } else { b',' };
-    let newlines = text
-        .newlines_in_values
-        .unwrap_or(beginning.newlines_in_values);
-    CsvFormat::default()
-        .with_has_header(text.header.unwrap_or(true))
-        .with_delimiter(text.delimiter.unwrap_or(delimiter))
-        .with_quote(text.quote.unwrap_or(b'"'))
-        .with_escape(text.escape)
-        .with_comment(text.comment)
-        .with_newlines_in_values(newlines)
-        .with_truncated_rows(text.null_padding.unwrap_or(false))
-        .with_file_compression_type(FileCompressionType::from(compression))
+        Kind::Csv | Kind::Tsv => return None,
+    })
 }
 
 /// One kind for all files, or an error that names two that differ.
@@ -284,11 +230,5 @@ mod tests {
         for none in ["x", "x.gz", "x.txt", "x.parquet.gz", "csv", "a.csv/b"] {
             assert_eq!(kind(none), None, "{none}");
         }
-    }
-
-    #[test]
-    fn beginnings() {
-        assert!(Beginning::of(Kind::Csv, b"a,b\n1,\"x\ny\"\n", b'"').newlines_in_values);
-        assert!(!Beginning::of(Kind::Csv, b"a,b\n1,\"x \"\"y\"\" z\"\n", b'"').newlines_in_values);
     }
 }

@@ -125,13 +125,35 @@ impl FileColumns {
 
 /// Names and values of a file's folders.
 fn pairs(file: &File) -> Vec<(String, String)> {
-    let mut folders: Vec<&str> = file.name.split('/').collect();
+    // The query of an address has no folders.
+    let path = match file.name.contains("://") {
+        true => file.name.split(['?', '#']).next().unwrap_or_default(),
+        false => &file.name,
+    };
+    let mut folders: Vec<&str> = path.split('/').collect();
     folders.pop();
+    decoded_pairs(&folders)
+}
+
+/// The names and values among folders.
+pub(super) fn decoded_pairs(folders: &[&str]) -> Vec<(String, String)> {
     let pairs = folders.iter().filter_map(|folder| folder.split_once('='));
     pairs
-        .filter(|(name, _)| !name.is_empty() && !name.contains('?'))
+        .filter(|(name, _)| !name.is_empty())
         .map(|(name, value)| (decoded(name), decoded(value)))
         .collect()
+}
+
+/// The value of a folder in a column of a type; `None` = it is not of the type.
+pub(super) fn folder_value(text: &str, kind: &DataType) -> Option<ScalarValue> {
+    let text = (text != NULL_FOLDER).then(|| text.to_string());
+    match kind {
+        DataType::Dictionary(_, values) => {
+            let known = value(text, values).ok()?;
+            known.cast_to(kind).ok()
+        }
+        _ => value(text, kind).ok(),
+    }
 }
 
 /// A name without the escapes that characters have which no folder's name may contain: `%2F` is `/`.

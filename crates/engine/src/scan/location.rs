@@ -17,6 +17,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use url::Url;
 
 use super::format::{Kind, Reading, known_extensions};
+use super::pipe::is_pipe;
 use super::web::as_path;
 use crate::error::host::object_store as store_error;
 use crate::error::{Error, Result};
@@ -174,7 +175,7 @@ fn walk(folder: &SystemPath, kind: Option<Kind>) -> Result<Vec<PathBuf>> {
             if path.is_dir() {
                 open.push(path);
             } else if is_wanted(&name, kind) {
-                files.push(path);
+                files.push(regular(path)?);
             }
         }
     }
@@ -182,8 +183,19 @@ fn walk(folder: &SystemPath, kind: Option<Kind>) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// A file and no pipe, which would be waited for and cannot be read beside others.
+fn regular(path: PathBuf) -> Result<PathBuf> {
+    match is_pipe(&path.to_string_lossy()) {
+        true => Err(not_found(
+            &path.display().to_string(),
+            "it is a pipe, which is no file of a folder or glob; name it alone",
+        )),
+        false => Ok(path),
+    }
+}
+
 /// Names of what others keep beside data: `.x`, `_SUCCESS`, `_temporary`. A folder `_x=1` is a column.
-fn is_hidden(name: &str) -> bool {
+pub(super) fn is_hidden(name: &str) -> bool {
     name.starts_with('.') || name.starts_with('_') && !name.contains('=')
 }
 
@@ -211,8 +223,8 @@ fn expand(text: &str, pattern: &str) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
         let path = path.map_err(|error| not_found(text, &error.to_string()))?;
-        if path.is_file() && !is_hidden_match(&path.to_string_lossy(), pattern) {
-            files.push(path);
+        if !path.is_dir() && !is_hidden_match(&path.to_string_lossy(), pattern) {
+            files.push(regular(path)?);
         }
     }
     files.sort();

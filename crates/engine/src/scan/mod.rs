@@ -3,8 +3,8 @@
 //! In: `'data/*.parquet'`, `read_csv('x.csv', delim => ';')`, `s3://bucket/folder/`.
 //! Out: a host table provider with the schema of the files.
 //! Invariant: a file that cannot be read is an error that names it, never a panic and never an empty table.
-//! Not here: reading itself; the host's decoders do that, from footers and lines that they do not misread (footer.rs,
-//! mend.rs).
+//! Not here: reading Parquet and Arrow files; the host's decoders do that, from footers that they do not misread
+//! (footer.rs).
 //!
 //! ```text
 //! text -> call (what is asked for) -> location (which files) -> format (how to read) -> files (schema, table) <- views
@@ -15,23 +15,24 @@ mod sql_types;
 pub mod file_options;
 pub mod format;
 pub mod location;
-mod quotes;
 mod web;
 pub mod stores;
 pub mod text;
+pub mod csv;
 pub(crate) mod ipc;
 pub mod widen;
 pub(crate) mod names;
 pub mod footer;
 pub mod parquet;
 pub(crate) mod charged;
-pub mod mend;
 pub mod json;
-pub mod lines;
 pub(crate) mod hive;
-mod steady;
+pub(crate) mod steady;
 mod steady_format;
 mod table;
+pub(crate) mod pipe;
+pub mod plain_types;
+pub(crate) mod external;
 pub mod files;
 pub mod views;
 pub mod schema;

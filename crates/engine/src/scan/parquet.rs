@@ -585,7 +585,13 @@ impl FileFormatFactory for ParquetFactory {
         let host = host.ok_or_else(|| {
             DataFusionError::Internal("the host's Parquet format is not its own".to_string())
         })?;
-        Ok(Arc::new(Parquet::new(host.options().clone(), None)))
+        // What a table's own option says holds for columns that the file knows to be bytes as well.
+        let said = format_options.get("format.binary_as_string");
+        let bytes = said.map(|_| match host.options().global.binary_as_string {
+            true => PlainBytes::Text,
+            false => PlainBytes::Bytes,
+        });
+        Ok(Arc::new(Parquet::new(host.options().clone(), bytes)))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {

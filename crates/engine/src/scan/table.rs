@@ -35,6 +35,8 @@ pub(crate) struct FilesTable {
     schema: SchemaRef,
     places: Vec<usize>,
     files: Vec<TableFile>,
+    /// Orders that the user says the rows of every file have.
+    declared: Vec<LexOrdering>,
 }
 
 /// One file, and what its format knows of it once it was asked.
@@ -67,7 +69,13 @@ impl FilesTable {
             places,
             columns,
             files: files.into_iter().map(known).collect(),
+            declared: Vec::new(),
         })
+    }
+
+    /// The table whose rows the user says to be sorted; nothing said = what the files say holds.
+    pub(crate) fn with_declared_ordering(self, declared: Vec<LexOrdering>) -> FilesTable {
+        FilesTable { declared, ..self }
     }
 
     /// Names of the columns that all rows of a file have in common.
@@ -172,7 +180,10 @@ impl FilesTable {
         files: FileGroup,
         is_cut: bool,
     ) -> Result<(Vec<FileGroup>, Statistics, Vec<LexOrdering>)> {
-        let ordering = common_ordering(&files).into_iter().collect::<Vec<_>>();
+        let ordering = match self.declared.is_empty() {
+            true => common_ordering(&files).into_iter().collect::<Vec<_>>(),
+            false => self.declared.clone(),
+        };
         let schema = self.columns.table_schema();
         let statistics = match state.config().collect_statistics() {
             true => {
@@ -204,7 +215,7 @@ impl FilesTable {
 }
 
 /// Whether a filter says yes or no to a whole file.
-fn is_decided(common: &[&str], filter: &Expr) -> bool {
+pub(super) fn is_decided(common: &[&str], filter: &Expr) -> bool {
     !common.is_empty() && expr_applicable_for_cols(common, filter)
 }
 

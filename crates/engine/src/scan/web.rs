@@ -63,11 +63,15 @@ impl Known {
     }
 }
 
+/// Stands for `/` in queries, and before them: no path may have an empty part, and none looks like a path with a query.
+const SLASH: &str = "\u{2215}";
+
 /// An address whose query is part of its path, as paths are all that stores know.
 pub(crate) fn as_path(url: &Url) -> Url {
     let mut path = url.clone();
     if let Some(query) = url.query() {
-        path.set_path(&format!("{}?{query}", url.path()));
+        let query = query.replace('%', "%25").replace('/', SLASH);
+        path.set_path(&format!("{}?{SLASH}{query}", url.path()));
         path.set_query(None);
     }
     path.set_fragment(None);

@@ -9,14 +9,14 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Expr, Ident, OneOrManyWithParens, Query, Select, SelectItem, Subscript, VisitMut,
-    VisitorMut,
+    AccessExpr, Expr, Ident, OneOrManyWithParens, Query, Select, SelectItem, Subscript, VisitorMut,
 };
 
 use crate::error::{Error, Result};
 use crate::sql::ast::{function_name, quoted, text};
 use crate::sql::expand::{Catalog, Scope};
 use crate::sql::short_forms::accessed;
+use crate::sql::walk::Walk;
 
 pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
     if !uses_aliases(select) {
@@ -46,7 +46,12 @@ pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
                 }
             }
             SelectItem::UnnamedExpr(expr) => {
-                let written = expr.to_string();
+                let written = match &*expr {
+                    Expr::CompoundIdentifier(parts) => parts
+                        .last()
+                        .map_or_else(String::new, |last| last.value.clone()),
+                    other => other.to_string(),
+                };
                 if substitute(expr, &known, scope.catalog)? {
                     *item = SelectItem::ExprWithAlias {
                         expr: expr.clone(),
@@ -111,7 +116,7 @@ fn uses_aliases(select: &mut Select) -> bool {
 
 fn used_names(expr: &mut Expr) -> Vec<String> {
     let mut names = Names::default();
-    let _: ControlFlow<Error> = expr.visit(&mut names);
+    let _: ControlFlow<Error> = expr.walk(&mut names);
     names.names
 }
 
@@ -179,7 +184,7 @@ impl Kinds {
             kinds: Kinds::default(),
             catalog,
         };
-        let _: ControlFlow<Error> = expr.clone().visit(&mut visitor);
+        let _: ControlFlow<Error> = expr.clone().walk(&mut visitor);
         visitor.kinds
     }
 }
@@ -224,7 +229,7 @@ fn substitute(
         hidden: Vec::new(),
         changed: false,
     };
-    match expr.visit(&mut substitution) {
+    match expr.walk(&mut substitution) {
         ControlFlow::Continue(()) => Ok(substitution.changed),
         ControlFlow::Break(error) => Err(error),
     }

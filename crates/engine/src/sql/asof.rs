@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, Select,
-    SelectItem, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    SelectItem, TableFactor, TableWithJoins, VisitorMut,
 };
 
 use crate::error::{Error, Result};
@@ -20,6 +20,7 @@ use crate::sql::expand::{Column, Scope};
 use crate::sql::hidden;
 use crate::sql::pivot::set_alias;
 use crate::sql::positional::{alias_of, is_positional};
+use crate::sql::walk::Walk;
 
 /// How the times compare, the left one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,8 +180,8 @@ fn matched(
     };
     let all_keys: String = keys().map(|key| format!("{key}, ")).collect();
     let both = format!(
-        "SELECT DISTINCT {left_keys}{left_time} AS \"time\", {left_time} AS \"left time\", NULL AS \"right time\", 1 AS \"side\" FROM {left} WHERE {left_known} \
-         UNION ALL SELECT DISTINCT {right_keys}{right_time}, NULL, {right_time}, 0 FROM {right} WHERE {right_known}"
+        "SELECT DISTINCT {left_keys}{left_time} AS \"time\", {left_time} AS \"left time\", nullif({left_time}, {left_time}) AS \"right time\", 1 AS \"side\" FROM {left} WHERE {left_known} \
+         UNION ALL SELECT DISTINCT {right_keys}{right_time} AS \"time\", nullif({right_time}, {right_time}) AS \"left time\", {right_time} AS \"right time\", 0 AS \"side\" FROM {right} WHERE {right_known}"
     );
     let nearest = format!(
         "SELECT {all_keys}\"left time\", \"side\", {aggregate}(\"right time\") OVER ({partition}ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS \"nearest\" FROM ({both}) AS \"both sides\""
@@ -340,7 +341,7 @@ fn turned(op: BinaryOperator) -> BinaryOperator {
 
 fn side_of(expr: &Expr, columns: &[Vec<Column>; 2]) -> Result<Side> {
     let mut names = Names::default();
-    let _: ControlFlow<()> = expr.clone().visit(&mut names);
+    let _: ControlFlow<()> = expr.clone().walk(&mut names);
     let mut side = None;
     for parts in names.names {
         let of = |columns: &[Column]| columns.iter().any(|column| is_meant(&parts, column));
@@ -440,7 +441,7 @@ fn merge(select: &mut Select, names: &[Ident], [left, right]: &[Vec<Column>; 2])
     let mut qualify = Qualify { columns };
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-            let _: ControlFlow<()> = expr.visit(&mut qualify);
+            let _: ControlFlow<()> = expr.walk(&mut qualify);
         }
     }
     let conditions = [
@@ -449,11 +450,11 @@ fn merge(select: &mut Select, names: &[Ident], [left, right]: &[Vec<Column>; 2])
         &mut select.qualify,
     ];
     for expr in conditions.into_iter().flatten() {
-        let _: ControlFlow<()> = expr.visit(&mut qualify);
+        let _: ControlFlow<()> = expr.walk(&mut qualify);
     }
     if let GroupByExpr::Expressions(keys, _) = &mut select.group_by {
         for key in keys {
-            let _: ControlFlow<()> = key.visit(&mut qualify);
+            let _: ControlFlow<()> = key.walk(&mut qualify);
         }
     }
     Ok(())

@@ -12,13 +12,14 @@ use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, ExceptSelectItem, ExcludeSelectItem, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArguments, Ident, LambdaFunction, ObjectName, Query, RenameSelectItem,
     Select, SelectItem, SelectItemQualifiedWildcardKind, Subscript, TableFactor, TableWithJoins,
-    VisitMut, VisitorMut, WildcardAdditionalOptions,
+    VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Result};
 use crate::sql::ast::{function_name, literal_text, parse_query, quoted, text};
 use crate::sql::expand::{Column, Scope};
 use crate::sql::table_forms::UNPACKED;
+use crate::sql::walk::Walk;
 
 /// The function that stands for columns.
 const COLUMNS: &str = "columns";
@@ -35,9 +36,7 @@ pub(crate) struct Chosen {
 pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
     let tables = names_in_from(&select.from);
     let has_columns = select.projection.iter().any(|item| is_short(item, &tables))
-        || conditions(select)
-            .into_iter()
-            .any(|condition| calls_columns(condition));
+        || conditions(select).into_iter().any(calls_columns);
     if !has_columns {
         return Ok(());
     }
@@ -137,7 +136,7 @@ fn renames(options: &WildcardAdditionalOptions) -> bool {
 
 fn calls_columns(expr: &mut Expr) -> bool {
     let mut finder = Finder::default();
-    let _: ControlFlow<()> = expr.visit(&mut finder);
+    let _: ControlFlow<()> = expr.walk(&mut finder);
     finder.found
 }
 
@@ -386,11 +385,11 @@ fn per_column(
     scope: &Scope<'_>,
 ) -> Result<Vec<(Option<Chosen>, Expr)>> {
     let mut calls = Calls::default();
-    let _: ControlFlow<()> = expr.clone().visit(&mut calls);
+    let _: ControlFlow<()> = expr.clone().walk(&mut calls);
     let mut unpacked = expr.clone();
     if let Some(call) = calls.unpacked.first() {
         let all = chosen_by(call, columns, scope)?;
-        let _: ControlFlow<()> = unpacked.visit(&mut Unpack { all });
+        let _: ControlFlow<()> = unpacked.walk(&mut Unpack { all });
     }
     let Some(first) = calls.each.first() else {
         return Ok(vec![(None, unpacked)]);
@@ -404,7 +403,7 @@ fn per_column(
     let chosen = chosen_by(first, columns, scope)?;
     let each = chosen.into_iter().map(|one| {
         let mut expr = unpacked.clone();
-        let _: ControlFlow<()> = expr.visit(&mut Put {
+        let _: ControlFlow<()> = expr.walk(&mut Put {
             column: one.expr.clone(),
         });
         (Some(one), expr)
@@ -496,7 +495,7 @@ impl VisitorMut for Unpack {
 /// The regular expression of the COLUMNS in an expression, if it is one.
 fn pattern_in(expr: &Expr) -> Option<String> {
     let mut calls = Calls::default();
-    let _: ControlFlow<()> = expr.clone().visit(&mut calls);
+    let _: ControlFlow<()> = expr.clone().walk(&mut calls);
     let FunctionArguments::List(list) = &calls.each.first()?.args else {
         return None;
     };
@@ -546,14 +545,16 @@ pub(crate) fn chosen_by(
         }
         FunctionArgExpr::Expr(Expr::Array(array)) => {
             let of_all: Vec<&Column> = columns.iter().collect();
-            let by_name = array.elem.iter().map(|name| {
+            let mut all = all()?;
+            let mut names = Vec::new();
+            for name in &array.elem {
                 let name = literal_text(name).ok_or_else(|| no_columns(call))?;
-                let mut all = all()?;
-                find(&mut all, name)
-                    .cloned()
-                    .ok_or_else(|| unknown(name, &of_all))
-            });
-            by_name.collect::<Result<_>>()?
+                let found = find(&mut all, name).ok_or_else(|| unknown(name, &of_all))?;
+                names.push(found.column.clone());
+            }
+            // The order is that of the tables.
+            all.retain(|one| names.contains(&one.column));
+            all
         }
         FunctionArgExpr::Expr(expr) => {
             let pattern = literal_text(expr).ok_or_else(|| no_columns(call))?;

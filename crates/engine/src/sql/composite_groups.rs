@@ -7,11 +7,12 @@
 
 use std::ops::ControlFlow;
 
+use crate::sql::walk::Walk;
 use datafusion::common::{Result, plan_err};
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::{CopyToSource, Statement};
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, VisitMut, VisitorMut,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, VisitorMut,
 };
 
 /// The host's own bound on the sets of one GROUP BY.
@@ -24,10 +25,10 @@ const CUBE_MAX: usize = SETS_MAX.ilog2() as usize;
 pub fn composite_groups(statement: &mut Statement) -> Result<()> {
     let mut expand = Expand;
     let flow = match statement {
-        Statement::Statement(statement) => statement.visit(&mut expand),
+        Statement::Statement(statement) => statement.walk(&mut expand),
         Statement::Explain(explain) => return composite_groups(&mut explain.statement),
         Statement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(&mut expand),
+            CopyToSource::Query(query) => query.walk(&mut expand),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
         },
         Statement::CreateExternalTable(_) | Statement::Reset(_) => ControlFlow::Continue(()),

@@ -139,9 +139,9 @@ impl Copy {
         loop {
             let place = cursor.place();
             if target.is_none() && cursor.take_word("TO") {
-                target = Some((Direction::To, cursor.string()?));
+                target = Some((Direction::To, cursor.file()?));
             } else if target.is_none() && cursor.take_word("FROM") {
-                target = Some((Direction::From, cursor.string()?));
+                target = Some((Direction::From, cursor.file()?));
             } else if cursor.take_word("STORED") {
                 cursor.expect_word("AS")?;
                 given.stored_as = Some((cursor.option_name()?, place));
@@ -174,12 +174,12 @@ impl Copy {
         let given = std::mem::take(&mut self.given);
         let options = CopyOptions::of(&self.file, given)?;
         match self.direction {
-            Direction::To => Ok((self.to_file(&options, span)?, Columns::AsWritten)),
-            Direction::From => self.from_file(&options, span),
+            Direction::To => Ok((self.writing(&options, span)?, Columns::AsWritten)),
+            Direction::From => self.reading(&options, span),
         }
     }
 
-    fn to_file(self, options: &CopyOptions, span: Span) -> Result<Vec<TokenWithSpan>> {
+    fn writing(self, options: &CopyOptions, span: Span) -> Result<Vec<TokenWithSpan>> {
         let token = |token: Token| TokenWithSpan { token, span };
         let query = match self.source {
             Source::Query(query) => query,
@@ -199,7 +199,7 @@ impl Copy {
         Ok(tokens)
     }
 
-    fn from_file(self, options: &CopyOptions, span: Span) -> Result<(Vec<TokenWithSpan>, Columns)> {
+    fn reading(self, options: &CopyOptions, span: Span) -> Result<(Vec<TokenWithSpan>, Columns)> {
         let token = |token: Token| TokenWithSpan { token, span };
         let Source::Table(name, columns) = self.source else {
             return Err(Error::Syntax {
@@ -361,14 +361,12 @@ impl Cursor<'_> {
     /// A name, in parts, and columns behind it.
     fn table(&mut self) -> Result<Source> {
         let mut name = Vec::new();
-        loop {
-            match self.peek() {
-                Token::Word(_) | Token::SingleQuotedString(_) | Token::Period => {
-                    name.push(self.tokens[self.at].clone());
-                    self.at += 1;
-                }
-                _ => break,
-            }
+        while matches!(
+            self.peek(),
+            Token::Word(_) | Token::SingleQuotedString(_) | Token::Period
+        ) {
+            name.push(self.tokens[self.at].clone());
+            self.at += 1;
             let is_open = name.last().is_some_and(|last| last.token == Token::Period);
             if !is_open && self.peek() != &Token::Period {
                 break;
@@ -384,7 +382,18 @@ impl Cursor<'_> {
         Ok(Source::Table(name, columns))
     }
 
-    fn string(&mut self) -> Result<String> {
+    /// The name of a file; PostgreSQL's names of the process's streams are those of their devices.
+    fn file(&mut self) -> Result<String> {
+        let streams = [
+            ("STDIN", "/dev/stdin"),
+            ("STDOUT", "/dev/stdout"),
+            ("STDERR", "/dev/stderr"),
+        ];
+        for (name, device) in streams {
+            if self.take_word(name) {
+                return Ok(device.to_string());
+            }
+        }
         match self.peek() {
             Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) => {}
             _ => return Err(self.expected("a file name in single quotes")),

@@ -303,9 +303,13 @@ impl CopyOptions {
                     self.files = Some("folder");
                 }
             }
-            // Rows keep their order in any case.
             "preserve_order" => {
-                self.flag(name, value, place)?;
+                if self.flag(name, value, place)? {
+                    return Err(at(
+                        place,
+                        "rows have an order only by ORDER BY, which COPY keeps; leave preserve_order out",
+                    ));
+                }
             }
             _ => {
                 if !self.flag(name, value, place)? {

@@ -13,7 +13,7 @@ use datafusion::common::ScalarValue;
 use datafusion::sql::parser::Statement as HostStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, MacroArg, MacroDefinition,
-    ObjectName, TableFactor, VisitMut, VisitorMut,
+    ObjectName, TableFactor, VisitorMut,
 };
 use parking_lot::RwLock;
 
@@ -22,6 +22,7 @@ use crate::sql::ast::{derived, function_name, literal_text, plain_arguments, quo
 use crate::sql::params;
 use crate::sql::statement::visit;
 use crate::sql::substitute::put;
+use crate::sql::walk::Walk;
 
 /// How deep macros may call macros.
 const DEPTH_MAX: usize = 64;
@@ -183,7 +184,7 @@ impl MacroCalls<'_> {
     fn within(
         &mut self,
         name: &str,
-        body: &mut impl VisitMut,
+        body: &mut impl Walk,
         arguments: HashMap<String, Expr>,
     ) -> Result<()> {
         if self.depth == DEPTH_MAX {
@@ -194,7 +195,7 @@ impl MacroCalls<'_> {
         }
         put(body, arguments);
         self.depth += 1;
-        let flow = body.visit(self);
+        let flow = body.walk(self);
         self.depth -= 1;
         match flow {
             ControlFlow::Continue(()) => Ok(()),

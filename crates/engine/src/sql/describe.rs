@@ -50,7 +50,7 @@ fn is_table(query: &Query) -> Described {
 }
 
 fn rows_of_columns(columns: &[Column], described: Described) -> Result<TableFactor> {
-    let rows: Vec<String> = columns
+    let mut rows: Vec<String> = columns
         .iter()
         .map(|column| {
             let null = match column.field.is_nullable() || described == Described::Query {
@@ -63,8 +63,12 @@ fn rows_of_columns(columns: &[Column], described: Described) -> Result<TableFact
             format!("({name}, {data_type}, '{null}', {none}, {none}, {none})")
         })
         .collect();
+    let condition = if rows.is_empty() { " WHERE false" } else { "" };
+    if rows.is_empty() {
+        rows.push("('', '', '', '', '', '')".to_string());
+    }
     let query = format!(
-        "SELECT * FROM (VALUES {}) AS \"described\"(\"column_name\", \"column_type\", \"null\", \"key\", \"default\", \"extra\")",
+        "SELECT * FROM (VALUES {}) AS \"described\"(\"column_name\", \"column_type\", \"null\", \"key\", \"default\", \"extra\"){condition}",
         rows.join(", ")
     );
     Ok(derived(parse_query(&query)?, None))

@@ -118,6 +118,9 @@ impl Scope<'_> {
 
     /// The columns of what stands in FROM.
     pub fn columns_from(&self, from: &[TableWithJoins]) -> Result<Vec<Column>> {
+        if from.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut query = parse_query("SELECT *")?;
         if let SetExpr::Select(select) = query.body.as_mut() {
             select.from = from.to_vec();

@@ -75,10 +75,11 @@ fn shortened(plan: Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
 fn given_names(plan: &LogicalPlan) -> BTreeSet<String> {
     match plan {
         LogicalPlan::Projection(projection) => {
+            let below = given_names(&projection.input);
             let given = projection.expr.iter().filter_map(|expr| match expr {
                 Expr::Alias(alias) => Some(alias.name.clone()),
-                Expr::Column(column) if given_names(&projection.input).contains(&column.name) => {
-                    Some(column.name.clone())
+                Expr::Column(column) => {
+                    Some(column.name.clone()).filter(|name| below.contains(name))
                 }
                 _ => None,
             });

@@ -174,7 +174,7 @@ fn by_item(mut key: OrderByExpr, select: &Select) -> Result<OrderByExpr> {
     let Some(place) = place else {
         return Ok(key);
     };
-    let before = select.projection.iter().take(place);
+    let mut before = select.projection.iter().take(place);
     let is_named = |item: &SelectItem| {
         matches!(
             item,
@@ -182,7 +182,7 @@ fn by_item(mut key: OrderByExpr, select: &Select) -> Result<OrderByExpr> {
         )
     };
     let has_wildcard = !before.clone().all(is_named);
-    match before.last() {
+    match before.next_back() {
         Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. })
             if !has_wildcard && place <= select.projection.len() =>
         {

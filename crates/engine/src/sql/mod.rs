@@ -13,6 +13,7 @@ pub(crate) mod dialect;
 mod copy_options;
 pub(crate) mod copy;
 mod expression_forms;
+mod walk;
 mod ast;
 mod token_forms;
 pub mod statement;
@@ -47,8 +48,10 @@ pub(crate) mod planned;
 pub(crate) mod named_casts;
 pub(crate) mod using;
 mod window_aggregates;
+mod shared_tables;
 pub(crate) mod headers;
 pub(crate) mod place;
 
 pub use composite_groups::composite_groups;
+pub use shared_tables::name_shared_tables;
 pub use window_aggregates::order_windows;

@@ -11,11 +11,12 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     CastKind, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, Value, VisitMut, VisitorMut,
+    FunctionArguments, Ident, ObjectName, Value, VisitorMut,
 };
 
 use crate::functions::AS_WRITTEN;
 use crate::sql::statement::visit;
+use crate::sql::walk::Walk;
 
 /// Names all casts; false if there is none without a name.
 pub fn name_casts(statement: &mut Statement) -> bool {
@@ -66,7 +67,7 @@ fn text_of(expr: &Expr) -> Option<String> {
         return None;
     };
     let mut inner = expr.as_ref().clone();
-    let ControlFlow::Continue(()) = inner.visit(&mut Unnaming);
+    let ControlFlow::Continue(()) = inner.walk(&mut Unnaming);
     let name = match kind {
         CastKind::TryCast | CastKind::SafeCast => "TRY_CAST",
         CastKind::Cast | CastKind::DoubleColon => "CAST",

@@ -168,6 +168,15 @@ struct Marks<'a> {
 }
 
 impl Marks<'_> {
+    /// The first parameter of the same value: `SELECT n % ? … GROUP BY n % ?` is then a grouping by what it selects.
+    fn first_equal<'a>(&'a self, name: &'a str) -> &'a str {
+        let Some(wanted) = self.values.get(name) else {
+            return name;
+        };
+        let mut same = self.values.iter().filter(|(_, value)| *value == wanted);
+        same.next().map_or(name, |(first, _)| first.as_str())
+    }
+
     /// `IN ?` with a list means its values; an empty one has none that is equal, not even to NULL.
     fn spread(&mut self, expr: &mut SqlExpr) {
         let SqlExpr::InList { list, negated, .. } = expr else {
@@ -228,7 +237,7 @@ impl VisitorMut for Marks<'_> {
         if let SqlExpr::Value(value) = expr
             && let Value::Placeholder(name) = &value.value
         {
-            *expr = call(name.clone());
+            *expr = call(self.first_equal(name).to_string());
         }
         ControlFlow::Continue(())
     }

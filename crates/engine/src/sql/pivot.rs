@@ -12,7 +12,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, ExprWithAlias, Ident, PivotValueSource, Query, SelectItem, SetExpr,
-    TableAlias, TableFactor, Value, VisitMut, VisitorMut,
+    TableAlias, TableFactor, Value, VisitorMut,
 };
 
 use crate::error::{Error, Result};
@@ -22,6 +22,7 @@ use crate::sql::ast::{
 use crate::sql::expand::{Catalog, Column, Scope, arguments_of};
 use crate::sql::query_forms::PIVOT;
 use crate::sql::table_forms::GROUP;
+use crate::sql::walk::Walk;
 
 /// More columns than anyone reads; each is an aggregate.
 const COLUMNS_MAX: usize = 10_000;
@@ -227,7 +228,7 @@ fn other_columns(
     let mut used = Used::default();
     let all = turned.iter().map(|one| &one.expr);
     for expr in all.chain(aggregates.iter().map(|one| &one.expr)) {
-        let _: ControlFlow<()> = expr.clone().visit(&mut used);
+        let _: ControlFlow<()> = expr.clone().walk(&mut used);
     }
     let columns = scope.columns(source.clone())?;
     let other = columns.iter().filter(|column| !used.has(column));
@@ -315,7 +316,7 @@ fn found(expr: &Expr, source: &Query, scope: &Scope<'_>) -> Result<Turned> {
 fn values_of(scope: &Scope<'_>, from: &str, expr: &Expr) -> Result<Vec<String>> {
     let from = from.strip_prefix("SELECT * FROM ").unwrap_or(from);
     let query = format!(
-        "SELECT CAST(\"value of\" AS VARCHAR) FROM (SELECT DISTINCT {expr} AS \"value of\" FROM {from}) AS \"values\" WHERE \"value of\" IS NOT NULL ORDER BY \"value of\""
+        "SELECT CAST(\"value of\" AS VARCHAR) AS \"text of value\" FROM (SELECT DISTINCT {expr} AS \"value of\" FROM {from}) AS \"values\" WHERE \"value of\" IS NOT NULL ORDER BY \"value of\""
     );
     let mut values = Vec::new();
     for batch in scope.rows(*parse_query(&query)?)? {
@@ -451,7 +452,7 @@ fn filter(expr: &mut Expr, conditions: &[Expr], catalog: &dyn Catalog) -> Result
         catalog,
         count: 0,
     };
-    let _: ControlFlow<()> = expr.visit(&mut visitor);
+    let _: ControlFlow<()> = expr.walk(&mut visitor);
     match visitor.count {
         0 => Err(unsupported(&format!(
             "{expr} in PIVOT, which is no aggregate"

@@ -54,6 +54,11 @@ const KEYWORDS: &[&str] = &[
     "USING",
     "LIKE",
     "FILTER",
+    "NULL",
+    "AND",
+    "NOT",
+    "AS",
+    "ON",
 ];
 
 /// Endings of files that one reads.
@@ -226,6 +231,9 @@ fn syntax(message: String, place: Position, tokens: &[TokenWithSpan]) -> Error {
 fn hint(message: &str, here: usize, tokens: &[TokenWithSpan]) -> Option<(String, Position)> {
     // A misspelt keyword is mostly read as an alias: the error is one word later.
     for token in [here.checked_sub(1), Some(here)].into_iter().flatten() {
+        if is_name_place(token, tokens) {
+            continue;
+        }
         if let Some(keyword) = tokens.get(token).and_then(misspelt) {
             return Some((format!("did you mean {keyword}?"), start(&tokens[token])));
         }
@@ -240,21 +248,60 @@ fn hint(message: &str, here: usize, tokens: &[TokenWithSpan]) -> Option<(String,
         return Some((format!("the parenthesis at {open} is not closed"), place));
     }
     let place = tokens.get(here).map(start)?;
+    if message.contains("Expected: )")
+        && matches!(&tokens[here].token, Token::Word(word) if is_keyword(&word.value.to_uppercase()))
+        && let Some(open) = unclosed(&tokens[..here])
+    {
+        return Some((format!("the parenthesis at {open} is not closed"), place));
+    }
     if message.contains("end of statement") && closes_nothing(&tokens[..=here]) {
         return Some(("this parenthesis was never opened".to_owned(), place));
     }
-    let is_operand = |token: &Token| {
-        matches!(
-            token,
-            Token::Word(_) | Token::Number(..) | Token::SingleQuotedString(_)
-        )
+    for token in here + 1..tokens.len() {
+        if let Some(keyword) = misspelt(&tokens[token]).filter(|_| !is_name_place(token, tokens)) {
+            return Some((format!("did you mean {keyword}?"), start(&tokens[token])));
+        }
+    }
+    missing_comma(message, here, tokens)
+}
+
+/// A comma that may be missing before a name, a number, a text or a call.
+fn missing_comma(
+    message: &str,
+    here: usize,
+    tokens: &[TokenWithSpan],
+) -> Option<(String, Position)> {
+    let is_missing = ["end of statement", "Expected: )", "Expected: ,"];
+    let before = here.checked_sub(1)?;
+    // `f(x) g(y)`: the second name is read as an alias.
+    let is_call = tokens[here].token == Token::LParen;
+    let (before, at) = match is_call {
+        true => (before.checked_sub(1)?, before),
+        false => (before, here),
     };
-    let before = &tokens.get(here.checked_sub(1)?)?.token;
-    let is_missing = message.contains("end of statement")
-        || message.contains("Expected: )")
-        || message.contains("Expected: ,");
-    (is_missing && is_operand(&tokens[here].token) && is_operand(before))
-        .then(|| ("is a comma missing before it?".to_owned(), place))
+    let is_operand = |token: &Token| match token {
+        Token::Word(word) => !is_keyword(&word.value.to_uppercase()),
+        token => matches!(token, Token::Number(..) | Token::SingleQuotedString(_)),
+    };
+    let ends = tokens[before].token == Token::RParen || is_operand(&tokens[before].token);
+    let is_missing = is_missing.iter().any(|expected| message.contains(expected));
+    (is_missing && ends && is_operand(&tokens[at].token)).then(|| {
+        let hint = format!("is a comma missing before {}?", tokens[at].token);
+        (hint, start(&tokens[at]))
+    })
+}
+
+/// True behind what a name has to follow: there a word like a keyword is a name.
+fn is_name_place(token: usize, tokens: &[TokenWithSpan]) -> bool {
+    const BEFORE_NAMES: [&str; 12] = [
+        "FROM", "JOIN", "INTO", "TABLE", "UPDATE", "SELECT", "BY", "AS", "WHERE", "AND", "OR", "ON",
+    ];
+    match token.checked_sub(1).map(|before| &tokens[before].token) {
+        None | Some(Token::RParen | Token::Mul | Token::SemiColon) => false,
+        Some(Token::Number(..) | Token::SingleQuotedString(_)) => false,
+        Some(Token::Word(word)) => BEFORE_NAMES.contains(&word.value.to_uppercase().as_str()),
+        Some(_) => true,
+    }
 }
 
 /// The keyword that a word nearly is.
@@ -267,11 +314,17 @@ fn misspelt(token: &TokenWithSpan) -> Option<&'static str> {
         return None;
     }
     let edits_max = if written.len() < 5 { 1 } else { 2 };
+    let letters = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
     let near = KEYWORDS
         .iter()
         .map(|keyword| (strsim::damerau_levenshtein(keyword, &written), *keyword));
+    // Of short words only letters that have changed places.
     let near = near.filter(|(edits, keyword)| {
-        *edits <= edits_max && (keyword.len() > 3 || keyword.len() == written.len())
+        *edits <= edits_max && (keyword.len() > 3 || letters(keyword) == letters(&written))
     });
     near.min().map(|(_, keyword)| keyword)
 }

@@ -13,9 +13,10 @@ use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, VisitorMut};
 
 use crate::sql::statement::visit;
+use crate::sql::walk::Walk;
 
 /// How the host's error about a projection begins.
 const PROJECTION: &str = "Projections require unique expression names";
@@ -125,7 +126,7 @@ fn name_of(item: &SelectItem, casts: Casts) -> Option<String> {
         SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
         SelectItem::UnnamedExpr(expr) => {
             let mut expr = expr.clone();
-            let ControlFlow::Continue(()) = expr.visit(&mut Bare { casts });
+            let ControlFlow::Continue(()) = expr.walk(&mut Bare { casts });
             Some(match &expr {
                 Expr::Identifier(column) => column.value.clone(),
                 other => other.to_string(),

@@ -9,9 +9,9 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr,
-    Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval, ObjectName,
-    OneOrManyWithParens, OrderByExpr, Statement as SqlStatement, Subscript, VisitorMut,
-    helpers::attached_token::AttachedToken,
+    Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval, JoinOperator,
+    ObjectName, OneOrManyWithParens, OrderByExpr, Select, Statement as SqlStatement, Subscript,
+    TableFactor, TableWithJoins, VisitorMut, helpers::attached_token::AttachedToken,
 };
 
 use crate::error::{Error, Result};
@@ -38,6 +38,23 @@ impl VisitorMut for ShortForms {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        for table in &mut select.from {
+            semi_of_left(table);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        if let TableFactor::NestedJoin {
+            table_with_joins, ..
+        } = factor
+        {
+            semi_of_left(table_with_joins);
+        }
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         match longer(expr) {
             Ok(Some(longer)) => *expr = longer,
@@ -45,6 +62,17 @@ impl VisitorMut for ShortForms {
             Err(error) => return ControlFlow::Break(error),
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// SEMI JOIN and ANTI JOIN keep rows of the left table.
+fn semi_of_left(table: &mut TableWithJoins) {
+    for join in &mut table.joins {
+        join.join_operator = match join.join_operator.clone() {
+            JoinOperator::Semi(constraint) => JoinOperator::LeftSemi(constraint),
+            JoinOperator::Anti(constraint) => JoinOperator::LeftAnti(constraint),
+            other => other,
+        };
     }
 }
 
@@ -172,6 +200,9 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
         Some(Applied::Filter) => function.name = object(Ident::new("array_filter")),
         None => {}
     }
+    if name == "struct_pack" {
+        return Ok(packed(function));
+    }
     let Some(arguments) = plain_arguments(function) else {
         return Ok(None);
     };
@@ -190,6 +221,9 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
     Ok(match (name.as_str(), arguments.as_slice()) {
         ("if", [condition, yes, no]) => Some(conditional(condition, yes, no)),
         ("try", [expr]) => Some(fallible::tried(expr)?),
+        ("regexp_extract", [text, pattern, Expr::Array(names)]) => {
+            named_groups(text, pattern, &names.elem)?
+        }
         _ => None,
     })
 }
@@ -203,6 +237,42 @@ fn takes_lambda(name: &str) -> Option<Applied> {
         "list_filter" | "array_filter" | "filter" => Some(Applied::Filter),
         _ => None,
     }
+}
+
+/// `regexp_extract(s, p, ['a', 'b'])` is a struct of the groups 1 and 2.
+fn named_groups(of: &Expr, pattern: &Expr, names: &[Expr]) -> Result<Option<Expr>> {
+    let mut fields = Vec::new();
+    for (name, group) in names.iter().zip(1..) {
+        let Some(name) = literal_text(name) else {
+            return Err(Error::Type {
+                message: "function 'regexp_extract' takes names of groups as literals, e.g. ['year', 'month']".to_string(),
+                position: None,
+            });
+        };
+        let groups = vec![of.clone(), pattern.clone(), number(group)];
+        fields.extend([text(name), call("regexp_extract", groups)]);
+    }
+    Ok((!fields.is_empty()).then(|| call("named_struct", fields)))
+}
+
+/// `struct_pack(a := 1)` is `named_struct('a', 1)`.
+fn packed(function: &Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let mut fields = Vec::new();
+    for argument in &list.args {
+        let FunctionArg::Named {
+            name,
+            arg: FunctionArgExpr::Expr(value),
+            ..
+        } = argument
+        else {
+            return None;
+        };
+        fields.extend([text(&name.value), value.clone()]);
+    }
+    Some(call("named_struct", fields))
 }
 
 /// `s.upper()` is `upper(s)`.
@@ -382,6 +452,7 @@ fn known_type(data_type: &mut DataType) {
         DataType::HugeInt | DataType::UHugeInt => {
             *data_type = DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0));
         }
+        DataType::Blob(None) => *data_type = DataType::Bytea,
         DataType::Custom(name, modifiers) if modifiers.is_empty() => {
             if matches!(
                 name.to_string().to_lowercase().as_str(),

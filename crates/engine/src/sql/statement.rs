@@ -12,7 +12,7 @@ use datafusion::sql::parser::{
 };
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Set, Statement as SqlStatement, TableAlias,
-    TableFactor, Value, ValueWithSpan, VisitMut, VisitorMut,
+    TableFactor, Value, ValueWithSpan, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
@@ -28,7 +28,8 @@ use crate::sql::expressions::say_what_is_meant;
 use crate::sql::short_forms::ShortForms;
 use crate::sql::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
-use crate::sql::{clauses, composite_groups, long_chains, order_windows};
+use crate::sql::walk::Walk;
+use crate::sql::{clauses, composite_groups, long_chains, name_shared_tables, order_windows};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -355,6 +356,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     composite_groups(&mut statement)?;
     say_what_is_meant(&mut statement);
     order_windows(&mut statement)?;
+    name_shared_tables(&mut statement);
     let mut preparation = Preparation {
         files: Vec::new(),
         question_marks: 0,
@@ -379,10 +381,10 @@ pub(crate) fn visit<V: VisitorMut>(
     visitor: &mut V,
 ) -> ControlFlow<V::Break> {
     match statement {
-        HostStatement::Statement(statement) => statement.visit(visitor),
+        HostStatement::Statement(statement) => statement.walk(visitor),
         HostStatement::Explain(explain) => visit(&mut explain.statement, visitor),
         HostStatement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(visitor),
+            CopyToSource::Query(query) => query.walk(visitor),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
         },
         HostStatement::CreateExternalTable(_) | HostStatement::Reset(_) => {

@@ -7,17 +7,18 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, VisitorMut};
 
 use crate::sql::aliases::parameters;
+use crate::sql::walk::Walk;
 
 /// Puts an expression in the place of each name that stands alone.
-pub(super) fn put(body: &mut impl VisitMut, arguments: HashMap<String, Expr>) {
+pub(super) fn put(body: &mut impl Walk, arguments: HashMap<String, Expr>) {
     let mut visitor = Arguments {
         arguments,
         hidden: Vec::new(),
     };
-    let _: ControlFlow<()> = body.visit(&mut visitor);
+    let _: ControlFlow<()> = body.walk(&mut visitor);
 }
 
 /// Puts arguments in the places of parameters.

@@ -7,7 +7,7 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::TableFactor;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sql::ast::{derived, parse_query, quoted, text};
 use crate::sql::expand::{Column, Scope, arguments_of};
 use crate::sql::query_forms::SUMMARIZE;
@@ -35,6 +35,12 @@ pub(super) fn expand(factor: &TableFactor, scope: &Scope<'_>) -> Result<Option<T
         return Ok(None);
     };
     let columns = scope.columns((*query).clone())?;
+    if columns.is_empty() {
+        return Err(Error::Planning {
+            message: "SUMMARIZE of what has no columns".to_string(),
+            position: None,
+        });
+    }
     let mut aggregates = Vec::new();
     for (number, column) in columns.iter().enumerate() {
         let figures = figures(number, column).into_iter().enumerate();
@@ -85,11 +91,13 @@ fn figures(number: usize, column: &Column) -> Vec<String> {
     let number = format!("CAST({name} AS DOUBLE)");
     let quantile = |share: &str| match data_type.is_integer() {
         true => of(
-            format!("CAST(round(approx_percentile_cont({number}, {share})) AS BIGINT)"),
+            format!(
+                "CAST(round(approx_percentile_cont({share}) WITHIN GROUP (ORDER BY {number})) AS BIGINT)"
+            ),
             true,
         ),
         false => of(
-            format!("approx_percentile_cont({number}, {share})"),
+            format!("approx_percentile_cont({share}) WITHIN GROUP (ORDER BY {number})"),
             is_number,
         ),
     };

@@ -58,6 +58,8 @@ pub(super) fn rewrite(tokens: Tokens) -> Result<Tokens> {
             let keys = &rest[2..used];
             let group = start.sql("DEFAULT ON NULL (").name(GROUP).sql("(");
             (group.copy(keys).sql(") )"), used)
+        } else if is_filter_without_where(&tokens, at) {
+            (start.copy(&rest[..2]).sql("WHERE"), 2)
         } else if is_macro(&tokens, at) {
             (start.sql("MACRO"), 1)
         } else if is_by_name(&tokens, at) {
@@ -115,6 +117,15 @@ fn group_of_pivot(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
     let is_pivot = is_one_of(tokens, open.checked_sub(1)?, &["PIVOT"])
         && is_token(tokens, end, &Token::RParen);
     is_pivot.then_some(end - at)
+}
+
+/// Whether `FILTER (x > 2)`, in which WHERE is left out, stands behind a call.
+fn is_filter_without_where(tokens: &[TokenWithSpan], at: usize) -> bool {
+    let is_behind_call = at > 0 && is_token(tokens, at - 1, &Token::RParen);
+    is_behind_call
+        && is_one_of(tokens, at, &["FILTER"])
+        && is_token(tokens, at + 1, &Token::LParen)
+        && !is_one_of(tokens, at + 2, &["WHERE"])
 }
 
 /// Whether FUNCTION of `CREATE FUNCTION f(a) AS a + 1`, which is a macro, stands at this place.

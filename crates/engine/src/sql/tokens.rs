@@ -15,7 +15,7 @@ use crate::sql::{lambdas, prefix_alias, query_forms, table_forms};
 pub(crate) type Tokens = Vec<TokenWithSpan>;
 
 /// Words that begin a form; other forms have a colon, an arrow or a per cent sign.
-const WORDS: [&str; 20] = [
+const WORDS: [&str; 21] = [
     "PIVOT",
     "PIVOT_WIDER",
     "PIVOT_LONGER",
@@ -35,6 +35,7 @@ const WORDS: [&str; 20] = [
     "GLOB",
     "SIMILAR",
     "FUNCTION",
+    "FILTER",
     "ILIKE",
 ];
 

@@ -82,8 +82,9 @@ fn scope_of_factor(
     let qualifier = qualifier_of(factor, (number, place))?;
     let made = names.into_iter().map(|name| {
         let column = Ident::with_quote('"', name.clone());
+        let parts = qualifier.iter().cloned().chain([column]);
         Made {
-            expr: Expr::CompoundIdentifier(vec![qualifier.clone(), column]),
+            expr: Expr::CompoundIdentifier(parts.collect()),
             name,
             is_merged: false,
         }
@@ -92,7 +93,7 @@ fn scope_of_factor(
 }
 
 /// The name before the columns of a factor, which gets one if it has none.
-fn qualifier_of(factor: &mut TableFactor, (number, place): (usize, usize)) -> Option<Ident> {
+fn qualifier_of(factor: &mut TableFactor, (number, place): (usize, usize)) -> Option<Vec<Ident>> {
     let own = |name: String| TableAlias {
         explicit: true,
         name: Ident::with_quote('"', name),
@@ -104,19 +105,20 @@ fn qualifier_of(factor: &mut TableFactor, (number, place): (usize, usize)) -> Op
         TableFactor::Table {
             name, alias, args, ..
         } => match (alias, args) {
-            (Some(alias), _) => Some(alias.name.clone()),
-            (None, None) => name.0.last()?.as_ident().cloned(),
+            (Some(alias), _) => Some(vec![alias.name.clone()]),
+            (None, None) => name.0.iter().map(|part| part.as_ident().cloned()).collect(),
             (alias, Some(_)) => {
                 let name = name.0.last()?.as_ident()?.value.clone();
-                Some(alias.insert(own(name)).name.clone())
+                Some(vec![alias.insert(own(name)).name.clone()])
             }
         },
         TableFactor::Derived { alias, .. } => {
-            Some(alias.get_or_insert_with(|| own(unnamed)).name.clone())
+            let alias = alias.get_or_insert_with(|| own(unnamed));
+            Some(vec![alias.name.clone()])
         }
         TableFactor::NestedJoin {
             alias: Some(alias), ..
-        } => Some(alias.name.clone()),
+        } => Some(vec![alias.name.clone()]),
         _ => None,
     }
 }

@@ -325,7 +325,7 @@ fn options() {
         &["T|1.00|NULL", "U|2.50|NULL"],
     );
     let sql = format!("SELECT * FROM read_json('{path}', maximum_depth => 1)");
-    check(&session, &sql, &["\"T\"|1|{\"a\":1}", "\"U\"|2.5|NULL"]);
+    check(&session, &sql, &["T|1.0|{\"a\":1}", "U|2.5|NULL"]);
     let sql = format!("SELECT json['to'] FROM read_json('{path}', records => false)");
     check(&session, &sql, &["T", "U"]);
     let sql =

@@ -3,6 +3,9 @@
 mod support;
 mod session;
 mod errors;
+mod clauses;
+mod constraints;
+mod samples;
 mod numbers;
 mod files;
 mod codes;
@@ -13,6 +16,7 @@ mod late;
 mod filters;
 mod parquet;
 mod text_files;
+mod csv;
 mod json;
 mod hive;
 mod snapshots;

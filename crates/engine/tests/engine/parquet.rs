@@ -154,6 +154,21 @@ fn bytes_that_the_file_knows_to_be_bytes_stay_bytes() {
     let sql = format!("CREATE EXTERNAL TABLE e STORED AS PARQUET LOCATION '{root}/kept.parquet'");
     run(&folder.session, &sql).unwrap();
     folder.check("SELECT b FROM e", &["616263"]);
+    // An option of the table was taken and not applied.
+    let sql = format!(
+        "CREATE EXTERNAL TABLE o STORED AS PARQUET LOCATION '{root}/kept.parquet' OPTIONS ('binary_as_string' 'true')"
+    );
+    run(&folder.session, &sql).unwrap();
+    folder.check("SELECT b FROM o", &["abc"]);
+    let sql = format!(
+        "CREATE EXTERNAL TABLE f STORED AS PARQUET LOCATION '{root}/plain.parquet' OPTIONS ('binary_as_string' 'false')"
+    );
+    run(&folder.session, &sql).unwrap();
+    folder.check("SELECT b FROM f", &["78797a"]);
+    let sql = format!(
+        "CREATE EXTERNAL TABLE x STORED AS PARQUET LOCATION '{root}/plain.parquet' OPTIONS ('no_such' 'true')"
+    );
+    assert!(run(&folder.session, &sql).is_err());
 }
 
 // Bounds leave NaN out: row groups with NaN were pruned, and a file of [1.0, NaN] was read as [1.0, 1.0].

@@ -389,7 +389,7 @@ impl<'a> Reader<'a> {
             'Y' | 'G' => {
                 let sign = if self.rest.starts_with('-') { -1 } else { 1 };
                 self.rest = self.rest.strip_prefix('-').unwrap_or(self.rest);
-                self.year = sign * self.number(6, 0..=294_246)? as i32;
+                self.year = sign * self.number(4, 0..=9_999)? as i32;
             }
             'y' => {
                 let year = self.number(2, 0..=99)? as i32;
@@ -497,6 +497,7 @@ mod tests {
     #[test]
     fn texts_are_read_whole_or_not_at_all() {
         assert_eq!(read("1970-01-02", "%Y-%m-%d"), Some(MICROS_PER_DAY));
+        assert_eq!(read("19700102", "%Y%m%d"), Some(MICROS_PER_DAY));
         assert_eq!(read("1970-01-02x", "%Y-%m-%d"), None);
         assert_eq!(read("1970-02-30", "%Y-%m-%d"), None);
         assert_eq!(

@@ -54,6 +54,26 @@ macro_rules! part {
     };
 }
 
+/// Seconds with their fraction in units of so many nanoseconds. Of intervals the host leaves fractions out.
+macro_rules! fraction {
+    ($name:literal, $nanos:literal) => {
+        stands($name, &[&[Kind::Moment], &[Kind::Time]], |args| {
+            Ok(bigint(date_part(lit($name), only(args))))
+        })
+        .or_rows(
+            &[Kind::Interval],
+            |_| Ok(DataType::Int64),
+            |call| {
+                const MINUTE: i64 = 60_000_000_000;
+                let intervals = call.args[0].as_primitive::<IntervalMonthDayNanoType>();
+                call.each::<Int64Array, _>(|row| {
+                    Ok(Some(intervals.value(row).nanoseconds % MINUTE / $nanos))
+                })
+            },
+        )
+    };
+}
+
 fn parts() -> Vec<Definition> {
     vec![
         part!("year", "year"),
@@ -65,14 +85,15 @@ fn parts() -> Vec<Definition> {
         part!("dayofmonth", "day"),
         part!("dayofweek", "dow"),
         part!("weekday", "dow"),
+        part!("isodow", "isodow"),
         part!("dayofyear", "doy"),
         part!("isoyear", "isoyear"),
         part!("hour", "hour"),
         part!("minute", "minute"),
         part!("second", "second"),
-        part!("millisecond", "millisecond"),
-        part!("microsecond", "microsecond"),
-        part!("nanosecond", "nanosecond"),
+        fraction!("millisecond", 1_000_000),
+        fraction!("microsecond", 1_000),
+        fraction!("nanosecond", 1),
         stands("yearweek", MOMENT, |args| {
             let moment = only(args);
             let year = bigint(date_part(lit("isoyear"), moment.clone()));
@@ -94,10 +115,6 @@ fn counts() -> Vec<Definition> {
     let int = |_: &[DataType]| Ok(DataType::Int64);
     let text = |_: &[DataType]| Ok(DataType::Utf8View);
     vec![
-        // The host's counts from 0.
-        rows("isodow", MOMENT, int, |call| {
-            of_date(call, |date| date.weekday().number_from_monday().into())
-        }),
         rows("century", MOMENT, int, |call| {
             of_date(call, |date| {
                 (i64::from(date.year()) - 1).div_euclid(100) + 1

@@ -82,6 +82,17 @@ impl Definition {
         self
     }
 
+    /// The same function, which computes arguments of another form in another way.
+    pub(super) fn or_rows(
+        mut self,
+        form: Form,
+        returns: Returns,
+        run: fn(&Call) -> Result<ArrayRef>,
+    ) -> Self {
+        self.forms.push((form, Body::Rows(returns, run)));
+        self
+    }
+
     /// What the function is for arguments of these types.
     fn body(&self, types: &[DataType]) -> Result<Body> {
         let mut forms = self.forms.iter();
@@ -176,7 +187,7 @@ impl ScalarUDFImpl for Definition {
 
     fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
         let fields = Template::fields(&args, info.schema())?;
-        let Body::Stands(expression) = self.body(&types_of(&fields))? else {
+        let Ok(Body::Stands(expression)) = self.body(&types_of(&fields)) else {
             return Ok(ExprSimplifyResult::Original(args));
         };
         let literals: Vec<_> = args.iter().map(Template::literal).collect();

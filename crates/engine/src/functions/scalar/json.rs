@@ -10,6 +10,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, ListBuilder, StringViewArray, StringViewBuilder,
     UInt64Array,
 };
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::Result;
 use datafusion::logical_expr::{
@@ -25,7 +26,8 @@ use super::strings::lists_of_texts;
 const JSON: &[Form] = &[&[Kind::Text]];
 const JSON_AND_PATH: &[Form] = &[&[Kind::Text], &[Kind::Text, Kind::Text]];
 const EXTRACTED: &[Form] = &[
-    &[Kind::Text, Kind::Text],
+    // The path stays a literal where it is one: it says whether there are many parts.
+    &[Kind::Text, Kind::Word],
     &[Kind::Text, Kind::Integer],
     &[Kind::Text, Kind::Texts],
 ];
@@ -363,7 +365,13 @@ impl ScalarUDFImpl for Extract {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let columns = args.args.iter().map(|arg| arg.to_array(args.number_rows));
+        let columns = args.args.iter().map(|arg| {
+            let column = arg.to_array(args.number_rows)?;
+            Ok(match column.data_type() {
+                DataType::Utf8 | DataType::LargeUtf8 => cast(&column, &DataType::Utf8View)?,
+                _ => column,
+            })
+        });
         let call = Call {
             name: "json_extract",
             args: columns.collect::<Result<Vec<_>>>()?,

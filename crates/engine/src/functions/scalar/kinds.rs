@@ -42,6 +42,8 @@ pub(super) enum Kind {
     Struct,
     /// A map.
     Map,
+    /// An untyped NULL.
+    Nothing,
     /// Any value.
     Any,
     /// The kind before once more, or not, or many times.
@@ -87,6 +89,7 @@ impl Kind {
         let interval = Interval(IntervalUnit::MonthDayNano);
         match self {
             Kind::Any | Kind::Dots => Some(data_type.clone()),
+            Kind::Nothing => is_null.then_some(Null),
             Kind::Text => (is_text || is_null).then_some(Utf8View),
             Kind::Word if is_null => Some(Utf8),
             Kind::Word => is_text.then(|| of.clone()),
@@ -136,6 +139,7 @@ impl Kind {
             Kind::Texts => "list of VARCHAR",
             Kind::Struct => "STRUCT",
             Kind::Map => "MAP",
+            Kind::Nothing => "NULL",
             Kind::Any => "any",
             Kind::Dots => "…",
         }
@@ -157,6 +161,7 @@ fn list_type(data_type: &DataType) -> Option<DataType> {
 
 /// The forms of a function as one writes them.
 pub(super) fn forms_as_text(name: &str, forms: impl Iterator<Item = Form>) -> String {
+    let forms = forms.filter(|form| !form.contains(&Kind::Nothing));
     let forms = forms.map(|form| {
         let kinds: Vec<&str> = form.iter().map(|kind| kind.name()).collect();
         format!("{name}({})", kinds.join(", "))

@@ -16,8 +16,8 @@ use datafusion::arrow::datatypes::{DataType, Field, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::core::get_field;
 use datafusion::functions_nested::expr_fn::{
-    array_compact, array_distinct, array_element, array_has, array_sort, cosine_distance,
-    inner_product, make_array, map_extract, map_keys,
+    array_compact, array_distinct, array_element, array_has, array_min, array_sort,
+    cosine_distance, inner_product, make_array, map_extract, map_keys,
 };
 use datafusion::logical_expr::{Expr, ScalarUDF, lit};
 
@@ -177,6 +177,7 @@ fn chosen() -> Vec<Definition> {
         kept,
         unique.also("array_unique"),
         unique,
+        stands("list_min", LIST, |args| Ok(array_min(only(args)))),
         // NULL is no value that a list has.
         stands("list_distinct", LIST, |args| {
             Ok(array_compact(array_distinct(only(args))))

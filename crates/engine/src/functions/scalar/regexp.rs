@@ -1,23 +1,20 @@
-//! Functions of regular expressions that DuckDB has: what matches, as text, list or struct, and what lies between.
+//! Functions of regular expressions that DuckDB has: what matches, as text or list, and what lies between.
 //!
-//! In: a text, a pattern, perhaps a group or names of groups, perhaps options. Out: texts, lists, structs, booleans.
+//! In: a text, a pattern, perhaps a group, perhaps options. Out: texts, lists, booleans.
 //! Invariant: the engine is the host's, with its syntax; a pattern is compiled once while rows have the same.
-//! Not here: `regexp_replace`, `regexp_like` and `regexp_match`, the host's.
+//! Not here: `regexp_replace`, `regexp_like` and `regexp_match`, the host's; names of groups (sql/short_forms.rs).
 
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, ListBuilder, StringViewArray, StringViewBuilder,
-    StructArray,
 };
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields};
-use datafusion::common::{Result, ScalarValue};
-use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::Result;
+use datafusion::logical_expr::ScalarUDF;
 use regex::{Regex, RegexBuilder};
 
-use super::definition::{Call, Definition, Form, rows};
+use super::definition::{Call, Form, rows};
 use super::kinds::{Kind, list_of};
 use super::strings::lists_of_texts;
 
@@ -29,15 +26,15 @@ const EXTRACTED: &[Form] = &[
     &[Kind::Text, Kind::Text],
     &[Kind::Text, Kind::Text, Kind::Integer],
     &[Kind::Text, Kind::Text, Kind::Integer, Kind::Text],
-    &[Kind::Text, Kind::Text, Kind::Texts],
-    &[Kind::Text, Kind::Text, Kind::Texts, Kind::Text],
 ];
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
     let list = |_: &[DataType]| Ok(list_of(DataType::Utf8View));
     let split = rows("string_split_regex", MATCHED, list, split);
+    let text = |_: &[DataType]| Ok(DataType::Utf8View);
     let mut all: Vec<ScalarUDF> = vec![
+        rows("regexp_extract", EXTRACTED, text, extract).into(),
         rows(
             "regexp_matches",
             MATCHED,
@@ -52,7 +49,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
             matches,
         )
         .into(),
-        rows("regexp_extract_all", &EXTRACTED[..3], list, extract_all).into(),
+        rows("regexp_extract_all", EXTRACTED, list, extract_all).into(),
         rows(
             "regexp_escape",
             &[&[Kind::Text]],
@@ -70,7 +67,6 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         split,
     ];
     all.extend(splits.map(ScalarUDF::from));
-    all.push(Extract::new().into());
     all
 }
 
@@ -211,112 +207,4 @@ fn extract(call: &Call) -> Result<ArrayRef> {
         let part = captures.as_ref().and_then(|captures| captures.get(group));
         Ok(Some(part.map_or("", |part| part.as_str()).to_owned()))
     })
-}
-
-/// Groups 1 and following, a field for each of `fields`.
-fn extract_named(call: &Call, fields: &Fields) -> Result<ArrayRef> {
-    let (texts, nulls) = (call.texts(0), call.nulls());
-    let mut last = Last::default();
-    let mut columns: Vec<_> = fields.iter().map(|_| StringViewBuilder::new()).collect();
-    for row in 0..call.rows {
-        if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-            columns.iter_mut().for_each(StringViewBuilder::append_null);
-            continue;
-        }
-        let pattern = last.regex(call, row, 3)?;
-        if pattern.captures_len() <= columns.len() {
-            return Err(call.invalid(format!(
-                "there are {} names and {} groups",
-                columns.len(),
-                pattern.captures_len() - 1
-            )));
-        }
-        let captures = pattern.captures(texts.value(row));
-        for (at, column) in columns.iter_mut().enumerate() {
-            let part = captures.as_ref().and_then(|captures| captures.get(at + 1));
-            column.append_value(part.map_or("", |part| part.as_str()));
-        }
-    }
-    let columns = columns
-        .iter_mut()
-        .map(|column| Arc::new(column.finish()) as ArrayRef);
-    let columns = columns.collect();
-    Ok(Arc::new(StructArray::try_new(
-        fields.clone(),
-        columns,
-        nulls,
-    )?))
-}
-
-/// `regexp_extract`, whose result is a struct where names of groups are given.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Extract {
-    of_texts: Definition,
-}
-
-impl Extract {
-    fn new() -> Extract {
-        let text = |_: &[DataType]| Ok(DataType::Utf8View);
-        Extract {
-            of_texts: rows("regexp_extract", EXTRACTED, text, extract),
-        }
-    }
-}
-
-impl ScalarUDFImpl for Extract {
-    fn name(&self) -> &str {
-        self.of_texts.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.of_texts.signature()
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.of_texts.coerce_types(types)
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.of_texts.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let names = args.arg_fields.get(2);
-        if !names.is_some_and(|names| matches!(names.data_type(), DataType::List(_))) {
-            return self.of_texts.return_field_from_args(args);
-        }
-        let names = args.scalar_arguments.get(2).copied().flatten();
-        let Some(ScalarValue::List(names)) = names else {
-            return Err(crate::Error::Type {
-                message: "regexp_extract takes names of groups as a list of literals, e.g. ['year', 'month']"
-                    .to_owned(),
-                position: None,
-            }
-            .into());
-        };
-        let names = datafusion::arrow::compute::cast(&names.value(0), &DataType::Utf8View)?;
-        let fields = names.as_string_view().iter().map(|name| {
-            Arc::new(Field::new(
-                name.unwrap_or_default(),
-                DataType::Utf8View,
-                true,
-            ))
-        });
-        let data_type = DataType::Struct(fields.collect());
-        Ok(Arc::new(Field::new(self.name(), data_type, true)))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let DataType::Struct(fields) = args.return_field.data_type().clone() else {
-            return self.of_texts.invoke_with_args(args);
-        };
-        let columns = args.args.iter().map(|arg| arg.to_array(args.number_rows));
-        let call = Call {
-            name: "regexp_extract",
-            args: columns.collect::<Result<Vec<_>>>()?,
-            rows: args.number_rows,
-            returns: args.return_field.data_type(),
-        };
-        extract_named(&call, &fields).map(ColumnarValue::Array)
-    }
 }

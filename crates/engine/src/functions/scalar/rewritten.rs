@@ -36,11 +36,14 @@ impl Template {
             .enumerate()
             .map(|(at, field)| Field::new(column_name(at), field.data_type().clone(), true));
         let schema = DFSchema::try_from(Schema::new(columns.collect::<Vec<_>>()))?;
-        let arguments = (0..fields.len()).map(|at| match literals.get(at) {
-            Some(Some(value)) => Expr::Literal((*value).clone(), None),
-            _ => Expr::Column(Column::new_unqualified(column_name(at))),
+        let arguments = fields.iter().enumerate().map(|(at, field)| {
+            Ok(match literals.get(at) {
+                // The planner shows a literal as it is written, and its type as it will be.
+                Some(Some(value)) => Expr::Literal(value.cast_to(field.data_type())?, None),
+                _ => Expr::Column(Column::new_unqualified(column_name(at))),
+            })
         });
-        let expression = expression(arguments.collect())?;
+        let expression = expression(arguments.collect::<Result<_>>()?)?;
         let mut coercion = TypeCoercionRewriter::new(&schema);
         let expression = expression.rewrite(&mut coercion)?.data;
         Ok(Template { expression, schema })

@@ -8,10 +8,10 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Int32Array, ListBuilder, StringViewArray, StringViewBuilder,
 };
 use datafusion::arrow::datatypes::{DataType, Field};
-use datafusion::common::Result;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::expr_fn;
 use datafusion::functions_nested::expr_fn::{array_has, array_length, array_reverse};
-use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit};
+use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit, when};
 use icu_normalizer::DecomposingNormalizer;
 
 use super::definition::{Call, Definition, Form, rows, stands};
@@ -37,13 +37,16 @@ fn text_type(_: &[DataType]) -> Result<DataType> {
 fn lengths() -> Vec<Definition> {
     vec![
         stands("len", TEXT, |args| {
-            Ok(cast_to(expr_fn::char_length(only(args)), DataType::Int64))
+            Ok(cast_to(length().call(args), DataType::Int64))
         })
         .or(&[Kind::List], |args| {
-            Ok(cast_to(coalesced_length(only(args)), DataType::Int64))
+            Ok(cast_to(coalesced_length(only(args))?, DataType::Int64))
         }),
-        stands("length", &[&[Kind::List]], |args| {
-            Ok(cast_to(coalesced_length(only(args)), DataType::Int64))
+        stands("length", &[&[Kind::Nothing]], |_| {
+            Ok(lit(ScalarValue::Int32(None)))
+        })
+        .or(&[Kind::List], |args| {
+            Ok(cast_to(coalesced_length(only(args))?, DataType::Int64))
         })
         .or(&[Kind::Any], |args| Ok(length().call(args))),
         stands("strlen", TEXT, |args| {
@@ -59,13 +62,9 @@ fn only(mut args: Vec<Expr>) -> Expr {
 }
 
 /// The host's length of an empty list is NULL in some forms; DuckDB's is 0.
-fn coalesced_length(list: Expr) -> Expr {
-    datafusion::logical_expr::when(
-        list.clone().is_null(),
-        lit(datafusion::common::ScalarValue::UInt64(None)),
-    )
-    .otherwise(expr_fn::coalesce(vec![array_length(list), lit(0_u64)]))
-    .unwrap_or(lit(0_u64))
+fn coalesced_length(list: Expr) -> Result<Expr> {
+    let length = expr_fn::coalesce(vec![array_length(list.clone()), lit(0_u64)]);
+    when(list.is_not_null(), length).end()
 }
 
 fn first_character(call: &Call) -> Result<ArrayRef> {
@@ -103,7 +102,10 @@ fn cases() -> Vec<Definition> {
                 ))),
             })
         }),
-        stands("contains", &[&[Kind::List, Kind::Any]], |args| {
+        stands("contains", &[&[Kind::Nothing, Kind::Any]], |_| {
+            Ok(lit(ScalarValue::Boolean(None)))
+        })
+        .or(&[Kind::List, Kind::Any], |args| {
             let [list, item] = two(args);
             Ok(array_has(list, item))
         })
@@ -111,19 +113,17 @@ fn cases() -> Vec<Definition> {
             let [text, part] = two(args);
             Ok(expr_fn::contains(text, part))
         }),
-        stands("reverse", &[&[Kind::List]], |args| {
-            Ok(array_reverse(only(args)))
+        stands("reverse", &[&[Kind::Nothing]], |_| {
+            Ok(lit(ScalarValue::Utf8(None)))
         })
+        .or(&[Kind::List], |args| Ok(array_reverse(only(args))))
         .or(&[Kind::Any], |args| Ok(expr_fn::reverse(only(args)))),
     ]
 }
 
 fn two(args: Vec<Expr>) -> [Expr; 2] {
     let mut args = args.into_iter();
-    let mut next = || {
-        args.next()
-            .unwrap_or(lit(datafusion::common::ScalarValue::Null))
-    };
+    let mut next = || args.next().unwrap_or(lit(ScalarValue::Null));
     [next(), next()]
 }
 

@@ -1,4 +1,4 @@
-//! What a value is, and what the session is: `typeof`, `version`, `current_setting` and others.
+//! What a value is, and what the session is: `typeof`, `current_setting` and others.
 //!
 //! In: any value, names of settings. Out: texts.
 //! Invariant: types are called as `CAST` takes them.
@@ -29,9 +29,6 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
     let all: Vec<Definition> = vec![
         of_type.also("pg_typeof"),
         of_type,
-        stands("version", NONE, |_| {
-            Ok(lit(concat!("grouse ", env!("CARGO_PKG_VERSION"))))
-        }),
         stands("current_database", NONE, |_| Ok(lit("grouse"))),
         stands("current_catalog", NONE, |_| Ok(lit("grouse"))),
         stands("current_schema", NONE, |_| Ok(lit("public"))),

@@ -109,18 +109,15 @@ impl Unit {
     }
 }
 
-/// How many borders of the unit lie between two moments.
+/// How many borders of the unit lie between two moments; of weeks, how many have passed.
 pub(super) fn difference(unit: Unit, start: i64, end: i64) -> Result<i64> {
+    if unit == Unit::Week {
+        // As in DuckDB: weeks of seven days from the first day on, whichever day of the week that is.
+        return Ok((split_day(end).0 - split_day(start).0) / 7);
+    }
     if let Some(micros) = unit.micros() {
-        // 1970-01-01 was a Thursday; weeks begin on Mondays.
-        let shift = if unit == Unit::Week {
-            3 * MICROS_PER_DAY
-        } else {
-            0
-        };
-        let count =
-            |moment: i64| (i128::from(moment) + i128::from(shift)).div_euclid(micros.into());
-        return Ok((count(end) - count(start)) as i64);
+        let count = |moment: i64| moment.div_euclid(micros);
+        return Ok(count(end) - count(start));
     }
     let (start, end) = (date_of(split_day(start).0)?, date_of(split_day(end).0)?);
     if unit == Unit::IsoYear {

@@ -101,7 +101,7 @@ fn part_can_fail(part: &Expr, schema: &DFSchema) -> bool {
                 Expr::Literal(value, _) => Some(value),
                 _ => None,
             };
-            operation_can_fail(binary.op, type_of(&binary.left), divisor)
+            operation_can_fail(binary.op, || type_of(&binary.left), divisor)
         }
         Expr::Negative(inner) => !is_sure_type(type_of(inner)),
         Expr::Cast(cast) => {
@@ -139,15 +139,19 @@ fn part_can_fail(part: &Expr, schema: &DFSchema) -> bool {
     }
 }
 
-fn operation_can_fail(op: Operator, of: Option<DataType>, divisor: Option<&ScalarValue>) -> bool {
+/// The type is asked for where it matters: of a long chain of conditions each part would ask for those of all before it.
+fn operation_can_fail(
+    op: Operator,
+    of: impl FnOnce() -> Option<DataType>,
+    divisor: Option<&ScalarValue>,
+) -> bool {
     match op {
-        Operator::Plus | Operator::Minus | Operator::Multiply => !is_sure_type(of),
+        Operator::Plus | Operator::Minus | Operator::Multiply => !is_sure_type(of()),
         Operator::Divide | Operator::Modulo => {
             let is_number =
                 divisor.is_some_and(|divisor| !divisor.is_null() && !is_zero_or_minus_one(divisor));
-            !is_number && !of.is_some_and(|of| of.is_floating())
+            !is_number && !of().is_some_and(|of| of.is_floating())
         }
-        Operator::BitwiseShiftLeft | Operator::BitwiseShiftRight => false,
         Operator::RegexMatch
         | Operator::RegexIMatch
         | Operator::RegexNotMatch
@@ -211,26 +215,33 @@ fn holds(from: &DataType, to: &DataType) -> bool {
 
 /// Whether a physical expression over columns of `schema` can fail.
 pub(super) fn can_fail_now(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
+    let mut fails = false;
+    let walked = expr.apply(|part| {
+        fails |= part_can_fail_now(part, schema);
+        Ok(match fails {
+            true => TreeNodeRecursion::Stop,
+            false => TreeNodeRecursion::Continue,
+        })
+    });
+    fails || walked.is_err()
+}
+
+/// Parts that are none of these have a value for all rows, those that a join makes while it runs among them.
+fn part_can_fail_now(part: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     let type_of = |expr: &Arc<dyn PhysicalExpr>| expr.data_type(schema).ok();
-    let fails = if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
+    if let Some(binary) = part.downcast_ref::<BinaryExpr>() {
         let divisor = binary.right().downcast_ref::<Literal>().map(Literal::value);
-        operation_can_fail(*binary.op(), type_of(binary.left()), divisor)
-    } else if let Some(cast) = expr.downcast_ref::<CastExpr>() {
-        cast_can_fail(type_of(cast.expr()), expr.data_type(schema).ok())
-    } else if let Some(negative) = expr.downcast_ref::<NegativeExpr>() {
+        operation_can_fail(*binary.op(), || type_of(binary.left()), divisor)
+    } else if let Some(cast) = part.downcast_ref::<CastExpr>() {
+        cast_can_fail(type_of(cast.expr()), type_of(part))
+    } else if let Some(negative) = part.downcast_ref::<NegativeExpr>() {
         !is_sure_type(type_of(negative.arg()))
-    } else if let Some(function) = expr.downcast_ref::<ScalarFunctionExpr>() {
+    } else if let Some(function) = part.downcast_ref::<ScalarFunctionExpr>() {
         function_can_fail(function.fun().name(), || {
             let mut others = function.args().iter().skip(1);
             others.all(|argument| argument.is::<Literal>())
         })
     } else {
-        // All others have a value for all rows, those that a join makes while it runs among them.
         false
-    };
-    fails
-        || expr
-            .children()
-            .into_iter()
-            .any(|child| can_fail_now(child, schema))
+    }
 }

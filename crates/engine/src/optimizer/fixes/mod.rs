@@ -54,6 +54,8 @@ use crate::options::{GroupByOperator, SessionOptions};
 
 pub(crate) use compared::is_comparison;
 pub use long_literals::keep_long_literals;
+pub(crate) use read_once::SHARED_TABLE;
+pub use set_all::count_equal_rows;
 pub use timestamps::far_timestamp;
 
 /// The planner of execution: the host's, which also plans nodes of ours.
@@ -74,7 +76,6 @@ pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
 /// The host's rules before the optimizer, after ours: its type coercion leaves nothing to mend.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
-        Arc::new(set_all::CountEquals),
         Arc::new(meanings::MeanAsSql),
         Arc::new(composed::ComposedAggregates),
         Arc::new(mixed_types::RefuseMixedUnions),
@@ -83,6 +84,7 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
         Arc::new(partition_nulls::PartitionNulls),
     ];
     rules.extend(Analyzer::new().rules);
+    rules.push(Arc::new(read_once::ShareTables));
     rules.push(Arc::new(unnested::UnnestSubqueries));
     rules
 }

@@ -8,12 +8,10 @@
 
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, JoinType, NullEquality, Result};
 use datafusion::logical_expr::logical_plan::{Join, Projection, Window};
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::optimizer::AnalyzerRule;
 
 use super::each_plan;
 use super::unnested::row_number;
@@ -21,18 +19,9 @@ use super::unnested::row_number;
 /// The column of the number.
 const NUMBER: &str = "__number";
 
-/// The rule, which comes before all others: only set operations have such joins then.
-#[derive(Debug)]
-pub(super) struct CountEquals;
-
-impl AnalyzerRule for CountEquals {
-    fn name(&self) -> &str {
-        "count_equal_rows_in_set_operations"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        each_plan(plan, counted)
-    }
+/// Counts equal rows in a plan as the planner made it: only set operations have such joins then.
+pub fn count_equal_rows(plan: LogicalPlan) -> Result<LogicalPlan> {
+    each_plan(plan, counted)
 }
 
 fn counted(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
@@ -41,7 +30,9 @@ fn counted(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     };
     let is_set_operation = matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti)
         && join.null_equality == NullEquality::NullEqualsNull;
-    if !is_set_operation || matches!(join.left.as_ref(), LogicalPlan::Distinct(_)) {
+    // A view's plan has been here before.
+    let is_counted = join.on.iter().any(|(left, _)| is_number(left));
+    if !is_set_operation || is_counted || matches!(join.left.as_ref(), LogicalPlan::Distinct(_)) {
         return Ok(Transformed::no(plan));
     }
     let columns = join.schema.columns();
@@ -66,6 +57,10 @@ fn counted(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let columns = columns.into_iter().map(Expr::Column).collect();
     let columns = Projection::try_new(columns, Arc::new(LogicalPlan::Join(join)))?;
     Ok(Transformed::yes(LogicalPlan::Projection(columns)))
+}
+
+fn is_number(expr: &Expr) -> bool {
+    matches!(expr, Expr::Column(column) if column.name == NUMBER)
 }
 
 /// The rows with their numbers among their equals, the last column.

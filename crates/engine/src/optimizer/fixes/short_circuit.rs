@@ -117,6 +117,9 @@ fn guarded(
     expr: Arc<dyn PhysicalExpr>,
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    if !can_fail_now(&expr, schema) {
+        return Ok(Transformed::no(expr));
+    }
     expr.transform_up(|part| {
         let Some(binary) = part.downcast_ref::<BinaryExpr>() else {
             return Ok(Transformed::no(part));

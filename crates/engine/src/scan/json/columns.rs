@@ -353,7 +353,7 @@ impl Object {
         self.rows
     }
 
-    fn append_null(&mut self) {
+    pub(super) fn append_null(&mut self) {
         for (_, column) in &mut self.columns {
             column.append_null();
         }

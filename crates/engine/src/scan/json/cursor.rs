@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
+use memchr::memchr3;
 
 /// What is wrong, and where in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +77,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The same for what should stand behind the last value, on whose line it is missing.
+    fn missing<T>(&mut self, wanted: &str) -> Result<T> {
+        let end = self.text[..self.at].trim_end().len();
+        self.expected(wanted).map_err(|bad| Bad { at: end, ..bad })
+    }
+
     /// The elements of an object: `each` is called before every value, with the name before it.
     pub(super) fn object(
         &mut self,
@@ -92,7 +98,7 @@ impl<'a> Cursor<'a> {
             }
             let name = self.string()?;
             if !self.take(b':') {
-                return self.expected("':'");
+                return self.missing("':'");
             }
             each(&name, self)?;
             if self.take(b',') {
@@ -100,7 +106,7 @@ impl<'a> Cursor<'a> {
             }
             match self.take(b'}') {
                 true => return Ok(()),
-                false => return self.expected("',' or '}'"),
+                false => return self.missing("',' or '}'"),
             }
         }
     }
@@ -121,7 +127,7 @@ impl<'a> Cursor<'a> {
             }
             match self.take(b']') {
                 true => return Ok(()),
-                false => return self.expected("',' or ']'"),
+                false => return self.missing("',' or ']'"),
             }
         }
     }
@@ -141,9 +147,12 @@ impl<'a> Cursor<'a> {
     fn closing_quote(&self, mut from: usize) -> Result<usize> {
         let bytes = self.text.as_bytes();
         loop {
-            match memchr2(b'"', b'\\', &bytes[from..]) {
+            // A line end inside of a string is none of JSON: the quote before it was forgotten.
+            match memchr3(b'"', b'\\', b'\n', &bytes[from..]) {
                 Some(found) if bytes[from + found] == b'"' => return Ok(from + found),
-                Some(found) if from + found + 2 <= bytes.len() => from += found + 2,
+                Some(found) if bytes[from + found] == b'\\' && from + found + 2 <= bytes.len() => {
+                    from += found + 2;
+                }
                 _ => return self.bad("a quote is opened here and never closed"),
             }
         }

@@ -113,8 +113,16 @@ impl Json {
                 } else {
                     0
                 },
+                is_lenient: self.options.ignores_errors,
             };
-            let layout = self.options.layout.unwrap_or(Layout::Values);
+            let layout = self
+                .options
+                .layout
+                .unwrap_or(match self.options.ignores_errors {
+                    // Behind what is no JSON only the next line shows where it goes on.
+                    true => Layout::Lines,
+                    false => Layout::Values,
+                });
             let bytes = chunks(store, object, 0, self.compression).await?;
             let mut text = Text::new(bytes, layout, Part::Whole);
             let seen = look(&mut text, &mut shape, sample)

@@ -176,6 +176,8 @@ pub(super) struct Sample {
     pub(super) rows: usize,
     /// All records that begin in so many bytes are looked at, however many they are.
     pub(super) bytes: u64,
+    /// Lines that are no JSON are passed.
+    pub(super) is_lenient: bool,
 }
 
 /// What the beginning of a file shows.
@@ -209,18 +211,35 @@ fn look_at(
     shape: &mut Shape,
     (seen, walk, sample): (&mut Seen, &mut Walk, Sample),
 ) -> std::result::Result<bool, Bad> {
+    let is_full = |rows: usize, start: usize| {
+        rows >= sample.rows && text.offset + start as u64 >= sample.bytes
+    };
+    if text.layout == Layout::Lines {
+        let mut start = text.at;
+        for line in whole[text.at..].split_inclusive('\n') {
+            let mut cursor = Cursor::new(&whole[..start + line.len()], start);
+            if !sample.is_lenient || is_sound(cursor.clone()) {
+                while cursor.peek().is_some() {
+                    shape.look(&mut cursor, DEPTH_MAX)?;
+                    seen.rows += 1;
+                }
+            }
+            start += line.len();
+            if is_full(seen.rows, start) {
+                return Ok(false);
+            }
+        }
+        return Ok(true);
+    }
     let mut cursor = Cursor::new(whole, text.at);
     loop {
-        let is_next = match text.layout {
-            Layout::Lines => cursor.peek().is_some(),
-            Layout::Values => walk.next(&mut cursor)?,
-        };
+        let is_next = walk.next(&mut cursor)?;
         seen.needs_values |= walk.is_array;
         if !is_next {
             return Ok(true);
         }
         let start = cursor.at();
-        if seen.rows >= sample.rows && text.offset + start as u64 >= sample.bytes {
+        if is_full(seen.rows, start) {
             return Ok(false);
         }
         shape.look(&mut cursor, DEPTH_MAX)?;
@@ -381,6 +400,10 @@ impl Records {
         match (self.root, cursor.peek()) {
             (Root::Value, _) => self.columns.append_value(cursor),
             (Root::Object, Some(b'{')) => self.columns.append(cursor),
+            (Root::Object, Some(b'n')) if cursor.word()? == "null" => {
+                self.columns.append_null();
+                Ok(())
+            }
             (Root::Object, _) if self.strictness == Strictness::Lenient => cursor.skip(),
             (Root::Object, _) => cursor.expected("an object in { }"),
         }

@@ -134,10 +134,11 @@ impl Writes {
 fn key_of(key: &str, columns: &[String]) -> Result<String> {
     match key.split_once("::") {
         Some((option, name)) => {
-            // A part of a nested column is known to the format only.
-            let name = match name.contains('.') {
-                true => name.to_string(),
-                false => column(name, columns)?,
+            // A part of a nested column is known to the format only, and a key of a file's own data to nobody.
+            let is_column = !name.contains('.') && !option.to_lowercase().ends_with("metadata");
+            let name = match is_column {
+                true => column(name, columns)?,
+                false => name.to_string(),
             };
             Ok(format!("{}::{name}", option.to_lowercase()))
         }

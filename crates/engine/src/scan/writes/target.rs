@@ -74,12 +74,14 @@ impl Target {
 
 /// The target as a user would write it.
 pub(super) fn name_of(config: &FileSinkConfig) -> String {
-    match config.original_url.strip_prefix("file://") {
-        Some(_) => match Url::parse(&config.original_url).map(|url| url.to_file_path()) {
-            Ok(Ok(path)) => path.display().to_string(),
-            _ => config.original_url.clone(),
-        },
-        None => config.original_url.clone(),
+    // DataFusion does not tell it for an INSERT.
+    let name = match config.original_url.as_str() {
+        "" => config.table_paths[0].as_str(),
+        name => name,
+    };
+    match Url::parse(name).map(|url| (url.scheme() == "file").then(|| url.to_file_path())) {
+        Ok(Some(Ok(path))) => path.display().to_string(),
+        _ => name.to_string(),
     }
 }
 
@@ -144,6 +146,7 @@ pub(super) fn io_error(name: &str, error: &io::Error) -> Error {
         ErrorKind::FileTooLarge => "the file gets too large for its file system".to_string(),
         ErrorKind::BrokenPipe => READER_GONE.to_string(),
         ErrorKind::IsADirectory => "it is a folder".to_string(),
+        ErrorKind::NotADirectory => "it is below a file, where a folder is needed".to_string(),
         _ => error.to_string(),
     };
     Error::Io {

@@ -9,11 +9,12 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Distinct, Expr, Ident, NamedWindowDefinition, NamedWindowExpr, OrderByKind, Query, SelectItem,
-    VisitMut, VisitorMut, WindowSpec, WindowType,
+    VisitorMut, WindowSpec, WindowType,
 };
 
 use super::{refused, same, select_of};
 use crate::error::{Error, Result};
+use crate::sql::walk::Walk;
 
 /// Puts definitions in the places of names.
 pub(super) fn use_named(query: &mut Query) -> Result<()> {
@@ -31,7 +32,7 @@ pub(super) fn use_named(query: &mut Query) -> Result<()> {
     let mut flow = ControlFlow::Continue(());
     let mut visit = |expr: &mut Expr| {
         if flow.is_continue() {
-            flow = expr.visit(&mut naming);
+            flow = expr.walk(&mut naming);
         }
     };
     for item in &mut select.projection {

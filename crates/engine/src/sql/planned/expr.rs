@@ -138,6 +138,12 @@ impl Walk<'_> {
                 self.expr(expr)?;
                 self.expr(pattern)
             }
+            _ => self.choice(expr),
+        }
+    }
+
+    fn choice(&mut self, expr: &Expr) -> Checked {
+        match expr {
             Expr::AnyOp {
                 left,
                 compare_op: _,
@@ -227,6 +233,12 @@ impl Walk<'_> {
                 }
             }
             Expr::Interval(interval) => self.interval(interval),
+            _ => self.text(expr),
+        }
+    }
+
+    fn text(&mut self, expr: &Expr) -> Checked {
+        match expr {
             Expr::Position { expr, r#in } => {
                 self.expr(expr)?;
                 self.expr(r#in)
@@ -317,6 +329,13 @@ impl Walk<'_> {
                 })?;
                 self.expr(body)
             }
+            _ => self.foreign(expr),
+        }
+    }
+
+    /// Expressions of other dialects.
+    fn foreign(&mut self, expr: &Expr) -> Checked {
+        match expr {
             Expr::Collate { expr, .. } => {
                 self.expr(expr)?;
                 self.refuse("COLLATE", "compare lower(…)")

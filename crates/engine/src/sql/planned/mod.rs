@@ -89,6 +89,14 @@ impl Walk<'_> {
         }
     }
 
+    /// Clauses none of which may be there.
+    fn none_of(&self, parts: &[(&dyn Absent, &str)], advice: &'static str) -> Checked {
+        match parts.iter().find(|(part, _)| !part.is_absent()) {
+            Some((_, clause)) => self.refuse(*clause, advice),
+            None => Ok(()),
+        }
+    }
+
     fn each<T>(&mut self, parts: &[T], mut check: impl FnMut(&mut Self, &T) -> Checked) -> Checked {
         parts.iter().try_for_each(|part| check(self, part))
     }

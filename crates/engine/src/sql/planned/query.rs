@@ -6,11 +6,10 @@
 
 use datafusion::sql::sqlparser::ast::{
     ConnectByKind, Cte, CteAsMaterialized, Distinct, ExprWithAlias, ExprWithAliasAndOrderBy,
-    GroupByExpr, LimitClause, LockType, NamedWindowDefinition, Offset, OrderBy, OrderByExpr,
-    OrderByKind, OrderByOptions, Parens, PipeOperator, Query, ReplaceSelectElement,
-    ReplaceSelectItem, Select, SelectFlavor, SelectInto, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, SetOperator, SetQuantifier, Values,
-    WildcardAdditionalOptions, With,
+    GroupByExpr, LimitClause, LockType, Offset, OrderBy, OrderByExpr, OrderByKind, OrderByOptions,
+    Parens, PipeOperator, Query, ReplaceSelectElement, ReplaceSelectItem, Select, SelectFlavor,
+    SelectInto, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetOperator, SetQuantifier,
+    Values, WildcardAdditionalOptions, With,
 };
 
 use super::{Checked, Walk};
@@ -207,10 +206,7 @@ impl Walk<'_> {
             "AS",
             "SELECT AS STRUCT and AS VALUE are BigQuery's; write struct(…)",
         )?;
-        match distinct {
-            Some(Distinct::On(exprs)) => self.exprs(exprs)?,
-            Some(Distinct::Distinct | Distinct::All) | None => {}
-        }
+        self.maybe(distinct, Self::distinct)?;
         self.each(projection, Self::select_item)?;
         self.absent(exclude, "EXCLUDE", "write it behind the `*`")?;
         self.absent(
@@ -236,12 +232,15 @@ impl Walk<'_> {
         self.exprs(distribute_by)?;
         self.absent(sort_by, "SORT BY", "write ORDER BY")?;
         self.maybe(having, Self::expr)?;
-        self.each(named_window, |walk, window| {
-            let NamedWindowDefinition(name, _) = window;
-            walk.ident(name);
-            walk.refuse("WINDOW", "write the window where it is used")
-        })?;
+        self.absent(named_window, "WINDOW", "write the window where it is used")?;
         self.maybe(qualify, Self::expr)
+    }
+
+    fn distinct(&mut self, distinct: &Distinct) -> Checked {
+        match distinct {
+            Distinct::On(exprs) => self.exprs(exprs),
+            Distinct::Distinct | Distinct::All => Ok(()),
+        }
     }
 
     fn group_by(&mut self, group_by: &GroupByExpr) -> Checked {

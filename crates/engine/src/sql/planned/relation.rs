@@ -166,6 +166,13 @@ impl Walk<'_> {
                 self.table_with_joins(table_with_joins)?;
                 self.maybe(alias, Self::alias)
             }
+            _ => self.foreign_relation(factor),
+        }
+    }
+
+    /// Tables of other dialects.
+    fn foreign_relation(&mut self, factor: &TableFactor) -> Checked {
+        match factor {
             TableFactor::TableFunction { .. } => {
                 self.refuse("TABLE", "write the function without TABLE(…)")
             }
@@ -184,6 +191,7 @@ impl Walk<'_> {
             TableFactor::MatchRecognize { .. } => self.refuse("MATCH_RECOGNIZE", ""),
             TableFactor::XmlTable { .. } => self.refuse("XMLTABLE", ""),
             TableFactor::SemanticView { .. } => self.refuse("SEMANTIC_VIEW", ""),
+            _ => self.refuse("this table", ""),
         }
     }
 

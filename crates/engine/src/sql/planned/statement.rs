@@ -13,9 +13,10 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins, Truncate, TruncateTableTarget, Update,
 };
 
-use super::{Checked, Walk};
+use super::{Absent, Checked, Walk};
 
 const WRITE_ONE: &str = "write one statement for each";
+const SEVERAL_TABLES: &str = "INSERT into several tables";
 
 impl Walk<'_> {
     pub(super) fn host_statement(&mut self, statement: &HostStatement) -> Checked {
@@ -42,10 +43,24 @@ impl Walk<'_> {
                     options: _,
                     statement,
                 } = explain;
+                if let HostStatement::Statement(statement) = statement.as_ref() {
+                    self.only_explained(statement)?;
+                }
                 self.host_statement(statement)
             }
             HostStatement::Reset(ResetStatement::Variable(name)) => self.name(name),
         }
+    }
+
+    /// DataFusion changes a table in memory while it plans.
+    fn only_explained(&mut self, statement: &Statement) -> Checked {
+        let clause = match statement {
+            Statement::Delete(_) => "DELETE",
+            Statement::Update(_) => "UPDATE",
+            Statement::Truncate(_) => "TRUNCATE",
+            _ => return Ok(()),
+        };
+        self.refuse(clause, "explain a SELECT with the same condition")
     }
 
     fn statement(&mut self, statement: &Statement) -> Checked {
@@ -130,6 +145,7 @@ impl Walk<'_> {
                     "options of EXPLAIN in parentheses",
                     "write EXPLAIN ANALYZE",
                 )?;
+                self.only_explained(statement)?;
                 self.statement(statement)
             }
             Statement::ShowTables {
@@ -193,6 +209,26 @@ impl Walk<'_> {
                 self.absent(default_collate_spec, "DEFAULT COLLATE", "")?;
                 self.absent(clone, "CLONE", "")
             }
+            Statement::Drop { .. } | Statement::DropFunction(_) => self.drop(statement),
+            other => {
+                let text = other.to_string();
+                let words: Vec<&str> = text.split_whitespace().collect();
+                let count = match words.first().map(|word| word.to_uppercase()).as_deref() {
+                    Some("CREATE" | "ALTER" | "DROP" | "SHOW" | "COPY" | "RELEASE" | "LOCK") => 2,
+                    _ => 1,
+                };
+                let words: Vec<String> = words
+                    .iter()
+                    .take(count)
+                    .map(|word| word.to_uppercase())
+                    .collect();
+                self.refuse(words.join(" "), "")
+            }
+        }
+    }
+
+    fn drop(&mut self, statement: &Statement) -> Checked {
+        match statement {
             Statement::Drop {
                 object_type,
                 if_exists: _,
@@ -243,20 +279,7 @@ impl Walk<'_> {
                 }
                 self.absent(drop_behavior, "CASCADE or RESTRICT", "leave it out")
             }
-            other => {
-                let text = other.to_string();
-                let words: Vec<&str> = text.split_whitespace().collect();
-                let count = match words.first().map(|word| word.to_uppercase()).as_deref() {
-                    Some("CREATE" | "ALTER" | "DROP" | "SHOW" | "COPY" | "RELEASE" | "LOCK") => 2,
-                    _ => 1,
-                };
-                let words: Vec<String> = words
-                    .iter()
-                    .take(count)
-                    .map(|word| word.to_uppercase())
-                    .collect();
-                self.refuse(words.join(" "), "")
-            }
+            _ => Ok(()),
         }
     }
 
@@ -345,17 +368,32 @@ impl Walk<'_> {
             multi_table_when_clauses,
             multi_table_else_clause,
         } = insert;
-        let delete_before = "delete the rows before";
         self.pass(insert_token.0.span.start);
-        self.absent(or, "OR", delete_before)?;
-        self.absent(
-            ignore,
-            "IGNORE",
-            "leave the rows out by WHERE NOT EXISTS (…)",
+        let parts: [(&dyn Absent, &str); 17] = [
+            (or, "OR"),
+            (replace_into, "REPLACE"),
+            (overwrite, "OVERWRITE"),
+            (priority, "a priority of INSERT"),
+            (ignore, "IGNORE"),
+            (table_alias, "AS after INSERT INTO"),
+            (partitioned, "PARTITION"),
+            (after_columns, "columns after PARTITION"),
+            (assignments, "SET"),
+            (settings, "SETTINGS"),
+            (format_clause, "FORMAT"),
+            (on, "ON"),
+            (insert_alias, "AS after VALUES"),
+            (returning, "RETURNING"),
+            (output, "OUTPUT"),
+            (multi_table_insert_type, SEVERAL_TABLES),
+            (multi_table_else_clause, SEVERAL_TABLES),
+        ];
+        self.none_of(
+            &parts,
+            "write INSERT INTO table(columns) and VALUES or a query",
         )?;
-        self.absent(replace_into, "REPLACE", delete_before)?;
-        self.absent(overwrite, "OVERWRITE", "write CREATE OR REPLACE TABLE … AS")?;
-        self.absent(priority, "a priority of INSERT", "leave it out")?;
+        self.absent(multi_table_into_clauses, SEVERAL_TABLES, WRITE_ONE)?;
+        self.absent(multi_table_when_clauses, SEVERAL_TABLES, WRITE_ONE)?;
         match table {
             TableObject::TableName(name) => self.name(name)?,
             TableObject::TableFunction(_) => {
@@ -363,53 +401,11 @@ impl Walk<'_> {
             }
             TableObject::TableQuery(_) => return self.refuse("a query after INSERT INTO", ""),
         }
-        self.absent(table_alias, "AS after INSERT INTO", "leave the alias out")?;
         self.each(columns, Self::name)?;
-        self.absent(
-            partitioned,
-            "PARTITION",
-            "write the values among the others",
-        )?;
-        self.absent(after_columns, "columns after PARTITION", "")?;
-        self.absent(assignments, "SET", "write VALUES (…)")?;
-        self.absent(
-            settings,
-            "SETTINGS",
-            "set an option by SET name = value before",
-        )?;
-        self.absent(
-            format_clause,
-            "FORMAT",
-            "write INSERT INTO … SELECT * FROM 'file'",
-        )?;
         match source {
-            Some(source) => self.query(source)?,
-            None => return self.refuse("INSERT without VALUES or a query", "write VALUES (…)"),
+            Some(source) => self.query(source),
+            None => self.refuse("INSERT without VALUES or a query", "write VALUES (…)"),
         }
-        self.absent(insert_alias, "AS after VALUES", "")?;
-        self.absent(on, "ON", delete_before)?;
-        self.absent(returning, "RETURNING", "read the table afterwards")?;
-        self.absent(output, "OUTPUT", "read the table afterwards")?;
-        self.absent(
-            multi_table_insert_type,
-            "INSERT into several tables",
-            WRITE_ONE,
-        )?;
-        self.absent(
-            multi_table_into_clauses,
-            "INSERT into several tables",
-            WRITE_ONE,
-        )?;
-        self.absent(
-            multi_table_when_clauses,
-            "INSERT into several tables",
-            WRITE_ONE,
-        )?;
-        self.absent(
-            multi_table_else_clause,
-            "INSERT into several tables",
-            WRITE_ONE,
-        )
     }
 
     fn update(&mut self, update: &Update) -> Checked {

@@ -13,6 +13,10 @@ use datafusion::sql::sqlparser::ast::{
 use super::{Absent, Checked, Walk};
 
 impl Walk<'_> {
+    #[expect(
+        clippy::too_many_lines,
+        reason = "each field of the structure has a line"
+    )]
     pub(super) fn create_table(&mut self, table: &CreateTable) -> Checked {
         let CreateTable {
             or_replace: _,
@@ -168,13 +172,6 @@ impl Walk<'_> {
             }
             walk.query(query)
         })
-    }
-
-    fn none_of(&self, parts: &[(&dyn Absent, &str)], advice: &'static str) -> Checked {
-        match parts.iter().find(|(part, _)| !part.is_absent()) {
-            Some((_, clause)) => self.refuse(*clause, advice),
-            None => Ok(()),
-        }
     }
 
     fn hive(

@@ -13,11 +13,12 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     Cte, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, OrderByKind, Query, Select,
-    SelectItem, SetExpr, TableFactor, VisitMut, VisitorMut,
+    SelectItem, SetExpr, TableFactor, VisitorMut,
 };
 
 use super::{Scope, is_name, rewrite_select};
 use crate::sql::statement::visit;
+use crate::sql::walk::Walk;
 
 /// Columns of queries, by their text; `None` for one that cannot be planned.
 pub type Columns = HashMap<String, Option<Vec<String>>>;
@@ -299,14 +300,14 @@ fn output_name(item: &SelectItem) -> Option<Ident> {
 }
 
 /// Puts merged columns in the place of their names; true if there was one.
-fn rename_in<T: VisitMut>(part: &mut T, merged: &Scope, scopes: &Scopes<'_>) -> bool {
+fn rename_in<T: Walk>(part: &mut T, merged: &Scope, scopes: &Scopes<'_>) -> bool {
     let mut renaming = Renaming {
         merged,
         scopes,
         hidden: Vec::new(),
         has_renamed: false,
     };
-    let ControlFlow::Continue(()) = part.visit(&mut renaming);
+    let ControlFlow::Continue(()) = part.walk(&mut renaming);
     renaming.has_renamed
 }
 

@@ -8,6 +8,7 @@
 mod rows;
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -15,19 +16,72 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::catalog::cte_worktable::CteWorkTable;
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchemaRef, Result, internal_err};
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::context::QueryPlanner;
-use datafusion::logical_expr::logical_plan::{Distinct, Extension};
+use datafusion::logical_expr::logical_plan::{Distinct, Extension, SubqueryAlias};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{
     Expr, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore,
 };
+use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
 use rows::{ReadOnceExec, SharedRows};
+
+use super::each_plan;
+
+/// How the name of a subquery begins whose uses share their rows.
+pub(crate) const SHARED_TABLE: &str = "__shared_";
+
+/// The rule for common table expressions that are used more than once.
+#[derive(Debug)]
+pub(super) struct ShareTables;
+
+impl AnalyzerRule for ShareTables {
+    fn name(&self) -> &str {
+        "share_tables"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut tables: HashMap<String, Arc<SharedRows>> = HashMap::new();
+        each_plan(plan, |plan| {
+            let LogicalPlan::SubqueryAlias(alias) = &plan else {
+                return Ok(Transformed::no(plan));
+            };
+            let name = alias.alias.table();
+            if !name.starts_with(SHARED_TABLE)
+                || is_steady(&alias.input)?
+                || is_of_recursion(&alias.input)?
+                || has_outer_columns(&alias.input)?
+            {
+                return Ok(Transformed::no(plan));
+            }
+            let rows = tables.entry(name.to_string()).or_default();
+            let node = ReadOnce {
+                input: alias.input.as_ref().clone(),
+                rows: Arc::clone(rows),
+            };
+            let node = LogicalPlan::Extension(Extension {
+                node: Arc::new(node),
+            });
+            let shared = SubqueryAlias::try_new(Arc::new(node), alias.alias.clone())?;
+            Ok(Transformed::yes(LogicalPlan::SubqueryAlias(shared)))
+        })
+    }
+}
+
+fn has_outer_columns(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|part| {
+        found |= part.contains_outer_reference();
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(found)
+}
 
 /// The part in a node whose copies share its rows; the part itself where it has the same rows each time, or where it depends
 /// on the turns of a recursion.

@@ -57,7 +57,7 @@ fn unnested(plan: LogicalPlan, names: &mut Names) -> Result<Transformed<LogicalP
     {
         return Ok(Transformed::yes(lateral));
     }
-    if !plan.expressions().iter().any(has_subquery) {
+    if !any_subquery(&plan)? {
         return Ok(Transformed::no(plan));
     }
     match plan {
@@ -324,6 +324,19 @@ fn unnested_lateral(join: &Join, names: &mut Names) -> Result<Option<LogicalPlan
     Ok(Some(only_columns(plan, join.schema.columns())?))
 }
 
+/// Whether an expression of a plan's own has a subquery that is no plain value.
+fn any_subquery(plan: &LogicalPlan) -> Result<bool> {
+    let mut any = false;
+    plan.apply_expressions(|expr| {
+        any |= has_subquery(expr);
+        Ok(match any {
+            true => TreeNodeRecursion::Stop,
+            false => TreeNodeRecursion::Continue,
+        })
+    })?;
+    Ok(any)
+}
+
 /// Whether an expression has a subquery that is no plain value.
 fn has_subquery(expr: &Expr) -> bool {
     let found = expr.exists(|part| {
@@ -344,6 +357,10 @@ fn outer_columns(plan: &LogicalPlan) -> Result<Vec<Column>> {
 }
 
 fn add_outer_columns(plan: &LogicalPlan, outer: &mut Vec<Column>) -> Result<()> {
+    // What this node lists may have been resolved since.
+    if let LogicalPlan::Subquery(subquery) = plan {
+        return add_outer_columns(&subquery.subquery, outer);
+    }
     let mut add = |column: &Column| {
         if !outer.contains(column) {
             outer.push(column.clone());

@@ -1,0 +1,158 @@
+//! What a call says about CSV files.
+//!
+//! In: the options of `read_csv`, as DuckDB names them.
+//! Out: the same as a value.
+//! Invariant: a value that is not understood, and an option that is known but not there, are errors.
+//! Not here: options of text files of several formats (call.rs) and of files of all (file_options.rs).
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::sql::sqlparser::ast::{Array, Expr};
+use encoding_rs::Encoding;
+
+use super::records::Misfit;
+use super::values::{DateForm, pattern_of};
+use crate::scan::file_options::{flag, text_of, typed_names};
+use crate::scan::sql_types::sql_type;
+
+/// The options.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CsvOptions {
+    pub(crate) types: Types,
+    /// Names of the first columns.
+    pub(crate) names: Vec<String>,
+    /// Texts that are NULL; `None` = the empty one.
+    pub(crate) nulls: Option<Vec<String>>,
+    /// Lines above the first record; `None` = as the file looks.
+    pub(crate) skip: Option<usize>,
+    /// No byte is a quote.
+    pub(crate) unquoted: bool,
+    pub(crate) all_text: bool,
+    pub(crate) date: Option<DateForm>,
+    pub(crate) moment: Option<DateForm>,
+    /// Before the fraction of a number; `None` = as the file looks.
+    pub(crate) decimal: Option<u8>,
+    pub(crate) encoding: Option<&'static Encoding>,
+    pub(crate) misfit: Misfit,
+    /// What is not said is looked for in the file; `None` = yes.
+    pub(crate) detection: Option<bool>,
+    pub(crate) record_bytes_max: Option<usize>,
+    pub(crate) line_end: Option<u8>,
+}
+
+/// Types that are said instead of found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) enum Types {
+    #[default]
+    Found,
+    /// Of some columns.
+    Named(Vec<(String, DataType)>),
+    /// Of the first columns.
+    Listed(Vec<DataType>),
+    /// All columns with their names.
+    All(Vec<(String, DataType)>),
+}
+
+impl CsvOptions {
+    /// Takes an option; `Ok(false)` = it is none of these, `Err` = what it must be.
+    pub(crate) fn set(&mut self, option: &str, value: &Expr) -> Result<bool, String> {
+        match option {
+            "types" | "dtypes" | "column_types" => {
+                self.types = match value {
+                    Expr::Array(_) => Types::Listed(listed_types(value)?),
+                    _ => Types::Named(typed_names(value)?),
+                }
+            }
+            "columns" => self.types = Types::All(typed_names(value)?),
+            "names" | "column_names" => self.names = list(value)?,
+            "nullstr" | "null" => {
+                self.nulls = Some(match value {
+                    Expr::Array(_) => list(value)?,
+                    _ => vec![text_of(value)?],
+                })
+            }
+            "skip" => self.skip = Some(number(value)?),
+            "max_line_size" | "maximum_line_size" => self.record_bytes_max = Some(number(value)?),
+            "all_varchar" => self.all_text = flag(value)?,
+            "ignore_errors" => {
+                self.misfit = match flag(value)? {
+                    true => Misfit::Drop,
+                    false => Misfit::Fail,
+                }
+            }
+            "auto_detect" => self.detection = Some(flag(value)?),
+            "dateformat" | "date_format" => self.date = Some(pattern(value)?),
+            "timestampformat" | "timestamp_format" => self.moment = Some(pattern(value)?),
+            "decimal_separator" => {
+                self.decimal = match text_of(value)?.as_str() {
+                    "." => Some(b'.'),
+                    "," => Some(b','),
+                    _ => return Err("'.' or ','".to_string()),
+                }
+            }
+            "encoding" => self.encoding = encoding(&text_of(value)?)?,
+            "new_line" => {
+                self.line_end = match text_of(value)?.as_str() {
+                    "\\n" | "\n" | "\\r\\n" | "\r\n" => Some(b'\n'),
+                    "\\r" | "\r" => Some(b'\r'),
+                    _ => return Err("'\\n', '\\r\\n' or '\\r'".to_string()),
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// Options of DuckDB's reader that this one does not have, and what to do instead.
+pub(crate) fn missing(option: &str) -> Option<&'static str> {
+    Some(match option {
+        "store_rejects" | "rejects_table" | "rejects_scan" | "rejects_limit" => {
+            "rejected rows are not kept; ignore_errors => true leaves them out, all_varchar => true shows them"
+        }
+        "thousands" => {
+            "thousands separators are not read; read the column as VARCHAR and replace() them"
+        }
+        _ => return None,
+    })
+}
+
+fn list(value: &Expr) -> Result<Vec<String>, String> {
+    match value {
+        Expr::Array(Array { elem, .. }) => elem.iter().map(text_of).collect(),
+        _ => Err("a list, such as ['a', 'b']".to_string()),
+    }
+}
+
+fn listed_types(value: &Expr) -> Result<Vec<DataType>, String> {
+    list(value)?.iter().map(|name| sql_type(name)).collect()
+}
+
+fn number(value: &Expr) -> Result<usize, String> {
+    text_of(value)?
+        .parse()
+        .map_err(|_| "a number from 0".to_string())
+}
+
+fn pattern(value: &Expr) -> Result<DateForm, String> {
+    use chrono::format::{Item, StrftimeItems};
+    let text = text_of(value)?;
+    let pattern = pattern_of(&text);
+    let is_bad = StrftimeItems::new(&pattern).any(|item| item == Item::Error);
+    match is_bad || !pattern.contains('%') {
+        true => Err("a pattern such as '%d.%m.%Y'".to_string()),
+        false => Ok(DateForm::Pattern(pattern)),
+    }
+}
+
+/// `None` = UTF-8, as which text is read anyway.
+fn encoding(name: &str) -> Result<Option<&'static Encoding>, String> {
+    let label = match name.to_ascii_lowercase().as_str() {
+        "latin-1" | "latin_1" => "latin1".to_string(),
+        "utf16" => "utf-16".to_string(),
+        "cp1252" => "windows-1252".to_string(),
+        other => other.replace('_', "-"),
+    };
+    let encoding = Encoding::for_label(label.as_bytes())
+        .ok_or("an encoding such as 'utf-8', 'utf-16', 'latin-1' or 'windows-1252'")?;
+    Ok((encoding != encoding_rs::UTF_8).then_some(encoding))
+}

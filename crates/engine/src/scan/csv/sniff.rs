@@ -1,0 +1,131 @@
+//! `sniff_csv('file')`: how a CSV file is read, as a table of one row.
+//!
+//! In: what is known of the file. Out: the table; its columns are DuckDB's.
+//! Invariant: the call in the last column reads the file in the same way.
+//! Not here: how it is found out (dialect.rs, guess.rs).
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    ArrayRef, BooleanArray, ListArray, RecordBatch, StringArray, StructArray, UInt32Array,
+};
+use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::datatypes::{DataType, Field, Fields, Schema};
+use datafusion::catalog::TableProvider;
+use datafusion::datasource::MemTable;
+
+use super::dialect::Header;
+use super::table::CsvTable;
+use super::values::DateForm;
+use crate::error::Result;
+use crate::types::sql_name;
+
+/// DuckDB's word for a byte that there is not.
+const NONE: &str = "(empty)";
+
+/// The table of one row.
+pub(crate) fn sniffed_table(path: &str, table: &CsvTable) -> Result<Arc<dyn TableProvider>> {
+    let dialect = &table.rules.dialect;
+    let grammar = &dialect.grammar;
+    let byte =
+        |byte: Option<u8>| byte.map_or(NONE.to_string(), |byte| char::from(byte).to_string());
+    let text = |text: Option<String>| Arc::new(StringArray::from(vec![text])) as ArrayRef;
+    let line_end = if grammar.line_end == b'\r' {
+        "\\r"
+    } else {
+        "\\n"
+    };
+    let has_header = dialect.header == Header::Names;
+    let columns: [(&str, ArrayRef); 10] = [
+        ("Delimiter", text(Some(byte(Some(grammar.delimiter))))),
+        ("Quote", text(Some(byte(grammar.quote)))),
+        ("Escape", text(Some(byte(grammar.escape.or(grammar.quote))))),
+        ("NewLineDelimiter", text(Some(line_end.to_string()))),
+        ("Comment", text(Some(byte(grammar.comment)))),
+        (
+            "SkipRows",
+            Arc::new(UInt32Array::from(vec![dialect.skip as u32])),
+        ),
+        ("HasHeader", Arc::new(BooleanArray::from(vec![has_header]))),
+        ("Columns", columns_of(table)),
+        (
+            "DateFormat",
+            text(pattern(table, |kind| *kind == DataType::Date32)),
+        ),
+        (
+            "TimestampFormat",
+            text(pattern(table, |kind| {
+                matches!(kind, DataType::Timestamp(..))
+            })),
+        ),
+    ];
+    let prompt = ("Prompt", text(Some(call(path, table))));
+    let columns: Vec<_> = columns.into_iter().chain([prompt]).collect();
+    let fields = columns
+        .iter()
+        .map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let columns = columns.into_iter().map(|(_, column)| column).collect();
+    let batch = RecordBatch::try_new(Arc::clone(&schema), columns)
+        .map_err(datafusion::common::DataFusionError::from)?;
+    Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+}
+
+/// A list of names and types.
+fn columns_of(table: &CsvTable) -> ArrayRef {
+    let fields = table.schema.fields();
+    let names = fields.iter().map(|field| Some(field.name().as_str()));
+    let types = fields.iter().map(|field| Some(sql_name(field.data_type())));
+    let parts: Fields = ["name", "type"]
+        .map(|name| Field::new(name, DataType::Utf8, true))
+        .to_vec()
+        .into();
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(names.collect::<StringArray>()),
+        Arc::new(types.collect::<StringArray>()),
+    ];
+    let item = Arc::new(Field::new_list_field(DataType::Struct(parts.clone()), true));
+    let items = Arc::new(StructArray::new(parts, columns, None));
+    let offsets = OffsetBuffer::from_lengths([fields.len()]);
+    Arc::new(ListArray::new(item, offsets, items, None))
+}
+
+/// How the first column of such a type is written, where that is not as usual.
+fn pattern(table: &CsvTable, is_wanted: impl Fn(&DataType) -> bool) -> Option<String> {
+    let columns = table.schema.fields().iter().zip(&table.rules.dates);
+    let mut forms =
+        columns.filter(|(field, form)| is_wanted(field.data_type()) && **form != DateForm::ISO);
+    forms.next().map(|(_, form)| form.pattern())
+}
+
+/// The call that reads the file in the same way.
+fn call(path: &str, table: &CsvTable) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let grammar = &table.rules.dialect.grammar;
+    let byte = |byte: Option<u8>| match byte {
+        Some(b'\t') => "'\\t'".to_string(),
+        Some(byte) => quoted(&char::from(byte).to_string()),
+        None => "''".to_string(),
+    };
+    let types = table.schema.fields().iter().map(|field| {
+        format!(
+            "{}: {}",
+            quoted(field.name()),
+            quoted(&sql_name(field.data_type()))
+        )
+    });
+    let types: Vec<String> = types.collect();
+    let mut options = vec![
+        format!("delim => {}", byte(Some(grammar.delimiter))),
+        format!("quote => {}", byte(grammar.quote)),
+        format!("skip => {}", table.rules.dialect.skip),
+        format!("header => {}", table.rules.dialect.header == Header::Names),
+        format!("columns => {{{}}}", types.join(", ")),
+    ];
+    let date = pattern(table, |kind| *kind == DataType::Date32);
+    options.extend(date.map(|date| format!("dateformat => {}", quoted(&date))));
+    if table.rules.forms.decimal == b',' {
+        options.push("decimal_separator => ','".to_string());
+    }
+    format!("FROM read_csv({}, {})", quoted(path), options.join(", "))
+}

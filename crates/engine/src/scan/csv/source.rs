@@ -1,0 +1,440 @@
+//! The source: CSV files as the host's scans read them.
+//!
+//! In: files, or pieces of them, and the columns that are wanted.
+//! Out: batches.
+//! Invariant: a piece is read by one worker; pieces are cut only of files on this machine that are plain UTF-8.
+//! Not here: where pieces begin and end (cuts.rs), values (decode.rs).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::Session;
+use datafusion::common::Result;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DataFusionError, Statistics};
+use datafusion::datasource::file_format::FileFormat;
+use datafusion::datasource::file_format::csv::CsvFormat;
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::listing::{FileRange, PartitionedFile};
+use datafusion::datasource::physical_plan::{
+    FileGroup, FileOpenFuture, FileOpener, FileScanConfig, FileScanConfigBuilder, FileSource,
+};
+use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::physical_expr::LexOrdering;
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::{
+    DisplayFormatType, ExecutionPlan, PhysicalExpr, apply_expression_roots,
+};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{GetOptions, GetResultPayload, ObjectMeta, ObjectStore};
+
+use super::blocks::{Block, Blocks, bad, lines_in};
+use super::cuts::{Cuts, Ranges, lines_before};
+use super::decode::{Bad, Decode, Rules};
+use super::dialect::Header;
+use super::input::{Input, LocalFile};
+use super::records::Table;
+use crate::scan::steady::Pinned;
+
+/// Pieces of a file have so many bytes: opening one costs as much as reading 16 KiB.
+const PIECE_BYTES: u64 = 1 << 20;
+/// Of the size from which the host cuts files (`repartition_file_min_size`), a piece has at most this part.
+const PIECE_SHARE: u64 = 10;
+/// And however small that is, so many bytes.
+const PIECE_BYTES_MIN: u64 = 16;
+/// A file has at most so many pieces.
+const PIECES_MAX: u64 = 4_096;
+/// Steps in which lines are counted for an error.
+const COUNTED_BYTES: u64 = 1 << 20;
+
+/// Our format of CSV files.
+#[derive(Debug)]
+pub(crate) struct CsvText {
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) compression: FileCompressionType,
+}
+
+#[async_trait]
+impl FileFormat for CsvText {
+    fn get_ext(&self) -> String {
+        "csv".to_string()
+    }
+
+    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
+        CsvFormat::default().get_ext_with_compression(compression)
+    }
+
+    fn compression_type(&self) -> Option<FileCompressionType> {
+        Some(self.compression)
+    }
+
+    async fn infer_schema(
+        &self,
+        _state: &dyn Session,
+        _store: &Arc<dyn ObjectStore>,
+        _objects: &[ObjectMeta],
+    ) -> Result<SchemaRef> {
+        Err(DataFusionError::Internal(
+            "the columns of CSV files are known before".to_string(),
+        ))
+    }
+
+    async fn infer_stats(
+        &self,
+        _state: &dyn Session,
+        _store: &Arc<dyn ObjectStore>,
+        schema: SchemaRef,
+        _object: &ObjectMeta,
+    ) -> Result<Statistics> {
+        Ok(Statistics::new_unknown(&schema))
+    }
+
+    async fn create_physical_plan(
+        &self,
+        _state: &dyn Session,
+        conf: FileScanConfig,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let conf = FileScanConfigBuilder::from(conf).with_file_compression_type(self.compression);
+        Ok(DataSourceExec::from_data_source(conf.build()))
+    }
+
+    fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
+        Arc::new(CsvSource {
+            rules: Arc::clone(&self.rules),
+            projection: SplitProjection::unprojected(&schema),
+            schema,
+            batch_rows: crate::options::BATCH_SIZE_DEFAULT_ROWS,
+            cuts: Arc::default(),
+            metrics: ExecutionPlanMetricsSet::new(),
+        })
+    }
+}
+
+#[derive(Clone)]
+struct CsvSource {
+    rules: Arc<Rules>,
+    schema: TableSchema,
+    projection: SplitProjection,
+    batch_rows: usize,
+    /// Of files that are read in pieces.
+    cuts: Arc<HashMap<Path, Arc<Cuts>>>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl FileSource for CsvSource {
+    fn create_file_opener(
+        &self,
+        store: Arc<dyn ObjectStore>,
+        config: &FileScanConfig,
+        _partition: usize,
+    ) -> Result<Arc<dyn FileOpener>> {
+        let schema = self.schema.file_schema();
+        let columns = self.projection.file_indices.clone();
+        let opener = CsvOpener {
+            rules: Arc::clone(&self.rules),
+            schema: Arc::new(schema.project(&columns)?),
+            columns,
+            batch_rows: self.batch_rows,
+            compression: config.file_compression_type,
+            cuts: Arc::clone(&self.cuts),
+            place: config.object_store_url.as_str().to_string(),
+            store,
+        };
+        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), schema)
+    }
+
+    fn table_schema(&self) -> &TableSchema {
+        &self.schema
+    }
+
+    fn with_batch_size(&self, rows: usize) -> Arc<dyn FileSource> {
+        Arc::new(CsvSource {
+            batch_rows: rows,
+            ..self.clone()
+        })
+    }
+
+    fn try_pushdown_projection(
+        &self,
+        projection: &ProjectionExprs,
+    ) -> Result<Option<Arc<dyn FileSource>>> {
+        let merged = self.projection.source.try_merge(projection)?;
+        Ok(Some(Arc::new(CsvSource {
+            projection: SplitProjection::new(self.schema.file_schema(), &merged),
+            ..self.clone()
+        })))
+    }
+
+    fn projection(&self) -> Option<&ProjectionExprs> {
+        Some(&self.projection.source)
+    }
+
+    fn metrics(&self) -> &ExecutionPlanMetricsSet {
+        &self.metrics
+    }
+
+    fn file_type(&self) -> &str {
+        "csv"
+    }
+
+    fn repartitioned(
+        &self,
+        workers: usize,
+        bytes_min: usize,
+        ordering: Option<LexOrdering>,
+        config: &FileScanConfig,
+    ) -> Result<Option<FileScanConfig>> {
+        let is_plain = !config.file_compression_type.is_compressed()
+            && self.rules.encoding.is_none()
+            && config.object_store_url.as_str().starts_with("file:");
+        if !is_plain || ordering.is_some() || workers < 2 {
+            return Ok(None);
+        }
+        Ok(self.in_pieces(workers, bytes_min as u64, config))
+    }
+
+    fn fmt_extra(&self, _format: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
+        let has_header = self.rules.dialect.header == Header::Names;
+        write!(f, ", has_header={has_header}")
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        apply_expression_roots(self.projection.source.iter(), f)
+    }
+}
+
+impl CsvSource {
+    /// The scan with its files in pieces; `None` if they are too small.
+    fn in_pieces(
+        &self,
+        workers: usize,
+        bytes_min: u64,
+        config: &FileScanConfig,
+    ) -> Option<FileScanConfig> {
+        let files = || config.file_groups.iter().flat_map(FileGroup::iter);
+        let bytes: u64 = files().map(|file| file.object_meta.size).sum();
+        let longest = files().map(|file| file.object_meta.size).max().unwrap_or(0);
+        let is_cut = files().any(|file| file.range.is_some());
+        let piece_bytes = (bytes_min / PIECE_SHARE).clamp(PIECE_BYTES_MIN, PIECE_BYTES);
+        if is_cut || bytes < bytes_min.max(1) || longest < 2 * piece_bytes {
+            return None;
+        }
+        let mut cuts = HashMap::new();
+        let mut pieces = Vec::new();
+        for file in files() {
+            let size = file.object_meta.size;
+            if size < 2 * piece_bytes {
+                pieces.push(file.clone());
+                continue;
+            }
+            let step = size.div_ceil(PIECES_MAX).max(piece_bytes);
+            let location = file.object_meta.location.clone();
+            cuts.entry(location)
+                .or_insert_with(|| Arc::new(Cuts::new(size, step)));
+            pieces.extend((0..size.div_ceil(step)).map(|piece| {
+                let mut part = file.clone();
+                part.range = Some(FileRange {
+                    start: (piece * step) as i64,
+                    end: ((piece + 1) * step).min(size) as i64,
+                });
+                part
+            }));
+        }
+        // Streams open them in this order, whichever group they are in.
+        let each = pieces.len().div_ceil(workers);
+        let groups = pieces
+            .chunks(each)
+            .map(|part| FileGroup::new(part.to_vec()));
+        let source = CsvSource {
+            cuts: Arc::new(cuts),
+            ..self.clone()
+        };
+        let config = FileScanConfigBuilder::from(config.clone())
+            .with_file_groups(groups.collect())
+            .with_source(Arc::new(source));
+        Some(config.build())
+    }
+}
+
+struct CsvOpener {
+    rules: Arc<Rules>,
+    schema: SchemaRef,
+    columns: Vec<usize>,
+    batch_rows: usize,
+    compression: FileCompressionType,
+    cuts: Arc<HashMap<Path, Arc<Cuts>>>,
+    /// The address of the store.
+    place: String,
+    store: Arc<dyn ObjectStore>,
+}
+
+impl FileOpener for CsvOpener {
+    fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
+        let location = &file.object_meta.location;
+        let name = name_of(&self.place, location);
+        let layout = self.rules.layout(location);
+        let wanted = (Arc::clone(&self.schema), self.columns.as_slice());
+        let rules = Arc::clone(&self.rules);
+        let decode = Decode::new(rules, layout, wanted, self.batch_rows);
+        let cuts = file
+            .range
+            .as_ref()
+            .and_then(|_| self.cuts.get(location))
+            .cloned();
+        let rules = Arc::clone(&self.rules);
+        let store: Arc<dyn ObjectStore> = match self.place.starts_with("file:") {
+            // What is open is held against the plan with each reading.
+            true => Arc::clone(&self.store),
+            false => Arc::new(Pinned::new(
+                Arc::clone(&self.store),
+                file.object_meta.clone(),
+            )),
+        };
+        let compression = self.compression;
+        Ok(Box::pin(async move {
+            let origin = match cuts {
+                Some(cuts) => piece(&file, &cuts, store, &rules, name).await?,
+                None => whole(&file, store, &rules, name, compression).await?,
+            };
+            Ok(batches(origin, decode))
+        }))
+    }
+}
+
+/// A file as a user would write it.
+pub(crate) fn name_of(place: &str, location: &Path) -> String {
+    match place {
+        "file:///" => format!("/{location}"),
+        place => format!("{place}{location}"),
+    }
+}
+
+async fn piece(
+    file: &PartitionedFile,
+    cuts: &Cuts,
+    store: Arc<dyn ObjectStore>,
+    rules: &Rules,
+    name: String,
+) -> Result<Origin> {
+    let meta = &file.object_meta;
+    let result = store
+        .get_opts(&meta.location, GetOptions::default())
+        .await?;
+    let ranges = match result.payload {
+        GetResultPayload::File(opened, _) => {
+            Ranges::Local(LocalFile::new(opened, meta.clone(), name)?)
+        }
+        GetResultPayload::Stream(_) => Ranges::Other(store, meta.location.clone(), name),
+    };
+    let number = cuts.number_of(file.range.as_ref().map_or(0, |range| range.start) as u64);
+    let block = cuts
+        .block(number, &ranges, &rules.dialect, rules.record_bytes_max)
+        .await?;
+    Ok(Origin::Piece(block, ranges))
+}
+
+async fn whole(
+    file: &PartitionedFile,
+    store: Arc<dyn ObjectStore>,
+    rules: &Rules,
+    name: String,
+    compression: FileCompressionType,
+) -> Result<Origin> {
+    let meta = &file.object_meta;
+    let result = store
+        .get_opts(&meta.location, GetOptions::default())
+        .await?;
+    let input = Input::new(result, meta, &name, compression)?.encoded(rules.encoding);
+    let blocks = Blocks::new(input, rules.dialect.clone(), rules.record_bytes_max);
+    Ok(Origin::Whole(Box::new(blocks)))
+}
+
+/// Where blocks come from.
+pub(crate) enum Origin {
+    Piece(Option<Block>, Ranges),
+    Whole(Box<Blocks>),
+}
+
+impl Origin {
+    async fn next(&mut self) -> Result<Option<Block>> {
+        match self {
+            Origin::Piece(block, _) => Ok(block.take()),
+            Origin::Whole(blocks) => blocks.next().await,
+        }
+    }
+
+    /// The error with the name of the file and the line.
+    async fn error(&mut self, block: &Block, bad_record: Bad) -> DataFusionError {
+        let within = lines_in(&block.text.as_bytes()[..bad_record.at]);
+        let (name, before) = match self {
+            Origin::Whole(blocks) => (blocks.name(), block.lines_before),
+            Origin::Piece(_, ranges) => {
+                let lines = lines_before(block.at, COUNTED_BYTES, ranges).await;
+                (ranges.name(), lines.ok())
+            }
+        };
+        bad(
+            name,
+            before.map(|lines| lines + within + 1),
+            bad_record.message,
+        )
+    }
+}
+
+/// What is left of a file.
+struct Rest {
+    origin: Origin,
+    decode: Decode,
+    block: Option<(Block, usize)>,
+    table: Table,
+}
+
+/// The batches of a file.
+pub(crate) fn batches(origin: Origin, decode: Decode) -> BoxStream<'static, Result<RecordBatch>> {
+    let rest = Rest {
+        origin,
+        decode,
+        block: None,
+        table: Table::default(),
+    };
+    let next = |mut rest: Rest| async move {
+        let batch = rest.next().await?;
+        Ok(batch.map(|batch| (batch, rest)))
+    };
+    futures::stream::try_unfold(rest, next).boxed()
+}
+
+impl Rest {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let Some((block, at)) = &mut self.block else {
+                let Some(block) = self.origin.next().await? else {
+                    return Ok(None);
+                };
+                let first = self.decode.first(&block);
+                self.block = Some((block, first));
+                continue;
+            };
+            match self.decode.batch(block, *at, &mut self.table) {
+                Ok(Some((batch, next))) => {
+                    *at = next;
+                    return Ok(Some(batch));
+                }
+                Ok(None) => self.block = None,
+                Err(bad_record) => return Err(self.origin.error(block, bad_record).await),
+            }
+        }
+    }
+}

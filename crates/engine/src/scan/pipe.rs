@@ -1,0 +1,394 @@
+//! Pipes: `/dev/stdin`, fifos and `<(…)`, which can be read only once.
+//!
+//! In: the path of a pipe, or of another file without a length.
+//! Out: for CSV the bytes as they come, whose beginning is held until the rest is read; for all other formats a temporary
+//! file without a name that has them all.
+//! Invariant: no byte is read twice or lost, in bounded memory; a second reading of CSV is an error.
+//! Not here: what the bytes are (csv/, format.rs).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::streaming::StreamingTable;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::parsers::CompressionTypeVariant;
+use datafusion::common::{DataFusionError, Result as HostResult};
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::execution::session_state::SessionState;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::PartitionStream;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+
+use super::call::{FileCall, Wanted};
+use super::csv::beginnings::BEGINNING_BYTES;
+use super::csv::blocks::Blocks;
+use super::csv::decode::{Decode, Rules};
+use super::csv::input::Input;
+use super::csv::sniff::sniffed_table;
+use super::csv::source::{Origin, batches};
+use super::csv::table::csv_table_in;
+use super::format::{Kind, common_reading};
+use super::parquet::Bytes;
+use super::text::{Extent, SAMPLE_ROWS};
+use crate::error::{Error, Result};
+use crate::options::SessionOptions;
+
+/// Bytes that are read from a pipe at once: as many as Linux holds in one, four times.
+const READ_BYTES: usize = 1 << 18;
+
+type Chunks = BoxStream<'static, HostResult<Bytes>>;
+
+/// Whether a path is no file with a length.
+pub(crate) fn is_pipe(path: &str) -> bool {
+    Path::new(path).metadata().is_ok_and(|meta| {
+        let kind = meta.file_type();
+        kind.is_fifo() || kind.is_char_device() || kind.is_socket()
+    })
+}
+
+fn failed(path: &str, error: &std::io::Error) -> Error {
+    Error::Io {
+        path: path.to_string(),
+        message: error.to_string(),
+    }
+}
+
+async fn opened(path: &str) -> Result<File> {
+    let name = path.to_string();
+    // A fifo waits for somebody who writes.
+    let file = tokio::task::spawn_blocking(move || File::open(name)).await;
+    let file = file.map_err(|_| Error::Cancelled)?;
+    file.map_err(|error| failed(path, &error))
+}
+
+fn chunks(file: File, path: &str) -> Chunks {
+    let name = path.to_string();
+    let next = move |file: File| {
+        let name = name.clone();
+        async move {
+            let read = tokio::task::spawn_blocking(move || {
+                let mut bytes = Vec::with_capacity(READ_BYTES);
+                let read = (&file).take(READ_BYTES as u64).read_to_end(&mut bytes);
+                read.map(|_| (bytes, file))
+            });
+            let read = read
+                .await
+                .map_err(|_| DataFusionError::from(Error::Cancelled))?;
+            let (bytes, file) =
+                read.map_err(|error| DataFusionError::from(failed(&name, &error)))?;
+            Ok((!bytes.is_empty()).then(|| (Bytes::from(bytes), file)))
+        }
+    };
+    futures::stream::try_unfold(file, next).boxed()
+}
+
+/// A pipe whose beginning was read.
+pub(crate) struct Pipe {
+    name: String,
+    /// Until somebody takes it.
+    content: Mutex<Option<(Vec<u8>, Chunks)>>,
+    extent: Extent,
+}
+
+impl fmt::Debug for Pipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipe")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pipe {
+    /// Opens a pipe and reads its beginning, decompressed.
+    async fn open(path: &str, compression: FileCompressionType, bytes: usize) -> Result<Pipe> {
+        let mut rest = compression.convert_stream(chunks(opened(path).await?, path))?;
+        let mut beginning = Vec::new();
+        let mut extent = Extent::Part;
+        while beginning.len() < bytes && extent == Extent::Part {
+            match rest.try_next().await? {
+                Some(chunk) => beginning.extend_from_slice(&chunk),
+                None => extent = Extent::Whole,
+            }
+        }
+        Ok(Pipe {
+            name: path.to_string(),
+            content: Mutex::new(Some((beginning, rest))),
+            extent,
+        })
+    }
+
+    /// Its beginning, empty once it was taken, and whether that is all.
+    fn beginning(&self) -> (Vec<u8>, Extent) {
+        let content = self.content.lock();
+        let beginning = content.as_ref().map(|(beginning, _)| beginning.clone());
+        (beginning.unwrap_or_default(), self.extent)
+    }
+
+    /// Nobody has read it yet.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.content.lock().is_some()
+    }
+
+    /// All its bytes, once.
+    fn take(&self) -> HostResult<Chunks> {
+        let content = self.content.lock().take();
+        let Some((beginning, rest)) = content else {
+            let error = Error::Unsupported {
+                message: format!(
+                    "reading the pipe '{}' twice; CREATE TABLE t AS SELECT * FROM … keeps its rows",
+                    self.name
+                ),
+            };
+            return Err(error.into());
+        };
+        let beginning = futures::stream::iter([Ok(Bytes::from(beginning))]);
+        Ok(beginning.chain(rest).boxed())
+    }
+}
+
+/// CSV in a pipe.
+#[derive(Debug)]
+struct CsvPipe {
+    pipe: Arc<Pipe>,
+    rules: Arc<Rules>,
+    schema: SchemaRef,
+}
+
+impl PartitionStream for CsvPipe {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let rows = context.session_config().batch_size();
+        let stream = match self.pipe.take() {
+            Ok(chunks) => self.batches(chunks, rows),
+            Err(error) => futures::stream::iter([Err(error)]).boxed(),
+        };
+        Box::pin(RecordBatchStreamAdapter::new(
+            Arc::clone(&self.schema),
+            stream,
+        ))
+    }
+}
+
+impl CsvPipe {
+    fn batches(
+        &self,
+        chunks: Chunks,
+        rows: usize,
+    ) -> BoxStream<'static, HostResult<datafusion::arrow::array::RecordBatch>> {
+        let rules = &self.rules;
+        let input = Input::of_stream(chunks, &self.pipe.name).encoded(rules.encoding);
+        let blocks = Blocks::new(input, rules.dialect.clone(), rules.record_bytes_max);
+        let columns: Vec<usize> = (0..self.schema.fields().len()).collect();
+        let wanted = (Arc::clone(&self.schema), columns.as_slice());
+        let decode = Decode::new(Arc::clone(rules), &rules.layout, wanted, rows);
+        batches(Origin::Whole(Box::new(blocks)), decode)
+    }
+}
+
+/// The table over CSV in a pipe.
+fn csv_pipe(pipe: &Arc<Pipe>, rules: Rules, schema: SchemaRef) -> Result<Arc<dyn TableProvider>> {
+    let stream = CsvPipe {
+        pipe: Arc::clone(pipe),
+        rules: Arc::new(rules),
+        schema: Arc::clone(&schema),
+    };
+    Ok(Arc::new(StreamingTable::try_new(
+        schema,
+        vec![Arc::new(stream)],
+    )?))
+}
+
+/// A pipe that was opened, until it is read: names of one statement mean one reading of it.
+#[derive(Debug, Clone)]
+enum OpenPipe {
+    Stream(Arc<Pipe>),
+    Spooled(Arc<Spooled>),
+}
+
+impl OpenPipe {
+    fn is_whole(&self) -> bool {
+        match self {
+            OpenPipe::Stream(pipe) => pipe.is_whole(),
+            OpenPipe::Spooled(spooled) => spooled.is_whole(),
+        }
+    }
+}
+
+/// What to read a pipe from.
+pub(crate) enum Opened {
+    /// The table.
+    Csv(Arc<dyn TableProvider>),
+    /// A file of this kind.
+    Spooled(Arc<Spooled>, Kind),
+}
+
+/// The pipes of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Pipes(Mutex<HashMap<String, OpenPipe>>);
+
+impl Pipes {
+    /// The content of a pipe, which is opened unless one is open that nobody has read. CSV streams, all other formats
+    /// are read where they lie.
+    pub(crate) async fn open(
+        &self,
+        path: &str,
+        call: &FileCall,
+        state: &SessionState,
+    ) -> Result<Opened> {
+        let kind = match call.kind {
+            Some(kind) => kind,
+            None => common_reading(&[path.to_string()])?.kind,
+        };
+        let known = self.0.lock().get(path).cloned();
+        let open = match known.filter(OpenPipe::is_whole) {
+            Some(open) => open,
+            None => {
+                let open = opened_as(path, kind, call, state).await?;
+                self.0.lock().insert(path.to_string(), open.clone());
+                open
+            }
+        };
+        match open {
+            OpenPipe::Stream(pipe) => Ok(Opened::Csv(csv_table_over(path, kind, call, &pipe)?)),
+            OpenPipe::Spooled(spooled) => Ok(Opened::Spooled(spooled, kind)),
+        }
+    }
+}
+
+async fn opened_as(
+    path: &str,
+    kind: Kind,
+    call: &FileCall,
+    state: &SessionState,
+) -> Result<OpenPipe> {
+    if !matches!(kind, Kind::Csv | Kind::Tsv) {
+        let options = state.config_options().extensions.get::<SessionOptions>();
+        let spooled = Spooled::new(path, options).await?;
+        return Ok(OpenPipe::Spooled(Arc::new(spooled)));
+    }
+    let compression = call.text.compression;
+    let compression = compression.unwrap_or(CompressionTypeVariant::UNCOMPRESSED);
+    let pipe = Pipe::open(path, compression.into(), BEGINNING_BYTES).await?;
+    Ok(OpenPipe::Stream(Arc::new(pipe)))
+}
+
+fn csv_table_over(
+    path: &str,
+    kind: Kind,
+    call: &FileCall,
+    pipe: &Arc<Pipe>,
+) -> Result<Arc<dyn TableProvider>> {
+    if call.text.sample_rows.is_some_and(|rows| rows > SAMPLE_ROWS) {
+        return Err(Error::Unsupported {
+            message: format!("a sample_size beyond {SAMPLE_ROWS} rows of a pipe ('{path}')"),
+        });
+    }
+    let (bytes, extent) = pipe.beginning();
+    let table = csv_table_in(path, kind, &call.text, (bytes, extent))?;
+    if table.schema.fields().is_empty() {
+        return Err(Error::Format {
+            path: path.to_string(),
+            line: None,
+            message: "it has no columns".to_string(),
+        });
+    }
+    match call.wanted {
+        Wanted::Dialect => sniffed_table(path, &table),
+        Wanted::Rows => csv_pipe(pipe, table.rules, table.schema),
+    }
+}
+
+/// What came through a pipe, as a file.
+#[derive(Debug)]
+pub(crate) struct Spooled {
+    file: File,
+    is_read: Mutex<bool>,
+}
+
+impl Spooled {
+    /// Reads a pipe to its end.
+    pub(crate) async fn new(path: &str, options: Option<&SessionOptions>) -> Result<Spooled> {
+        let folder = options.and_then(|options| options.temp_directory.first().cloned());
+        let folder = folder.unwrap_or_else(std::env::temp_dir);
+        let bytes_max = options.and_then(|options| options.max_temp_directory_size);
+        let pipe = opened(path).await?;
+        let name = path.to_string();
+        let spooled = tokio::task::spawn_blocking(move || {
+            let mut file = tempfile::tempfile_in(folder)?;
+            let bytes_max = bytes_max.unwrap_or(u64::MAX);
+            let copied = std::io::copy(&mut (&pipe).take(bytes_max.saturating_add(1)), &mut file)?;
+            match copied > bytes_max {
+                true => Err(std::io::Error::other(format!(
+                    "more than the {bytes_max} bytes that max_temp_directory_size allows come through the pipe"
+                ))),
+                false => Ok(file),
+            }
+        });
+        let file = spooled.await.map_err(|_| Error::Cancelled)?;
+        Ok(Spooled {
+            file: file.map_err(|error| failed(&name, &error))?,
+            is_read: Mutex::new(false),
+        })
+    }
+
+    /// Where it can be opened while this lives.
+    pub(crate) fn path(&self) -> String {
+        format!("/dev/fd/{}", self.file.as_raw_fd())
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        !*self.is_read.lock()
+    }
+}
+
+/// The table over a spooled file, which lives as long as that.
+#[derive(Debug)]
+pub(crate) struct SpooledTable {
+    pub(crate) spooled: Arc<Spooled>,
+    pub(crate) table: Arc<dyn TableProvider>,
+}
+
+#[async_trait]
+impl TableProvider for SpooledTable {
+    fn schema(&self) -> SchemaRef {
+        self.table.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        self.table.table_type()
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> HostResult<Arc<dyn ExecutionPlan>> {
+        *self.spooled.is_read.lock() = true;
+        self.table.scan(state, projection, filters, limit).await
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> HostResult<Vec<TableProviderFilterPushDown>> {
+        self.table.supports_filters_pushdown(filters)
+    }
+}

@@ -1,0 +1,118 @@
+//! Types that nobody computes with, as types that the engine does.
+//!
+//! In: the schema of a table. Out: the same with plain types; a table whose scan casts where they differ.
+//! Invariant: run-end encoded columns are their values, views of lists are lists, dictionaries of values that no key table
+//! has are these values; a table of plain types stays what it is.
+//! Not here: reading the columns.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::Result;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{Column, cast};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::projection::ProjectionExec;
+
+/// The schema with plain types.
+pub fn plain_schema(schema: &Schema) -> SchemaRef {
+    let fields: Fields = schema.fields().iter().map(plain_field).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+fn plain_field(field: &FieldRef) -> FieldRef {
+    let kind = plain_type(field.data_type());
+    match kind == *field.data_type() {
+        true => Arc::clone(field),
+        false => Arc::new(field.as_ref().clone().with_data_type(kind)),
+    }
+}
+
+fn plain_type(kind: &DataType) -> DataType {
+    match kind {
+        DataType::RunEndEncoded(_, values) => plain_type(values.data_type()),
+        DataType::ListView(item) | DataType::List(item) => DataType::List(plain_field(item)),
+        DataType::LargeListView(item) | DataType::LargeList(item) => {
+            DataType::LargeList(plain_field(item))
+        }
+        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(plain_field(item), *size),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain_field).collect()),
+        DataType::Map(entries, sorted) => DataType::Map(plain_field(entries), *sorted),
+        DataType::Dictionary(_, values) if !are_worth_codes(values) => plain_type(values),
+        other => other.clone(),
+    }
+}
+
+/// Whether the engine has tables for codes of these values.
+fn are_worth_codes(values: &DataType) -> bool {
+    !values.is_nested()
+        && !matches!(
+            values,
+            DataType::FixedSizeBinary(_)
+                | DataType::Interval(_)
+                | DataType::Duration(_)
+                | DataType::Null
+                | DataType::Dictionary(_, _)
+        )
+}
+
+/// The table, with plain types.
+pub(crate) fn with_plain_types(table: Arc<dyn TableProvider>) -> Arc<dyn TableProvider> {
+    let schema = plain_schema(&table.schema());
+    match schema == table.schema() {
+        true => table,
+        false => Arc::new(PlainTypes { table, schema }),
+    }
+}
+
+/// A table whose columns are cast as they are read.
+struct PlainTypes {
+    table: Arc<dyn TableProvider>,
+    schema: SchemaRef,
+}
+
+impl fmt::Debug for PlainTypes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlainTypes")
+            .field("schema", &self.schema)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl TableProvider for PlainTypes {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let scan = self.table.scan(state, projection, &[], limit).await?;
+        let wanted = match projection {
+            Some(wanted) => wanted.clone(),
+            None => (0..self.schema.fields().len()).collect(),
+        };
+        let found = scan.schema();
+        let mut columns: Vec<(Arc<dyn PhysicalExpr>, String)> = Vec::with_capacity(wanted.len());
+        for (at, field) in wanted.into_iter().enumerate() {
+            let field = self.schema.field(field);
+            let column = Arc::new(Column::new(found.field(at).name(), at));
+            let plain = cast(column, &found, field.data_type().clone())?;
+            columns.push((plain, field.name().clone()));
+        }
+        Ok(Arc::new(ProjectionExec::try_new(columns, scan)?))
+    }
+}

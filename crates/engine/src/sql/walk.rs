@@ -1,0 +1,90 @@
+//! Walks over the syntax tree that are compiled once for all visitors.
+//!
+//! In: a part of a statement, a visitor. Out: what the visitor stops with, if it stops.
+//! Invariant: a walk does what the parser's own `visit` does.
+//! Not here: what visitors do.
+//!
+//! The parser's walk is generic over the visitor, and each of its instances has 0.4 MB: of 35 visitors the library had
+//! 14 MB more, and took four minutes longer to compile.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, ObjectName, Query, Select, Statement, TableFactor, ValueWithSpan, VisitMut, VisitorMut,
+};
+
+/// What can be walked over.
+pub(crate) trait Walk {
+    /// Shows the visitor each node, and stops where it says so.
+    fn walk<V: VisitorMut>(&mut self, visitor: &mut V) -> ControlFlow<V::Break>;
+}
+
+impl<T: VisitMut> Walk for T {
+    fn walk<V: VisitorMut>(&mut self, visitor: &mut V) -> ControlFlow<V::Break> {
+        let mut stops = Stops {
+            visitor,
+            with: None,
+        };
+        let _ = self.visit(&mut Any(&mut stops));
+        stops
+            .with
+            .map_or(ControlFlow::Continue(()), ControlFlow::Break)
+    }
+}
+
+/// A visitor that keeps what it stops with.
+struct Stops<'a, V: VisitorMut> {
+    visitor: &'a mut V,
+    with: Option<V::Break>,
+}
+
+impl<V: VisitorMut> Stops<'_, V> {
+    fn keep(&mut self, flow: ControlFlow<V::Break>) -> ControlFlow<()> {
+        match flow {
+            ControlFlow::Continue(()) => ControlFlow::Continue(()),
+            ControlFlow::Break(with) => {
+                self.with = Some(with);
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+/// Any visitor: the only one that the parser's walk is compiled for.
+struct Any<'a>(&'a mut dyn VisitorMut<Break = ()>);
+
+macro_rules! forward {
+    ($($visit:ident: $node:ty,)*) => {
+        impl<V: VisitorMut> VisitorMut for Stops<'_, V> {
+            type Break = ();
+            $(fn $visit(&mut self, node: &mut $node) -> ControlFlow<()> {
+                let flow = self.visitor.$visit(node);
+                self.keep(flow)
+            })*
+        }
+
+        impl VisitorMut for Any<'_> {
+            type Break = ();
+            $(fn $visit(&mut self, node: &mut $node) -> ControlFlow<()> {
+                self.0.$visit(node)
+            })*
+        }
+    };
+}
+
+forward! {
+    pre_visit_query: Query,
+    post_visit_query: Query,
+    pre_visit_select: Select,
+    post_visit_select: Select,
+    pre_visit_relation: ObjectName,
+    post_visit_relation: ObjectName,
+    pre_visit_table_factor: TableFactor,
+    post_visit_table_factor: TableFactor,
+    pre_visit_expr: Expr,
+    post_visit_expr: Expr,
+    pre_visit_statement: Statement,
+    post_visit_statement: Statement,
+    pre_visit_value: ValueWithSpan,
+    post_visit_value: ValueWithSpan,
+}

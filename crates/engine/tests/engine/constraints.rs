@@ -1,0 +1,147 @@
+//! Constraints of tables in memory: rows that do not keep them are refused, all of a statement's.
+
+use crate::support::{error, rows, session};
+use grouse::Session;
+
+fn with_table() -> Session {
+    let session = session();
+    rows(
+        &session,
+        "CREATE TABLE t(id INT PRIMARY KEY, e VARCHAR UNIQUE, n INT NOT NULL CHECK (n > 0), CHECK (id <> n))",
+    );
+    rows(
+        &session,
+        "INSERT INTO t VALUES (1, 'a', 2), (2, NULL, 3), (3, NULL, 1)",
+    );
+    session
+}
+
+#[test]
+fn rows_that_do_not_keep_constraints_are_refused() {
+    let session = with_table();
+    for (sql, says) in [
+        (
+            "INSERT INTO t VALUES (4, 'b', 1), (1, 'c', 9)",
+            "PRIMARY KEY (id) has the value 1 twice",
+        ),
+        (
+            "INSERT INTO t VALUES (7, 'b', 1), (7, 'c', 9)",
+            "PRIMARY KEY (id) has the value 7 twice",
+        ),
+        (
+            "INSERT INTO t VALUES (4, 'a', 1)",
+            "UNIQUE (e) has the value a twice",
+        ),
+        ("INSERT INTO t VALUES (NULL, 'd', 1)", "'id' is NOT NULL"),
+        ("INSERT INTO t(id, e) VALUES (4, 'd')", "'n' is NOT NULL"),
+        ("INSERT INTO t VALUES (4, 'd', 0)", "CHECK (n > 0)"),
+        ("INSERT INTO t VALUES (4, 'd', 4)", "CHECK (id <> n)"),
+        (
+            "UPDATE t SET id = 1",
+            "PRIMARY KEY (id) has the value 1 twice",
+        ),
+        ("UPDATE t SET n = NULL WHERE id = 1", "'n' is NOT NULL"),
+    ] {
+        let message = error(&session, sql).to_string();
+        assert!(message.contains(says), "{sql}: {message}");
+        assert_eq!(
+            rows(&session, "SELECT count(*), sum(id), sum(n) FROM t"),
+            ["3|6|6"],
+            "{sql}"
+        );
+    }
+    rows(&session, "INSERT INTO t VALUES (4, NULL, 9)");
+    rows(&session, "UPDATE t SET id = 5 WHERE id = 4");
+    rows(&session, "DELETE FROM t WHERE id = 1");
+    rows(&session, "INSERT INTO t VALUES (1, 'a', 7)");
+    assert_eq!(
+        rows(&session, "SELECT id, e FROM t ORDER BY id"),
+        ["1|a", "2|NULL", "3|NULL", "5|NULL"]
+    );
+}
+
+#[test]
+fn tables_of_queries_are_checked() {
+    let session = session();
+    for (sql, says) in [
+        (
+            "CREATE TABLE u(x INT PRIMARY KEY, y INT) AS VALUES (1, 1), (1, 2)",
+            "PRIMARY KEY (x)",
+        ),
+        (
+            "CREATE TABLE u(x INT PRIMARY KEY, y INT) AS VALUES (NULL, 1)",
+            "'x' is NOT NULL",
+        ),
+        (
+            "CREATE TABLE u(x INT, y INT, UNIQUE (x, y)) AS VALUES (1, 1), (1, 1)",
+            "UNIQUE (x, y) has the value 1, 1 twice",
+        ),
+        (
+            "CREATE TABLE u(x INT NOT NULL) AS SELECT NULL",
+            "'x' is NOT NULL",
+        ),
+        (
+            "CREATE TABLE u(x DOUBLE UNIQUE) AS VALUES (0.0), (-0.0)",
+            "UNIQUE (x)",
+        ),
+        (
+            "CREATE TABLE u(x INT UNIQUE NULLS NOT DISTINCT) AS VALUES (NULL), (NULL)",
+            "UNIQUE (x)",
+        ),
+        ("CREATE TABLE u(x INT CHECK (x + 1))", "no condition"),
+        ("CREATE TABLE u(x INT, UNIQUE (z))", "'z'"),
+    ] {
+        let message = error(&session, sql).to_string();
+        assert!(message.contains(says), "{sql}: {message}");
+        assert!(session.tables().is_empty(), "{sql}");
+    }
+}
+
+/// DataFusion took a UNIQUE column with several NULL for one that never repeats.
+#[test]
+fn a_nullable_unique_column_repeats_null() {
+    let session = session();
+    rows(
+        &session,
+        "CREATE TABLE u(x INT UNIQUE, y INT) AS VALUES (NULL, 2), (NULL, 1)",
+    );
+    assert_eq!(rows(&session, "SELECT DISTINCT x FROM u"), ["NULL"]);
+    assert_eq!(
+        rows(&session, "SELECT x, count(*) FROM u GROUP BY x"),
+        ["NULL|2"]
+    );
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT count(*) FROM (SELECT x, y FROM u GROUP BY x, y)"
+        ),
+        ["2"]
+    );
+}
+
+#[test]
+fn a_table_that_cannot_be_made_leaves_the_old_one() {
+    let session = session();
+    rows(&session, "CREATE TABLE u(x INT) AS VALUES (1)");
+    error(
+        &session,
+        "CREATE OR REPLACE TABLE u(x INT PRIMARY KEY) AS VALUES (2), (2)",
+    );
+    error(
+        &session,
+        "CREATE OR REPLACE TABLE u AS SELECT CAST('z' AS INT) AS x",
+    );
+    assert_eq!(rows(&session, "FROM u"), ["1"]);
+    rows(
+        &session,
+        "CREATE OR REPLACE TABLE u AS SELECT x + 1 AS x FROM u",
+    );
+    assert_eq!(rows(&session, "FROM u"), ["2"]);
+    rows(&session, "CREATE TABLE IF NOT EXISTS u(y INT)");
+    assert_eq!(rows(&session, "FROM u"), ["2"]);
+    assert!(
+        error(&session, "CREATE TABLE u(y INT)")
+            .to_string()
+            .contains("already exists")
+    );
+}

@@ -1,0 +1,134 @@
+SELECT cnt(*) FROM orders
+SELECT count(*) FORM orders
+SELECT * FROM orders WHERE country = "DE"
+SELECT * FROM orders.csv
+SELECT * FROM data/orders.parquet
+SELECT * FROM 'missing.csv'
+SELECT * FROM read_csv('missing.csv')
+SELECT * FROM ordrs
+SELECT contry FROM orders
+SELECT o.contry FROM orders o
+SELECT x.country FROM orders o
+SELECT country FROM orders, orders o2
+SELECT country, price FROM orders GROUP BY country
+SELECT country FROM orders WHERE sum(price) > 1
+SELECT sum(country) FROM orders
+SELECT avg(day) FROM orders
+SELECT country + 1 FROM orders
+SELECT day * 2 FROM orders
+SELECT NOT price FROM orders
+SELECT -country FROM orders
+SELECT * FROM orders WHERE price
+SELECT * FROM orders WHERE amount AND true
+SELECT * FROM orders LIMIT 'x'
+SELECT * FROM orders LIMIT -1
+SELECT CAST('x' AS INTEGER)
+SELECT CAST('2024-13-01' AS DATE)
+SELECT DATE '2024-02-30'
+SELECT CAST(country AS BIGINT) FROM orders
+SELECT CAST(price AS NOTYPE) FROM orders
+SELECT substr(country) FROM orders
+SELECT substr(country, 'x') FROM orders
+SELECT abs('x')
+SELECT abs()
+SELECT abs(1, 2)
+SELECT round('x')
+SELECT length(1, 2)
+SELECT date_trunc('moth', day) FROM orders
+SELECT date_part('yaer', day) FROM orders
+SELECT strftime(day, '%Q') FROM orders
+SELECT strftime(1, 2)
+SELECT year(price) FROM orders
+SELECT coalesce() FROM orders
+SELECT max() FROM orders
+SELECT count(price, ) FROM orders
+SELECT sum(price, amount) FROM orders
+SELECT sum(DISTINCT) FROM orders
+SELECT rank() FROM orders
+SELECT rank(1) OVER () FROM orders
+SELECT sum(price) OVER (ORDER BY) FROM orders
+SELECT price[1] FROM orders
+SELECT country.x FROM orders
+SELECT array_agg(price)['a'] FROM orders
+SELECT [1, 'a', DATE '2024-01-01']
+SELECT 1 UNION SELECT 1, 2
+SELECT 1 UNION SELECT DATE '2024-01-01'
+SELECT (SELECT 1, 2)
+SELECT (SELECT price FROM orders)
+SELECT * FROM orders WHERE country IN (SELECT id, name FROM customers)
+SELECT * FROM orders JOIN customers USING (id)
+SELECT * FROM orders JOIN customers ON country
+SELECT country AS a, price AS a FROM orders ORDER BY a
+SELECT * FROM orders ORDER BY 9
+SELECT country FROM orders GROUP BY 5
+INSERT INTO orders VALUES (1)
+INSERT INTO nothing VALUES (1)
+CREATE TABLE orders (a INT)
+CREATE TABLE t (a NOTYPE)
+DROP TABLE nothing
+COPY nothing TO 'x.csv'
+DESCRIBE nothing
+SET nothing = 1
+SET threads = 'many'
+SELECT 1 / 0
+SELECT 9223372036854775807 + 1
+SELECT 'a' || 1 || DATE '2024-01-01' < 3
+SELECT interval '1 parsec'
+SELECT TIMESTAMP 'yesterday'
+SELECT regexp_replace('a', '(', 'b')
+SELECT make_date(2024, 13, 1)
+SELECT list_sum('x')
+SELECT struct_extract(country, 'a') FROM orders
+SELECT unnest(price) FROM orders
+SELECT * FROM numbers('x')
+SELECT * FROM numbers()
+SELECT * FROM generate_series()
+SELECT median(country) FROM orders
+SELECT stddev(country) FROM orders
+SELECT percentile_cont(2) WITHIN GROUP (ORDER BY price) FROM orders
+SELECT approx_quantile(price, 'x') FROM orders
+SELECT bool_and(price) FROM orders
+SELECT corr(country, price) FROM orders
+SELECT string_agg(price) FROM orders
+SELECT nth_value(price) FROM orders
+SELECT lag(price, 'x') OVER (ORDER BY day) FROM orders
+SELECT ntile(0) OVER (ORDER BY day) FROM orders
+SELECT price BETWEEN 'a' AND 'b' FROM orders
+SELECT CASE price WHEN 'a' THEN 1 END FROM orders
+SELECT day - 'x' FROM orders
+SELECT extract(yaer FROM day) FROM orders
+SELECT price IN ('a', 1, true) FROM orders
+SELECT country LIKE 1 FROM orders
+SELECT country ~ '(' FROM orders
+SELECT * EXCLUDE (nothing) FROM orders
+SELECT MAP {'a': 1, 2}
+SELECT {'a': 1}.b
+SELECT named_struct('a')
+SELECT to_timestamp('x')
+SELECT decode('x', 'base63')
+SELECT repeat('a', 'b')
+SELECT lpad(1, 2, 3)
+SELECT concat()
+SELECT greatest()
+SELECT nullif(1)
+SELECT uuid(1)
+SELECT power('a', 2)
+SELECT chr('a')
+SELECT to_hex('a')
+SELECT array_position(1, 2)
+SELECT array_sort([1, 2], 'UP')
+SELECT range('a')
+EXPLAIN SELECT contry FROM orders
+CREATE VIEW v AS SELECT contry FROM orders
+SELECT 1; SELECT 2
+SELECT
+SELECT FROM orders WHERE
+SELECT * FROM
+SELECT 'it's'
+SELECT "country FROM orders
+SELECT (1 + 2 FROM orders
+SELECT 1 + 2) FROM orders
+SELECT country price amount FROM orders
+SELECT * FROM orders WHERE country == 'DE' AND
+SELECT * FORM orders WEHRE price > 1
+UPDAET orders SET price = 1
