@@ -39,7 +39,7 @@ impl BestRow {
 
     /// The best row of a batch, if one takes part.
     fn best_of(&self, x: &ArrayRef, y: &ArrayRef) -> Result<Option<usize>> {
-        let order = make_comparator(y, y, Default::default())?;
+        let order = make_comparator(y, y, NULL_LAST)?;
         let better = |best: usize, row: usize| {
             if self.extreme.prefers(order(row, best)) {
                 row
@@ -61,7 +61,7 @@ impl Accumulator for BestRow {
             return Ok(());
         };
         let wins = self.y.is_null(0) || {
-            let order = make_comparator(&y, &self.y, Default::default())?;
+            let order = make_comparator(&y, &self.y, NULL_LAST)?;
             self.extreme.prefers(order(row, 0))
         };
         if wins {

@@ -20,8 +20,8 @@ use crate::Error;
 /// Operands that stay as they are written.
 const FLAT_MAX: usize = 64;
 
-/// Operands of a chain that cannot be bracketed otherwise: some 2,000 bytes of a worker's stack each.
-const DEEP_MAX: usize = 20_000;
+/// Operands of a chain that cannot be bracketed otherwise: DataFusion walks down it for the type of each.
+const DEEP_MAX: usize = 4_000;
 
 /// Brackets the chains of a statement.
 pub(crate) fn bracket(statement: &mut Statement) -> Result<(), Error> {

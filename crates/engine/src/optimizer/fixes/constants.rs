@@ -23,6 +23,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_expr::create_physical_expr;
 
 use super::checked::checked;
+use super::equal_values;
 use crate::Error;
 
 /// Expressions of more nodes are evaluated from their leaves up: the host's evaluation recurses without a limit.
@@ -34,13 +35,18 @@ pub(super) fn rewrite(
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
+    let plan = equal_values::among_constants(plan)?;
+    let changed = plan.transformed;
+    let plan = plan.data;
     plan.apply_expressions(|expr| {
         if expr.exists(|part| Ok(is_arithmetic(part)))? {
             expr.apply(check)?;
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    host.rewrite(plan, config)
+    let mut plan = host.rewrite(plan, config)?;
+    plan.transformed |= changed;
+    Ok(plan)
 }
 
 fn is_arithmetic(expr: &Expr) -> bool {

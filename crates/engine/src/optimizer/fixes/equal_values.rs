@@ -57,7 +57,7 @@ impl OptimizerRule for EqualValues {
         // The aggregation below new names has its turn in the next pass.
         match &plan.data {
             LogicalPlan::Projection(_) if plan.transformed => Ok(plan),
-            _ => plan.transform_data(in_expressions),
+            _ => plan.transform_data(|plan| in_expressions(plan, |_| true)),
         }
     }
 }
@@ -75,7 +75,41 @@ fn in_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
     ))
 }
 
-fn in_expressions(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+/// The same for comparisons of constants, before DataFusion evaluates them.
+pub(super) fn among_constants(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    match plan {
+        LogicalPlan::Sort(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => {
+            Ok(Transformed::no(plan))
+        }
+        other => in_expressions(other, is_constant),
+    }
+}
+
+fn is_constant(part: &Expr) -> bool {
+    let compares = match part {
+        Expr::BinaryExpr(binary) => is_comparison(binary.op),
+        Expr::Between(_) | Expr::InList(_) | Expr::Case(_) | Expr::ScalarFunction(_) => true,
+        _ => false,
+    };
+    let is_open = |part: &Expr| {
+        Ok(matches!(
+            part,
+            Expr::Column(_)
+                | Expr::OuterReferenceColumn(..)
+                | Expr::ScalarSubquery(_)
+                | Expr::InSubquery(_)
+                | Expr::Exists(_)
+                | Expr::Placeholder(_)
+        ))
+    };
+    compares && !part.is_volatile() && !part.exists(is_open).unwrap_or(true)
+}
+
+/// Puts those parts of a plan's expressions that `is_wanted` says into canonical form.
+fn in_expressions(
+    plan: LogicalPlan,
+    is_wanted: fn(&Expr) -> bool,
+) -> Result<Transformed<LogicalPlan>> {
     let schema = in_scope(&plan)?;
     let names = NamePreserver::new(&plan);
     let is_sort = matches!(plan, LogicalPlan::Sort(_));
@@ -84,7 +118,10 @@ fn in_expressions(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             return Ok(Transformed::no(expr));
         }
         let name = names.save(&expr);
-        let mut expr = expr.transform_up(|part| in_part(part, &schema))?;
+        let mut expr = expr.transform_up(|part| match is_wanted(&part) {
+            true => in_part(part, &schema),
+            false => Ok(Transformed::no(part)),
+        })?;
         if is_sort {
             expr.transformed |= wrap_order(&mut expr.data, &schema)?;
             return Ok(expr);

@@ -13,9 +13,11 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions::datetime::expr_fn::to_local_time;
 use datafusion::functions::math::expr_fn::round;
-use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::functions_nested::expr_fn::make_array;
+use datafusion::logical_expr::expr::{ScalarFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, Operator, binary_expr,
+    BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, Operator, WindowFrameBound,
+    binary_expr, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -60,6 +62,7 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::Like(like) => escaped(like),
         Expr::SimilarTo(like) => return Ok(Transformed::yes(similar(like))),
         Expr::BinaryExpr(binary) => with_time(binary, schema)?,
+        Expr::WindowFunction(window) => in_lists(&mut window.params, schema)?,
         Expr::ScalarFunction(call) => match epoch(call, schema) {
             Some(epoch) => return Ok(Transformed::yes(epoch)),
             None => false,
@@ -150,13 +153,49 @@ fn with_time(binary: &mut BinaryExpr, schema: &DFSchema) -> Result<bool> {
         }
     };
     let day = match op {
-        Operator::Plus | Operator::Minus if is_day(left) && has_time(right) => left,
+        // The right side first: long sums grow on the left, and each look at their type is a walk.
+        Operator::Plus | Operator::Minus if has_time(right) && is_day(left) => left,
         Operator::Plus if is_day(right) && has_time(left) => right,
         _ => return Ok(false),
     };
     let to = DataType::Timestamp(TimeUnit::Microsecond, None);
     **day = cast(std::mem::take(&mut **day), to);
     Ok(true)
+}
+
+/// Makes sort keys of a window lists of one value where DataFusion has no frames over their type, but over lists.
+fn in_lists(window: &mut WindowFunctionParams, schema: &DFSchema) -> Result<bool> {
+    use DataType::{Binary, BinaryView, Duration, FixedSizeBinary, Interval, LargeBinary, Struct};
+    let has_offset = |bound: &WindowFrameBound| match bound {
+        WindowFrameBound::Preceding(offset) | WindowFrameBound::Following(offset) => {
+            !offset.is_null()
+        }
+        WindowFrameBound::CurrentRow => false,
+    };
+    let frame = &window.window_frame;
+    if has_offset(&frame.start_bound) || has_offset(&frame.end_bound) {
+        return Ok(false);
+    }
+    let mut changed = false;
+    for key in &mut window.order_by {
+        let no_frames = matches!(
+            key.expr.get_type(schema),
+            Ok(Interval(_)
+                | Duration(_)
+                | Struct(_)
+                | Binary
+                | LargeBinary
+                | BinaryView
+                | FixedSizeBinary(_))
+        );
+        if no_frames {
+            let value = std::mem::take(&mut key.expr);
+            let list = make_array(vec![value.clone()]);
+            key.expr = when(value.is_not_null(), list).end()?;
+            changed = true;
+        }
+    }
+    Ok(changed)
 }
 
 /// `extract(epoch FROM interval)`.
