@@ -24,7 +24,8 @@ PYTHON_TESTS = ["-c", "crates/python/pyproject.toml", "crates/python/tests", "be
 DEFAULT_BUDGET_S = 60
 BUDGET_S = {
     "grouse_groupby": 120,
-    "grouse/operator": 120,
+    "grouse/engine": 180,
+    "grouse/operator": 180,
     "grouse-tests/joins": 120,
     "grouse-tests/endings": 120,
     "grouse-tests/oracle": 240,

@@ -429,7 +429,7 @@ fn arithmetic() {
     assert_error!(
         bench.error("SELECT CAST(number + 300 AS TINYINT), count(*) FROM numbers(3) GROUP BY 1"),
         Error::Overflow { .. } | Error::Type { .. },
-        "Int8"
+        "TINYINT"
     );
 }
 

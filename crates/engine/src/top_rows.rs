@@ -15,7 +15,7 @@ use datafusion::common::{Result, ScalarValue, UnnestOptions};
 use datafusion::functions_window::row_number::row_number_udwf;
 use datafusion::logical_expr::{AggregateUDF, Operator};
 use datafusion::physical_expr::aggregate::AggregateExprBuilder;
-use datafusion::physical_expr::expressions::{BinaryExpr, Column, Literal};
+use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
 use datafusion::physical_expr::utils::{conjunction_opt, split_conjunction};
 use datafusion::physical_expr::window::StandardWindowExpr;
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
@@ -163,11 +163,14 @@ impl<'a> Numbered<'a> {
     }
 }
 
-/// Which column of the lowest projection's input a column of the highest one is.
+/// Which column of the lowest projection's input a column of the highest one is; row numbers may be BIGINT above.
 fn source(projections: &[Arc<dyn ExecutionPlan>], column: usize) -> Option<usize> {
     projections.iter().try_fold(column, |at, projection| {
         let projection = projection.downcast_ref::<ProjectionExec>()?;
         let expr = &projection.expr().get(at)?.expr;
+        let wider = expr.downcast_ref::<CastExpr>();
+        let wider = wider.filter(|cast| *cast.cast_type() == DataType::Int64);
+        let expr = wider.map_or(expr, CastExpr::expr);
         expr.downcast_ref::<Column>().map(Column::index)
     })
 }
@@ -362,10 +365,10 @@ fn shown(found: &Numbered<'_>) -> String {
         let name = expr.downcast_ref::<Column>().map(Column::name);
         let name = name.map_or_else(|| expr.to_string(), str::to_string);
         let direction = if options.descending { " DESC" } else { "" };
-        let nulls = match (options.nulls_first, options.descending) {
-            (true, false) => " NULLS FIRST",
-            (false, true) => " NULLS LAST",
-            _ => "",
+        let nulls = if options.nulls_first {
+            " NULLS FIRST"
+        } else {
+            ""
         };
         text.push_str(&format!(", {name}{direction}{nulls}"));
     }

@@ -154,7 +154,7 @@ fn compressed_results_come_back() {
 
 #[test]
 fn copy_streams_to_standard_output_and_into_pipes() {
-    let sql = "COPY (SELECT number AS n FROM numbers(3)) TO '/dev/stdout'";
+    let sql = "COPY (SELECT number AS n FROM numbers(3) ORDER BY n) TO '/dev/stdout'";
     let shown = grouse(&[sql]).stdout;
     assert!(shown.contains("n\n0\n1\n2\n"), "{shown}");
     let folder = tempfile::tempdir().unwrap();

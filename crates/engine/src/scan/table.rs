@@ -90,7 +90,8 @@ impl FilesTable {
         let filters: Vec<Expr> = filters
             .iter()
             .filter(|filter| is_decided(&names, filter))
-            .cloned()
+            // DataFusion takes a file for which a filter is NULL.
+            .map(|filter| Expr::IsTrue(Box::new(filter.clone())))
             .collect();
         if filters.is_empty() {
             return Ok(self.files.iter().collect());

@@ -141,7 +141,7 @@ fn the_plan_says_which_rows_are_kept() {
         ("long", "top_rows(2, long)"),
         (
             "long NULLS FIRST, wide DESC NULLS LAST",
-            "top_rows(2, long NULLS FIRST, wide DESC NULLS LAST)",
+            "top_rows(2, long NULLS FIRST, wide DESC)",
         ),
     ] {
         let sql = format!(

@@ -193,11 +193,9 @@ fn related(relation: Relation, ys: &[f64], xs: &[f64]) -> Expected {
             // Both means are off by a share of their values, which may be far from a mean near zero.
             mean_y.abs() + root_y + root_y / root_x * (mean_x.abs() + root_x),
         ),
-        Determination => (
-            line && squares_y != 0.0,
-            (products / root_y / root_x).powi(2),
-            1.0,
-        ),
+        // A line explains all of a y that is constant.
+        Determination if squares_y == 0.0 => (line, 1.0, 0.0),
+        Determination => (line, (products / root_y / root_x).powi(2), 1.0),
         Count => return Some(count).into(),
         MeanX => (true, mean_x, root_x),
         MeanY => (true, mean_y, root_y),

@@ -6,6 +6,7 @@
 
 use arrow::compute::SortOptions;
 use arrow::datatypes::Fields;
+use grouse_groupby::keys::row::canonical_values;
 use grouse_groupby::states::top_rows::{SortKey, TOP_ROWS_MAX, TopRows, top_rows};
 
 use super::*;
@@ -40,7 +41,8 @@ fn sort_keys(input: &Input, shape: &TopRows) -> Vec<Vec<u8>> {
     let columns: Vec<_> = shape
         .order
         .iter()
-        .map(|key| Arc::clone(&input.columns[key.column]))
+        // Equal floats and intervals have one form.
+        .map(|key| canonical_values(&input.columns[key.column]).unwrap())
         .collect();
     let fields = shape.order.iter().map(|key| {
         let data_type = shape.columns[key.column].data_type();

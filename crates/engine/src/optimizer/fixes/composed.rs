@@ -30,7 +30,7 @@ use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_nested::expr_fn::{array_element, array_length, array_to_string};
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion::logical_expr::{
-    Aggregate, AggregateUDF, Cast, Expr, ExprSchemable, LogicalPlan, lit, when,
+    Aggregate, AggregateUDF, Cast, Expr, ExprSchemable, LogicalPlan, Projection, lit, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -71,9 +71,24 @@ fn composed(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
         columns.push(whole.unwrap_or_else(|| parts.below.column(expr.clone())));
     }
     match changed {
-        true => under_names(aggregate, parts.below, columns),
+        true => under_names(aggregate, parts.below, columns)?
+            .map(without_grouping_id)
+            .transpose(),
         false => Ok(None),
     }
+}
+
+/// The projection without the number of the grouping set, which DataFusion has not resolved `grouping()` to yet: what it makes
+/// of the aggregation below has no such column.
+fn without_grouping_id(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Projection(projection) = plan else {
+        return Ok(plan);
+    };
+    let is_id = |expr: &Expr| matches!(expr, Expr::Column(column) if column.name == Aggregate::INTERNAL_GROUPING_ID);
+    let mut columns = projection.expr;
+    columns.retain(|expr| !is_id(expr));
+    let projection = Projection::try_new(columns, projection.input)?;
+    Ok(LogicalPlan::Projection(projection))
 }
 
 fn bare_all(expr: &Expr) -> &Expr {

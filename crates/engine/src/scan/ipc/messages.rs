@@ -228,9 +228,8 @@ impl Object {
                 .zip(length)
                 .and_then(|(place, length)| place.checked_add(length));
             match (place, length, end) {
-                (Some(_), Some(0), _) => {}
                 (Some(place), Some(length), Some(end)) if end <= body_bytes => {
-                    if batch.compression().is_some() {
+                    if batch.compression().is_some() && length > 0 {
                         let claim = at.body + place;
                         let claim_end = claim + CLAIM_BYTES;
                         if length < CLAIM_BYTES {
