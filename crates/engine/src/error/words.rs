@@ -68,10 +68,11 @@ const LITERALS: &[&str] = &[
 
 /// The text in SQL's words.
 pub(super) fn in_sql_words(text: &str) -> String {
-    let text = &text.replace(
+    let text = text.replace(
         "Physical plan does not support logical expression",
         "this cannot stand here:",
     );
+    let text = text.as_str();
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut before = ' ';
