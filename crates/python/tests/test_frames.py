@@ -27,8 +27,8 @@ COLUMNS = {
 
 def changed(frame: pandas.DataFrame) -> None:
     """Writes to the frame's memory."""
-    for name in ["n", "x", "b"]:
-        frame.loc[0, name] = 0
+    for name, value in [("n", 0), ("x", 0.0), ("b", False)]:
+        frame.loc[0, name] = value
     frame.loc[0, "t"] = pandas.Timestamp("1999-01-01")
     frame.loc[0, "c"] = "v"
 
@@ -56,11 +56,11 @@ def test_tables_do_not_change_with_the_frame(con):
 
 def test_numpy_behind_arrow_is_copied_too(con):
     numbers = numpy.arange(1000)
-    table = pa.table({"n": pa.array(numbers)})
-    con.sql("CREATE TABLE kept AS SELECT * FROM table")
-    result = con.sql("SELECT n FROM table WHERE n >= 0").arrow()
+    given = pa.table({"n": pa.array(numbers)})
+    con.sql("CREATE TABLE kept AS SELECT * FROM given")
+    result = con.sql("SELECT n FROM given WHERE n >= 0").arrow()
     con.sql("CREATE TABLE more (n BIGINT)")
-    con.sql("INSERT INTO more SELECT n FROM table")
+    con.sql("INSERT INTO more SELECT n FROM given")
     numbers[:] = -1
     assert con.sql("SELECT sum(n) FROM kept").fetchone() == (499500,)
     assert con.sql("SELECT sum(n) FROM more").fetchone() == (499500,)
@@ -90,9 +90,9 @@ def test_polars_columns_without_a_type(con):
 
 
 def test_arrow_and_pandas_columns_without_a_type(con):
-    table = pa.table({"k": [1, 2], "b": pa.nulls(2)})
+    given = pa.table({"k": [1, 2], "b": pa.nulls(2)})
     frame = pandas.DataFrame({"k": [1, 2], "b": [None, None]})
-    for source in [table, frame]:
+    for source in [given, frame]:
         assert con.sql("SELECT b, count(*), max(k) FROM source GROUP BY b").fetchall() == [(None, 2, 2)]
 
 
@@ -156,20 +156,20 @@ BAD = pa.array([b"\xff\xfe", b"ok"])
     ids=["string", "large", "view", "dictionary", "list", "struct", "cut"],
 )
 def test_text_that_is_not_utf8_is_refused(con, array):
-    table = pa.table({"bad": array})
+    given = pa.table({"bad": array})
     with pytest.raises(grouse.TypeError, match="bad"):
-        con.sql("SELECT upper(bad) FROM table")
+        con.sql("SELECT upper(bad) FROM given")
     with pytest.raises(grouse.TypeError, match="UTF-8"):
-        con.register("t", table)
-    reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+        con.register("t", given)
+    reader = pa.RecordBatchReader.from_batches(given.schema, given.to_batches())
     with pytest.raises(grouse.Error, match="UTF-8"):
         con.sql("SELECT count(*), max(bad) FROM reader").fetchall()
 
 
 def test_what_stands_under_null_is_nobodys_text(con):
     array = pa.Array.from_buffers(pa.string(), 2, [pa.py_buffer(b"\x02"), BAD.buffers()[1], BAD.buffers()[2]])
-    table = pa.table({"s": array})
-    assert con.sql("SELECT upper(s), reverse(s) FROM table").fetchall() == [(None, None), ("OK", "ko")]
+    given = pa.table({"s": array})
+    assert con.sql("SELECT upper(s), reverse(s) FROM given").fetchall() == [(None, None), ("OK", "ko")]
 
 
 @pytest.mark.parametrize(
@@ -186,17 +186,17 @@ def test_what_stands_under_null_is_nobodys_text(con):
     ids=["ree", "list_view", "large_list_view", "fixed", "interval", "map", "duration"],
 )
 def test_rare_types_are_keys_and_arguments(con, array):
-    table = pa.table({"k": array, "n": [1, 2, 3]})
-    assert sorted(con.sql("SELECT count(*), sum(n) FROM table GROUP BY k").fetchall()) == [(1, 3), (2, 3)]
-    assert con.sql("SELECT count(k), count(DISTINCT k) FROM table").fetchall() == [(3, 2)]
-    low, high = con.sql("SELECT min(k), max(k) FROM table").fetchone()
-    plain = con.sql("SELECT k FROM table ORDER BY n").fetchall()
+    given = pa.table({"k": array, "n": [1, 2, 3]})
+    assert sorted(con.sql("SELECT count(*), sum(n) FROM given GROUP BY k").fetchall()) == [(1, 3), (2, 3)]
+    assert con.sql("SELECT count(k), count(DISTINCT k) FROM given").fetchall() == [(3, 2)]
+    low, high = con.sql("SELECT min(k), max(k) FROM given").fetchone()
+    plain = con.sql("SELECT k FROM given ORDER BY n").fetchall()
     assert (low, high) == (plain[0][0], plain[2][0])
-    assert con.sql("SELECT n FROM table ORDER BY k, n").fetchall() == [(1,), (2,), (3,)]
+    assert con.sql("SELECT n FROM given ORDER BY k, n").fetchall() == [(1,), (2,), (3,)]
 
 
 def test_dictionaries_are_text(con):
-    table = pa.table({"d": pa.array(["b", "a", "b"]).dictionary_encode()})
-    assert con.sql("SELECT string_agg(DISTINCT d, ',' ORDER BY d) FROM table").fetchall() == [("a,b",)]
-    assert sorted(con.sql("SELECT d || 1 FROM table").fetchall()) == [("a1",), ("b1",), ("b1",)]
-    assert sorted(con.sql("SELECT 1 || d, d || d FROM table").fetchall()) == [("1a", "aa"), ("1b", "bb"), ("1b", "bb")]
+    given = pa.table({"d": pa.array(["b", "a", "b"]).dictionary_encode()})
+    assert con.sql("SELECT string_agg(DISTINCT d, ',' ORDER BY d) FROM given").fetchall() == [("a,b",)]
+    assert sorted(con.sql("SELECT d || 1 FROM given").fetchall()) == [("a1",), ("b1",), ("b1",)]
+    assert sorted(con.sql("SELECT 1 || d, d || d FROM given").fetchall()) == [("1a", "aa"), ("1b", "bb"), ("1b", "bb")]

@@ -152,7 +152,7 @@ def test_keys_of_dictionaries_of_any_type_keep_it(con):
         coded = arrow.table({"k": keys, "n": list(range(200))})
         found = con.sql("SELECT k, count(*) AS c FROM coded GROUP BY k").arrow()
         found = found.read_all() if hasattr(found, "read_all") else found
-        if name != "lists":
+        if name not in ("lists", "spans"):  # these are unpacked
             assert arrow.types.is_dictionary(found.schema.field("k").type), name
         rows = {str(row["k"]): row["c"] for row in found.to_pylist()}
         one, two = distinct.to_pylist()[:2]

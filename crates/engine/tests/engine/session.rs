@@ -528,7 +528,9 @@ fn quoted_names_stay_exact() {
     let session = with_hits();
     match error(&session, "SELECT \"userid\" FROM hits") {
         Error::UnknownColumn { name, nearest, .. } => {
-            assert_eq!((name.as_str(), nearest), ("userid", vec!["UserID".into()]));
+            let nearest: Vec<&str> = nearest.iter().map(String::as_str).collect();
+            let meant = ["'userid' (text takes single quotes)", "UserID"];
+            assert_eq!((name.as_str(), nearest.as_slice()), ("userid", meant.as_slice()));
         }
         other => panic!("{other:?}"),
     }
