@@ -50,6 +50,11 @@ fn syntax(message: impl Into<String>, at: Location) -> Error {
     }
 }
 
+fn stray_underscore(digits: &str, at: Location) -> Error {
+    let message = format!("an underscore in a number stands between two digits, after {digits}");
+    syntax(message, at)
+}
+
 /// What lies between two parentheses.
 struct Scope {
     /// What closes it: a STRUCT type has angle brackets.
@@ -106,6 +111,9 @@ impl Writer<'_> {
         let token = &self.tokens[at];
         match &token.token {
             Token::Whitespace(_) => self.out.push(token.clone()),
+            Token::Number(digits, _) if self.is_glued(at) => {
+                return Err(stray_underscore(digits, token.span.end));
+            }
             Token::Number(digits, long) if digits.contains('_') => {
                 self.note(None);
                 self.number(at, digits, *long)?;
@@ -171,12 +179,17 @@ impl Writer<'_> {
     fn number(&mut self, at: usize, digits: &str, long: bool) -> Result<()> {
         let token = &self.tokens[at];
         if digits.ends_with('_') || digits.contains("__") || digits.contains("_.") {
-            let message = format!("an underscore in a number stands between two digits: {digits}");
-            return Err(syntax(message, token.span.start));
+            return Err(stray_underscore(digits, token.span.start));
         }
         let plain = Token::Number(digits.replace('_', ""), long);
         self.out.push(TokenWithSpan::new(plain, token.span));
         Ok(())
+    }
+
+    /// Whether a word that begins with an underscore touches the number at `at`, as in `1__0`.
+    fn is_glued(&self, at: usize) -> bool {
+        let next = self.tokens.get(at + 1).map(|token| &token.token);
+        matches!(next, Some(Token::Word(word)) if word.quote_style.is_none() && word.value.starts_with('_'))
     }
 
     fn keyword(&mut self, at: usize) -> Result<usize> {

@@ -52,7 +52,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("SELECT x FROM t CROSS APPLY u", "CROSS APPLY"),
     ("SELECT x FROM t OUTER APPLY u", "OUTER APPLY"),
     ("SELECT x FROM t ^ARRAY JOIN x", "ARRAY JOIN"),
-    ("SELECT ^AS STRUCT x FROM t", "AS"),
     ("SELECT x FROM (SELECT x ^INTO w FROM t)", "INTO"),
     (
         "WITH RECURSIVE ^r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r LIMIT 3) SELECT * FROM r",
@@ -116,7 +115,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("SELECT array_agg(x ^LIMIT 2) FROM t", "LIMIT"),
     ("SELECT array_agg(k ^HAVING MAX x) FROM t", "HAVING"),
     (
-        "SELECT string_agg(k, ',' ^ON OVERFLOW TRUNCATE) FROM t",
+        "SELECT string_agg(k, ',' ^ON OVERFLOW ERROR) FROM t",
         "ON OVERFLOW",
     ),
     ("SELECT sum(x) OVER ^w FROM t", "window 'w'"),
@@ -184,7 +183,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("CREATE TABLE w (x INT) ENGINE = Memory", "option"),
     ("CREATE ^MATERIALIZED VIEW w AS SELECT 1", "MATERIALIZED"),
     ("CREATE ^SECURE VIEW w AS SELECT 1", "SECURE"),
-    ("CREATE ^INDEX i ON t (x)", "INDEX"),
+    ("^CREATE INDEX i ON t (x)", "INDEX"),
     ("^CREATE SEQUENCE s", "CREATE SEQUENCE"),
     ("^VACUUM", "VACUUM"),
     ("^GRANT SELECT ON t TO me", "GRANT"),
@@ -294,7 +293,6 @@ const PLANNED: &[(&str, &[&str])] = &[
     ),
     ("SELECT extract(year FROM d) FROM t WHERE x = 1", &["2024"]),
     ("SELECT x IS DISTINCT FROM 1 FROM u WHERE x = 1", &["false"]),
-    ("TABLE u", &["1|10", "2|20"]),
     ("SELECT x FROM t MINUS SELECT x FROM u", &["3"]),
     ("SELECT 1_000_000", &["1000000"]),
     ("SELECT 1_0.2_5", &["10.25"]),
@@ -417,7 +415,7 @@ const PLANNED: &[(&str, &[&str])] = &[
         &["1", "2", "3"],
     ),
     (
-        "SELECT CAST(struct(1, 'x') AS STRUCT(a INT, b VARCHAR)).b",
+        "SELECT CAST({'a': 1, 'b': 'x'} AS STRUCT(a INT, b VARCHAR)).b",
         &["x"],
     ),
     (

@@ -32,13 +32,13 @@ fn rows_that_do_not_keep_constraints_are_refused() {
             "INSERT INTO t VALUES (4, 'a', 1)",
             "UNIQUE (e) has the value a twice",
         ),
-        ("INSERT INTO t VALUES (NULL, 'd', 1)", "'id' is NOT NULL"),
+        ("INSERT INTO t SELECT NULL, 'd', 1", "'id' is NOT NULL"),
         ("INSERT INTO t(id, e) VALUES (4, 'd')", "'n' is NOT NULL"),
         ("INSERT INTO t VALUES (4, 'd', 0)", "CHECK (n > 0)"),
         ("INSERT INTO t VALUES (4, 'd', 4)", "CHECK (id <> n)"),
         (
-            "UPDATE t SET id = 1",
-            "PRIMARY KEY (id) has the value 1 twice",
+            "UPDATE t SET id = 9",
+            "PRIMARY KEY (id) has the value 9 twice",
         ),
         ("UPDATE t SET n = NULL WHERE id = 1", "'n' is NOT NULL"),
     ] {
@@ -85,7 +85,7 @@ fn tables_of_queries_are_checked() {
             "UNIQUE (x)",
         ),
         (
-            "CREATE TABLE u(x INT UNIQUE NULLS NOT DISTINCT) AS VALUES (NULL), (NULL)",
+            "CREATE TABLE u(x INT, UNIQUE NULLS NOT DISTINCT (x)) AS VALUES (NULL), (NULL)",
             "UNIQUE (x)",
         ),
         ("CREATE TABLE u(x INT CHECK (x + 1))", "no condition"),
