@@ -278,11 +278,7 @@ fn types_hold_what_is_written() {
         ("t\n13/02/2024\n01/02/2024\n", "", "DATE"),
         ("t\n02/03/2024\n", "", "VARCHAR"),
         ("t,u\n007,-1\n", "", "VARCHAR BIGINT"),
-        (
-            "t,u\n12345678901234567890,1\n",
-            "",
-            "BIGINT UNSIGNED BIGINT",
-        ),
+        ("t,u\n12345678901234567890,1\n", "", "UBIGINT BIGINT"),
         ("t,u\n1,x\n", ", all_varchar => true", "VARCHAR VARCHAR"),
         ("t,u\n1,x\n", ", types => {'t': 'DOUBLE'}", "DOUBLE VARCHAR"),
         (

@@ -530,7 +530,10 @@ fn quoted_names_stay_exact() {
         Error::UnknownColumn { name, nearest, .. } => {
             let nearest: Vec<&str> = nearest.iter().map(String::as_str).collect();
             let meant = ["'userid' (text takes single quotes)", "UserID"];
-            assert_eq!((name.as_str(), nearest.as_slice()), ("userid", meant.as_slice()));
+            assert_eq!(
+                (name.as_str(), nearest.as_slice()),
+                ("userid", meant.as_slice())
+            );
         }
         other => panic!("{other:?}"),
     }

@@ -357,7 +357,10 @@ fn an_option_that_is_not_understood_is_an_error_with_its_place() {
     ] {
         let sql = format!("COPY (SELECT 1 AS a) TO '{}' {options}", path.display());
         let failure = error(&session, &sql).to_string();
-        assert!(failure.to_lowercase().contains(&part.to_lowercase()), "{options}: {failure}");
+        assert!(
+            failure.to_lowercase().contains(&part.to_lowercase()),
+            "{options}: {failure}"
+        );
     }
     assert_eq!(names(folder.path()), [""; 0]);
 }

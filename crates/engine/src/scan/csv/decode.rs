@@ -21,7 +21,7 @@ use super::columns::{Cells, Forms, built, good_rows};
 use super::dialect::{Dialect, Header};
 use super::records::{Misfit, Shape, Short, Table, WrongFields};
 use super::values::DateForm;
-use crate::types::sql_name;
+use crate::types::type_name;
 
 /// The fields of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,7 +210,7 @@ impl Decode {
                 "column '{}': the value '{}' is no {}{}; read_csv('…', types => {{'{}': 'VARCHAR'}}) reads the column as text, sample_size => -1 looks at all rows before, ignore_errors => true leaves such rows out",
                 field.name(),
                 shortened(&value.unwrap_or_default()),
-                sql_name(field.data_type()),
+                type_name(field.data_type()),
                 self.form_of(column),
                 field.name(),
             ),
