@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr,
     Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval, JoinOperator,
     ObjectName, OneOrManyWithParens, OrderByExpr, Select, Statement as SqlStatement, Subscript,
-    TableFactor, TableWithJoins, Value, VisitorMut, helpers::attached_token::AttachedToken,
+    TableFactor, TableWithJoins, VisitorMut, helpers::attached_token::AttachedToken,
 };
 
 use crate::error::{Error, Result};
@@ -21,9 +21,6 @@ use crate::sql::ast::{
 };
 use crate::sql::fallible;
 use crate::sql::numbered_lambdas::{Applied, Numbered};
-
-/// Digits that a double gives back as they were written.
-const DOUBLE_DIGITS: usize = 15;
 
 /// The visitor that puts them in longer ones.
 #[derive(Debug, Default)]
@@ -114,35 +111,14 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
             };
             Some(quoted_call(name, expr.as_ref().clone()))
         }
-        Expr::Cast {
-            data_type, expr, ..
-        } => {
+        Expr::Cast { data_type, .. } => {
             known_type(data_type);
-            keep_digits(expr, data_type);
             None
         }
         Expr::Interval(interval) => interval_of(interval)?,
         Expr::Function(function) => function_of(function)?,
         _ => None,
     })
-}
-
-/// A number of more digits than a double holds is read as it is written where it becomes a decimal.
-fn keep_digits(number: &mut Expr, to: &DataType) {
-    let is_decimal = matches!(
-        to,
-        DataType::Decimal(_) | DataType::Numeric(_) | DataType::Dec(_)
-    );
-    if let Expr::Value(value) = number
-        && let Value::Number(digits, _) = &value.value
-        && is_decimal
-        && digits.len() > DOUBLE_DIGITS
-        && digits
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.')
-    {
-        value.value = Value::SingleQuotedString(digits.to_string());
-    }
 }
 
 /// `root.a.f(x)[1:]`: names behind anything but a name are fields, calls behind a dot have what stands before for their

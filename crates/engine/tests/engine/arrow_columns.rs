@@ -96,11 +96,6 @@ fn narrow_decimals_are_summed_wide() {
             "2|NULL|999999999999999999",
         ],
     );
-    check(
-        &session,
-        "SELECT a + a, a * 2 > a FROM t WHERE a IS NOT NULL LIMIT 1",
-        &["19999999.98|true"],
-    );
 }
 
 #[test]

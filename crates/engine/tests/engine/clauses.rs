@@ -129,7 +129,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("SELECT k FROM t WHERE k LIKE ^ANY ('a', 'b')", "ANY"),
     ("SELECT CONVERT(x, CHAR) FROM t", "CONVERT"),
     ("SELECT floor(d ^TO DAY) FROM t", "TO"),
-    ("SELECT x FROM t WHERE x = u.x ^(+)", "(+)"),
     ("SELECT INTERVAL '1' DAY ^TO SECOND", "TO"),
     ("SELECT STRUCT<a INT>(1)", "STRUCT"),
     // Writing.
