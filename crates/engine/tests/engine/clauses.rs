@@ -287,7 +287,7 @@ const PLANNED: &[(&str, &[&str])] = &[
     ("WITH c AS (FROM u) FROM c ORDER BY x LIMIT 1", &["1|10"]),
     ("SELECT * FROM (FROM u WHERE x > 1)", &["2|20"]),
     (
-        "(FROM u WHERE x = 1) UNION ALL FROM u WHERE x = 2",
+        "(FROM u WHERE x = 1) UNION ALL FROM u WHERE x = 2 ORDER BY x",
         &["1|10", "2|20"],
     ),
     ("SELECT extract(year FROM d) FROM t WHERE x = 1", &["2024"]),
