@@ -248,7 +248,7 @@ fn statistic(random: &mut Random) -> Expression {
             let function = random.pick(&[
                 "regr_slope",
                 "regr_intercept",
-                "regr_r2",
+                "regr_sxx",
                 "regr_sxy",
                 "regr_count",
             ]);
