@@ -28,8 +28,8 @@ BUDGET_S = {
     "grouse/operator": 180,
     "grouse-tests/joins": 120,
     "grouse-tests/endings": 120,
-    "grouse-tests/oracle": 240,
-    "grouse-tests/slt": 240,
+    "grouse-tests/oracle": 400,
+    "grouse-tests/slt": 300,
     "docs": 90,
     "python": 120,
 }
