@@ -108,7 +108,7 @@ fn given_names(plan: &LogicalPlan) -> BTreeSet<String> {
 }
 
 /// Types that DataFusion writes around literals.
-const LITERALS: [&str; 15] = [
+const LITERALS: [&str; 16] = [
     "Int8",
     "Int16",
     "Int32",
@@ -124,6 +124,7 @@ const LITERALS: [&str; 15] = [
     "LargeUtf8",
     "Utf8View",
     "Decimal128",
+    "Binary",
 ];
 
 /// A name without the types around literals: `1` for `Int64(1)`, `'x'` for `Utf8("x")`.
@@ -155,6 +156,7 @@ fn next_literal(name: &str) -> Option<(&str, String, &str)> {
         let found = match kind {
             "Utf8" | "LargeUtf8" | "Utf8View" => text_literal(inner),
             "Decimal128" => decimal_literal(inner),
+            "Binary" => binary_literal(inner),
             _ => inner
                 .find(')')
                 .map(|end| (inner[..end].to_string(), end + 1)),
@@ -173,6 +175,17 @@ fn text_literal(inner: &str) -> Option<(String, usize)> {
     let text = inner.strip_prefix('"')?;
     let end = text.find("\")")?;
     Some((format!("'{}'", &text[..end]), end + 3))
+}
+
+/// `"31,255")` is X'1FFF'.
+fn binary_literal(inner: &str) -> Option<(String, usize)> {
+    let end = inner.find("\")")?;
+    let bytes = inner[..end].strip_prefix('"')?.split(',');
+    let digits: Option<String> = bytes
+        .filter(|byte| !byte.is_empty())
+        .map(|byte| Some(format!("{:02X}", byte.parse::<u8>().ok()?)))
+        .collect();
+    Some((format!("X'{}'", digits?), end + 2))
 }
 
 /// `Some(15),2,1)` is 1.5.

@@ -1,6 +1,6 @@
 //! Tokens that the parser does not take, as tokens that it does.
 //!
-//! In: the text of a statement. Out: its tokens, each at its place in the text: numbers without underscores,
+//! In: the text of a statement. Out: its tokens, each at its place in the text: numbers of base 10 without underscores,
 //! `STRUCT(a INT)` as `STRUCT<a INT>`, `GROUP BY DISTINCT` with a marker that clauses/ reads, samples in one form behind the
 //! table they are of, `SELECT *` for a FROM that comes first and has a WHERE.
 //! Invariant: a text without these forms keeps its tokens.
@@ -53,6 +53,48 @@ fn syntax(message: impl Into<String>, at: Location) -> Error {
 fn stray_underscore(digits: &str, at: Location) -> Error {
     let message = format!("an underscore in a number stands between two digits, after {digits}");
     syntax(message, at)
+}
+
+/// `1_000` as 1000; underscores stand between digits.
+fn plain(token: &TokenWithSpan, digits: &str) -> Result<TokenWithSpan> {
+    if !digits.contains('_') {
+        return Ok(token.clone());
+    }
+    if digits.ends_with('_') || digits.contains("__") || digits.contains("_.") {
+        return Err(stray_underscore(digits, token.span.start));
+    }
+    let plain = Token::Number(digits.replace('_', ""), false);
+    Ok(TokenWithSpan::new(plain, token.span))
+}
+
+/// Whether `0x1F` was written, and not `X'1F'`.
+fn is_hex_number(token: &TokenWithSpan, digits: &str) -> bool {
+    let columns = token.span.end.column - token.span.start.column;
+    columns == digits.len() as u64 + 2
+}
+
+/// `0b101` and `0o17`; any other word needs a space before it, as in PostgreSQL.
+fn based(token: &TokenWithSpan, digits: &str, word: &str) -> Result<TokenWithSpan> {
+    let (base, rest) = word.split_at_checked(1).unwrap_or((word, ""));
+    match (digits, base) {
+        ("0", "b" | "B") => whole(token, rest, 2),
+        ("0", "o" | "O") => whole(token, rest, 8),
+        _ => {
+            let message =
+                format!("{digits}{word} is neither a number nor a name; write {digits} {word}");
+            Err(syntax(message, token.span.start))
+        }
+    }
+}
+
+/// A whole number written in another base.
+fn whole(token: &TokenWithSpan, digits: &str, base: u32) -> Result<TokenWithSpan> {
+    let Ok(value) = u128::from_str_radix(digits, base) else {
+        let message = format!("{digits} is no number of base {base} within 128 bits");
+        return Err(syntax(message, token.span.start));
+    };
+    let number = Token::Number(value.to_string(), false);
+    Ok(TokenWithSpan::new(number, token.span))
 }
 
 /// What lies between two parentheses.
@@ -111,12 +153,10 @@ impl Writer<'_> {
         let token = &self.tokens[at];
         match &token.token {
             Token::Whitespace(_) => self.out.push(token.clone()),
-            Token::Number(digits, _) if self.is_glued(at) => {
-                return Err(stray_underscore(digits, token.span.end));
-            }
-            Token::Number(digits, long) if digits.contains('_') => {
+            Token::Number(digits, _) => return self.number(at, digits),
+            Token::HexStringLiteral(digits) if is_hex_number(token, digits) => {
                 self.note(None);
-                self.number(at, digits, *long)?;
+                self.out.push(whole(token, digits, 16)?);
             }
             Token::Word(word) if word.quote_style.is_none() => return self.keyword(at),
             Token::LParen => {
@@ -175,21 +215,25 @@ impl Writer<'_> {
         self.out.push(TokenWithSpan::new(closing, token.span));
     }
 
-    /// `1_000`; underscores stand between digits.
-    fn number(&mut self, at: usize, digits: &str, long: bool) -> Result<()> {
+    /// `1_000` and `0b101`; the place behind.
+    fn number(&mut self, at: usize, digits: &str) -> Result<usize> {
+        self.note(None);
         let token = &self.tokens[at];
-        if digits.ends_with('_') || digits.contains("__") || digits.contains("_.") {
-            return Err(stray_underscore(digits, token.span.start));
+        let glued = match self.tokens.get(at + 1).map(|next| &next.token) {
+            Some(Token::Word(word)) if word.quote_style.is_none() => Some(word.value.as_str()),
+            _ => None,
+        };
+        match glued {
+            Some(word) if word.starts_with('_') => Err(stray_underscore(digits, token.span.end)),
+            Some(word) => {
+                self.out.push(based(token, digits, word)?);
+                Ok(at + 2)
+            }
+            None => {
+                self.out.push(plain(token, digits)?);
+                Ok(at + 1)
+            }
         }
-        let plain = Token::Number(digits.replace('_', ""), long);
-        self.out.push(TokenWithSpan::new(plain, token.span));
-        Ok(())
-    }
-
-    /// Whether a word that begins with an underscore touches the number at `at`, as in `1__0`.
-    fn is_glued(&self, at: usize) -> bool {
-        let next = self.tokens.get(at + 1).map(|token| &token.token);
-        matches!(next, Some(Token::Word(word)) if word.quote_style.is_none() && word.value.starts_with('_'))
     }
 
     fn keyword(&mut self, at: usize) -> Result<usize> {

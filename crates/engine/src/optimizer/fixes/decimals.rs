@@ -71,6 +71,11 @@ impl Written {
         self.digits - self.scale
     }
 
+    /// As the DECIMAL of the fewest digits.
+    pub(super) fn narrowest(self) -> ScalarValue {
+        ScalarValue::Decimal128(Some(self.units), self.digits, self.scale.cast_signed())
+    }
+
     /// As a literal: of the type of the column beside it, so that no value of the column has to be cast, or else of the
     /// narrowest. `wide`: the common type has more digits than a Decimal128.
     fn literal(self, column: Option<&DataType>, wide: bool) -> Expr {
@@ -101,7 +106,7 @@ impl Written {
                     let units = i256::from_i128(self.units);
                     ScalarValue::Decimal256(Some(units), digits, scale)
                 }
-                false => ScalarValue::Decimal128(Some(self.units), digits, scale),
+                false => self.narrowest(),
             }
         });
         Expr::Literal(value, None)

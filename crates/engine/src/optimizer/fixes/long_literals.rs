@@ -2,8 +2,8 @@
 //!
 //! In: a parsed statement, before the host plans it. Out: the statement with a function without arguments in the place of
 //! each such literal, and the functions.
-//! Invariant: the function is a double of the literal's name and value, as the host would have it; beside a DECIMAL its text
-//! is read again (decimals.rs).
+//! Invariant: the function has the literal's name. With a point it is a double, as DataFusion would have it, and its text is
+//! read again beside a DECIMAL (decimals.rs). A whole number beyond 64 bits is a DECIMAL, where DataFusion has a double.
 //! Not here: literals of up to 15 digits, which a double gives back as they were written.
 
 use std::collections::BTreeSet;
@@ -60,8 +60,8 @@ impl VisitorMut for LongLiterals {
             SqlExpr::UnaryOp {
                 op: UnaryOperator::Minus,
                 expr,
-            } => long(expr).map(|text| format!("-{text}")),
-            expr => long(expr),
+            } => long(expr, "-"),
+            expr => long(expr, ""),
         };
         if let Some(text) = text {
             *expr = call(text.clone());
@@ -71,18 +71,21 @@ impl VisitorMut for LongLiterals {
     }
 }
 
-/// The text of a literal whose double has lost digits, and whose decimal has not.
-fn long(expr: &SqlExpr) -> Option<String> {
+/// The text of a literal whose double has lost digits, and whose decimal has not, with its sign.
+fn long(expr: &SqlExpr, sign: &str) -> Option<String> {
     let SqlExpr::Value(value) = expr else {
         return None;
     };
     let Value::Number(text, _) = &value.value else {
         return None;
     };
-    let text = text.replace('_', "");
-    let significant = text.trim_start_matches(['0', '.']).trim_end_matches('0');
+    let text = format!("{sign}{}", text.replace('_', ""));
+    let significant = text.trim_start_matches(['-', '0', '.']).trim_end_matches('0');
     let digits = significant.bytes().filter(u8::is_ascii_digit).count();
-    let is_long = text.contains('.') && digits > DOUBLE_DIGITS;
+    let is_long = match text.contains('.') {
+        true => digits > DOUBLE_DIGITS,
+        false => text.parse::<u64>().is_err() && text.parse::<i64>().is_err(),
+    };
     (is_long && Written::parse(&text).is_some()).then_some(text)
 }
 
@@ -90,19 +93,21 @@ fn long(expr: &SqlExpr) -> Option<String> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct LongLiteral {
     text: String,
+    value: ScalarValue,
     signature: Signature,
 }
 
 impl LongLiteral {
     fn new(text: String) -> Self {
+        let whole = match text.contains('.') {
+            true => None,
+            false => Written::parse(&text).map(Written::narrowest),
+        };
         Self {
+            value: whole.unwrap_or_else(|| ScalarValue::Float64(text.parse().ok())),
             text,
             signature: Signature::nullary(Volatility::Immutable),
         }
-    }
-
-    fn double(&self) -> ScalarValue {
-        ScalarValue::Float64(self.text.parse().ok())
     }
 }
 
@@ -111,9 +116,9 @@ impl ScalarUDFImpl for LongLiteral {
         &self.text
     }
 
-    /// The host's for the double, so that columns keep their names.
+    /// The text as it was written, which the double has lost.
     fn schema_name(&self, _: &[Expr]) -> Result<String> {
-        Ok(Expr::Literal(self.double(), None).schema_name().to_string())
+        Ok(self.text.clone())
     }
 
     fn signature(&self) -> &Signature {
@@ -121,15 +126,15 @@ impl ScalarUDFImpl for LongLiteral {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Float64)
+        Ok(self.value.data_type())
     }
 
     fn simplify(&self, _: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        let literal = Expr::Literal(self.double(), None);
+        let literal = Expr::Literal(self.value.clone(), None);
         Ok(ExprSimplifyResult::Simplified(literal))
     }
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        Ok(ColumnarValue::Scalar(self.double()))
+        Ok(ColumnarValue::Scalar(self.value.clone()))
     }
 }
