@@ -8,6 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use datafusion::arrow::array::IntervalMonthDayNanoArray;
+use datafusion::arrow::datatypes::IntervalMonthDayNano;
+use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Projection};
@@ -108,7 +111,7 @@ fn given_names(plan: &LogicalPlan) -> BTreeSet<String> {
 }
 
 /// Types that DataFusion writes around literals.
-const LITERALS: [&str; 16] = [
+const LITERALS: [&str; 17] = [
     "Int8",
     "Int16",
     "Int32",
@@ -125,6 +128,7 @@ const LITERALS: [&str; 16] = [
     "Utf8View",
     "Decimal128",
     "Binary",
+    "IntervalMonthDayNano",
 ];
 
 /// A name without the types around literals: `1` for `Int64(1)`, `'x'` for `Utf8("x")`.
@@ -157,6 +161,7 @@ fn next_literal(name: &str) -> Option<(&str, String, &str)> {
             "Utf8" | "LargeUtf8" | "Utf8View" => text_literal(inner),
             "Decimal128" => decimal_literal(inner),
             "Binary" => binary_literal(inner),
+            "IntervalMonthDayNano" => interval_literal(inner),
             _ => inner
                 .find(')')
                 .map(|end| (inner[..end].to_string(), end + 1)),
@@ -186,6 +191,19 @@ fn binary_literal(inner: &str) -> Option<(String, usize)> {
         .map(|byte| Some(format!("{:02X}", byte.parse::<u8>().ok()?)))
         .collect();
     Some((format!("X'{}'", digits?), end + 2))
+}
+
+/// `"IntervalMonthDayNano { months: 0, days: 1, nanoseconds: 0 }")` is INTERVAL '1 days'.
+fn interval_literal(inner: &str) -> Option<(String, usize)> {
+    let end = inner.find(" }\")")?;
+    let mut parts = inner[..end].split(", ").map(|part| part.rsplit(' ').next());
+    let months = parts.next()??.parse().ok()?;
+    let days = parts.next()??.parse().ok()?;
+    let nanoseconds = parts.next()??.parse().ok()?;
+    let interval = IntervalMonthDayNano::new(months, days, nanoseconds);
+    let interval = IntervalMonthDayNanoArray::from_value(interval, 1);
+    let text = array_value_to_string(&interval, 0).ok()?;
+    Some((format!("INTERVAL '{text}'"), end + 4))
 }
 
 /// `Some(15),2,1)` is 1.5.
@@ -231,6 +249,10 @@ mod tests {
         }
         check("count(Int64(1))", "count(1)");
         check("t.a + Int64(1)", "t.a + 1");
+        check(
+            "IntervalMonthDayNano(\"IntervalMonthDayNano { months: 1, days: -2, nanoseconds: 1500000000 }\") + Binary(\"31,255\")",
+            "INTERVAL '1 mons -2 days 1.500000000 secs' + X'1FFF'",
+        );
         check("concat(Utf8(\"x)\"),Utf8(NULL))", "concat('x)',NULL)");
         check("x > Decimal128(Some(-5),2,1)", "x > -0.5");
         check("myInt64(1)", "myInt64(1)");
