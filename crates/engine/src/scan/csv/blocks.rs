@@ -9,7 +9,7 @@
 use datafusion::common::{DataFusionError, Result};
 
 use super::dialect::{Dialect, Header, after_lines};
-use super::grammar::{Grammar, Place};
+use grouse_text::csv::grammar::{Grammar, Place};
 use super::input::Input;
 use crate::error::Error;
 

@@ -22,7 +22,7 @@ use super::blocks::{
     Block, bad, before_records, lines_in, never_closed, opened_at, text_of, too_long,
 };
 use super::dialect::{Dialect, Header};
-use super::grammar::{Grammar, Lane, Place};
+use grouse_text::csv::grammar::{Grammar, Lane, Place};
 use super::input::LocalFile;
 
 /// Behind its end a piece is read until its last record ends: first so many bytes, then twice as many each time.

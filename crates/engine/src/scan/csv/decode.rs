@@ -17,10 +17,10 @@ use encoding_rs::Encoding;
 use object_store::path::Path;
 
 use super::blocks::Block;
-use super::columns::{Cells, Forms, built, good_rows};
+use grouse_text::csv::columns::{Cells, Forms, built, good_rows};
 use super::dialect::{Dialect, Header};
-use super::records::{Misfit, Shape, Short, Table, WrongFields};
-use super::values::DateForm;
+use grouse_text::csv::records::{Misfit, Shape, Short, Table, WrongFields};
+use grouse_text::csv::values::DateForm;
 use crate::types::type_name;
 
 /// The fields of one file.

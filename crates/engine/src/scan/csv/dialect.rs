@@ -8,10 +8,10 @@
 
 use csv_nose::{Quote, SampleSize, Sniffer};
 
-use super::columns::{Cells, Forms};
-use super::grammar::Grammar;
-use super::guess::{Guess, see_all};
-use super::records::{Misfit, Shape, Short, Table};
+use grouse_text::csv::columns::{Cells, Forms};
+use grouse_text::csv::grammar::Grammar;
+use grouse_text::csv::guess::{Guess, see_all};
+use grouse_text::csv::records::{Misfit, Shape, Short, Table};
 use crate::scan::format::{Kind, TextOptions};
 
 /// Bytes and records of the sample from which the dialect is told.

@@ -3,17 +3,12 @@
 //! In: files, what the query says about them.
 //! Out: a schema and a format that the host's scans read with.
 //! Invariant: every record is read once, whatever the number of workers, and every value is what is written.
-//! Not here: which files there are (location.rs), the table over them (files.rs).
+//! Not here: records, values and columns within a text (crate `grouse-text`), which files there are (location.rs).
 //!
 //! ```text
 //! beginnings -> dialect -> guess -> table (columns, rules) -> source -> cuts | blocks -> records -> columns -> batches
 //! ```
 
-pub(crate) mod grammar;
-pub(crate) mod records;
-pub(crate) mod values;
-pub(crate) mod columns;
-pub(crate) mod guess;
 pub(crate) mod dialect;
 pub mod options;
 pub(crate) mod input;

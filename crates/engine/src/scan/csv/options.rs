@@ -9,8 +9,8 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{Array, Expr};
 use encoding_rs::Encoding;
 
-use super::records::Misfit;
-use super::values::{DateForm, pattern_of};
+use grouse_text::csv::records::Misfit;
+use grouse_text::csv::values::{DateForm, pattern_of};
 use crate::scan::file_options::{flag, text_of, typed_names};
 use crate::scan::sql_types::sql_type;
 

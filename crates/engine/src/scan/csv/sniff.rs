@@ -16,7 +16,7 @@ use datafusion::datasource::MemTable;
 
 use super::dialect::Header;
 use super::table::CsvTable;
-use super::values::DateForm;
+use grouse_text::csv::values::DateForm;
 use crate::error::Result;
 use crate::types::sql_name;
 

@@ -42,7 +42,7 @@ use super::cuts::{Cuts, Ranges, lines_before};
 use super::decode::{Bad, Decode, Rules};
 use super::dialect::Header;
 use super::input::{Input, LocalFile};
-use super::records::Table;
+use grouse_text::csv::records::Table;
 use crate::scan::steady::Pinned;
 
 /// Pieces of a file have so many bytes: opening one costs as much as reading 16 KiB.

@@ -16,15 +16,15 @@ use object_store::ObjectMeta;
 use object_store::path::Path;
 
 use super::blocks::{RECORD_BYTES_MAX, before_records, not_utf8};
-use super::columns::Forms;
+use grouse_text::csv::columns::Forms;
 use super::decode::{Layout, Rules};
 use super::dialect::{Dialect, Header, guessed, most_fields, sniffed};
-use super::grammar::Place;
-use super::guess::Guess;
+use grouse_text::csv::grammar::Place;
+use grouse_text::csv::guess::Guess;
 use super::input::decoded;
 use super::options::{CsvOptions, Types};
-use super::records::{Shape, Short};
-use super::values::DateForm;
+use grouse_text::csv::records::{Shape, Short};
+use grouse_text::csv::values::DateForm;
 use crate::error::{Error, Result};
 use crate::scan::format::{Kind, TextOptions};
 use crate::scan::location::File;
@@ -304,7 +304,7 @@ fn first_fields(shape: &Shape, text: &str) -> Vec<String> {
             columns: count,
             ..Shape::all(shape.grammar, count)
         };
-        let mut table = super::records::Table::default();
+        let mut table = grouse_text::csv::records::Table::default();
         if shape.read(bytes, at, 1, &mut table).is_err() {
             break;
         }

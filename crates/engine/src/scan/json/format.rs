@@ -26,16 +26,17 @@ use object_store::{ObjectMeta, ObjectStore};
 use parking_lot::Mutex;
 
 use super::chunks::chunks;
-use super::columns::Strictness;
 use super::options::JsonOptions;
 use super::records::{Part, Root, Sample, Seen, Text, look};
-use super::shape::{DEPTH_MAX, Shape};
 use super::source::{JsonSource, Reading};
-use super::splitter::Layout;
-use super::types::JsonType;
 use crate::error::Error;
 use crate::scan::location::named;
 use crate::scan::steady_format::Steady;
+use crate::types::type_name;
+use grouse_text::json::columns::Strictness;
+use grouse_text::json::shape::{DEPTH_MAX, Shape};
+use grouse_text::json::splitter::Layout;
+use grouse_text::json::types::JsonType;
 
 /// Records of one table that are looked at to find its columns; as many as DuckDB looks at.
 const SAMPLE_ROWS: usize = 20_480;
@@ -161,7 +162,7 @@ impl Json {
         let columns = self.options.columns.as_ref()?;
         let typed = columns
             .iter()
-            .map(|(name, kind)| (name.clone(), JsonType::of(kind)));
+            .map(|(name, kind)| (name.clone(), JsonType::of(kind, type_name)));
         Some(typed.collect())
     }
 }
@@ -237,7 +238,10 @@ impl FileFormat for Json {
             let kind = known
                 .iter()
                 .find(|(name, kind)| name == field.name() && kind.data_type() == *field.data_type())
-                .map_or_else(|| JsonType::of(field.data_type()), |(_, kind)| kind.clone());
+                .map_or_else(
+                    || JsonType::of(field.data_type(), type_name),
+                    |(_, kind)| kind.clone(),
+                );
             (field.name().clone(), kind)
         });
         let strictness = match (self.options.ignores_errors, is_found) {

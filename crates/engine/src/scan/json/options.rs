@@ -7,7 +7,7 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::Expr;
 
-use super::splitter::Layout;
+use grouse_text::json::splitter::Layout;
 use crate::scan::file_options::{flag, text_of, typed_names};
 
 /// The options.

@@ -14,10 +14,10 @@ use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use memchr::{memchr, memchr_iter};
 
-use super::columns::{Object, Strictness};
-use super::cursor::{Bad, Cursor};
-use super::shape::{DEPTH_MAX, Shape};
-use super::splitter::{Layout, Splitter};
+use grouse_text::json::columns::{Object, Strictness};
+use grouse_text::json::cursor::{Bad, Cursor};
+use grouse_text::json::shape::{DEPTH_MAX, Shape};
+use grouse_text::json::splitter::{Layout, Splitter};
 use crate::error::Error;
 use crate::error::host::PATH_UNKNOWN;
 use crate::scan::parquet::Bytes;

@@ -25,10 +25,10 @@ use futures::stream::BoxStream;
 use object_store::ObjectStore;
 
 use super::chunks::chunks;
-use super::columns::{Object, Strictness};
+use grouse_text::json::columns::{Object, Strictness};
 use super::records::{Part, Records, Root, Text, first_byte};
-use super::splitter::Layout;
-use super::types::JsonType;
+use grouse_text::json::splitter::Layout;
+use grouse_text::json::types::JsonType;
 
 /// How the files of a table are read.
 #[derive(Debug, Clone)]

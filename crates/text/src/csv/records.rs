@@ -18,7 +18,7 @@ const RAW: u32 = 1 << 31;
 
 /// What becomes of a record that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Misfit {
+pub enum Misfit {
     /// The query fails.
     #[default]
     Fail,
@@ -28,7 +28,7 @@ pub(crate) enum Misfit {
 
 /// What becomes of a record with too few fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Short {
+pub enum Short {
     /// It does not fit.
     #[default]
     Misfit,
@@ -38,29 +38,33 @@ pub(crate) enum Short {
 
 /// How records are read.
 #[derive(Debug, Clone)]
-pub(crate) struct Shape {
-    pub(crate) grammar: Grammar,
+pub struct Shape {
+    /// How the text is written.
+    pub grammar: Grammar,
     /// Fields of a record.
-    pub(crate) columns: usize,
+    pub columns: usize,
     /// For each field its slot in the table, if it is wanted.
-    pub(crate) slots: Vec<Option<u32>>,
+    pub slots: Vec<Option<u32>>,
     /// Slots of the table.
-    pub(crate) wanted: usize,
-    pub(crate) short: Short,
-    pub(crate) misfit: Misfit,
+    pub wanted: usize,
+    /// What a record with fewer fields is.
+    pub short: Short,
+    /// What a record with another number of fields is.
+    pub misfit: Misfit,
 }
 
 /// A record with a wrong number of fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WrongFields {
+pub struct WrongFields {
     /// Where in the block the record begins.
-    pub(crate) at: usize,
-    pub(crate) found: usize,
+    pub at: usize,
+    /// The number of its fields.
+    pub found: usize,
 }
 
 /// Fields of some records.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub struct Table {
     /// Beginning and end of each wanted field, record after record.
     spans: Vec<(u32, u32)>,
     /// Where each record begins.
@@ -70,17 +74,17 @@ pub(crate) struct Table {
 
 impl Table {
     /// Number of records.
-    pub(crate) fn rows(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.starts.len()
     }
 
     /// Where in the block a record begins.
-    pub(crate) fn start(&self, row: usize) -> usize {
+    pub fn start(&self, row: usize) -> usize {
         self.starts[row] as usize
     }
 
     /// The value of a field; `None` if its bytes are cut inside a character, which cannot be where `text` is a block.
-    pub(crate) fn value<'a>(
+    pub fn value<'a>(
         &self,
         row: usize,
         slot: usize,
@@ -168,7 +172,7 @@ struct Field {
 
 impl Shape {
     /// All columns of a file, whose records have to fit.
-    pub(crate) fn all(grammar: Grammar, columns: usize) -> Shape {
+    pub fn all(grammar: Grammar, columns: usize) -> Shape {
         Shape {
             grammar,
             columns,
@@ -181,7 +185,7 @@ impl Shape {
 
     /// The next line: where the one after it begins, its fields, none in an empty line or a comment, and whether the line
     /// has an end.
-    pub(crate) fn count(&self, bytes: &[u8], at: usize) -> (usize, usize, bool) {
+    pub fn count(&self, bytes: &[u8], at: usize) -> (usize, usize, bool) {
         if let Some(next) = self.skipped(bytes, at) {
             return (next, 0, true);
         }
@@ -199,7 +203,7 @@ impl Shape {
     }
 
     /// Behind the first record, whatever its fields.
-    pub(crate) fn after_first(&self, bytes: &[u8], mut at: usize) -> usize {
+    pub fn after_first(&self, bytes: &[u8], mut at: usize) -> usize {
         while at < bytes.len() {
             if matches!(bytes[at], b'\n' | b'\r') {
                 at += 1;
@@ -215,7 +219,7 @@ impl Shape {
     }
 
     /// Reads up to `rows` records from `at`; returns where the next one begins.
-    pub(crate) fn read(
+    pub fn read(
         &self,
         bytes: &[u8],
         mut at: usize,

@@ -9,8 +9,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use arrow::datatypes::TimeUnit;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Timelike};
-use datafusion::arrow::datatypes::TimeUnit;
 
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_SECONDS: i64 = 86_400;
@@ -19,15 +19,18 @@ const EPOCH_DAY: i32 = 719_163;
 
 /// In which order a date has its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub enum Order {
+    /// `2024-12-31`.
     YearMonthDay,
+    /// `31.12.2024`.
     DayMonthYear,
+    /// `12/31/2024`.
     MonthDayYear,
 }
 
 /// How dates are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum DateForm {
+pub enum DateForm {
     /// Numbers with one separator.
     Parts(Order, u8),
     /// A pattern of `%` letters.
@@ -36,10 +39,10 @@ pub(crate) enum DateForm {
 
 impl DateForm {
     /// `2024-12-31`.
-    pub(crate) const ISO: DateForm = DateForm::Parts(Order::YearMonthDay, b'-');
+    pub const ISO: DateForm = DateForm::Parts(Order::YearMonthDay, b'-');
 
     /// The pattern that says the same.
-    pub(crate) fn pattern(&self) -> String {
+    pub fn pattern(&self) -> String {
         match self {
             DateForm::Pattern(pattern) => pattern.to_string(),
             DateForm::Parts(order, separator) => {
@@ -55,7 +58,7 @@ impl DateForm {
 }
 
 /// The digits of an integer, without spaces around them.
-pub(crate) fn integer(text: &str) -> Option<i64> {
+pub fn integer(text: &str) -> Option<i64> {
     let text = trimmed(text);
     let (is_negative, digits) = match text.as_bytes() {
         [b'-', digits @ ..] => (true, digits),
@@ -78,12 +81,12 @@ pub(crate) fn integer(text: &str) -> Option<i64> {
 }
 
 /// An integer of any width up to 38 digits.
-pub(crate) fn wide_integer(text: &str) -> Option<i128> {
+pub fn wide_integer(text: &str) -> Option<i128> {
     trimmed(text).parse().ok()
 }
 
 /// A number with `.` before its fraction, whatever the file has there.
-pub(crate) fn with_point(text: &str, decimal: u8) -> Option<Cow<'_, str>> {
+pub fn with_point(text: &str, decimal: u8) -> Option<Cow<'_, str>> {
     let text = trimmed(text);
     match decimal {
         b'.' => Some(Cow::Borrowed(text)),
@@ -93,12 +96,12 @@ pub(crate) fn with_point(text: &str, decimal: u8) -> Option<Cow<'_, str>> {
 }
 
 /// A floating-point number.
-pub(crate) fn double(text: &str, decimal: u8) -> Option<f64> {
+pub fn double(text: &str, decimal: u8) -> Option<f64> {
     with_point(text, decimal)?.parse().ok()
 }
 
 /// What people write for true and false.
-pub(crate) fn boolean(text: &str) -> Option<bool> {
+pub fn boolean(text: &str) -> Option<bool> {
     let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is(&["true", "t", "1", "yes", "y"]) {
         return Some(true);
@@ -114,7 +117,7 @@ fn trimmed(text: &str) -> &str {
 }
 
 /// Days since 1970.
-pub(crate) fn date(text: &str, form: &DateForm) -> Option<i32> {
+pub fn date(text: &str, form: &DateForm) -> Option<i32> {
     let date = match form {
         DateForm::Pattern(pattern) => NaiveDate::parse_from_str(text, pattern).ok()?,
         DateForm::Parts(order, separator) => date_of_parts(text, *order, *separator)?,
@@ -149,7 +152,7 @@ fn digits(text: &str, length: std::ops::RangeInclusive<usize>) -> Option<u32> {
 }
 
 /// Nanoseconds of a day.
-pub(crate) fn time(text: &str) -> Option<i64> {
+pub fn time(text: &str) -> Option<i64> {
     let (time, rest) = time_and_rest(text)?;
     rest.is_empty().then_some(time)
 }
@@ -186,7 +189,7 @@ fn fraction_ns(digits: &str) -> Option<i64> {
 }
 
 /// A moment: seconds since 1970 and nanoseconds of the second.
-pub(crate) fn moment(text: &str, form: &DateForm) -> Option<(i64, u32)> {
+pub fn moment(text: &str, form: &DateForm) -> Option<(i64, u32)> {
     let (order, separator) = match form {
         DateForm::Pattern(pattern) => return moment_of_pattern(text, pattern),
         DateForm::Parts(order, separator) => (*order, *separator),
@@ -239,7 +242,7 @@ fn of_chrono(moment: NaiveDateTime) -> Option<(i64, u32)> {
 }
 
 /// A moment in a unit; `None` if it is finer than that or does not fit.
-pub(crate) fn in_unit((seconds, nanoseconds): (i64, u32), unit: TimeUnit) -> Option<i64> {
+pub fn in_unit((seconds, nanoseconds): (i64, u32), unit: TimeUnit) -> Option<i64> {
     let per_second = units_per_second(unit);
     let unit_ns = SECOND_NS / per_second;
     let part = i64::from(nanoseconds);
@@ -249,7 +252,7 @@ pub(crate) fn in_unit((seconds, nanoseconds): (i64, u32), unit: TimeUnit) -> Opt
 }
 
 /// A time of a day in a unit; `None` if it is finer than that.
-pub(crate) fn time_in_unit(time_ns: i64, unit: TimeUnit) -> Option<i64> {
+pub fn time_in_unit(time_ns: i64, unit: TimeUnit) -> Option<i64> {
     let unit_ns = SECOND_NS / units_per_second(unit);
     (time_ns % unit_ns == 0).then_some(time_ns / unit_ns)
 }
@@ -264,7 +267,7 @@ fn units_per_second(unit: TimeUnit) -> i64 {
 }
 
 /// The pattern in chrono's letters: a fraction there is one with its point.
-pub(crate) fn pattern_of(text: &str) -> Arc<str> {
+pub fn pattern_of(text: &str) -> Arc<str> {
     let pattern = text
         .replace(".%f", "%.f")
         .replace(".%g", "%.3f")

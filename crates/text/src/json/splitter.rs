@@ -8,7 +8,7 @@ use memchr::memrchr;
 
 /// How the records of a file lie in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layout {
+pub enum Layout {
     /// One per line: a file can be cut at any line end.
     Lines,
     /// In an array, over several lines or several in a line.
@@ -17,7 +17,7 @@ pub(crate) enum Layout {
 
 /// Finds the ends of records.
 #[derive(Debug, Clone)]
-pub(super) struct Splitter {
+pub struct Splitter {
     layout: Layout,
     /// Of objects and arrays that are open.
     depth: usize,
@@ -28,7 +28,8 @@ pub(super) struct Splitter {
 }
 
 impl Splitter {
-    pub(super) fn new(layout: Layout) -> Splitter {
+    /// One that has seen nothing.
+    pub fn new(layout: Layout) -> Splitter {
         Splitter {
             layout,
             depth: 0,
@@ -39,7 +40,7 @@ impl Splitter {
     }
 
     /// Up to where whole records reach in `fresh`; `None` = no record ends in it.
-    pub(super) fn end(&mut self, fresh: &[u8]) -> Option<usize> {
+    pub fn end(&mut self, fresh: &[u8]) -> Option<usize> {
         match self.layout {
             Layout::Lines => memrchr(b'\n', fresh).map(|at| at + 1),
             Layout::Values => self.end_of_values(fresh),

@@ -6,7 +6,7 @@
 //! a date with two readings make the column text.
 //! Not here: delimiters and headers (dialect.rs).
 
-use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::{DataType, TimeUnit};
 
 use super::columns::{Cells, Forms};
 use super::values::{self, DateForm, Order};
@@ -46,7 +46,7 @@ const ALL: u32 = (1 << (MOMENT + DATES.len() as u32)) - 1;
 
 /// What a column may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Guess {
+pub struct Guess {
     possible: u32,
     has_values: bool,
     fraction_digits: usize,
@@ -71,11 +71,11 @@ impl Default for Guess {
 }
 
 /// The type of a column and the form of its dates.
-pub(crate) type Typed = (DataType, DateForm);
+pub type Typed = (DataType, DateForm);
 
 impl Guess {
     /// Another value of the column.
-    pub(crate) fn see(&mut self, text: &str) {
+    pub fn see(&mut self, text: &str) {
         self.has_values = true;
         if self.possible == 0 {
             return;
@@ -114,7 +114,7 @@ impl Guess {
     }
 
     /// What a column is that has the values of both.
-    pub(crate) fn merge(&mut self, other: &Guess) {
+    pub fn merge(&mut self, other: &Guess) {
         self.possible &= other.possible;
         self.has_values |= other.has_values;
         self.fraction_digits = self.fraction_digits.max(other.fraction_digits);
@@ -134,7 +134,7 @@ impl Guess {
     }
 
     /// The type in a file with these forms.
-    pub(crate) fn kind_in(&self, forms: &Forms) -> Typed {
+    pub fn kind_in(&self, forms: &Forms) -> Typed {
         let found = self.kind(forms.decimal);
         let asked = match found.0 {
             DataType::Boolean | DataType::Float64 | DataType::Time64(_) => return found,
@@ -159,7 +159,7 @@ impl Guess {
     }
 
     /// How dates are written in a column whose type the query says.
-    pub(crate) fn form_of(&self, kind: &DataType) -> DateForm {
+    pub fn form_of(&self, kind: &DataType) -> DateForm {
         let forms = match kind {
             DataType::Date32 => self.forms(DATE),
             _ => self.forms(MOMENT),
@@ -171,21 +171,21 @@ impl Guess {
     }
 
     /// With this value the column is still no text.
-    pub(crate) fn takes(&self, text: &str) -> bool {
+    pub fn takes(&self, text: &str) -> bool {
         let mut with = *self;
         with.see(text);
         !with.is_text()
     }
 
     /// Nothing but text, or nothing at all.
-    pub(crate) fn is_text(&self) -> bool {
+    pub fn is_text(&self) -> bool {
         [b'.', b',']
             .iter()
             .all(|decimal| self.kind(*decimal).0 == DataType::Utf8)
     }
 
     /// Numbers with a comma before their fraction, and no numbers otherwise.
-    pub(crate) fn has_decimal_comma(&self) -> bool {
+    pub fn has_decimal_comma(&self) -> bool {
         self.has_values && self.has(COMMA) && !self.has(DOUBLE) && self.has_fraction_comma
     }
 
@@ -194,7 +194,7 @@ impl Guess {
     }
 
     /// The type in a file with this decimal separator.
-    pub(crate) fn kind(&self, decimal: u8) -> Typed {
+    pub fn kind(&self, decimal: u8) -> Typed {
         let simple = |kind| (kind, DateForm::ISO);
         if !self.has_values {
             // Nothing but empty fields so far: text takes whatever comes.
@@ -301,7 +301,7 @@ fn fraction_digits(text: &str) -> usize {
 }
 
 /// All columns of a table, by slot.
-pub(crate) fn see_all(guesses: &mut [Guess], mut cells: Cells<'_>) {
+pub fn see_all(guesses: &mut [Guess], mut cells: Cells<'_>) {
     for (slot, guess) in guesses.iter_mut().enumerate() {
         cells.slot = slot;
         for row in 0..cells.table.rows() {

@@ -10,16 +10,19 @@ use memchr::memchr3;
 
 /// What is wrong, and where in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Bad {
-    pub(super) at: usize,
-    pub(super) message: String,
+pub struct Bad {
+    /// The byte of the text.
+    pub at: usize,
+    /// What is wrong, in words of JSON.
+    pub message: String,
 }
 
-pub(super) type Result<T> = std::result::Result<T, Bad>;
+/// A value, or what is wrong in its place.
+pub type Result<T> = std::result::Result<T, Bad>;
 
 /// A place in a text.
 #[derive(Debug, Clone)]
-pub(super) struct Cursor<'a> {
+pub struct Cursor<'a> {
     text: &'a str,
     at: usize,
 }
@@ -28,16 +31,18 @@ pub(super) struct Cursor<'a> {
 const WORDS: [&str; 6] = ["true", "false", "null", "NaN", "Infinity", "-Infinity"];
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a str, at: usize) -> Cursor<'a> {
+    /// A cursor at byte `at` of `text`.
+    pub fn new(text: &'a str, at: usize) -> Cursor<'a> {
         Cursor { text, at }
     }
 
-    pub(super) fn at(&self) -> usize {
+    /// The byte that it stands at.
+    pub fn at(&self) -> usize {
         self.at
     }
 
     /// The next byte that is no space, which is not taken.
-    pub(super) fn peek(&mut self) -> Option<u8> {
+    pub fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.at) {
             if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
@@ -49,13 +54,14 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the next byte if it is `wanted`.
-    pub(super) fn take(&mut self, wanted: u8) -> bool {
+    pub fn take(&mut self, wanted: u8) -> bool {
         let is_next = self.peek() == Some(wanted);
         self.at += usize::from(is_next);
         is_next
     }
 
-    pub(super) fn bad<T>(&self, message: impl Into<String>) -> Result<T> {
+    /// An error at this place.
+    pub fn bad<T>(&self, message: impl Into<String>) -> Result<T> {
         Err(Bad {
             at: self.at,
             message: message.into(),
@@ -63,7 +69,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// An error that says what stands here instead of `wanted`.
-    pub(super) fn expected<T>(&mut self, wanted: &str) -> Result<T> {
+    pub fn expected<T>(&mut self, wanted: &str) -> Result<T> {
         match self.peek() {
             None => self.bad(format!("{wanted} is missing: the record ends before")),
             Some(_) => {
@@ -84,7 +90,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The elements of an object: `each` is called before every value, with the name before it.
-    pub(super) fn object(
+    pub fn object(
         &mut self,
         mut each: impl FnMut(&str, &mut Cursor<'a>) -> Result<()>,
     ) -> Result<()> {
@@ -112,10 +118,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The elements of an array: `each` is called before every value.
-    pub(super) fn array(
-        &mut self,
-        mut each: impl FnMut(&mut Cursor<'a>) -> Result<()>,
-    ) -> Result<()> {
+    pub fn array(&mut self, mut each: impl FnMut(&mut Cursor<'a>) -> Result<()>) -> Result<()> {
         self.at += 1;
         if self.take(b']') {
             return Ok(());
@@ -133,7 +136,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The text between two quotes, of which the first is next.
-    pub(super) fn string(&mut self) -> Result<Cow<'a, str>> {
+    pub fn string(&mut self) -> Result<Cow<'a, str>> {
         let start = self.at + 1;
         let end = self.closing_quote(start)?;
         let inside = &self.text[start..end];
@@ -159,7 +162,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A number, `true`, `false`, `null` or one of the words that stand for numbers.
-    pub(super) fn word(&mut self) -> Result<&'a str> {
+    pub fn word(&mut self) -> Result<&'a str> {
         self.peek();
         let rest = &self.text[self.at..];
         let is_part =
@@ -174,7 +177,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Passes a value.
-    pub(super) fn skip(&mut self) -> Result<()> {
+    pub fn skip(&mut self) -> Result<()> {
         match self.peek() {
             Some(b'"') => self.at = self.closing_quote(self.at + 1)? + 1,
             Some(b'{' | b'[') => self.skip_nested()?,
@@ -214,7 +217,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A value as it is written.
-    pub(super) fn raw(&mut self) -> Result<&'a str> {
+    pub fn raw(&mut self) -> Result<&'a str> {
         self.peek();
         let start = self.at;
         self.skip()?;

@@ -8,17 +8,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::arrow::array::builder::NullBufferBuilder;
-use datafusion::arrow::array::{
+use arrow::array::builder::NullBufferBuilder;
+use arrow::array::{
     Array, ArrayRef, BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder,
     Int64Builder, ListArray, PrimitiveArray, StringBuilder, StructArray, UInt64Builder,
     new_null_array,
 };
-use datafusion::arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
-use datafusion::arrow::datatypes::{DataType, Field, Fields, Int64Type, TimeUnit};
-use datafusion::arrow::error::ArrowError;
-use datafusion::arrow::util::display::FormatOptions;
+use arrow::buffer::{OffsetBuffer, ScalarBuffer};
+use arrow::compute::{CastOptions, cast, cast_with_options};
+use arrow::datatypes::{DataType, Field, Fields, Int64Type, TimeUnit};
+use arrow::error::ArrowError;
+use arrow::util::display::FormatOptions;
 
 use super::cursor::{Cursor, Result};
 use super::moments::{Moment, in_unit, moment};
@@ -29,7 +29,7 @@ const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// What happens to values that no column has room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Strictness {
+pub enum Strictness {
     /// They are errors.
     Strict,
     /// Fields that the table does not know are passed: the user named those that are wanted.
@@ -39,24 +39,35 @@ pub(super) enum Strictness {
 }
 
 /// One column.
-pub(super) enum Column {
+pub enum Column {
+    /// Booleans.
     Boolean(BooleanBuilder),
+    /// Integers.
     Integer(Int64Builder),
+    /// Unsigned integers.
     Unsigned(UInt64Builder),
+    /// Integers of 64 bits with and without a sign.
     Wide(Decimal128Builder),
+    /// Doubles.
     Double(Float64Builder),
+    /// Strings.
     Text(StringBuilder),
+    /// JSON as it is written.
     Json(StringBuilder),
+    /// Dates.
     Date(Date32Builder),
     /// Times and timestamps: how many units, which are given their type in the end.
     Moment(Int64Builder, TimeUnit, DataType),
+    /// Objects.
     Object(Box<Object>),
+    /// Arrays.
     List(Box<List>),
-    Cast(StringBuilder, DataType),
+    /// Text that is cast to a type, and the name of the type.
+    Cast(StringBuilder, DataType, String),
 }
 
 /// Objects of which some fields are read.
-pub(super) struct Object {
+pub struct Object {
     /// The names of all fields that the table knows, and where those that are read have their column.
     names: Vec<(String, Option<usize>)>,
     /// Where a name stands among many; empty where they are few.
@@ -71,7 +82,7 @@ pub(super) struct Object {
 }
 
 /// Arrays.
-pub(super) struct List {
+pub struct List {
     items: Column,
     item_type: DataType,
     offsets: Vec<i32>,
@@ -80,7 +91,8 @@ pub(super) struct List {
 }
 
 impl Column {
-    pub(super) fn new(kind: &JsonType, strictness: Strictness) -> Column {
+    /// An empty column of this type.
+    pub fn new(kind: &JsonType, strictness: Strictness) -> Column {
         match kind {
             JsonType::Boolean => Column::Boolean(BooleanBuilder::new()),
             JsonType::Integer => Column::Integer(Int64Builder::new()),
@@ -106,7 +118,9 @@ impl Column {
                 nulls: NullBufferBuilder::new(0),
                 strictness,
             })),
-            JsonType::Cast(to) => Column::Cast(StringBuilder::new(), to.clone()),
+            JsonType::Cast(to, name) => {
+                Column::Cast(StringBuilder::new(), to.clone(), name.clone())
+            }
         }
     }
 
@@ -117,7 +131,7 @@ impl Column {
             Column::Unsigned(values) => values.append_null(),
             Column::Wide(values) => values.append_null(),
             Column::Double(values) => values.append_null(),
-            Column::Text(values) | Column::Json(values) | Column::Cast(values, _) => {
+            Column::Text(values) | Column::Json(values) | Column::Cast(values, ..) => {
                 values.append_null();
             }
             Column::Date(values) => values.append_null(),
@@ -136,10 +150,10 @@ impl Column {
         }
         match (self, first) {
             (Column::Json(values), _) => values.append_value(cursor.raw()?),
-            (Column::Text(values) | Column::Cast(values, _), Some(b'"')) => {
+            (Column::Text(values) | Column::Cast(values, ..), Some(b'"')) => {
                 values.append_value(cursor.string()?);
             }
-            (Column::Text(values) | Column::Cast(values, _), _) => {
+            (Column::Text(values) | Column::Cast(values, ..), _) => {
                 values.append_value(cursor.raw()?);
             }
             (Column::Object(object), Some(b'{')) => object.append(cursor)?,
@@ -256,10 +270,12 @@ impl Column {
             Column::Double(_) => "number",
             Column::Text(_) | Column::Json(_) => "text",
             Column::Date(_) => "date",
-            Column::Moment(_, _, kind) => return crate::types::sql_name(kind).to_uppercase(),
+            Column::Moment(_, _, DataType::Time64(_)) => "TIME",
+            Column::Moment(_, _, DataType::Timestamp(_, Some(_))) => "TIMESTAMP WITH TIME ZONE",
+            Column::Moment(..) => "TIMESTAMP",
             Column::Object(_) => "object",
             Column::List(_) => "array",
-            Column::Cast(_, kind) => return crate::types::sql_name(kind).to_uppercase(),
+            Column::Cast(_, _, name) => name,
         };
         name.to_string()
     }
@@ -285,7 +301,7 @@ impl Column {
                 )?)
             }
             Column::List(list) => list.finish()?,
-            Column::Cast(values, kind) => {
+            Column::Cast(values, kind, _) => {
                 let options = CastOptions {
                     safe: false,
                     format_options: FormatOptions::default(),
@@ -315,11 +331,7 @@ fn whole(word: &str) -> Option<i64> {
 
 impl Object {
     /// Objects with these fields, of which those at `wanted` are read, in that order.
-    pub(super) fn new(
-        fields: &[(String, JsonType)],
-        wanted: &[usize],
-        strictness: Strictness,
-    ) -> Object {
+    pub fn new(fields: &[(String, JsonType)], wanted: &[usize], strictness: Strictness) -> Object {
         let mut names: Vec<(String, Option<usize>)> = fields
             .iter()
             .map(|(name, _)| (name.clone(), None))
@@ -349,11 +361,13 @@ impl Object {
         }
     }
 
-    pub(super) fn rows(&self) -> usize {
+    /// Rows so far.
+    pub fn rows(&self) -> usize {
         self.rows
     }
 
-    pub(super) fn append_null(&mut self) {
+    /// One more row, which is NULL in all columns.
+    pub fn append_null(&mut self) {
         for (_, column) in &mut self.columns {
             column.append_null();
         }
@@ -362,7 +376,7 @@ impl Object {
     }
 
     /// Takes an object, whose `{` is next.
-    pub(super) fn append(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
+    pub fn append(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         self.records += 1;
         let (record, mut expected) = (self.records, 0);
         let Object {
@@ -409,7 +423,7 @@ impl Object {
     }
 
     /// Takes a value of any kind as the only field.
-    pub(super) fn append_value(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
+    pub fn append_value(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         for (field, column) in &mut self.columns {
             column.append_or_refuse(field.name(), self.strictness, &mut cursor.clone())?;
         }
@@ -418,7 +432,7 @@ impl Object {
     }
 
     /// The columns, which begin anew.
-    pub(super) fn finish(&mut self) -> std::result::Result<(Fields, Vec<ArrayRef>), ArrowError> {
+    pub fn finish(&mut self) -> std::result::Result<(Fields, Vec<ArrayRef>), ArrowError> {
         let rows = std::mem::take(&mut self.rows);
         self.nulls = NullBufferBuilder::new(0);
         let mut arrays = Vec::with_capacity(self.columns.len());

@@ -4,7 +4,7 @@
 //! Invariant: only whole strings of one fixed form; a day that no calendar has is no date; no digit is lost.
 //! Not here: when a column is of such a type (shape.rs).
 
-use datafusion::arrow::datatypes::TimeUnit;
+use arrow::datatypes::TimeUnit;
 
 /// Days from 0000-03-01 to 1970-01-01.
 const DAYS_TO_EPOCH: i64 = 719_468;
@@ -13,27 +13,34 @@ const NANOS: i64 = 1_000_000_000;
 
 /// What a string names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moment {
+pub enum Moment {
     /// Days since 1970-01-01.
     Date(i32),
     /// A time of day.
     Time {
+        /// Since midnight.
         seconds: i64,
+        /// Behind the second.
         nanos: u32,
+        /// Digits that the fraction was written with.
         digits: u8,
     },
     /// Seconds since 1970, in UTC or wherever.
     Timestamp {
+        /// Since 1970 in UTC.
         seconds: i64,
+        /// Behind the second.
         nanos: u32,
+        /// Digits that the fraction was written with.
         digits: u8,
+        /// Whether an offset was written.
         is_zoned: bool,
     },
 }
 
 /// The moment that `text` names in one of the forms `2024-01-31`, `10:20:30[.5]` or both with ` ` or `T` between them and,
 /// after them, `Z` or `+02:00`.
-pub(super) fn moment(text: &str) -> Option<Moment> {
+pub fn moment(text: &str) -> Option<Moment> {
     let bytes = text.as_bytes();
     // Quick: most strings are no moments.
     if !(8..=40).contains(&bytes.len()) || !bytes[0].is_ascii_digit() {
@@ -69,7 +76,7 @@ pub(super) fn moment(text: &str) -> Option<Moment> {
 }
 
 /// Whether a text is a day of the calendar.
-pub(crate) fn is_date(text: &str) -> bool {
+pub fn is_date(text: &str) -> bool {
     matches!(moment(text), Some(Moment::Date(_)))
 }
 
@@ -165,7 +172,7 @@ fn offset(zone: &[u8]) -> Option<i64> {
 }
 
 /// A moment in a unit; `None` = the unit would lose digits or does not reach so far.
-pub(super) fn in_unit(seconds: i64, nanos: u32, unit: TimeUnit) -> Option<i64> {
+pub fn in_unit(seconds: i64, nanos: u32, unit: TimeUnit) -> Option<i64> {
     let per_second = match unit {
         TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1_000,

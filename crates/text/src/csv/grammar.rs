@@ -10,36 +10,42 @@ use memchr::{memchr, memchr_iter, memrchr};
 
 /// What tells the fields and records of a file apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Grammar {
-    pub(crate) delimiter: u8,
+pub struct Grammar {
+    /// What stands between two fields.
+    pub delimiter: u8,
     /// Around fields that contain a delimiter; `None` = no byte is.
-    pub(crate) quote: Option<u8>,
+    pub quote: Option<u8>,
     /// Before a quote inside quotes; `None` = only the quote is doubled.
-    pub(crate) escape: Option<u8>,
+    pub escape: Option<u8>,
     /// Lines that begin with it are left out.
-    pub(crate) comment: Option<u8>,
+    pub comment: Option<u8>,
     /// The byte that ends lines: a line feed, or a carriage return where there are no line feeds.
-    pub(crate) line_end: u8,
+    pub line_end: u8,
 }
 
 /// Where in a CSV file the next byte stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
+    /// At the start of a line.
     LineStart,
     /// At a line's start, the line before ended in a carriage return, to which a line feed belongs.
     AfterReturn,
+    /// At the start of a field that is not the first.
     FieldStart,
     /// In a field, where quotes are bytes like others.
     Field,
+    /// Within quotes.
     Quoted,
+    /// Within quotes, behind an escape.
     Escaped,
     /// After a quote inside quotes: the field's end, unless another quote follows.
     AfterQuote,
+    /// Within a comment.
     Comment,
 }
 
 /// All places, in the order of their numbers.
-pub(crate) const PLACES: [Place; 8] = [
+pub const PLACES: [Place; 8] = [
     Place::LineStart,
     Place::AfterReturn,
     Place::FieldStart,
@@ -52,12 +58,12 @@ pub(crate) const PLACES: [Place; 8] = [
 
 impl Place {
     /// A record or a comment may begin here.
-    pub(crate) fn is_line_start(self) -> bool {
+    pub fn is_line_start(self) -> bool {
         matches!(self, Place::LineStart | Place::AfterReturn)
     }
 
     /// The file must not end here.
-    pub(crate) fn is_inside_quotes(self) -> bool {
+    pub fn is_inside_quotes(self) -> bool {
         matches!(self, Place::Quoted | Place::Escaped)
     }
 
@@ -68,16 +74,16 @@ impl Place {
 
 /// What some bytes of a file say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Walk {
+pub struct Walk {
     /// The place behind the bytes.
-    pub(crate) place: Place,
+    pub place: Place,
     /// Behind the last line end outside quotes.
-    pub(crate) last_start: Option<usize>,
+    pub last_start: Option<usize>,
 }
 
 impl Grammar {
     /// The place after a byte.
-    pub(crate) fn after(&self, place: Place, byte: u8) -> Place {
+    pub fn after(&self, place: Place, byte: u8) -> Place {
         let is_quote = Some(byte) == self.quote;
         match place {
             Place::Escaped => Place::Quoted,
@@ -96,7 +102,7 @@ impl Grammar {
     }
 
     /// A record or comment begins here, and no rest of a line end.
-    pub(crate) fn is_start(&self, place: Place) -> bool {
+    pub fn is_start(&self, place: Place) -> bool {
         match self.line_end {
             b'\r' => place.is_line_start(),
             _ => place == Place::LineStart,
@@ -104,7 +110,7 @@ impl Grammar {
     }
 
     /// Behind the first line end outside quotes, or the place behind all bytes.
-    pub(crate) fn first_start(&self, mut place: Place, bytes: &[u8]) -> Result<usize, Place> {
+    pub fn first_start(&self, mut place: Place, bytes: &[u8]) -> Result<usize, Place> {
         for (at, &byte) in bytes.iter().enumerate() {
             place = self.after(place, byte);
             if byte == self.line_end && place.is_line_start() {
@@ -115,7 +121,7 @@ impl Grammar {
     }
 
     /// From `place` over `bytes`.
-    pub(crate) fn walk(&self, place: Place, bytes: &[u8]) -> Walk {
+    pub fn walk(&self, place: Place, bytes: &[u8]) -> Walk {
         match self.escape.is_none() && self.comment.is_none() {
             true => self.walk_quotes(place, bytes),
             false => self.walk_bytes(place, bytes),
@@ -187,7 +193,7 @@ impl Grammar {
     }
 
     /// The place behind `bytes` for each place before them. After the first line end there are only two: in quotes or not.
-    pub(crate) fn lane(&self, bytes: &[u8]) -> Lane {
+    pub fn lane(&self, bytes: &[u8]) -> Lane {
         let head = memchr(self.line_end, bytes).map_or(bytes.len(), |at| at + 1);
         let (head, rest) = bytes.split_at(head);
         let outside = self.walk(Place::LineStart, rest).place;
@@ -204,10 +210,11 @@ impl Grammar {
 
 /// What a piece of a file makes of each place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lane([Place; 8]);
+pub struct Lane([Place; 8]);
 
 impl Lane {
-    pub(crate) fn after(&self, place: Place) -> Place {
+    /// The place after the piece, if it begins at `place`.
+    pub fn after(&self, place: Place) -> Place {
         self.0[place as usize]
     }
 }

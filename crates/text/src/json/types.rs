@@ -6,36 +6,48 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Field, Fields, TimeUnit};
+use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 
 /// Digits of the integers from the least BIGINT to the greatest BIGINT UNSIGNED.
 const INTEGER_DIGITS: u8 = 20;
 
 /// How the values of a column are read.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum JsonType {
+pub enum JsonType {
+    /// true and false.
     Boolean,
+    /// Integers that fit 64 bits with a sign.
     Integer,
+    /// Integers that fit 64 bits without one.
     Unsigned,
     /// Integers of which some need a sign and some the 64th bit.
     Wide,
+    /// Numbers of which some have a fraction, an exponent or more digits.
     Double,
     /// Strings; what is none is text as it is written.
     Text,
     /// Everything as it is written, strings with their quotes.
     Json,
+    /// Strings that are dates.
     Date,
+    /// Strings that are times of a day.
     Time(TimeUnit),
+    /// Strings that are timestamps, and their zone.
     Timestamp(TimeUnit, Option<Arc<str>>),
+    /// Objects with these fields.
     Struct(Vec<(String, JsonType)>),
+    /// Arrays.
     List(Box<JsonType>),
-    /// Another type, which the text of each value is cast to.
-    Cast(DataType),
+    /// Another type, which the text of each value is cast to, and its name in SQL.
+    Cast(DataType, String),
 }
+
+/// The name of a type in SQL.
+pub type TypeName = fn(&DataType) -> String;
 
 impl JsonType {
     /// How values of a type are read.
-    pub(super) fn of(kind: &DataType) -> JsonType {
+    pub fn of(kind: &DataType, name: TypeName) -> JsonType {
         match kind {
             DataType::Boolean => JsonType::Boolean,
             DataType::Int64 => JsonType::Integer,
@@ -48,16 +60,16 @@ impl JsonType {
             DataType::Struct(fields) => JsonType::Struct(
                 fields
                     .iter()
-                    .map(|field| (field.name().clone(), JsonType::of(field.data_type())))
+                    .map(|field| (field.name().clone(), JsonType::of(field.data_type(), name)))
                     .collect(),
             ),
-            DataType::List(item) => JsonType::List(Box::new(JsonType::of(item.data_type()))),
-            other => JsonType::Cast(other.clone()),
+            DataType::List(item) => JsonType::List(Box::new(JsonType::of(item.data_type(), name))),
+            other => JsonType::Cast(other.clone(), name(other)),
         }
     }
 
     /// The type of the column's values.
-    pub(super) fn data_type(&self) -> DataType {
+    pub fn data_type(&self) -> DataType {
         match self {
             JsonType::Boolean => DataType::Boolean,
             JsonType::Integer => DataType::Int64,
@@ -72,13 +84,13 @@ impl JsonType {
             JsonType::List(item) => {
                 DataType::List(Arc::new(Field::new_list_field(item.data_type(), true)))
             }
-            JsonType::Cast(kind) => kind.clone(),
+            JsonType::Cast(kind, _) => kind.clone(),
         }
     }
 }
 
 /// The fields of an object.
-pub(super) fn struct_fields(fields: &[(String, JsonType)]) -> Fields {
+pub fn struct_fields(fields: &[(String, JsonType)]) -> Fields {
     fields
         .iter()
         .map(|(name, kind)| Field::new(name, kind.data_type(), true))

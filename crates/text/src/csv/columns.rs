@@ -8,19 +8,19 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use datafusion::arrow::array::builder::{PrimitiveBuilder, StringBuilder};
-use datafusion::arrow::array::{
+use arrow::array::builder::{PrimitiveBuilder, StringBuilder};
+use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, BooleanArray, BooleanBuilder, NullArray, StringArray,
 };
-use datafusion::arrow::compute::kernels::cast_utils::parse_decimal;
-use datafusion::arrow::compute::{CastOptions, cast_with_options};
-use datafusion::arrow::datatypes::{
+use arrow::compute::kernels::cast_utils::parse_decimal;
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, Time64MicrosecondType, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use datafusion::arrow::error::ArrowError;
+use arrow::error::ArrowError;
 
 use super::grammar::Grammar;
 use super::records::Table;
@@ -28,14 +28,15 @@ use super::values::{self, DateForm};
 
 /// How the values of a file are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Forms {
+pub struct Forms {
     /// Texts that are NULL.
-    pub(crate) nulls: Vec<String>,
+    pub nulls: Vec<String>,
     /// Before the fraction of a number.
-    pub(crate) decimal: u8,
+    pub decimal: u8,
     /// How dates and moments are written where the query says so.
-    pub(crate) date: Option<DateForm>,
-    pub(crate) moment: Option<DateForm>,
+    pub date: Option<DateForm>,
+    /// How timestamps are written; without it, as in ISO 8601.
+    pub moment: Option<DateForm>,
 }
 
 impl Default for Forms {
@@ -50,7 +51,8 @@ impl Default for Forms {
 }
 
 impl Forms {
-    pub(crate) fn is_null(&self, text: &str) -> bool {
+    /// Whether an unquoted field stands for NULL.
+    pub fn is_null(&self, text: &str) -> bool {
         match self.nulls.as_slice() {
             [one] => one == text,
             many => many.iter().any(|null| null == text),
@@ -59,31 +61,32 @@ impl Forms {
 }
 
 /// One column of a table.
-pub(crate) struct Cells<'a> {
-    pub(crate) table: &'a Table,
-    pub(crate) slot: usize,
-    pub(crate) text: &'a str,
-    pub(crate) grammar: &'a Grammar,
-    pub(crate) forms: &'a Forms,
+pub struct Cells<'a> {
+    /// The records.
+    pub table: &'a Table,
+    /// The place of the column among the fields that are kept.
+    pub slot: usize,
+    /// The text that the records point into.
+    pub text: &'a str,
+    /// How it is written.
+    pub grammar: &'a Grammar,
+    /// How values are written.
+    pub forms: &'a Forms,
 }
 
 impl<'a> Cells<'a> {
     /// The text of a row; `None` = NULL.
-    pub(crate) fn text(&self, row: usize) -> Option<Cow<'a, str>> {
+    pub fn text(&self, row: usize) -> Option<Cow<'a, str>> {
         let value = self.table.value(row, self.slot, self.text, self.grammar);
         value.filter(|value| !self.forms.is_null(value))
     }
 }
 
 /// An array and the rows that are no values.
-pub(crate) type Built = (ArrayRef, Vec<usize>);
+pub type Built = (ArrayRef, Vec<usize>);
 
 /// The array of a column.
-pub(crate) fn built(
-    cells: &Cells<'_>,
-    kind: &DataType,
-    date: &DateForm,
-) -> Result<Built, ArrowError> {
+pub fn built(cells: &Cells<'_>, kind: &DataType, date: &DateForm) -> Result<Built, ArrowError> {
     let decimal = cells.forms.decimal;
     let moment = |unit| move |text: &str| values::in_unit(values::moment(text, date)?, unit);
     Ok(match kind {
@@ -202,7 +205,7 @@ fn cast(cells: &Cells<'_>, kind: &DataType) -> Result<Built, ArrowError> {
 }
 
 /// The rows that are in none of the lists.
-pub(crate) fn good_rows(rows: usize, bad: &[usize]) -> BooleanArray {
+pub fn good_rows(rows: usize, bad: &[usize]) -> BooleanArray {
     let mut good = vec![true; rows];
     for row in bad {
         good[*row] = false;

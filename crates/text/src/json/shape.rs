@@ -8,21 +8,21 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::TimeUnit;
+use arrow::datatypes::TimeUnit;
 
 use super::cursor::{Cursor, Result};
 use super::moments::{Moment, moment};
 use super::types::JsonType;
 
 /// Objects and arrays that lie deeper are text.
-pub(super) const DEPTH_MAX: usize = 32;
+pub const DEPTH_MAX: usize = 32;
 
 /// Digits of a second's fraction that microseconds hold.
 const MICRO_DIGITS: u8 = 6;
 
 /// What was seen.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shape {
+pub struct Shape {
     boolean: bool,
     numbers: Numbers,
     strings: Strings,
@@ -60,7 +60,7 @@ struct Strings {
 
 impl Shape {
     /// Looks at the next value.
-    pub(super) fn look(&mut self, cursor: &mut Cursor<'_>, depth_left: usize) -> Result<()> {
+    pub fn look(&mut self, cursor: &mut Cursor<'_>, depth_left: usize) -> Result<()> {
         match cursor.peek() {
             Some(b'{' | b'[') if depth_left == 0 => {
                 self.is_deep = true;
@@ -90,12 +90,12 @@ impl Shape {
     }
 
     /// Whether all that was seen are objects.
-    pub(super) fn is_object(&self) -> bool {
+    pub fn is_object(&self) -> bool {
         self.object.is_some() && self.kinds() == 1
     }
 
     /// The fields of the objects that were seen, in order.
-    pub(super) fn fields(&self, depth_left: usize) -> Vec<(String, JsonType)> {
+    pub fn fields(&self, depth_left: usize) -> Vec<(String, JsonType)> {
         let fields = self.object.iter().flat_map(|object| &object.fields);
         fields
             .map(|(name, shape)| (name.clone(), shape.json_type(depth_left)))
@@ -116,7 +116,7 @@ impl Shape {
     }
 
     /// The type that holds everything seen; what lies deeper than `depth_left` is JSON text.
-    pub(super) fn json_type(&self, depth_left: usize) -> JsonType {
+    pub fn json_type(&self, depth_left: usize) -> JsonType {
         let is_nested = self.object.is_some() || self.array.is_some() || self.is_deep;
         match self.kinds() {
             // Nothing but NULLs so far: text takes whatever comes.
