@@ -59,19 +59,29 @@ pub const HOST_OPTIONS: &[HostOption] = &[
     ),
 ];
 
-/// Options of the host's runtime that would part its operators from ours, and what is ours instead.
-const REPLACED: [(&str, &str); 3] = [
-    ("datafusion.runtime.memory_limit", "memory_limit"),
-    ("datafusion.runtime.temp_directory", "temp_directory"),
+/// Options of the host's that a session of ours does not take, and why: those of its runtime would part its operators from ours.
+const REFUSED: [(&str, &str); 4] = [
+    (
+        "datafusion.runtime.memory_limit",
+        "a session of grouse has its own: SET memory_limit",
+    ),
+    (
+        "datafusion.runtime.temp_directory",
+        "a session of grouse has its own: SET temp_directory",
+    ),
     (
         "datafusion.runtime.max_temp_directory_size",
-        "max_temp_directory_size",
+        "a session of grouse has its own: SET max_temp_directory_size",
+    ),
+    (
+        "datafusion.sql_parser.dialect",
+        "SQL is read in one dialect, that of grouse",
     ),
 ];
 
-/// The row of [`REPLACED`] with this name of the host's.
-pub(crate) fn replaced(name: &str) -> Option<(&'static str, &'static str)> {
-    REPLACED
+/// The row of [`REFUSED`] with this name of the host's.
+pub(crate) fn refused(name: &str) -> Option<(&'static str, &'static str)> {
+    REFUSED
         .into_iter()
         .find(|(host, _)| host.eq_ignore_ascii_case(name))
 }

@@ -321,10 +321,10 @@ impl Session {
             }
             _ => None,
         };
-        if let Some((host, ours)) = option.as_deref().and_then(host::replaced) {
+        if let Some((host, why)) = option.as_deref().and_then(host::refused) {
             return Err(Error::Invalid {
                 name: host.to_string(),
-                message: format!("a session of grouse has its own: SET {ours}"),
+                message: why.to_string(),
             });
         }
         if let Some(matching) = changes::matching(&plan)? {
