@@ -73,17 +73,21 @@ const REFUSED: [(&str, &str); 4] = [
         "datafusion.runtime.max_temp_directory_size",
         "a session of grouse has its own: SET max_temp_directory_size",
     ),
-    (
-        "datafusion.sql_parser.dialect",
-        "SQL is read in one dialect, that of grouse",
-    ),
+    (DIALECT, "SQL is read in one dialect, that of grouse"),
 ];
 
-/// The row of [`REFUSED`] with this name of the host's.
-pub(crate) fn refused(name: &str) -> Option<(&'static str, &'static str)> {
-    REFUSED
+const DIALECT: &str = "datafusion.sql_parser.dialect";
+
+/// The host's names of dialects that ours is close to.
+const DIALECTS: [&str; 2] = ["generic", "duckdb"];
+
+/// The row of [`REFUSED`] with this name of the host's, where it is not set to what it is.
+pub(crate) fn refused(name: &str, value: Option<&str>) -> Option<(&'static str, &'static str)> {
+    let is_ours = |value: &str| DIALECTS.contains(&value.to_lowercase().as_str());
+    let row = REFUSED
         .into_iter()
-        .find(|(host, _)| host.eq_ignore_ascii_case(name))
+        .find(|(host, _)| host.eq_ignore_ascii_case(name));
+    row.filter(|(host, _)| *host != DIALECT || !value.is_none_or(is_ours))
 }
 
 /// The host's configuration for `options`.

@@ -236,6 +236,11 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
         && let OneOrManyWithParens::Many(names) = &lambda.params
         && let [element, place] = names.as_slice()
     {
+        if element.name.value.eq_ignore_ascii_case(&place.name.value) {
+            return Err(Error::Unsupported {
+                message: format!("two parameters '{}' of a lambda", place.name.value),
+            });
+        }
         let lambda = Numbered {
             element: &element.name,
             place: &place.name,
