@@ -59,21 +59,35 @@ pub const HOST_OPTIONS: &[HostOption] = &[
     ),
 ];
 
-/// Options of the host's runtime that would part its operators from ours, and what is ours instead.
-const REPLACED: [(&str, &str); 3] = [
-    ("datafusion.runtime.memory_limit", "memory_limit"),
-    ("datafusion.runtime.temp_directory", "temp_directory"),
+/// Options of the host's that a session of ours does not take, and why: those of its runtime would part its operators from ours.
+const REFUSED: [(&str, &str); 4] = [
+    (
+        "datafusion.runtime.memory_limit",
+        "a session of grouse has its own: SET memory_limit",
+    ),
+    (
+        "datafusion.runtime.temp_directory",
+        "a session of grouse has its own: SET temp_directory",
+    ),
     (
         "datafusion.runtime.max_temp_directory_size",
-        "max_temp_directory_size",
+        "a session of grouse has its own: SET max_temp_directory_size",
     ),
+    (DIALECT, "SQL is read in one dialect, that of grouse"),
 ];
 
-/// The row of [`REPLACED`] with this name of the host's.
-pub(crate) fn replaced(name: &str) -> Option<(&'static str, &'static str)> {
-    REPLACED
+const DIALECT: &str = "datafusion.sql_parser.dialect";
+
+/// The host's names of dialects that ours is close to.
+const DIALECTS: [&str; 2] = ["generic", "duckdb"];
+
+/// The row of [`REFUSED`] with this name of the host's, where it is not set to what it is.
+pub(crate) fn refused(name: &str, value: Option<&str>) -> Option<(&'static str, &'static str)> {
+    let is_ours = |value: &str| DIALECTS.contains(&value.to_lowercase().as_str());
+    let row = REFUSED
         .into_iter()
-        .find(|(host, _)| host.eq_ignore_ascii_case(name))
+        .find(|(host, _)| host.eq_ignore_ascii_case(name));
+    row.filter(|(host, _)| *host != DIALECT || !value.is_none_or(is_ours))
 }
 
 /// The host's configuration for `options`.

@@ -137,7 +137,7 @@ async fn run_partition(
     sender: mpsc::Sender<Item>,
 ) {
     let end = match plan.execute(partition, Arc::clone(&context)) {
-        Ok(stream) => forward(stream, &sender).await,
+        Ok(stream) => forward(stream, &plan.schema(), &sender).await,
         Err(error) => Err(error),
     };
     if let Err(error) = end {
@@ -149,15 +149,26 @@ async fn run_partition(
 
 async fn forward(
     mut stream: SendableRecordBatchStream,
+    schema: &SchemaRef,
     sender: &mpsc::Sender<Item>,
 ) -> Result<(), DataFusionError> {
     while let Some(batch) = stream.next().await {
-        let batch = batch?;
+        let batch = under(schema, batch?);
         if batch.num_rows() > 0 && sender.send(Ok(batch)).await.is_err() {
             break;
         }
     }
     Ok(())
+}
+
+/// The batch under the schema of the whole query. A scan says of a folder's column that it is never NULL where its file's value is
+/// not, and readers of a stream in one schema (pyarrow, tables in memory) refuse batches in others.
+fn under(schema: &SchemaRef, batch: RecordBatch) -> RecordBatch {
+    if batch.schema_ref() == schema {
+        return batch;
+    }
+    let same = batch.clone().with_schema(Arc::clone(schema));
+    same.unwrap_or(batch)
 }
 
 /// All partitions as one stream.

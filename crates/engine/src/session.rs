@@ -314,19 +314,7 @@ impl Session {
             checked_table::create(self.context(), table, request.constraints.as_ref()).await?;
             return Ok(self.nothing());
         }
-        let option = match &plan {
-            LogicalPlan::Statement(PlanStatement::SetVariable(set)) => Some(set.variable.clone()),
-            LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => {
-                Some(reset.variable.clone())
-            }
-            _ => None,
-        };
-        if let Some((host, ours)) = option.as_deref().and_then(host::replaced) {
-            return Err(Error::Invalid {
-                name: host.to_string(),
-                message: format!("a session of grouse has its own: SET {ours}"),
-            });
-        }
+        let option = option_of(&plan)?;
         if let Some(matching) = changes::matching(&plan)? {
             let rows = DataFrame::new(state.clone(), matching.clone())
                 .collect()
@@ -633,6 +621,24 @@ fn runtime_env(
         .with_disk_manager_builder(temp.disk_manager())
         .with_object_store_registry(Arc::clone(stores) as _);
     Ok(host::apply_runtime(builder)?.build()?)
+}
+
+/// The option that the statement sets or resets; an error where a session of ours does not take it.
+fn option_of(plan: &LogicalPlan) -> Result<Option<String>> {
+    let (name, value) = match plan {
+        LogicalPlan::Statement(PlanStatement::SetVariable(set)) => {
+            (&set.variable, Some(set.value.as_str()))
+        }
+        LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => (&reset.variable, None),
+        _ => return Ok(None),
+    };
+    match host::refused(name, value) {
+        Some((host, why)) => Err(Error::Invalid {
+            name: host.to_string(),
+            message: why.to_string(),
+        }),
+        None => Ok(Some(name.clone())),
+    }
 }
 
 /// The host does not say which of its options has a wrong value.

@@ -258,3 +258,9 @@ def test_import_needs_no_other_package():
         "    else: raise AssertionError(need)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=45)
+
+
+def test_batches_have_the_schema_of_the_result(con, tmp_path):
+    """A scan says of a folder's column that it has no NULL where a file's value is none; pyarrow takes one schema."""
+    con.sql(f"COPY (SELECT 1 AS a, 2 AS p) TO '{tmp_path}/h' (FORMAT csv, PARTITION_BY (p))").fetchall()
+    assert con.sql(f"SELECT a, p FROM '{tmp_path}/h'").arrow().to_pylist() == [{"a": 1, "p": 2}]

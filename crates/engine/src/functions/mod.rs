@@ -26,6 +26,7 @@ mod anchored;
 mod parts;
 mod patterns;
 mod as_written;
+mod at_time_zone;
 mod lengths;
 mod ordered_set;
 mod modulo;
@@ -50,6 +51,7 @@ use datafusion::prelude::SessionContext;
 
 pub(crate) use any_equal::ANY_EQUAL;
 pub(crate) use as_written::AS_WRITTEN;
+pub(crate) use at_time_zone::AT_TIME_ZONE;
 pub(crate) use calendar::epoch_of_interval;
 pub(crate) use frequent::Frequent;
 pub(crate) use lengths::text_views;
@@ -114,6 +116,7 @@ pub fn register(context: &SessionContext) {
     }
     let scalars = patterns::functions().into_iter();
     let scalars = scalars.chain([lengths::length(), as_written::as_written()]);
+    let scalars = scalars.chain([at_time_zone::at_time_zone()]);
     let scalars = scalars.chain(signed::functions());
     let marks = [whole_row::whole_row(), any_equal::any_equal()];
     let scalars = scalars.chain(marks).chain([modulo::modulo()]);

@@ -18,7 +18,6 @@ use datafusion::catalog::{MemTable, Session, TableProvider};
 use datafusion::common::{
     Constraint, Constraints as KnownKeys, DFSchema, DataFusionError, Result, SchemaExt,
 };
-use datafusion::dataframe::DataFrame;
 use datafusion::datasource::TableType;
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
 use datafusion::execution::context::SessionContext;
@@ -26,7 +25,7 @@ use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{CreateMemoryTable, Expr};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, collect_partitioned};
 use datafusion::sql::sqlparser::ast::Ident;
 use futures::TryStreamExt;
 
@@ -256,9 +255,11 @@ pub(crate) async fn create(
         }
     }
     let state = context.state();
-    let input = DataFrame::new(state.clone(), Arc::unwrap_or_clone(input));
-    let schema = Arc::clone(input.schema().inner());
-    let parts = input.collect_partitioned().await?;
+    let rows = state.create_physical_plan(&input).await?;
+    let schema = made(input.schema().as_arrow(), &rows.schema());
+    let parts = collect_partitioned(rows, state.task_ctx()).await?;
+    let parts = parts.into_iter().map(|part| with_schema(part, &schema));
+    let parts = parts.collect::<Result<Vec<_>>>()?;
     let defaults = column_defaults.into_iter().collect();
     let table: Arc<dyn TableProvider> = match constraints {
         None => Arc::new(MemTable::try_new(schema, parts)?.with_column_defaults(defaults)),
@@ -279,6 +280,23 @@ pub(crate) async fn create(
     }
     context.register_table(name, table)?;
     Ok(())
+}
+
+/// The table's schema: names as planned, types as the rows have them. Coercion can change the type of a CASE or of VALUES.
+fn made(planned: &Schema, rows: &Schema) -> SchemaRef {
+    let fields = planned.fields().iter().zip(rows.fields());
+    let fields = fields.map(|(planned, rows)| {
+        let field = planned.as_ref().clone();
+        let nullable = planned.is_nullable() || rows.is_nullable();
+        field
+            .with_data_type(rows.data_type().clone())
+            .with_nullable(nullable)
+    });
+    let metadata = planned.metadata().clone();
+    Arc::new(Schema::new_with_metadata(
+        fields.collect::<Vec<_>>(),
+        metadata,
+    ))
 }
 
 fn with_schema(part: Vec<RecordBatch>, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {

@@ -68,6 +68,11 @@ fn common_type(a: &DataType, b: &DataType) -> Option<DataType> {
         (DataType::List(a), DataType::List(b)) => {
             Some(DataType::List(Arc::new(common_field(a, b)?)))
         }
+        (DataType::LargeList(a), DataType::LargeList(b))
+        | (DataType::LargeList(a), DataType::List(b))
+        | (DataType::List(a), DataType::LargeList(b)) => {
+            Some(DataType::LargeList(Arc::new(common_field(a, b)?)))
+        }
         _ if a.is_numeric() && b.is_numeric() => common_number(a, b),
         _ if is_text_or_bytes(a) && is_text_or_bytes(b) => Some(common_bytes(a, b)),
         (DataType::Date32 | DataType::Date64, DataType::Date32 | DataType::Date64) => {

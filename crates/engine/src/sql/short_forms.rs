@@ -10,12 +10,13 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr,
     Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval, JoinOperator,
-    ObjectName, OneOrManyWithParens, OrderByExpr, Select, Statement as SqlStatement, Subscript,
-    TableFactor, TableWithJoins, VisitorMut, helpers::attached_token::AttachedToken,
+    ObjectName, ObjectNamePart, OneOrManyWithParens, OrderByExpr, Select,
+    Statement as SqlStatement, Subscript, TableFactor, TableWithJoins, VisitorMut,
+    helpers::attached_token::AttachedToken,
 };
 
 use crate::error::{Error, Result};
-use crate::functions::{TRY_UUID, UUID};
+use crate::functions::{AT_TIME_ZONE, TRY_UUID, UUID};
 use crate::sql::ast::{
     call, function_name, literal_text, number, object, plain_arguments, quoted, text,
 };
@@ -109,12 +110,19 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
                 CastKind::TryCast | CastKind::SafeCast => TRY_UUID,
                 CastKind::Cast | CastKind::DoubleColon => UUID,
             };
-            Some(quoted_call(name, expr.as_ref().clone()))
+            Some(quoted_call(name, vec![expr.as_ref().clone()]))
         }
         Expr::Cast { data_type, .. } => {
             known_type(data_type);
             None
         }
+        Expr::AtTimeZone {
+            timestamp,
+            time_zone,
+        } => Some(quoted_call(
+            AT_TIME_ZONE,
+            vec![timestamp.as_ref().clone(), time_zone.as_ref().clone()],
+        )),
         Expr::Interval(interval) => interval_of(interval)?,
         Expr::Function(function) => function_of(function)?,
         _ => None,
@@ -128,6 +136,10 @@ pub(crate) fn accessed(root: Expr, chain: Vec<AccessExpr>) -> Expr {
     let mut done: Vec<AccessExpr> = Vec::new();
     let mut is_name = matches!(root, Expr::Identifier(_));
     for access in chain {
+        let access = match access {
+            AccessExpr::Dot(Expr::Function(function)) => AccessExpr::Dot(called_or_named(function)),
+            other => other,
+        };
         match access {
             AccessExpr::Dot(Expr::Identifier(field)) if !is_name => {
                 done.push(AccessExpr::Subscript(Subscript::Index {
@@ -159,6 +171,16 @@ pub(crate) fn accessed(root: Expr, chain: Vec<AccessExpr>) -> Expr {
         }
     }
     with_chain(root, done)
+}
+
+/// A column that has the name of a function without parentheses, such as `current_time`, is a name behind a dot.
+fn called_or_named(function: Function) -> Expr {
+    match (&function.args, function.name.0.as_slice()) {
+        (FunctionArguments::None, [ObjectNamePart::Identifier(name)]) => {
+            Expr::Identifier(name.clone())
+        }
+        _ => Expr::Function(function),
+    }
 }
 
 fn with_chain(root: Expr, chain: Vec<AccessExpr>) -> Expr {
@@ -200,6 +222,9 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
         Some(Applied::Filter) => function.name = object(Ident::new("array_filter")),
         None => {}
     }
+    if name == "list_first" && takes_condition(function) {
+        function.name = object(Ident::new("array_first"));
+    }
     if name == "struct_pack" {
         return Ok(packed(function));
     }
@@ -211,6 +236,11 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
         && let OneOrManyWithParens::Many(names) = &lambda.params
         && let [element, place] = names.as_slice()
     {
+        if element.name.value.eq_ignore_ascii_case(&place.name.value) {
+            return Err(Error::Unsupported {
+                message: format!("two parameters '{}' of a lambda", place.name.value),
+            });
+        }
         let lambda = Numbered {
             element: &element.name,
             place: &place.name,
@@ -226,6 +256,12 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
         }
         _ => None,
     })
+}
+
+/// `f(list, x -> …)`.
+fn takes_condition(function: &Function) -> bool {
+    let arguments = plain_arguments(function);
+    arguments.is_some_and(|arguments| matches!(arguments.as_slice(), [_, Expr::Lambda(_)]))
 }
 
 /// What a function of a list does with a lambda.
@@ -279,6 +315,9 @@ fn packed(function: &Function) -> Option<Expr> {
 fn method(function: &mut Function) -> Option<Expr> {
     let parts = function.name.0.iter().map(|part| part.as_ident().cloned());
     let mut names = parts.collect::<Option<Vec<Ident>>>()?;
+    if matches!(function.args, FunctionArguments::None) {
+        return Some(Expr::CompoundIdentifier(names));
+    }
     let name = names.pop()?;
     function.name = object(name);
     let is_schema = |name: &Ident| SCHEMAS.contains(&name.value.to_lowercase().as_str());
@@ -394,15 +433,19 @@ fn as_uuids(left: &mut Expr, right: &mut Expr) {
         _ => false,
     };
     match (is_uuid(left), is_uuid(right)) {
-        (true, false) if literal_text(right).is_some() => *right = quoted_call(UUID, right.clone()),
-        (false, true) if literal_text(left).is_some() => *left = quoted_call(UUID, left.clone()),
+        (true, false) if literal_text(right).is_some() => {
+            *right = quoted_call(UUID, vec![right.clone()])
+        }
+        (false, true) if literal_text(left).is_some() => {
+            *left = quoted_call(UUID, vec![left.clone()])
+        }
         _ => {}
     }
 }
 
 /// A call of a function whose name needs quotes.
-fn quoted_call(name: &str, argument: Expr) -> Expr {
-    let mut called = call(name, vec![argument]);
+fn quoted_call(name: &str, arguments: Vec<Expr>) -> Expr {
+    let mut called = call(name, arguments);
     if let Expr::Function(function) = &mut called {
         function.name = object(quoted(name));
     }

@@ -135,9 +135,10 @@ impl Scope {
 
     /// Whether a FROM here begins a query.
     fn begins_query(&self) -> bool {
-        use Keyword::{CREATE, DESC, DESCRIBE, EXPLAIN, INSERT, WITH};
+        use Keyword::{CREATE, DELETE, DESC, DESCRIBE, EXPLAIN, INSERT, WITH};
         let with_query = [WITH, CREATE, EXPLAIN, DESCRIBE, DESC, INSERT];
-        self.fresh || self.first.is_some_and(|first| with_query.contains(&first))
+        let has_query = self.first.is_some_and(|first| with_query.contains(&first));
+        self.fresh || has_query && self.last != Some(DELETE)
     }
 }
 

@@ -213,6 +213,20 @@ fn null_and_an_empty_string_have_folders_of_their_own() {
 }
 
 #[test]
+fn folders_that_are_missing_are_made_and_days_name_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session();
+    let file = format!("{}/new/deep/x.csv", folder.path().display());
+    copy(&session, "SELECT 1 AS a", &file, "");
+    assert_eq!(rows(&session, &format!("SELECT a FROM '{file}'")), ["1"]);
+    // A day in 64 bits has a time for Arrow, but not for the names of folders.
+    let parts = format!("{}/days", folder.path().display());
+    let query = "SELECT 1 AS a, arrow_cast(DATE '2024-09-02', 'Date64') AS day";
+    copy(&session, query, &parts, "(FORMAT csv, PARTITION_BY (day))");
+    assert_eq!(names(Path::new(&parts)), ["day=2024-09-02"]);
+}
+
+#[test]
 fn a_dropped_query_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let session = session();

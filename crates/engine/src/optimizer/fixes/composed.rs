@@ -8,7 +8,8 @@
 //! - `string_agg(DISTINCT i, ',' ORDER BY i)` of no text: the text of `array_agg(DISTINCT i ORDER BY i)`;
 //! - `regr_r2`: of `regr_sxx`, `regr_syy` and `regr_sxy`, 1 where y is constant and x is not;
 //! - `grouping` of more than 31 columns: of two, as BIGINT; `sum` and `avg` of narrow decimals: of wide ones;
-//! - `count(DISTINCT *)`: `count(DISTINCT (all, columns))`.
+//! - `count(DISTINCT *)`: `count(DISTINCT (all, columns))`;
+//! - `string_agg` and `nth_value` in another order than one before: of `array_agg` in that order; `avg(x ORDER BY y)`: `avg(x)`.
 //!
 //! Not here: the same over windows, but for `regr_r2` (signed_counts.rs).
 
@@ -23,12 +24,15 @@ use datafusion::functions::math::expr_fn::ceil;
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
 use datafusion::functions_aggregate::grouping::grouping_udaf;
 use datafusion::functions_aggregate::median::median_udaf;
+use datafusion::functions_aggregate::nth_value::nth_value_udaf;
 use datafusion::functions_aggregate::regr::{
     regr_r2_udaf, regr_sxx_udaf, regr_sxy_udaf, regr_syy_udaf,
 };
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_nested::expr_fn::{array_element, array_length, array_to_string};
-use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
+use datafusion::logical_expr::expr::{
+    AggregateFunction, AggregateFunctionParams, NullTreatment, Sort,
+};
 use datafusion::logical_expr::{
     Aggregate, AggregateUDF, Cast, Expr, ExprSchemable, LogicalPlan, Projection, lit, when,
 };
@@ -103,6 +107,8 @@ fn bare_all(expr: &Expr) -> &Expr {
 struct Parts {
     below: Below,
     number: usize,
+    /// The order that DataFusion brings the input into for `string_agg` and `nth_value`: there can be one.
+    order: Vec<Sort>,
 }
 
 impl Parts {
@@ -112,7 +118,33 @@ impl Parts {
         let name = format!("__part_{}", self.number);
         self.below.column(Expr::AggregateFunction(call).alias(name))
     }
+
+    /// True of a call that wants its input in another order than one before it.
+    fn is_other_order(&mut self, call: &AggregateFunction) -> bool {
+        let order = &call.params.order_by;
+        if self.order.is_empty() {
+            self.order.clone_from(order);
+        }
+        !order.is_empty() && self.order != *order
+    }
 }
+
+/// Aggregates whose result does not depend on the order of their rows, for which DataFusion would nevertheless sort them.
+const ORDERLESS: [&str; 13] = [
+    "avg",
+    "count",
+    "corr",
+    "covar_pop",
+    "covar_samp",
+    "median",
+    "stddev",
+    "stddev_pop",
+    "var",
+    "var_pop",
+    "approx_distinct",
+    "approx_median",
+    "uniq",
+];
 
 /// The call as an expression over its parts; `None` where it stays as it is.
 fn of_parts(
@@ -133,7 +165,25 @@ fn of_parts(
         return percentile_disc(call, parts).map(Some);
     }
     if is(&string_agg_udaf()) {
-        return joined(call, &first_type?, parts);
+        let whole = joined(call, &first_type?, parts)?;
+        return Ok(match whole {
+            None if parts.is_other_order(call) => texts_in_order(call, parts),
+            whole => whole,
+        });
+    }
+    if is(&nth_value_udaf()) {
+        return Ok(match parts.is_other_order(call) {
+            true => element_in_order(call, parts),
+            false => None,
+        });
+    }
+    if ORDERLESS.contains(&call.func.name()) && !call.params.order_by.is_empty() {
+        let mut call = call.clone();
+        call.params.order_by.clear();
+        return Ok(match of_parts(&call, schema, parts)? {
+            None => Some(parts.column(call)),
+            whole => whole,
+        });
     }
     if is(&regr_r2_udaf()) && !call.params.distinct {
         let part = |function| {
@@ -271,6 +321,33 @@ fn joined(call: &AggregateFunction, values: &DataType, parts: &mut Parts) -> Res
     let values = parts.column(values_in_order(call, value.clone()));
     let joined = array_to_string(values, between.clone());
     Ok(Some(cast(joined, DataType::LargeUtf8)))
+}
+
+/// `string_agg(x, ',' ORDER BY y)` by `array_agg(x ORDER BY y)`.
+fn texts_in_order(call: &AggregateFunction, parts: &mut Parts) -> Option<Expr> {
+    let [value, between] = call.params.args.as_slice() else {
+        return None;
+    };
+    let between = match between {
+        Expr::Literal(text, _) if text.is_null() => lit(""),
+        other => other.clone(),
+    };
+    let values = parts.column(values_in_order(call, value.clone()));
+    Some(cast(array_to_string(values, between), DataType::LargeUtf8))
+}
+
+/// `nth_value(x, n ORDER BY y)` by `array_agg(x ORDER BY y)`.
+fn element_in_order(call: &AggregateFunction, parts: &mut Parts) -> Option<Expr> {
+    let [value, place] = call.params.args.as_slice() else {
+        return None;
+    };
+    let mut values = match call.params.null_treatment {
+        Some(NullTreatment::IgnoreNulls) => values_in_order(call, value.clone()),
+        _ => with_args(call, vec![value.clone()]),
+    };
+    values.func = array_agg_udaf();
+    values.params.null_treatment = None;
+    Some(array_element(parts.column(values), place.clone()))
 }
 
 /// `regr_r2`, whose parts `part` calls.

@@ -32,6 +32,9 @@ const DOUBLE_DIGITS: usize = 15;
 
 /// Puts the functions in their places and tells the state that will plan the statement about them.
 pub fn keep_long_literals(statement: &mut Statement, state: &mut SessionState) -> Result<()> {
+    if state.config_options().sql_parser.parse_float_as_decimal {
+        return Ok(());
+    }
     let mut literals = LongLiterals::default();
     let ControlFlow::Continue(()) = visit(statement, &mut literals);
     for text in literals.texts {

@@ -1,8 +1,7 @@
 //! Expressions with the meaning that SQL gives them.
 //!
 //! In: a plan before DataFusion's type coercion. Out: the same plan, in which a cast to an integer rounds, LIKE has any escape,
-//! SIMILAR TO matches whole strings, a day and an interval with hours are a timestamp, a year has 31,557,600 seconds, and a
-//! timestamp with a zone AT TIME ZONE is the local time.
+//! SIMILAR TO matches whole strings, a day and an interval with hours are a timestamp, and a year has 31,557,600 seconds.
 //! Invariant: names stay. Casts that DataFusion adds are not touched, and it adds none to integers that would round. A day and a
 //! literal interval of whole days stay a day, which scans can compare.
 //! Not here: the functions (functions/); which type a literal has (decimals.rs).
@@ -11,7 +10,6 @@ use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::functions::datetime::expr_fn::to_local_time;
 use datafusion::functions::math::expr_fn::round;
 use datafusion::functions_nested::expr_fn::make_array;
 use datafusion::logical_expr::expr::{ScalarFunction, WindowFunctionParams};
@@ -47,10 +45,6 @@ impl AnalyzerRule for MeanAsSql {
 
 fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let changed = match &mut part {
-        Expr::Cast(cast) if moves_zone(cast, schema) => {
-            let local = to_local_time(vec![part.clone()]);
-            return Ok(Transformed::yes(local));
-        }
         Expr::Cast(cast) => {
             let to = cast.field.data_type().clone();
             rounded(&mut cast.expr, &to, schema)?
@@ -70,17 +64,6 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         _ => false,
     };
     Ok(Transformed::new_transformed(part, changed))
-}
-
-/// True of `x AT TIME ZONE 'zone'` where x has a zone already: it is the local time there, without a zone. DataFusion plans it as a
-/// cast to the zone that is named; one to TIMESTAMPTZ is to an offset.
-fn moves_zone(cast: &Cast, schema: &DFSchema) -> bool {
-    let DataType::Timestamp(_, Some(zone)) = cast.field.data_type() else {
-        return false;
-    };
-    let is_named = zone.starts_with(|first: char| first.is_ascii_alphabetic());
-    let of = cast.expr.get_type(schema);
-    is_named && of.is_ok_and(|of| matches!(of, DataType::Timestamp(_, Some(_))))
 }
 
 /// Rounds what is cast to an integer: a float to the nearest, of two to the even one, a decimal, and a literal with a point,

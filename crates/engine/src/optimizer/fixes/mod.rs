@@ -25,6 +25,7 @@ mod filtered_arguments;
 mod single_distinct;
 mod grouping_sets;
 mod repeated_order;
+mod qualified_keys;
 pub(crate) mod equal_values;
 mod null_structs;
 mod constants;
@@ -111,6 +112,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     // Last as well: no rule of the host's makes comparisons after it, and that for a single DISTINCT has had its turn.
     rules.push(Arc::new(equal_values::EqualValues));
     rules.push(Arc::new(null_structs::NullStructsInWindows));
+    rules.push(Arc::new(qualified_keys::QualifiedKeys));
     rules
 }
 

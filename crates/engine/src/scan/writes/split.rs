@@ -60,7 +60,12 @@ impl Splitter {
     /// The rows of each combination, in the order in which they come.
     pub(super) fn split(&self, batch: &RecordBatch) -> Result<Vec<(Key, RecordBatch)>> {
         let texts = self.columns.iter().map(|&column| {
-            let text = cast(batch.column(column), &DataType::Utf8)?;
+            let values = batch.column(column);
+            let text = match values.data_type() {
+                // A day, of which Arrow would write the time as well.
+                DataType::Date64 => cast(&cast(values, &DataType::Date32)?, &DataType::Utf8)?,
+                _ => cast(values, &DataType::Utf8)?,
+            };
             Ok(text.as_string::<i32>().clone())
         });
         let texts = texts.collect::<Result<Vec<StringArray>>>()?;

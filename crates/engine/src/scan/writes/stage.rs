@@ -83,7 +83,11 @@ impl Stage {
         let failed = |error: io::Error| io_error(&name, &error);
         let place = match target {
             Target::Stream(file) => Place::Stream(Arc::new(file)),
-            Target::File(path) => Place::File(NewFile::beside(&path).map_err(failed)?),
+            Target::File(path) => {
+                // As for a folder of files, which is made where it is missing.
+                fs::create_dir_all(folder_of(&path)).map_err(failed)?;
+                Place::File(NewFile::beside(&path).map_err(failed)?)
+            }
             Target::Folder(path) => {
                 check_folder(&name, &path, existing)?;
                 // Through a link, so that a link to a folder stays one.

@@ -6,6 +6,7 @@
 //! Not here: tokens that the parser does not take (token_forms.rs); samples (samples.rs); conveniences of the select list.
 
 mod groupings;
+mod laterals;
 mod row_limits;
 mod sources;
 mod windows;
@@ -60,6 +61,7 @@ impl VisitorMut for Rewriting {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         sources::prewhere(select);
+        laterals::join_laterals(&mut select.from);
         flow(windows::within(select).and_then(|_| groupings::sets(select)))
     }
 

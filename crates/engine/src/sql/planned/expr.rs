@@ -4,6 +4,8 @@
 //! Invariant: as of the folder.
 //! Not here: calls of functions (function.rs); types of values, which DataFusion judges.
 
+use std::collections::HashSet;
+
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Array, ArrayElemTypeDef, CaseWhen, CeilFloorKind, DataType, DateTimeField,
     DictionaryField, Expr, ExtractSyntax, Interval, JsonPath, JsonPathElem, LambdaFunction,
@@ -327,6 +329,13 @@ impl Walk<'_> {
                     walk.ident(name);
                     walk.absent(data_type, "a type of a lambda's parameter", "leave it out")
                 })?;
+                let mut names = HashSet::new();
+                for LambdaFunctionParameter { name, .. } in params {
+                    if !names.insert(name.value.to_lowercase()) {
+                        let form = format!("two parameters '{}' of a lambda", name.value);
+                        return self.refuse(form, "give each its own name");
+                    }
+                }
                 self.expr(body)
             }
             _ => self.foreign(expr),

@@ -13,7 +13,14 @@ use datafusion::sql::sqlparser::ast::{
 use super::{Checked, Kind, Walk};
 
 /// Window functions that take IGNORE NULLS.
-const IGNORE_NULLS: &[&str] = &["first_value", "last_value", "nth_value", "lead", "lag"];
+const IGNORE_NULLS: &[&str] = &[
+    "first_value",
+    "last_value",
+    "nth_value",
+    "lead",
+    "lag",
+    "array_agg",
+];
 
 impl Walk<'_> {
     pub(super) fn function(&mut self, function: &Function) -> Checked {
@@ -93,14 +100,14 @@ impl Walk<'_> {
                 let clause = format!("IGNORE NULLS of {name}");
                 self.refuse(
                     clause,
-                    "only lead, lag, first_value, last_value and nth_value take it",
+                    "only lead, lag, first_value, last_value, nth_value and array_agg take it",
                 )
             }
             (false, NullTreatment::RespectNulls) => {
                 let clause = format!("RESPECT NULLS of {name}");
                 self.refuse(
                     clause,
-                    "only lead, lag, first_value, last_value and nth_value take it",
+                    "only lead, lag, first_value, last_value, nth_value and array_agg take it",
                 )
             }
         }
