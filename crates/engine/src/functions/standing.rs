@@ -11,7 +11,6 @@ use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{DFSchema, Result, ScalarValue, not_impl_err};
 use datafusion::functions::core::expr_fn::{named_struct, nullif};
 use datafusion::functions::math::expr_fn::{exp, ln, sqrt};
-use datafusion::functions_aggregate::approx_distinct::approx_distinct_udaf;
 use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_cont_udaf;
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
@@ -52,7 +51,6 @@ fn names() -> Vec<(&'static str, Arc<AggregateUDF>)> {
         ("sumkahan", sum),
         ("favg", Arc::clone(&avg)),
         ("mean", Arc::clone(&avg)),
-        ("approx_count_distinct", approx_distinct_udaf()),
         ("approx_quantile", approx_percentile_cont_udaf()),
         ("reservoir_quantile", approx_percentile_cont_udaf()),
         ("count_if", count_udaf()),

@@ -50,11 +50,13 @@ pub(crate) mod changes;
 pub(crate) mod named_casts;
 pub(crate) mod using;
 mod window_aggregates;
+mod row_subqueries;
 mod shared_tables;
 pub(crate) mod headers;
 pub(crate) mod names;
 pub(crate) mod place;
 
 pub use composite_groups::composite_groups;
+pub(crate) use row_subqueries::compare_rows;
 pub use shared_tables::name_shared_tables;
 pub use window_aggregates::order_windows;

@@ -1,7 +1,7 @@
-//! Casts that show in names, for statements in which they tell columns apart.
+//! Casts and subqueries that show in names, for statements in which they tell columns apart.
 //!
-//! In: a statement in which two columns have one name. Out: the statement with each cast under its text as its name:
-//! `sum(x)` beside `sum(CAST(x AS DOUBLE))`.
+//! In: a statement in which two columns have one name. Out: the statement with each cast and each subquery under its text as
+//! its name: `sum(x)` beside `sum(CAST(x AS DOUBLE))`; to DataFusion all subqueries have one name, too.
 //! Invariant: equal casts have equal names, however they are written, so GROUP BY and SELECT still agree; values stay.
 //! Not here: names that are there twice for other reasons (repeated_names.rs).
 
@@ -18,7 +18,7 @@ use crate::functions::AS_WRITTEN;
 use crate::sql::statement::visit;
 use crate::sql::walk::Walk;
 
-/// Names all casts; false if there is none without a name.
+/// Names all casts and subqueries; false if there is none without a name.
 pub fn name_casts(statement: &mut Statement) -> bool {
     let mut naming = Naming {
         has_named: false,
@@ -43,6 +43,12 @@ impl VisitorMut for Naming {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        // ANY and ALL want a subquery as it is; the comparison is named.
+        if let Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } = expr
+            && let Some(subquery) = unnamed(right)
+        {
+            **right = subquery;
+        }
         if named(expr).is_some() {
             self.is_named -= 1;
         } else if self.is_named == 0
@@ -55,24 +61,51 @@ impl VisitorMut for Naming {
     }
 }
 
-/// The text of a cast without names within.
+/// The text of a cast or a subquery, without names within.
 fn text_of(expr: &Expr) -> Option<String> {
-    let Expr::Cast {
-        kind,
-        expr,
-        data_type,
-        ..
-    } = expr
-    else {
+    let unnamed = |expr: &Expr| {
+        let mut expr = expr.clone();
+        let ControlFlow::Continue(()) = expr.walk(&mut Unnaming);
+        expr
+    };
+    match expr {
+        Expr::Cast {
+            kind,
+            expr,
+            data_type,
+            ..
+        } => {
+            let name = match kind {
+                CastKind::TryCast | CastKind::SafeCast => "TRY_CAST",
+                CastKind::Cast | CastKind::DoubleColon => "CAST",
+            };
+            Some(format!("{name}({} AS {data_type})", unnamed(expr)))
+        }
+        Expr::Exists { .. } | Expr::InSubquery { .. } | Expr::Subquery(_) => {
+            Some(unnamed(expr).to_string())
+        }
+        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. }
+            if matches!(right.as_ref(), Expr::Subquery(_)) =>
+        {
+            Some(unnamed(expr).to_string())
+        }
+        _ => None,
+    }
+}
+
+/// What is under a name.
+fn unnamed(expr: &Expr) -> Option<Expr> {
+    named(expr)?;
+    let Expr::Function(function) = expr else {
         return None;
     };
-    let mut inner = expr.as_ref().clone();
-    let ControlFlow::Continue(()) = inner.walk(&mut Unnaming);
-    let name = match kind {
-        CastKind::TryCast | CastKind::SafeCast => "TRY_CAST",
-        CastKind::Cast | CastKind::DoubleColon => "CAST",
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
     };
-    Some(format!("{name}({inner} AS {data_type})"))
+    match list.args.first() {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))) => Some(inner.clone()),
+        _ => None,
+    }
 }
 
 struct Unnaming;

@@ -29,7 +29,7 @@ use crate::sql::short_forms::ShortForms;
 use crate::sql::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
 use crate::sql::walk::Walk;
-use crate::sql::{clauses, composite_groups, long_chains, name_shared_tables, order_windows};
+use crate::sql::{clauses, compare_rows, composite_groups, long_chains, name_shared_tables, order_windows};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -359,6 +359,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     composite_groups(&mut statement)?;
     say_what_is_meant(&mut statement);
     order_windows(&mut statement)?;
+    compare_rows(&mut statement)?;
     name_shared_tables(&mut statement);
     let mut preparation = Preparation {
         files: Vec::new(),

@@ -1,22 +1,25 @@
-//! ORDER BY in the arguments of an aggregate over a window.
+//! Forms of windows that DataFusion does not plan.
 //!
 //! In: a parsed statement. Out: the same statement, in which `array_agg(x ORDER BY y) OVER (PARTITION BY k)` is ordered by
-//! its window, over all rows of the partition.
-//! Invariant: where the window has an order or a frame of its own the two would be different, which is an error.
+//! its window, over all rows of the partition; frames have `INTERVAL '1' DAY` for `INTERVAL 1 DAY`; and QUALIFY has a window
+//! function where only the list of columns has one.
+//! Invariant: where the window has an order or a frame of its own the two orders would be different, which is an error.
 //! Not here: ORDER BY in aggregates of groups, which DataFusion plans.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArgumentClause, FunctionArguments, VisitorMut, WindowFrame,
-    WindowFrameBound, WindowFrameUnits, WindowType,
+    BinaryOperator, Expr, Function, FunctionArgumentClause, FunctionArguments, Interval, Select,
+    SelectItem, Value, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowType,
 };
 
 use crate::error::{Error, Result};
+use crate::sql::ast::{parse_expr, text};
 use crate::sql::statement::visit;
+use crate::sql::walk::Walk;
 
-/// Moves each such order to the window.
+/// Writes each such form as one that DataFusion plans.
 pub fn order_windows(statement: &mut Statement) -> Result<()> {
     match visit(statement, &mut Ordering) {
         ControlFlow::Continue(()) => Ok(()),
@@ -29,10 +32,74 @@ struct Ordering;
 impl VisitorMut for Ordering {
     type Break = Error;
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        match qualify_by_window(select) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         match expr {
-            Expr::Function(function) if function.over.is_some() => order_window(function),
+            Expr::Function(function) if function.over.is_some() => {
+                quote_intervals(function);
+                order_window(function)
+            }
             _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// DataFusion looks for windows in the list of columns when these have become columns already.
+fn qualify_by_window(select: &mut Select) -> Result<()> {
+    let of_item = |item: &SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => has_window(expr),
+        _ => false,
+    };
+    if let Some(condition) = &mut select.qualify
+        && !has_window(condition)
+        && select.projection.iter().any(of_item)
+    {
+        *condition = Expr::BinaryOp {
+            left: Box::new(Expr::Nested(Box::new(condition.clone()))),
+            op: BinaryOperator::And,
+            right: Box::new(parse_expr("row_number() OVER () > 0")?),
+        };
+    }
+    Ok(())
+}
+
+fn has_window(expr: &Expr) -> bool {
+    struct Windows;
+    impl VisitorMut for Windows {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Function(function) if function.over.is_some() => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    expr.clone().walk(&mut Windows).is_break()
+}
+
+/// `INTERVAL 1 DAY` in a frame as `INTERVAL '1' DAY`.
+fn quote_intervals(function: &mut Function) {
+    let Some(WindowType::WindowSpec(window)) = &mut function.over else {
+        return;
+    };
+    let Some(frame) = &mut window.window_frame else {
+        return;
+    };
+    for bound in [Some(&mut frame.start_bound), frame.end_bound.as_mut()] {
+        if let Some(WindowFrameBound::Preceding(Some(by)) | WindowFrameBound::Following(Some(by))) =
+            bound
+            && let Expr::Interval(Interval { value, .. }) = by.as_mut()
+            && let Expr::Value(number) = value.as_ref()
+            && let Value::Number(number, _) = &number.value
+        {
+            **value = text(number);
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, ListBuilder, StringViewArray, StringViewBuilder,
-    UInt64Array,
+    Int64Array,
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
@@ -69,10 +69,10 @@ fn inspected() -> Vec<Definition> {
         rows(
             "json_array_length",
             JSON_AND_PATH,
-            |_| Ok(DataType::UInt64),
+            |_| Ok(DataType::Int64),
             |call| {
-                of_part::<UInt64Array, _>(call, |part| match shape(part) {
-                    Shape::Array(items) => items.len() as u64,
+                of_part::<Int64Array, _>(call, |part| match shape(part) {
+                    Shape::Array(items) => items.len().try_into().unwrap_or(i64::MAX),
                     _ => 0,
                 })
             },

@@ -24,6 +24,7 @@ mod short_circuit;
 mod filtered_arguments;
 mod single_distinct;
 mod grouping_sets;
+mod repeated_keys;
 mod repeated_order;
 mod qualified_keys;
 pub(crate) mod equal_values;
@@ -120,6 +121,7 @@ fn mended(host: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule +
     let rewrite: Rewrite = match host.name() {
         "simplify_expressions" => constants::rewrite,
         "push_down_filter" => held_filters::rewrite,
+        "eliminate_group_by_constant" => repeated_keys::rewrite,
         "single_distinct_aggregation_to_group_by" => single_distinct::rewrite,
         _ => return host,
     };

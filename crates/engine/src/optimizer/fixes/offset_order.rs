@@ -1,9 +1,9 @@
 //! Keeps the ORDER BY below an OFFSET.
 //!
-//! In: a logical plan, and a physical plan before DataFusion removes sorts that nothing needs. Out: OFFSET directly above the
-//! sort; between them, in the physical plan, a node that needs the order.
+//! In: a logical plan, and a physical plan before DataFusion removes and moves sorts. Out: OFFSET directly above the sort; in
+//! the physical plan a node that skips rows in the order that it needs.
 //! Invariant: which rows an OFFSET leaves out is decided by the order that the query gives them. DataFusion keeps a sort with a
-//! number of rows to fetch, and drops one without below a limit that only skips.
+//! number of rows to fetch; one without, below a limit that only skips, it drops, or puts one that stands above in its place.
 //! Not here: LIMIT, which becomes a part of the sort.
 
 use std::fmt;
@@ -97,16 +97,16 @@ impl PhysicalOptimizerRule for KeepOrderBelowOffset {
             let Some(limit) = plan.downcast_ref::<GlobalLimitExec>() else {
                 return Ok(Transformed::no(plan));
             };
-            let sort = limit.input().downcast_ref::<SortExec>();
-            let Some(sort) = sort.filter(|sort| sort.fetch().is_none()) else {
+            if limit.fetch().is_some() {
                 return Ok(Transformed::no(plan));
-            };
-            let ordered = OrderedExec {
-                input: Arc::clone(limit.input()),
-                order: sort.expr().clone(),
-            };
-            let limit = GlobalLimitExec::new(Arc::new(ordered), limit.skip(), limit.fetch());
-            Ok(Transformed::yes(Arc::new(limit) as _))
+            }
+            let sort = limit.input().downcast_ref::<SortExec>();
+            let skipping = SkipExec::new(
+                Arc::clone(limit.input()),
+                limit.skip(),
+                sort.map(|sort| sort.expr().clone()),
+            );
+            Ok(Transformed::yes(Arc::new(skipping) as _))
         })
         .data()
     }
@@ -120,31 +120,44 @@ impl PhysicalOptimizerRule for KeepOrderBelowOffset {
     }
 }
 
-/// Hands on rows in an order that it needs.
+/// Leaves out the first rows, in an order that it needs.
 #[derive(Debug)]
-struct OrderedExec {
+struct SkipExec {
     input: Arc<dyn ExecutionPlan>,
-    order: LexOrdering,
+    skip: usize,
+    order: Option<LexOrdering>,
+    properties: Arc<PlanProperties>,
 }
 
-impl DisplayAs for OrderedExec {
-    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match format {
-            DisplayFormatType::Default | DisplayFormatType::Verbose => {
-                write!(f, "OrderedExec: [{}]", self.order)
-            }
-            DisplayFormatType::TreeRender => Ok(()),
+impl SkipExec {
+    fn new(input: Arc<dyn ExecutionPlan>, skip: usize, order: Option<LexOrdering>) -> Self {
+        let limit = GlobalLimitExec::new(Arc::clone(&input), skip, None);
+        SkipExec {
+            properties: Arc::clone(limit.properties()),
+            input,
+            skip,
+            order,
         }
     }
 }
 
-impl ExecutionPlan for OrderedExec {
+impl DisplayAs for SkipExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (format, &self.order) {
+            (DisplayFormatType::TreeRender, _) => write!(f, "skip={}", self.skip),
+            (_, Some(order)) => write!(f, "SkipExec: skip={}, order=[{order}]", self.skip),
+            (_, None) => write!(f, "SkipExec: skip={}", self.skip),
+        }
+    }
+}
+
+impl ExecutionPlan for SkipExec {
     fn name(&self) -> &'static str {
-        "OrderedExec"
+        "SkipExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
+        &self.properties
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
@@ -163,11 +176,12 @@ impl ExecutionPlan for OrderedExec {
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        vec![Some(OrderingRequirements::from(self.order.clone()))]
+        vec![self.order.clone().map(OrderingRequirements::from)]
     }
 
+    /// Not where it needs no order: a sort above stays there.
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
+        vec![self.order.is_some()]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -180,11 +194,12 @@ impl ExecutionPlan for OrderedExec {
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match <[Arc<dyn ExecutionPlan>; 1]>::try_from(children) {
-            Ok([input]) => Ok(Arc::new(OrderedExec {
+            Ok([input]) => Ok(Arc::new(SkipExec::new(
                 input,
-                order: self.order.clone(),
-            })),
-            Err(children) => internal_err!("OrderedExec has one input, not {}", children.len()),
+                self.skip,
+                self.order.clone(),
+            ))),
+            Err(children) => internal_err!("SkipExec has one input, not {}", children.len()),
         }
     }
 
@@ -201,6 +216,6 @@ impl ExecutionPlan for OrderedExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        self.input.execute(partition, context)
+        GlobalLimitExec::new(Arc::clone(&self.input), self.skip, None).execute(partition, context)
     }
 }

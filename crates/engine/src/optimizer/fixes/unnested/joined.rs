@@ -24,7 +24,16 @@ use super::{is_host_scalar, outer_columns};
 /// A plan that gets columns.
 pub(super) struct Joined<'a> {
     pub plan: LogicalPlan,
+    pub scalars: Scalars,
     pub names: &'a mut Names,
+}
+
+/// What becomes of scalar subqueries that DataFusion's rule is right about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scalars {
+    /// The rule sees them: they are in WHERE or in a list of columns.
+    Stay,
+    Joined,
 }
 
 /// A subquery for all outer values at once, under a name of its own.
@@ -58,7 +67,9 @@ impl Joined<'_> {
                         subquery.outer_ref_columns.clear();
                         return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
                     }
-                    if is_host_scalar(&subquery.subquery, &self.plan)? {
+                    if self.scalars == Scalars::Stay
+                        && is_host_scalar(&subquery.subquery, &self.plan)?
+                    {
                         return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
                     }
                     self.scalar(&subquery)?

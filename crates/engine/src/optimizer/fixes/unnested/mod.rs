@@ -29,7 +29,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 pub(super) use dependent::row_number;
 use dependent::{Domain, kept, rows_of, same_value};
-use joined::{Joined, readable_twice, values_of};
+use joined::{Joined, Scalars, readable_twice, values_of};
 use names::Names;
 pub(super) use one_row::one_row;
 use simple::{is_host_predicate, is_host_scalar};
@@ -96,10 +96,17 @@ fn unnested_expressions(plan: LogicalPlan, names: &mut Names) -> Result<Transfor
     };
     let before = plan.schema().columns();
     let mut joined = Joined {
-        plan: (*input).clone(),
+        plan: match &plan {
+            LogicalPlan::Sort(_) => with_columns((*input).clone(), &outer_columns_of(&plan)?)?,
+            _ => (*input).clone(),
+        },
+        scalars: match &plan {
+            LogicalPlan::Projection(_) => Scalars::Stay,
+            _ => Scalars::Joined,
+        },
         names,
     };
-    let columns = joined.plan.schema().fields().len();
+    let columns = inputs[0].schema().fields().len();
     let preserver = NamePreserver::new(&plan);
     let keeps_sorts = matches!(plan, LogicalPlan::Sort(_));
     let resolved = plan.map_expressions(|expr| {
@@ -131,6 +138,36 @@ fn unnested_expressions(plan: LogicalPlan, names: &mut Names) -> Result<Transfor
     Ok(Transformed::yes(only_columns(plan, before)?))
 }
 
+/// The columns that the subqueries in a plan's own expressions refer to.
+fn outer_columns_of(plan: &LogicalPlan) -> Result<Vec<Column>> {
+    let mut outer = Vec::new();
+    plan.apply_expressions(|expr| {
+        expr.apply(|part| {
+            if let Some(subquery) = subquery_of(part) {
+                add_outer_columns(subquery, &mut outer)?;
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(outer)
+}
+
+/// The projection with those of `columns` that it leaves out: ORDER BY refers to columns that SELECT does not have, and
+/// DataFusion does not look for them in subqueries.
+fn with_columns(plan: LogicalPlan, columns: &[Column]) -> Result<LogicalPlan> {
+    let LogicalPlan::Projection(projection) = &plan else {
+        return Ok(plan);
+    };
+    let is_left_out = |column: &&Column| {
+        !projection.schema.has_column(column) && projection.input.schema().has_column(column)
+    };
+    let left_out = columns.iter().filter(is_left_out).cloned();
+    let columns = projection.expr.iter().cloned();
+    let columns = columns.chain(left_out.map(Expr::Column)).collect();
+    let projection = Projection::try_new(columns, Arc::clone(&projection.input))?;
+    Ok(LogicalPlan::Projection(projection))
+}
+
 /// The plan with no other columns than `columns`.
 fn only_columns(plan: LogicalPlan, columns: Vec<Column>) -> Result<LogicalPlan> {
     if plan.schema().fields().len() == columns.len() {
@@ -157,6 +194,7 @@ fn unnested_filter(filter: Filter, names: &mut Names) -> Result<Transformed<Logi
     }
     let mut joined = Joined {
         plan: filter.input.as_ref().clone(),
+        scalars: Scalars::Stay,
         names,
     };
     for predicate in others {
@@ -231,6 +269,7 @@ fn unnested_join(join: Join, names: &mut Names) -> Result<Transformed<LogicalPla
         };
         let mut joined = Joined {
             plan: side.clone(),
+            scalars: Scalars::Joined,
             names,
         };
         plain.push(joined.resolved(predicate)?);

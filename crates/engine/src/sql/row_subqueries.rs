@@ -1,0 +1,160 @@
+//! Rows of several values in a subquery: `(a, b) IN (SELECT x, y …)`.
+//!
+//! In: a parsed statement. Out: the same statement with subqueries of one column: `TRUE IN (SELECT x = a AND y = b …)`, which is
+//! NULL where SQL says so; where only true counts, `EXISTS (SELECT … WHERE x = a AND y = b)`, which is planned as a join.
+//! Invariant: a subquery of one column stays: its values are structs.
+//! Not here: lists of rows, `(a, b) IN ((1, 2), (3, 4))`.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Query, Select, SelectItem, SetExpr, TableAliasColumnDef, TableFactor,
+    Value, VisitorMut,
+};
+
+use super::ast::{derived, parse_query, quoted};
+use super::statement::visit;
+use crate::error::{Error, Result};
+
+/// The names of the subquery's rows and, with a number behind it, of their columns.
+const ROWS: &str = "__rows";
+
+/// Rewrites each such comparison.
+pub(crate) fn compare_rows(statement: &mut Statement) -> Result<()> {
+    match visit(statement, &mut Rows) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Rows;
+
+impl VisitorMut for Rows {
+    type Break = Error;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        let conditions = [&mut select.selection, &mut select.having];
+        let mut conditions = conditions.into_iter().flatten();
+        flow(conditions.try_for_each(keep_true))
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        flow(in_rows(expr, Wanted::Value))
+    }
+}
+
+fn flow(result: Result<()>) -> ControlFlow<Error> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}
+
+/// Rewrites what is joined by AND, of which only true counts.
+fn keep_true(expr: &mut Expr) -> Result<()> {
+    match expr {
+        Expr::BinaryOp {
+            left,
+            op: BinaryOperator::And,
+            right,
+        } => keep_true(left).and_then(|()| keep_true(right)),
+        Expr::Nested(inner) => keep_true(inner),
+        other => in_rows(other, Wanted::Truth),
+    }
+}
+
+/// What is wanted of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// True, false or NULL.
+    Value,
+    /// Whether it is true.
+    Truth,
+}
+
+fn in_rows(expr: &mut Expr, wanted: Wanted) -> Result<()> {
+    let Expr::InSubquery {
+        expr: row,
+        subquery,
+        negated,
+    } = expr
+    else {
+        return Ok(());
+    };
+    let (Expr::Tuple(values), false) = (row.as_ref(), has_one_column(subquery)) else {
+        return Ok(());
+    };
+    let names: Vec<String> = (1..=values.len()).map(|at| format!("{ROWS}_{at}")).collect();
+    let pairs = names.iter().zip(values).map(|(name, value)| {
+        let column = Expr::CompoundIdentifier(vec![quoted(ROWS), quoted(name)]);
+        both(column, BinaryOperator::Eq, value.clone())
+    });
+    let Some(same) = pairs.reduce(|all, pair| both(all, BinaryOperator::And, pair)) else {
+        return Ok(());
+    };
+    let mut query = parse_query(&format!("SELECT true FROM {ROWS}"))?;
+    let rows = std::mem::replace(subquery.as_mut(), query.as_ref().clone());
+    let is_exists = wanted == Wanted::Truth && !*negated;
+    if let SetExpr::Select(select) = query.body.as_mut()
+        && let Some(from) = select.from.first_mut()
+    {
+        from.relation = named(rows, &names);
+        match is_exists {
+            true => select.selection = Some(same),
+            false => select.projection = vec![SelectItem::UnnamedExpr(same)],
+        }
+    }
+    *expr = match is_exists {
+        true => Expr::Exists {
+            subquery: query,
+            negated: false,
+        },
+        false => Expr::InSubquery {
+            expr: Box::new(Expr::value(Value::Boolean(true))),
+            subquery: query,
+            negated: *negated,
+        },
+    };
+    Ok(())
+}
+
+fn both(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp {
+        left: Box::new(left),
+        op,
+        right: Box::new(right),
+    }
+}
+
+/// A query as a table whose columns have these names.
+fn named(query: Query, columns: &[String]) -> TableFactor {
+    let mut table = derived(Box::new(query), Some(quoted(ROWS)));
+    if let TableFactor::Derived {
+        alias: Some(alias), ..
+    } = &mut table
+    {
+        alias.columns = columns
+            .iter()
+            .map(TableAliasColumnDef::from_name)
+            .collect();
+    }
+    table
+}
+
+/// Whether the rows of a query have one value, as far as its text says.
+fn has_one_column(query: &Query) -> bool {
+    let mut body = query.body.as_ref();
+    while let SetExpr::SetOperation { left, .. } = body {
+        body = left;
+    }
+    match body {
+        SetExpr::Select(select) => matches!(
+            select.projection.as_slice(),
+            [SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }]
+        ),
+        SetExpr::Values(values) => values.rows.first().is_some_and(|row| row.len() == 1),
+        SetExpr::Query(query) => has_one_column(query),
+        _ => false,
+    }
+}
