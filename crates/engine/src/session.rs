@@ -43,6 +43,7 @@ use crate::scan::files::FileTables;
 use crate::scan::json::JsonFactory;
 use crate::scan::location::is_location;
 use crate::scan::parquet::ParquetFactory;
+use crate::scan::plain_types::with_plain_types;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
 use crate::scan::writes::arrow::ArrowFactory;
@@ -195,7 +196,7 @@ impl Session {
     pub fn register(&self, name: &str, table: Arc<dyn TableProvider>) -> Result<()> {
         self.deregister(name)?;
         self.context()
-            .register_table(TableReference::bare(name), table)?;
+            .register_table(TableReference::bare(name), with_plain_types(table))?;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 //!
 //! In: the schema of a table. Out: the same with plain types; a table whose scan casts where they differ.
 //! Invariant: run-end encoded columns are their values, views of lists are lists, dictionaries of values that no key table
-//! has are these values; a table of plain types stays what it is.
+//! has are these values, and so are decimals of 32 and 64 bits, beyond which sums and products would run; a table of plain types stays what it is.
 //! Not here: reading the columns.
 
 use std::fmt;
@@ -42,6 +42,10 @@ fn plain_type(kind: &DataType) -> DataType {
         DataType::FixedSizeList(item, size) => DataType::FixedSizeList(plain_field(item), *size),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain_field).collect()),
         DataType::Map(entries, sorted) => DataType::Map(plain_field(entries), *sorted),
+        // DataFusion computes with these as if their results were no longer than they are.
+        DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
+            DataType::Decimal128(*precision, *scale)
+        }
         DataType::Dictionary(_, values) if !are_worth_codes(values) => plain_type(values),
         other => other.clone(),
     }
@@ -56,6 +60,8 @@ fn are_worth_codes(values: &DataType) -> bool {
                 | DataType::Interval(_)
                 | DataType::Duration(_)
                 | DataType::Null
+                | DataType::Decimal32(_, _)
+                | DataType::Decimal64(_, _)
                 | DataType::Dictionary(_, _)
         )
 }

@@ -96,6 +96,22 @@ fn narrow_decimals_are_summed_wide() {
             "2|NULL|999999999999999999",
         ],
     );
+    check(
+        &session,
+        "SELECT a + a, a * 2 > a, b * b, -b - b, arrow_typeof(a), arrow_typeof(b) FROM t WHERE a IS NOT NULL LIMIT 1",
+        &[
+            "19999999.98|true|999999999999999998000000000000000001|-1999999999999999998|Decimal128(9, 2)|Decimal128(18, 0)",
+        ],
+    );
+    check(
+        &session,
+        "SELECT k, sum(a) OVER (ORDER BY k ROWS UNBOUNDED PRECEDING), avg(b) OVER (), lag(a) OVER (ORDER BY k) FROM t ORDER BY k, a",
+        &[
+            "1|9999999.99|999999999999999999.0000|NULL",
+            "1|19999999.98|999999999999999999.0000|9999999.99",
+            "2|19999999.98|999999999999999999.0000|9999999.99",
+        ],
+    );
 }
 
 #[test]

@@ -211,11 +211,26 @@ fn stray_and_hidden_files() {
         put(&folder, name);
     }
     let i = at(&folder, "i");
-    for from in [format!("'{i}'")] {
+    for from in [
+        format!("'{i}'"),
+        format!("'{i}/**/*.parquet'"),
+        format!("'{i}/*/*.parquet'"),
+    ] {
         check(
             &session,
             &format!("SELECT count(*), max(k) FROM {from}"),
             &["3|1"],
+        );
+    }
+    for named in [
+        "i/k=1/.a.parquet",
+        "i/*/.a.parquet",
+        "i/_delta_log/*.parquet",
+    ] {
+        check(
+            &session,
+            &format!("SELECT count(*) FROM '{}'", at(&folder, named)),
+            &["3"],
         );
     }
     check(
