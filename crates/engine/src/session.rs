@@ -367,6 +367,13 @@ impl Session {
             LogicalPlan::Explain(explain) => state.create_physical_plan(&explain.plan).await.ok(),
             _ => Some(Arc::clone(&planned)),
         };
+        if let Some(found) = &explained
+            && joins::has_unordered_keys(found)?
+        {
+            let host = state.config_mut().options_mut();
+            host.optimizer.enable_join_dynamic_filter_pushdown = false;
+            planned = state.create_physical_plan(plan).await?;
+        }
         // An estimate that fails is no reason to fail.
         if let Some(explained) = explained
             && joins::had_better_merge(&explained, limit_bytes).unwrap_or(false)

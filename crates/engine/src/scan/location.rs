@@ -254,6 +254,9 @@ fn expand(text: &str, pattern: &str) -> Result<Vec<PathBuf>> {
         require_literal_separator: true,
         ..Default::default()
     };
+    // The crate lets `**` at the end match folders only.
+    let files_too = pattern.ends_with("/**") || pattern == "**";
+    let pattern = &format!("{pattern}{}", if files_too { "/*" } else { "" });
     let paths = glob::glob_with(pattern, options).map_err(|error| bad_glob(text, &error))?;
     let mut files = Vec::new();
     for path in paths {

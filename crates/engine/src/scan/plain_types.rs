@@ -1,8 +1,8 @@
 //! Types that nobody computes with, as types that the engine does.
 //!
 //! In: the schema of a table. Out: the same with plain types; a table whose scan casts where they differ.
-//! Invariant: run-end encoded columns are their values, views of lists are lists, dictionaries of values that no key table
-//! has are these values, and so are decimals of 32 and 64 bits, beyond which sums and products would run; a table of plain types stays what it is.
+//! Invariant: run-end encoded columns are their values, views of lists are lists, dictionaries of anything but text
+//! and bytes are these values, and so are decimals of 32 and 64 bits, beyond which sums and products would run; a table of plain types stays what it is.
 //! Not here: reading the columns.
 
 use std::fmt;
@@ -51,19 +51,9 @@ fn plain_type(kind: &DataType) -> DataType {
     }
 }
 
-/// Whether the engine has tables for codes of these values.
+/// Whether codes are less than these values: numbers of a dictionary are as short as its codes.
 fn are_worth_codes(values: &DataType) -> bool {
-    !values.is_nested()
-        && !matches!(
-            values,
-            DataType::FixedSizeBinary(_)
-                | DataType::Interval(_)
-                | DataType::Duration(_)
-                | DataType::Null
-                | DataType::Decimal32(_, _)
-                | DataType::Decimal64(_, _)
-                | DataType::Dictionary(_, _)
-        )
+    values.is_string() || values.is_binary()
 }
 
 /// The table, with plain types.
