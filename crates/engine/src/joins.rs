@@ -43,6 +43,24 @@ pub(crate) fn had_better_merge(plan: &Arc<dyn ExecutionPlan>, limit_bytes: u64) 
     Ok(may_merge && bytes > limit_bytes / SHARE)
 }
 
+/// True if a join of `plan` has keys of which DataFusion takes a least and a greatest one, to filter the other side by them
+/// while it runs, although it has no such comparison: of a struct or a list with NULL inside it is NULL, which leaves rows
+/// out, of a map it is an error.
+pub(crate) fn has_unordered_keys(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    plan.exists(|node| {
+        let Some(join) = node.downcast_ref::<HashJoinExec>() else {
+            return Ok(false);
+        };
+        let schema = join.left().schema();
+        for (key, _) in join.on() {
+            if key.data_type(&schema)?.is_nested() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    })
+}
+
 /// False for what the host's merge join does not do as its hash join: conditions beside the keys (in outer joins NULLs in
 /// columns that have none; no place for our checks of overflow), floats (-0.0 sorts before 0.0 but equals it; NaN), and
 /// types that it has no comparison of.

@@ -43,6 +43,7 @@ use crate::scan::files::FileTables;
 use crate::scan::json::JsonFactory;
 use crate::scan::location::is_location;
 use crate::scan::parquet::ParquetFactory;
+use crate::scan::plain_types::with_plain_types;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
 use crate::scan::writes::arrow::ArrowFactory;
@@ -195,7 +196,7 @@ impl Session {
     pub fn register(&self, name: &str, table: Arc<dyn TableProvider>) -> Result<()> {
         self.deregister(name)?;
         self.context()
-            .register_table(TableReference::bare(name), table)?;
+            .register_table(TableReference::bare(name), with_plain_types(table))?;
         Ok(())
     }
 
@@ -354,6 +355,13 @@ impl Session {
             LogicalPlan::Explain(explain) => state.create_physical_plan(&explain.plan).await.ok(),
             _ => Some(Arc::clone(&planned)),
         };
+        if let Some(found) = &explained
+            && joins::has_unordered_keys(found)?
+        {
+            let host = state.config_mut().options_mut();
+            host.optimizer.enable_join_dynamic_filter_pushdown = false;
+            planned = state.create_physical_plan(plan).await?;
+        }
         // An estimate that fails is no reason to fail.
         if let Some(explained) = explained
             && joins::had_better_merge(&explained, limit_bytes).unwrap_or(false)

@@ -62,7 +62,7 @@ impl TableProviderFactory for ExternalTables {
 }
 
 /// The schema with columns of folders that may be NULL.
-fn with_nullable(schema: &SchemaRef, partitions: &[(String, DataType)]) -> SchemaRef {
+pub(super) fn with_nullable(schema: &SchemaRef, partitions: &[(String, DataType)]) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| {
         let is_folder = partitions.iter().any(|(name, _)| name == field.name());
         let field = field.as_ref().clone();

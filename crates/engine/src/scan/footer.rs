@@ -3,7 +3,7 @@
 //! In: a footer as it was read; the columns that the table takes for text.
 //! Out: a footer that the host may believe.
 //! Invariant: row groups, pages and values are those of the file; only claims about values are dropped, and only text
-//! that the file does not declare is declared, so that the reader checks it.
+//! that the file does not declare is declared, so that the reader checks it, and types are plain.
 //! Not here: reading footers and keeping them (parquet.rs).
 //!
 //! Writers leave NaN out of the bounds of floats and write 0 for -0.0, so a bound says nothing about the rows that the
@@ -13,11 +13,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::names::with_distinct_names;
+use super::plain_types::plain_schema;
 use datafusion::arrow::datatypes::{DataType, Schema};
-use datafusion::parquet::arrow::parquet_to_arrow_schema;
+use datafusion::parquet::arrow::{
+    ARROW_SCHEMA_META_KEY, encode_arrow_schema, parquet_to_arrow_schema,
+};
 use datafusion::parquet::basic::{ConvertedType, Encoding, LogicalType, Type as Physical};
 use datafusion::parquet::errors::{ParquetError, Result};
-use datafusion::parquet::file::metadata::{ColumnChunkMetaData, FileMetaData, ParquetMetaData};
+use datafusion::parquet::file::metadata::{
+    ColumnChunkMetaData, FileMetaData, KeyValue, ParquetMetaData,
+};
 use datafusion::parquet::file::page_index::column_index::ColumnIndexMetaData;
 use datafusion::parquet::file::statistics::Statistics;
 use datafusion::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
@@ -262,21 +267,36 @@ fn is_bytes(kind: &DataType) -> bool {
     }
 }
 
-/// The file's part of the footer with the table's texts declared to be text; `None` where all are.
+/// The file's part of the footer with the table's texts declared to be text and plain types; `None` where that is so.
 pub(crate) fn declare(file: &FileMetaData, texts: &Texts) -> Result<Option<FileMetaData>> {
     let leaves = undeclared_texts(file, texts)?;
-    if leaves.is_empty() {
+    let entries = plain_entries(file);
+    if leaves.is_empty() && entries.is_none() {
         return Ok(None);
     }
     let root = declared(file.schema(), &mut 0, &leaves)?;
+    let entries = entries.or_else(|| file.key_value_metadata().cloned());
     Ok(Some(FileMetaData::new(
         file.version(),
         file.num_rows(),
         file.created_by().map(str::to_string),
-        file.key_value_metadata().cloned(),
+        entries,
         Arc::new(SchemaDescriptor::new(root)),
         file.column_orders().cloned(),
     )))
+}
+
+/// What the file says beside its schema, with plain types for those of the Arrow table that it was written from: the reader
+/// makes no dictionaries of booleans and of decimals. `None` where they are plain.
+fn plain_entries(file: &FileMetaData) -> Option<Vec<KeyValue>> {
+    let mut entries = file.key_value_metadata()?.clone();
+    let mut entries_of_arrow = entries.iter_mut();
+    let entry = entries_of_arrow.find(|entry| entry.key == ARROW_SCHEMA_META_KEY)?;
+    // A schema that cannot be read is told when the columns are.
+    let schema = parquet_to_arrow_schema(file.schema_descr(), file.key_value_metadata()).ok()?;
+    let plain = plain_schema(&schema);
+    entry.value = (*plain != schema).then(|| encode_arrow_schema(&plain));
+    entry.value.is_some().then_some(entries)
 }
 
 /// One node; `next` counts the leaves passed so far.

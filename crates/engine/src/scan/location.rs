@@ -200,15 +200,49 @@ pub(super) fn is_hidden(name: &str) -> bool {
     name.starts_with('.') || name.starts_with('_') && !name.contains('=')
 }
 
-/// Whether a path that a glob matches has a hidden part that the glob does not ask for.
+/// Whether a path that a glob matches has a hidden part that the glob does not ask for: a part is held against that part of the
+/// glob that matches it, or, below `**`, against those that stand between two of these.
 fn is_hidden_match(path: &str, pattern: &str) -> bool {
-    let asks = |first: char| pattern.split('/').any(|part| part.starts_with(first));
-    let mut asked = pattern.split('/');
-    let rest = path
-        .split('/')
-        .skip_while(|part| asked.next() == Some(part));
-    rest.filter(|part| !matches!(*part, "." | ".."))
-        .any(|part| is_hidden(part) && !part.chars().next().is_some_and(asks))
+    fn parts(text: &str) -> Vec<&str> {
+        let parts = text.split('/');
+        parts.filter(|part| !matches!(*part, "" | ".")).collect()
+    }
+    let (path, pattern) = (parts(path), parts(pattern));
+    let any_depth = |part: &&str| *part == "**";
+    let head = pattern.iter().take_while(|part| !any_depth(part)).count();
+    let tail = pattern.iter().rev().take_while(|part| !any_depth(part));
+    let tail = match head == pattern.len() {
+        true => 0,
+        false => tail.count(),
+    };
+    let middle = &pattern[head..pattern.len() - tail];
+    let tail_start = path.len().saturating_sub(tail);
+    path.iter().enumerate().any(|(at, part)| {
+        let asked = match at {
+            at if at < head => &pattern[at..=at],
+            at if at < tail_start => middle,
+            at => {
+                let asked = pattern.len() - (path.len() - at);
+                &pattern[asked..=asked]
+            }
+        };
+        *part != ".." && is_hidden(part) && !asked.iter().any(|asked| asks_hidden(asked, part))
+    })
+}
+
+/// Whether a part of a glob asks for names with the first character of `part`.
+fn asks_hidden(asked: &str, part: &str) -> bool {
+    let first = &part[..1]; // `.` or `_`
+    match asked
+        .strip_prefix('[')
+        .filter(|rest| !rest.starts_with('!'))
+    {
+        Some(class) => class
+            .split(']')
+            .next()
+            .is_some_and(|class| class.contains(first)),
+        None => asked.starts_with(first),
+    }
 }
 
 fn is_wanted(name: &str, kind: Option<Kind>) -> bool {
@@ -220,6 +254,9 @@ fn expand(text: &str, pattern: &str) -> Result<Vec<PathBuf>> {
         require_literal_separator: true,
         ..Default::default()
     };
+    // The crate lets `**` at the end match folders only.
+    let files_too = pattern.ends_with("/**") || pattern == "**";
+    let pattern = &format!("{pattern}{}", if files_too { "/*" } else { "" });
     let paths = glob::glob_with(pattern, options).map_err(|error| bad_glob(text, &error))?;
     let mut files = Vec::new();
     for path in paths {
@@ -471,6 +508,15 @@ mod tests {
             ("d/_k=1/x.csv", "d/*/*.csv", false),
             ("../.d/x.csv", "../.d/*.csv", false),
             ("d/x.csv", "d/*.csv", false),
+            ("/tmp/.d/k=1/.x.csv", "/tmp/.d/*/*.csv", true),
+            ("/tmp/.d/k=1/x.csv", "/tmp/.d/*/*.csv", false),
+            ("/tmp/.d/_t/0/x.csv", "/tmp/.d/**/*.csv", true),
+            ("/tmp/.d/x.csv", "/tmp/.d/**/*.csv", false),
+            ("d/e/.x.csv", "d/**/.x.csv", false),
+            ("d/.e/.x.csv", "d/**/.x.csv", true),
+            ("d/_log/0/x.csv", "d/**/_log/**/*.csv", false),
+            ("d/.x.csv", "./d//[._]*.csv", false),
+            ("d/.x.csv", "d/[!a]*.csv", true),
         ] {
             assert_eq!(is_hidden_match(path, pattern), expected, "{path} {pattern}");
         }

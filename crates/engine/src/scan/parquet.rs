@@ -55,6 +55,7 @@ use super::footer::{
     Texts, has_bounds, has_unsound_bounds, is_string, sound, texts_of, without_page_indexes,
 };
 use super::names::with_distinct_names;
+use super::plain_types::plain_schema;
 use super::steady::Pinned;
 use super::widen::common_schema;
 
@@ -151,6 +152,7 @@ impl Parquet {
                 object.location
             )));
         }
+        let schema = plain_schema(&schema);
         Ok(with_texts(&schema, footer.file_metadata(), self.bytes))
     }
 }

@@ -1,8 +1,8 @@
 //! Types that nobody computes with, as types that the engine does.
 //!
 //! In: the schema of a table. Out: the same with plain types; a table whose scan casts where they differ.
-//! Invariant: run-end encoded columns are their values, views of lists are lists, dictionaries of values that no key table
-//! has are these values; a table of plain types stays what it is.
+//! Invariant: run-end encoded columns are their values, views of lists are lists, dictionaries of anything but text
+//! and bytes are these values, and so are decimals of 32 and 64 bits, beyond which sums and products would run; a table of plain types stays what it is.
 //! Not here: reading the columns.
 
 use std::fmt;
@@ -42,22 +42,18 @@ fn plain_type(kind: &DataType) -> DataType {
         DataType::FixedSizeList(item, size) => DataType::FixedSizeList(plain_field(item), *size),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain_field).collect()),
         DataType::Map(entries, sorted) => DataType::Map(plain_field(entries), *sorted),
+        // DataFusion computes with these as if their results were no longer than they are.
+        DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
+            DataType::Decimal128(*precision, *scale)
+        }
         DataType::Dictionary(_, values) if !are_worth_codes(values) => plain_type(values),
         other => other.clone(),
     }
 }
 
-/// Whether the engine has tables for codes of these values.
+/// Whether codes are less than these values: numbers of a dictionary are as short as its codes.
 fn are_worth_codes(values: &DataType) -> bool {
-    !values.is_nested()
-        && !matches!(
-            values,
-            DataType::FixedSizeBinary(_)
-                | DataType::Interval(_)
-                | DataType::Duration(_)
-                | DataType::Null
-                | DataType::Dictionary(_, _)
-        )
+    values.is_string() || values.is_binary()
 }
 
 /// The table, with plain types.

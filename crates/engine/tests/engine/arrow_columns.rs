@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, Decimal32Array, Decimal64Array, Int64Array, IntervalDayTimeArray, StructArray,
+    ArrayRef, BooleanArray, Decimal32Array, Decimal64Array, Decimal128Array, DictionaryArray,
+    FixedSizeBinaryArray, Int8Array, Int64Array, IntervalDayTimeArray, StringArray, StructArray,
 };
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{DataType, Field, IntervalDayTime};
@@ -11,7 +12,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::datasource::MemTable;
 use grouse::Session;
 
-use crate::support::{rows, session};
+use crate::support::{rows, run, session, write_parquet};
 
 fn with_table(columns: Vec<(&str, ArrayRef)>) -> Session {
     let session = session();
@@ -96,6 +97,22 @@ fn narrow_decimals_are_summed_wide() {
             "2|NULL|999999999999999999",
         ],
     );
+    check(
+        &session,
+        "SELECT a + a, a * 2 > a, b * b, -b - b, arrow_typeof(a), arrow_typeof(b) FROM t WHERE a IS NOT NULL LIMIT 1",
+        &[
+            "19999999.98|true|999999999999999998000000000000000001|-1999999999999999998|Decimal128(9, 2)|Decimal128(18, 0)",
+        ],
+    );
+    check(
+        &session,
+        "SELECT k, sum(a) OVER (ORDER BY k ROWS UNBOUNDED PRECEDING), avg(b) OVER (), lag(a) OVER (ORDER BY k) FROM t ORDER BY k, a",
+        &[
+            "1|9999999.99|999999999999999999.0000|NULL",
+            "1|19999999.98|999999999999999999.0000|9999999.99",
+            "2|19999999.98|999999999999999999.0000|9999999.99",
+        ],
+    );
 }
 
 #[test]
@@ -126,4 +143,71 @@ fn intervals_of_days_and_milliseconds_compare_by_length() {
         "SELECT k FROM t ORDER BY i DESC, k",
         &["3", "1", "2"],
     );
+}
+
+// The bounds of the build side filtered the other one: of structs with NULL inside they are NULL, of maps an error.
+#[test]
+fn joins_by_structs_lists_and_maps() {
+    let session = session();
+    let make = "CREATE TABLE t AS SELECT k, named_struct('x', x, 'y', k) AS s, [x, k] AS l, MAP {'k': x} AS m
+        FROM (VALUES (1, 5), (2, 6), (3, NULL)) v(k, x)";
+    run(&session, make).unwrap();
+    for key in ["s", "l", "m", "[l]"] {
+        check(
+            &session,
+            &format!("SELECT a.k FROM t a JOIN t b ON a.{key} = b.{key} ORDER BY 1")
+                .replace("a.[", "[a.")
+                .replace("b.[", "[b."),
+            &["1", "2", "3"],
+        );
+    }
+}
+
+// The reader of Parquet makes no dictionaries of booleans, decimals and bytes of one length, which writers of Arrow ask for.
+#[test]
+fn dictionaries_in_parquet() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("coded.parquet");
+    let decimals = Decimal128Array::from(vec![150, -25]);
+    let decimals = decimals.with_precision_and_scale(30, 2).unwrap();
+    let bytes = FixedSizeBinaryArray::try_from_iter([b"ab", b"cd"].into_iter()).unwrap();
+    let values: Vec<(&str, ArrayRef)> = vec![
+        ("bo", Arc::new(BooleanArray::from(vec![true, false]))),
+        ("de", Arc::new(decimals)),
+        ("by", Arc::new(bytes)),
+        ("nu", Arc::new(Int64Array::from(vec![7, 8]))),
+        ("te", Arc::new(StringArray::from(vec!["x", "y"]))),
+    ];
+    let keys = Int8Array::from(vec![Some(1), None, Some(0), Some(1)]);
+    let coded = values.into_iter().map(|(name, values)| {
+        let coded = DictionaryArray::new(keys.clone(), values);
+        (name, Arc::new(coded) as ArrayRef)
+    });
+    write_parquet(&path, &RecordBatch::try_from_iter(coded).unwrap());
+    let path = path.display();
+    let session = session();
+    check(
+        &session,
+        &format!("SELECT bo, de, encode(by, 'hex'), nu, te FROM '{path}'"),
+        &[
+            "false|-0.25|6364|8|y",
+            "NULL|NULL|NULL|NULL|NULL",
+            "true|1.50|6162|7|x",
+            "false|-0.25|6364|8|y",
+        ],
+    );
+    for (column, least) in [("bo", "false"), ("de", "-0.25"), ("nu", "7"), ("te", "x")] {
+        check(
+            &session,
+            &format!(
+                "SELECT min({column}), count({column}), count(DISTINCT {column}) FROM '{path}'"
+            ),
+            &[&format!("{least}|3|2")],
+        );
+        check(
+            &session,
+            &format!("SELECT count(*) FROM '{path}' a JOIN '{path}' b ON a.{column} = b.{column}"),
+            &["5"],
+        );
+    }
 }

@@ -211,11 +211,26 @@ fn stray_and_hidden_files() {
         put(&folder, name);
     }
     let i = at(&folder, "i");
-    for from in [format!("'{i}'")] {
+    for from in [
+        format!("'{i}'"),
+        format!("'{i}/**/*.parquet'"),
+        format!("'{i}/*/*.parquet'"),
+    ] {
         check(
             &session,
             &format!("SELECT count(*), max(k) FROM {from}"),
             &["3|1"],
+        );
+    }
+    for named in [
+        "i/k=1/.a.parquet",
+        "i/*/.a.parquet",
+        "i/_delta_log/*.parquet",
+    ] {
+        check(
+            &session,
+            &format!("SELECT count(*) FROM '{}'", at(&folder, named)),
+            &["3"],
         );
     }
     check(
@@ -272,6 +287,34 @@ fn copy_writes_null_apart() {
             );
             check(&session, &sql, &others);
         }
+    }
+}
+
+// DataFusion's sinks took no NULL for a column of folders.
+#[test]
+fn insert_writes_null_apart() {
+    let (folder, session) = (tempfile::tempdir().unwrap(), session());
+    for format in ["PARQUET", "CSV", "JSON"] {
+        let target = at(&folder, &format!("{format}/"));
+        let create = format!(
+            "CREATE EXTERNAL TABLE {format}_t (a BIGINT, k INT) STORED AS {format} PARTITIONED BY (k) LOCATION '{target}'"
+        );
+        run(&session, &create).unwrap();
+        run(
+            &session,
+            &format!("INSERT INTO {format}_t VALUES (1, 5), (2, NULL)"),
+        )
+        .unwrap();
+        check(
+            &session,
+            &format!("SELECT a, k FROM {format}_t ORDER BY a"),
+            &["1|5", "2|NULL"],
+        );
+        check(
+            &session,
+            &format!("SELECT a FROM {format}_t WHERE k IS NULL"),
+            &["2"],
+        );
     }
 }
 

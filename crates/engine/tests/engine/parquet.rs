@@ -291,7 +291,7 @@ fn columns_of_several_files_are_widened() {
     let flags: ArrayRef = Arc::new(BooleanArray::from(vec![true]));
     folder.write("3.parquet", Types::Kept, &[("a", flags)]);
     let error = folder.error("SELECT * FROM '{}/*.parquet'");
-    for part in ["3.parquet", "1.parquet", "'a'", "Boolean", "Int64"] {
+    for part in ["3.parquet", "1.parquet", "'a'", "BOOLEAN", "BIGINT"] {
         assert!(error.to_string().contains(part), "{error}");
     }
 }

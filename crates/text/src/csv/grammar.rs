@@ -67,7 +67,7 @@ impl Place {
         matches!(self, Place::Quoted | Place::Escaped)
     }
 
-    fn begins_field(self) -> bool {
+    pub(crate) fn begins_field(self) -> bool {
         self.is_line_start() || self == Place::FieldStart
     }
 }

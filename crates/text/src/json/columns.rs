@@ -11,8 +11,8 @@ use std::sync::Arc;
 use arrow::array::builder::NullBufferBuilder;
 use arrow::array::{
     Array, ArrayRef, BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder,
-    Int64Builder, ListArray, PrimitiveArray, StringBuilder, StructArray, UInt64Builder,
-    new_null_array,
+    Int64Builder, ListArray, PrimitiveArray, StringArray, StringBuilder, StructArray,
+    UInt64Builder, new_null_array,
 };
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::compute::{CastOptions, cast, cast_with_options};
@@ -301,14 +301,26 @@ impl Column {
                 )?)
             }
             Column::List(list) => list.finish()?,
-            Column::Cast(values, kind, _) => {
-                let options = CastOptions {
-                    safe: false,
-                    format_options: FormatOptions::default(),
-                };
-                cast_with_options(&values.finish(), kind, &options)?
-            }
+            Column::Cast(values, kind, _) => cast_all(&values.finish(), kind)?,
         })
+    }
+}
+
+/// The texts as values of a type.
+fn cast_all(texts: &StringArray, kind: &DataType) -> std::result::Result<ArrayRef, ArrowError> {
+    let options = CastOptions {
+        safe: true,
+        format_options: FormatOptions::default(),
+    };
+    let values = cast_with_options(texts, kind, &options)?;
+    let mut rows = 0..texts.len();
+    match rows.find(|&row| values.is_null(row) && texts.is_valid(row)) {
+        None => Ok(values),
+        Some(row) => {
+            let shown: String = texts.value(row).chars().take(SHOWN_CHARS).collect();
+            let kind = crate::types::sql_name(kind).to_uppercase();
+            Err(ArrowError::CastError(format!("'{shown}' is no {kind}")))
+        }
     }
 }
 

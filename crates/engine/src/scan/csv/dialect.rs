@@ -9,7 +9,7 @@
 use csv_nose::{Quote, SampleSize, Sniffer};
 
 use grouse_text::csv::columns::{Cells, Forms};
-use grouse_text::csv::grammar::Grammar;
+use grouse_text::csv::grammar::{Grammar, Place};
 use grouse_text::csv::guess::{Guess, see_all};
 use grouse_text::csv::records::{Misfit, Shape, Short, Table};
 use crate::scan::format::{Kind, TextOptions};
@@ -23,6 +23,9 @@ const TITLES_MAX: usize = 16;
 
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 const QUOTES: [u8; 2] = [b'"', b'\''];
+
+/// Before a quote that closes nothing, in files of writers that do not double it.
+const ESCAPE: u8 = b'\\';
 
 /// Whether the first record holds names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +114,51 @@ fn grammar(kind: Kind, options: &TextOptions, text: &str) -> Reading {
             }
         }),
     };
+    let plain = told(first, options, text);
+    let may_be_escaped = options.escape.is_none() && options.csv.detection != Some(false);
+    if !may_be_escaped || quote.is_none() || !text.contains(r#"\""#) {
+        return plain;
+    }
+    let escaped = Grammar {
+        escape: Some(ESCAPE),
+        ..first
+    };
+    let escaped = told(escaped, options, text);
+    let fits = |reading: &Reading| reading.is_even() && !has_strays(reading.grammar, text);
+    match fits(&plain) || !fits(&escaped) {
+        true => plain,
+        false => escaped,
+    }
+}
+
+/// Whether some field goes on behind the quote that closes it.
+fn has_strays(grammar: Grammar, text: &str) -> bool {
+    let ends = [
+        Some(grammar.delimiter),
+        grammar.quote,
+        Some(b'\r'),
+        Some(b'\n'),
+    ];
+    let mut place = Place::LineStart;
+    text.bytes().any(|byte| {
+        let is_stray = place == Place::AfterQuote && !ends.contains(&Some(byte));
+        place = grammar.after(place, byte);
+        is_stray
+    })
+}
+
+/// Whether some field begins with this byte.
+fn has_field_with(first: u8, grammar: Grammar, text: &str) -> bool {
+    let mut place = Place::LineStart;
+    text.bytes().any(|byte| {
+        let is_first = place.begins_field() && byte == first;
+        place = grammar.after(place, byte);
+        is_first
+    })
+}
+
+/// What a file is whose grammar is this one, but for the delimiter and the quotes where the query does not say them.
+fn told(first: Grammar, options: &TextOptions, text: &str) -> Reading {
     let skip = options.csv.skip.unwrap_or(0);
     let reading = |grammar, skip| read(grammar, skip, text);
     let usual = reading(first, skip);
@@ -120,7 +168,7 @@ fn grammar(kind: Kind, options: &TextOptions, text: &str) -> Reading {
         return usual;
     }
     let quotes = match options.quote.is_some() || options.csv.unquoted {
-        true => vec![quote],
+        true => vec![first.quote],
         false => QUOTES.map(Some).to_vec(),
     };
     let grammars = quotes.iter().flat_map(|quote| {
@@ -129,6 +177,12 @@ fn grammar(kind: Kind, options: &TextOptions, text: &str) -> Reading {
             quote: *quote,
             ..first
         })
+    });
+    // Where fields stand in the usual quotes, others are a part of them.
+    let grammars = grammars.filter(|grammar| {
+        grammar.quote == first.quote
+            || has_field_with(QUOTES[1], *grammar, text)
+                && !has_field_with(QUOTES[0], *grammar, text)
     });
     let mut even: Vec<Reading> = grammars
         .clone()
@@ -193,6 +247,11 @@ fn below_titles(grammar: Grammar, text: &str) -> Option<Reading> {
         })
         .map(|skip| read(grammar, skip, text))
         .find(|reading| reading.columns > 1 && reading.is_even() && reading.records > 1)
+        // Without names below, the line above is what the file has for one.
+        .filter(|reading| {
+            let body = &text[after_lines(text, reading.skip)..];
+            header(reading, body, &Forms::default()) == Header::Names
+        })
 }
 
 fn read(grammar: Grammar, skip: usize, text: &str) -> Reading {
@@ -343,9 +402,25 @@ mod tests {
             ("a,b\nx;1,5;2\n", (',', '"')),
             ("a,b\n1;2,x\n3;4,y\n", (',', '"')),
             ("a\nb\n", (',', '"')),
+            ("a\n\"1,000\"\n\"2,500\"\n", (',', '"')),
+            ("a\n\"x;y\"\n\"z;w\"\n", (',', '"')),
         ] {
             let (delimiter, quote, ..) = dialect(text);
             assert_eq!((delimiter, quote.unwrap()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn escapes() {
+        for (text, expected) in [
+            ("a,b\n\"x\\\"y\",1\n", Some(b'\\')),
+            ("a;b\n\"x\\\";y\";1\n", Some(b'\\')),
+            ("a,b\n\"c:\\\",1\n", None),
+            ("a,b\n\"x\"\"y\\\"\"z\",1\n", None),
+        ] {
+            let options = TextOptions::default();
+            let dialect = sniffed(Kind::Csv, &options, text, &Forms::default());
+            assert_eq!(dialect.grammar.escape, expected, "{text}");
         }
     }
 
@@ -376,6 +451,8 @@ mod tests {
     fn titles_are_skipped() {
         let (_, _, skip, header) = dialect("Report of things\n\na,b\n1,2\n3,4\n");
         assert_eq!((skip, header), (1, Header::Names));
+        // Values are no names, and the line above them is no title.
+        assert_eq!(dialect("a\n1,5\n2,5\n").2, 0);
         // A record with too few fields is no title.
         assert_eq!(dialect("a,b\n1,2\n3,4,5\n6,7,8\n").2, 0);
     }

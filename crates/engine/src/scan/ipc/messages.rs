@@ -17,6 +17,7 @@ use datafusion::common::{DataFusionError, Result};
 use object_store::path::Path;
 use object_store::{GetOptions, GetResultPayload, ObjectStore};
 
+use super::types::check_schema;
 use crate::scan::parquet::Bytes;
 
 /// First bytes of an IPC file, without padding.
@@ -109,9 +110,8 @@ impl Object {
         let footer = self.read(start..tail_start).await?;
         let footer = root_as_footer(&footer)
             .map_err(|error| bad(&format!("the footer is damaged: {error}")))?;
-        if footer.schema().is_none() {
-            return Err(bad("the footer has no schema"));
-        }
+        let schema = footer.schema();
+        check_schema(schema.ok_or_else(|| bad("the footer has no schema"))?)?;
         let dictionaries = footer.dictionaries().into_iter().flatten();
         let batches = footer.recordBatches().into_iter().flatten();
         let wanted = |block: &&ipc::Block| {
@@ -205,6 +205,9 @@ impl Object {
 
     async fn check_message(&self, at: Message, head: &[u8]) -> Result<()> {
         let message = message(head, at.start)?;
+        if let Some(schema) = message.header_as_schema() {
+            check_schema(schema)?;
+        }
         let dictionary = message.header_as_dictionary_batch();
         let batch = match &dictionary {
             Some(dictionary) => dictionary.data(),
@@ -289,6 +292,6 @@ fn read_at(file: &std::fs::File, range: &Range<u64>) -> Result<Bytes> {
     Ok(Bytes::from(bytes))
 }
 
-fn bad(message: &str) -> DataFusionError {
+pub(super) fn bad(message: &str) -> DataFusionError {
     ArrowError::IpcError(message.to_string()).into()
 }

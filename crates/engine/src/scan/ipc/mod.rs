@@ -9,6 +9,7 @@
 //! ```
 
 mod schema;
+mod types;
 mod format;
 mod messages;
 

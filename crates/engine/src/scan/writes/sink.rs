@@ -37,12 +37,15 @@ use super::target::{Target, is_one_file, name_of};
 use super::text::TextSink;
 use super::upload::Uploads;
 use crate::error::Error;
+use crate::scan::external::with_nullable;
 
 /// DataFusion's sink, whose files appear when all are whole.
 #[derive(Debug)]
 pub(super) struct WholeFiles {
     /// DataFusion's node, of which only the sink is used.
     host: DataSinkExec,
+    /// Its columns; those of folders may be NULL, whatever it says: NULL has a folder of its own.
+    schema: SchemaRef,
 }
 
 /// A new file and its rows, as DataFusion's sinks want them.
@@ -51,8 +54,12 @@ type Files = mpsc::UnboundedSender<(Path, mpsc::Receiver<RecordBatch>)>;
 impl WholeFiles {
     /// For a node that writes files; `None` = it writes something else.
     pub(super) fn around(node: &DataSinkExec) -> Option<WholeFiles> {
-        writer(node.sink())?;
-        Some(WholeFiles { host: node.clone() })
+        let writer = writer(node.sink())?;
+        let folders = &writer.config().table_partition_cols;
+        Some(WholeFiles {
+            host: node.clone(),
+            schema: with_nullable(node.sink().schema(), folders),
+        })
     }
 
     fn writer(&self) -> HostResult<Writer<'_>> {
@@ -122,7 +129,7 @@ impl DataSink for WholeFiles {
     }
 
     fn schema(&self) -> &SchemaRef {
-        self.host.sink().schema()
+        &self.schema
     }
 
     async fn write_all(
@@ -237,7 +244,8 @@ impl Layout {
             true => Kept::InFiles,
             false => Kept::InPathsOnly,
         };
-        let splitter = Splitter::new(columns, config.output_schema(), kept)?;
+        let schema = with_nullable(config.output_schema(), &config.table_partition_cols);
+        let splitter = Splitter::new(columns, &schema, kept)?;
         Ok(Layout::Keys(names, splitter))
     }
 }
