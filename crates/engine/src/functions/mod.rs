@@ -33,12 +33,14 @@ mod signed;
 mod whole_row;
 mod any_equal;
 mod rounding;
+mod many_places;
 mod sql_patterns;
 mod calendar;
 mod scalar;
 mod standing;
 mod version;
 mod uuid_text;
+mod text_casts;
 mod list_reduce;
 
 use std::sync::Arc;
@@ -50,10 +52,10 @@ use datafusion::prelude::SessionContext;
 
 pub(crate) use any_equal::ANY_EQUAL;
 pub(crate) use as_written::AS_WRITTEN;
-pub(crate) use calendar::epoch_of_interval;
+pub(crate) use calendar::part_of_interval;
 pub(crate) use frequent::Frequent;
 pub(crate) use lengths::text_views;
-pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median};
+pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median, with_middle};
 pub(crate) use overflow::overflow;
 pub(crate) use patterns::{Numbered, numbered};
 pub(crate) use quantiles::Quantiles;
@@ -61,6 +63,7 @@ pub(crate) use rounding::half_to_even;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub use standing::StandingFunctions;
 pub(crate) use top_rows::TopRows;
+pub(crate) use text_casts::{is_text_cast, text_cast, text_of_list};
 pub(crate) use uuid_text::{TRY_UUID, UUID};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 
@@ -119,7 +122,7 @@ pub fn register(context: &SessionContext) {
     let scalars = scalars.chain(marks).chain([modulo::modulo()]);
     let scalars = scalars.chain(scalar::functions());
     let scalars = scalars.chain([ScalarUDF::from(version::Version::new())]);
-    let scalars = scalars.chain(uuid_text::functions());
+    let scalars = scalars.chain(uuid_text::functions()).chain(many_places::functions());
     scalars.for_each(|function| context.register_udf(function));
     context.register_higher_order_function(list_reduce::list_reduce());
 }

@@ -1,8 +1,8 @@
 //! Expressions with the meaning that SQL gives them.
 //!
 //! In: a plan before DataFusion's type coercion. Out: the same plan, in which a cast to an integer rounds, LIKE has any escape,
-//! SIMILAR TO matches whole strings, a day and an interval with hours are a timestamp, a year has 31,557,600 seconds, and a
-//! timestamp with a zone AT TIME ZONE is the local time.
+//! SIMILAR TO matches whole strings, a text is read as its type is written, a day and an interval with hours are a timestamp,
+//! a year has 31,557,600 seconds, and a timestamp with a zone AT TIME ZONE is the local time.
 //! Invariant: names stay. Casts that DataFusion adds are not touched, and it adds none to integers that would round. A day and a
 //! literal interval of whole days stay a day, which scans can compare.
 //! Not here: the functions (functions/); which type a literal has (decimals.rs).
@@ -23,7 +23,10 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::compared::in_scope;
 use super::{each_named, each_plan};
-use crate::functions::{epoch_of_interval, half_to_even, like_pattern, similar_pattern};
+use crate::functions::{
+    half_to_even, is_text_cast, like_pattern, part_of_interval, similar_pattern, text_cast,
+    text_of_list,
+};
 
 /// DataFusion's own escape in LIKE.
 const BACKSLASH: char = '\\';
@@ -51,6 +54,21 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let local = to_local_time(vec![part.clone()]);
             return Ok(Transformed::yes(local));
         }
+        Expr::Cast(cast) if reads_text(&cast.expr, cast.field.data_type(), schema) => {
+            let to = cast.field.data_type().clone();
+            let cast = text_cast(std::mem::take(&mut *cast.expr), to, false);
+            return Ok(Transformed::yes(cast));
+        }
+        Expr::TryCast(cast) if reads_text(&cast.expr, cast.field.data_type(), schema) => {
+            let to = cast.field.data_type().clone();
+            let cast = text_cast(std::mem::take(&mut *cast.expr), to, true);
+            return Ok(Transformed::yes(cast));
+        }
+        Expr::Cast(cast) if writes_list(&cast.expr, cast.field.data_type(), schema) => {
+            let to = cast.field.data_type().clone();
+            let text = text_of_list(std::mem::take(&mut *cast.expr), to);
+            return Ok(Transformed::yes(text));
+        }
         Expr::Cast(cast) => {
             let to = cast.field.data_type().clone();
             rounded(&mut cast.expr, &to, schema)?
@@ -63,13 +81,23 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::SimilarTo(like) => return Ok(Transformed::yes(similar(like))),
         Expr::BinaryExpr(binary) => with_time(binary, schema)?,
         Expr::WindowFunction(window) => in_lists(&mut window.params, schema)?,
-        Expr::ScalarFunction(call) => match epoch(call, schema) {
-            Some(epoch) => return Ok(Transformed::yes(epoch)),
+        Expr::ScalarFunction(call) => match extracted(call, schema) {
+            Some(part) => return Ok(Transformed::yes(part)),
             None => false,
         },
         _ => false,
     };
     Ok(Transformed::new_transformed(part, changed))
+}
+
+/// True of casts of texts that are ours.
+fn reads_text(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
+    let of = expr.get_type(schema);
+    of.is_ok_and(|of| is_text_cast(&of, to))
+}
+
+fn writes_list(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
+    to.is_string() && expr.get_type(schema).is_ok_and(|of| of.is_list())
 }
 
 /// True of `x AT TIME ZONE 'zone'` where x has a zone already: it is the local time there, without a zone. DataFusion plans it as a
@@ -198,13 +226,13 @@ fn in_lists(window: &mut WindowFunctionParams, schema: &DFSchema) -> Result<bool
     Ok(changed)
 }
 
-/// `extract(epoch FROM interval)`.
-fn epoch(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
+/// `extract(part FROM interval)`.
+fn extracted(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
     let [Expr::Literal(part, _), interval] = call.args.as_slice() else {
         return None;
     };
-    let is_epoch = part.try_as_str().flatten()?.eq_ignore_ascii_case("epoch");
+    let part = part.try_as_str().flatten()?;
     let is_interval = matches!(interval.get_type(schema).ok()?, DataType::Interval(_));
-    (call.func.name() == "date_part" && is_epoch && is_interval)
-        .then(|| epoch_of_interval(interval.clone()))
+    let is_extracted = call.func.name() == "date_part" && is_interval;
+    is_extracted.then(|| part_of_interval(part, interval.clone()))?
 }
