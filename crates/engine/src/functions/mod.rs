@@ -41,6 +41,7 @@ mod standing;
 mod version;
 mod uuid_text;
 mod text_casts;
+mod decimal_doubles;
 mod list_reduce;
 
 use std::sync::Arc;
@@ -53,6 +54,7 @@ use datafusion::prelude::SessionContext;
 pub(crate) use any_equal::ANY_EQUAL;
 pub(crate) use as_written::AS_WRITTEN;
 pub(crate) use calendar::part_of_interval;
+pub(crate) use decimal_doubles::{is_long_decimal, nearest_double};
 pub(crate) use frequent::Frequent;
 pub(crate) use lengths::text_views;
 pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median, with_middle};

@@ -24,8 +24,8 @@ use datafusion::optimizer::AnalyzerRule;
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    half_to_even, is_text_cast, like_pattern, part_of_interval, similar_pattern, text_cast,
-    text_of_list,
+    half_to_even, is_long_decimal, is_text_cast, like_pattern, nearest_double, part_of_interval,
+    similar_pattern, text_cast, text_of_list,
 };
 
 /// DataFusion's own escape in LIKE.
@@ -69,6 +69,10 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let text = text_of_list(std::mem::take(&mut *cast.expr), to);
             return Ok(Transformed::yes(text));
         }
+        Expr::Cast(cast) if is_rounded_twice(cast, schema) => {
+            let double = nearest_double(std::mem::take(&mut *cast.expr));
+            return Ok(Transformed::yes(double));
+        }
         Expr::Cast(cast) => {
             let to = cast.field.data_type().clone();
             rounded(&mut cast.expr, &to, schema)?
@@ -94,6 +98,11 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 fn reads_text(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
     let of = expr.get_type(schema);
     of.is_ok_and(|of| is_text_cast(&of, to))
+}
+
+fn is_rounded_twice(cast: &Cast, schema: &DFSchema) -> bool {
+    let of = cast.expr.get_type(schema);
+    *cast.field.data_type() == DataType::Float64 && of.is_ok_and(|of| is_long_decimal(&of))
 }
 
 fn writes_list(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
