@@ -45,7 +45,7 @@ pub const HOST_OPTIONS: &[HostOption] = &[
     (
         "datafusion.sql_parser.enable_subquery_sort_elimination",
         "false",
-        "LIMIT takes the first rows in the order of the subquery or view below it; fixes/offset_order.rs drops the sorts that no order needs",
+        "LIMIT takes the first rows in the order of the subquery or view below it; fixes/idle_sorts.rs drops the sorts that nothing needs",
     ),
     (
         "datafusion.execution.max_spill_file_size_bytes",

@@ -67,11 +67,6 @@ impl Written {
         }
     }
 
-    /// A decimal of as many digits as it has.
-    pub(super) fn value(self) -> ScalarValue {
-        ScalarValue::Decimal128(Some(self.units), self.digits, self.scale.cast_signed())
-    }
-
     fn whole_digits(self) -> u8 {
         self.digits - self.scale
     }

@@ -1,9 +1,9 @@
-//! Literals of more digits than a double holds, such as `12345678901234567.89` and `100000000000000000001`.
+//! Literals of more digits than a double holds, such as `12345678901234567.89`.
 //!
 //! In: a parsed statement, before the host plans it. Out: the statement with a function without arguments in the place of
 //! each such literal, and the functions.
-//! Invariant: an integer is a DECIMAL; any other is a double of the literal's name and value, as the host would have it, and
-//! beside a DECIMAL its text is read again (decimals.rs).
+//! Invariant: the function is a double of the literal's name and value, as the host would have it; beside a DECIMAL its text
+//! is read again (decimals.rs).
 //! Not here: literals of up to 15 digits, which a double gives back as they were written.
 
 use std::collections::BTreeSet;
@@ -82,10 +82,7 @@ fn long(expr: &SqlExpr) -> Option<String> {
     let text = text.replace('_', "");
     let significant = text.trim_start_matches(['0', '.']).trim_end_matches('0');
     let digits = significant.bytes().filter(u8::is_ascii_digit).count();
-    let is_long = match text.contains('.') {
-        true => digits > DOUBLE_DIGITS,
-        false => text.parse::<u64>().is_err(),
-    };
+    let is_long = text.contains('.') && digits > DOUBLE_DIGITS;
     (is_long && Written::parse(&text).is_some()).then_some(text)
 }
 
@@ -104,12 +101,8 @@ impl LongLiteral {
         }
     }
 
-    fn value(&self) -> ScalarValue {
-        let integer = match self.text.contains('.') {
-            true => None,
-            false => Written::parse(&self.text).map(Written::value),
-        };
-        integer.unwrap_or_else(|| ScalarValue::Float64(self.text.parse().ok()))
+    fn double(&self) -> ScalarValue {
+        ScalarValue::Float64(self.text.parse().ok())
     }
 }
 
@@ -118,14 +111,9 @@ impl ScalarUDFImpl for LongLiteral {
         &self.text
     }
 
-    /// The host's for a double, so that columns keep their names.
+    /// The host's for the double, so that columns keep their names.
     fn schema_name(&self, _: &[Expr]) -> Result<String> {
-        match self.value() {
-            double @ ScalarValue::Float64(_) => {
-                Ok(Expr::Literal(double, None).schema_name().to_string())
-            }
-            _ => Ok(self.text.clone()),
-        }
+        Ok(Expr::Literal(self.double(), None).schema_name().to_string())
     }
 
     fn signature(&self) -> &Signature {
@@ -133,15 +121,15 @@ impl ScalarUDFImpl for LongLiteral {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.value().data_type())
+        Ok(DataType::Float64)
     }
 
     fn simplify(&self, _: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        let literal = Expr::Literal(self.value(), None);
+        let literal = Expr::Literal(self.double(), None);
         Ok(ExprSimplifyResult::Simplified(literal))
     }
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        Ok(ColumnarValue::Scalar(self.value()))
+        Ok(ColumnarValue::Scalar(self.double()))
     }
 }

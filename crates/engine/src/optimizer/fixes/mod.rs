@@ -24,6 +24,7 @@ mod short_circuit;
 mod filtered_arguments;
 mod single_distinct;
 mod grouping_sets;
+mod idle_sorts;
 mod repeated_order;
 pub(crate) mod equal_values;
 mod null_structs;
@@ -97,7 +98,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(mended).collect();
     // Before the host makes expressions shorter, in another order.
     rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
-    rules.insert(0, Arc::new(offset_order::DropSortBelowGroups));
+    rules.insert(0, Arc::new(idle_sorts::DropSortBelowGroups));
     rules.push(Arc::new(offset_order::OffsetBelowProjection));
     let readers = true_dependencies::READERS;
     let mut rules: Vec<_> = rules

@@ -1,4 +1,4 @@
-//! Keeps the ORDER BY below an OFFSET, and drops that below a grouping.
+//! Keeps the ORDER BY below an OFFSET.
 //!
 //! In: a logical plan, and a physical plan before DataFusion removes sorts that nothing needs. Out: OFFSET directly above the
 //! sort; between them, in the physical plan, a node that needs the order.
@@ -71,47 +71,6 @@ impl OptimizerRule for OffsetBelowProjection {
             }
             _ => return Ok(Transformed::no(plan)),
         }))
-    }
-}
-
-/// The rule for sorts of subqueries whose rows are grouped: the host would group in their order, which takes all rows in one
-/// stream first.
-#[derive(Debug)]
-pub(super) struct DropSortBelowGroups;
-
-impl OptimizerRule for DropSortBelowGroups {
-    fn name(&self) -> &str {
-        "drop_sort_below_groups"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::TopDown)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match plan {
-            LogicalPlan::Aggregate(mut groups) if is_sorted(&groups.input) => {
-                groups.input = Arc::new(unsorted(&groups.input)?);
-                Ok(Transformed::yes(LogicalPlan::Aggregate(groups)))
-            }
-            plan => Ok(Transformed::no(plan)),
-        }
-    }
-}
-
-fn unsorted(plan: &LogicalPlan) -> Result<LogicalPlan> {
-    match plan {
-        LogicalPlan::Sort(sort) if sort.fetch.is_none() => unsorted(&sort.input),
-        LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) => {
-            let inputs = plan.inputs().into_iter().map(unsorted);
-            let inputs = inputs.collect::<Result<_>>()?;
-            plan.with_new_exprs(plan.expressions(), inputs)
-        }
-        plan => Ok(plan.clone()),
     }
 }
 
