@@ -42,6 +42,8 @@ mod version;
 mod uuid_text;
 mod text_casts;
 mod decimal_doubles;
+mod far_seconds;
+mod between;
 mod list_reduce;
 
 use std::sync::Arc;
@@ -53,8 +55,10 @@ use datafusion::prelude::SessionContext;
 
 pub(crate) use any_equal::ANY_EQUAL;
 pub(crate) use as_written::AS_WRITTEN;
+pub(crate) use between::between;
 pub(crate) use calendar::part_of_interval;
 pub(crate) use decimal_doubles::{is_long_decimal, nearest_double};
+pub(crate) use far_seconds::near_seconds;
 pub(crate) use frequent::Frequent;
 pub(crate) use lengths::text_views;
 pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median, with_middle};

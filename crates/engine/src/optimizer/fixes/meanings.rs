@@ -13,10 +13,10 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions::datetime::expr_fn::to_local_time;
 use datafusion::functions::math::expr_fn::round;
-use datafusion::functions_nested::expr_fn::make_array;
+use datafusion::functions_nested::expr_fn::{array_compact, make_array};
 use datafusion::logical_expr::expr::{ScalarFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, Operator, WindowFrameBound,
+    Between, BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, Operator, WindowFrameBound,
     binary_expr, when,
 };
 use datafusion::optimizer::AnalyzerRule;
@@ -24,8 +24,8 @@ use datafusion::optimizer::AnalyzerRule;
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    half_to_even, is_long_decimal, is_text_cast, like_pattern, nearest_double, part_of_interval,
-    similar_pattern, text_cast, text_of_list,
+    between, half_to_even, is_long_decimal, is_text_cast, like_pattern, near_seconds, nearest_double,
+    part_of_interval, similar_pattern, text_cast, text_of_list,
 };
 
 /// DataFusion's own escape in LIKE.
@@ -81,10 +81,32 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let to = cast.field.data_type().clone();
             rounded(&mut cast.expr, &to, schema)?
         }
+        Expr::Between(Between {
+            expr,
+            negated,
+            low,
+            high,
+        }) if expr.is_volatile() => {
+            let [expr, low, high] = [expr, low, high].map(|expr| std::mem::take(&mut **expr));
+            let between = between(expr, low, high);
+            let between = if *negated { !between } else { between };
+            return Ok(Transformed::yes(between));
+        }
         Expr::Like(like) => escaped(like),
         Expr::SimilarTo(like) => return Ok(Transformed::yes(similar(like))),
         Expr::BinaryExpr(binary) => with_time(binary, schema)?,
         Expr::WindowFunction(window) => in_lists(&mut window.params, schema)?,
+        Expr::ScalarFunction(call) if is_far(call, schema) => {
+            call.args = vec![near_seconds(call.args.remove(0))];
+            true
+        }
+        Expr::ScalarFunction(call) if has_items(call, schema) => {
+            let lists = call.args.iter().map(|list| list.clone().is_not_null());
+            let are_lists = lists.reduce(Expr::and).unwrap_or_default();
+            let items = call.args.remove(1);
+            call.args.push(array_compact(items));
+            return Ok(Transformed::yes(when(are_lists, part).end()?));
+        }
         Expr::ScalarFunction(call) => match extracted(call, schema) {
             Some(part) => return Ok(Transformed::yes(part)),
             None => false,
@@ -233,6 +255,26 @@ fn in_lists(window: &mut WindowFunctionParams, schema: &DFSchema) -> Result<bool
         }
     }
     Ok(changed)
+}
+
+/// True of `to_timestamp(x)` of a float.
+fn is_far(call: &ScalarFunction, schema: &DFSchema) -> bool {
+    let [seconds] = call.args.as_slice() else {
+        return false;
+    };
+    let is_float = || seconds.get_type(schema).is_ok_and(|of| of.is_floating());
+    call.func.name() == "to_timestamp" && is_float()
+}
+
+/// True of functions that look for the items of one list in another, to which DataFusion takes a NULL list for an empty one,
+/// and NULL for an item.
+fn has_items(call: &ScalarFunction, schema: &DFSchema) -> bool {
+    let is_list = |expr: &Expr| expr.get_type(schema).is_ok_and(|of| of.is_list());
+    let is_compact = |expr: &Expr| {
+        matches!(expr, Expr::ScalarFunction(call) if call.func.name() == "array_compact")
+    };
+    matches!(call.func.name(), "array_has_any" | "array_has_all")
+        && matches!(call.args.as_slice(), [list, items] if is_list(list) && is_list(items) && !is_compact(items))
 }
 
 /// `extract(part FROM interval)`.

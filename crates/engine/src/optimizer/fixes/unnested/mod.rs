@@ -11,7 +11,7 @@ mod dependent;
 mod joined;
 mod names;
 mod one_row;
-mod outer_aggregates;
+mod refused;
 mod simple;
 
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl AnalyzerRule for UnnestSubqueries {
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let mut names = Names::default();
         each_plan(plan, |plan| {
-            outer_aggregates::refuse(&plan)?;
+            refused::refuse(&plan)?;
             unnested(plan, &mut names)
         })
     }

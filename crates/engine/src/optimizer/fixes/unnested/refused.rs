@@ -1,16 +1,17 @@
-//! Aggregates in a subquery that belong to the query around it.
+//! Subqueries that would mean something else as joins.
 //!
 //! In: a plan with subqueries. Out: an error, where SQL has a subquery's aggregate over the rows of the query around it, since
-//! all its columns are of that query.
-//! Invariant: DataFusion computes such an aggregate over the subquery's own rows, which is another number.
+//! all its columns are of that query, and where a subquery that refers to outer rows calls `random()` for each of them.
+//! Invariant: DataFusion computes such an aggregate over the subquery's own rows, and a join runs a subquery once for all outer
+//! rows of the same values: other answers.
 //! Not here: LATERAL, whose aggregates are its own.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, plan_err};
+use datafusion::common::{Result, not_impl_err, plan_err};
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use super::subquery_of;
+use super::{outer_columns, subquery_of};
 
 /// Refuses them in the subqueries of a plan's own expressions.
 pub(super) fn refuse(plan: &LogicalPlan) -> Result<()> {
@@ -18,11 +19,28 @@ pub(super) fn refuse(plan: &LogicalPlan) -> Result<()> {
         expr.apply(|part| {
             if let Some(subquery) = subquery_of(part) {
                 subquery.apply(refuse_in)?;
+                refuse_random(subquery)?;
             }
             Ok(TreeNodeRecursion::Continue)
         })
     })?;
     Ok(())
+}
+
+fn refuse_random(subquery: &LogicalPlan) -> Result<()> {
+    let mut is_random = false;
+    subquery.apply(|plan| {
+        plan.apply_expressions(|expr| {
+            is_random |= expr.is_volatile();
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    match is_random && !outer_columns(subquery)?.is_empty() {
+        true => not_impl_err!(
+            "a function such as random() in a subquery that refers to columns of the query around it; call it outside the subquery"
+        ),
+        false => Ok(()),
+    }
 }
 
 fn refuse_in(plan: &LogicalPlan) -> Result<TreeNodeRecursion> {
