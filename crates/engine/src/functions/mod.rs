@@ -38,6 +38,7 @@ mod sql_patterns;
 mod calendar;
 mod scalar;
 mod standing;
+mod recomputed;
 mod version;
 mod uuid_text;
 mod text_casts;

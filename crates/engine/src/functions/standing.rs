@@ -35,6 +35,7 @@ use datafusion::logical_expr::{
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::as_written::as_written;
+use super::recomputed::over_frame;
 use super::scalar::{json_entries, json_extract, json_extract_string, to_json};
 use super::{exact_avg, exact_sum, ordered_set, statistics};
 
@@ -209,7 +210,10 @@ impl ExprPlanner for StandingFunctions {
         };
         let over = |function: Arc<AggregateUDF>, one: One| {
             Expr::from(WindowFunction {
-                fun: WindowFunctionDefinition::AggregateUDF(function),
+                fun: WindowFunctionDefinition::AggregateUDF(over_frame(
+                    function,
+                    &raw.window_frame,
+                )),
                 params: WindowFunctionParams {
                     args: one.args,
                     partition_by: raw.partition_by.clone(),
@@ -237,7 +241,13 @@ impl ExprPlanner for StandingFunctions {
             Some(planned) => {
                 PlannerResult::Planned(planned.alias(written.schema_name().to_string()))
             }
-            None => PlannerResult::Original(raw),
+            None => {
+                let function = over_frame(Arc::clone(function), &raw.window_frame);
+                PlannerResult::Original(RawWindowExpr {
+                    func_def: WindowFunctionDefinition::AggregateUDF(function),
+                    ..raw
+                })
+            }
         })
     }
 }
