@@ -90,6 +90,11 @@ fn simplified(source: &Query, [on, using, group]: [&Query; 3], scope: &Scope<'_>
                 let list = list.iter().map(|value| (value.clone(), None));
                 listed(expr, list.collect())?
             }
+            Expr::InSubquery {
+                expr,
+                subquery,
+                negated: false,
+            } => queried(expr, subquery, scope)?,
             expr => found(expr, source, scope)?,
         });
     }
@@ -107,15 +112,15 @@ fn simplified(source: &Query, [on, using, group]: [&Query; 3], scope: &Scope<'_>
             _ => return Err(unsupported("PIVOT USING takes aggregates")),
         });
     }
-    if aggregates.is_empty() {
+    if aggregates.is_empty() && !(turned.is_empty() && has_group(group)) {
         aggregates.push(Aggregate {
             expr: parse_expr("count(*)")?,
             alias: None,
         });
     }
     let mut keys: Vec<SelectItem> = items(group).to_vec();
-    if keys.is_empty() && !has_group(group) {
-        // Without aggregates all columns that are not turned are keys; with them those that no aggregate has.
+    if keys.is_empty() && !turned.is_empty() {
+        // All columns that are not turned and in no aggregate.
         keys = other_columns(source, &turned, &aggregates, scope)?;
     }
     Ok(Pivot {
@@ -174,14 +179,7 @@ fn standard(factor: &TableFactor, scope: &Scope<'_>) -> Result<Pivot> {
         }
         PivotValueSource::Any(order) if order.is_empty() => found(expr, &source, scope)?,
         PivotValueSource::Any(_) => return Err(unsupported("PIVOT IN (ANY ORDER BY …)")),
-        PivotValueSource::Subquery(query) => {
-            let values = values_of(
-                scope,
-                &format!("SELECT * FROM ({query}) AS \"values\"(\"value of\")"),
-                &Expr::Identifier(quoted("value of")),
-            )?;
-            named(expr, values)?
-        }
+        PivotValueSource::Subquery(query) => queried(expr, query, scope)?,
     };
     let turned = vec![turned];
     let aggregates: Vec<Aggregate> = aggregate_functions
@@ -300,6 +298,16 @@ fn listed(expr: &Expr, list: Vec<(Expr, Option<Ident>)>) -> Result<Turned> {
         expr: expr.clone(),
         values,
     })
+}
+
+/// The values that a query has.
+fn queried(expr: &Expr, query: &Query, scope: &Scope<'_>) -> Result<Turned> {
+    let values = values_of(
+        scope,
+        &format!("SELECT * FROM ({query}) AS \"values\"(\"value of\")"),
+        &Expr::Identifier(quoted("value of")),
+    )?;
+    named(expr, values)
 }
 
 /// The values that the source has.

@@ -67,7 +67,8 @@ impl Place {
         matches!(self, Place::Quoted | Place::Escaped)
     }
 
-    pub(crate) fn begins_field(self) -> bool {
+    /// A field may begin here.
+    pub fn begins_field(self) -> bool {
         self.is_line_start() || self == Place::FieldStart
     }
 }

@@ -301,13 +301,17 @@ impl Column {
                 )?)
             }
             Column::List(list) => list.finish()?,
-            Column::Cast(values, kind, _) => cast_all(&values.finish(), kind)?,
+            Column::Cast(values, kind, name) => cast_all(&values.finish(), kind, name)?,
         })
     }
 }
 
 /// The texts as values of a type.
-fn cast_all(texts: &StringArray, kind: &DataType) -> std::result::Result<ArrayRef, ArrowError> {
+fn cast_all(
+    texts: &StringArray,
+    kind: &DataType,
+    name: &str,
+) -> std::result::Result<ArrayRef, ArrowError> {
     let options = CastOptions {
         safe: true,
         format_options: FormatOptions::default(),
@@ -318,8 +322,7 @@ fn cast_all(texts: &StringArray, kind: &DataType) -> std::result::Result<ArrayRe
         None => Ok(values),
         Some(row) => {
             let shown: String = texts.value(row).chars().take(SHOWN_CHARS).collect();
-            let kind = crate::types::sql_name(kind).to_uppercase();
-            Err(ArrowError::CastError(format!("'{shown}' is no {kind}")))
+            Err(ArrowError::CastError(format!("'{shown}' is no {name}")))
         }
     }
 }
