@@ -14,7 +14,7 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef}
 use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
 use datafusion::common::{Constraints, Result, ScalarValue};
 use datafusion::datasource::listing::{ListingTable, ListingTableUrl, PartitionedFile};
-use datafusion::datasource::listing_table_factory::ListingTableFactory;
+use datafusion::datasource::provider::DefaultTableFactory;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{CreateExternalTable, Expr, TableProviderFilterPushDown, TableType};
@@ -49,7 +49,7 @@ impl TableProviderFactory for ExternalTables {
         state: &dyn Session,
         command: &CreateExternalTable,
     ) -> Result<Arc<dyn TableProvider>> {
-        let table = ListingTableFactory::new().create(state, command).await?;
+        let table = DefaultTableFactory::new().create(state, command).await?;
         match table.downcast_ref::<ListingTable>() {
             Some(listing) if !command.unbounded => {
                 let partitions = listing.options().table_partition_cols.clone();

@@ -13,8 +13,12 @@ use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Select, SelectItem,
+    VisitorMut,
+};
 
+use crate::functions::AT_TIME_ZONE;
 use crate::sql::statement::visit;
 use crate::sql::walk::Walk;
 
@@ -145,6 +149,22 @@ fn name_item(item: &mut SelectItem, name: String) {
     }
 }
 
+/// The value and the zone of our call for AT TIME ZONE, which is no more in a name than a cast.
+fn zoned(function: &Function) -> Option<[Expr; 2]> {
+    let name = function.name.0.last()?.as_ident()?;
+    let FunctionArguments::List(list) = &function.args else {
+        return None;
+    };
+    let [value, zone] = list.args.as_slice() else {
+        return None;
+    };
+    let plain = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr.clone()),
+        _ => None,
+    };
+    (name.value == AT_TIME_ZONE).then_some([plain(value)?, plain(zone)?])
+}
+
 /// Takes the names of tables out of an expression, and perhaps its casts.
 struct Bare {
     casts: Casts,
@@ -158,6 +178,16 @@ impl VisitorMut for Bare {
             Expr::CompoundIdentifier(parts) => parts.pop().map(Expr::Identifier),
             Expr::Nested(inner) => Some(inner.as_ref().clone()),
             Expr::Cast { expr, .. } if self.casts == Casts::Left => Some(expr.as_ref().clone()),
+            Expr::TypedString(text) if self.casts == Casts::Left => {
+                Some(Expr::Value(text.value.clone()))
+            }
+            Expr::Function(function) => zoned(function).map(|[value, zone]| match self.casts {
+                Casts::Left => value,
+                Casts::Kept => Expr::AtTimeZone {
+                    timestamp: Box::new(value),
+                    time_zone: Box::new(zone),
+                },
+            }),
             _ => None,
         };
         if let Some(inner) = inner {
