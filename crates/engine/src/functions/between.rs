@@ -8,12 +8,15 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::compute::and_kleene;
 use datafusion::arrow::compute::kernels::cmp::{gt_eq, lt_eq};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::binary::comparison_coercion;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
+
+use super::null_as_args;
 
 static BETWEEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::new_from_impl(Between {
@@ -53,6 +56,10 @@ impl ScalarUDFImpl for Between {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(DataType::Boolean)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        Ok(null_as_args(self.name(), DataType::Boolean, &args))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -10,12 +10,15 @@ use std::sync::{Arc, LazyLock};
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Float64Type, Int32Type, IntervalMonthDayNanoType, IntervalUnit,
+    DataType, FieldRef, Float64Type, Int32Type, IntervalMonthDayNanoType, IntervalUnit,
 };
 use datafusion::common::Result;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
+
+use super::null_as_args;
 
 const DAY_S: f64 = 86_400.0;
 const YEAR_DAYS: f64 = 365.25;
@@ -60,6 +63,10 @@ impl ScalarUDFImpl for WithinMinute {
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
         Ok(DataType::Int32)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        Ok(null_as_args(self.name(), DataType::Int32, &args))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

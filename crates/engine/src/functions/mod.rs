@@ -50,8 +50,8 @@ mod list_reduce;
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::FieldRef;
-use datafusion::logical_expr::{AggregateUDF, ScalarUDF, ScalarUDFImpl};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::logical_expr::{AggregateUDF, ReturnFieldArgs, ScalarUDF, ScalarUDFImpl};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::prelude::SessionContext;
 
@@ -68,6 +68,7 @@ pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median, wit
 pub(crate) use overflow::overflow;
 pub(crate) use patterns::{Numbered, numbered};
 pub(crate) use quantiles::Quantiles;
+pub(crate) use recomputed::over_frame;
 pub(crate) use rounding::half_to_even;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub use standing::StandingFunctions;
@@ -117,6 +118,12 @@ pub(crate) fn applied(
     Arc::new(ScalarFunctionExpr::new(
         &name, function, columns, field, config,
     ))
+}
+
+/// The field of a function's results, NULL where an argument is.
+pub(crate) fn null_as_args(name: &str, data_type: DataType, args: &ReturnFieldArgs) -> FieldRef {
+    let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+    Arc::new(Field::new(name, data_type, nullable))
 }
 
 /// Registers our functions; one that has a name of the host's replaces it.

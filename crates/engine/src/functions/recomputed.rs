@@ -35,7 +35,7 @@ const ONE_WAY: [&str; 10] = [
 ];
 
 /// The aggregate as it runs over a frame.
-pub(super) fn over_frame(function: Arc<AggregateUDF>, frame: &WindowFrame) -> Arc<AggregateUDF> {
+pub(crate) fn over_frame(function: Arc<AggregateUDF>, frame: &WindowFrame) -> Arc<AggregateUDF> {
     let is_growing = match &frame.start_bound {
         WindowFrameBound::Preceding(rows) => rows.is_null(),
         _ => false,

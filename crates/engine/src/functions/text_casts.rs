@@ -15,13 +15,15 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 
+use super::null_as_args;
 use crate::types::type_name;
 
 /// True of casts of texts that are ours.
@@ -67,6 +69,10 @@ impl ScalarUDFImpl for TextOfList {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(self.to.clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        Ok(null_as_args(self.name(), self.to.clone(), &args))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -116,6 +122,13 @@ impl ScalarUDFImpl for TextCast {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(self.to.clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        match self.is_try {
+            true => Ok(Arc::new(Field::new(self.name(), self.to.clone(), true))),
+            false => Ok(null_as_args(self.name(), self.to.clone(), &args)),
+        }
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

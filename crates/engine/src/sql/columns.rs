@@ -2,7 +2,7 @@
 //!
 //! In: a SELECT, the columns of its FROM. Out: the SELECT with one item for each column; a condition for all of them.
 //! Invariant: an item has the name of its column, or the alias that is written; a pattern that no column has is an error.
-//! Not here: `*` alone and with EXCLUDE or REPLACE, which DataFusion plans.
+//! Not here: `*` alone and with EXCLUDE, which DataFusion plans; it drops what REPLACE says of columns that are not there.
 
 use std::ops::ControlFlow;
 
@@ -131,7 +131,8 @@ fn is_short(item: &SelectItem, tables: &[String]) -> bool {
 }
 
 fn renames(options: &WildcardAdditionalOptions) -> bool {
-    options.opt_rename.is_some() || options.opt_ilike.is_some()
+    let replaces = options.opt_replace.is_some();
+    options.opt_rename.is_some() || options.opt_ilike.is_some() || replaces
 }
 
 fn calls_columns(expr: &mut Expr) -> bool {

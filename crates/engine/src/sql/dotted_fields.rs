@@ -1,7 +1,7 @@
 //! Fields of structs behind the names of a table and a column: `r.s.v`.
 //!
 //! In: a statement as it was parsed. Out: `r.s.v` as the field v of `r.s`, where r is what a table is called in the statement;
-//! two tables of one name in one FROM are refused.
+//! two tables of one name, one of them without its schema, are refused in one FROM.
 //! Invariant: a name in front of which a table's schema may stand is left alone.
 //! DataFusion takes r for a schema, and any table s for the one in it; it also takes `s1.t` for a table t of another schema.
 //! Not here: names of fewer parts, which DataFusion looks up.
@@ -63,8 +63,9 @@ impl Tables {
                 continue;
             };
             let parts = parts(name);
-            let is_other = |one: &&Vec<String>| one.last() == parts.last() && **one != parts;
-            if known.iter().any(|one| is_other(&one)) {
+            // DataFusion keeps tables of two schemas apart where both are named.
+            let is_other = |one: &Vec<String>| one.last() == parts.last() && one.len() != parts.len();
+            if known.iter().any(is_other) {
                 return ControlFlow::Break(Error::Unsupported {
                     message: format!(
                         "two tables of the name {}, of two schemas, in one FROM; give one of them another name with AS",

@@ -5,6 +5,7 @@
 //! Invariant: without a list the values are those of the input, sorted, without NULL; rows of other values keep their groups.
 //! Not here: UNPIVOT (unpivot.rs).
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::arrow::array::AsArray;
@@ -300,14 +301,12 @@ fn listed(expr: &Expr, list: Vec<(Expr, Option<Ident>)>) -> Result<Turned> {
     })
 }
 
-/// The values that a query has.
+/// The values that a query has, in its order.
 fn queried(expr: &Expr, query: &Query, scope: &Scope<'_>) -> Result<Turned> {
-    let values = values_of(
-        scope,
-        &format!("SELECT * FROM ({query}) AS \"values\"(\"value of\")"),
-        &Expr::Identifier(quoted("value of")),
-    )?;
-    named(expr, values)
+    let query = format!(
+        "SELECT CAST(\"value of\" AS VARCHAR) AS \"text of value\" FROM ({query}) AS \"values\"(\"value of\") WHERE \"value of\" IS NOT NULL"
+    );
+    named(expr, texts_of(scope, &query, expr)?)
 }
 
 /// The values that the source has.
@@ -326,12 +325,19 @@ fn values_of(scope: &Scope<'_>, from: &str, expr: &Expr) -> Result<Vec<String>> 
     let query = format!(
         "SELECT CAST(\"value of\" AS VARCHAR) AS \"text of value\" FROM (SELECT DISTINCT {expr} AS \"value of\" FROM {from}) AS \"values\" WHERE \"value of\" IS NOT NULL ORDER BY \"value of\""
     );
+    texts_of(scope, &query, expr)
+}
+
+/// The texts of a query, each once.
+fn texts_of(scope: &Scope<'_>, query: &str, expr: &Expr) -> Result<Vec<String>> {
+    let mut known = HashSet::new();
     let mut values = Vec::new();
-    for batch in scope.rows(*parse_query(&query)?)? {
+    for batch in scope.rows(*parse_query(query)?)? {
         let texts = cast(batch.column(0), &DataType::Utf8)
             .map_err(|error| Error::Internal(error.to_string()))?;
         let texts = texts.as_string::<i32>();
-        values.extend(texts.iter().flatten().map(str::to_string));
+        let texts = texts.iter().flatten().map(str::to_string);
+        values.extend(texts.filter(|text| known.insert(text.clone())));
     }
     match values.len() <= COLUMNS_MAX {
         true => Ok(values),
