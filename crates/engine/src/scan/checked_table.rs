@@ -257,8 +257,13 @@ pub(crate) async fn create(
     }
     let state = context.state();
     let input = DataFrame::new(state.clone(), Arc::unwrap_or_clone(input));
-    let schema = Arc::clone(input.schema().inner());
+    // That a query has no NULL says nothing of what is inserted later.
+    let schema = with_nulls(input.schema().inner());
     let parts = input.collect_partitioned().await?;
+    let parts = parts
+        .into_iter()
+        .map(|part| with_schema(part, &schema))
+        .collect::<Result<Vec<_>>>()?;
     let defaults = column_defaults.into_iter().collect();
     let table: Arc<dyn TableProvider> = match constraints {
         None => Arc::new(MemTable::try_new(schema, parts)?.with_column_defaults(defaults)),
@@ -279,6 +284,17 @@ pub(crate) async fn create(
     }
     context.register_table(name, table)?;
     Ok(())
+}
+
+/// A schema all of whose columns may be NULL.
+fn with_nulls(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter();
+    let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
+    let metadata = schema.metadata().clone();
+    Arc::new(Schema::new_with_metadata(
+        fields.collect::<Vec<_>>(),
+        metadata,
+    ))
 }
 
 fn with_schema(part: Vec<RecordBatch>, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {

@@ -5,6 +5,7 @@
 //! Not here: DataFusion's planner (session.rs), files (scan/), rules that change plans (optimizer/).
 
 mod tokens;
+mod word_forms;
 mod prefix_alias;
 mod lambdas;
 mod table_forms;
@@ -37,6 +38,8 @@ mod unpivot;
 mod summarize;
 mod describe;
 mod by_name;
+mod default_values;
+mod inner_names;
 mod type_names;
 mod long_chains;
 mod composite_groups;
@@ -50,6 +53,7 @@ pub(crate) mod changes;
 pub(crate) mod named_casts;
 pub(crate) mod using;
 mod window_aggregates;
+mod text_orders;
 mod shared_tables;
 pub(crate) mod headers;
 pub(crate) mod names;

@@ -12,7 +12,7 @@ use datafusion::sql::parser::{
 };
 use datafusion::sql::sqlparser::ast::{
     ContextModifier, Expr, Ident, ObjectName, ObjectNamePart, Set, Statement as SqlStatement,
-    TableAlias, TableFactor, Value, ValueWithSpan, VisitorMut,
+    TableAlias, TableAliasColumnDef, TableFactor, Value, ValueWithSpan, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
@@ -29,6 +29,7 @@ use crate::sql::short_forms::ShortForms;
 use crate::sql::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
 use crate::sql::walk::Walk;
+use crate::sql::text_orders::order_texts;
 use crate::sql::{clauses, composite_groups, long_chains, name_shared_tables, order_windows};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
@@ -359,6 +360,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     composite_groups(&mut statement)?;
     say_what_is_meant(&mut statement);
     order_windows(&mut statement)?;
+    order_texts(&mut statement);
     name_shared_tables(&mut statement);
     let mut preparation = Preparation {
         files: Vec::new(),
@@ -433,7 +435,13 @@ impl VisitorMut for Preparation {
                 self.files.push(call);
             }
             // The host looks table functions up as written; SQL does not care about case.
-            Ok(None) => *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(function))]),
+            Ok(None) => {
+                if matches!(function.as_str(), "range" | "generate_series") {
+                    let alias = alias.get_or_insert_with(|| alias_named(&function));
+                    name_column(alias, &function);
+                }
+                *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(function))]);
+            }
             Err(error) => return ControlFlow::Break(error),
         }
         ControlFlow::Continue(())
@@ -464,6 +472,16 @@ fn mark_quoted_path(name: &mut ObjectName) {
     let may_be_path = || ident.value.contains('.') || std::path::Path::new(&ident.value).exists();
     if is_quoted && !is_location(&ident.value) && may_be_path() {
         ident.value = format!("./{}", ident.value);
+    }
+}
+
+/// The one column of a table is named for the function that made it, unless it is named here.
+fn name_column(alias: &mut TableAlias, function: &str) {
+    if alias.columns.is_empty() {
+        alias.columns.push(TableAliasColumnDef {
+            name: Ident::new(function),
+            data_type: None,
+        });
     }
 }
 
