@@ -28,6 +28,11 @@ pub const HOST_OPTIONS: &[HostOption] = &[
         "many writers, ClickBench's among them, leave the string annotation off; scan/parquet.rs takes for text what its file does not know to be bytes",
     ),
     (
+        "datafusion.execution.time_zone",
+        "UTC",
+        "without one TIMESTAMPTZ has no zone, and AT TIME ZONE would take it for local time",
+    ),
+    (
         "datafusion.execution.skip_physical_aggregate_schema_check",
         "true",
         "the host's physical IS TRUE may be NULL, its logical one may not: two aggregates with one such FILTER would be an internal error",

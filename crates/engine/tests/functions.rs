@@ -108,7 +108,7 @@ fn sum_whose_overflow_cancels_out_is_right() {
 #[test]
 fn averages_of_integers_are_exact() {
     // Added up in doubles, 141 times this comes to 98100620957196.66 on average, and the two large values to 0.
-    let same = "(SELECT value % 2 AS g, 98100620957197 AS x FROM generate_series(1, 282))";
+    let same = "(SELECT value % 2 AS g, 98100620957197 AS x FROM generate_series(1, 282) AS s(value))";
     check(
         &format!("SELECT avg(x), mean(x) FROM {same}"),
         "98100620957197.0 98100620957197.0",
@@ -482,7 +482,7 @@ fn uniq_goes_on_counting_after_a_look() {
 #[test]
 fn approx_distinct_counts_as_uniq_does() {
     check(
-        "SELECT approx_distinct(x) = uniq(x), approx_distinct(x % 5000) FROM (SELECT value AS x FROM generate_series(1, 50000))",
+        "SELECT approx_distinct(x) = uniq(x), approx_distinct(x % 5000) FROM (SELECT value AS x FROM generate_series(1, 50000) AS s(value))",
         "true 5000",
     );
     check_error("SELECT approx_distinct()", &["approx_distinct"]);
@@ -490,7 +490,7 @@ fn approx_distinct_counts_as_uniq_does() {
 
 #[test]
 fn uniq_is_close_and_uniq_exact_exact() {
-    let sql = "SELECT abs(uniq(value::double) - 100000) < 3000, uniq_exact(value::double) FROM generate_series(1, 100000)";
+    let sql = "SELECT abs(uniq(value::double) - 100000) < 3000, uniq_exact(value::double) FROM generate_series(1, 100000) AS s(value)";
     check(sql, "true 100000");
 }
 

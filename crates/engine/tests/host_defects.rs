@@ -241,7 +241,7 @@ fn a_volatile_having_stays_above_grouping_sets() {
 fn a_volatile_having_stays_above_keys() {
     // Below the aggregation it would drop rows and so change the counts; over 2,000 rows of one group it has to keep
     // all of them or none.
-    let sql = "SELECT count(*) FROM (SELECT value % 1 AS k, count(*) AS n FROM generate_series(1, 2000) \
+    let sql = "SELECT count(*) FROM (SELECT value % 1 AS k, count(*) AS n FROM generate_series(1, 2000) AS s(value) \
                GROUP BY 1 HAVING random() < 0.5) WHERE n <> 2000";
     host_fails(sql, "0");
 }
@@ -516,7 +516,7 @@ fn first_values_of_a_dictionary_with_narrow_keys() {
     let value = "arrow_cast(CAST(value % 100 AS VARCHAR), 'Dictionary(Int8, Utf8)')";
     host_fails(
         &format!(
-            "SELECT count(f) FROM (SELECT first_value({value}) AS f FROM generate_series(1, 5000) GROUP BY value % 1000)"
+            "SELECT count(f) FROM (SELECT first_value({value}) AS f FROM generate_series(1, 5000) AS s(value) GROUP BY value % 1000)"
         ),
         "1000",
     );

@@ -74,6 +74,7 @@ pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub use standing::StandingFunctions;
 pub(crate) use top_rows::TopRows;
 pub(crate) use text_casts::{is_text_cast, text_cast, text_of_list};
+pub(crate) use scalar::JSON;
 pub(crate) use uuid_text::{TRY_UUID, UUID};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 

@@ -28,14 +28,14 @@ use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr,
 };
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, WindowFunctionDefinition, cast,
+    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, ExprSchemable, Signature, WindowFunctionDefinition, cast,
     lit, when,
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::as_written::as_written;
 use super::recomputed::over_frame;
-use super::scalar::{json_entries, json_extract, json_extract_string, to_json};
+use super::scalar::{interval_times, json_entries, json_extract, json_extract_string, to_json};
 use super::{exact_avg, exact_sum, ordered_set, statistics};
 
 /// Names, and the aggregates that they are.
@@ -139,8 +139,18 @@ impl ExprPlanner for StandingFunctions {
     fn plan_binary_op(
         &self,
         raw: RawBinaryExpr,
-        _: &DFSchema,
+        schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
+        if matches!(raw.op, BinaryOperator::Multiply) {
+            let is_interval =
+                |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::Interval(_)));
+            let factors = match (is_interval(&raw.left), is_interval(&raw.right)) {
+                (true, false) => vec![raw.left, raw.right],
+                (false, true) => vec![raw.right, raw.left],
+                _ => return Ok(PlannerResult::Original(raw)),
+            };
+            return Ok(PlannerResult::Planned(interval_times().call(factors)));
+        }
         let function = match raw.op {
             BinaryOperator::Arrow => json_extract(),
             BinaryOperator::LongArrow => json_extract_string(),

@@ -255,6 +255,7 @@ pub(crate) async fn create(
         }
     }
     let state = context.state();
+    // That a query has no NULL says nothing of what is inserted later.
     let rows = state.create_physical_plan(&input).await?;
     let schema = made(input.schema().as_arrow(), &rows.schema());
     let parts = collect_partitioned(rows, state.task_ctx()).await?;
@@ -282,15 +283,15 @@ pub(crate) async fn create(
     Ok(())
 }
 
-/// The table's schema: names as planned, types as the rows have them. Coercion can change the type of a CASE or of VALUES.
+/// The table's schema: names as planned, types as the rows have them, all columns may be NULL. Coercion can change the type of a
+/// CASE or of VALUES.
 fn made(planned: &Schema, rows: &Schema) -> SchemaRef {
     let fields = planned.fields().iter().zip(rows.fields());
     let fields = fields.map(|(planned, rows)| {
         let field = planned.as_ref().clone();
-        let nullable = planned.is_nullable() || rows.is_nullable();
         field
             .with_data_type(rows.data_type().clone())
-            .with_nullable(nullable)
+            .with_nullable(true)
     });
     let metadata = planned.metadata().clone();
     Arc::new(Schema::new_with_metadata(

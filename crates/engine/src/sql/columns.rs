@@ -10,8 +10,8 @@ use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, ExceptSelectItem, ExcludeSelectItem, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, Ident, LambdaFunction, ObjectName, Query, RenameSelectItem,
-    Select, SelectItem, SelectItemQualifiedWildcardKind, Subscript, TableFactor, TableWithJoins,
+    FunctionArgExpr, FunctionArguments, Ident, LambdaFunction, ObjectName, OrderByExpr, OrderByKind, Query, RenameSelectItem,
+    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Subscript, TableFactor, TableWithJoins,
     VisitorMut, WildcardAdditionalOptions,
 };
 
@@ -63,6 +63,31 @@ pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
             *condition = all.unwrap_or_else(|| condition.clone());
         }
     }
+    Ok(())
+}
+
+/// `ORDER BY COLUMNS('a|b')` orders by each of the columns.
+pub(super) fn in_order(query: &mut Query, scope: &Scope<'_>) -> Result<()> {
+    let (Some(order_by), SetExpr::Select(select)) = (&mut query.order_by, query.body.as_ref())
+    else {
+        return Ok(());
+    };
+    let OrderByKind::Expressions(keys) = &mut order_by.kind else {
+        return Ok(());
+    };
+    if !keys.iter_mut().any(|key| calls_columns(&mut key.expr)) {
+        return Ok(());
+    }
+    let columns = scope.columns_from(&select.from)?;
+    let mut each = Vec::new();
+    for key in keys.iter() {
+        let exprs = per_column(&key.expr, &columns, scope)?;
+        each.extend(exprs.into_iter().map(|(_, expr)| OrderByExpr {
+            expr,
+            ..key.clone()
+        }));
+    }
+    *keys = each;
     Ok(())
 }
 

@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+use crate::sql::ast::call;
 use crate::sql::expression_forms;
 
 /// The dialect of every statement.
@@ -34,18 +35,29 @@ enum Form {
 
 /// Whether `[NOT] IN ?` follows, a list as one value, where the parser wants parentheses.
 fn placeholder_list(parser: &Parser<'_>) -> Option<Form> {
+    in_before(parser, |token| matches!(token, Token::Placeholder(_)))
+}
+
+/// Whether `[NOT] IN [1, 2]` or `[NOT] IN l` follows: what a list contains.
+fn list_of_list(parser: &Parser<'_>) -> Option<Form> {
+    in_before(parser, |token| match token {
+        Token::LBracket => true,
+        Token::Word(word) => !matches!(word.keyword, Keyword::UNNEST),
+        _ => false,
+    })
+}
+
+/// Whether `[NOT] IN` follows, and then such a token.
+fn in_before(parser: &Parser<'_>, is_list: impl Fn(&Token) -> bool) -> Option<Form> {
     let word = |nth: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(nth).token, Token::Word(word) if word.keyword == keyword);
     let (form, at) = match word(0, Keyword::NOT) {
         true => (Form::NotIn, 1),
         false => (Form::In, 0),
     };
-    let is_list = word(at, Keyword::IN)
-        && matches!(
-            parser.peek_nth_token_ref(at + 1).token,
-            Token::Placeholder(_)
-        );
-    is_list.then_some(form)
+    let is_in = word(at, Keyword::IN) && is_list(&parser.peek_nth_token_ref(at + 1).token);
+    is_in.then_some(form)
 }
+
 /// How tight a power binds: between a product and AT TIME ZONE, for which the generic dialect leaves no room.
 const POWER: u8 = 41;
 const AT_TIME_ZONE: u8 = 42;
@@ -137,6 +149,23 @@ impl Dialect for GrouseDialect {
             }));
         }
         use Keyword::{DISTINCT, FROM, IS, NOT};
+        if let Some(form) = list_of_list(parser) {
+            if form == Form::NotIn {
+                parser.advance_token();
+            }
+            parser.advance_token();
+            let list = parser.parse_subexpr(self.prec_value(Precedence::Between));
+            return Some(list.map(|list| {
+                let found = call("list_contains", vec![list, expr.clone()]);
+                match form {
+                    Form::In => found,
+                    Form::NotIn => Expr::UnaryOp {
+                        op: UnaryOperator::Not,
+                        expr: Box::new(found),
+                    },
+                }
+            }));
+        }
         if let Some(form) = placeholder_list(parser) {
             if form == Form::NotIn {
                 parser.advance_token();

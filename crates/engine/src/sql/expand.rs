@@ -20,7 +20,7 @@ use crate::sql::ast::{parse_query, quoted};
 use crate::sql::query_forms::LIST;
 use crate::sql::statement::visit;
 use crate::sql::{
-    aliases, asof, by_name, columns, describe, limits, pivot, positional, short_forms, summarize,
+    aliases, asof, by_name, columns, default_values, describe, inner_names, limits, pivot, positional, short_forms, summarize,
     unpivot,
 };
 
@@ -203,6 +203,13 @@ impl VisitorMut for Expansion<'_> {
         flow(limits::expand(query, &self.scope))?;
         self.scope.frames.pop();
         // A query's common tables are visited first, in their order.
+        let is_common_table = self.scope.frames.last().is_some_and(|frame| {
+            let with = frame.with.as_ref();
+            with.is_some_and(|with| !with.recursive && frame.next < with.cte_tables.len())
+        });
+        if is_common_table {
+            inner_names::name_items(query, &self.scope);
+        }
         if let Some(Frame {
             with: Some(with),
             next,
@@ -227,7 +234,10 @@ impl VisitorMut for Expansion<'_> {
     }
 
     fn post_visit_statement(&mut self, statement: &mut SqlStatement) -> ControlFlow<Error> {
-        flow(by_name::expand(statement, &self.scope))
+        flow(
+            by_name::expand(statement, &self.scope)
+                .and_then(|()| default_values::expand(statement, &self.scope)),
+        )
     }
 }
 
@@ -240,6 +250,10 @@ impl Expansion<'_> {
     }
 
     fn table(&self, factor: &mut TableFactor) -> Result<()> {
+        if let TableFactor::Derived { subquery, .. } = factor {
+            inner_names::name_items(subquery, &self.scope);
+        }
+        inner_names::name_rest(factor, &self.scope)?;
         let expanded = pivot::expand(factor, &self.scope)?
             .or(unpivot::expand(factor, &self.scope)?)
             .or(summarize::expand(factor, &self.scope)?)

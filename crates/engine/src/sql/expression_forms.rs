@@ -35,6 +35,9 @@ pub(super) fn precedence(dialect: &dyn Dialect, parser: &Parser<'_>) -> Option<u
             let is_pattern = matches!(pattern, Token::SingleQuotedString(_) | Token::LParen);
             is_pattern.then(|| dialect.prec_value(Precedence::Like))
         }
+        Token::Word(word) if is(word, "ISNULL") || is(word, "NOTNULL") => {
+            Some(dialect.prec_value(Precedence::Is))
+        }
         _ => None,
     }
 }
@@ -47,6 +50,14 @@ pub(super) fn infix(
 ) -> Option<Result<Expr, ParserError>> {
     match &parser.peek_token_ref().token {
         Token::Word(word) if is(word, "GLOB") => {}
+        Token::Word(word) if is(word, "ISNULL") => {
+            parser.advance_token();
+            return Some(Ok(Expr::IsNull(Box::new(expr.clone()))));
+        }
+        Token::Word(word) if is(word, "NOTNULL") => {
+            parser.advance_token();
+            return Some(Ok(Expr::IsNotNull(Box::new(expr.clone()))));
+        }
         _ => return None,
     }
     parser.advance_token();
@@ -126,22 +137,27 @@ fn comprehension(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
     parser.expect_token(&Token::LBracket)?;
     let element = parser.parse_expr()?;
     parser.expect_keyword(Keyword::FOR)?;
-    let name = parser.parse_identifier()?;
+    let mut names = vec![parser.parse_identifier()?];
+    if parser.consume_token(&Token::Comma) {
+        names.push(parser.parse_identifier()?);
+    }
     parser.expect_keyword(Keyword::IN)?;
     let mut list = parser.parse_expr()?;
     if parser.parse_keyword(Keyword::IF) {
+        if names.len() > 1 {
+            // A place would be counted in the list before or after it.
+            let message = "a list comprehension takes a place or IF, not both".to_string();
+            return Err(ParserError::ParserError(message));
+        }
         let condition = parser.parse_expr()?;
-        let condition = lambda_of(vec![name.clone()], condition);
+        let condition = lambda_of(names.clone(), condition);
         list = call("array_filter", vec![list, condition]);
     }
     parser.expect_token(&Token::RBracket)?;
-    let is_itself = matches!(&element, Expr::Identifier(ident) if ident.value == name.value);
+    let is_itself = matches!(&element, Expr::Identifier(ident) if ident.value == names[0].value);
     Ok(match is_itself {
         true => list,
-        false => call(
-            "array_transform",
-            vec![list, lambda_of(vec![name], element)],
-        ),
+        false => call("array_transform", vec![list, lambda_of(names, element)]),
     })
 }
 

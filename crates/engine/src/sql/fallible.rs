@@ -4,7 +4,7 @@
 //! Invariant: only what is known to fail in no other way is taken; all else is an error that names it.
 //! Not here: TRY_CAST, which DataFusion plans.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr, Function};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr, Function, UnaryOperator};
 
 use crate::error::{Error, Result};
 use crate::sql::ast::{call, function_name, number, plain_arguments};
@@ -42,6 +42,10 @@ pub(super) fn tried(expr: &Expr) -> Result<Expr> {
     let boxed = |expr: &Expr| tried(expr).map(Box::new);
     Ok(match expr {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_) => expr.clone(),
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr: number,
+        } if matches!(number.as_ref(), Expr::Value(_)) => expr.clone(),
         Expr::Nested(inner) => Expr::Nested(boxed(inner)?),
         Expr::Cast {
             expr,

@@ -13,7 +13,10 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{derived, function_name, parse_expr, parse_query, plain_arguments, quoted};
+use crate::sql::ast::{
+    derived, function_name, number, parse_expr, parse_query, plain_arguments, quoted,
+};
+use crate::sql::columns;
 use crate::sql::expand::{Scope, fold_order};
 use crate::sql::table_forms::PERCENT;
 
@@ -39,9 +42,10 @@ pub(super) fn expand(query: &mut Query, scope: &Scope<'_>) -> Result<()> {
     {
         fold_order(order)?;
     }
+    columns::in_order(query, scope)?;
     number_of_rows(query, scope)?;
     let Some((limit, offset)) = taken(query)? else {
-        return Ok(());
+        return order_by_all(query, scope);
     };
     wrap(query)?;
     let order = match &query.order_by {
@@ -64,6 +68,30 @@ pub(super) fn expand(query: &mut Query, scope: &Scope<'_>) -> Result<()> {
         .map(|key| by_item(key, select))
         .collect::<Result<Vec<_>>>()?;
     select.qualify = Some(condition(&limit, offset.as_ref(), &order)?);
+    Ok(())
+}
+
+/// `ORDER BY ALL` of `*` orders by the numbers of its columns: DataFusion asks for their names in lower case.
+fn order_by_all(query: &mut Query, scope: &Scope<'_>) -> Result<()> {
+    let Some(OrderBy {
+        kind: OrderByKind::All(options),
+        ..
+    }) = query.order_by
+    else {
+        return Ok(());
+    };
+    let mut unordered = query.clone();
+    (unordered.order_by, unordered.limit_clause, unordered.fetch) = (None, None, None);
+    let count = i64::try_from(scope.columns(unordered)?.len()).unwrap_or(i64::MAX);
+    let keys = (1..=count).map(|place| OrderByExpr {
+        expr: number(place),
+        options,
+        with_fill: None,
+    });
+    query.order_by = Some(OrderBy {
+        kind: OrderByKind::Expressions(keys.collect()),
+        interpolate: None,
+    });
     Ok(())
 }
 

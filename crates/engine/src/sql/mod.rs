@@ -5,6 +5,7 @@
 //! Not here: DataFusion's planner (session.rs), files (scan/), rules that change plans (optimizer/).
 
 mod tokens;
+mod word_forms;
 mod prefix_alias;
 mod lambdas;
 mod table_forms;
@@ -38,6 +39,8 @@ mod summarize;
 mod describe;
 mod by_name;
 pub(crate) mod type_names;
+mod default_values;
+mod inner_names;
 mod long_chains;
 mod composite_groups;
 mod dotted_fields;
@@ -52,6 +55,7 @@ pub(crate) mod named_casts;
 pub(crate) mod using;
 mod window_aggregates;
 mod row_subqueries;
+mod text_orders;
 mod shared_tables;
 pub(crate) mod headers;
 pub(crate) mod names;

@@ -8,17 +8,17 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, BinaryOperator, CaseWhen, CastKind, DataType, DateTimeField, ExactNumberInfo, Expr,
-    Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Interval, JoinOperator,
-    ObjectName, ObjectNamePart, OneOrManyWithParens, OrderByExpr, Select,
-    Statement as SqlStatement, Subscript, TableFactor, TableWithJoins, VisitorMut,
-    helpers::attached_token::AttachedToken,
+    AccessExpr, BinaryOperator, CaseWhen, CastKind, CheckConstraint, ColumnDef, ColumnOption,
+    ColumnOptionDef, DataType, DateTimeField, ExactNumberInfo, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArguments, Ident, Interval, JoinOperator, ObjectName, ObjectNamePart,
+    OneOrManyWithParens, OrderByExpr, Select, Statement as SqlStatement, Subscript, TableFactor,
+    TableWithJoins, TimezoneInfo, Value, VisitorMut, helpers::attached_token::AttachedToken,
 };
 
 use crate::error::{Error, Result};
-use crate::functions::{AT_TIME_ZONE, TRY_UUID, UUID};
+use crate::functions::{AT_TIME_ZONE, JSON, TRY_UUID, UUID};
 use crate::sql::ast::{
-    call, function_name, literal_text, number, object, plain_arguments, quoted, text,
+    call, function_name, literal_text, number, object, parse_expr, plain_arguments, quoted, text,
 };
 use crate::sql::fallible;
 use crate::sql::numbered_lambdas::{Applied, Numbered};
@@ -33,6 +33,7 @@ impl VisitorMut for ShortForms {
     fn pre_visit_statement(&mut self, statement: &mut SqlStatement) -> ControlFlow<Error> {
         if let SqlStatement::CreateTable(table) = statement {
             for column in &mut table.columns {
+                json_column(column);
                 known_type(&mut column.data_type);
             }
         }
@@ -66,6 +67,23 @@ impl VisitorMut for ShortForms {
     }
 }
 
+/// A column of JSON is text that is checked.
+fn json_column(column: &mut ColumnDef) {
+    if column.data_type != DataType::JSON {
+        return;
+    }
+    column.data_type = DataType::Varchar(None);
+    let name = Expr::Identifier(column.name.clone());
+    column.options.push(ColumnOptionDef {
+        name: None,
+        option: ColumnOption::Check(CheckConstraint {
+            name: None,
+            expr: Box::new(call("json_valid", vec![name])),
+            enforced: None,
+        }),
+    });
+}
+
 /// SEMI JOIN and ANTI JOIN keep rows of the left table.
 fn semi_of_left(table: &mut TableWithJoins) {
     for join in &mut table.joins {
@@ -93,6 +111,12 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
             as_uuids(left, right);
             None
         }
+        // DataFusion looks for the columns of a literal in the innermost query alone.
+        Expr::Array(array) if array.elem.iter().any(|one| !is_constant(one)) => {
+            Some(call("make_array", std::mem::take(&mut array.elem)))
+        }
+        Expr::BinaryOp { left, op, right } if named_operator(op).is_some() => named_operator(op)
+            .map(|name| call(name, vec![left.as_ref().clone(), right.as_ref().clone()])),
         Expr::InList { expr, list, .. } => {
             fold_list(expr, list)?;
             for one in list {
@@ -112,9 +136,29 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
             };
             Some(quoted_call(name, vec![expr.as_ref().clone()]))
         }
-        Expr::Cast { data_type, .. } => {
+        Expr::Cast {
+            kind,
+            expr,
+            data_type: DataType::JSON,
+            ..
+        } => Some(match kind {
+            CastKind::Cast | CastKind::DoubleColon => {
+                quoted_call(JSON, vec![expr.as_ref().clone()])
+            }
+            CastKind::TryCast | CastKind::SafeCast => conditional(
+                &call("json_valid", vec![expr.as_ref().clone()]),
+                expr,
+                &Expr::value(Value::Null),
+            ),
+        }),
+        Expr::Cast {
+            kind,
+            expr,
+            data_type,
+            ..
+        } => {
             known_type(data_type);
-            None
+            by_position(kind, expr, data_type)
         }
         Expr::AtTimeZone {
             timestamp,
@@ -225,8 +269,11 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
     if name == "list_first" && takes_condition(function) {
         function.name = object(Ident::new("array_first"));
     }
-    if name == "struct_pack" {
-        return Ok(packed(function));
+    match name.as_str() {
+        "struct_pack" => return Ok(packed(function)),
+        "grouping_id" => function.name = object(Ident::new("grouping")),
+        "every" => function.name = object(Ident::new("bool_and")),
+        _ => unit_as_text(function, &name),
     }
     let Some(arguments) = plain_arguments(function) else {
         return Ok(None);
@@ -251,6 +298,26 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
     Ok(match (name.as_str(), arguments.as_slice()) {
         ("if", [condition, yes, no]) => Some(conditional(condition, yes, no)),
         ("try", [expr]) => Some(fallible::tried(expr)?),
+        ("encode", [texts]) => Some(cast((*texts).clone(), DataType::Bytea)),
+        ("decode", [bytes]) => Some(cast((*bytes).clone(), DataType::Varchar(None))),
+        ("regexp_split_to_table", [_, _]) => {
+            let parts = arguments.iter().map(|&argument| argument.clone());
+            let parts = call("regexp_split_to_array", parts.collect());
+            Some(call("unnest", vec![parts]))
+        }
+        ("timezone", [zone, of]) => Some(Expr::AtTimeZone {
+            timestamp: Box::new((*of).clone()),
+            time_zone: Box::new((*zone).clone()),
+        }),
+        ("array_push_front", [list, element]) => Some(call(
+            "array_prepend",
+            vec![(*element).clone(), (*list).clone()],
+        )),
+        ("dateadd" | "timestampadd" | "date_add", [unit, count, to])
+            if literal_text(unit).is_some() =>
+        {
+            added(literal_text(unit).unwrap_or_default(), count, to)?
+        }
         ("regexp_extract", [text, pattern, Expr::Array(names)]) => {
             named_groups(text, pattern, &names.elem)?
         }
@@ -262,6 +329,74 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
 fn takes_condition(function: &Function) -> bool {
     let arguments = plain_arguments(function);
     arguments.is_some_and(|arguments| matches!(arguments.as_slice(), [_, Expr::Lambda(_)]))
+}
+
+/// `dateadd('day', n, d)` is `d + INTERVAL (n) day`.
+fn added(unit: &str, count: &Expr, to: &Expr) -> Result<Option<Expr>> {
+    let of_unit = match count {
+        Expr::Value(_) => format!("INTERVAL {count} {unit}"),
+        _ => format!("INTERVAL ({count}) {unit}"),
+    };
+    let Ok(Expr::Interval(interval)) = parse_expr(&of_unit) else {
+        return Ok(None);
+    };
+    let interval = interval_of(&interval)?.unwrap_or(Expr::Interval(interval));
+    Ok(Some(Expr::BinaryOp {
+        left: Box::new(Expr::Nested(Box::new(to.clone()))),
+        op: BinaryOperator::Plus,
+        right: Box::new(interval),
+    }))
+}
+
+/// Units of time that stand without quotes, as in `datediff(day, a, b)`.
+const UNITS: [&str; 13] = [
+    "century",
+    "decade",
+    "year",
+    "quarter",
+    "month",
+    "week",
+    "day",
+    "hour",
+    "minute",
+    "second",
+    "millisecond",
+    "microsecond",
+    "isoyear",
+];
+
+/// Functions whose first argument is a unit of time.
+const OF_UNITS: [&str; 12] = [
+    "date_diff",
+    "datediff",
+    "timestampdiff",
+    "date_sub",
+    "datesub",
+    "date_trunc",
+    "datetrunc",
+    "date_part",
+    "datepart",
+    "dateadd",
+    "timestampadd",
+    "date_add",
+];
+
+/// Puts a unit in quotes where it is the first argument.
+fn unit_as_text(function: &mut Function, name: &str) {
+    if !OF_UNITS.contains(&name) {
+        return;
+    }
+    if let FunctionArguments::List(list) = &mut function.args
+        && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(first))) = list.args.first_mut()
+        && let Expr::Identifier(unit) = first
+        && unit.quote_style.is_none()
+        && UNITS.contains(&unit.value.to_lowercase().as_str())
+    {
+        *first = text(&unit.value.to_lowercase());
+    }
+    if name == "timestampdiff" {
+        function.name = object(Ident::new("date_diff"));
+    }
 }
 
 /// What a function of a list does with a lambda.
@@ -352,8 +487,12 @@ fn interval_of(interval: &Interval) -> Result<Option<Expr>> {
     let Some(unit) = &interval.leading_field else {
         return Ok(None);
     };
+    if let Some(value) = literal_number(&interval.value) {
+        let mut interval = interval.clone();
+        interval.value = Box::new(text(&value));
+        return Ok(Some(Expr::Interval(interval)));
+    }
     let value = match interval.value.as_ref() {
-        Expr::Nested(inner) if matches!(inner.as_ref(), Expr::Value(_)) => inner.as_ref(),
         Expr::Value(_) | Expr::UnaryOp { .. } => return Ok(None),
         other => other,
     };
@@ -388,6 +527,59 @@ fn interval_of(interval: &Interval) -> Result<Option<Expr>> {
     )))
 }
 
+/// A cast of `row(1, 'x')`, whose fields have no names, to a struct: field by field.
+fn by_position(kind: &CastKind, of: &Expr, to: &DataType) -> Option<Expr> {
+    let DataType::Struct(fields, _) = to else {
+        return None;
+    };
+    let values: Vec<&Expr> = match of {
+        Expr::Function(function) => match function_name(function)?.as_str() {
+            "row" | "struct" => plain_arguments(function)?,
+            _ => return None,
+        },
+        Expr::Tuple(values) => values.iter().collect(),
+        _ => return None,
+    };
+    if values.len() != fields.len() {
+        return None;
+    }
+    let mut named = Vec::new();
+    for (value, field) in values.into_iter().zip(fields) {
+        let mut value = Expr::Cast {
+            kind: kind.clone(),
+            expr: Box::new(value.clone()),
+            data_type: field.field_type.clone(),
+            array: false,
+            format: None,
+        };
+        if let Ok(Some(inner)) = longer(&mut value) {
+            value = inner;
+        }
+        named.extend([text(&field.field_name.as_ref()?.value), value]);
+    }
+    Some(call("named_struct", named))
+}
+
+/// The digits of a number, with or without parentheses: frames of windows take `INTERVAL '3' DAY` alone.
+fn literal_number(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::Number(digits, _) => Some(digits.clone()),
+            _ => None,
+        },
+        Expr::Nested(inner) => match inner.as_ref() {
+            Expr::Value(value) => match &value.value {
+                Value::Number(digits, _) | Value::SingleQuotedString(digits) => {
+                    Some(digits.clone())
+                }
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 fn cast(expr: Expr, data_type: DataType) -> Expr {
     Expr::Cast {
         kind: CastKind::Cast,
@@ -395,6 +587,25 @@ fn cast(expr: Expr, data_type: DataType) -> Expr {
         data_type,
         array: false,
         format: None,
+    }
+}
+
+/// Whether an expression is a literal, or a list of literals.
+fn is_constant(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) => true,
+        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } => is_constant(inner),
+        Expr::Array(array) => array.elem.iter().all(is_constant),
+        _ => false,
+    }
+}
+
+/// The function that an operator is.
+fn named_operator(op: &BinaryOperator) -> Option<&'static str> {
+    match op {
+        BinaryOperator::PGOverlap => Some("array_has_any"),
+        BinaryOperator::PGStartsWith => Some("starts_with"),
+        _ => None,
     }
 }
 
@@ -497,6 +708,11 @@ fn known_type(data_type: &mut DataType) {
     let known = match data_type {
         DataType::HugeInt | DataType::UHugeInt => Some(huge()),
         DataType::Blob(None) => Some(DataType::Bytea),
+        // Of more than 24 bits a float is one of 64.
+        DataType::Float(ExactNumberInfo::Precision(bits)) if *bits > 24 => {
+            Some(DataType::Double(ExactNumberInfo::None))
+        }
+        DataType::Float(ExactNumberInfo::Precision(_)) => Some(DataType::Real),
         DataType::UTinyInt => Some(DataType::TinyIntUnsigned(None)),
         DataType::USmallInt => Some(DataType::SmallIntUnsigned(None)),
         DataType::UBigInt => Some(DataType::BigIntUnsigned(None)),
@@ -508,6 +724,10 @@ fn known_type(data_type: &mut DataType) {
                 "short" => Some(DataType::SmallInt(None)),
                 "int1" => Some(DataType::TinyInt(None)),
                 "logical" => Some(DataType::Boolean),
+                "timestamp_s" => Some(timestamp(0)),
+                "timestamp_ms" => Some(timestamp(3)),
+                "timestamp_us" => Some(timestamp(6)),
+                "timestamp_ns" => Some(timestamp(9)),
                 _ => None,
             }
         }
@@ -520,6 +740,11 @@ fn known_type(data_type: &mut DataType) {
     if let Some(known) = known {
         *data_type = known;
     }
+}
+
+/// A timestamp of so many digits behind the second.
+fn timestamp(digits: u64) -> DataType {
+    DataType::Timestamp(Some(digits), TimezoneInfo::None)
 }
 
 fn huge() -> DataType {

@@ -12,7 +12,7 @@ use datafusion::sql::parser::{
 };
 use datafusion::sql::sqlparser::ast::{
     ContextModifier, Expr, Ident, ObjectName, ObjectNamePart, Set, Statement as SqlStatement,
-    TableAlias, TableFactor, Value, ValueWithSpan, VisitorMut,
+    TableAlias, TableAliasColumnDef, TableFactor, Value, ValueWithSpan, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
@@ -32,6 +32,7 @@ use crate::sql::walk::Walk;
 use crate::sql::{
     clauses, compare_rows, composite_groups, dotted_fields, long_chains, name_shared_tables, order_windows,
 };
+use crate::sql::text_orders::order_texts;
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -363,6 +364,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     say_what_is_meant(&mut statement);
     order_windows(&mut statement)?;
     compare_rows(&mut statement)?;
+    order_texts(&mut statement);
     name_shared_tables(&mut statement);
     let mut preparation = Preparation {
         files: Vec::new(),
@@ -437,7 +439,13 @@ impl VisitorMut for Preparation {
                 self.files.push(call);
             }
             // The host looks table functions up as written; SQL does not care about case.
-            Ok(None) => *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(function))]),
+            Ok(None) => {
+                if matches!(function.as_str(), "range" | "generate_series") {
+                    let alias = alias.get_or_insert_with(|| alias_named(&function));
+                    name_column(alias, &function);
+                }
+                *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(function))]);
+            }
             Err(error) => return ControlFlow::Break(error),
         }
         ControlFlow::Continue(())
@@ -468,6 +476,16 @@ fn mark_quoted_path(name: &mut ObjectName) {
     let may_be_path = || ident.value.contains('.') || std::path::Path::new(&ident.value).exists();
     if is_quoted && !is_location(&ident.value) && may_be_path() {
         ident.value = format!("./{}", ident.value);
+    }
+}
+
+/// The one column of a table is named for the function that made it, unless it is named here.
+fn name_column(alias: &mut TableAlias, function: &str) {
+    if alias.columns.is_empty() {
+        alias.columns.push(TableAliasColumnDef {
+            name: Ident::new(function),
+            data_type: None,
+        });
     }
 }
 

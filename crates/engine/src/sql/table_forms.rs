@@ -64,8 +64,11 @@ pub(super) fn rewrite(tokens: Tokens) -> Result<Tokens> {
             (start.sql("MACRO"), 1)
         } else if is_by_name(&tokens, at) {
             let used = next_outside(rest, 2, |_| false);
+            let is_bracketed = is_token(rest, 2, &Token::LParen) && closing(rest, 2) + 1 == used;
+            let bracket = usize::from(is_bracketed);
             let query = start.sql("SELECT * FROM").name(BY_NAME).sql("( (");
-            (query.copy(&rest[2..used]).sql(") )"), used)
+            let inner = &rest[2 + bracket..used - bracket];
+            (query.copy(inner).sql(") )"), used)
         } else if is_by_position(&tokens, at) {
             (start, 2)
         } else if is_token(rest, 0, &Token::Mul)

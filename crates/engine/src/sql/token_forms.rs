@@ -240,6 +240,11 @@ impl Writer<'_> {
     fn keyword(&mut self, at: usize) -> Result<usize> {
         use Keyword::*;
         let token = &self.tokens[at];
+        if self.is_method(at) {
+            self.note(None);
+            self.out.push(plain_name(token));
+            return Ok(at + 1);
+        }
         let keyword = keyword_of(token).unwrap_or(NoKeyword);
         match keyword {
             SELECT => {
@@ -285,6 +290,13 @@ impl Writer<'_> {
             BY => Ok(self.group_by_distinct(at).unwrap_or(at + 1)),
             _ => Ok(at + 1),
         }
+    }
+
+    /// Whether the word at `at` is the name of a call behind a dot, as in `'ab'.substring(1)`.
+    fn is_method(&self, at: usize) -> bool {
+        let is_behind_dot = at > 0 && self.tokens[at - 1].token == Token::Period;
+        let next = self.tokens.get(at + 1).map(|token| &token.token);
+        is_behind_dot && next == Some(&Token::LParen)
     }
 
     fn in_from(&mut self) -> bool {
@@ -392,6 +404,15 @@ impl Writer<'_> {
         self.out.extend(at_span(marker, token.span));
         Some(next + 1)
     }
+}
+
+/// The word as a name, whatever keyword it is elsewhere.
+fn plain_name(token: &TokenWithSpan) -> TokenWithSpan {
+    let mut token = token.clone();
+    if let Token::Word(word) = &mut token.token {
+        word.keyword = Keyword::NoKeyword;
+    }
+    token
 }
 
 /// The keyword of a word without quotes.

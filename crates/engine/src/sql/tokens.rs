@@ -9,7 +9,7 @@
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
 use crate::error::{Error, Result};
-use crate::sql::{lambdas, prefix_alias, query_forms, table_forms};
+use crate::sql::{lambdas, prefix_alias, query_forms, table_forms, word_forms};
 
 /// The tokens of a statement.
 pub(crate) type Tokens = Vec<TokenWithSpan>;
@@ -46,7 +46,7 @@ pub(crate) fn rewrite(tokens: Tokens) -> Result<Tokens> {
     }
     let is_code = |token: &TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
     let tokens: Tokens = tokens.into_iter().filter(is_code).collect();
-    let tokens = lambdas::rewrite(prefix_alias::rewrite(tokens));
+    let tokens = lambdas::rewrite(prefix_alias::rewrite(word_forms::rewrite(tokens)));
     query_forms::rewrite(table_forms::rewrite(tokens)?)
 }
 
@@ -55,6 +55,7 @@ fn may_be_form(token: &Token) -> bool {
         Token::Colon | Token::Arrow | Token::Mod => true,
         Token::Word(word) if word.quote_style.is_none() => WORDS
             .iter()
+            .chain(&word_forms::WORDS)
             .any(|form| word.value.eq_ignore_ascii_case(form)),
         _ => false,
     }

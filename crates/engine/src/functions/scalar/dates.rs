@@ -349,6 +349,33 @@ fn differences() -> Vec<Definition> {
     ]
 }
 
+/// An interval so many times.
+pub(in crate::functions) fn interval_times() -> ScalarUDF {
+    ScalarUDF::from(rows(
+        "interval_times",
+        &[&[Kind::Interval, Kind::Integer]],
+        |_| Ok(INTERVAL),
+        |call| {
+            let intervals = call.args[0].as_primitive::<IntervalMonthDayNanoType>();
+            call.each::<IntervalMonthDayNanoArray, _>(|row| {
+                let (one, times) = (intervals.value(row), call.integers(1).value(row));
+                let parts = i64::from(one.months)
+                    .checked_mul(times)
+                    .zip(i64::from(one.days).checked_mul(times))
+                    .zip(one.nanoseconds.checked_mul(times));
+                let ((months, days), nanos) = parts.ok_or_else(out_of_range)?;
+                let parts = (i32::try_from(months), i32::try_from(days));
+                match parts {
+                    (Ok(months), Ok(days)) => {
+                        Ok(Some(IntervalMonthDayNano::new(months, days, nanos)))
+                    }
+                    _ => Err(call.invalid("the interval is too long")),
+                }
+            })
+        },
+    ))
+}
+
 /// A date plus an interval is a timestamp, because the interval may have hours.
 fn added_type(types: &[DataType]) -> Result<DataType> {
     Ok(match &types[0] {

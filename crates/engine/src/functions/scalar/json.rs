@@ -23,6 +23,9 @@ use super::json_text::{Path, Shape, parsed, shape, write_compact};
 use super::kinds::{Kind, list_of};
 use super::strings::lists_of_texts;
 
+/// What a cast to JSON calls.
+pub(crate) const JSON_OF: &str = "json of";
+
 const JSON: &[Form] = &[&[Kind::Text]];
 const JSON_AND_PATH: &[Form] = &[&[Kind::Text], &[Kind::Text, Kind::Text]];
 const EXTRACTED: &[Form] = &[
@@ -93,6 +96,13 @@ fn inspected() -> Vec<Definition> {
             |_| Ok(list_of(DataType::Utf8View)),
             json_keys,
         ),
+        rows(JSON_OF, JSON, text, |call| {
+            call.each::<StringViewArray, _>(|row| {
+                read(call, row)?;
+                Ok(Some(call.texts(0).value(row).to_string()))
+            })
+        })
+        .or(&[Kind::Any], |args| Ok(super::to_json().call(args))),
         rows("json", JSON, text, |call| {
             call.each::<StringViewArray, _>(|row| Ok(Some(compact(read(call, row)?))))
         }),

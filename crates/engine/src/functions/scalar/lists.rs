@@ -19,7 +19,7 @@ use datafusion::functions_nested::expr_fn::{
     array_compact, array_distinct, array_element, array_has, array_min, array_sort,
     cosine_distance, inner_product, make_array, map_extract, map_keys,
 };
-use datafusion::logical_expr::{Expr, ScalarUDF, lit};
+use datafusion::logical_expr::{Expr, ScalarUDF, lit, when};
 
 use super::definition::{Call, Definition, Form, rows, stands};
 use super::kinds::{Kind, list_of};
@@ -219,6 +219,12 @@ fn vectors() -> Vec<Definition> {
 
 fn structs_and_maps() -> Vec<Definition> {
     const MAP_KEY: &[Form] = &[&[Kind::Map, Kind::Any]];
+    // DataFusion has a list of NULL for a key that is not there.
+    let extracted = stands("map_extract", MAP_KEY, |args| {
+        let [map, key] = two(args);
+        let is_there = array_has(map_keys(map.clone()), key.clone());
+        when(is_there, map_extract(map, key)).otherwise(make_array(Vec::new()))
+    });
     vec![
         stands("struct_extract", &[&[Kind::Struct, Kind::Word]], |args| {
             let [of, name] = two(args);
@@ -234,6 +240,8 @@ fn structs_and_maps() -> Vec<Definition> {
             let [map, key] = two(args);
             Ok(array_has(map_keys(map), key))
         }),
+        extracted.also("element_at"),
+        extracted,
         stands("map_extract_value", MAP_KEY, |args| {
             let [map, key] = two(args);
             Ok(array_element(map_extract(map, key), lit(1_i64)))

@@ -27,6 +27,8 @@ mod types;
 
 use datafusion::logical_expr::ScalarUDF;
 
+pub(super) use dates::interval_times;
+pub(crate) use json::JSON_OF as JSON;
 pub(super) use json::{json_extract, json_extract_string};
 pub(super) use json_written::{json_entries, to_json};
 

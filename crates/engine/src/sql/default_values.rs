@@ -1,0 +1,74 @@
+//! `INSERT INTO t VALUES (1, DEFAULT)`: the column is left out of the list, as it is where it has its default.
+//!
+//! In: INSERT of VALUES. Out: the same without the columns that are DEFAULT in each row.
+//! Invariant: DEFAULT in some rows alone is an error that says how it is written.
+//! Not here: what the default of a column is, which the table knows.
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Insert, SetExpr, Statement as SqlStatement, TableObject,
+};
+
+use crate::error::{Error, Result};
+use crate::sql::ast::{object, parse_query, quoted};
+use crate::sql::expand::Scope;
+
+pub(super) fn expand(statement: &mut SqlStatement, scope: &Scope<'_>) -> Result<()> {
+    let SqlStatement::Insert(insert) = statement else {
+        return Ok(());
+    };
+    let Some(places) = defaults(insert)? else {
+        return Ok(());
+    };
+    if insert.columns.is_empty()
+        && let TableObject::TableName(name) = &insert.table
+    {
+        let columns = scope.columns(*parse_query(&format!("SELECT * FROM {name}"))?)?;
+        let columns = columns.iter().map(|column| object(quoted(column.name())));
+        insert.columns = columns.collect();
+    }
+    if let Some(source) = &mut insert.source
+        && let SetExpr::Values(values) = source.body.as_mut()
+    {
+        for row in &mut values.rows {
+            keep(&mut row.content, &places);
+        }
+    }
+    keep(&mut insert.columns, &places);
+    Ok(())
+}
+
+/// Leaves out what stands at these places.
+fn keep<T>(items: &mut Vec<T>, left_out: &[usize]) {
+    let mut place = 0;
+    items.retain(|_| {
+        place += 1;
+        !left_out.contains(&(place - 1))
+    });
+}
+
+/// The places at which each row says DEFAULT, if any does.
+fn defaults(insert: &Insert) -> Result<Option<Vec<usize>>> {
+    let Some(SetExpr::Values(values)) = insert.source.as_ref().map(|source| source.body.as_ref())
+    else {
+        return Ok(None);
+    };
+    let is_default = |expr: &Expr| match expr {
+        Expr::Identifier(name) => {
+            name.quote_style.is_none() && name.value.eq_ignore_ascii_case("DEFAULT")
+        }
+        _ => false,
+    };
+    let mut rows = values.rows.iter().map(|row| {
+        let places = row.content.iter().enumerate();
+        let defaults = places.filter(|(_, expr)| is_default(expr));
+        defaults.map(|(place, _)| place).collect::<Vec<_>>()
+    });
+    let first = rows.next().unwrap_or_default();
+    if rows.any(|places| places != first) {
+        return Err(Error::Unsupported {
+            message: "DEFAULT in some rows of VALUES and not in others; write an INSERT for each"
+                .to_string(),
+        });
+    }
+    Ok((!first.is_empty()).then_some(first))
+}

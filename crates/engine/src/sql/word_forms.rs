@@ -1,0 +1,99 @@
+//! Words that say nothing here, or say it otherwise: `TABLE t`, `TRUNCATE t`, `AS MATERIALIZED (…)`, `LIMIT 1 WITH TIES`,
+//! `LATERAL unnest(l)`, `EXCLUDE NO OTHERS`, `INTERVAL (3) DAY`.
+//!
+//! In: tokens. Out: `SELECT * FROM t`, `DELETE FROM t`, `AS (…)`, `FETCH FIRST 1 ROWS WITH TIES`, `unnest(l)`, nothing,
+//! `INTERVAL 3 DAY`.
+//! Invariant: a word that is a name stays.
+//! Not here: forms that need a call to stand for them (query_forms.rs, table_forms.rs).
+
+use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+
+use crate::sql::tokens::{Tokens, Written, is_one_of, is_token, word_at};
+
+/// Words that one of these forms has.
+pub(super) const WORDS: [&str; 7] = [
+    "TABLE",
+    "TRUNCATE",
+    "MATERIALIZED",
+    "TIES",
+    "LATERAL",
+    "EXCLUDE",
+    "INTERVAL",
+];
+
+pub(super) fn rewrite(tokens: Tokens) -> Tokens {
+    let mut written: Tokens = Vec::with_capacity(tokens.len());
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        match form(&tokens, at) {
+            Some((form, used)) => {
+                written.extend(Written::at(token.span).sql(form).tokens);
+                at += used;
+            }
+            None => {
+                written.push(token.clone());
+                at += 1;
+            }
+        }
+    }
+    written
+}
+
+/// What stands for the tokens at a place, and how many they are.
+fn form(tokens: &[TokenWithSpan], at: usize) -> Option<(&'static str, usize)> {
+    let is = |place: usize, word: &str| is_one_of(tokens, place, &[word]);
+    let is_name = |place: usize| word_at(tokens, place).is_some();
+    let is_open = |place: usize| is_token(tokens, place, &Token::LParen);
+    if at == 0 && is(0, "TABLE") && is_name(1) {
+        return Some(("SELECT * FROM", 1));
+    }
+    if at == 0 && is(0, "TRUNCATE") {
+        let words = if is(1, "TABLE") && is_name(2) { 2 } else { 1 };
+        let is_all = matches!(
+            tokens.get(words + 1).map(|token| &token.token),
+            None | Some(Token::SemiColon | Token::EOF)
+        );
+        return (is_all && is_name(words)).then_some(("DELETE FROM", words));
+    }
+    if is(at, "AS") && is(at + 1, "MATERIALIZED") && is_open(at + 2) {
+        return Some(("AS", 2));
+    }
+    if is(at, "AS") && is(at + 1, "NOT") && is(at + 2, "MATERIALIZED") && is_open(at + 3) {
+        return Some(("AS", 3));
+    }
+    if is(at, "LATERAL") && is(at + 1, "UNNEST") && is_open(at + 2) {
+        return Some(("", 1));
+    }
+    if is(at, "EXCLUDE") && is(at + 1, "NO") && is(at + 2, "OTHERS") {
+        return Some(("", 3));
+    }
+    let is_number = |place: usize| {
+        matches!(
+            tokens.get(place).map(|token| &token.token),
+            Some(Token::Number(..))
+        )
+    };
+    // In parentheses the parser takes a number for the precision of the type.
+    let in_interval = |open: usize| {
+        let is_whole = matches!(
+            tokens.get(open + 1).map(|token| &token.token),
+            Some(Token::Number(digits, _)) if digits.bytes().all(|digit| digit.is_ascii_digit())
+        );
+        is_open(open)
+            && is(open.wrapping_sub(1), "INTERVAL")
+            && is_whole
+            && is_token(tokens, open + 2, &Token::RParen)
+            && is_name(open + 3)
+    };
+    if in_interval(at) || at >= 2 && in_interval(at - 2) {
+        return Some(("", 1));
+    }
+    // The number, and what follows it, stay where they are.
+    if is(at, "LIMIT") && is_number(at + 1) && is(at + 2, "WITH") && is(at + 3, "TIES") {
+        return Some(("FETCH FIRST", 1));
+    }
+    if at >= 2 && is(at, "WITH") && is(at + 1, "TIES") && is(at - 2, "LIMIT") && is_number(at - 1) {
+        return Some(("ROWS WITH TIES", 2));
+    }
+    None
+}
