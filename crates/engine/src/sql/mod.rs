@@ -37,7 +37,7 @@ mod unpivot;
 mod summarize;
 mod describe;
 mod by_name;
-pub(crate) mod type_names;
+mod type_names;
 mod long_chains;
 mod composite_groups;
 mod expressions;

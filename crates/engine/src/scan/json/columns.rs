@@ -256,10 +256,10 @@ impl Column {
             Column::Double(_) => "number",
             Column::Text(_) | Column::Json(_) => "text",
             Column::Date(_) => "date",
-            Column::Moment(_, _, kind) => return crate::types::sql_name(kind).to_uppercase(),
+            Column::Moment(_, _, kind) => return crate::types::type_name(kind),
             Column::Object(_) => "object",
             Column::List(_) => "array",
-            Column::Cast(_, kind) => return crate::types::sql_name(kind).to_uppercase(),
+            Column::Cast(_, kind) => return crate::types::type_name(kind),
         };
         name.to_string()
     }
@@ -302,7 +302,7 @@ fn cast_all(texts: &StringArray, kind: &DataType) -> std::result::Result<ArrayRe
         None => Ok(values),
         Some(row) => {
             let shown: String = texts.value(row).chars().take(SHOWN_CHARS).collect();
-            let kind = crate::types::sql_name(kind).to_uppercase();
+            let kind = crate::types::type_name(kind);
             Err(ArrowError::CastError(format!("'{shown}' is no {kind}")))
         }
     }
