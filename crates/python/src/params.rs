@@ -80,9 +80,13 @@ fn integer(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
     decimal(&value.str()?.to_string())
 }
 
-/// Types of the standard library's modules, and of numpy.
+/// Types of the standard library's modules, of numpy and of pandas.
 fn of_library(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
     let py = value.py();
+    // What pandas has for a missing value: the first is a datetime by its class.
+    if matches!(value.get_type().name()?.to_str()?, "NaTType" | "NAType") {
+        return Ok(ScalarValue::Null);
+    }
     let datetime = py.import("datetime")?;
     let is = |name: &str| value.is_instance(&datetime.getattr(name)?);
     // A datetime is a date too.
@@ -102,8 +106,9 @@ fn of_library(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
         let days: i32 = value.getattr("days")?.extract()?;
         let rest: i64 = value.getattr("seconds")?.extract::<i64>()? * 1_000_000
             + value.getattr("microseconds")?.extract::<i64>()?;
+        let nanos = rest * 1_000 + own_nanos(value, "nanoseconds")?;
         return Ok(ScalarValue::IntervalMonthDayNano(Some(
-            IntervalMonthDayNano::new(0, days, rest * 1_000),
+            IntervalMonthDayNano::new(0, days, nanos),
         )));
     }
     if value.is_instance(&py.import("decimal")?.getattr("Decimal")?)? {
@@ -117,6 +122,10 @@ fn of_library(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
         return Ok(ScalarValue::from(value.str()?.to_string()));
     }
     if value.hasattr("dtype")? && value.hasattr("tolist")? {
+        let kind: String = value.getattr("dtype")?.getattr("kind")?.extract()?;
+        if kind == "M" || kind == "m" {
+            return numpy_time(value, &kind);
+        }
         let plain = value.call_method0("tolist")?;
         if !plain.get_type().is(value.get_type()) {
             return scalar(&plain);
@@ -126,6 +135,38 @@ fn of_library(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
         "a parameter cannot be a {}",
         value.get_type().name()?
     )))
+}
+
+/// Nanoseconds that pandas has beside the microseconds of the standard library's class.
+fn own_nanos(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
+    match value.getattr_opt(name)? {
+        Some(nanos) => nanos.extract(),
+        None => Ok(0),
+    }
+}
+
+/// A datetime64 or timedelta64: as a value of the standard library, or as its number of units where that has none.
+fn numpy_time(value: &Bound<'_, PyAny>, kind: &str) -> PyResult<ScalarValue> {
+    if value.getattr_opt("ndim")?.is_some_and(|ndim| ndim.gt(0).unwrap_or(false)) {
+        return list(value);
+    }
+    let plain = value.call_method0("tolist")?;
+    if !plain.is_instance_of::<PyInt>() {
+        return scalar(&plain);
+    }
+    let units: i64 = plain.extract()?;
+    let dtype: String = value.getattr("dtype")?.str()?.extract()?;
+    let interval = |months, nanos| {
+        let interval = IntervalMonthDayNano::new(months, 0, nanos);
+        Ok(ScalarValue::IntervalMonthDayNano(Some(interval)))
+    };
+    let unit = dtype.rsplit('[').next().unwrap_or_default();
+    match (kind, unit, i32::try_from(units)) {
+        ("M", "ns]", _) => Ok(ScalarValue::TimestampNanosecond(Some(units), None)),
+        ("m", "ns]", _) => interval(0, units),
+        ("m", "M]", Ok(months)) => interval(months, 0),
+        _ => Err(wrong_type(format!("a parameter cannot be a {dtype}"))),
+    }
 }
 
 fn timestamp(datetime: &Bound<'_, PyModule>, value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
@@ -141,6 +182,15 @@ fn timestamp(datetime: &Bound<'_, PyModule>, value: &Bound<'_, PyAny>) -> PyResu
         .call1((1970, 1, 1, 0, 0, 0, 0, zone))?;
     let microsecond = datetime.getattr("timedelta")?.call1((0, 0, 1))?;
     let count: i64 = value.sub(epoch)?.floor_div(microsecond)?.extract()?;
+    let nanos = own_nanos(value, "nanosecond")?;
+    if nanos != 0 {
+        let count = count.checked_mul(1_000).and_then(|count| count.checked_add(nanos));
+        let count = count.ok_or_else(|| wrong_type(format!("{value} has too many nanoseconds")))?;
+        return Ok(ScalarValue::TimestampNanosecond(
+            Some(count),
+            aware.then(|| "UTC".into()),
+        ));
+    }
     Ok(ScalarValue::TimestampMicrosecond(
         Some(count),
         aware.then(|| "UTC".into()),

@@ -88,6 +88,12 @@ pub fn table(
             "a {class} cannot be read: it has neither __arrow_c_stream__ nor __arrow_c_array__"
         )));
     }
+    if is_reader(object) && py.import("grouse._frames")?.call_method1("was_read", (object,))?.is_truthy()? {
+        let class = object.get_type().name()?;
+        return Err(wrong_type(format!(
+            "the {class} has been read, and has no more rows; name a table instead"
+        )));
+    }
     let reader = open(object)?;
     let schema = admitted_schema(&reader.schema());
     if !object.hasattr(intern!(py, "__len__"))?
@@ -188,6 +194,25 @@ fn streaming(partition: Arc<dyn PartitionStream>) -> PyResult<Arc<dyn TableProvi
     Ok(Arc::new(table))
 }
 
+/// Whether the object is a stream that is gone when it has been read: what it gives then is empty, a wrong answer.
+fn is_reader(object: &Bound<'_, PyAny>) -> bool {
+    let has = |name: &str| object.hasattr(name).unwrap_or(false);
+    has("read_next_batch") || has("__next__")
+}
+
+/// Notes that the object's rows are being read.
+fn note_read(object: &Py<PyAny>) {
+    Python::try_attach(|py| {
+        let object = object.bind(py);
+        if is_reader(object) {
+            // One that cannot be remembered is asked again.
+            let _ = py
+                .import("grouse._frames")
+                .and_then(|frames| frames.call_method1("note_read", (object,)));
+        }
+    });
+}
+
 fn open(object: &Bound<'_, PyAny>) -> PyResult<Reader> {
     let class = object.get_type().name()?;
     let unreadable = |failure: PyErr| {
@@ -263,7 +288,10 @@ impl PartitionStream for ObjectStream {
         let sender = builder.tx();
         builder.spawn_blocking(move || {
             let reader = match opened {
-                Some(reader) => reader,
+                Some(reader) => {
+                    object.iter().for_each(note_read);
+                    reader
+                }
                 None => reopen(object)?,
             };
             for batch in reader {
@@ -294,10 +322,7 @@ fn reopen(object: Option<Py<PyAny>>) -> Result<Reader, DataFusionError> {
     let reader = object.and_then(|object| {
         Python::try_attach(|py| {
             let object = object.bind(py);
-            // A reader that has been read gives an empty stream, which would be a wrong answer.
-            if object.hasattr("read_next_batch").unwrap_or(false)
-                || object.hasattr("__next__").unwrap_or(false)
-            {
+            if is_reader(object) {
                 return Err("it is a reader; name a table instead".to_owned());
             }
             open(object).map_err(|e| e.to_string())

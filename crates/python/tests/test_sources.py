@@ -136,6 +136,10 @@ def test_a_stream_can_be_read_once(con):
     assert relation.fetchall() == [(3,)]
     with pytest.raises(grouse.Error):
         relation.fetchall()
+    with pytest.raises(grouse.Error, match="has been read"):
+        con.sql("SELECT count(*) FROM reader").fetchall()
+    again = pa.table({"n": [1, 2]}).to_reader()  # noqa: F841
+    assert con.sql("SELECT count(*) FROM again").fetchall() == [(2,)]
 
 
 def test_an_error_in_a_stream_is_an_error_of_the_query(con):

@@ -206,6 +206,23 @@ def test_parameters_of_other_libraries(con):
     assert con.sql("SELECT ?, ?", [numpy.int32(5), numpy.float64(0.5)]).fetchone() == (5, 0.5)
 
 
+def test_parameters_keep_nanoseconds(con):
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    moment = "2024-01-01T00:00:00.123456789"
+    for value in (numpy.datetime64(moment), pandas.Timestamp(moment)):
+        found = con.sql("SELECT ? = TIMESTAMP '2024-01-01 00:00:00.123456789', arrow_typeof(?)", [value, value])
+        assert found.fetchall() == [(True, "Timestamp(ns)")], repr(value)
+    for value in (numpy.timedelta64(5, "ns"), pandas.Timedelta(5, "ns")):
+        assert con.sql("SELECT ? = INTERVAL '5 nanoseconds'", [value]).fetchall() == [(True,)], repr(value)
+    assert con.sql("SELECT ? = INTERVAL '5 months'", [numpy.timedelta64(5, "M")]).fetchall() == [(True,)]
+    days = numpy.array(["2024-01-01", "NaT"], dtype="M8[ns]")
+    assert con.sql("SELECT arrow_typeof(?)", [days]).fetchall() == [("List(Timestamp(ns))",)]
+    for value in (pandas.NaT, pandas.NA, numpy.datetime64("NaT", "ns"), numpy.timedelta64("NaT", "ns")):
+        assert con.sql("SELECT ?", [value]).fetchall() == [(None,)], repr(value)
+    with pytest.raises(TypeError, match="timedelta64"):
+        con.sql("SELECT ?", [numpy.timedelta64(1, "ps")])
+
+
 @pytest.mark.parametrize("value", [object(), {1, 2}, D("NaN"), 10**77, [1, "x"], dt.time(1, tzinfo=UTC), 1j])
 def test_parameters_that_sql_cannot_hold(con, value):
     with pytest.raises(TypeError) as caught:

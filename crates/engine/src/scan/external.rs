@@ -164,7 +164,7 @@ fn values(
                     Some((_, text)) => format!(
                         "its folder '{name}={}' names no {}",
                         text.as_deref().unwrap_or_default(),
-                        crate::types::sql_name(kind)
+                        crate::types::type_name(kind)
                     ),
                 },
             }

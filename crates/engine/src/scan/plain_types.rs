@@ -53,7 +53,8 @@ fn plain_type(kind: &DataType) -> DataType {
 
 /// Whether codes are less than these values: numbers of a dictionary are as short as its codes.
 fn are_worth_codes(values: &DataType) -> bool {
-    values.is_string() || values.is_binary()
+    use DataType::{Binary, BinaryView, LargeBinary};
+    values.is_string() || matches!(values, Binary | LargeBinary | BinaryView)
 }
 
 /// The table, with plain types.

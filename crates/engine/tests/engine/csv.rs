@@ -189,6 +189,36 @@ fn a_quote_that_is_never_closed_is_an_error() {
     }
 }
 
+// The next quote closed it, and two records were one.
+#[test]
+fn a_quote_that_is_missing_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut content = "n,s\n".to_string();
+    (1..=60_000).for_each(|row| {
+        let quote = if row == 30_001 { "" } else { "\"" };
+        content += &format!("{row},\"x{row}{quote}\n");
+    });
+    let path = write(&folder, "torn.csv", &content);
+    for threads in [1, 2, 8] {
+        let session = session();
+        small_pieces(&session, threads);
+        let error = error(&session, &format!("SELECT count(*) FROM '{path}'"));
+        let is_named = matches!(
+            &error,
+            Error::Format {
+                line: Some(30_002),
+                ..
+            }
+        );
+        assert!(
+            is_named && error.to_string().contains("a quote is missing"),
+            "{error:?}"
+        );
+        let sql = format!("SELECT count(*) FROM read_csv('{path}', ignore_errors => true)");
+        check(&session, &sql, &["59998"]);
+    }
+}
+
 #[test]
 fn a_file_that_changes_is_an_error() {
     let folder = tempfile::tempdir().unwrap();

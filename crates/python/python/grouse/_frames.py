@@ -11,10 +11,27 @@ from __future__ import annotations
 import datetime
 import decimal
 import uuid
+import weakref
 from typing import Any
 
 # Digits of the widest decimal.
 DIGITS_MAX = 76
+
+# Streams that queries have read: another query would find them empty.
+_READ: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def note_read(reader: Any) -> None:
+    """Remembers that a stream is being read."""
+    _READ.add(reader)
+
+
+def was_read(reader: Any) -> bool:
+    """Whether a query has read the stream."""
+    try:
+        return reader in _READ
+    except TypeError:  # it takes no weak reference, so that none is kept
+        return False
 
 
 def of_pandas(frame: Any) -> Any:
@@ -142,7 +159,7 @@ def _mixed(name: Any, kinds: str) -> str:
 
 
 def of_polars(frame: Any) -> Any:
-    """The same frame; columns that have no type, since all of their values are missing, are integers."""
+    """The same frame; columns that have no type, since all of their values are missing, are integers, and those of 128 bits decimals."""
     import polars
 
     wrong = [name for name, dtype in frame.schema.items() if dtype == polars.Object]
@@ -158,6 +175,8 @@ def _typed(dtype: Any) -> Any:
 
     if dtype == polars.Null:
         return polars.Int32
+    if str(dtype) in ("Int128", "UInt128"):
+        return polars.Decimal(38, 0)
     if isinstance(dtype, polars.List):
         return polars.List(_typed(dtype.inner))
     if isinstance(dtype, polars.Array):

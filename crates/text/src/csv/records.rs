@@ -53,13 +53,23 @@ pub struct Shape {
     pub misfit: Misfit,
 }
 
-/// A record with a wrong number of fields.
+/// A record that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WrongFields {
+pub struct Unfit {
     /// Where in the block the record begins.
     pub at: usize,
-    /// The number of its fields.
-    pub found: usize,
+    /// Why it does not fit.
+    pub why: Why,
+}
+
+/// Why a record does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// It has so many fields.
+    Fields(usize),
+    /// Text follows quotes that were closed in another line than they were opened in: one of them is missing, and the lines
+    /// between are records that would be lost.
+    Torn,
 }
 
 /// Fields of some records.
@@ -168,6 +178,7 @@ struct Field {
     /// Behind it.
     next: usize,
     is_last: bool,
+    is_torn: bool,
 }
 
 impl Shape {
@@ -225,7 +236,7 @@ impl Shape {
         mut at: usize,
         rows: usize,
         table: &mut Table,
-    ) -> Result<usize, WrongFields> {
+    ) -> Result<usize, Unfit> {
         table.clear(self.wanted);
         let mut ends = Ends::new(bytes, &self.grammar, at);
         while table.rows() < rows && at < bytes.len() {
@@ -250,20 +261,16 @@ impl Shape {
         }
     }
 
-    fn record(
-        &self,
-        ends: &mut Ends<'_>,
-        start: usize,
-        table: &mut Table,
-    ) -> Result<usize, WrongFields> {
+    fn record(&self, ends: &mut Ends<'_>, start: usize, table: &mut Table) -> Result<usize, Unfit> {
         let first_span = table.spans.len();
-        let (mut at, mut found) = (start, 0);
+        let (mut at, mut found, mut is_torn) = (start, 0, false);
         loop {
             let field = self.field(ends, at);
             if let Some(Some(_)) = self.slots.get(found) {
                 table.spans.push((field.start, field.end));
             }
             found += 1;
+            is_torn |= field.is_torn;
             at = field.next;
             if field.is_last {
                 break;
@@ -273,13 +280,20 @@ impl Shape {
         if is_filled {
             table.spans.resize(first_span + self.wanted, (0, 0));
         }
-        if found == self.columns || is_filled {
+        if !is_torn && (found == self.columns || is_filled) {
             table.starts.push(start as u32);
             return Ok(at);
         }
         table.spans.truncate(first_span);
         match self.misfit {
-            Misfit::Fail => Err(WrongFields { at: start, found }),
+            Misfit::Fail if is_torn => Err(Unfit {
+                at: start,
+                why: Why::Torn,
+            }),
+            Misfit::Fail => Err(Unfit {
+                at: start,
+                why: Why::Fields(found),
+            }),
             Misfit::Drop => Ok(at),
         }
     }
@@ -303,7 +317,11 @@ impl Shape {
             field.end = close as u32;
             return field;
         }
-        self.ended(bytes, at as u32 | RAW, end)
+        let mut field = self.ended(bytes, at as u32 | RAW, end);
+        let behind = bytes.get(close + 1..end).unwrap_or_default();
+        field.is_torn = behind.iter().any(|byte| *byte != b' ')
+            && memchr(self.grammar.line_end, &bytes[at..close]).is_some();
+        field
     }
 
     /// Where the quotes end, and whether there are quotes or escapes inside.
@@ -340,6 +358,7 @@ impl Shape {
             stop: end as u32,
             next: next.min(bytes.len()),
             is_last: bytes.get(end) != Some(&self.grammar.delimiter),
+            is_torn: false,
         }
     }
 }
@@ -388,7 +407,7 @@ mod tests {
         }
     }
 
-    fn values(shape: &Shape, text: &str) -> Result<Vec<Vec<String>>, WrongFields> {
+    fn values(shape: &Shape, text: &str) -> Result<Vec<Vec<String>>, Unfit> {
         let mut table = Table::default();
         let end = shape.read(text.as_bytes(), 0, usize::MAX, &mut table)?;
         assert_eq!(end, text.len());
@@ -427,8 +446,13 @@ mod tests {
     #[test]
     fn records_that_do_not_fit() {
         let mut shape = shape(2, None);
-        let wrong = WrongFields { at: 4, found: 3 };
+        let why = Why::Fields(3);
+        let wrong = Unfit { at: 4, why };
         assert_eq!(values(&shape, "a,b\nc,d,e\n"), Err(wrong));
+        let why = Why::Torn;
+        let text = "a,b\nc,\"d\ne,\"f\"\n";
+        assert_eq!(values(&shape, text), Err(Unfit { at: 4, why }));
+        assert!(values(&shape, "a,\"b\nc\" \n").is_ok());
         shape.short = Short::Fill;
         assert_eq!(values(&shape, "a\n").unwrap(), [["a", ""]]);
         shape.misfit = Misfit::Drop;

@@ -19,7 +19,7 @@ use object_store::path::Path;
 use super::blocks::Block;
 use grouse_text::csv::columns::{Cells, Forms, built, good_rows};
 use super::dialect::{Dialect, Header};
-use grouse_text::csv::records::{Misfit, Shape, Short, Table, WrongFields};
+use grouse_text::csv::records::{Misfit, Shape, Short, Table, Unfit, Why};
 use grouse_text::csv::values::DateForm;
 use crate::types::type_name;
 
@@ -136,7 +136,7 @@ impl Decode {
         let next = self
             .shape
             .read(bytes, at, self.batch_rows, table)
-            .map_err(|wrong| self.wrong_fields(wrong))?;
+            .map_err(|wrong| self.unfit(wrong))?;
         if table.rows() == 0 {
             return Ok(None);
         }
@@ -231,19 +231,25 @@ impl Decode {
         }
     }
 
-    fn wrong_fields(&self, wrong: WrongFields) -> Bad {
-        let help = match wrong.found < self.shape.columns {
-            true => {
-                "null_padding => true fills them up, ignore_errors => true leaves such rows out"
+    fn unfit(&self, record: Unfit) -> Bad {
+        let columns = self.shape.columns;
+        let message = match record.why {
+            Why::Torn => {
+                "text follows quotes that a line before opened: a quote is missing; ignore_errors => true leaves the record out, quote => '' reads quotes as text".to_string()
             }
-            false => "ignore_errors => true leaves such rows out",
+            Why::Fields(found) => {
+                let filled = match found < columns {
+                    true => "null_padding => true fills them up, ",
+                    false => "",
+                };
+                format!(
+                    "incorrect number of fields: expected {columns} got {found}; {filled}ignore_errors => true leaves such rows out"
+                )
+            }
         };
         Bad {
-            at: wrong.at,
-            message: format!(
-                "incorrect number of fields: expected {} got {}; {help}",
-                self.shape.columns, wrong.found
-            ),
+            at: record.at,
+            message,
         }
     }
 }
