@@ -25,6 +25,7 @@ mod filtered_arguments;
 mod single_distinct;
 mod grouping_sets;
 mod repeated_keys;
+mod null_equal_joins;
 mod repeated_order;
 pub(crate) mod equal_values;
 mod null_structs;
@@ -48,6 +49,7 @@ use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection};
+use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -96,6 +98,8 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(mended).collect();
     // Before the host makes expressions shorter, in another order.
     rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
+    // Once more, after filters have come down to joins.
+    rules.push(mended(Arc::new(ExtractEquijoinPredicate::new())));
     rules.push(Arc::new(offset_order::OffsetBelowProjection));
     let readers = true_dependencies::READERS;
     let mut rules: Vec<_> = rules
@@ -120,6 +124,8 @@ fn mended(host: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule +
         "simplify_expressions" => constants::rewrite,
         "push_down_filter" => held_filters::rewrite,
         "eliminate_group_by_constant" => repeated_keys::rewrite,
+        "extract_equijoin_predicate" => null_equal_joins::extract,
+        "eliminate_cross_join" => null_equal_joins::reorder,
         "single_distinct_aggregation_to_group_by" => single_distinct::rewrite,
         _ => return host,
     };
