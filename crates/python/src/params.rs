@@ -147,7 +147,10 @@ fn own_nanos(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
 
 /// A datetime64 or timedelta64: as a value of the standard library, or as its number of units where that has none.
 fn numpy_time(value: &Bound<'_, PyAny>, kind: &str) -> PyResult<ScalarValue> {
-    if value.getattr_opt("ndim")?.is_some_and(|ndim| ndim.gt(0).unwrap_or(false)) {
+    if value
+        .getattr_opt("ndim")?
+        .is_some_and(|ndim| ndim.gt(0).unwrap_or(false))
+    {
         return list(value);
     }
     let plain = value.call_method0("tolist")?;
@@ -184,7 +187,9 @@ fn timestamp(datetime: &Bound<'_, PyModule>, value: &Bound<'_, PyAny>) -> PyResu
     let count: i64 = value.sub(epoch)?.floor_div(microsecond)?.extract()?;
     let nanos = own_nanos(value, "nanosecond")?;
     if nanos != 0 {
-        let count = count.checked_mul(1_000).and_then(|count| count.checked_add(nanos));
+        let count = count
+            .checked_mul(1_000)
+            .and_then(|count| count.checked_add(nanos));
         let count = count.ok_or_else(|| wrong_type(format!("{value} has too many nanoseconds")))?;
         return Ok(ScalarValue::TimestampNanosecond(
             Some(count),

@@ -88,7 +88,12 @@ pub fn table(
             "a {class} cannot be read: it has neither __arrow_c_stream__ nor __arrow_c_array__"
         )));
     }
-    if is_reader(object) && py.import("grouse._frames")?.call_method1("was_read", (object,))?.is_truthy()? {
+    if is_reader(object)
+        && py
+            .import("grouse._frames")?
+            .call_method1("was_read", (object,))?
+            .is_truthy()?
+    {
         let class = object.get_type().name()?;
         return Err(wrong_type(format!(
             "the {class} has been read, and has no more rows; name a table instead"
