@@ -18,7 +18,6 @@ use datafusion::catalog::{MemTable, Session, TableProvider};
 use datafusion::common::{
     Constraint, Constraints as KnownKeys, DFSchema, DataFusionError, Result, SchemaExt,
 };
-use datafusion::dataframe::DataFrame;
 use datafusion::datasource::TableType;
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
 use datafusion::execution::context::SessionContext;
@@ -26,7 +25,7 @@ use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{CreateMemoryTable, Expr};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, collect_partitioned};
 use datafusion::sql::sqlparser::ast::Ident;
 use futures::TryStreamExt;
 
@@ -256,9 +255,9 @@ pub(crate) async fn create(
         }
     }
     let state = context.state();
-    let input = DataFrame::new(state.clone(), Arc::unwrap_or_clone(input));
-    let schema = Arc::clone(input.schema().inner());
-    let parts = input.collect_partitioned().await?;
+    let planned = state.create_physical_plan(&input).await?;
+    let schema = planned_schema(input.schema().as_arrow(), &planned.schema());
+    let parts = collect_partitioned(planned, state.task_ctx()).await?;
     let defaults = column_defaults.into_iter().collect();
     let table: Arc<dyn TableProvider> = match constraints {
         None => Arc::new(MemTable::try_new(schema, parts)?.with_column_defaults(defaults)),
@@ -279,6 +278,23 @@ pub(crate) async fn create(
     }
     context.register_table(name, table)?;
     Ok(())
+}
+
+/// The columns of a query with the types that they have when it runs: the analyzer changes those of a UNION.
+fn planned_schema(written: &Schema, planned: &Schema) -> SchemaRef {
+    let fields = written.fields().iter().zip(planned.fields());
+    let fields = fields.map(|(written, planned)| {
+        let nullable = written.is_nullable() || planned.is_nullable();
+        let field = written.as_ref().clone();
+        field
+            .with_data_type(planned.data_type().clone())
+            .with_nullable(nullable)
+    });
+    let fields = fields.collect::<Vec<Field>>();
+    Arc::new(Schema::new_with_metadata(
+        fields,
+        written.metadata().clone(),
+    ))
 }
 
 fn with_schema(part: Vec<RecordBatch>, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {

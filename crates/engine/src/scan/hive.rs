@@ -86,7 +86,7 @@ pub(super) fn hive_columns(found: &Found, options: &FileOptions) -> Result<FileC
                 line: None,
                 message: format!(
                     "its folder '{name}=…' does not name a {}, which hive_types asks for",
-                    crate::types::sql_name(&kind)
+                    crate::types::type_name(&kind)
                 ),
             })?);
         }

@@ -15,6 +15,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::DataFusionError;
 
 use crate::error::Error;
+use crate::types::type_name;
 
 /// The schema of one table over files with these schemas; a column that a file lacks is NULL there.
 pub(crate) fn common_schema<F: Display>(files: &[(F, Schema)]) -> Result<Schema, DataFusionError> {
@@ -35,8 +36,8 @@ pub(crate) fn common_schema<F: Display>(files: &[(F, Schema)]) -> Result<Schema,
                     message: format!(
                         "its column '{}' is {}, in '/{first}' it is {}; no type holds both",
                         field.name(),
-                        field.data_type(),
-                        column.data_type()
+                        type_name(field.data_type()),
+                        type_name(column.data_type())
                     ),
                 })
             })?;

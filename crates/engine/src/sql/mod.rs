@@ -37,7 +37,6 @@ mod unpivot;
 mod summarize;
 mod describe;
 mod by_name;
-mod type_names;
 mod long_chains;
 mod composite_groups;
 mod expressions;

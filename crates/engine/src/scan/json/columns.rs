@@ -256,10 +256,10 @@ impl Column {
             Column::Double(_) => "number",
             Column::Text(_) | Column::Json(_) => "text",
             Column::Date(_) => "date",
-            Column::Moment(_, _, kind) => return crate::types::sql_name(kind).to_uppercase(),
+            Column::Moment(_, _, kind) => return crate::types::type_name(kind),
             Column::Object(_) => "object",
             Column::List(_) => "array",
-            Column::Cast(_, kind) => return crate::types::sql_name(kind).to_uppercase(),
+            Column::Cast(_, kind) => return crate::types::type_name(kind),
         };
         name.to_string()
     }
@@ -439,6 +439,7 @@ fn named(error: &ArrowError, name: &str) -> ArrowError {
         ArrowError::CastError(text) | ArrowError::ParseError(text) => text.clone(),
         other => other.to_string(),
     };
+    let message = crate::error::in_sql_words(&message);
     ArrowError::JsonError(format!("in column '{name}': {message}"))
 }
 

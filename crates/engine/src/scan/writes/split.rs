@@ -119,7 +119,7 @@ fn check_type(name: &str, kind: &DataType) -> Result<()> {
         false => Err(Error::Type {
             message: format!(
                 "PARTITION_BY column '{name}' is {}, whose values cannot name folders; cast it to text",
-                crate::types::sql_name(kind)
+                crate::types::type_name(kind)
             ),
             position: None,
         }),
