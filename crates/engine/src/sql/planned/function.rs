@@ -22,6 +22,17 @@ const IGNORE_NULLS: &[&str] = &[
     "array_agg",
 ];
 
+/// Window functions that find a value in a frame.
+const OF_A_VALUE: &[&str] = &["first_value", "last_value", "nth_value"];
+
+fn is_without_arguments(args: &FunctionArguments) -> bool {
+    match args {
+        FunctionArguments::None => true,
+        FunctionArguments::List(list) => list.args.is_empty(),
+        FunctionArguments::Subquery(_) => false,
+    }
+}
+
 impl Walk<'_> {
     pub(super) fn function(&mut self, function: &Function) -> Checked {
         let Function {
@@ -37,6 +48,9 @@ impl Walk<'_> {
         self.name(name)?;
         let written = name.to_string();
         let kind = self.kind(&plain(name));
+        if over.is_some() {
+            self.value_of_a_frame(&written, &plain(name), args)?;
+        }
         match parameters {
             FunctionArguments::None => {}
             FunctionArguments::Subquery(_) | FunctionArguments::List(_) => {
@@ -89,6 +103,17 @@ impl Walk<'_> {
                 )
             }
         })
+    }
+
+    /// DataFusion looks for the value of a frame in an argument that is not there.
+    fn value_of_a_frame(&mut self, written: &str, name: &str, args: &FunctionArguments) -> Checked {
+        match OF_A_VALUE.contains(&name) && is_without_arguments(args) {
+            false => Ok(()),
+            true => self.refuse(
+                format!("{written} without an argument"),
+                "write the value that is to be found",
+            ),
+        }
     }
 
     fn nulls(&mut self, function: &Function, treatment: NullTreatment) -> Checked {
