@@ -468,7 +468,6 @@ fn named(error: &ArrowError, name: &str) -> ArrowError {
         ArrowError::CastError(text) | ArrowError::ParseError(text) => text.clone(),
         other => other.to_string(),
     };
-    let message = crate::error::in_sql_words(&message);
     ArrowError::JsonError(format!("in column '{name}': {message}"))
 }
 

@@ -14,13 +14,13 @@ use futures::TryStreamExt;
 use futures::stream::BoxStream;
 use memchr::{memchr, memchr_iter};
 
+use crate::error::Error;
+use crate::error::host::PATH_UNKNOWN;
+use crate::scan::parquet::Bytes;
 use grouse_text::json::columns::{Object, Strictness};
 use grouse_text::json::cursor::{Bad, Cursor};
 use grouse_text::json::shape::{DEPTH_MAX, Shape};
 use grouse_text::json::splitter::{Layout, Splitter};
-use crate::error::Error;
-use crate::error::host::PATH_UNKNOWN;
-use crate::scan::parquet::Bytes;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -336,7 +336,9 @@ impl Records {
         let options = RecordBatchOptions::new().with_row_count(Some(self.columns.rows()));
         let (_, arrays) = self.columns.finish().map_err(|error| {
             let message = match error {
-                datafusion::arrow::error::ArrowError::JsonError(message) => message,
+                datafusion::arrow::error::ArrowError::JsonError(message) => {
+                    crate::error::in_sql_words(&message)
+                }
                 other => other.to_string(),
             };
             DataFusionError::from(Error::Format {
