@@ -38,11 +38,11 @@ impl PhysicalOptimizerRule for GroupByRule {
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let options = SessionOptions::of(config);
-        if options.group_by_operator == GroupByOperator::Host {
-            return Ok(plan);
-        }
         let tuning = tuning(&options, config);
-        plan.transform_up(|node| replace(node, tuning)).data()
+        match options.group_by_operator {
+            GroupByOperator::Host => plan.transform_up(|node| correct(node, tuning)).data(),
+            _ => plan.transform_up(|node| replace(node, tuning)).data(),
+        }
     }
 
     fn name(&self) -> &str {
@@ -92,6 +92,44 @@ fn replace(
         Err(_) => Ok(Transformed::no(node)),
     }
 }
+
+/// Replaces what the host gets wrong, where it is to group itself.
+fn correct(
+    node: Arc<dyn ExecutionPlan>,
+    tuning: Tuning,
+) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    match aggregation(&node) {
+        Some(replaced) if is_wrong_in_the_host(replaced.first) => replace(node, tuning),
+        _ => Ok(Transformed::no(node)),
+    }
+}
+
+/// True of an aggregation that gives another answer in the host, or none: of floats that it forgets or tells apart within
+/// keys, and of DISTINCT that it does not know.
+fn is_wrong_in_the_host(first: &AggregateExec) -> bool {
+    let schema = first.input_schema();
+    let keys = first.group_expr().expr().iter();
+    let mut keys = keys.filter_map(|(key, _)| key.data_type(&schema).ok());
+    let is_lost = |aggregate: &AggregateFunctionExpr| {
+        aggregate.is_distinct() && DISTINCT_LOST.contains(&aggregate.fun().name())
+    };
+    keys.any(|key| key.is_nested())
+        || first
+            .aggr_expr()
+            .iter()
+            .any(|aggregate| forgets(aggregate) || is_lost(aggregate))
+}
+
+/// Aggregates whose DISTINCT the host gets wrong or refuses.
+const DISTINCT_LOST: [&str; 7] = [
+    "bit_xor",
+    "var",
+    "var_pop",
+    "var_samp",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+];
 
 /// The group-by that a HAVING filters, with the filter in it.
 fn having(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {

@@ -12,7 +12,7 @@ use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::{Schema, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
-use datafusion::common::{ScalarValue, TableReference};
+use datafusion::common::{DataFusionError, ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
@@ -350,7 +350,15 @@ impl Session {
             let host = state.config_mut().options_mut();
             host.execution.target_partitions = 1;
         }
-        let mut planned = state.create_physical_plan(plan).await?;
+        let mut planned = match state.create_physical_plan(plan).await {
+            // An estimate that fails is no reason to fail.
+            Err(error) if matches!(error.find_root(), DataFusionError::Internal(_)) => {
+                let host = state.config_mut().options_mut();
+                host.execution.collect_statistics = false;
+                state.create_physical_plan(plan).await?
+            }
+            planned => planned?,
+        };
         let explained = match plan {
             LogicalPlan::Explain(explain) => state.create_physical_plan(&explain.plan).await.ok(),
             _ => Some(Arc::clone(&planned)),
@@ -362,7 +370,6 @@ impl Session {
             host.optimizer.enable_join_dynamic_filter_pushdown = false;
             planned = state.create_physical_plan(plan).await?;
         }
-        // An estimate that fails is no reason to fail.
         if let Some(explained) = explained
             && joins::had_better_merge(&explained, limit_bytes).unwrap_or(false)
         {

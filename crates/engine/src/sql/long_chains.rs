@@ -1,9 +1,10 @@
-//! Long chains of AND, OR and UNION ALL as trees of little depth.
+//! Long chains of AND, OR, UNION ALL, `+` and `||` as trees of little depth.
 //!
 //! In: a parsed statement, in which `a OR b OR c` nests one level for each operand. Out: the same statement with chains of
-//! more than `FLAT_MAX` operands in halves, and these in halves; chains of other operators stay, up to `DEEP_MAX` operands.
-//! Invariant: operands keep their order, so that conditions are looked at and rows come as they are written. Only operators
-//! whose operands may be bracketed in any way are bracketed: not `+`, whose floats differ by it.
+//! more than `FLAT_MAX` operands in halves, and these in halves; of `+` and `||` from `LONG_MAX` on, since floats differ by it
+//! in their last digits; chains of other operators stay, up to `DEEP_MAX` operands.
+//! Invariant: operands keep their order, so that conditions are looked at and rows come as they are written. What brackets
+//! would change, dates with intervals and lists with items, stays.
 //! DataFusion clones, compares and evaluates expressions by recursion, and thousands of levels are more than a stack holds.
 //! Not here: brackets and subqueries, whose nesting the parser bounds.
 
@@ -19,6 +20,10 @@ use crate::Error;
 
 /// Operands that stay as they are written.
 const FLAT_MAX: usize = 64;
+
+/// Operands of `+` and `||` that stay as they are written: DataFusion takes a second for so many, and four times that for twice
+/// as many.
+const LONG_MAX: usize = 1_000;
 
 /// Operands of a chain that cannot be bracketed otherwise: DataFusion walks down it for the type of each.
 const DEEP_MAX: usize = 4_000;
@@ -50,8 +55,12 @@ impl VisitorMut for Chains {
         } else {
             self.counted = depth(expr).saturating_sub(1);
         }
-        let free = matches!(op, BinaryOperator::And | BinaryOperator::Or);
-        if free && levels(expr, &op) >= FLAT_MAX {
+        let stay = match op {
+            BinaryOperator::And | BinaryOperator::Or => FLAT_MAX,
+            BinaryOperator::Plus | BinaryOperator::StringConcat => LONG_MAX,
+            _ => usize::MAX,
+        };
+        if levels(expr, &op) >= stay && !is_bound(expr, &op) {
             let operands = operands(take(expr), &op);
             *expr = halved(operands, &|left, right| Expr::BinaryOp {
                 left: Box::new(left),
@@ -129,6 +138,25 @@ fn levels(expr: &Expr, op: &BinaryOperator) -> usize {
         expr = left;
     }
     levels
+}
+
+/// Whether an operand says that brackets would change the result.
+fn is_bound(expr: &Expr, op: &BinaryOperator) -> bool {
+    let is_bound = |operand: &Expr| matches!(operand, Expr::Interval(_) | Expr::Array(_));
+    let mut expr = expr;
+    while let Expr::BinaryOp {
+        left,
+        op: own,
+        right,
+    } = expr
+        && own == op
+    {
+        if is_bound(right) {
+            return true;
+        }
+        expr = left;
+    }
+    is_bound(expr)
 }
 
 /// How often any operator follows on the left.

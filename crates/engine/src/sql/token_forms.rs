@@ -279,6 +279,9 @@ impl Writer<'_> {
                 }
             }
             USING if self.word_after(at) == Some(SAMPLE) => return self.using_sample(at),
+            EXCLUDE if matches!(self.scope().last, Some(ROW | PRECEDING | FOLLOWING)) => {
+                return self.exclusion(at);
+            }
             STRUCT if samples::opens_struct_type(self.tokens, at) => {
                 return Ok(self.struct_type(at));
             }
@@ -346,6 +349,20 @@ impl Writer<'_> {
     /// The keyword after a token.
     fn word_after(&self, at: usize) -> Option<Keyword> {
         keyword_of(self.tokens.get(after(self.tokens, at))?)
+    }
+
+    /// EXCLUDE behind a window's frame: NO OTHERS leaves nothing out, DataFusion does nothing else.
+    fn exclusion(&self, at: usize) -> Result<usize> {
+        let what = after(self.tokens, at);
+        if self.word_after(at) == Some(Keyword::NO) {
+            return Ok(after(self.tokens, what) + 1);
+        }
+        let Location { line, column } = self.tokens[at].span.start;
+        Err(Error::Unsupported {
+            message: format!(
+                "EXCLUDE in the frame of a window (line {line}, column {column}); join the rows that count and group them"
+            ),
+        })
     }
 
     /// `USING SAMPLE 10%` after the other clauses of a query is a sample of what its FROM yields.

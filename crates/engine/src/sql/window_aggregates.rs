@@ -1,8 +1,8 @@
 //! Forms of windows that DataFusion does not plan.
 //!
 //! In: a parsed statement. Out: the same statement, in which `array_agg(x ORDER BY y) OVER (PARTITION BY k)` is ordered by
-//! its window, over all rows of the partition; frames have `INTERVAL '1' DAY` for `INTERVAL 1 DAY`; and QUALIFY has a window
-//! function where only the list of columns has one.
+//! its window, over all rows of the partition, and integers are no places in that order; frames have `INTERVAL '1' DAY` for
+//! `INTERVAL 1 DAY`; and QUALIFY has a window function where only the list of columns has one.
 //! Invariant: where the window has an order or a frame of its own the two orders would be different, which is an error.
 //! Not here: ORDER BY in aggregates of groups, which DataFusion plans.
 
@@ -40,6 +40,9 @@ impl VisitorMut for Ordering {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Function(function) = expr {
+            drop_constant_orders(function);
+        }
         match expr {
             Expr::Function(function) if function.over.is_some() => {
                 quote_intervals(function);
@@ -82,6 +85,21 @@ fn has_window(expr: &Expr) -> bool {
         }
     }
     expr.clone().walk(&mut Windows).is_break()
+}
+
+/// An integer in the ORDER BY of an aggregate is a constant; to DataFusion it is the place of a column of the input.
+fn drop_constant_orders(function: &mut Function) {
+    let FunctionArguments::List(list) = &mut function.args else {
+        return;
+    };
+    let is_number = |expr: &Expr| matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(..)));
+    list.clauses.retain_mut(|clause| match clause {
+        FunctionArgumentClause::OrderBy(order) => {
+            order.retain(|key| !is_number(&key.expr));
+            !order.is_empty()
+        }
+        _ => true,
+    });
 }
 
 /// `INTERVAL 1 DAY` in a frame as `INTERVAL '1' DAY`.

@@ -1,6 +1,6 @@
-//! Arguments of an aggregate with FILTER, computed for the rows that it takes.
+//! Arguments and orders of an aggregate with FILTER, computed for the rows that it takes.
 //!
-//! In: a logical plan. Out: the same plan, in which an argument that can fail is a CASE of the filter: `sum(10 / x) FILTER
+//! In: a logical plan. Out: the same plan, in which one that can fail is a CASE of the filter: `sum(10 / x) FILTER
 //! (WHERE x <> 0)` divides by no zero.
 //! Invariant: the aggregate sees the same values, since it sees no others.
 //! Not here: conditions of WHERE and HAVING (held_filters.rs).
@@ -64,7 +64,9 @@ fn guarded(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     };
     let filter = function.params.filter.clone()?;
     let mut changed = false;
-    for argument in &mut function.params.args {
+    let params = &mut function.params;
+    let orders = params.order_by.iter_mut().map(|order| &mut order.expr);
+    for argument in params.args.iter_mut().chain(orders) {
         let is_guarded = matches!(argument, Expr::Case(case) if case.when_then_expr.iter().any(|(when, _)| *when == filter));
         if is_guarded || !can_fail(argument, schema) {
             continue;

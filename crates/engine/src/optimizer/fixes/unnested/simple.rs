@@ -32,12 +32,41 @@ pub(super) fn is_host_predicate(predicate: &Expr, input: &LogicalPlan) -> Result
             let plan = subquery.subquery.as_ref();
             let is_plain = !has_subquery(expr);
             match *negated != is_not {
-                true => Ok(is_plain && outer_columns(plan)?.is_empty()),
+                true => Ok(is_of_table(expr, input)? && outer_columns(plan)?.is_empty()),
                 false => Ok(is_plain && is_simple_in(plan, input)?),
             }
         }
         other => Ok(!is_not && has_host_scalars_only(other, input)?),
     }
+}
+
+/// Whether a value is a column of a table. DataFusion's join for NOT IN knows NULL only where it compares columns, and any other
+/// value may become a literal.
+fn is_of_table(value: &Expr, plan: &LogicalPlan) -> Result<bool> {
+    let Expr::Column(column) = value else {
+        return Ok(false);
+    };
+    Ok(match plan {
+        LogicalPlan::TableScan(_) => true,
+        LogicalPlan::Filter(above) => is_of_table(value, &above.input)?,
+        LogicalPlan::Sort(above) => is_of_table(value, &above.input)?,
+        LogicalPlan::SubqueryAlias(above) => {
+            let place = above.schema.index_of_column(column)?;
+            let below = Column::from(above.input.schema().qualified_field(place));
+            is_of_table(&Expr::Column(below), &above.input)?
+        }
+        LogicalPlan::Projection(above) => {
+            let place = above.schema.index_of_column(column)?;
+            is_of_table(&above.expr[place].clone().unalias(), &above.input)?
+        }
+        LogicalPlan::Join(join) if join.join_type == JoinType::Inner => {
+            match join.left.schema().has_column(column) {
+                true => is_of_table(value, &join.left)?,
+                false => is_of_table(value, &join.right)?,
+            }
+        }
+        _ => false,
+    })
 }
 
 fn has_host_scalars_only(expr: &Expr, input: &LogicalPlan) -> Result<bool> {
@@ -161,11 +190,12 @@ fn has_own_names(plan: &LogicalPlan) -> Result<bool> {
     });
     plan.apply(|part| {
         if let LogicalPlan::Projection(projection) = part {
-            for (relation, field) in projection.schema.iter() {
-                let column = Column::from((relation, field));
+            // A cast has the name of what it casts.
+            for (expr, (_, field)) in projection.expr.iter().zip(projection.schema.iter()) {
+                let is_it = |one: &Column| matches!(expr, Expr::Column(column) if column == one);
                 own &= compared
                     .iter()
-                    .all(|one| one.name != column.name || **one == column);
+                    .all(|one| one.name != *field.name() || is_it(one));
             }
         }
         Ok(TreeNodeRecursion::Continue)
