@@ -104,8 +104,8 @@ fn correct(
     }
 }
 
-/// True of an aggregation that gives another answer in the host, or none: of floats that it forgets or tells apart within
-/// keys, and of DISTINCT that it does not know.
+/// True of an aggregation that gives another answer in the host, or none: of floats that it forgets or, as keys, tells apart,
+/// and of DISTINCT that it does not know.
 fn is_wrong_in_the_host(first: &AggregateExec) -> bool {
     let schema = first.input_schema();
     let keys = first.group_expr().expr().iter();
@@ -113,7 +113,7 @@ fn is_wrong_in_the_host(first: &AggregateExec) -> bool {
     let is_lost = |aggregate: &AggregateFunctionExpr| {
         aggregate.is_distinct() && DISTINCT_LOST.contains(&aggregate.fun().name())
     };
-    keys.any(|key| key.is_nested())
+    keys.any(|key| key.is_nested() || key.is_floating())
         || first
             .aggr_expr()
             .iter()

@@ -85,7 +85,9 @@ fn in_rows(expr: &mut Expr, wanted: Wanted) -> Result<()> {
     let (Expr::Tuple(values), false) = (row.as_ref(), has_one_column(subquery)) else {
         return Ok(());
     };
-    let names: Vec<String> = (1..=values.len()).map(|at| format!("{ROWS}_{at}")).collect();
+    let names: Vec<String> = (1..=values.len())
+        .map(|at| format!("{ROWS}_{at}"))
+        .collect();
     let pairs = names.iter().zip(values).map(|(name, value)| {
         let column = Expr::CompoundIdentifier(vec![quoted(ROWS), quoted(name)]);
         both(column, BinaryOperator::Eq, value.clone())
@@ -134,10 +136,7 @@ fn named(query: Query, columns: &[String]) -> TableFactor {
         alias: Some(alias), ..
     } = &mut table
     {
-        alias.columns = columns
-            .iter()
-            .map(TableAliasColumnDef::from_name)
-            .collect();
+        alias.columns = columns.iter().map(TableAliasColumnDef::from_name).collect();
     }
     table
 }

@@ -190,12 +190,11 @@ fn has_own_names(plan: &LogicalPlan) -> Result<bool> {
     });
     plan.apply(|part| {
         if let LogicalPlan::Projection(projection) = part {
-            // A cast has the name of what it casts.
+            // A cast has the name of what it casts, with its table.
             for (expr, (_, field)) in projection.expr.iter().zip(projection.schema.iter()) {
                 let is_it = |one: &Column| matches!(expr, Expr::Column(column) if column == one);
-                own &= compared
-                    .iter()
-                    .all(|one| one.name != *field.name() || is_it(one));
+                let has_name = |one: &Column| [&one.name, &one.flat_name()].contains(&field.name());
+                own &= compared.iter().all(|one| !has_name(one) || is_it(one));
             }
         }
         Ok(TreeNodeRecursion::Continue)
