@@ -5,8 +5,7 @@
 //! Invariant: names and order of the columns stay. FILTER is that of the query.
 //!
 //! - `median` of days: of their microseconds; `percentile_disc`: an element of `array_agg(x ORDER BY x)`;
-//! - `string_agg(DISTINCT i, ',' ORDER BY i)` of no text: the text of `array_agg(DISTINCT i ORDER BY i)`; so too several
-//!   `string_agg` in different orders;
+//! - `string_agg(DISTINCT i, ',' ORDER BY i)` of no text: the text of `array_agg(DISTINCT i ORDER BY i)`;
 //! - `regr_r2`: of `regr_sxx`, `regr_syy` and `regr_sxy`, 1 where y is constant and x is not;
 //! - `grouping` of more than 31 columns: of two, as BIGINT; `sum` and `avg` of narrow decimals: of wide ones;
 //! - `count(DISTINCT *)`: `count(DISTINCT (all, columns))`;
@@ -69,12 +68,8 @@ fn composed(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let mut parts = Parts::default();
     let mut columns = Vec::with_capacity(aggregate.aggr_expr.len());
     let mut changed = false;
-    let has_orders = has_orders(aggregate);
     for expr in &aggregate.aggr_expr {
         let whole = match bare_all(expr) {
-            Expr::AggregateFunction(call) if has_orders && is_ordered_text(call) => {
-                Some(of_list(call, schema, &mut parts)?)
-            }
             Expr::AggregateFunction(call) => of_parts(call, schema, &mut parts)?,
             _ => None,
         };
@@ -87,39 +82,6 @@ fn composed(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
             .transpose(),
         false => Ok(None),
     }
-}
-
-fn is_ordered_text(call: &AggregateFunction) -> bool {
-    *call.func == *string_agg_udaf() && !call.params.order_by.is_empty()
-}
-
-/// Whether texts are put together in more than one order, which DataFusion does not plan.
-fn has_orders(aggregate: &Aggregate) -> bool {
-    let calls = aggregate.aggr_expr.iter().map(bare_all);
-    let mut orders = calls.filter_map(|expr| match expr {
-        Expr::AggregateFunction(call) if is_ordered_text(call) => Some(&call.params.order_by),
-        _ => None,
-    });
-    let first = orders.next();
-    orders.any(|order| Some(order) != first)
-}
-
-/// `string_agg` as the text of a list, for which the order is a wish.
-fn of_list(call: &AggregateFunction, schema: &DFSchema, parts: &mut Parts) -> Result<Expr> {
-    let [value, between] = call.params.args.as_slice() else {
-        return plan_err!("string_agg takes a value and what stands between two of them");
-    };
-    if let Some(joined) = joined(call, &value.get_type(schema)?, parts)? {
-        return Ok(joined);
-    }
-    let is_text = value.get_type(schema)?.is_string();
-    let value = match is_text {
-        true => value.clone(),
-        false => cast(value.clone(), DataType::Utf8),
-    };
-    let values = parts.column(values_in_order(call, value));
-    let joined = array_to_string(values, between.clone());
-    Ok(cast(joined, DataType::LargeUtf8))
 }
 
 /// The projection without the number of the grouping set, which DataFusion has not resolved `grouping()` to yet: what it makes
