@@ -25,12 +25,12 @@ mod filtered_arguments;
 mod single_distinct;
 mod grouping_sets;
 mod repeated_keys;
+mod null_equal_joins;
 mod idle_sorts;
 mod repeated_order;
 mod qualified_keys;
 pub(crate) mod equal_values;
 mod null_structs;
-mod null_keys;
 mod constants;
 mod checked;
 mod within_digits;
@@ -52,6 +52,7 @@ use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection};
+use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -101,6 +102,8 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     // Before the host makes expressions shorter, in another order.
     rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
     rules.insert(0, Arc::new(idle_sorts::DropSortBelowGroups));
+    // Once more, after filters have come down to joins.
+    rules.push(mended(Arc::new(ExtractEquijoinPredicate::new())));
     rules.push(Arc::new(offset_order::OffsetBelowProjection));
     let readers = true_dependencies::READERS;
     let mut rules: Vec<_> = rules
@@ -126,8 +129,8 @@ fn mended(host: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule +
         "simplify_expressions" => constants::rewrite,
         "push_down_filter" => held_filters::rewrite,
         "eliminate_group_by_constant" => repeated_keys::rewrite,
-        "extract_equijoin_predicate" => null_keys::rewrite_join,
-        "eliminate_cross_join" => null_keys::rewrite_joins,
+        "extract_equijoin_predicate" => null_equal_joins::extract,
+        "eliminate_cross_join" => null_equal_joins::reorder,
         "single_distinct_aggregation_to_group_by" => single_distinct::rewrite,
         _ => return host,
     };
