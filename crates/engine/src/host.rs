@@ -43,6 +43,11 @@ pub const HOST_OPTIONS: &[HostOption] = &[
         "ORDER BY puts NULL last, also with DESC, as in DuckDB: a list of the largest begins with values",
     ),
     (
+        "datafusion.sql_parser.enable_subquery_sort_elimination",
+        "false",
+        "LIMIT takes the first rows in the order of the subquery or view below it; fixes/idle_sorts.rs drops the sorts that nothing needs",
+    ),
+    (
         "datafusion.execution.max_spill_file_size_bytes",
         "1",
         "a file for each batch that an exchange writes: its readers wait for ever for more in the older of two open files while the writers wait for the readers (apache/datafusion#24883; not needed with a host after 55.2.0)",

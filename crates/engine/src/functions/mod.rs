@@ -33,33 +33,44 @@ mod signed;
 mod whole_row;
 mod any_equal;
 mod rounding;
+mod many_places;
 mod sql_patterns;
 mod calendar;
 mod scalar;
 mod standing;
+mod recomputed;
 mod version;
 mod uuid_text;
+mod text_casts;
+mod decimal_doubles;
+mod far_seconds;
+mod between;
 mod list_reduce;
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::FieldRef;
-use datafusion::logical_expr::{AggregateUDF, ScalarUDF, ScalarUDFImpl};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::logical_expr::{AggregateUDF, ReturnFieldArgs, ScalarUDF, ScalarUDFImpl};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::prelude::SessionContext;
 
 pub(crate) use any_equal::ANY_EQUAL;
 pub(crate) use as_written::AS_WRITTEN;
-pub(crate) use calendar::epoch_of_interval;
+pub(crate) use between::between;
+pub(crate) use calendar::part_of_interval;
+pub(crate) use decimal_doubles::{is_long_decimal, nearest_double};
+pub(crate) use far_seconds::near_seconds;
 pub(crate) use frequent::Frequent;
 pub(crate) use lengths::text_views;
-pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median};
+pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median, with_middle};
 pub(crate) use overflow::overflow;
 pub(crate) use patterns::{Numbered, numbered};
 pub(crate) use quantiles::Quantiles;
+pub(crate) use recomputed::over_frame;
 pub(crate) use rounding::half_to_even;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub use standing::StandingFunctions;
+pub(crate) use text_casts::{is_text_cast, text_cast, text_of_list};
 pub(crate) use top_rows::TopRows;
 pub(crate) use uuid_text::{TRY_UUID, UUID};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
@@ -107,6 +118,12 @@ pub(crate) fn applied(
     ))
 }
 
+/// The field of a function's results, NULL where an argument is.
+pub(crate) fn null_as_args(name: &str, data_type: DataType, args: &ReturnFieldArgs) -> FieldRef {
+    let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+    Arc::new(Field::new(name, data_type, nullable))
+}
+
 /// Registers our functions; one that has a name of the host's replaces it.
 pub fn register(context: &SessionContext) {
     for function in aggregates() {
@@ -119,7 +136,9 @@ pub fn register(context: &SessionContext) {
     let scalars = scalars.chain(marks).chain([modulo::modulo()]);
     let scalars = scalars.chain(scalar::functions());
     let scalars = scalars.chain([ScalarUDF::from(version::Version::new())]);
-    let scalars = scalars.chain(uuid_text::functions());
+    let scalars = scalars
+        .chain(uuid_text::functions())
+        .chain(many_places::functions());
     scalars.for_each(|function| context.register_udf(function));
     context.register_higher_order_function(list_reduce::list_reduce());
 }

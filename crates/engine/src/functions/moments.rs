@@ -1,4 +1,4 @@
-//! Products and central moments of numbers: what `product`, `skewness` and `kurtosis` add up.
+//! Products, exact sums and central moments of numbers: what `product`, `kahan_sum`, `skewness` and `kurtosis` add up.
 //!
 //! In: numbers, one at a time; numbers of another state. Out: a number, or none where there are too few.
 //! Invariant: merging is associative but for the last digits.
@@ -52,6 +52,65 @@ impl Fold for Product {
 
     fn result(&self) -> Option<f64> {
         (self.count > 0.0).then_some(self.product)
+    }
+}
+
+/// A sum beside what its additions have rounded off (Neumaier), and of how many numbers.
+#[derive(Debug)]
+pub(super) struct Compensated {
+    sum: f64,
+    lost: f64,
+    count: f64,
+    is_mean: bool,
+}
+
+impl Compensated {
+    pub fn sum() -> Compensated {
+        Compensated {
+            sum: 0.0,
+            lost: 0.0,
+            count: 0.0,
+            is_mean: false,
+        }
+    }
+
+    pub fn mean() -> Compensated {
+        Compensated {
+            is_mean: true,
+            ..Compensated::sum()
+        }
+    }
+}
+
+impl Fold for Compensated {
+    fn add(&mut self, number: f64) {
+        self.merge(&[number, 0.0, 1.0]);
+    }
+
+    fn merge(&mut self, state: &[f64]) {
+        let [number, lost, count] = state else {
+            return;
+        };
+        let sum = self.sum + number;
+        if sum.is_finite() {
+            self.lost += match self.sum.abs() >= number.abs() {
+                true => (self.sum - sum) + number,
+                false => (number - sum) + self.sum,
+            };
+        }
+        self.sum = sum;
+        self.lost += lost;
+        self.count += count;
+    }
+
+    fn state(&self) -> Vec<f64> {
+        vec![self.sum, self.lost, self.count]
+    }
+
+    fn result(&self) -> Option<f64> {
+        let sum = self.sum + self.lost;
+        let result = if self.is_mean { sum / self.count } else { sum };
+        (self.count > 0.0).then_some(result)
     }
 }
 

@@ -5,7 +5,7 @@
 //! aggregates while the query is planned (optimizer/fixes/composed.rs), so that the states here never see one.
 //! Not here: `percentile_cont`, which is DataFusion's.
 
-use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit};
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, FieldRef, TimeUnit};
 use datafusion::common::{Result, not_impl_err, plan_err};
 use datafusion::functions_aggregate::median::median_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -38,6 +38,20 @@ pub(crate) fn temporal_median(values: &DataType) -> Option<DataType> {
     }
 }
 
+/// The type of the middle of two decimals.
+pub(crate) fn with_middle(decimal: &DataType) -> DataType {
+    match decimal {
+        DataType::Decimal32(digits, scale)
+        | DataType::Decimal64(digits, scale)
+        | DataType::Decimal128(digits, scale)
+            if *digits < DECIMAL128_MAX_PRECISION =>
+        {
+            DataType::Decimal128(digits + 1, scale + 1)
+        }
+        _ => DataType::Float64,
+    }
+}
+
 impl AggregateUDFImpl for Median {
     fn name(&self) -> &str {
         "median"
@@ -53,7 +67,8 @@ impl AggregateUDFImpl for Median {
         };
         Ok(vec![match values {
             values if values.is_integer() || values.is_null() => DataType::Float64,
-            values if values.is_floating() || values.is_decimal() => values.clone(),
+            values if values.is_floating() => values.clone(),
+            values if values.is_decimal() => with_middle(values),
             values if temporal_median(values).is_some() => values.clone(),
             DataType::Dictionary(_, values) => return self.coerce_types(&[*values.clone()]),
             _ => return plan_err!("median takes numbers, dates or times, not {values}"),

@@ -14,13 +14,16 @@ use datafusion::functions::math::expr_fn::{exp, ln, sqrt};
 use datafusion::functions_aggregate::approx_distinct::approx_distinct_udaf;
 use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_cont_udaf;
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
+use datafusion::functions_aggregate::bit_and_or_xor::bit_xor_udaf;
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::first_last::{first_value_udaf, last_value_udaf};
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
 use datafusion::functions_nested::expr_fn::{array_slice, make_array};
 use datafusion::functions_window::nth_value::{first_value_udwf, last_value_udwf};
-use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::expr::{
+    AggregateFunction, NullTreatment, WindowFunction, WindowFunctionParams,
+};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr,
@@ -32,6 +35,7 @@ use datafusion::logical_expr::{
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::as_written::as_written;
+use super::recomputed::over_frame;
 use super::scalar::{json_entries, json_extract, json_extract_string, to_json};
 use super::{exact_avg, exact_sum, ordered_set, statistics};
 
@@ -46,11 +50,7 @@ fn names() -> Vec<(&'static str, Arc<AggregateUDF>)> {
         ("variance", var_samp_udaf()),
         ("group_concat", string_agg_udaf()),
         ("listagg", string_agg_udaf()),
-        ("sum_no_overflow", Arc::clone(&sum)),
-        ("fsum", Arc::clone(&sum)),
-        ("kahan_sum", Arc::clone(&sum)),
-        ("sumkahan", sum),
-        ("favg", Arc::clone(&avg)),
+        ("sum_no_overflow", sum),
         ("mean", Arc::clone(&avg)),
         ("approx_count_distinct", approx_distinct_udaf()),
         ("approx_quantile", approx_percentile_cont_udaf()),
@@ -175,11 +175,22 @@ impl ExprPlanner for StandingFunctions {
                 raw.null_treatment,
             ))
         };
-        let planned = call.stands_for(&over)?;
         let written = |raw: &RawAggregateExpr| {
             over(Arc::clone(&raw.func), One::of(raw.args.clone()))
                 .schema_name()
                 .to_string()
+        };
+        // The host's any_value takes no order; with one it is the first value of that order.
+        let planned = match call.name == "any_value" && !raw.order_by.is_empty() {
+            true => Some(Expr::AggregateFunction(AggregateFunction::new_udf(
+                first_value_udaf(),
+                raw.args.clone(),
+                raw.distinct,
+                raw.filter.clone(),
+                raw.order_by.clone(),
+                Some(NullTreatment::IgnoreNulls),
+            ))),
+            false => call.stands_for(&over)?,
         };
         Ok(match planned {
             Some(planned) => PlannerResult::Planned(planned.alias(written(&raw))),
@@ -199,7 +210,10 @@ impl ExprPlanner for StandingFunctions {
         };
         let over = |function: Arc<AggregateUDF>, one: One| {
             Expr::from(WindowFunction {
-                fun: WindowFunctionDefinition::AggregateUDF(function),
+                fun: WindowFunctionDefinition::AggregateUDF(over_frame(
+                    function,
+                    &raw.window_frame,
+                )),
                 params: WindowFunctionParams {
                     args: one.args,
                     partition_by: raw.partition_by.clone(),
@@ -227,7 +241,13 @@ impl ExprPlanner for StandingFunctions {
             Some(planned) => {
                 PlannerResult::Planned(planned.alias(written.schema_name().to_string()))
             }
-            None => PlannerResult::Original(raw),
+            None => {
+                let function = over_frame(Arc::clone(function), &raw.window_frame);
+                PlannerResult::Original(RawWindowExpr {
+                    func_def: WindowFunctionDefinition::AggregateUDF(function),
+                    ..raw
+                })
+            }
         })
     }
 }
@@ -266,7 +286,7 @@ impl Call {
         let sum = || Arc::new(exact_sum());
         let avg = || Arc::new(exact_avg());
         let args = || One::of(self.args.clone());
-        // DataFusion leaves casts out of names: without a name of its own `fsum(x)` would be `sum(x)` beside it.
+        // DataFusion leaves casts out of names: without a name of its own `geomean(x)` would be another's.
         let double = |expr: &Expr| {
             let written = format!("CAST({} AS DOUBLE)", expr.schema_name());
             let number = cast(expr.clone(), DataType::Float64);
@@ -279,8 +299,6 @@ impl Call {
             ("group_concat" | "listagg" | "string_agg", [x]) => {
                 over(string_agg_udaf(), One::of(vec![x.clone(), lit(",")]))
             }
-            ("fsum" | "kahan_sum" | "sumkahan", [x]) => over(sum(), One::of(vec![double(x)])),
-            ("favg", [x]) => over(avg(), One::of(vec![double(x)])),
             ("count_if" | "countif", [x]) => {
                 let held = cast(x.clone(), DataType::Boolean);
                 let filter = match &self.filter {
@@ -290,6 +308,11 @@ impl Call {
                 let mut one = One::of(vec![lit(1_i64)]);
                 one.filter = Some(filter);
                 over(count_udaf(), one)
+            }
+            // The host's says 0 of a frame that all rows have left.
+            ("bit_xor", [x]) if self.is_window => {
+                let count = over(count_udaf(), One::of(vec![x.clone()]));
+                when(count.gt(lit(0_i64)), over(bit_xor_udaf(), args())).end()?
             }
             ("count_star", []) => over(count_udaf(), One::of(vec![lit(1_i64)])),
             ("geomean" | "geometric_mean", [x]) => exp(over(avg(), One::of(vec![ln(double(x))]))),

@@ -1,5 +1,5 @@
-//! Aggregates that DuckDB has and the host does not: `product`, `skewness`, `kurtosis`, `entropy`, `histogram`, `mad`, and
-//! `percentile_disc` over windows.
+//! Aggregates that DuckDB has and the host does not: `product`, `kahan_sum`, `favg`, `skewness`, `kurtosis`, `entropy`,
+//! `histogram`, `mad`, and `percentile_disc` over windows.
 //!
 //! In: values; NULLs do not count. Out: a number, a value, a list of values or a map.
 //! Invariant: merged states give what one state of all rows gives, but for the last digits of floats.
@@ -20,12 +20,14 @@ use datafusion::physical_expr::expressions::Literal;
 use grouse_groupby::keys::decoded;
 
 use super::frequent::Counts;
-use super::moments::{Fold, Moments, Product};
+use super::moments::{Compensated, Fold, Moments, Product};
 
 /// Which statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Statistic {
     Product,
+    CompensatedSum,
+    CompensatedMean,
     Skewness,
     Kurtosis,
     KurtosisPopulation,
@@ -47,6 +49,10 @@ pub(super) struct Statistics {
 pub(super) fn functions() -> Vec<AggregateUDF> {
     let all = [
         ("product", Statistic::Product),
+        ("fsum", Statistic::CompensatedSum),
+        ("kahan_sum", Statistic::CompensatedSum),
+        ("sumkahan", Statistic::CompensatedSum),
+        ("favg", Statistic::CompensatedMean),
         ("skewness", Statistic::Skewness),
         ("kurtosis", Statistic::Kurtosis),
         ("kurtosis_pop", Statistic::KurtosisPopulation),
@@ -87,6 +93,8 @@ impl Statistic {
         matches!(
             self,
             Statistic::Product
+                | Statistic::CompensatedSum
+                | Statistic::CompensatedMean
                 | Statistic::Skewness
                 | Statistic::Kurtosis
                 | Statistic::KurtosisPopulation
@@ -98,6 +106,8 @@ impl Statistic {
     fn fold(self) -> Option<Box<dyn Fold>> {
         match self {
             Statistic::Product => Some(Box::new(Product::default())),
+            Statistic::CompensatedSum => Some(Box::new(Compensated::sum())),
+            Statistic::CompensatedMean => Some(Box::new(Compensated::mean())),
             Statistic::Skewness => Some(Box::new(Moments::skewness())),
             Statistic::Kurtosis => Some(Box::new(Moments::kurtosis())),
             Statistic::KurtosisPopulation => Some(Box::new(Moments::kurtosis_population())),

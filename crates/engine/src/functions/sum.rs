@@ -9,7 +9,7 @@
 //! Ours is `shifted_sums.rs`.
 
 use datafusion::arrow::datatypes::{
-    DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
+    DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType,
     DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
     FieldRef, Int64Type, IntervalUnit, IntervalYearMonthType, TimeUnit, UInt64Type,
 };
@@ -161,7 +161,15 @@ impl AggregateUDFImpl for Sum {
     }
 
     fn value_from_stats(&self, statistics_args: &StatisticsArgs) -> Option<ScalarValue> {
-        sum_udaf().value_from_stats(statistics_args)
+        let sum = sum_udaf().value_from_stats(statistics_args)?;
+        // Statistics add up more digits than the type has.
+        match &sum {
+            ScalarValue::Decimal128(Some(units), digits, scale) => {
+                let fits = Decimal128Type::validate_decimal_precision(*units, *digits, *scale);
+                fits.is_ok().then_some(sum)
+            }
+            _ => Some(sum),
+        }
     }
 }
 

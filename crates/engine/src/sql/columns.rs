@@ -2,7 +2,7 @@
 //!
 //! In: a SELECT, the columns of its FROM. Out: the SELECT with one item for each column; a condition for all of them.
 //! Invariant: an item has the name of its column, or the alias that is written; a pattern that no column has is an error.
-//! Not here: `*` alone and with EXCLUDE or REPLACE, which DataFusion plans.
+//! Not here: `*` alone and with EXCLUDE, which DataFusion plans; it drops what REPLACE says of columns that are not there.
 
 use std::ops::ControlFlow;
 
@@ -131,7 +131,8 @@ fn is_short(item: &SelectItem, tables: &[String]) -> bool {
 }
 
 fn renames(options: &WildcardAdditionalOptions) -> bool {
-    options.opt_rename.is_some() || options.opt_ilike.is_some()
+    let replaces = options.opt_replace.is_some();
+    options.opt_rename.is_some() || options.opt_ilike.is_some() || replaces
 }
 
 fn calls_columns(expr: &mut Expr) -> bool {
@@ -210,7 +211,10 @@ fn expanded(item: SelectItem, columns: &[Column], scope: &Scope<'_>) -> Result<V
                     .collect()
             }
             of_table if of_table.is_empty() => match fields_of(&name, columns) {
-                Some(fields) => fields.into_iter().map(named).collect(),
+                Some(fields) => as_options_say(fields, &options, scope)?
+                    .into_iter()
+                    .map(named)
+                    .collect(),
                 None => vec![SelectItem::QualifiedWildcard(
                     SelectItemQualifiedWildcardKind::ObjectName(name),
                     options,
@@ -297,21 +301,27 @@ fn with_options(
     options: &WildcardAdditionalOptions,
     scope: &Scope<'_>,
 ) -> Result<Vec<Chosen>> {
-    let excluded = excluded(options);
-    for name in &excluded {
-        if !columns.iter().any(|column| column.has_name(name)) {
-            return Err(unknown(name, &columns));
+    let chosen = columns.into_iter().map(|column| Chosen {
+        column: column.name().to_string(),
+        name: column.name().to_string(),
+        expr: column.expr(),
+    });
+    as_options_say(chosen.collect(), options, scope)
+}
+
+fn as_options_say(
+    mut chosen: Vec<Chosen>,
+    options: &WildcardAdditionalOptions,
+    scope: &Scope<'_>,
+) -> Result<Vec<Chosen>> {
+    let names: Vec<String> = chosen.iter().map(|one| one.column.clone()).collect();
+    for name in excluded(options) {
+        let before = chosen.len();
+        chosen.retain(|one| !one.column.eq_ignore_ascii_case(&name));
+        if chosen.len() == before {
+            return Err(unknown(&name, &names));
         }
     }
-    let mut chosen: Vec<Chosen> = columns
-        .iter()
-        .filter(|column| !excluded.iter().any(|name| column.has_name(name)))
-        .map(|column| Chosen {
-            column: column.name().to_string(),
-            name: column.name().to_string(),
-            expr: column.expr(),
-        })
-        .collect();
     for item in options
         .opt_replace
         .iter()
@@ -320,7 +330,7 @@ fn with_options(
         let name = &item.column_name.value;
         match find(&mut chosen, name) {
             Some(one) => one.expr = item.expr.clone(),
-            None => return Err(unknown(name, &columns)),
+            None => return Err(unknown(name, &names)),
         }
     }
     let renamed = match &options.opt_rename {
@@ -331,7 +341,7 @@ fn with_options(
     for rename in renamed {
         match find(&mut chosen, &rename.ident.value) {
             Some(one) => one.name.clone_from(&rename.alias.value),
-            None => return Err(unknown(&rename.ident.value, &columns)),
+            None => return Err(unknown(&rename.ident.value, &names)),
         }
     }
     match &options.opt_ilike {
@@ -370,10 +380,10 @@ fn excluded(options: &WildcardAdditionalOptions) -> Vec<String> {
     names
 }
 
-fn unknown(name: &str, columns: &[&Column]) -> Error {
+fn unknown(name: &str, names: &[String]) -> Error {
     Error::UnknownColumn {
         name: name.to_string(),
-        nearest: crate::error::nearest_names(name, columns.iter().map(|column| column.name())),
+        nearest: crate::error::nearest_names(name, names.iter().map(String::as_str)),
         position: None,
     }
 }
@@ -544,7 +554,7 @@ pub(crate) fn chosen_by(
             keep(all()?, &parameter, &body.to_string(), scope)?
         }
         FunctionArgExpr::Expr(Expr::Array(array)) => {
-            let of_all: Vec<&Column> = columns.iter().collect();
+            let of_all: Vec<String> = columns.iter().map(|one| one.name().to_string()).collect();
             let mut all = all()?;
             let mut names = Vec::new();
             for name in &array.elem {

@@ -1,7 +1,8 @@
 //! Expressions that mean something else to DataFusion than to people.
 //!
 //! In: a parsed statement. Out: the same statement, in which `count(DISTINCT *)` counts whole rows, where DataFusion counts a
-//! constant, and `x = ANY (list)` calls a function that gives NULL where a NULL in the list leaves it open.
+//! constant, `x = ANY (list)` calls a function that gives NULL where a NULL in the list leaves it open, and `x < ANY (list)` is
+//! what `x >= ALL (list)` is not.
 //! Invariant: expressions of other forms stay, and so do subqueries in ANY.
 //! Not here: the functions that are called (functions/).
 
@@ -11,7 +12,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DuplicateTreatment, Expr, FunctionArg, FunctionArgExpr, FunctionArguments,
-    VisitorMut,
+    UnaryOperator, VisitorMut,
 };
 
 use super::params::call;
@@ -46,10 +47,40 @@ impl VisitorMut for Expressions {
                 let operands = [right.as_ref().clone(), left.as_ref().clone()];
                 *expr = call_of(ANY_EQUAL, operands);
             }
+            Expr::AnyOp {
+                left,
+                compare_op,
+                right,
+                ..
+            } if !matches!(right.as_ref(), Expr::Subquery(_)) => {
+                if let Some(compare_op) = opposite(compare_op) {
+                    let (left, right) = (left.clone(), right.clone());
+                    *expr = Expr::UnaryOp {
+                        op: UnaryOperator::Not,
+                        expr: Box::new(Expr::Nested(Box::new(Expr::AllOp {
+                            left,
+                            compare_op,
+                            right,
+                        }))),
+                    };
+                }
+            }
             _ => {}
         }
         ControlFlow::Continue(())
     }
+}
+
+/// What is true where the comparison is false.
+fn opposite(comparison: &BinaryOperator) -> Option<BinaryOperator> {
+    Some(match comparison {
+        BinaryOperator::NotEq => BinaryOperator::Eq,
+        BinaryOperator::Lt => BinaryOperator::GtEq,
+        BinaryOperator::LtEq => BinaryOperator::Gt,
+        BinaryOperator::Gt => BinaryOperator::LtEq,
+        BinaryOperator::GtEq => BinaryOperator::Lt,
+        _ => return None,
+    })
 }
 
 fn whole_row(argument: &mut FunctionArg) {

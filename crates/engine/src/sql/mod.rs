@@ -40,6 +40,7 @@ mod by_name;
 mod type_names;
 mod long_chains;
 mod composite_groups;
+mod dotted_fields;
 mod expressions;
 pub(crate) mod params;
 pub(crate) mod spelling;

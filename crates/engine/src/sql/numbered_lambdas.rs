@@ -30,14 +30,13 @@ pub(super) enum Applied {
     Filter,
 }
 
-/// The name of the struct.
-const BOTH: &str = "element and place";
-
 impl Numbered<'_> {
     /// The list with the lambda applied.
     pub fn over(&self, list: &Expr, applied: Applied) -> Result<Expr> {
+        // The struct's name: a lambda within a lambda sees both, so it is made of the parameters' own.
+        let both = format!("{} and {}", self.element.value, self.place.value);
         let field = |name: &str| Expr::CompoundFieldAccess {
-            root: Box::new(Expr::Identifier(quoted(BOTH))),
+            root: Box::new(Expr::Identifier(quoted(&both))),
             access_chain: vec![AccessExpr::Subscript(Subscript::Index {
                 index: text(name),
             })],
@@ -50,7 +49,7 @@ impl Numbered<'_> {
                 (self.place.value.to_lowercase(), field("2")),
             ]),
         );
-        let lambda = |body| lambda_of(vec![quoted(BOTH)], body);
+        let lambda = |body| lambda_of(vec![quoted(&both)], body);
         let zipped = parse_expr(&format!(
             "arrays_zip({list}, range(1, CAST(cardinality({list}) AS BIGINT) + 1))"
         ))?;

@@ -5,6 +5,7 @@
 //! Invariant: without a list the values are those of the input, sorted, without NULL; rows of other values keep their groups.
 //! Not here: UNPIVOT (unpivot.rs).
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::arrow::array::AsArray;
@@ -90,6 +91,11 @@ fn simplified(source: &Query, [on, using, group]: [&Query; 3], scope: &Scope<'_>
                 let list = list.iter().map(|value| (value.clone(), None));
                 listed(expr, list.collect())?
             }
+            Expr::InSubquery {
+                expr,
+                subquery,
+                negated: false,
+            } => queried(expr, subquery, scope)?,
             expr => found(expr, source, scope)?,
         });
     }
@@ -107,15 +113,15 @@ fn simplified(source: &Query, [on, using, group]: [&Query; 3], scope: &Scope<'_>
             _ => return Err(unsupported("PIVOT USING takes aggregates")),
         });
     }
-    if aggregates.is_empty() {
+    if aggregates.is_empty() && !(turned.is_empty() && has_group(group)) {
         aggregates.push(Aggregate {
             expr: parse_expr("count(*)")?,
             alias: None,
         });
     }
     let mut keys: Vec<SelectItem> = items(group).to_vec();
-    if keys.is_empty() && !has_group(group) {
-        // Without aggregates all columns that are not turned are keys; with them those that no aggregate has.
+    if keys.is_empty() && !turned.is_empty() {
+        // All columns that are not turned and in no aggregate.
         keys = other_columns(source, &turned, &aggregates, scope)?;
     }
     Ok(Pivot {
@@ -174,14 +180,7 @@ fn standard(factor: &TableFactor, scope: &Scope<'_>) -> Result<Pivot> {
         }
         PivotValueSource::Any(order) if order.is_empty() => found(expr, &source, scope)?,
         PivotValueSource::Any(_) => return Err(unsupported("PIVOT IN (ANY ORDER BY …)")),
-        PivotValueSource::Subquery(query) => {
-            let values = values_of(
-                scope,
-                &format!("SELECT * FROM ({query}) AS \"values\"(\"value of\")"),
-                &Expr::Identifier(quoted("value of")),
-            )?;
-            named(expr, values)?
-        }
+        PivotValueSource::Subquery(query) => queried(expr, query, scope)?,
     };
     let turned = vec![turned];
     let aggregates: Vec<Aggregate> = aggregate_functions
@@ -302,6 +301,14 @@ fn listed(expr: &Expr, list: Vec<(Expr, Option<Ident>)>) -> Result<Turned> {
     })
 }
 
+/// The values that a query has, in its order.
+fn queried(expr: &Expr, query: &Query, scope: &Scope<'_>) -> Result<Turned> {
+    let query = format!(
+        "SELECT CAST(\"value of\" AS VARCHAR) AS \"text of value\" FROM ({query}) AS \"values\"(\"value of\") WHERE \"value of\" IS NOT NULL"
+    );
+    named(expr, texts_of(scope, &query, expr)?)
+}
+
 /// The values that the source has.
 fn found(expr: &Expr, source: &Query, scope: &Scope<'_>) -> Result<Turned> {
     let from = match source_alias(source) {
@@ -318,12 +325,19 @@ fn values_of(scope: &Scope<'_>, from: &str, expr: &Expr) -> Result<Vec<String>> 
     let query = format!(
         "SELECT CAST(\"value of\" AS VARCHAR) AS \"text of value\" FROM (SELECT DISTINCT {expr} AS \"value of\" FROM {from}) AS \"values\" WHERE \"value of\" IS NOT NULL ORDER BY \"value of\""
     );
+    texts_of(scope, &query, expr)
+}
+
+/// The texts of a query, each once.
+fn texts_of(scope: &Scope<'_>, query: &str, expr: &Expr) -> Result<Vec<String>> {
+    let mut known = HashSet::new();
     let mut values = Vec::new();
-    for batch in scope.rows(*parse_query(&query)?)? {
+    for batch in scope.rows(*parse_query(query)?)? {
         let texts = cast(batch.column(0), &DataType::Utf8)
             .map_err(|error| Error::Internal(error.to_string()))?;
         let texts = texts.as_string::<i32>();
-        values.extend(texts.iter().flatten().map(str::to_string));
+        let texts = texts.iter().flatten().map(str::to_string);
+        values.extend(texts.filter(|text| known.insert(text.clone())));
     }
     match values.len() <= COLUMNS_MAX {
         true => Ok(values),

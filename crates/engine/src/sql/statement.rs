@@ -29,7 +29,9 @@ use crate::sql::short_forms::ShortForms;
 use crate::sql::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
 use crate::sql::walk::Walk;
-use crate::sql::{clauses, composite_groups, long_chains, name_shared_tables, order_windows};
+use crate::sql::{
+    clauses, composite_groups, dotted_fields, long_chains, name_shared_tables, order_windows,
+};
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;
@@ -354,6 +356,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     if let ControlFlow::Break(error) = visit(&mut statement, &mut ShortForms) {
         return Err(error);
     }
+    dotted_fields::rewrite(&mut statement)?;
     let constraints = constraints::take(&mut statement)?;
     clauses::rewrite(&mut statement)?;
     composite_groups(&mut statement)?;

@@ -376,10 +376,28 @@ fn between(call: &Call, count: fn(Unit, i64, i64) -> Result<i64>) -> Result<Arra
         _ => local_micros(&call.args[at]),
     };
     let (units, start, end) = (call.texts(0), micros(1)?, micros(2)?);
+    let instants = (instants(&call.args[1])?, instants(&call.args[2])?);
     call.each::<Int64Array, _>(|row| {
         let unit = unit_named(call, units.value(row))?;
-        count(unit, start.value(row), end.value(row)).map(Some)
+        let is_short = unit.micros().is_some_and(|micros| micros < MICROS_PER_DAY);
+        let start = start.value(row);
+        let end = match &instants {
+            // Clocks may be put back in between: hours and less pass by the clock of the start.
+            (Some(from), Some(to)) if is_short => start + to.value(row) - from.value(row),
+            _ => end.value(row),
+        };
+        count(unit, start, end).map(Some)
     })
+}
+
+/// Microseconds of the one clock of timestamps with a zone; none of others.
+fn instants(column: &ArrayRef) -> Result<Option<TimestampMicrosecondArray>> {
+    let DataType::Timestamp(_, Some(zone)) = column.data_type() else {
+        return Ok(None);
+    };
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, Some(Arc::clone(zone)));
+    let column = cast(column, &micros)?;
+    Ok(Some(column.as_primitive().clone()))
 }
 
 fn unit_named(call: &Call, name: &str) -> Result<Unit> {

@@ -6,7 +6,7 @@
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type};
 use datafusion::common::Result;
 use datafusion::logical_expr::ScalarUDF;
 
@@ -41,7 +41,10 @@ struct Directive {
     sign: Option<char>,
     width: usize,
     precision: Option<usize>,
-    groups: bool,
+    /// What stands between groups of three digits.
+    groups: Option<char>,
+    /// `0x` before hexadecimal digits and the like.
+    prefix: bool,
     zeros: bool,
     letter: Option<char>,
 }
@@ -57,9 +60,10 @@ fn values_of(column: &ArrayRef) -> Result<Values> {
     let data_type = column.data_type();
     let cast_if = |when: bool, to: DataType| when.then(|| cast(column, &to)).transpose();
     let is_number = data_type.is_numeric();
+    let is_whole = data_type.is_integer() || matches!(data_type, DataType::Decimal128(_, 0));
     Ok(Values {
-        integers: cast_if(data_type.is_integer(), DataType::Int64)?,
-        doubles: cast_if(is_number && !data_type.is_integer(), DataType::Float64)?,
+        integers: cast_if(is_whole, DataType::Decimal128(38, 0))?,
+        doubles: cast_if(is_number && !is_whole, DataType::Float64)?,
         texts: cast(column, &DataType::Utf8View)?,
     })
 }
@@ -190,14 +194,15 @@ impl Directive {
             match c {
                 '-' if !has_align => directive.align = Some('<'),
                 '0' => directive.zeros = true,
-                ',' | '\'' | '_' => directive.groups = true,
+                ',' | '\'' | '_' => directive.groups = Some(c),
+                '#' => directive.prefix = true,
                 c => directive.sign = Some(c),
             }
             rest = &rest[1..];
         }
         (directive.width, rest) = digits(rest).unwrap_or((0, rest));
         if let Some(after) = rest.strip_prefix(',') {
-            directive.groups = true;
+            directive.groups = Some(',');
             rest = after;
         }
         if let Some(after) = rest.strip_prefix('.') {
@@ -218,9 +223,10 @@ impl Directive {
     /// The value of a row; `None` if the letter does not fit it.
     fn written(&self, values: &Values, row: usize) -> Option<String> {
         if let Some(integers) = &values.integers {
-            let value = integers.as_primitive::<Int64Type>().value(row);
+            let value = integers.as_primitive::<Decimal128Type>().value(row);
             return match self.letter {
-                Some('e' | 'E' | 'f' | 'F' | 'g' | 'G') => self.double(value as f64),
+                Some('f' | 'F') => Some(self.fixed(value)),
+                Some('e' | 'E' | 'g' | 'G') => self.double(value as f64),
                 _ => self.integer(value),
             };
         }
@@ -229,7 +235,7 @@ impl Directive {
             return match (self.letter, self.precision) {
                 (None, None) => {
                     let text = values.texts.as_string_view().value(row);
-                    Some(self.padded(text.to_owned(), '>'))
+                    Some(self.padded(self.grouped(text), '>'))
                 }
                 (Some('d' | 'i' | 'x' | 'X' | 'o' | 'b' | 'c' | 's' | 'u'), _) => None,
                 _ => self.double(value),
@@ -244,7 +250,7 @@ impl Directive {
         Some(self.padded(text, '<'))
     }
 
-    fn integer(&self, value: i64) -> Option<String> {
+    fn integer(&self, value: i128) -> Option<String> {
         let size = value.unsigned_abs();
         let digits = match self.letter {
             None | Some('d' | 'i' | 'u') => size.to_string(),
@@ -257,7 +263,24 @@ impl Directive {
             }
             _ => return None,
         };
-        Some(self.signed(value < 0, &self.grouped(&digits)))
+        let prefix = match self.letter {
+            Some('x') if self.prefix => "0x",
+            Some('X') if self.prefix => "0X",
+            Some('o') if self.prefix => "0",
+            Some('b' | 'B') if self.prefix => "0b",
+            _ => "",
+        };
+        Some(self.signed(value < 0, &(prefix.to_owned() + &self.grouped(&digits))))
+    }
+
+    /// A whole number with a point and zeros.
+    fn fixed(&self, value: i128) -> String {
+        let mut digits = self.grouped(&value.unsigned_abs().to_string());
+        match self.precision.unwrap_or(6) {
+            0 => {}
+            zeros => digits += &format!(".{}", "0".repeat(zeros)),
+        }
+        self.signed(value < 0, &digits)
     }
 
     fn double(&self, value: f64) -> Option<String> {
@@ -274,16 +297,20 @@ impl Directive {
 
     /// Digits before the point in groups of three.
     fn grouped(&self, digits: &str) -> String {
+        let Some(between) = self.groups else {
+            return digits.to_owned();
+        };
+        let (sign, digits) = match digits.strip_prefix('-') {
+            Some(digits) => ("-", digits),
+            None => ("", digits),
+        };
         let whole = digits
             .find(|c: char| !c.is_ascii_digit())
             .unwrap_or(digits.len());
-        if !self.groups {
-            return digits.to_owned();
-        }
-        let mut text = String::new();
+        let mut text = sign.to_owned();
         for (at, c) in digits[..whole].chars().enumerate() {
             if at > 0 && (whole - at).is_multiple_of(3) {
-                text.push(',');
+                text.push(between);
             }
             text.push(c);
         }

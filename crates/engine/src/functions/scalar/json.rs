@@ -232,21 +232,27 @@ fn write_pretty(value: &RawValue, depth: usize, text: &mut String) {
 
 /// True if `value` is `needle`, or has it as an item, or has all its members.
 fn contains(value: &RawValue, needle: &RawValue) -> bool {
-    let is_same = compact(value) == compact(needle);
-    is_same
-        || match (shape(value), shape(needle)) {
-            (Shape::Array(items), Shape::Array(needles)) => needles
-                .iter()
-                .all(|needle| items.iter().any(|item| contains(item, needle))),
-            (Shape::Array(items), _) => items.iter().any(|item| contains(item, needle)),
-            (Shape::Object(members), Shape::Object(needles)) => {
-                needles.iter().all(|(name, needle)| {
-                    let mut members = members.iter();
-                    members.any(|(member, value)| member == name && contains(value, needle))
-                })
-            }
-            _ => false,
-        }
+    let mut parts = match shape(value) {
+        Shape::Array(items) => items,
+        Shape::Object(members) => members.into_iter().map(|(_, value)| value).collect(),
+        _ => Vec::new(),
+    }
+    .into_iter();
+    covers(value, needle) || parts.any(|part| contains(part, needle))
+}
+
+/// Whether all that the needle lists is in a value of its form.
+fn covers(value: &RawValue, needle: &RawValue) -> bool {
+    match (shape(value), shape(needle)) {
+        (Shape::Array(items), Shape::Array(needles)) => needles
+            .iter()
+            .all(|needle| items.iter().any(|item| covers(item, needle))),
+        (Shape::Object(members), Shape::Object(needles)) => needles.iter().all(|(name, needle)| {
+            let mut members = members.iter();
+            members.any(|(member, value)| member == name && covers(value, needle))
+        }),
+        _ => compact(value) == compact(needle),
+    }
 }
 
 /// What a part is given as.

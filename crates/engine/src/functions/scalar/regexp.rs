@@ -162,7 +162,17 @@ fn split(call: &Call) -> Result<ArrayRef> {
             true => parts.push(text.to_owned()),
             false => {
                 let pattern = last.regex(call, row, 2)?;
-                parts.extend(pattern.split(text).map(str::to_owned));
+                let (mut from, mut end) = (0, 0);
+                for found in pattern.find_iter(text) {
+                    // Nothing at the ends of the text, or behind another match, splits nothing.
+                    let is_idle = found.start() == end || found.end() == text.len();
+                    if found.is_empty() && is_idle {
+                        continue;
+                    }
+                    parts.push(text[from..found.start()].to_owned());
+                    (from, end) = (found.end(), found.end());
+                }
+                parts.push(text[from..].to_owned());
             }
         }
         Ok(())

@@ -83,7 +83,7 @@ impl Unit {
     }
 
     /// Microseconds of a unit of fixed length.
-    fn micros(self) -> Option<i64> {
+    pub(super) fn micros(self) -> Option<i64> {
         match self {
             Unit::Week => Some(7 * MICROS_PER_DAY),
             Unit::Day => Some(MICROS_PER_DAY),

@@ -4,7 +4,7 @@
 //! of integers are checked.
 //! Invariant: types stay, and so does what cannot overflow: a checked kernel has a branch per row, a wrapping one has none.
 //! What can overflow follows from types and literals: `CAST(small AS BIGINT) + 1` cannot.
-//! Not here: decimals and divisions, which the host checks itself; floats; dates, times and intervals, which are the host's;
+//! Not here: decimals (within_digits.rs); divisions, which the host checks itself; floats; dates, times and intervals, which are the host's;
 //! the negation of a column with metadata; where in a plan expressions are (node_expressions.rs, constants.rs).
 
 use std::sync::Arc;
@@ -16,6 +16,8 @@ use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
 
+use super::within_digits::within_digits;
+
 /// Levels of an expression that are looked at for the bounds of its values.
 const DEPTH_MAX: usize = 8;
 
@@ -25,7 +27,8 @@ pub(super) fn checked(
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     expr.transform_up(|expr| {
-        Ok(match checked_root(&expr, schema) {
+        let root = checked_root(&expr, schema).or_else(|| within_digits(&expr, schema));
+        Ok(match root {
             Some(checked) => Transformed::yes(checked),
             None => Transformed::no(expr),
         })
@@ -132,7 +135,7 @@ fn value_bounds(expr: &Arc<dyn PhysicalExpr>, schema: &Schema, depth: usize) -> 
     Some((low.clamp(least, greatest), high.clamp(least, greatest)))
 }
 
-fn type_bounds(data_type: &DataType) -> Option<Bounds> {
+pub(super) fn type_bounds(data_type: &DataType) -> Option<Bounds> {
     match data_type {
         DataType::Int8 => Some((i8::MIN.into(), i8::MAX.into())),
         DataType::Int16 => Some((i16::MIN.into(), i16::MAX.into())),

@@ -35,7 +35,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use super::{Below, bare, each_plan, under_names};
-use crate::functions::{is_median, is_percentile_disc, is_whole_row, temporal_median};
+use crate::functions::{is_median, is_percentile_disc, is_whole_row, temporal_median, with_middle};
 
 /// The rule.
 #[derive(Debug)]
@@ -194,6 +194,8 @@ fn median(call: &AggregateFunction, values: &DataType, parts: &mut Parts) -> Exp
         // Numbers of 64 bits between which the mean is exact.
         arg = cast(cast(arg, result.clone()), DataType::Int64);
         arg = cast(arg, DataType::Decimal128(19, 0));
+    } else if values.is_decimal() {
+        arg = cast(arg, with_middle(values));
     }
     let mut part = with_args(call, vec![arg]);
     part.func = median_udaf();

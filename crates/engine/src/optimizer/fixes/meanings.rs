@@ -1,8 +1,8 @@
 //! Expressions with the meaning that SQL gives them.
 //!
 //! In: a plan before DataFusion's type coercion. Out: the same plan, in which a cast to an integer rounds, LIKE has any escape,
-//! SIMILAR TO matches whole strings, a day and an interval with hours are a timestamp, a year has 31,557,600 seconds, and a
-//! timestamp with a zone AT TIME ZONE is the local time.
+//! SIMILAR TO matches whole strings, a text is read as its type is written, a day and an interval with hours are a timestamp,
+//! a year has 31,557,600 seconds, and a timestamp with a zone AT TIME ZONE is the local time.
 //! Invariant: names stay. Casts that DataFusion adds are not touched, and it adds none to integers that would round. A day and a
 //! literal interval of whole days stay a day, which scans can compare.
 //! Not here: the functions (functions/); which type a literal has (decimals.rs).
@@ -13,17 +13,20 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions::datetime::expr_fn::to_local_time;
 use datafusion::functions::math::expr_fn::round;
-use datafusion::functions_nested::expr_fn::make_array;
+use datafusion::functions_nested::expr_fn::{array_compact, make_array};
 use datafusion::logical_expr::expr::{ScalarFunction, WindowFunctionParams};
 use datafusion::logical_expr::{
-    BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, Operator, WindowFrameBound,
+    Between, BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, Operator, WindowFrameBound,
     binary_expr, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 
 use super::compared::in_scope;
 use super::{each_named, each_plan};
-use crate::functions::{epoch_of_interval, half_to_even, like_pattern, similar_pattern};
+use crate::functions::{
+    between, half_to_even, is_long_decimal, is_text_cast, like_pattern, near_seconds,
+    nearest_double, part_of_interval, similar_pattern, text_cast, text_of_list,
+};
 
 /// DataFusion's own escape in LIKE.
 const BACKSLASH: char = '\\';
@@ -51,6 +54,25 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let local = to_local_time(vec![part.clone()]);
             return Ok(Transformed::yes(local));
         }
+        Expr::Cast(cast) if reads_text(&cast.expr, cast.field.data_type(), schema) => {
+            let to = cast.field.data_type().clone();
+            let cast = text_cast(std::mem::take(&mut *cast.expr), to, false);
+            return Ok(Transformed::yes(cast));
+        }
+        Expr::TryCast(cast) if reads_text(&cast.expr, cast.field.data_type(), schema) => {
+            let to = cast.field.data_type().clone();
+            let cast = text_cast(std::mem::take(&mut *cast.expr), to, true);
+            return Ok(Transformed::yes(cast));
+        }
+        Expr::Cast(cast) if writes_list(&cast.expr, cast.field.data_type(), schema) => {
+            let to = cast.field.data_type().clone();
+            let text = text_of_list(std::mem::take(&mut *cast.expr), to);
+            return Ok(Transformed::yes(text));
+        }
+        Expr::Cast(cast) if is_rounded_twice(cast, schema) => {
+            let double = nearest_double(std::mem::take(&mut *cast.expr));
+            return Ok(Transformed::yes(double));
+        }
         Expr::Cast(cast) => {
             let to = cast.field.data_type().clone();
             rounded(&mut cast.expr, &to, schema)?
@@ -59,17 +81,54 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let to = cast.field.data_type().clone();
             rounded(&mut cast.expr, &to, schema)?
         }
+        Expr::Between(Between {
+            expr,
+            negated,
+            low,
+            high,
+        }) if expr.is_volatile() => {
+            let [expr, low, high] = [expr, low, high].map(|expr| std::mem::take(&mut **expr));
+            let between = between(expr, low, high);
+            let between = if *negated { !between } else { between };
+            return Ok(Transformed::yes(between));
+        }
         Expr::Like(like) => escaped(like),
         Expr::SimilarTo(like) => return Ok(Transformed::yes(similar(like))),
         Expr::BinaryExpr(binary) => with_time(binary, schema)?,
         Expr::WindowFunction(window) => in_lists(&mut window.params, schema)?,
-        Expr::ScalarFunction(call) => match epoch(call, schema) {
-            Some(epoch) => return Ok(Transformed::yes(epoch)),
+        Expr::ScalarFunction(call) if is_far(call, schema) => {
+            call.args = vec![near_seconds(call.args.remove(0))];
+            true
+        }
+        Expr::ScalarFunction(call) if has_items(call, schema) => {
+            let lists = call.args.iter().map(|list| list.clone().is_not_null());
+            let are_lists = lists.reduce(Expr::and).unwrap_or_default();
+            let items = call.args.remove(1);
+            call.args.push(array_compact(items));
+            return Ok(Transformed::yes(when(are_lists, part).end()?));
+        }
+        Expr::ScalarFunction(call) => match extracted(call, schema) {
+            Some(part) => return Ok(Transformed::yes(part)),
             None => false,
         },
         _ => false,
     };
     Ok(Transformed::new_transformed(part, changed))
+}
+
+/// True of casts of texts that are ours.
+fn reads_text(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
+    let of = expr.get_type(schema);
+    of.is_ok_and(|of| is_text_cast(&of, to))
+}
+
+fn is_rounded_twice(cast: &Cast, schema: &DFSchema) -> bool {
+    let of = cast.expr.get_type(schema);
+    *cast.field.data_type() == DataType::Float64 && of.is_ok_and(|of| is_long_decimal(&of))
+}
+
+fn writes_list(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
+    to.is_string() && expr.get_type(schema).is_ok_and(|of| of.is_list())
 }
 
 /// True of `x AT TIME ZONE 'zone'` where x has a zone already: it is the local time there, without a zone. DataFusion plans it as a
@@ -198,13 +257,31 @@ fn in_lists(window: &mut WindowFunctionParams, schema: &DFSchema) -> Result<bool
     Ok(changed)
 }
 
-/// `extract(epoch FROM interval)`.
-fn epoch(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
+/// True of `to_timestamp(x)` of a float.
+fn is_far(call: &ScalarFunction, schema: &DFSchema) -> bool {
+    let [seconds] = call.args.as_slice() else {
+        return false;
+    };
+    let is_float = || seconds.get_type(schema).is_ok_and(|of| of.is_floating());
+    call.func.name() == "to_timestamp" && is_float()
+}
+
+/// True of functions that look for the items of one list in another, to which DataFusion takes a NULL list for an empty one,
+/// and NULL for an item.
+fn has_items(call: &ScalarFunction, schema: &DFSchema) -> bool {
+    let is_list = |expr: &Expr| expr.get_type(schema).is_ok_and(|of| of.is_list());
+    let is_compact = |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if call.func.name() == "array_compact");
+    matches!(call.func.name(), "array_has_any" | "array_has_all")
+        && matches!(call.args.as_slice(), [list, items] if is_list(list) && is_list(items) && !is_compact(items))
+}
+
+/// `extract(part FROM interval)`.
+fn extracted(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
     let [Expr::Literal(part, _), interval] = call.args.as_slice() else {
         return None;
     };
-    let is_epoch = part.try_as_str().flatten()?.eq_ignore_ascii_case("epoch");
+    let part = part.try_as_str().flatten()?;
     let is_interval = matches!(interval.get_type(schema).ok()?, DataType::Interval(_));
-    (call.func.name() == "date_part" && is_epoch && is_interval)
-        .then(|| epoch_of_interval(interval.clone()))
+    let is_extracted = call.func.name() == "date_part" && is_interval;
+    is_extracted.then(|| part_of_interval(part, interval.clone()))?
 }

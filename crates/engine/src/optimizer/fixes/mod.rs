@@ -24,11 +24,14 @@ mod short_circuit;
 mod filtered_arguments;
 mod single_distinct;
 mod grouping_sets;
+mod idle_sorts;
 mod repeated_order;
 pub(crate) mod equal_values;
 mod null_structs;
+mod null_keys;
 mod constants;
 mod checked;
+mod within_digits;
 pub(crate) mod node_expressions;
 mod read_once;
 mod true_dependencies;
@@ -95,6 +98,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(mended).collect();
     // Before the host makes expressions shorter, in another order.
     rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
+    rules.insert(0, Arc::new(idle_sorts::DropSortBelowGroups));
     rules.push(Arc::new(offset_order::OffsetBelowProjection));
     let readers = true_dependencies::READERS;
     let mut rules: Vec<_> = rules
@@ -118,6 +122,8 @@ fn mended(host: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule +
     let rewrite: Rewrite = match host.name() {
         "simplify_expressions" => constants::rewrite,
         "push_down_filter" => held_filters::rewrite,
+        "extract_equijoin_predicate" => null_keys::rewrite_join,
+        "eliminate_cross_join" => null_keys::rewrite_joins,
         "single_distinct_aggregation_to_group_by" => single_distinct::rewrite,
         _ => return host,
     };

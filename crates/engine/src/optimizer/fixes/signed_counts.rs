@@ -6,6 +6,8 @@
 //! Invariant: names stay, as DataFusion names a cast as what it casts; no count comes near the end of BIGINT.
 //! Not here: functions of lists (functions/signed.rs); columns of type BIGINT UNSIGNED.
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
@@ -15,6 +17,7 @@ use datafusion::logical_expr::planner::{
 use datafusion::logical_expr::{Cast, Expr, WindowFunctionDefinition};
 
 use super::composed::determination;
+use crate::functions::over_frame;
 
 /// Aggregates that count.
 const AGGREGATES: [&str; 4] = ["uniq", "uniq_exact", "approx_distinct", "regr_count"];
@@ -51,6 +54,10 @@ impl ExprPlanner for SignedCounts {
             WindowFunctionDefinition::WindowUDF(_) => WINDOWS.contains(&name.as_str()),
         };
         Ok(if counts {
+            let mut expr = expr;
+            if let WindowFunctionDefinition::AggregateUDF(function) = &mut expr.func_def {
+                *function = over_frame(Arc::clone(function), &expr.window_frame);
+            }
             PlannerResult::Planned(signed(call(expr)))
         } else if name == "regr_r2" {
             let whole = call(expr.clone()).schema_name().to_string();

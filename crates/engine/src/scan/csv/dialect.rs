@@ -65,7 +65,7 @@ pub(crate) fn sniffed(kind: Kind, options: &TextOptions, text: &str, forms: &For
     let header = match options.header {
         Some(true) => Header::Names,
         Some(false) => Header::Absent,
-        None if options.csv.detection == Some(false) => Header::Names,
+        None if options.csv.detection == Some(false) => Header::Absent,
         None => header(&reading, body, forms),
     };
     Dialect {

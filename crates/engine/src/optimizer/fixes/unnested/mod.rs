@@ -11,6 +11,7 @@ mod dependent;
 mod joined;
 mod names;
 mod one_row;
+mod refused;
 mod simple;
 
 use std::sync::Arc;
@@ -47,7 +48,10 @@ impl AnalyzerRule for UnnestSubqueries {
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
         let mut names = Names::default();
-        each_plan(plan, |plan| unnested(plan, &mut names))
+        each_plan(plan, |plan| {
+            refused::refuse(&plan)?;
+            unnested(plan, &mut names)
+        })
     }
 }
 

@@ -1,0 +1,200 @@
+//! Aggregates over a moving frame that the host cannot take rows out of: `bool_and`, `bit_or`, `string_agg`, `any_value`,
+//! `approx_distinct` and others.
+//!
+//! In: such an aggregate. Out: the same aggregate, which over a moving frame keeps the frame's rows and aggregates them anew.
+//! Invariant: the result is the aggregate's own over the rows of the frame.
+//! Not here: frames that only grow, and aggregates that rows can be taken out of.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef};
+use datafusion::arrow::compute::concat;
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
+use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, Signature, WindowFrame,
+    WindowFrameBound,
+};
+use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
+
+/// Aggregates of the host's and ours without a way back.
+const ONE_WAY: [&str; 10] = [
+    "any_value",
+    "approx_distinct",
+    "approx_median",
+    "approx_percentile_cont",
+    "bit_and",
+    "bit_or",
+    "bool_and",
+    "bool_or",
+    "string_agg",
+    "uniq",
+];
+
+/// The aggregate as it runs over a frame.
+pub(crate) fn over_frame(function: Arc<AggregateUDF>, frame: &WindowFrame) -> Arc<AggregateUDF> {
+    let is_growing = match &frame.start_bound {
+        WindowFrameBound::Preceding(rows) => rows.is_null(),
+        _ => false,
+    };
+    match is_growing || !ONE_WAY.contains(&function.name()) {
+        true => function,
+        false => Arc::new(AggregateUDF::from(Recomputed(function))),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Recomputed(Arc<AggregateUDF>);
+
+impl AggregateUDFImpl for Recomputed {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.0.signature()
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.0.coerce_types(types)
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.0.return_type(types)
+    }
+
+    fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
+        self.0.return_field(fields)
+    }
+
+    fn is_nullable(&self) -> bool {
+        self.0.is_nullable()
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        self.0.accumulator(args)
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(FrameRows {
+            function: Arc::clone(&self.0),
+            return_field: Arc::clone(&args.return_field),
+            schema: args.schema.clone(),
+            ignore_nulls: args.ignore_nulls,
+            order_bys: args.order_bys.to_vec(),
+            is_reversed: args.is_reversed,
+            name: args.name.to_owned(),
+            is_distinct: args.is_distinct,
+            exprs: args.exprs.to_vec(),
+            expr_fields: args.expr_fields.to_vec(),
+            batches: VecDeque::new(),
+        }))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        self.0.state_fields(args)
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        self.0.order_sensitivity()
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::NotSupported
+    }
+}
+
+/// The rows of a frame, and what an accumulator is made of.
+#[derive(Debug)]
+struct FrameRows {
+    function: Arc<AggregateUDF>,
+    return_field: FieldRef,
+    schema: Schema,
+    ignore_nulls: bool,
+    order_bys: Vec<PhysicalSortExpr>,
+    is_reversed: bool,
+    name: String,
+    is_distinct: bool,
+    exprs: Vec<Arc<dyn PhysicalExpr>>,
+    expr_fields: Vec<FieldRef>,
+    /// The arguments' columns.
+    batches: VecDeque<Vec<ArrayRef>>,
+}
+
+impl FrameRows {
+    fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
+        self.function.accumulator(AccumulatorArgs {
+            return_field: Arc::clone(&self.return_field),
+            schema: &self.schema,
+            ignore_nulls: self.ignore_nulls,
+            order_bys: &self.order_bys,
+            is_reversed: self.is_reversed,
+            name: &self.name,
+            is_distinct: self.is_distinct,
+            exprs: &self.exprs,
+            expr_fields: &self.expr_fields,
+        })
+    }
+}
+
+impl Accumulator for FrameRows {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.batches.push_back(values.to_vec());
+        Ok(())
+    }
+
+    fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        let mut left = values.first().map_or(0, |column| column.len());
+        while left > 0
+            && let Some(first) = self.batches.pop_front()
+        {
+            let rows = first.first().map_or(0, |column| column.len());
+            if rows > left {
+                let rest = first.iter().map(|column| column.slice(left, rows - left));
+                self.batches.push_front(rest.collect());
+            }
+            left = left.saturating_sub(rows);
+        }
+        Ok(())
+    }
+
+    fn supports_retract_batch(&self) -> bool {
+        true
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        if self.batches.len() > 1 {
+            let columns = self.batches[0].len();
+            let merged = (0..columns).map(|at| {
+                let parts = self.batches.iter().map(|batch| batch[at].as_ref());
+                concat(&parts.collect::<Vec<_>>())
+            });
+            let merged = merged.collect::<Result<Vec<_>, _>>()?;
+            self.batches = VecDeque::from([merged]);
+        }
+        let mut accumulator = self.accumulator()?;
+        for batch in &self.batches {
+            accumulator.update_batch(batch)?;
+        }
+        accumulator.evaluate()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        internal_err!("the rows of a frame have no state")
+    }
+
+    fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
+        internal_err!("the rows of a frame have no state")
+    }
+
+    fn size(&self) -> usize {
+        let columns = self.batches.iter().flatten();
+        size_of_val(self)
+            + columns
+                .map(|column| column.get_array_memory_size())
+                .sum::<usize>()
+    }
+}
