@@ -21,6 +21,7 @@ use crate::optimizer::fixes::far_timestamp;
 use crate::options::OptionSpec;
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
+use crate::sql::ast::parse_query;
 use crate::sql::constraints::{self, Constraints};
 use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
@@ -30,7 +31,7 @@ use crate::sql::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
 use crate::sql::walk::Walk;
 use crate::sql::{
-    clauses, composite_groups, dotted_fields, long_chains, name_shared_tables, order_windows,
+    clauses, composite_groups, dotted_fields, long_chains, name_shared_tables, order_windows, using,
 };
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
@@ -410,6 +411,25 @@ impl VisitorMut for Preparation {
     type Break = Error;
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        // Joins in parentheses that have a name are a query of their own.
+        if let TableFactor::NestedJoin {
+            table_with_joins,
+            alias: alias @ Some(_),
+        } = factor
+            && using::joins_by_name(table_with_joins)
+        {
+            match parse_query(&format!("SELECT * FROM {table_with_joins}")) {
+                Ok(subquery) => {
+                    *factor = TableFactor::Derived {
+                        lateral: false,
+                        subquery,
+                        alias: alias.take(),
+                        sample: None,
+                    }
+                }
+                Err(error) => return ControlFlow::Break(error),
+            }
+        }
         let TableFactor::Table {
             name, alias, args, ..
         } = factor

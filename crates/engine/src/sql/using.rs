@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     TableAlias, TableFactor, TableWithJoins, WildcardAdditionalOptions,
 };
 
+pub(crate) use scopes::joins_by_name;
 pub use scopes::{Columns, rewrite, wanted};
 
 /// A column that a FROM clause makes.

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     Cte, Expr, GroupByExpr, Ident, JoinConstraint, JoinOperator, OrderByKind, Query, Select,
-    SelectItem, SetExpr, TableFactor, VisitorMut,
+    SelectItem, SetExpr, TableFactor, TableWithJoins, VisitorMut,
 };
 
 use super::{Scope, is_name, rewrite_select};
@@ -197,6 +197,12 @@ fn has_nested(factor: &TableFactor) -> bool {
     }
 }
 
+/// True of tables that are joined with USING or NATURAL, as long as parentheses around them are not looked into.
+pub(crate) fn joins_by_name(table: &TableWithJoins) -> bool {
+    let mut joins = table.joins.iter().map(|join| &join.join_operator);
+    joins.any(is_using)
+}
+
 fn is_using(operator: &JoinOperator) -> bool {
     use JoinOperator as J;
     let (J::Join(of)
@@ -219,10 +225,7 @@ fn is_using(operator: &JoinOperator) -> bool {
 }
 
 /// The tables and subqueries of a FROM clause.
-fn factors_of<'a>(
-    table: &'a datafusion::sql::sqlparser::ast::TableWithJoins,
-    factors: &mut Vec<&'a TableFactor>,
-) {
+fn factors_of<'a>(table: &'a TableWithJoins, factors: &mut Vec<&'a TableFactor>) {
     let joined = table.joins.iter().map(|join| &join.relation);
     for factor in std::iter::once(&table.relation).chain(joined) {
         match factor {
