@@ -132,3 +132,69 @@ SELECT country price amount FROM orders
 SELECT * FROM orders WHERE country == 'DE' AND
 SELECT * FORM orders WEHRE price > 1
 UPDAET orders SET price = 1
+SELECT sum(price, amount, customer) FROM orders
+SELECT round(price, 1, 2) FROM orders
+SELECT lag(price, 1, 2, 3) OVER () FROM orders
+SELECT mean(price, 1) FROM orders
+SELECT list_sum([1], 2)
+SELECT round(1.5, 'x')
+SELECT INTERVAL "1 day"
+SELECT INTERVAL amount FROM orders
+SELECT 'x', price, count(*) FROM orders GROUP BY 1
+SELECT country, count(*) FROM orders GROUP BY country HAVING price > 3
+SELECT country, count(*) FROM orders GROUP BY country ORDER BY price
+SELECT count(*) FROM orders GROUP BY count(*)
+SELECT sum(sum(price)) FROM orders
+SELECT sum(rank() OVER ()) FROM orders
+SELECT grouping(price) FROM orders GROUP BY country
+SELECT price AND true FROM orders
+SELECT price ~ 'a' FROM orders
+SELECT price & 1 FROM orders
+SELECT price || day FROM orders
+SELECT day < price FROM orders
+SELECT day BETWEEN 1 AND 2 FROM orders
+SELECT [price] IN (SELECT day FROM orders) FROM orders
+SELECT CASE WHEN true THEN [1] ELSE {'a': 1} END
+SELECT coalesce([1], 1)
+SELECT country FROM orders UNION SELECT [price] FROM orders
+SELECT price FROM orders UNION SELECT day FROM orders
+SELECT sum(price) OVER (ORDER BY [price] RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM orders
+SELECT last_value() OVER () FROM orders
+SELECT ntile(amount) OVER () FROM orders
+SELECT nth_value(price, amount) OVER () FROM orders
+SELECT length({'a': 1})
+SELECT trim([1])
+SELECT map_extract(1, 2)
+SELECT list_resize([1], -1)
+SELECT list_transform([1], 1)
+SELECT list_transform([1], (x, y, z) -> x)
+SELECT sum(unnest([1]))
+SELECT avg(*) FROM orders
+SELECT read_csv('x.csv')
+SELECT CAST('a')
+SELECT 12345::DECIMAL(3,1)
+SELECT 1::DECIMAL(100)
+SELECT [1]::DATE
+SELECT X'G'
+SELECT TIMESTAMP 'noon' AT TIME ZONE 'Mars'
+SELECT sum(n) FROM (VALUES (9223372036854775807), (1)) v(n)
+SELECT sum(n) OVER () FROM (VALUES (9223372036854775807), (1)) v(n)
+VALUES (1), (1, 2)
+VALUES (1), ([1])
+SELECT * FROM orders, orders
+SELECT * FROM nosuch.orders
+SELECT * FROM orders LIMIT 'a' OFFSET 'b'
+SELECT price FROM orders WHER price > 1
+SELECT price FROM orders GROUPBY price
+SELECT price FROM orders ORDER BY price NULLS
+SELECT x.id FROM orders x
+SELECT * FROM ''
+SELECT * FROM read_csv(5)
+SELECT * FROM read_csv('x.csv', delm => ',')
+SELECT * FROM read_csv('x.csv', columns => {'a': 'NOPE'})
+COPY orders TO 'x.parquet' (ROW_GROUP_SIZE 0)
+CREATE EXTERNAL TABLE e STORED AS NOPE LOCATION 'x.csv'
+INSERT INTO customers SELECT 1
+INSERT INTO customers VALUES ([1], 'a')
+SET datafusion.execution.batch_size = 'a'
+SET datafusion.execution.nope = 1

@@ -6,8 +6,11 @@
 //! Not here: how the host's errors are told apart (error/host.rs).
 
 pub mod host;
+mod phrases;
 mod words;
 mod signatures;
+
+pub(crate) use words::in_sql_words;
 
 use std::fmt;
 
@@ -323,7 +326,10 @@ pub fn nearest_names<'a>(name: &str, candidates: impl IntoIterator<Item = &'a st
                 false => strsim::damerau_levenshtein(bare, lower_bare),
             };
             let part = bare.len() >= 3 && lower_bare.contains(bare);
-            (edits <= edits_max || part).then_some((edits, candidate))
+            // A name all of whose letters differ is another name.
+            let letters = bare.chars().count().max(lower_bare.chars().count());
+            let near = !bare.is_empty() && edits <= edits_max && edits < letters;
+            (near || part).then_some((edits, candidate))
         })
         .collect();
     ranked.sort();

@@ -51,7 +51,7 @@ use crate::scan::writes::request::Writes;
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column};
-use crate::sql::names::with_names;
+use crate::sql::names::{with_names, with_written_names};
 use crate::sql::params::{self, Params};
 use crate::sql::place::placed;
 use crate::sql::samples::SamplePlanner;
@@ -185,8 +185,10 @@ impl Session {
         let planning = async move { session.plan(&statement, params).await };
         task.spawn_on(with_own_tables(tables, planning), self.handle());
         match task.join_next().await {
-            Some(Ok(query)) => query
-                .map_err(|error| placed(with_names(error, self.context(), &self.tables()), text)),
+            Some(Ok(query)) => query.map_err(|error| {
+                let error = with_names(error, self.context(), &self.tables());
+                placed(with_written_names(error, self.context(), text), text)
+            }),
             Some(Err(error)) => Err(join_error(error)),
             None => Err(Error::Internal("a plan without a task".to_string())),
         }
@@ -652,7 +654,9 @@ fn option_of(plan: &LogicalPlan) -> Result<Option<String>> {
 /// The host does not say which of its options has a wrong value.
 fn name_option(error: Error, option: Option<String>) -> Error {
     match (error, option) {
-        (Error::Invalid { message, .. }, Some(name)) => Error::Invalid { name, message },
+        (Error::Invalid { message, .. } | Error::Execution(message), Some(name)) => {
+            Error::Invalid { name, message }
+        }
         (error, _) => error,
     }
 }

@@ -1,6 +1,6 @@
-//! Names of types, as people read them under column names and in `Relation.types`.
+//! Names of types: as SQL writes them, and as people read them under column names and in `Relation.types`.
 //!
-//! In: Arrow types. Out: short names.
+//! In: Arrow types. Out: `BIGINT`, `STRUCT(a INTEGER)`; short names, `int64`, `struct(a int32)`.
 //! Invariant: the name says what values look like, not how they are laid out: a dictionary is its values.
 //! Not here: what `CAST` takes, which is the host's.
 
@@ -52,9 +52,10 @@ fn timestamp_name(unit: TimeUnit, zone: Option<&str>) -> String {
     }
 }
 
-/// The name of a type as SQL writes it, such as `BIGINT`, `VARCHAR` or `DOUBLE[]`: what `typeof` says, and errors.
+/// The name of a type as SQL writes it, such as `BIGINT`, `VARCHAR` or `DOUBLE[]`: what `typeof` and DESCRIBE say, and errors.
 pub fn type_name(data_type: &DataType) -> String {
     use DataType::*;
+    let of = |field: &Field| type_name(field.data_type());
     let name = match data_type {
         Null => "NULL",
         Boolean => "BOOLEAN",
@@ -72,42 +73,49 @@ pub fn type_name(data_type: &DataType) -> String {
         Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => "BLOB",
         Date32 | Date64 => "DATE",
         Time32(_) | Time64(_) => "TIME",
-        Timestamp(_, None) => "TIMESTAMP",
         Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE",
+        Timestamp(TimeUnit::Second, None) => "TIMESTAMP_S",
+        Timestamp(TimeUnit::Millisecond, None) => "TIMESTAMP_MS",
+        // The host's own are of nanoseconds, most files' of microseconds.
+        Timestamp(TimeUnit::Microsecond | TimeUnit::Nanosecond, None) => "TIMESTAMP",
         Duration(_) | Interval(_) => "INTERVAL",
         Decimal32(digits, scale)
         | Decimal64(digits, scale)
         | Decimal128(digits, scale)
         | Decimal256(digits, scale) => return format!("DECIMAL({digits},{scale})"),
-        _ => return nested_type_name(data_type),
+        List(item) | LargeList(item) | ListView(item) | LargeListView(item) => {
+            return format!("{}[]", of(item));
+        }
+        FixedSizeList(item, length) => return format!("{}[{length}]", of(item)),
+        Struct(fields) => {
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|field| format!("{} {}", field_name(field.name()), of(field)))
+                .collect();
+            return format!("STRUCT({})", fields.join(", "));
+        }
+        Map(entries, _) => {
+            let types: Vec<String> = match entries.data_type() {
+                Struct(fields) => fields.iter().map(|field| of(field)).collect(),
+                other => vec![type_name(other)],
+            };
+            return format!("MAP({})", types.join(", "));
+        }
+        Dictionary(_, values) => return type_name(values),
+        RunEndEncoded(_, values) => return of(values),
+        Union(..) => "UNION",
     };
-    name.to_owned()
+    name.to_string()
 }
 
-fn nested_type_name(data_type: &DataType) -> String {
-    use DataType::*;
-    let of = |field: &Field| type_name(field.data_type());
-    match data_type {
-        List(item) | LargeList(item) | ListView(item) | LargeListView(item) => {
-            format!("{}[]", of(item))
-        }
-        FixedSizeList(item, length) => format!("{}[{length}]", of(item)),
-        Struct(fields) => {
-            let fields = fields
-                .iter()
-                .map(|field| format!("{} {}", field.name(), of(field)));
-            format!("STRUCT({})", fields.collect::<Vec<_>>().join(", "))
-        }
-        Map(entries, _) => match entries.data_type() {
-            Struct(fields) => {
-                let types: Vec<String> = fields.iter().map(|field| of(field)).collect();
-                format!("MAP({})", types.join(", "))
-            }
-            other => format!("MAP({})", type_name(other)),
-        },
-        Dictionary(_, values) => type_name(values),
-        RunEndEncoded(_, values) => of(values),
-        _ => "UNION".to_owned(),
+/// A field's name, in quotes where SQL needs them.
+fn field_name(name: &str) -> String {
+    let is_plain = |character: char| {
+        character.is_ascii_lowercase() || character.is_ascii_digit() || character == '_'
+    };
+    match name.chars().all(is_plain) && name.starts_with(|first: char| !first.is_ascii_digit()) {
+        true => name.to_string(),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
     }
 }
 
@@ -155,5 +163,16 @@ mod tests {
         assert_eq!(name, "struct(a varchar, b list(double))");
         let codes = DataType::Dictionary(DataType::Int32.into(), DataType::Utf8.into());
         assert_eq!(sql_name(&codes), "varchar");
+    }
+
+    #[test]
+    fn nested_types_as_sql_writes_them() {
+        let item = Arc::new(Field::new("item", DataType::Int32, true));
+        let fields = vec![
+            Field::new("a", DataType::Utf8View, true),
+            Field::new("B c", DataType::List(item), true),
+        ];
+        let name = type_name(&DataType::Struct(fields.into()));
+        assert_eq!(name, "STRUCT(a VARCHAR, \"B c\" INTEGER[])");
     }
 }

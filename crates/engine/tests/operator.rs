@@ -1012,6 +1012,6 @@ fn the_errors_of_all_sums_are_typed() {
         let sql = format!("SELECT {function} FROM (VALUES (9223372036854775807), (1)) AS v(x)");
         let error = collect(&session, &plan(&session, &sql)).expect_err(&sql);
         assert!(matches!(error, Error::Overflow { .. }), "{sql}: {error:?}");
-        assert!(error.to_string().contains("does not fit Int64"), "{error}");
+        assert!(error.to_string().contains("does not fit BIGINT"), "{error}");
     }
 }

@@ -11,6 +11,7 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::*;
 use grouse::Error;
+use grouse::types::type_name;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
@@ -491,14 +492,20 @@ fn unions<'py>(py: Python<'py>, array: &UnionArray) -> PyResult<Objects<'py>> {
 
 fn unknown(data_type: &DataType) -> PyErr {
     raise(Error::Unsupported {
-        message: format!("a column of type {data_type} has no form in Python; cast it in SQL"),
+        message: format!(
+            "a column of type {} has no form in Python; cast it in SQL",
+            type_name(data_type)
+        ),
     })
 }
 
 fn out_of_range<T: ArrowTemporalType>(array: &PrimitiveArray<T>, row: usize) -> PyErr {
     let value = array.slice(row, 1);
-    let text = arrow::util::display::array_value_to_string(&value, 0)
-        .unwrap_or_else(|_| "a value".to_string());
+    let text = arrow::util::display::array_value_to_string(&value, 0);
+    // Beyond what chrono knows the text is an error in Arrow's words.
+    let text = text.ok().filter(|text| !text.starts_with("ERROR"));
+    let kind = || type_name(array.data_type());
+    let text = text.unwrap_or_else(|| format!("the {} {:?}", kind(), array.value(row)));
     overflow(&text, "the datetime module (years 1 to 9999)")
 }
 

@@ -85,7 +85,8 @@ pub fn table(
     if !holds_arrow(object)? {
         let class = object.get_type().name()?;
         return Err(wrong_type(format!(
-            "a {class} cannot be read: it has neither __arrow_c_stream__ nor __arrow_c_array__"
+            "a {class} cannot be read as a table: pass a frame of pandas or Polars, a table of pyarrow or what has \
+             __arrow_c_stream__"
         )));
     }
     if is_reader(object) && py.import("grouse._frames")?.call_method1("was_read", (object,))?.is_truthy()? {
@@ -216,10 +217,13 @@ fn note_read(object: &Py<PyAny>) {
 fn open(object: &Bound<'_, PyAny>) -> PyResult<Reader> {
     let class = object.get_type().name()?;
     let unreadable = |failure: PyErr| {
-        wrong_type(format!(
-            "a {class} cannot be read as a table: {}",
-            failure.value(object.py())
-        ))
+        let reason = failure.value(object.py()).to_string();
+        // Of one column, as in a Series, Arrow's structs are no table.
+        let reason = match reason.starts_with("C Data interface error") {
+            true => "it is no table of columns; pass a frame",
+            false => &reason,
+        };
+        wrong_type(format!("a {class} cannot be read as a table: {reason}"))
     };
     let object = &plain(object).map_err(unreadable)?;
     let input: AnyRecordBatch = object.extract().map_err(unreadable)?;

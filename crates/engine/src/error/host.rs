@@ -10,6 +10,7 @@ use datafusion::common::{DataFusionError, SchemaError, Span};
 use datafusion::parquet::errors::ParquetError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
+use super::phrases::{Kind, told};
 use super::signatures::wrong_arguments;
 use super::words::in_sql_words;
 use super::{Error, OutOfMemory, Position, nearest_names};
@@ -51,15 +52,19 @@ fn classify(error: &DataFusionError, position: Option<Position>) -> Error {
             Some(out) => Error::OutOfMemory(out),
             None => Error::Execution(text.clone()),
         },
-        DataFusionError::NotImplemented(text) => Error::Unsupported {
-            message: tidy(text),
-        },
+        DataFusionError::NotImplemented(text) => {
+            known(text, position).unwrap_or_else(|| Error::Unsupported {
+                message: tidy(text),
+            })
+        }
         DataFusionError::Plan(text) => classify_plan(text, position),
         DataFusionError::Configuration(text) => Error::Invalid {
             name: "option".to_string(),
             message: tidy(text),
         },
-        DataFusionError::Execution(text) | DataFusionError::Ffi(text) => classify_execution(text),
+        DataFusionError::Execution(text) | DataFusionError::Ffi(text) => {
+            known(text, position).unwrap_or_else(|| classify_execution(text))
+        }
         DataFusionError::ExecutionJoin(inner) if inner.is_cancelled() => Error::Cancelled,
         DataFusionError::ExecutionJoin(inner) => Error::Internal(inner.to_string()),
         DataFusionError::Internal(text) => classify_internal(text, position),
@@ -166,11 +171,21 @@ fn classify_schema(error: &SchemaError, position: Option<Position>) -> Error {
             position,
         },
         SchemaError::DuplicateQualifiedField { qualifier, name } => Error::Planning {
-            message: format!("column '{qualifier}.{name}' occurs twice; rename one with AS"),
+            message: format!(
+                "column '{name}' of '{qualifier}' occurs twice; give one of the tables another name with AS"
+            ),
             position,
         },
+        // A key that is an aggregate comes back as the aggregate.
         SchemaError::DuplicateUnqualifiedField { name } => Error::Planning {
-            message: format!("column '{name}' occurs twice; rename one with AS"),
+            message: format!(
+                "column '{}' occurs twice; rename one with AS{}",
+                in_sql_words(name),
+                match name.ends_with(')') {
+                    true => ", and let no key of GROUP BY be an aggregate",
+                    false => "",
+                }
+            ),
             position,
         },
     }
@@ -219,6 +234,9 @@ fn classify_plan(text: &str, position: Option<Position>) -> Error {
             position,
         };
     }
+    if let Some(error) = known(text, position) {
+        return error;
+    }
     if TYPE_TEXTS.iter().any(|part| text.contains(part)) {
         return Error::Type {
             message: tidy(text),
@@ -231,11 +249,38 @@ fn classify_plan(text: &str, position: Option<Position>) -> Error {
     }
 }
 
+/// A sentence of DataFusion's for which we have another.
+fn known(text: &str, position: Option<Position>) -> Option<Error> {
+    let text = without_prefixes(text);
+    let position = position.or_else(|| span_in(text));
+    if let Some(message) = wrong_arguments(text) {
+        return Some(Error::Type { message, position });
+    }
+    let (kind, message) = told(text)?;
+    Some(match (kind, position) {
+        (Kind::Type, position) => Error::Type { message, position },
+        (Kind::Planning, position) => Error::Planning { message, position },
+        (Kind::Unsupported, None) => Error::Unsupported { message },
+        (Kind::Unsupported, position) => Error::UnsupportedClause { message, position },
+        (Kind::Execution, _) => Error::Execution(message),
+    })
+}
+
+/// The place in what Rust prints of a node of the statement: `span: Span(Location(1,58)..Location(1,65))`.
+fn span_in(text: &str) -> Option<Position> {
+    let mut places = text.split("Span(Location(").skip(1);
+    places.find_map(|place| {
+        let (line, rest) = place.split_once(',')?;
+        let (column, _) = rest.split_once(')')?;
+        let (line, column) = (line.parse().ok()?, column.parse().ok()?);
+        (line > 0).then_some(Position { line, column })
+    })
+}
+
 /// The host qualifies every table with its default catalog and schema.
 fn bare_table(name: &str) -> String {
-    name.strip_prefix("datafusion.public.")
-        .unwrap_or(name)
-        .to_string()
+    let name = name.strip_prefix("datafusion.").unwrap_or(name);
+    name.strip_prefix("public.").unwrap_or(name).to_string()
 }
 
 fn quoted_after(text: &str, start: &str) -> Option<String> {
@@ -444,6 +489,9 @@ fn classify_execution(text: &str) -> Error {
 }
 
 fn classify_internal(text: &str, position: Option<Position>) -> Error {
+    if let Some(error) = known(text, position) {
+        return error;
+    }
     // Seen in 55: a mistyped operand reaches the kernel check, which calls itself internal.
     match TYPE_TEXTS.iter().any(|part| text.contains(part)) {
         true => Error::Type {
@@ -456,6 +504,22 @@ fn classify_internal(text: &str, position: Option<Position>) -> Error {
 
 /// Without the host's backtrace, its call for bug reports and its error prefixes.
 fn tidy(text: &str) -> String {
+    let text = without_prefixes(text);
+    if let Some(message) = wrong_arguments(text) {
+        return message;
+    }
+    if let Some((_, pattern)) = text.split_once("regex parse error:") {
+        let reason = pattern.lines().last().unwrap_or_default().trim();
+        let reason = reason.trim_start_matches("error: ");
+        return format!("the pattern is no regular expression: {reason}");
+    }
+    match told(text) {
+        Some((_, message)) => message,
+        None => in_sql_words(&text.replace("While expanding wildcard, ", "")),
+    }
+}
+
+fn without_prefixes(text: &str) -> &str {
     const PREFIXES: &[&str] = &[
         "Error during planning: ",
         "Execution error: ",
@@ -464,6 +528,7 @@ fn tidy(text: &str) -> String {
         "External error: ",
         "External: ",
         "Internal error: ",
+        "Invalid argument error: ",
         "Parser error: ",
         "Csv error: ",
         "Json error: ",
@@ -471,43 +536,20 @@ fn tidy(text: &str) -> String {
         "Compute error: ",
         "Optimizer rule 'simplify_expressions' failed",
     ];
-    let text = text.split("\n\nbacktrace:").next().unwrap_or(text);
-    let text = text
-        .split(".\nThis issue was likely caused by a bug")
-        .next()
-        .unwrap_or(text);
-    if let Some(message) = wrong_arguments(text).or_else(|| wrong_signature(text)) {
-        return message;
+    const ENDS: &[&str] = &[
+        "\n\nbacktrace:",
+        ".\nThis issue was likely caused by a bug",
+        "\n\twhile verifying",
+    ];
+    let mut text = text;
+    for end in ENDS {
+        text = text.split(end).next().unwrap_or(text);
     }
-    if let Some((_, pattern)) = text.split_once("regex parse error:") {
-        let reason = pattern.lines().last().unwrap_or_default().trim();
-        let reason = reason.trim_start_matches("error: ");
-        return format!("the pattern is no regular expression: {reason}");
-    }
-    let mut text = text.trim();
+    text = text.trim();
     while let Some(rest) = PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix)) {
         text = rest.trim_start();
     }
-    in_sql_words(&text.replace("While expanding wildcard, ", ""))
-}
-
-/// `Function 'sum' failed to match any signature, errors: …` lists one error per signature.
-fn wrong_signature(text: &str) -> Option<String> {
-    let (function, errors) = text.split_once(" failed to match any signature, errors: ")?;
-    let pieces = || errors.split(" requires ").skip(1);
-    let wanted: Vec<&str> = pieces()
-        .filter_map(|piece| piece.split_once(", but received"))
-        .map(|(wanted, _)| wanted)
-        .collect();
-    let (_, given) = pieces().next()?.split_once("(DataType: ")?;
-    let given = given.split(").").next().unwrap_or(given);
-    let function = function
-        .rsplit_once("Function ")
-        .map_or(function, |(_, name)| name);
-    Some(in_sql_words(&format!(
-        "{function} takes {}, not {given}",
-        wanted.join(" or ")
-    )))
+    text
 }
 
 #[cfg(test)]

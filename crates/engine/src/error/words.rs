@@ -67,12 +67,7 @@ const LITERALS: &[&str] = &[
 ];
 
 /// The text in SQL's words.
-pub(super) fn in_sql_words(text: &str) -> String {
-    let text = text.replace(
-        "Physical plan does not support logical expression",
-        "this cannot stand here:",
-    );
-    let text = text.as_str();
+pub(crate) fn in_sql_words(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut before = ' ';
@@ -217,20 +212,61 @@ fn literal(inner: &str) -> String {
 
 fn of_arguments(sql: &str, inner: &str) -> String {
     match sql {
+        "[]" if inner.contains(" x ") => {
+            let (length, of) = inner.split_once(" x ").unwrap_or(("", inner));
+            let of = of
+                .trim_start_matches("nullable ")
+                .trim_start_matches("non-null ");
+            format!("{}[{length}]", in_sql_words(first_of(of)))
+        }
         "[]" => format!(
             "{}[]",
-            in_sql_words(first_of(inner.trim_start_matches("nullable ")))
+            in_sql_words(first_of(
+                inner
+                    .trim_start_matches("nullable ")
+                    .trim_start_matches("non-null ")
+            ))
         ),
         "" => {
             let of = first_of(inner).len();
             in_sql_words(inner[of..].trim_start_matches([',', ' ']))
         }
-        "STRUCT" | "MAP" => format!("{sql}({})", in_sql_words(inner)),
+        "STRUCT" => format!("STRUCT({})", fields(inner).join(", ")),
+        "MAP" => {
+            let entries = fields(first_of(inner)).join("");
+            let entries = entries
+                .split_once("STRUCT(")
+                .map_or(inner, |(_, rest)| rest);
+            let types = entries.trim_end_matches(')').split(", ");
+            let types = types.map(|field| field.rsplit_once(' ').map_or(field, |(_, of)| of));
+            format!("MAP({})", types.collect::<Vec<_>>().join(", "))
+        }
         "DECIMAL" if inner.contains("Some(") => literal(first_of(inner)),
         "DECIMAL" => format!("DECIMAL({})", inner.replace(' ', "")),
         "TIMESTAMP" if inner.contains("Some") => "TIMESTAMP WITH TIME ZONE".to_owned(),
         sql => sql.to_owned(),
     }
+}
+
+/// The fields in `"a": Int64, "b": non-null Utf8`, as one writes them.
+fn fields(inner: &str) -> Vec<String> {
+    let mut fields = Vec::new();
+    let mut rest = inner.trim_start_matches('[').trim_end_matches(']');
+    while !rest.is_empty() {
+        let field = first_of(rest);
+        rest = rest[field.len()..].trim_start_matches([',', ' ']);
+        fields.push(match field.split_once("\": ") {
+            Some((name, of)) => {
+                let of = in_sql_words(
+                    of.trim_start_matches("non-null ")
+                        .trim_start_matches("nullable "),
+                );
+                format!("{} {of}", name.trim_start_matches('"'))
+            }
+            None => in_sql_words(field),
+        });
+    }
+    fields
 }
 
 #[cfg(test)]
@@ -256,6 +292,15 @@ mod tests {
                 "BIGINT[]",
             ),
             ("List(Int64)", "BIGINT[]"),
+            (
+                "Struct(\"a\": Int64, \"b\": non-null List(Utf8))",
+                "STRUCT(a BIGINT, b VARCHAR[])",
+            ),
+            (
+                "Map(\"entries\": non-null Struct(\"key\": non-null Utf8, \"value\": Int64), unsorted)",
+                "MAP(VARCHAR, BIGINT)",
+            ),
+            ("FixedSizeList(3 x Int32)", "INTEGER[3]"),
             ("Dictionary(Int32, Utf8)", "VARCHAR"),
             ("'abs(Utf8, Int64)'", "'abs(VARCHAR, BIGINT)'"),
             (

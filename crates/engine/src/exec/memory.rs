@@ -99,7 +99,8 @@ pub(crate) fn to_host(error: GroupError) -> DataFusionError {
             data_type,
             remedy,
         } => {
-            let message = format!("the result does not fit {data_type}: {remedy}");
+            let kind = crate::error::in_sql_words(&data_type);
+            let message = format!("the result does not fit {kind}: {remedy}");
             DataFusionError::from(crate::Error::Overflow { aggregate, message })
         }
         GroupError::Disk { doing, name, error } => DataFusionError::from(crate::Error::Io {

@@ -78,6 +78,11 @@ pub(crate) use scalar::JSON;
 pub(crate) use uuid_text::{TRY_UUID, UUID};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 
+/// The name of the aggregate that is planned for another name, as `avg` is for `mean`.
+pub(crate) fn planned_as(name: &str) -> Option<String> {
+    standing::of_name(name).map(|function| function.name().to_owned())
+}
+
 /// True of our `sum`, also under another name.
 pub(crate) fn is_exact_sum(function: &AggregateUDF) -> bool {
     function.inner().is::<sum::Sum>()

@@ -8,15 +8,20 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::error::DataFusionError;
 
 use crate::Error;
+use crate::types::type_name;
 
 /// The error of `aggregate`, for example `sum(t.x)`, whose result is no value of `data_type`.
 pub(crate) fn overflow(aggregate: &str, data_type: &DataType) -> DataFusionError {
     let message = format!(
-        "the result does not fit {data_type}: {}",
+        "the result does not fit {}: {}",
+        type_name(data_type),
         way_out(data_type)
     );
+    // Of a window the frame follows, which nobody wrote so.
+    let name = aggregate.split(") ").next().unwrap_or(aggregate);
+    let closing = if name == aggregate { "" } else { ")" };
     DataFusionError::from(Error::Overflow {
-        aggregate: aggregate.to_string(),
+        aggregate: format!("{name}{closing}"),
         message,
     })
 }

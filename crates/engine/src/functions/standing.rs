@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::Array;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::{DFSchema, Result, ScalarValue, not_impl_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, not_impl_err, plan_err};
 use datafusion::functions::core::expr_fn::{named_struct, nullif};
 use datafusion::functions::math::expr_fn::{exp, ln, sqrt};
 use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_cont_udaf;
@@ -367,6 +367,9 @@ impl Call {
 
     /// The n least or greatest, as the beginning of an ordered list.
     fn first_of_order(&self, n: &Expr, over: Over) -> Result<Expr> {
+        if !n.column_refs().is_empty() {
+            return plan_err!("'{}' takes a literal as its number of values", self.name);
+        }
         let (x, by) = (&self.args[0], &self.args[self.args.len() - 2]);
         let filter = by.clone().is_not_null();
         let filter = match &self.filter {

@@ -12,7 +12,7 @@ use super::csv::options::missing;
 use super::file_options::{FileOptions, text_of};
 use super::format::{Kind, TextOptions};
 use super::parquet::PlainBytes;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, nearest_names};
 
 /// A call of one of the file functions.
 #[derive(Debug, Clone, PartialEq)]
@@ -157,21 +157,11 @@ impl FileCall {
     fn set(&mut self, function: &str, option: &str, value: &Expr) -> Result<()> {
         if self
             .set_elsewhere(&option.to_ascii_lowercase(), value)
-            .map_err(|expected| {
-                invalid(
-                    function,
-                    format!("{option} must be {expected}, not {value}"),
-                )
-            })?
+            .map_err(|expected| not_so(function, option, &expected, value))?
         {
             return Ok(());
         }
-        let not_so = |expected| {
-            invalid(
-                function,
-                format!("{option} must be {expected}, not {value}"),
-            )
-        };
+        let not_so = |expected: String| not_so(function, option, &expected, value);
         let text = text_of(value).map_err(not_so)?;
         self.set_text(function, option, &text)
     }
@@ -229,7 +219,8 @@ impl FileCall {
             other => {
                 let reason = missing(other)
                     .filter(|_| is_csv)
-                    .map(|reason| format!(": {reason}"));
+                    .map(|reason| format!(": {reason}"))
+                    .or_else(|| meant(other).map(|meant| format!("; did you mean {meant}?")));
                 return Err(invalid(
                     function,
                     format!(
@@ -250,6 +241,8 @@ fn paths(function: &str, value: &Expr) -> Result<Vec<String>> {
             format!("{value} is not a path or a list of paths"),
         )
     };
+    let is_number = |value: &Expr| matches!(value, Expr::Value(value) if matches!(value.value, Value::Number(..) | Value::Boolean(_)));
+    let literal = |value: &Expr| literal(value).filter(|_| !is_number(value));
     match value {
         Expr::Array(Array { elem, .. }) => elem
             .iter()
@@ -280,6 +273,54 @@ fn compression(text: &str) -> Option<CompressionTypeVariant> {
         "xz" => Some(CompressionTypeVariant::XZ),
         _ => None,
     }
+}
+
+/// Options that may be misspelt.
+const OPTIONS: &[&str] = &[
+    "header",
+    "delim",
+    "quote",
+    "escape",
+    "comment",
+    "null_padding",
+    "sample_size",
+    "compression",
+    "binary_as_string",
+    "columns",
+    "types",
+    "names",
+    "skip",
+    "nullstr",
+    "dateformat",
+    "timestampformat",
+    "decimal_separator",
+    "encoding",
+    "new_line",
+    "ignore_errors",
+    "max_line_size",
+    "all_varchar",
+    "filename",
+    "hive_partitioning",
+    "hive_types",
+    "union_by_name",
+    "format",
+    "records",
+    "maximum_depth",
+];
+
+fn meant(option: &str) -> Option<String> {
+    nearest_names(option, OPTIONS.iter().copied())
+        .into_iter()
+        .next()
+}
+
+/// The error of an option whose value is `value`; a type that there is not says so itself.
+fn not_so(function: &str, option: &str, expected: &str, value: &Expr) -> Error {
+    let message = match expected.ends_with("is no type") {
+        true => format!("{option}: {expected}"),
+        false => format!("{option} must be {expected}, not {value}"),
+    };
+    invalid(function, message)
 }
 
 fn invalid(function: &str, message: String) -> Error {

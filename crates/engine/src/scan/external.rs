@@ -12,7 +12,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
-use datafusion::common::{Constraints, Result, ScalarValue};
+use datafusion::common::{Constraints, DataFusionError, Result, ScalarValue};
 use datafusion::datasource::listing::{ListingTable, ListingTableUrl, PartitionedFile};
 use datafusion::datasource::provider::DefaultTableFactory;
 use datafusion::datasource::table_schema::TableSchema;
@@ -28,6 +28,7 @@ use super::parquet::Parquet;
 use super::steady_format::Steady;
 use super::table::{FilesTable, is_decided};
 use crate::error::Error;
+use crate::error::host::PATH_UNKNOWN;
 
 /// The formats of `STORED AS`.
 const FORMATS: [&str; 5] = ["PARQUET", "CSV", "JSON", "NDJSON", "ARROW"];
@@ -49,7 +50,8 @@ impl TableProviderFactory for ExternalTables {
         state: &dyn Session,
         command: &CreateExternalTable,
     ) -> Result<Arc<dyn TableProvider>> {
-        let table = DefaultTableFactory::new().create(state, command).await?;
+        let table = DefaultTableFactory::new().create(state, command).await;
+        let table = table.map_err(|error| named(error, &command.locations))?;
         match table.downcast_ref::<ListingTable>() {
             Some(listing) if !command.unbounded => {
                 let partitions = listing.options().table_partition_cols.clone();
@@ -59,6 +61,28 @@ impl TableProviderFactory for ExternalTables {
             _ => Ok(table),
         }
     }
+}
+
+/// An error about a file that does not say which has the location in the statement.
+fn named(error: DataFusionError, locations: &[String]) -> DataFusionError {
+    let location = || locations.join(", ");
+    let error = match Error::from(error) {
+        Error::Format {
+            path,
+            line,
+            message,
+        } if path == PATH_UNKNOWN => Error::Format {
+            path: location(),
+            line,
+            message,
+        },
+        Error::Io { path, message } if path == PATH_UNKNOWN => Error::Io {
+            path: location(),
+            message,
+        },
+        other => other,
+    };
+    error.into()
 }
 
 /// The schema with columns of folders that may be NULL.

@@ -393,7 +393,12 @@ impl CopyOptions {
         let text = self.text(name, value, place)?;
         match name {
             "codec" => self.compression = Some(text.to_ascii_lowercase()),
-            "row_group_size" => self.host("format.max_row_group_size", &text),
+            "row_group_size" => {
+                let rows: Result<u64, _> = text.parse();
+                let rows = rows.ok().filter(|rows| *rows > 0);
+                let rows = rows.ok_or_else(|| at(place, "row_group_size is a number from 1 on"))?;
+                self.host("format.max_row_group_size", &rows.to_string());
+            }
             "row_group_size_bytes" => {
                 let bytes = crate::options::parse_bytes(&text, None)
                     .map_err(|_| at(place, "row_group_size_bytes takes a size, such as 64MB"))?;

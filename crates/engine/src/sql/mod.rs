@@ -38,7 +38,6 @@ mod unpivot;
 mod summarize;
 mod describe;
 mod by_name;
-pub(crate) mod type_names;
 mod default_values;
 mod inner_names;
 mod long_chains;

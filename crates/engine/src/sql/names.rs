@@ -5,9 +5,12 @@
 //! Not here: names that the text itself shows (place.rs); how near names are (error.rs).
 
 use datafusion::prelude::SessionContext;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::error::{Error, nearest_names};
+use crate::functions::planned_as;
 use crate::scan::call::function_names;
+use crate::sql::dialect::DIALECT;
 
 /// Adds the names that may be meant, which only the session knows.
 pub(crate) fn with_names(error: Error, context: &SessionContext, tables: &[String]) -> Error {
@@ -31,6 +34,14 @@ pub(crate) fn with_names(error: Error, context: &SessionContext, tables: &[Strin
             let message = format!("'{name}' is a function of windows: write {name}(…) OVER (…)");
             Error::Planning { message, position }
         }
+        Error::UnknownFunction { name, position, .. } if is_of_tables(context, &name) => {
+            let message = format!("'{name}' gives a table: write FROM {name}(…)");
+            Error::Planning { message, position }
+        }
+        Error::UnknownFunction { name, position, .. } if name == "cast" => {
+            let message = "'cast' is written CAST(x AS type)".to_string();
+            Error::Planning { message, position }
+        }
         Error::UnknownFunction {
             name,
             nearest,
@@ -51,6 +62,59 @@ pub(crate) fn with_names(error: Error, context: &SessionContext, tables: &[Strin
 fn is_of_windows(context: &SessionContext, name: &str) -> bool {
     let state = context.state_ref();
     state.read().window_functions().contains_key(name)
+}
+
+fn is_of_tables(context: &SessionContext, name: &str) -> bool {
+    let state = context.state_ref();
+    let is_ours = function_names().any(|ours| ours == name);
+    is_ours || state.read().table_functions().contains_key(name)
+}
+
+/// The error with functions under the names that stand in the text: DataFusion names an alias by the function that it is of.
+pub(crate) fn with_written_names(mut error: Error, context: &SessionContext, text: &str) -> Error {
+    let message = match &mut error {
+        Error::Type { message, .. }
+        | Error::Planning { message, .. }
+        | Error::Execution(message)
+        | Error::Unsupported { message } => message,
+        _ => return error,
+    };
+    let state = context.state_ref();
+    let state = state.read();
+    for written in calls(text) {
+        let scalar = state.scalar_functions().get(&written);
+        let aggregate = state.aggregate_functions().get(&written);
+        let name = match (planned_as(&written), scalar, aggregate) {
+            (Some(name), _, _) => name,
+            (None, Some(function), _) => function.name().to_owned(),
+            (None, None, Some(function)) => function.name().to_owned(),
+            (None, None, None) => continue,
+        };
+        let name = name.as_str();
+        let begins_so = message.strip_prefix(name);
+        if let Some(rest) = begins_so.filter(|rest| rest.starts_with(' ')) {
+            *message = format!("'{written}'{rest}");
+        } else if name != written && message.contains(&format!("'{name}'")) {
+            let forms = format!("it is written {name}(");
+            *message = message
+                .replace(&forms, &format!("it is written {written}("))
+                .replace(&format!(" or {name}("), &format!(" or {written}("))
+                .replace(&format!("'{name}'"), &format!("'{written}'"));
+        }
+    }
+    error
+}
+
+/// Names in front of parentheses.
+fn calls(text: &str) -> Vec<String> {
+    let Ok(tokens) = Tokenizer::new(&DIALECT, text).tokenize() else {
+        return Vec::new();
+    };
+    let calls = tokens.windows(2).filter_map(|two| match two {
+        [Token::Word(word), Token::LParen] => Some(word.value.to_lowercase()),
+        _ => None,
+    });
+    calls.collect()
 }
 
 /// Names of all functions.

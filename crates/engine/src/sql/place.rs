@@ -15,7 +15,9 @@ const KEYWORDS: &[&str] = &[
     "FROM",
     "WHERE",
     "GROUP",
+    "GROUP BY",
     "ORDER",
+    "ORDER BY",
     "HAVING",
     "LIMIT",
     "OFFSET",
@@ -55,6 +57,7 @@ const KEYWORDS: &[&str] = &[
     "LIKE",
     "FILTER",
     "NULL",
+    "NULLS",
     "AND",
     "NOT",
     "AS",
@@ -95,6 +98,14 @@ pub(crate) fn placed(error: Error, text: &str) -> Error {
             let position = place_of(&message, &tokens);
             Error::Planning { message, position }
         }
+        Error::Unsupported { message } => match place_of(&message, &tokens) {
+            None => Error::Unsupported { message },
+            position => Error::UnsupportedClause { message, position },
+        },
+        Error::Execution(message) => match called(&message, &tokens) {
+            None => Error::Execution(message),
+            position => Error::Planning { message, position },
+        },
         Error::UnknownFunction {
             name,
             nearest,
@@ -185,35 +196,68 @@ fn named(name: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
 
 /// The place of what a message has in quotes: a call first, then a text, then a word; else of the only operator that it names.
 fn place_of(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
-    let quoted: Vec<&str> = message.split('\'').skip(1).step_by(2).collect();
+    let quoted: Vec<&str> = quoted(message).collect();
     let names = quoted
         .iter()
         .map(|quoted| quoted.split('(').next().unwrap_or(quoted));
-    let called = names.clone().find_map(|name| {
-        let calls = tokens.windows(2).find(|two| {
-            let is_named =
-                matches!(&two[0].token, Token::Word(word) if word.value.eq_ignore_ascii_case(name));
-            is_named && two[1].token == Token::LParen
-        });
-        calls.map(|two| start(&two[0]))
-    });
     let text = || {
         quoted.iter().find_map(|quoted| {
             let is_text = |token: &&TokenWithSpan| matches!(&token.token, Token::SingleQuotedString(text) if text == quoted);
             tokens.iter().find(is_text).map(start)
         })
     };
-    let word = || names.clone().find_map(|name| named(name, tokens));
-    called
+    let last = |name: &str| named(name.rsplit('.').next().unwrap_or(name), tokens);
+    let word = || names.clone().find_map(last);
+    called(message, tokens)
         .or_else(text)
         .or_else(word)
         .or_else(|| operator(message, tokens))
 }
 
+/// What a message has in quotes.
+fn quoted(message: &str) -> impl Iterator<Item = &str> {
+    message.split('\'').skip(1).step_by(2)
+}
+
+/// The place of a call that a message has in quotes.
+fn called(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
+    quoted(message).find_map(|quoted| {
+        let name = quoted.split('(').next().unwrap_or(quoted);
+        let mut calls = tokens.windows(2).filter(|two| {
+            let is_named =
+                matches!(&two[0].token, Token::Word(word) if word.value.eq_ignore_ascii_case(name));
+            is_named && two[1].token == Token::LParen
+        });
+        calls.next().map(|two| start(&two[0]))
+    })
+}
+
 /// The operator between two types, where the statement has it once.
 fn operator(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
     let operators = [
-        " + ", " - ", " * ", " / ", " % ", " || ", " = ", " < ", " > ", " <= ", " >= ", " != ",
+        " + ",
+        " - ",
+        " * ",
+        " / ",
+        " % ",
+        " || ",
+        " = ",
+        " < ",
+        " > ",
+        " <= ",
+        " >= ",
+        " != ",
+        " AND ",
+        " OR ",
+        " LIKE ",
+        " ILIKE ",
+        " BETWEEN ",
+        " IN ",
+        " ~ ",
+        " & ",
+        " | ",
+        " << ",
+        " >> ",
     ];
     let written = operators
         .iter()
@@ -221,7 +265,7 @@ fn operator(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
         .trim();
     let is_it = |token: &&TokenWithSpan| {
         let text = token.token.to_string();
-        text == written || (written == "!=" && text == "<>")
+        text.eq_ignore_ascii_case(written) || (written == "!=" && text == "<>")
     };
     let mut found = tokens.iter().filter(is_it);
     match (found.next(), found.next()) {
@@ -342,7 +386,9 @@ fn misspelt(token: &TokenWithSpan) -> Option<&'static str> {
     let near = near.filter(|(edits, keyword)| {
         *edits <= edits_max && (keyword.len() > 3 || letters(keyword) == letters(&written))
     });
-    near.min().map(|(_, keyword)| keyword)
+    let is_begun = |keyword: &str| keyword.starts_with(&written);
+    near.min_by_key(|(edits, keyword)| (*edits, !is_begun(keyword), *keyword))
+        .map(|(_, keyword)| keyword)
 }
 
 fn is_keyword(word: &str) -> bool {

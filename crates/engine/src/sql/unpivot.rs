@@ -15,7 +15,7 @@ use crate::sql::columns::chosen_by;
 use crate::sql::expand::{Column, Scope, arguments_of};
 use crate::sql::pivot::{items, set_alias};
 use crate::sql::query_forms::UNPIVOT;
-use crate::sql::type_names::type_name;
+use crate::types::type_name;
 
 /// Columns that make one row, with the name it gets.
 struct Stacked {

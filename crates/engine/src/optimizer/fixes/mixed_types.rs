@@ -12,7 +12,7 @@ use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{LogicalPlan, Union};
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::types::sql_name;
+use crate::types::type_name;
 
 /// The rule.
 #[derive(Debug)]
@@ -52,8 +52,8 @@ pub(super) fn refuse_mixed(types: &[&DataType], place: impl Fn() -> String) -> R
         (Some(number), Some(date)) => plan_err!(
             "{} is {} in one branch and {} in another; cast one of them",
             place(),
-            sql_name(number),
-            sql_name(date)
+            type_name(number),
+            type_name(date)
         ),
         _ => Ok(()),
     }

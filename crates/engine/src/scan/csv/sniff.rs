@@ -18,7 +18,7 @@ use super::dialect::Header;
 use super::table::CsvTable;
 use grouse_text::csv::values::DateForm;
 use crate::error::Result;
-use crate::types::sql_name;
+use crate::types::type_name;
 
 /// DuckDB's word for a byte that there is not.
 const NONE: &str = "(empty)";
@@ -75,7 +75,7 @@ pub(crate) fn sniffed_table(path: &str, table: &CsvTable) -> Result<Arc<dyn Tabl
 fn columns_of(table: &CsvTable) -> ArrayRef {
     let fields = table.schema.fields();
     let names = fields.iter().map(|field| Some(field.name().as_str()));
-    let types = fields.iter().map(|field| Some(sql_name(field.data_type())));
+    let types = fields.iter().map(|field| Some(type_name(field.data_type())));
     let parts: Fields = ["name", "type"]
         .map(|name| Field::new(name, DataType::Utf8, true))
         .to_vec()
@@ -111,7 +111,7 @@ fn call(path: &str, table: &CsvTable) -> String {
         format!(
             "{}: {}",
             quoted(field.name()),
-            quoted(&sql_name(field.data_type()))
+            quoted(&type_name(field.data_type()))
         )
     });
     let types: Vec<String> = types.collect();

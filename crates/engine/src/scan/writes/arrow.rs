@@ -3,7 +3,7 @@
 //! In: batches. Out: IPC files, compressed with LZ4.
 //! Invariant: a column of codes is written as its values, since an IPC file has room for one dictionary only and every
 //! batch may come with its own.
-//! Not here: reading, which is DataFusion's; temporary names (stage.rs).
+//! Not here: reading (ipc/); temporary names (stage.rs).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +19,6 @@ use datafusion::arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use datafusion::catalog::Session;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{DataFusionError, GetExt, Result, Statistics};
-use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::write::get_writer_schema;
 use datafusion::datasource::file_format::{FileFormat, FileFormatFactory};
@@ -38,6 +37,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::error::Error;
+use crate::scan::ipc::CheckedArrow;
 
 /// Bytes of a file that wait before they are put.
 const WAITING_BYTES: usize = 1 << 20;
@@ -62,12 +62,12 @@ impl FileFormatFactory for ArrowFactory {
                 message: "files of Arrow IPC have no options".to_string(),
             }
             .into()),
-            None => Ok(Arc::new(Arrow(ArrowFormat))),
+            None => Ok(Arc::new(Arrow(CheckedArrow::default()))),
         }
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
-        Arc::new(Arrow(ArrowFormat))
+        Arc::new(Arrow(CheckedArrow::default()))
     }
 }
 
@@ -79,7 +79,7 @@ impl GetExt for ArrowFactory {
 
 /// DataFusion's format, but for writing.
 #[derive(Debug)]
-struct Arrow(ArrowFormat);
+struct Arrow(CheckedArrow);
 
 #[async_trait]
 impl FileFormat for Arrow {

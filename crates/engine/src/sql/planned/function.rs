@@ -22,6 +22,17 @@ const IGNORE_NULLS: &[&str] = &[
     "array_agg",
 ];
 
+/// Window functions that find a value in a frame.
+const OF_A_VALUE: &[&str] = &["first_value", "last_value", "nth_value"];
+
+fn is_without_arguments(args: &FunctionArguments) -> bool {
+    match args {
+        FunctionArguments::None => true,
+        FunctionArguments::List(list) => list.args.is_empty(),
+        FunctionArguments::Subquery(_) => false,
+    }
+}
+
 impl Walk<'_> {
     pub(super) fn function(&mut self, function: &Function) -> Checked {
         let Function {
@@ -37,6 +48,13 @@ impl Walk<'_> {
         self.name(name)?;
         let written = name.to_string();
         let kind = self.kind(&plain(name));
+        if over.is_some()
+            && is_without_arguments(args)
+            && OF_A_VALUE.contains(&plain(name).as_str())
+        {
+            let clause = format!("{written} without an argument");
+            return self.refuse(clause, "write the value that is to be found");
+        }
         match parameters {
             FunctionArguments::None => {}
             FunctionArguments::Subquery(_) | FunctionArguments::List(_) => {
