@@ -48,12 +48,8 @@ impl Walk<'_> {
         self.name(name)?;
         let written = name.to_string();
         let kind = self.kind(&plain(name));
-        if over.is_some()
-            && is_without_arguments(args)
-            && OF_A_VALUE.contains(&plain(name).as_str())
-        {
-            let clause = format!("{written} without an argument");
-            return self.refuse(clause, "write the value that is to be found");
+        if over.is_some() {
+            self.value_of_a_frame(&written, &plain(name), args)?;
         }
         match parameters {
             FunctionArguments::None => {}
@@ -107,6 +103,17 @@ impl Walk<'_> {
                 )
             }
         })
+    }
+
+    /// DataFusion looks for the value of a frame in an argument that is not there.
+    fn value_of_a_frame(&mut self, written: &str, name: &str, args: &FunctionArguments) -> Checked {
+        match OF_A_VALUE.contains(&name) && is_without_arguments(args) {
+            false => Ok(()),
+            true => self.refuse(
+                format!("{written} without an argument"),
+                "write the value that is to be found",
+            ),
+        }
     }
 
     fn nulls(&mut self, function: &Function, treatment: NullTreatment) -> Checked {
