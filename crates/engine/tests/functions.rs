@@ -108,7 +108,8 @@ fn sum_whose_overflow_cancels_out_is_right() {
 #[test]
 fn averages_of_integers_are_exact() {
     // Added up in doubles, 141 times this comes to 98100620957196.66 on average, and the two large values to 0.
-    let same = "(SELECT value % 2 AS g, 98100620957197 AS x FROM generate_series(1, 282) AS s(value))";
+    let same =
+        "(SELECT value % 2 AS g, 98100620957197 AS x FROM generate_series(1, 282) AS s(value))";
     check(
         &format!("SELECT avg(x), mean(x) FROM {same}"),
         "98100620957197.0 98100620957197.0",

@@ -478,7 +478,10 @@ fn numbers_and_dates_have_no_common_type() {
         "SELECT CASE WHEN a = 1 THEN 1 ELSE DATE '2020-01-01' END FROM sorted",
     ] {
         let error = answer(Session::Ours, sql).unwrap_err();
-        assert!(error.contains("BIGINT") && error.contains("DATE"), "{error}");
+        assert!(
+            error.contains("BIGINT") && error.contains("DATE"),
+            "{error}"
+        );
         assert!(
             answer(Session::Host, sql).is_ok(),
             "is the mend still needed?"

@@ -55,10 +55,15 @@ impl ScalarUDFImpl for Near {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let seconds = cast(&args.args[0].to_array(args.number_rows)?, &DataType::Float64)?;
+        let seconds = cast(
+            &args.args[0].to_array(args.number_rows)?,
+            &DataType::Float64,
+        )?;
         let mut all = seconds.as_primitive::<Float64Type>().iter().flatten();
         match all.find(|seconds| !seconds.is_finite() || seconds.abs() > SECONDS_MAX) {
-            Some(far) => exec_err!("{far} seconds since 1970 are out of range: timestamps end in 2262"),
+            Some(far) => {
+                exec_err!("{far} seconds since 1970 are out of range: timestamps end in 2262")
+            }
             None => Ok(ColumnarValue::Array(seconds)),
         }
     }

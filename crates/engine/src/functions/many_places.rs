@@ -92,13 +92,18 @@ fn mended(results: &ArrayRef, x: &ArrayRef, places: &ArrayRef) -> Result<ArrayRe
     macro_rules! each {
         ($of:ty, $array:ty) => {{
             let x = cast(x, results.data_type())?;
-            let pairs = results.as_primitive::<$of>().iter().zip(x.as_primitive::<$of>());
-            let all = pairs.enumerate().map(|(row, (result, x))| match (result, x) {
-                (Some(result), Some(x)) if x.is_finite() && !result.is_finite() => {
-                    Some(if places.value(row) > 0 { x } else { 0.0 })
-                }
-                (result, _) => result,
-            });
+            let pairs = results
+                .as_primitive::<$of>()
+                .iter()
+                .zip(x.as_primitive::<$of>());
+            let all = pairs
+                .enumerate()
+                .map(|(row, (result, x))| match (result, x) {
+                    (Some(result), Some(x)) if x.is_finite() && !result.is_finite() => {
+                        Some(if places.value(row) > 0 { x } else { 0.0 })
+                    }
+                    (result, _) => result,
+                });
             Ok(Arc::new(all.collect::<$array>()))
         }};
     }

@@ -70,11 +70,11 @@ pub(crate) use patterns::{Numbered, numbered};
 pub(crate) use quantiles::Quantiles;
 pub(crate) use recomputed::over_frame;
 pub(crate) use rounding::half_to_even;
+pub(crate) use scalar::JSON;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub use standing::StandingFunctions;
-pub(crate) use top_rows::TopRows;
 pub(crate) use text_casts::{is_text_cast, text_cast, text_of_list};
-pub(crate) use scalar::JSON;
+pub(crate) use top_rows::TopRows;
 pub(crate) use uuid_text::{TRY_UUID, UUID};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 
@@ -145,7 +145,9 @@ pub fn register(context: &SessionContext) {
     let scalars = scalars.chain(marks).chain([modulo::modulo()]);
     let scalars = scalars.chain(scalar::functions());
     let scalars = scalars.chain([ScalarUDF::from(version::Version::new())]);
-    let scalars = scalars.chain(uuid_text::functions()).chain(many_places::functions());
+    let scalars = scalars
+        .chain(uuid_text::functions())
+        .chain(many_places::functions());
     scalars.for_each(|function| context.register_udf(function));
     context.register_higher_order_function(list_reduce::list_reduce());
 }

@@ -192,6 +192,9 @@ impl Accumulator for FrameRows {
 
     fn size(&self) -> usize {
         let columns = self.batches.iter().flatten();
-        size_of_val(self) + columns.map(|column| column.get_array_memory_size()).sum::<usize>()
+        size_of_val(self)
+            + columns
+                .map(|column| column.get_array_memory_size())
+                .sum::<usize>()
     }
 }

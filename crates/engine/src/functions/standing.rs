@@ -28,8 +28,8 @@ use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr,
 };
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, ExprSchemable, Signature, WindowFunctionDefinition, cast,
-    lit, when,
+    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, ExprSchemable, Signature,
+    WindowFunctionDefinition, cast, lit, when,
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 

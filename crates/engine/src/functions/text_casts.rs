@@ -216,8 +216,9 @@ impl TextCast {
     }
 
     fn lists(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
-        let (DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _)) =
-            to
+        let (DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::FixedSizeList(field, _)) = to
         else {
             return internal_err!("a list of type {to}");
         };
@@ -370,8 +371,14 @@ mod tests {
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(all(" [ ] "), []);
         assert_eq!(all("[a b,, null]"), [some("a b"), some(""), None]);
-        assert_eq!(all(r#"["a, \"b", 'NULL']"#), [some(r#"a, "b"#), some("NULL")]);
-        assert_eq!(all("[[1, 2], {a: [3]}]"), [some("[1, 2]"), some("{a: [3]}")]);
+        assert_eq!(
+            all(r#"["a, \"b", 'NULL']"#),
+            [some(r#"a, "b"#), some("NULL")]
+        );
+        assert_eq!(
+            all("[[1, 2], {a: [3]}]"),
+            [some("[1, 2]"), some("{a: [3]}")]
+        );
         assert_eq!(items("1, 2"), None);
         assert_eq!(items("[[1, 2]"), None);
         assert_eq!(items("[it's]"), None);

@@ -10,9 +10,9 @@ use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, ExceptSelectItem, ExcludeSelectItem, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, Ident, LambdaFunction, ObjectName, OrderByExpr, OrderByKind, Query, RenameSelectItem,
-    Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Subscript, TableFactor, TableWithJoins,
-    VisitorMut, WildcardAdditionalOptions,
+    FunctionArgExpr, FunctionArguments, Ident, LambdaFunction, ObjectName, OrderByExpr,
+    OrderByKind, Query, RenameSelectItem, Select, SelectItem, SelectItemQualifiedWildcardKind,
+    SetExpr, Subscript, TableFactor, TableWithJoins, VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Result};

@@ -64,7 +64,8 @@ impl Tables {
             };
             let parts = parts(name);
             // DataFusion keeps tables of two schemas apart where both are named.
-            let is_other = |one: &Vec<String>| one.last() == parts.last() && one.len() != parts.len();
+            let is_other =
+                |one: &Vec<String>| one.last() == parts.last() && one.len() != parts.len();
             if known.iter().any(is_other) {
                 return ControlFlow::Break(Error::Unsupported {
                     message: format!(

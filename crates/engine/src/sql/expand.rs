@@ -20,8 +20,8 @@ use crate::sql::ast::{parse_query, quoted};
 use crate::sql::query_forms::LIST;
 use crate::sql::statement::visit;
 use crate::sql::{
-    aliases, asof, by_name, columns, default_values, describe, inner_names, limits, pivot, positional, short_forms, summarize,
-    unpivot,
+    aliases, asof, by_name, columns, default_values, describe, inner_names, limits, pivot,
+    positional, short_forms, summarize, unpivot,
 };
 
 /// What the expansion asks of a session.

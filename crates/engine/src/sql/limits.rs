@@ -277,7 +277,9 @@ fn condition(limit: &Limit, offset: Option<&Expr>, order: &[OrderByExpr]) -> Res
         } => (
             String::new(),
             *function,
-            format!("{skipped} + {rounding}(CAST(count(*) OVER () AS DOUBLE) * coalesce({share}, 100) / 100)"),
+            format!(
+                "{skipped} + {rounding}(CAST(count(*) OVER () AS DOUBLE) * coalesce({share}, 100) / 100)"
+            ),
         ),
     };
     let number = |function: &str| format!("{function}() OVER ({partition}{order})");

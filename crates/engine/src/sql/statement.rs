@@ -26,13 +26,14 @@ use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
 use crate::sql::expressions::say_what_is_meant;
 use crate::sql::short_forms::ShortForms;
+use crate::sql::text_orders::order_texts;
 use crate::sql::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
 use crate::sql::walk::Walk;
 use crate::sql::{
-    clauses, compare_rows, composite_groups, dotted_fields, long_chains, name_shared_tables, order_windows,
+    clauses, compare_rows, composite_groups, dotted_fields, long_chains, name_shared_tables,
+    order_windows,
 };
-use crate::sql::text_orders::order_texts;
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
 const NESTING_MAX: usize = 200;

@@ -40,9 +40,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use super::{Below, bare, each_plan, under_names};
-use crate::functions::{
-    is_median, is_percentile_disc, is_whole_row, temporal_median, with_middle,
-};
+use crate::functions::{is_median, is_percentile_disc, is_whole_row, temporal_median, with_middle};
 
 /// The rule.
 #[derive(Debug)]

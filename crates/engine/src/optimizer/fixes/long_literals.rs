@@ -83,7 +83,9 @@ fn long(expr: &SqlExpr, sign: &str) -> Option<String> {
         return None;
     };
     let text = format!("{sign}{}", text.replace('_', ""));
-    let significant = text.trim_start_matches(['-', '0', '.']).trim_end_matches('0');
+    let significant = text
+        .trim_start_matches(['-', '0', '.'])
+        .trim_end_matches('0');
     let digits = significant.bytes().filter(u8::is_ascii_digit).count();
     let is_long = match text.contains('.') {
         true => digits > DOUBLE_DIGITS,

@@ -23,8 +23,8 @@ use datafusion::optimizer::AnalyzerRule;
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    between, half_to_even, is_long_decimal, is_text_cast, like_pattern, near_seconds, nearest_double,
-    part_of_interval, similar_pattern, text_cast, text_of_list,
+    between, half_to_even, is_long_decimal, is_text_cast, like_pattern, near_seconds,
+    nearest_double, part_of_interval, similar_pattern, text_cast, text_of_list,
 };
 
 /// DataFusion's own escape in LIKE.
@@ -254,9 +254,7 @@ fn is_far(call: &ScalarFunction, schema: &DFSchema) -> bool {
 /// and NULL for an item.
 fn has_items(call: &ScalarFunction, schema: &DFSchema) -> bool {
     let is_list = |expr: &Expr| expr.get_type(schema).is_ok_and(|of| of.is_list());
-    let is_compact = |expr: &Expr| {
-        matches!(expr, Expr::ScalarFunction(call) if call.func.name() == "array_compact")
-    };
+    let is_compact = |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if call.func.name() == "array_compact");
     matches!(call.func.name(), "array_has_any" | "array_has_all")
         && matches!(call.args.as_slice(), [list, items] if is_list(list) && is_list(items) && !is_compact(items))
 }

@@ -195,7 +195,10 @@ impl PhysicalExpr for WithinDigits {
     }
 
     fn get_properties(&self, children: &[ExprProperties]) -> Result<ExprProperties> {
-        Ok(children.first().cloned().unwrap_or_else(ExprProperties::new_unknown))
+        Ok(children
+            .first()
+            .cloned()
+            .unwrap_or_else(ExprProperties::new_unknown))
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

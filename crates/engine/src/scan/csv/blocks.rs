@@ -9,9 +9,9 @@
 use datafusion::common::{DataFusionError, Result};
 
 use super::dialect::{Dialect, Header, after_lines};
-use grouse_text::csv::grammar::{Grammar, Place};
 use super::input::Input;
 use crate::error::Error;
+use grouse_text::csv::grammar::{Grammar, Place};
 
 /// A block has at least so many bytes, unless the file ends.
 const BLOCK_BYTES: usize = 1 << 20;

@@ -22,8 +22,8 @@ use super::blocks::{
     Block, bad, before_records, lines_in, never_closed, opened_at, text_of, too_long,
 };
 use super::dialect::{Dialect, Header};
-use grouse_text::csv::grammar::{Grammar, Lane, Place};
 use super::input::LocalFile;
+use grouse_text::csv::grammar::{Grammar, Lane, Place};
 
 /// Behind its end a piece is read until its last record ends: first so many bytes, then twice as many each time.
 const TAIL_BYTES: u64 = 1 << 12;

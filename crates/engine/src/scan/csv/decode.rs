@@ -17,11 +17,11 @@ use encoding_rs::Encoding;
 use object_store::path::Path;
 
 use super::blocks::Block;
-use grouse_text::csv::columns::{Cells, Forms, built, good_rows};
 use super::dialect::{Dialect, Header};
+use crate::types::type_name;
+use grouse_text::csv::columns::{Cells, Forms, built, good_rows};
 use grouse_text::csv::records::{Misfit, Shape, Short, Table, Unfit, Why};
 use grouse_text::csv::values::DateForm;
-use crate::types::type_name;
 
 /// The fields of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,11 +8,11 @@
 
 use csv_nose::{Quote, SampleSize, Sniffer};
 
+use crate::scan::format::{Kind, TextOptions};
 use grouse_text::csv::columns::{Cells, Forms};
 use grouse_text::csv::grammar::{Grammar, Place};
 use grouse_text::csv::guess::{Guess, see_all};
 use grouse_text::csv::records::{Misfit, Shape, Short, Table};
-use crate::scan::format::{Kind, TextOptions};
 
 /// Bytes and records of the sample from which the dialect is told.
 const SNIFFED_BYTES: usize = 1 << 18;

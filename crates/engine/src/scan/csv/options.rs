@@ -9,10 +9,10 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{Array, Expr};
 use encoding_rs::Encoding;
 
-use grouse_text::csv::records::Misfit;
-use grouse_text::csv::values::{DateForm, pattern_of};
 use crate::scan::file_options::{flag, text_of, typed_names};
 use crate::scan::sql_types::sql_type;
+use grouse_text::csv::records::Misfit;
+use grouse_text::csv::values::{DateForm, pattern_of};
 
 /// The options.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -9,15 +9,15 @@ use datafusion::datasource::file_format::file_compression_type::FileCompressionT
 use object_store::GetOptions;
 
 use super::blocks::{Block, Blocks};
-use grouse_text::csv::columns::Cells;
 use super::dialect::Header;
-use grouse_text::csv::guess::{Guess, see_all};
 use super::input::Input;
 use super::options::CsvOptions;
-use grouse_text::csv::records::{Misfit, Shape, Table};
 use super::table::CsvTable;
 use crate::error::{Error, Result};
 use crate::scan::location::Found;
+use grouse_text::csv::columns::Cells;
+use grouse_text::csv::guess::{Guess, see_all};
+use grouse_text::csv::records::{Misfit, Shape, Table};
 
 /// Rows that are held at once.
 const ROWS_AT_ONCE: usize = 8_192;

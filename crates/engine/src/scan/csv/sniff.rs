@@ -16,9 +16,9 @@ use datafusion::datasource::MemTable;
 
 use super::dialect::Header;
 use super::table::CsvTable;
-use grouse_text::csv::values::DateForm;
 use crate::error::Result;
 use crate::types::type_name;
+use grouse_text::csv::values::DateForm;
 
 /// DuckDB's word for a byte that there is not.
 const NONE: &str = "(empty)";
@@ -75,7 +75,9 @@ pub(crate) fn sniffed_table(path: &str, table: &CsvTable) -> Result<Arc<dyn Tabl
 fn columns_of(table: &CsvTable) -> ArrayRef {
     let fields = table.schema.fields();
     let names = fields.iter().map(|field| Some(field.name().as_str()));
-    let types = fields.iter().map(|field| Some(type_name(field.data_type())));
+    let types = fields
+        .iter()
+        .map(|field| Some(type_name(field.data_type())));
     let parts: Fields = ["name", "type"]
         .map(|name| Field::new(name, DataType::Utf8, true))
         .to_vec()

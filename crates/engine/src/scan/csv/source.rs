@@ -42,8 +42,8 @@ use super::cuts::{Cuts, Ranges, lines_before};
 use super::decode::{Bad, Decode, Rules};
 use super::dialect::Header;
 use super::input::{Input, LocalFile};
-use grouse_text::csv::records::Table;
 use crate::scan::steady::Pinned;
+use grouse_text::csv::records::Table;
 
 /// Pieces of a file have so many bytes: opening one costs as much as reading 16 KiB.
 const PIECE_BYTES: u64 = 1 << 20;

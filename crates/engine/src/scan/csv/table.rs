@@ -16,19 +16,19 @@ use object_store::ObjectMeta;
 use object_store::path::Path;
 
 use super::blocks::{RECORD_BYTES_MAX, before_records, not_utf8};
-use grouse_text::csv::columns::Forms;
 use super::decode::{Layout, Rules};
 use super::dialect::{Dialect, Header, guessed, most_fields, sniffed};
-use grouse_text::csv::grammar::Place;
-use grouse_text::csv::guess::Guess;
 use super::input::decoded;
 use super::options::{CsvOptions, Types};
-use grouse_text::csv::records::{Shape, Short};
-use grouse_text::csv::values::DateForm;
 use crate::error::{Error, Result};
 use crate::scan::format::{Kind, TextOptions};
 use crate::scan::location::File;
 use crate::scan::text::{Extent, SAMPLE_ROWS};
+use grouse_text::csv::columns::Forms;
+use grouse_text::csv::grammar::Place;
+use grouse_text::csv::guess::Guess;
+use grouse_text::csv::records::{Shape, Short};
+use grouse_text::csv::values::DateForm;
 
 /// A file and its first bytes.
 pub(crate) type Beginning<'a> = (&'a File, Vec<u8>, Extent);

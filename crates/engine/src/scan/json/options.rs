@@ -7,8 +7,8 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::Expr;
 
-use grouse_text::json::splitter::Layout;
 use crate::scan::file_options::{flag, text_of, typed_names};
+use grouse_text::json::splitter::Layout;
 
 /// The options.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -25,8 +25,8 @@ use futures::stream::BoxStream;
 use object_store::ObjectStore;
 
 use super::chunks::chunks;
-use grouse_text::json::columns::{Object, Strictness};
 use super::records::{Part, Records, Root, Text, first_byte};
+use grouse_text::json::columns::{Object, Strictness};
 use grouse_text::json::splitter::Layout;
 use grouse_text::json::types::JsonType;
 
