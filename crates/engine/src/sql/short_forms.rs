@@ -127,39 +127,9 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
         Expr::Cast {
             kind,
             expr,
-            data_type: DataType::Uuid,
-            ..
-        } => {
-            let name = match kind {
-                CastKind::TryCast | CastKind::SafeCast => TRY_UUID,
-                CastKind::Cast | CastKind::DoubleColon => UUID,
-            };
-            Some(quoted_call(name, vec![expr.as_ref().clone()]))
-        }
-        Expr::Cast {
-            kind,
-            expr,
-            data_type: DataType::JSON,
-            ..
-        } => Some(match kind {
-            CastKind::Cast | CastKind::DoubleColon => {
-                quoted_call(JSON, vec![expr.as_ref().clone()])
-            }
-            CastKind::TryCast | CastKind::SafeCast => conditional(
-                &call("json_valid", vec![expr.as_ref().clone()]),
-                expr,
-                &Expr::value(Value::Null),
-            ),
-        }),
-        Expr::Cast {
-            kind,
-            expr,
             data_type,
             ..
-        } => {
-            known_type(data_type);
-            by_position(kind, expr, data_type)
-        }
+        } => cast_of(kind, expr, data_type),
         Expr::AtTimeZone {
             timestamp,
             time_zone,
@@ -171,6 +141,27 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
         Expr::Function(function) => function_of(function)?,
         _ => None,
     })
+}
+
+/// A cast to a type that DataFusion has as a function, or under another name.
+fn cast_of(kind: &CastKind, expr: &mut Expr, data_type: &mut DataType) -> Option<Expr> {
+    let or_null = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
+    match data_type {
+        DataType::Uuid => {
+            let name = if or_null { TRY_UUID } else { UUID };
+            Some(quoted_call(name, vec![expr.clone()]))
+        }
+        DataType::JSON if or_null => Some(conditional(
+            &call("json_valid", vec![expr.clone()]),
+            expr,
+            &Expr::value(Value::Null),
+        )),
+        DataType::JSON => Some(quoted_call(JSON, vec![expr.clone()])),
+        _ => {
+            known_type(data_type);
+            by_position(kind, expr, data_type)
+        }
+    }
 }
 
 /// `root.a.f(x)[1:]`: names behind anything but a name are fields, calls behind a dot have what stands before for their
