@@ -127,39 +127,9 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
         Expr::Cast {
             kind,
             expr,
-            data_type: DataType::Uuid,
-            ..
-        } => {
-            let name = match kind {
-                CastKind::TryCast | CastKind::SafeCast => TRY_UUID,
-                CastKind::Cast | CastKind::DoubleColon => UUID,
-            };
-            Some(quoted_call(name, vec![expr.as_ref().clone()]))
-        }
-        Expr::Cast {
-            kind,
-            expr,
-            data_type: DataType::JSON,
-            ..
-        } => Some(match kind {
-            CastKind::Cast | CastKind::DoubleColon => {
-                quoted_call(JSON, vec![expr.as_ref().clone()])
-            }
-            CastKind::TryCast | CastKind::SafeCast => conditional(
-                &call("json_valid", vec![expr.as_ref().clone()]),
-                expr,
-                &Expr::value(Value::Null),
-            ),
-        }),
-        Expr::Cast {
-            kind,
-            expr,
             data_type,
             ..
-        } => {
-            known_type(data_type);
-            by_position(kind, expr, data_type)
-        }
+        } => cast_of(kind, expr, data_type),
         Expr::AtTimeZone {
             timestamp,
             time_zone,
@@ -171,6 +141,27 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
         Expr::Function(function) => function_of(function)?,
         _ => None,
     })
+}
+
+/// A cast to a type that DataFusion has as a function, or under another name.
+fn cast_of(kind: &CastKind, expr: &mut Expr, data_type: &mut DataType) -> Option<Expr> {
+    let or_null = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
+    match data_type {
+        DataType::Uuid => {
+            let name = if or_null { TRY_UUID } else { UUID };
+            Some(quoted_call(name, vec![expr.clone()]))
+        }
+        DataType::JSON if or_null => Some(conditional(
+            &call("json_valid", vec![expr.clone()]),
+            expr,
+            &Expr::value(Value::Null),
+        )),
+        DataType::JSON => Some(quoted_call(JSON, vec![expr.clone()])),
+        _ => {
+            known_type(data_type);
+            by_position(kind, expr, data_type)
+        }
+    }
 }
 
 /// `root.a.f(x)[1:]`: names behind anything but a name are fields, calls behind a dot have what stands before for their
@@ -485,8 +476,16 @@ fn conditional(condition: &Expr, yes: &Expr, no: &Expr) -> Expr {
 /// `INTERVAL (n) DAY` of what is no literal: as many days, the fraction cut off.
 fn interval_of(interval: &Interval) -> Result<Option<Expr>> {
     let Some(unit) = &interval.leading_field else {
-        return Ok(None);
+        return match interval.value.as_ref() {
+            Expr::Value(value) if matches!(value.value, Value::Number(..)) => {
+                Err(without_unit(&value.to_string()))
+            }
+            _ => Ok(None),
+        };
     };
+    if *unit == DateTimeField::Quarter {
+        return interval_of(&in_months(interval));
+    }
     if let Some(value) = literal_number(&interval.value) {
         let mut interval = interval.clone();
         interval.value = Box::new(text(&value));
@@ -525,6 +524,34 @@ fn interval_of(interval: &Interval) -> Result<Option<Expr>> {
             precision: None,
         },
     )))
+}
+
+/// A quarter is three months.
+fn in_months(interval: &Interval) -> Interval {
+    let quarters = match interval.value.as_ref() {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(count) => Expr::value(Value::Number(count.clone(), false)),
+            _ => interval.value.as_ref().clone(),
+        },
+        other => other.clone(),
+    };
+    let months = Expr::BinaryOp {
+        left: Box::new(Expr::Nested(Box::new(quarters))),
+        op: BinaryOperator::Multiply,
+        right: Box::new(number(3)),
+    };
+    Interval {
+        value: Box::new(Expr::Nested(Box::new(months))),
+        leading_field: Some(DateTimeField::Month),
+        ..interval.clone()
+    }
+}
+
+fn without_unit(number: &str) -> Error {
+    Error::UnsupportedClause {
+        message: format!("INTERVAL {number} has no unit of time; write e.g. INTERVAL {number} DAY"),
+        position: None,
+    }
 }
 
 /// A cast of `row(1, 'x')`, whose fields have no names, to a struct: field by field.
