@@ -476,8 +476,16 @@ fn conditional(condition: &Expr, yes: &Expr, no: &Expr) -> Expr {
 /// `INTERVAL (n) DAY` of what is no literal: as many days, the fraction cut off.
 fn interval_of(interval: &Interval) -> Result<Option<Expr>> {
     let Some(unit) = &interval.leading_field else {
-        return Ok(None);
+        return match interval.value.as_ref() {
+            Expr::Value(value) if matches!(value.value, Value::Number(..)) => {
+                Err(without_unit(&value.to_string()))
+            }
+            _ => Ok(None),
+        };
     };
+    if *unit == DateTimeField::Quarter {
+        return interval_of(&in_months(interval));
+    }
     if let Some(value) = literal_number(&interval.value) {
         let mut interval = interval.clone();
         interval.value = Box::new(text(&value));
@@ -516,6 +524,34 @@ fn interval_of(interval: &Interval) -> Result<Option<Expr>> {
             precision: None,
         },
     )))
+}
+
+/// A quarter is three months.
+fn in_months(interval: &Interval) -> Interval {
+    let quarters = match interval.value.as_ref() {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(count) => Expr::value(Value::Number(count.clone(), false)),
+            _ => interval.value.as_ref().clone(),
+        },
+        other => other.clone(),
+    };
+    let months = Expr::BinaryOp {
+        left: Box::new(Expr::Nested(Box::new(quarters))),
+        op: BinaryOperator::Multiply,
+        right: Box::new(number(3)),
+    };
+    Interval {
+        value: Box::new(Expr::Nested(Box::new(months))),
+        leading_field: Some(DateTimeField::Month),
+        ..interval.clone()
+    }
+}
+
+fn without_unit(number: &str) -> Error {
+    Error::UnsupportedClause {
+        message: format!("INTERVAL {number} has no unit of time; write e.g. INTERVAL {number} DAY"),
+        position: None,
+    }
 }
 
 /// A cast of `row(1, 'x')`, whose fields have no names, to a struct: field by field.

@@ -282,6 +282,11 @@ impl Writer<'_> {
             EXCLUDE if matches!(self.scope().last, Some(ROW | PRECEDING | FOLLOWING)) => {
                 return self.exclusion(at);
             }
+            NoKeyword if self.ends_interval() && unit_of(token).is_some() => {
+                self.note(None);
+                self.out.extend(unit_of(token));
+                return Ok(at + 1);
+            }
             STRUCT if samples::opens_struct_type(self.tokens, at) => {
                 return Ok(self.struct_type(at));
             }
@@ -300,6 +305,22 @@ impl Writer<'_> {
         let is_behind_dot = at > 0 && self.tokens[at - 1].token == Token::Period;
         let next = self.tokens.get(at + 1).map(|token| &token.token);
         is_behind_dot && next == Some(&Token::LParen)
+    }
+
+    /// Whether INTERVAL and its value were written last, with or without parentheses.
+    fn ends_interval(&self) -> bool {
+        let mut depth = 0_usize;
+        let is_code = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
+        let mut codes = self.out.iter().rev().filter(is_code);
+        let ends_value = codes.find(|token| {
+            match token.token {
+                Token::RParen => depth += 1,
+                Token::LParen => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0
+        });
+        ends_value.is_some() && codes.next().and_then(keyword_of) == Some(Keyword::INTERVAL)
     }
 
     fn in_from(&mut self) -> bool {
@@ -430,6 +451,22 @@ fn plain_name(token: &TokenWithSpan) -> TokenWithSpan {
         word.keyword = Keyword::NoKeyword;
     }
     token
+}
+
+/// A unit of time in the plural that the parser takes for an alias, in the singular.
+fn unit_of(token: &TokenWithSpan) -> Option<TokenWithSpan> {
+    const UNITS: [(&str, &str); 4] = [
+        ("quarters", "QUARTER"),
+        ("decades", "DECADE"),
+        ("centuries", "CENTURY"),
+        ("millennia", "MILLENNIUM"),
+    ];
+    let Token::Word(word) = &token.token else {
+        return None;
+    };
+    let mut units = UNITS.iter();
+    let (_, unit) = units.find(|(plural, _)| word.value.eq_ignore_ascii_case(plural))?;
+    Some(TokenWithSpan::new(Token::make_keyword(unit), token.span))
 }
 
 /// The keyword of a word without quotes.
