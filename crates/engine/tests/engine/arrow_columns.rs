@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Decimal32Array, Decimal64Array, Decimal128Array, DictionaryArray,
-    FixedSizeBinaryArray, Int8Array, Int64Array, IntervalDayTimeArray, StringArray, StructArray,
+    Int8Array, Int64Array, IntervalDayTimeArray, StringArray, StructArray,
 };
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{DataType, Field, IntervalDayTime};
@@ -163,18 +163,17 @@ fn joins_by_structs_lists_and_maps() {
     }
 }
 
-// The reader of Parquet makes no dictionaries of booleans, decimals and bytes of one length, which writers of Arrow ask for.
+// The reader of Parquet makes no dictionaries of booleans and decimals, which writers of Arrow ask for. Those of bytes of one length
+// are in the Python tests: Arrow's own writer stores other bytes.
 #[test]
 fn dictionaries_in_parquet() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("coded.parquet");
     let decimals = Decimal128Array::from(vec![150, -25]);
     let decimals = decimals.with_precision_and_scale(30, 2).unwrap();
-    let bytes = FixedSizeBinaryArray::try_from_iter([b"ab", b"cd"].into_iter()).unwrap();
     let values: Vec<(&str, ArrayRef)> = vec![
         ("bo", Arc::new(BooleanArray::from(vec![true, false]))),
         ("de", Arc::new(decimals)),
-        ("by", Arc::new(bytes)),
         ("nu", Arc::new(Int64Array::from(vec![7, 8]))),
         ("te", Arc::new(StringArray::from(vec!["x", "y"]))),
     ];
@@ -188,12 +187,12 @@ fn dictionaries_in_parquet() {
     let session = session();
     check(
         &session,
-        &format!("SELECT bo, de, encode(by, 'hex'), nu, te FROM '{path}'"),
+        &format!("SELECT bo, de, nu, te FROM '{path}'"),
         &[
-            "false|-0.25|6364|8|y",
-            "NULL|NULL|NULL|NULL|NULL",
-            "true|1.50|6162|7|x",
-            "false|-0.25|6364|8|y",
+            "false|-0.25|8|y",
+            "NULL|NULL|NULL|NULL",
+            "true|1.50|7|x",
+            "false|-0.25|8|y",
         ],
     );
     for (column, least) in [("bo", "false"), ("de", "-0.25"), ("nu", "7"), ("te", "x")] {
