@@ -296,10 +296,10 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
             let parts = call("regexp_split_to_array", parts.collect());
             Some(call("unnest", vec![parts]))
         }
-        ("timezone", [zone, of]) => Some(Expr::AtTimeZone {
-            timestamp: Box::new((*of).clone()),
-            time_zone: Box::new((*zone).clone()),
-        }),
+        ("timezone", [zone, of]) => Some(quoted_call(
+            AT_TIME_ZONE,
+            vec![(*of).clone(), (*zone).clone()],
+        )),
         ("array_push_front", [list, element]) => Some(call(
             "array_prepend",
             vec![(*element).clone(), (*list).clone()],
