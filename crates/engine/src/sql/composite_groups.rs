@@ -7,10 +7,11 @@
 
 use std::ops::ControlFlow;
 
-use crate::sql::walk::Walk;
+use crate::sql::statement::visit;
+use crate::sql::walk::done;
 use datafusion::common::{Result, plan_err};
 use datafusion::error::DataFusionError;
-use datafusion::sql::parser::{CopyToSource, Statement};
+use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, VisitorMut,
 };
@@ -23,20 +24,7 @@ const CUBE_MAX: usize = SETS_MAX.ilog2() as usize;
 
 /// Writes composite CUBE and ROLLUP as GROUPING SETS.
 pub fn composite_groups(statement: &mut Statement) -> Result<()> {
-    let mut expand = Expand;
-    let flow = match statement {
-        Statement::Statement(statement) => statement.walk(&mut expand),
-        Statement::Explain(explain) => return composite_groups(&mut explain.statement),
-        Statement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.walk(&mut expand),
-            CopyToSource::Relation(_) => ControlFlow::Continue(()),
-        },
-        Statement::CreateExternalTable(_) | Statement::Reset(_) => ControlFlow::Continue(()),
-    };
-    match flow {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    done(visit(statement, &mut Expand))
 }
 
 struct Expand;

@@ -22,7 +22,7 @@ use crate::sql::ast::{derived, function_name, literal_text, plain_arguments, quo
 use crate::sql::params;
 use crate::sql::statement::visit;
 use crate::sql::substitute::put;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, done};
 
 /// How deep macros may call macros.
 const DEPTH_MAX: usize = 64;
@@ -88,16 +88,13 @@ impl Definitions {
         if macros.is_empty() {
             return Ok(());
         }
-        match visit(
+        done(visit(
             statement,
             &mut MacroCalls {
                 macros: &macros,
                 depth: 0,
             },
-        ) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(error) => Err(error),
-        }
+        ))
     }
 
     /// Puts functions in the places of `getvariable('v')`; each with the value that it has.
@@ -197,10 +194,7 @@ impl MacroCalls<'_> {
         self.depth += 1;
         let flow = body.walk(self);
         self.depth -= 1;
-        match flow {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(error) => Err(error),
-        }
+        done(flow)
     }
 }
 

@@ -17,13 +17,12 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::sql::ast::text;
 use crate::sql::statement::visit;
+use crate::sql::walk::done;
 
 /// Names fields as such.
 pub(super) fn rewrite(statement: &mut Statement) -> Result<()> {
     let mut tables = Tables::default();
-    if let ControlFlow::Break(error) = visit(statement, &mut tables) {
-        return Err(error);
-    }
+    done(visit(statement, &mut tables))?;
     if !tables.names.is_empty() {
         let ControlFlow::Continue(()) = visit(statement, &mut tables.fields());
     }

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::sql::ast::{parse_query, quoted};
 use crate::sql::query_forms::LIST;
 use crate::sql::statement::visit;
+use crate::sql::walk::{done, flow};
 use crate::sql::{
     aliases, asof, by_name, columns, default_values, describe, inner_names, limits, pivot,
     positional, short_forms, summarize, unpivot,
@@ -164,21 +165,11 @@ pub(crate) fn expand(statement: &mut HostStatement, catalog: &dyn Catalog) -> Re
         catalog,
         frames: Vec::new(),
     };
-    match visit(statement, &mut Expansion { scope }) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    done(visit(statement, &mut Expansion { scope }))
 }
 
 struct Expansion<'a> {
     scope: Scope<'a>,
-}
-
-fn flow(result: Result<()>) -> ControlFlow<Error> {
-    match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
-    }
 }
 
 /// Whether a select list is nothing but the list of an argument.

@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::statement::visit;
 use crate::Error;
+use crate::sql::walk::done;
 
 /// Operands that stay as they are written.
 const FLAT_MAX: usize = 64;
@@ -30,10 +31,7 @@ const DEEP_MAX: usize = 4_000;
 
 /// Brackets the chains of a statement.
 pub(crate) fn bracket(statement: &mut Statement) -> Result<(), Error> {
-    match visit(statement, &mut Chains::default()) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    done(visit(statement, &mut Chains::default()))
 }
 
 #[derive(Default)]

@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::ast::{derived, parse_query, quoted};
 use super::statement::visit;
+use super::walk::{done, flow};
 use crate::error::{Error, Result};
 
 /// The names of the subquery's rows and, with a number behind it, of their columns.
@@ -22,10 +23,7 @@ const ROWS: &str = "__rows";
 
 /// Rewrites each such comparison.
 pub(crate) fn compare_rows(statement: &mut Statement) -> Result<()> {
-    match visit(statement, &mut Rows) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    done(visit(statement, &mut Rows))
 }
 
 struct Rows;
@@ -41,13 +39,6 @@ impl VisitorMut for Rows {
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         flow(in_rows(expr, Wanted::Value))
-    }
-}
-
-fn flow(result: Result<()>) -> ControlFlow<Error> {
-    match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
     }
 }
 

@@ -29,7 +29,7 @@ use crate::sql::short_forms::ShortForms;
 use crate::sql::text_orders::order_texts;
 use crate::sql::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, done};
 use crate::sql::{
     clauses, compare_rows, composite_groups, dotted_fields, long_chains, name_shared_tables,
     order_windows,
@@ -355,9 +355,7 @@ fn option_value(value: &Expr) -> String {
 
 fn host(mut statement: HostStatement) -> Result<Request> {
     long_chains::bracket(&mut statement)?;
-    if let ControlFlow::Break(error) = visit(&mut statement, &mut ShortForms) {
-        return Err(error);
-    }
+    done(visit(&mut statement, &mut ShortForms))?;
     dotted_fields::rewrite(&mut statement)?;
     let constraints = constraints::take(&mut statement)?;
     clauses::rewrite(&mut statement)?;

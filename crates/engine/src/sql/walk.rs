@@ -32,6 +32,22 @@ impl<T: VisitMut> Walk for T {
     }
 }
 
+/// What a visitor that stops at errors does after `result`.
+pub(crate) fn flow<E>(result: Result<(), E>) -> ControlFlow<E> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}
+
+/// The error that a walk stopped at, if it did.
+pub(crate) fn done<E>(flow: ControlFlow<E>) -> Result<(), E> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
 /// A visitor that keeps what it stops with.
 struct Stops<'a, V: VisitorMut> {
     visitor: &'a mut V,

@@ -17,14 +17,11 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::sql::ast::{parse_expr, text};
 use crate::sql::statement::visit;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, done, flow};
 
 /// Writes each such form as one that DataFusion plans.
 pub fn order_windows(statement: &mut Statement) -> Result<()> {
-    match visit(statement, &mut Ordering) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    done(visit(statement, &mut Ordering))
 }
 
 struct Ordering;
@@ -33,10 +30,7 @@ impl VisitorMut for Ordering {
     type Break = Error;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
-        match qualify_by_window(select) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
+        flow(qualify_by_window(select))
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {

@@ -24,13 +24,11 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 
 use crate::error::{Error, Position, Result};
 use crate::sql::statement::visit;
+use crate::sql::walk::{done, flow};
 
 /// Rewrites all clauses of a statement that have another form.
 pub(crate) fn rewrite(statement: &mut HostStatement) -> Result<()> {
-    match visit(statement, &mut Rewriting) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
+    done(visit(statement, &mut Rewriting))
 }
 
 struct Rewriting;
@@ -76,13 +74,6 @@ impl VisitorMut for Rewriting {
             *expr = call("power", sides.to_vec());
         }
         ControlFlow::Continue(())
-    }
-}
-
-fn flow(result: Result<()>) -> ControlFlow<Error> {
-    match result {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => ControlFlow::Break(error),
     }
 }
 

@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{refused, same, select_of};
 use crate::error::{Error, Result};
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, done};
 
 /// Puts definitions in the places of names, also in the order of a query.
 pub(super) fn use_named(query: &mut Query) -> Result<()> {
@@ -61,13 +61,6 @@ pub(super) fn within(select: &mut Select) -> Result<Option<Naming>> {
         }
     }
     Ok(Some(naming))
-}
-
-fn done(flow: ControlFlow<Error>) -> Result<()> {
-    match flow {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(error) => Err(error),
-    }
 }
 
 /// Each window with what it takes from the windows before it.
