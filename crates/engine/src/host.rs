@@ -69,7 +69,7 @@ pub const HOST_OPTIONS: &[HostOption] = &[
     ),
 ];
 
-/// Options of the host's that a session of ours does not take, and why: those of its runtime would part its operators from ours.
+/// Options of DataFusion's that a session of ours does not take, and why: those of its runtime would part its operators from ours.
 const REFUSED: [(&str, &str); 4] = [
     (
         "datafusion.runtime.memory_limit",
@@ -88,10 +88,10 @@ const REFUSED: [(&str, &str); 4] = [
 
 const DIALECT: &str = "datafusion.sql_parser.dialect";
 
-/// The host's names of dialects that ours is close to.
+/// DataFusion's names of dialects that ours is close to.
 const DIALECTS: [&str; 2] = ["generic", "duckdb"];
 
-/// The row of [`REFUSED`] with this name of the host's, where it is not set to what it is.
+/// The row of [`REFUSED`] with this name of DataFusion's, where it is not set to what it is.
 pub(crate) fn refused(name: &str, value: Option<&str>) -> Option<(&'static str, &'static str)> {
     let is_ours = |value: &str| DIALECTS.contains(&value.to_lowercase().as_str());
     let row = REFUSED

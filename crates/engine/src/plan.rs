@@ -93,7 +93,7 @@ fn replace(
     }
 }
 
-/// Replaces what the host gets wrong, where it is to group itself.
+/// Replaces what DataFusion gets wrong, where it is to group itself.
 fn correct(
     node: Arc<dyn ExecutionPlan>,
     tuning: Tuning,
@@ -104,7 +104,7 @@ fn correct(
     }
 }
 
-/// True of an aggregation that gives another answer in the host, or none: of floats that it forgets or, as keys, tells apart,
+/// True of an aggregation that gives another answer in DataFusion, or none: of floats that it forgets or, as keys, tells apart,
 /// and of DISTINCT that it does not know.
 fn is_wrong_in_the_host(first: &AggregateExec) -> bool {
     let schema = first.input_schema();
@@ -120,7 +120,7 @@ fn is_wrong_in_the_host(first: &AggregateExec) -> bool {
             .any(|aggregate| forgets(aggregate) || is_lost(aggregate))
 }
 
-/// Aggregates whose DISTINCT the host gets wrong or refuses.
+/// Aggregates whose DISTINCT DataFusion gets wrong or refuses.
 const DISTINCT_LOST: [&str; 7] = [
     "bit_xor",
     "var",

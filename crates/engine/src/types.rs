@@ -76,7 +76,7 @@ pub fn type_name(data_type: &DataType) -> String {
         Timestamp(_, Some(_)) => "TIMESTAMP WITH TIME ZONE",
         Timestamp(TimeUnit::Second, None) => "TIMESTAMP_S",
         Timestamp(TimeUnit::Millisecond, None) => "TIMESTAMP_MS",
-        // The host's own are of nanoseconds, most files' of microseconds.
+        // DataFusion's own are of nanoseconds, most files' of microseconds.
         Timestamp(TimeUnit::Microsecond | TimeUnit::Nanosecond, None) => "TIMESTAMP",
         Duration(_) | Interval(_) => "INTERVAL",
         Decimal32(digits, scale)

@@ -1,6 +1,6 @@
 //! `x AT TIME ZONE 'zone'`: the local time of a timestamp with a zone, the timestamp with that zone of all else.
 //!
-//! In: timestamps, days and texts, and the zone as a literal. Out: timestamps in nanoseconds.
+//! In: timestamps, days and strings, and the zone as a literal. Out: timestamps in nanoseconds.
 //! Invariant: its type follows from that of x alone. A cast to a zone, which DataFusion would plan, is no different from the casts
 //! that it adds itself where rows of several zones meet.
 //! Not here: TIMESTAMP WITH TIME ZONE '…' and casts to it.

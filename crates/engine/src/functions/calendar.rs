@@ -33,7 +33,7 @@ static EPOCH: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     }))
 });
 
-/// What `extract(part FROM interval)` is where the host's is wrong: its parts of a second are whole seconds.
+/// What `extract(part FROM interval)` is where DataFusion's is wrong: its parts of a second are whole seconds.
 pub(crate) fn part_of_interval(part: &str, interval: Expr) -> Option<Expr> {
     let unit_ns = match part.to_ascii_lowercase().as_str() {
         "epoch" => return Some(EPOCH.call(vec![interval])),

@@ -1,7 +1,7 @@
 //! The double nearest to a decimal.
 //!
 //! In: decimals of more digits than a double holds. Out: doubles.
-//! Invariant: the double is the one that the decimal's text stands for. The host rounds the digits first, and what it divides
+//! Invariant: the double is the one that the decimal's text stands for. DataFusion rounds the digits first, and what it divides
 //! them by as well: 0.41000000000000003 becomes 0.41.
 //! Not here: decimals of up to 15 digits, of which both are exact.
 
@@ -32,7 +32,7 @@ static NEAREST: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     }))
 });
 
-/// True of decimals whose casts to DOUBLE the host rounds twice.
+/// True of decimals whose casts to DOUBLE DataFusion rounds twice.
 pub(crate) fn is_long_decimal(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Decimal128(digits, _) if *digits > DOUBLE_DIGITS)
 }

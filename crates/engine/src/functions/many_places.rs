@@ -1,8 +1,8 @@
 //! `round(x, n)` and `trunc(x, n)` of floats to more places than a power of ten counts.
 //!
-//! In: the host's functions. Out: the same, but x itself where x has no digits there, and 0 where all of x is behind them.
-//! Invariant: what the host gets right stays. It multiplies by 10^n, which is infinite or 0, or makes x so.
-//! Not here: decimals, which the host rounds as integers.
+//! In: DataFusion's functions. Out: the same, but x itself where x has no digits there, and 0 where all of x is behind them.
+//! Invariant: what DataFusion gets right stays. It multiplies by 10^n, which is infinite or 0, or makes x so.
+//! Not here: decimals, which DataFusion rounds as integers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Aggregates over a moving frame that the host cannot take rows out of: `bool_and`, `bit_or`, `string_agg`, `any_value`,
+//! Aggregates over a moving frame that DataFusion cannot take rows out of: `bool_and`, `bit_or`, `string_agg`, `any_value`,
 //! `approx_distinct` and others.
 //!
 //! In: such an aggregate. Out: the same aggregate, which over a moving frame keeps the frame's rows and aggregates them anew.
@@ -20,7 +20,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 
-/// Aggregates of the host's and ours without a way back.
+/// Aggregates of DataFusion's and ours without a way back.
 const ONE_WAY: [&str; 10] = [
     "any_value",
     "approx_distinct",

@@ -188,7 +188,7 @@ impl ExprPlanner for StandingFunctions {
                 .schema_name()
                 .to_string()
         };
-        // The host's any_value takes no order; with one it is the first value of that order.
+        // DataFusion's any_value takes no order; with one it is the first value of that order.
         let planned = match call.name == "any_value" && !raw.order_by.is_empty() {
             true => Some(Expr::AggregateFunction(AggregateFunction::new_udf(
                 first_value_udaf(),
@@ -317,7 +317,7 @@ impl Call {
                 one.filter = Some(filter);
                 over(count_udaf(), one)
             }
-            // The host's says 0 of a frame that all rows have left.
+            // DataFusion's says 0 of a frame that all rows have left.
             ("bit_xor", [x]) if self.is_window => {
                 let count = over(count_udaf(), One::of(vec![x.clone()]));
                 when(count.gt(lit(0_i64)), over(bit_xor_udaf(), args())).end()?

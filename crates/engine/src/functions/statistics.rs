@@ -1,4 +1,4 @@
-//! Aggregates that DuckDB has and the host does not: `product`, `kahan_sum`, `favg`, `skewness`, `kurtosis`, `entropy`,
+//! Aggregates that DuckDB has and DataFusion does not: `product`, `kahan_sum`, `favg`, `skewness`, `kurtosis`, `entropy`,
 //! `histogram`, `mad`, and `percentile_disc` over windows.
 //!
 //! In: values; NULLs do not count. Out: a number, a value, a list of values or a map.

@@ -1,11 +1,11 @@
-//! Casts of texts, and of lists to texts, that the host does in another way than SQL.
+//! Casts of strings, and of lists to strings, that DataFusion does in another way than SQL.
 //!
-//! In: lists; texts, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds; intervals, a bare number being
-//! seconds and a millennium ten centuries; bytes of `\xAA`; times, which no bare number is. Texts of lists, in
+//! In: lists; strings, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds; intervals, a bare number being
+//! seconds and a millennium ten centuries; bytes of `\xAA`; times, which no bare number is. Strings of lists, in
 //! which NULL is written.
 //! Invariant: a text that cannot be read is an error that shows it, or NULL with TRY_CAST.
-//! The host makes a list of one text of any text, months of a bare number, and midnight of '11'.
-//! Not here: texts in files (scan/); UUIDs (uuid_text.rs).
+//! DataFusion makes a list of one text of any text, months of a bare number, and midnight of '11'.
+//! Not here: strings in files (scan/); UUIDs (uuid_text.rs).
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use datafusion::logical_expr::{
 use super::null_as_args;
 use crate::types::type_name;
 
-/// True of casts of texts that are ours.
+/// True of casts of strings that are ours.
 pub(crate) fn is_text_cast(of: &DataType, to: &DataType) -> bool {
     use DataType::{
         Binary, BinaryView, FixedSizeList, Interval, LargeBinary, LargeList, List, Time32, Time64,
@@ -186,7 +186,7 @@ impl TextCast {
         }
     }
 
-    /// What `read` makes of each text, which the host can read.
+    /// What `read` makes of each text, which DataFusion can read.
     fn each(
         &self,
         texts: &StringViewArray,
@@ -210,7 +210,7 @@ impl TextCast {
             safe: self.is_try,
             ..CastOptions::default()
         };
-        // The host reads text in more types from a column with offsets.
+        // DataFusion reads text in more types from a column with offsets.
         let texts = cast(texts, &DataType::Utf8)?;
         Ok(cast_with_options(&texts, to, &options)?)
     }
@@ -323,7 +323,7 @@ fn item(text: &str) -> Option<String> {
     Some(value)
 }
 
-/// An interval's text with the units that the host knows.
+/// An interval's text with the units that DataFusion knows.
 fn with_units(text: &str) -> String {
     let text = text.trim();
     if text.parse::<f64>().is_ok_and(f64::is_finite) {

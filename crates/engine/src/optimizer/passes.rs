@@ -1,7 +1,7 @@
 //! Passes: which rules see a plan, and in which order.
 //!
 //! In: DataFusion's lists of rules. Out: the same lists with ours in place.
-//! Invariant: a rule that DataFusion no longer has is an error when a session begins.
+//! Invariant: our operators stand before any exchange is planned: without DataFusion's rule for these a session does not begin.
 //! Not here: what a rule does.
 
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::scan::stores::Stores;
 use crate::scan::writes::WholeFilesRule;
 use crate::shifted_sums::ShiftedSums;
 
-/// Planners that see an expression before the host's do.
+/// Planners that see an expression before DataFusion's do.
 pub(crate) fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
     let mut planners = fixes::expr_planners();
     planners.push(Arc::new(functions::StandingFunctions));

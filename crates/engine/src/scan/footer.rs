@@ -267,7 +267,7 @@ fn is_bytes(kind: &DataType) -> bool {
     }
 }
 
-/// The file's part of the footer with the table's texts declared to be text and plain types; `None` where that is so.
+/// The file's part of the footer with the table's strings declared to be strings and plain types; `None` where that is so.
 pub(crate) fn declare(file: &FileMetaData, texts: &Texts) -> Result<Option<FileMetaData>> {
     let leaves = undeclared_texts(file, texts)?;
     let entries = plain_entries(file);

@@ -328,7 +328,7 @@ fn values_of(scope: &Scope<'_>, from: &str, expr: &Expr) -> Result<Vec<String>> 
     texts_of(scope, &query, expr)
 }
 
-/// The texts of a query, each once.
+/// The strings of a query, each once.
 fn texts_of(scope: &Scope<'_>, query: &str, expr: &Expr) -> Result<Vec<String>> {
     let mut known = HashSet::new();
     let mut values = Vec::new();

@@ -1,4 +1,4 @@
-//! Texts of a group put together in several orders: `string_agg(x, ',' ORDER BY a), string_agg(y, ',' ORDER BY b)`.
+//! Strings of a group put together in several orders: `string_agg(x, ',' ORDER BY a), string_agg(y, ',' ORDER BY b)`.
 //!
 //! In: a parsed statement. Out: where one SELECT has two such orders, lists in these orders, put together as texts.
 //! Invariant: NULLs are left out, and of nothing but NULLs the text is NULL, as in string_agg.

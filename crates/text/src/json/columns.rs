@@ -306,7 +306,7 @@ impl Column {
     }
 }
 
-/// The texts as values of a type.
+/// The strings as values of a type.
 fn cast_all(
     texts: &StringArray,
     kind: &DataType,

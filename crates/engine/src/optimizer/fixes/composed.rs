@@ -91,7 +91,7 @@ fn is_ordered_text(call: &AggregateFunction) -> bool {
     *call.func == *string_agg_udaf() && !call.params.order_by.is_empty()
 }
 
-/// Whether texts are put together in more than one order, which DataFusion does not plan.
+/// Whether strings are put together in more than one order, which DataFusion does not plan.
 fn has_orders(aggregate: &Aggregate) -> bool {
     let calls = aggregate.aggr_expr.iter().map(bare_all);
     let mut orders = calls.filter_map(|expr| match expr {

@@ -111,7 +111,7 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(Transformed::new_transformed(part, changed))
 }
 
-/// True of casts of texts that are ours.
+/// True of casts of strings that are ours.
 fn reads_text(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
     let of = expr.get_type(schema);
     of.is_ok_and(|of| is_text_cast(&of, to))
