@@ -46,6 +46,7 @@ mod text_casts;
 mod decimal_doubles;
 mod far_seconds;
 mod between;
+mod bits;
 mod list_reduce;
 
 use std::sync::Arc;
@@ -59,6 +60,7 @@ pub(crate) use any_equal::ANY_EQUAL;
 pub(crate) use as_written::AS_WRITTEN;
 pub(crate) use at_time_zone::AT_TIME_ZONE;
 pub(crate) use between::between;
+pub(crate) use bits::operation_on_bits;
 pub(crate) use calendar::part_of_interval;
 pub(crate) use decimal_doubles::{is_long_decimal, nearest_double};
 pub(crate) use far_seconds::near_seconds;

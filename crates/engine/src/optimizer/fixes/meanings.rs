@@ -24,7 +24,7 @@ use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
     between, half_to_even, is_long_decimal, is_text_cast, like_pattern, near_seconds,
-    nearest_double, part_of_interval, similar_pattern, text_cast, text_of_list,
+    nearest_double, operation_on_bits, part_of_interval, similar_pattern, text_cast, text_of_list,
 };
 
 /// DataFusion's own escape in LIKE.
@@ -89,7 +89,10 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::Like(like) => escaped(like),
         Expr::SimilarTo(like) => return Ok(Transformed::yes(similar(like))),
-        Expr::BinaryExpr(binary) => with_time(binary, schema)?,
+        Expr::BinaryExpr(binary) => match on_bits(binary, schema)? {
+            Some(operation) => return Ok(Transformed::yes(operation)),
+            None => with_time(binary, schema)?,
+        },
         Expr::WindowFunction(window) => in_lists(&mut window.params, schema)?,
         Expr::ScalarFunction(call) if is_far(call, schema) => {
             call.args = vec![near_seconds(call.args.remove(0))];
@@ -179,6 +182,19 @@ fn similar(like: &Like) -> Expr {
         (true, true) => Operator::RegexNotIMatch,
     };
     binary_expr((*like.expr).clone(), op, pattern)
+}
+
+/// An operation on bits that is not DataFusion's.
+fn on_bits(binary: &BinaryExpr, schema: &DFSchema) -> Result<Option<Expr>> {
+    use Operator::{BitwiseAnd, BitwiseOr, BitwiseShiftLeft, BitwiseShiftRight, BitwiseXor};
+    let BinaryExpr { left, op, right } = binary;
+    match op {
+        BitwiseAnd | BitwiseOr | BitwiseXor | BitwiseShiftLeft | BitwiseShiftRight => {
+            let types = [left.get_type(schema)?, right.get_type(schema)?];
+            operation_on_bits(left, *op, right, types.each_ref())
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Makes the day of `day + interval` a timestamp, if the interval may have hours: DataFusion would leave them out.
