@@ -1,4 +1,4 @@
-//! `<<`, `>>`, and `&`, `|`, `#` of DECIMALs without places: bits of whole numbers.
+//! `<<`, `>>`, `~`, and `&`, `|`, `#` of DECIMALs without places: bits of whole numbers.
 //!
 //! In: two whole numbers. Out: a whole number of the type that the operator has for them; of a DECIMAL it is DECIMAL(38,0).
 //! Invariant: a value that does not fit the type is an error, as is a count below 0; `>>` leaves 0 or -1 of a number whose bits are
@@ -8,7 +8,7 @@
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, FieldRef};
-use datafusion::common::{DataFusionError, Result, ScalarValue};
+use datafusion::common::{DataFusionError, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
@@ -25,6 +25,60 @@ const WHOLE: DataType = DataType::Decimal128(38, 0);
 
 /// The greatest number of `WHOLE`.
 const WHOLE_MAX: i128 = 10_i128.pow(38) - 1;
+
+/// What `~` calls.
+pub(crate) const BIT_NOT: &str = "bit_not";
+
+/// `~`, the number with all its bits turned over.
+pub(super) fn bit_not() -> ScalarUDF {
+    ScalarUDF::new_from_impl(BitNot {
+        signature: Signature::user_defined(Volatility::Immutable),
+    })
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct BitNot {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for BitNot {
+    fn name(&self) -> &str {
+        BIT_NOT
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        match types {
+            [of] if decoded(of).is_integer() => Ok(vec![decoded(of).clone()]),
+            [of] if decoded(of).is_null() => Ok(vec![DataType::Int64]),
+            [of] if is_whole(decoded(of)) => Ok(vec![WHOLE]),
+            [of] => {
+                let of = type_name(of);
+                plan_err!("~ takes a whole number, not {of}; cast it, e.g. CAST(x AS BIGINT)")
+            }
+            _ => plan_err!("{BIT_NOT} takes one whole number"),
+        }
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types[0].clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let numbers = args.args[0].to_array(args.number_rows)?;
+        let of = numbers.data_type();
+        let all_ones = match of.is_unsigned_integer() {
+            true => (1_i128 << (8 * of.primitive_width().unwrap_or_default())) - 1,
+            false => -1,
+        };
+        let turned: Decimal128Array = whole_numbers(&numbers)?.unary(|number| all_ones - number);
+        let turned = exactly(&turned.with_data_type(WHOLE), of)?;
+        Ok(ColumnarValue::Array(turned))
+    }
+}
 
 /// What one of these operators of DataFusion's is replaced by, for operands of these types; `None` where it is right.
 pub(crate) fn operation_on_bits(

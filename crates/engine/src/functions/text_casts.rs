@@ -1,11 +1,10 @@
-//! Casts of strings, and of lists to strings, that DataFusion does in another way than SQL.
+//! Casts of strings that DataFusion does in another way than SQL.
 //!
-//! In: lists; strings, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds; intervals, a bare number being
-//! seconds and a millennium ten centuries; bytes of `\xAA`; times, which no bare number is; decimals of `1.5e3`; floats, which
-//! `1e400` is none of. Strings of lists, in which NULL is written.
+//! In: strings, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds; intervals; bytes of `\xAA`;
+//! times, which no bare number is; decimals of `1.5e3`; floats, which `1e400` is none of.
 //! Invariant: a text that cannot be read is an error that shows it, or NULL with TRY_CAST.
-//! DataFusion makes a list of one text of any text, months of a bare number, and midnight of '11'.
-//! Not here: strings in files (scan/); UUIDs (uuid_text.rs).
+//! DataFusion makes a list of one text of any text, months of a bare number, midnight of '11', and infinity of 1e400.
+//! Not here: strings in files (scan/); UUIDs (uuid_text.rs); lists and structs as strings (nested_text.rs); what an interval's text means (intervals.rs).
 
 use std::sync::Arc;
 
@@ -16,13 +15,13 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, nullif};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
-use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
 
+use super::intervals::Interval;
 use super::null_as_args;
 use crate::types::type_name;
 
@@ -54,50 +53,6 @@ pub(crate) fn is_text_cast(of: &DataType, to: &DataType) -> bool {
                 | Float32
                 | Float64
         )
-}
-
-/// The text of a list: `[1, NULL]`.
-pub(crate) fn text_of_list(list: Expr, to: DataType) -> Expr {
-    let signature = Signature::any(1, Volatility::Immutable);
-    ScalarUDF::new_from_impl(TextOfList { to, signature }).call(vec![list])
-}
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct TextOfList {
-    to: DataType,
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for TextOfList {
-    fn name(&self) -> &str {
-        "text of list"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.to.clone())
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        Ok(null_as_args(self.name(), self.to.clone(), &args))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let lists = args.args[0].to_array(args.number_rows)?;
-        let options = FormatOptions::default().with_null("NULL");
-        let formatter = ArrayFormatter::try_new(&lists, &options)?;
-        let mut texts = StringViewBuilder::with_capacity(lists.len());
-        for row in 0..lists.len() {
-            match lists.is_null(row) {
-                true => texts.append_null(),
-                false => texts.append_value(formatter.value(row).try_to_string()?),
-            }
-        }
-        Ok(ColumnarValue::Array(cast(&texts.finish(), &self.to)?))
-    }
 }
 
 /// The cast; `is_try`: NULL for what cannot be read.
@@ -169,7 +124,7 @@ impl TextCast {
                 self.lists(texts, to)
             }
             DataType::Interval(_) => {
-                let readable = self.each(texts, to, |text| Some(with_units(text)))?;
+                let readable = self.each(texts, to, |text| Some(Interval::read(text)?.plain()))?;
                 self.by_host(&readable, to)
             }
             DataType::Time32(_) | DataType::Time64(_) => {
@@ -407,32 +362,6 @@ fn item(text: &str) -> Option<String> {
     Some(value)
 }
 
-/// An interval's text with the units that DataFusion knows.
-fn with_units(text: &str) -> String {
-    let text = text.trim();
-    if text.parse::<f64>().is_ok_and(f64::is_finite) {
-        return format!("{text} seconds");
-    }
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let tens = match word.to_ascii_lowercase().as_str() {
-            "millennium" | "millennia" | "millenniums" | "millenium" | "mil" | "mils" => words
-                .last()
-                .and_then(|count| count.parse::<f64>().ok())
-                .map(|count| count * 10.0),
-            _ => None,
-        };
-        match (tens, words.last_mut()) {
-            (Some(tens), Some(last)) => {
-                *last = tens.to_string();
-                words.push("century".to_owned());
-            }
-            _ => words.push(word.to_owned()),
-        }
-    }
-    words.join(" ")
-}
-
 /// The bytes of a text, in which `\xAA` is one; `None` if a backslash is followed by anything else.
 fn bytes_of(text: &str) -> Option<Vec<u8>> {
     let mut parts = text.split('\\');
@@ -480,11 +409,5 @@ mod tests {
         assert_eq!(without_exponent("1e999"), None);
         assert_eq!(without_exponent("e3"), None);
         assert_eq!(without_exponent("1.2.3e3"), None);
-    }
-
-    #[test]
-    fn units_of_intervals() {
-        assert_eq!(with_units("47.5"), "47.5 seconds");
-        assert_eq!(with_units("2 millennia 3 days"), "20 century 3 days");
     }
 }
