@@ -16,7 +16,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{
-    BinaryExpr, Column, DynamicFilterTracking, Literal, lit,
+    BinaryExpr, Column, DynamicFilterTracking, InListExpr, Literal, lit,
 };
 use datafusion::physical_expr::utils::{collect_columns, conjunction_opt};
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
@@ -40,7 +40,7 @@ pub(super) fn conditions_now(
         match is_dynamic(predicate) {
             true => {
                 let snapshot = snapshot_physical_expr(Arc::clone(predicate))?;
-                now.extend(of_aggregates(&without_nested_bounds(snapshot, all)?, keys));
+                now.extend(of_aggregates(&without_free_bounds(snapshot, all)?, keys));
             }
             false => now.push(Arc::clone(predicate)),
         }
@@ -49,20 +49,25 @@ pub(super) fn conditions_now(
 }
 
 /// A bound that a join or a sort has found, without those of lists and structs, which any group may keep to: the host finds
-/// them in another order of NULL inside than it compares with them. Nothing in such a bound is negated.
-fn without_nested_bounds(
+/// them in another order of NULL inside than it compares with them. Neither does a column of untyped NULLs keep to it, of which
+/// the host counts none that is NULL. Nothing in such a bound is negated.
+fn without_free_bounds(
     bound: Arc<dyn PhysicalExpr>,
     all: &Schema,
 ) -> Result<Arc<dyn PhysicalExpr>> {
     use Operator::{Gt, GtEq, Lt, LtEq};
     let free = bound.transform_up(|part| {
-        let is_nested = match part.downcast_ref::<BinaryExpr>() {
-            Some(binary) if matches!(binary.op(), Lt | LtEq | Gt | GtEq) => {
-                binary.left().data_type(all)?.is_nested()
-            }
-            _ => false,
+        let is_free = if let Some(binary) = part.downcast_ref::<BinaryExpr>()
+            && matches!(binary.op(), Lt | LtEq | Gt | GtEq)
+        {
+            let of = binary.left().data_type(all)?;
+            of.is_nested() || of.is_null()
+        } else if let Some(list) = part.downcast_ref::<InListExpr>() {
+            list.expr().data_type(all)?.is_null()
+        } else {
+            false
         };
-        Ok(match is_nested {
+        Ok(match is_free {
             true => Transformed::yes(lit(true)),
             false => Transformed::no(part),
         })

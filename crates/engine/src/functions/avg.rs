@@ -4,24 +4,24 @@
 //! values; the host's accumulators of all else.
 //! Invariant: of integers the result is the double nearest to the mean, however the rows come, plain, grouped, distinct
 //! or over a window; equal values average to themselves.
+//! Averages of dates and times are composed while the query is planned (optimizer/fixes/composed.rs), as their medians are.
 //! Not here: decimals and durations, of which the host's totals are exact; floats.
 
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type, UInt64Type};
-use datafusion::common::Result;
-use datafusion::common::types::{
-    NativeType, logical_float64, logical_int8, logical_int16, logical_int32, logical_int64,
-    logical_uint8, logical_uint16, logical_uint32, logical_uint64,
-};
+use datafusion::common::{Result, not_impl_err};
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDFImpl, Coercion, Documentation, GroupsAccumulator, ReversedUDAF,
-    Signature, TypeSignature, TypeSignatureClass, Volatility,
+    Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, Signature,
+    Volatility,
 };
+use grouse_groupby::keys::decoded;
 
+use super::ordered_set::temporal_median;
+use super::taken_by;
 use super::total_states::{Distinct, Mean, PerGroup, Running, Target, state_fields};
 
 /// The exact `avg`.
@@ -33,34 +33,8 @@ pub(super) struct Avg {
 
 impl Avg {
     pub(super) fn new() -> Self {
-        use TypeSignatureClass::{Decimal, Duration, Float, Native};
-        let exactly = |class| Coercion::new_exact(class);
-        let floats =
-            Coercion::new_implicit(Native(logical_float64()), vec![Float], NativeType::Float64);
-        let signed = Coercion::new_implicit(
-            Native(logical_int64()),
-            [logical_int8(), logical_int16(), logical_int32()]
-                .map(Native)
-                .into(),
-            NativeType::Int64,
-        );
-        let unsigned = Coercion::new_implicit(
-            Native(logical_uint64()),
-            [logical_uint8(), logical_uint16(), logical_uint32()]
-                .map(Native)
-                .into(),
-            NativeType::UInt64,
-        );
-        let taken = [
-            floats,
-            signed,
-            unsigned,
-            exactly(Decimal),
-            exactly(Duration),
-        ];
-        let taken = taken.map(|argument| TypeSignature::Coercible(vec![argument]));
         Self {
-            signature: Signature::one_of(taken.into(), Volatility::Immutable),
+            signature: Signature::user_defined(Volatility::Immutable),
             aliases: avg_udaf().aliases().to_vec(),
         }
     }
@@ -94,11 +68,27 @@ impl AggregateUDFImpl for Avg {
         &self.signature
     }
 
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        match types {
+            [DataType::Null] => Ok(vec![DataType::Float64]),
+            [of] if decoded(of).is_signed_integer() => Ok(vec![DataType::Int64]),
+            [of] if decoded(of).is_unsigned_integer() => Ok(vec![DataType::UInt64]),
+            [of] if temporal_median(decoded(of)).is_some() => Ok(vec![decoded(of).clone()]),
+            types => taken_by(&avg_udaf(), types, "numbers, dates, times and durations"),
+        }
+    }
+
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
-        avg_udaf().return_type(arg_types)
+        match temporal_median(&arg_types[0]) {
+            Some(middle) => Ok(middle),
+            None => avg_udaf().return_type(arg_types),
+        }
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if temporal_median(args.expr_fields[0].data_type()).is_some() {
+            return not_impl_err!("avg of dates and times over a window");
+        }
         if args.is_distinct {
             for_integers!(args, Distinct, avg_udaf().accumulator(args))
         } else {
@@ -107,6 +97,9 @@ impl AggregateUDFImpl for Avg {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if temporal_median(args.expr_fields[0].data_type()).is_some() {
+            return not_impl_err!("avg of dates and times over a window");
+        }
         if args.is_distinct {
             for_integers!(args, Distinct, avg_udaf().create_sliding_accumulator(args))
         } else {

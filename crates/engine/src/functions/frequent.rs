@@ -1,7 +1,7 @@
 //! `mode(x)`: the most frequent value; `approx_top_k(x, k)`: the k most frequent values, the most frequent first.
 //!
 //! In: any x that is not NULL. Out: a value, or a list of values; NULL where there are none.
-//! Invariant: of values that are equally frequent the least comes first. Counts are exact: the name is
+//! Invariant: of values that are equally frequent the least comes first, of `mode` in descending order the greatest. Counts are exact: the name is
 //! DuckDB's for an estimate of the same; -0.0 is 0.0 and all NaN are one value.
 //! Not here: the operator's way, which groups by keys and values and counts (`exec/pairs.rs`); what stands here is for
 //! windows, for the host's aggregation and for values that the operator cannot order.
@@ -29,10 +29,18 @@ use grouse_groupby::states::top_rows::TOP_ROWS_MAX;
 
 use crate::exec::to_host;
 
+/// Which of values that are equally frequent comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum First {
+    Least,
+    Greatest,
+}
+
 /// `mode` or `approx_top_k`.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Frequent {
     is_list: bool,
+    first: First,
     signature: Signature,
 }
 
@@ -40,13 +48,23 @@ impl Frequent {
     pub(super) fn mode() -> Self {
         Self {
             is_list: false,
+            first: First::Least,
             signature: Signature::any(1, Volatility::Immutable),
+        }
+    }
+
+    /// `mode() WITHIN GROUP (ORDER BY x DESC)`.
+    pub(super) fn mode_descending() -> Self {
+        Self {
+            first: First::Greatest,
+            ..Self::mode()
         }
     }
 
     pub(super) fn top_k() -> Self {
         Self {
             is_list: true,
+            first: First::Least,
             signature: Signature::any(2, Volatility::Immutable),
         }
     }
@@ -55,7 +73,7 @@ impl Frequent {
     pub(crate) fn wanted(&self, arguments: &[Arc<dyn PhysicalExpr>]) -> Result<Option<TopValues>> {
         let values = self.values_max(arguments)?;
         Ok(match self.is_list {
-            false => Some(TopValues::Mode),
+            false => (self.first == First::Least).then_some(TopValues::Mode),
             true => (values <= TOP_ROWS_MAX).then_some(TopValues::List(values)),
         })
     }
@@ -112,6 +130,7 @@ impl AggregateUDFImpl for Frequent {
             bytes: 0,
             values_max: self.values_max(args.exprs)?,
             is_list: self.is_list,
+            first: self.first,
             is_distinct: args.is_distinct,
             value_type: decoded(&value_type).clone(),
         }))
@@ -153,6 +172,7 @@ pub(super) struct Counts {
     bytes: usize,
     values_max: usize,
     is_list: bool,
+    first: First,
     /// True if each value counts once.
     is_distinct: bool,
     value_type: DataType,
@@ -166,6 +186,7 @@ impl Counts {
             bytes: 0,
             values_max: 1,
             is_list: false,
+            first: First::Least,
             is_distinct: false,
             value_type: decoded(value_type).clone(),
         }
@@ -274,6 +295,10 @@ impl Accumulator for Counts {
                 None => all[*one]
                     .partial_cmp(all[*other])
                     .unwrap_or(Ordering::Equal),
+            };
+            let values = || match self.first {
+                First::Least => values(),
+                First::Greatest => values().reverse(),
             };
             counts[*other].cmp(&counts[*one]).then_with(values)
         };

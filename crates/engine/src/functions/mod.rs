@@ -42,38 +42,48 @@ mod standing;
 mod recomputed;
 mod version;
 mod uuid_text;
+mod intervals;
 mod text_casts;
+mod nested_text;
 mod decimal_doubles;
-mod far_seconds;
+mod near_doubles;
 mod between;
+mod bits;
 mod list_reduce;
 
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{AggregateUDF, ReturnFieldArgs, ScalarUDF, ScalarUDFImpl};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::prelude::SessionContext;
+
+use crate::types::type_name;
 
 pub(crate) use any_equal::ANY_EQUAL;
 pub(crate) use as_written::AS_WRITTEN;
 pub(crate) use at_time_zone::AT_TIME_ZONE;
 pub(crate) use between::between;
+pub(crate) use bits::{BIT_NOT, operation_on_bits};
 pub(crate) use calendar::part_of_interval;
 pub(crate) use decimal_doubles::{is_long_decimal, nearest_double};
-pub(crate) use far_seconds::near_seconds;
 pub(crate) use frequent::Frequent;
+pub(crate) use intervals::Interval;
 pub(crate) use lengths::text_views;
+pub(crate) use near_doubles::{near_seconds, within_float};
+pub(crate) use nested_text::{has_nested_text, nested_text};
 pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median, with_middle};
 pub(crate) use overflow::overflow;
 pub(crate) use patterns::{Numbered, numbered};
 pub(crate) use quantiles::Quantiles;
 pub(crate) use recomputed::over_frame;
 pub(crate) use rounding::half_to_even;
-pub(crate) use scalar::JSON;
+pub(crate) use scalar::{JSON, is_json, json_part};
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub use standing::StandingFunctions;
-pub(crate) use text_casts::{is_text_cast, text_cast, text_of_list};
+pub(crate) use text_casts::{is_text_cast, text_cast};
 pub(crate) use top_rows::TopRows;
 pub(crate) use uuid_text::{TRY_UUID, UUID};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
@@ -81,6 +91,25 @@ pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 /// The name of the aggregate that is planned for another name, as `avg` is for `mean`.
 pub(crate) fn planned_as(name: &str) -> Option<String> {
     standing::of_name(name).map(|function| function.name().to_owned())
+}
+
+/// The types that DataFusion's aggregate takes in the place of these; `takes` says which they may be.
+fn taken_by(host: &AggregateUDF, types: &[DataType], takes: &str) -> Result<Vec<DataType>> {
+    let fields: Vec<FieldRef> = types
+        .iter()
+        .map(|of| Arc::new(Field::new("x", of.clone(), true)) as FieldRef)
+        .collect();
+    match (fields_with_udf(&fields, host), types) {
+        (Ok(taken), _) => Ok(taken
+            .iter()
+            .map(|field| field.data_type().clone())
+            .collect()),
+        (Err(_), [of]) => {
+            let of = type_name(of);
+            plan_err!("{} takes {takes}, not {of}", host.name())
+        }
+        (Err(_), types) => plan_err!("{} takes 1 argument, not {}", host.name(), types.len()),
+    }
 }
 
 /// True of our `sum`, also under another name.
@@ -142,7 +171,9 @@ pub fn register(context: &SessionContext) {
     let scalars = scalars.chain([at_time_zone::at_time_zone()]);
     let scalars = scalars.chain(signed::functions());
     let marks = [whole_row::whole_row(), any_equal::any_equal()];
-    let scalars = scalars.chain(marks).chain([modulo::modulo()]);
+    let scalars = scalars
+        .chain(marks)
+        .chain([modulo::modulo(), bits::bit_not()]);
     let scalars = scalars.chain(scalar::functions());
     let scalars = scalars.chain([ScalarUDF::from(version::Version::new())]);
     let scalars = scalars

@@ -36,7 +36,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use super::as_written::as_written;
 use super::recomputed::over_frame;
 use super::scalar::{interval_times, json_entries, json_extract, json_extract_string, to_json};
-use super::{exact_avg, exact_sum, ordered_set, statistics};
+use super::{Frequent, exact_avg, exact_sum, ordered_set, statistics};
 
 /// Names, and the aggregates that they are.
 fn names() -> Vec<(&'static str, Arc<AggregateUDF>)> {
@@ -188,9 +188,9 @@ impl ExprPlanner for StandingFunctions {
                 .schema_name()
                 .to_string()
         };
-        // DataFusion's any_value takes no order; with one it is the first value of that order.
-        let planned = match call.name == "any_value" && !raw.order_by.is_empty() {
-            true => Some(Expr::AggregateFunction(AggregateFunction::new_udf(
+        let planned = match (call.name.as_str(), raw.order_by.as_slice()) {
+            // DataFusion's any_value takes no order; with one it is the first value of that order.
+            ("any_value", [_, ..]) => Some(Expr::AggregateFunction(AggregateFunction::new_udf(
                 first_value_udaf(),
                 raw.args.clone(),
                 raw.distinct,
@@ -198,7 +198,11 @@ impl ExprPlanner for StandingFunctions {
                 raw.order_by.clone(),
                 Some(NullTreatment::IgnoreNulls),
             ))),
-            false => call.stands_for(&over)?,
+            ("mode", [key]) if !key.asc && raw.args.first() == Some(&key.expr) => {
+                let mode = AggregateUDF::from(Frequent::mode_descending());
+                Some(over(Arc::new(mode), One::of(raw.args.clone())))
+            }
+            _ => call.stands_for(&over)?,
         };
         Ok(match planned {
             Some(planned) => PlannerResult::Planned(planned.alias(written(&raw))),
@@ -207,8 +211,15 @@ impl ExprPlanner for StandingFunctions {
     }
 
     fn plan_window(&self, raw: RawWindowExpr) -> Result<PlannerResult<RawWindowExpr>> {
-        let WindowFunctionDefinition::AggregateUDF(function) = &raw.func_def else {
-            return Ok(PlannerResult::Original(raw));
+        let function = match &raw.func_def {
+            WindowFunctionDefinition::AggregateUDF(function) => function,
+            WindowFunctionDefinition::WindowUDF(function) => {
+                let own_row = own_row(function.name(), &raw.args)?;
+                return Ok(match own_row {
+                    Some(value) => PlannerResult::Planned(value.alias(written_window(raw))),
+                    None => PlannerResult::Original(raw),
+                });
+            }
         };
         let call = Call {
             name: function.name().to_owned(),
@@ -258,6 +269,41 @@ impl ExprPlanner for StandingFunctions {
             }
         })
     }
+}
+
+/// The value of `lag(x, 0)`, which DataFusion looks for in other rows where NULLs are left out; an error of `nth_value(x, 0)`.
+fn own_row(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
+    let [value, Expr::Literal(count, _), ..] = args else {
+        return Ok(None);
+    };
+    let count = match count.cast_to(&DataType::Int64)? {
+        ScalarValue::Int64(Some(count)) => count,
+        _ => return Ok(None),
+    };
+    match name {
+        "lag" | "lead" if count == 0 => Ok(Some(value.clone())),
+        "nth_value" if count < 1 => {
+            plan_err!("nth_value counts rows from 1 on, not from {count}")
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The name of a window function's column.
+fn written_window(raw: RawWindowExpr) -> String {
+    let window = WindowFunction {
+        fun: raw.func_def,
+        params: WindowFunctionParams {
+            args: raw.args,
+            partition_by: raw.partition_by,
+            order_by: raw.order_by,
+            window_frame: raw.window_frame,
+            filter: raw.filter,
+            null_treatment: raw.null_treatment,
+            distinct: raw.distinct,
+        },
+    };
+    Expr::from(window).schema_name().to_string()
 }
 
 /// A call of an aggregate.

@@ -19,9 +19,12 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, SetMonotonicity,
-    Signature, StatisticsArgs,
+    Signature, StatisticsArgs, Volatility,
 };
 
+use grouse_groupby::keys::decoded;
+
+use super::taken_by;
 use super::total_states::{self, Distinct, PerGroup, Running, Target, state_fields};
 
 /// The exact `sum`.
@@ -92,7 +95,7 @@ macro_rules! for_summable {
 impl Sum {
     pub(super) fn new() -> Self {
         Self {
-            signature: sum_udaf().signature().clone(),
+            signature: Signature::user_defined(Volatility::Immutable),
         }
     }
 }
@@ -104,6 +107,16 @@ impl AggregateUDFImpl for Sum {
 
     fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        match types {
+            // How many are true.
+            [of] if matches!(decoded(of), DataType::Boolean | DataType::Null) => {
+                Ok(vec![DataType::Int64])
+            }
+            types => taken_by(&sum_udaf(), types, "numbers, booleans and durations"),
+        }
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {

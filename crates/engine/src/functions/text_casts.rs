@@ -1,35 +1,38 @@
-//! Casts of strings, and of lists to strings, that DataFusion does in another way than SQL.
+//! Casts of strings that DataFusion does in another way than SQL.
 //!
-//! In: lists; strings, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds; intervals, a bare number being
-//! seconds and a millennium ten centuries; bytes of `\xAA`; times, which no bare number is. Strings of lists, in
-//! which NULL is written.
+//! In: strings, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds; intervals; bytes of `\xAA`;
+//! times, which no bare number is; decimals of `1.5e3`; floats, which `1e400` is none of.
 //! Invariant: a text that cannot be read is an error that shows it, or NULL with TRY_CAST.
-//! DataFusion makes a list of one text of any text, months of a bare number, and midnight of '11'.
-//! Not here: strings in files (scan/); UUIDs (uuid_text.rs).
+//! DataFusion makes a list of one text of any text, months of a bare number, midnight of '11', and infinity of 1e400.
+//! Not here: strings in files (scan/); UUIDs (uuid_text.rs); lists and structs as strings (nested_text.rs); what an interval's text means (intervals.rs).
 
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, ListArray, StringViewArray, StringViewBuilder,
-    new_null_array,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, ListArray, StringViewArray,
+    StringViewBuilder, new_null_array,
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
-use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, nullif};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
 use datafusion::common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
 
+use super::intervals::Interval;
 use super::null_as_args;
 use crate::types::type_name;
+
+/// Digits before and behind the point of a number, beyond those of any decimal.
+const EXPONENT_MAX: i64 = 100;
 
 /// True of casts of strings that are ours.
 pub(crate) fn is_text_cast(of: &DataType, to: &DataType) -> bool {
     use DataType::{
-        Binary, BinaryView, FixedSizeList, Interval, LargeBinary, LargeList, List, Time32, Time64,
+        Binary, BinaryView, Decimal32, Decimal64, Decimal128, Decimal256, FixedSizeList, Float32,
+        Float64, Interval, LargeBinary, LargeList, List, Time32, Time64,
     };
     of.is_string()
         && matches!(
@@ -43,51 +46,13 @@ pub(crate) fn is_text_cast(of: &DataType, to: &DataType) -> bool {
                 | BinaryView
                 | Time32(_)
                 | Time64(_)
+                | Decimal32(..)
+                | Decimal64(..)
+                | Decimal128(..)
+                | Decimal256(..)
+                | Float32
+                | Float64
         )
-}
-
-/// The text of a list: `[1, NULL]`.
-pub(crate) fn text_of_list(list: Expr, to: DataType) -> Expr {
-    let signature = Signature::any(1, Volatility::Immutable);
-    ScalarUDF::new_from_impl(TextOfList { to, signature }).call(vec![list])
-}
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct TextOfList {
-    to: DataType,
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for TextOfList {
-    fn name(&self) -> &str {
-        "text of list"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.to.clone())
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        Ok(null_as_args(self.name(), self.to.clone(), &args))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let lists = args.args[0].to_array(args.number_rows)?;
-        let options = FormatOptions::default().with_null("NULL");
-        let formatter = ArrayFormatter::try_new(&lists, &options)?;
-        let mut texts = StringViewBuilder::with_capacity(lists.len());
-        for row in 0..lists.len() {
-            match lists.is_null(row) {
-                true => texts.append_null(),
-                false => texts.append_value(formatter.value(row).try_to_string()?),
-            }
-        }
-        Ok(ColumnarValue::Array(cast(&texts.finish(), &self.to)?))
-    }
 }
 
 /// The cast; `is_try`: NULL for what cannot be read.
@@ -159,7 +124,7 @@ impl TextCast {
                 self.lists(texts, to)
             }
             DataType::Interval(_) => {
-                let readable = self.each(texts, to, |text| Some(with_units(text)))?;
+                let readable = self.each(texts, to, |text| Some(Interval::read(text)?.plain()))?;
                 self.by_host(&readable, to)
             }
             DataType::Time32(_) | DataType::Time64(_) => {
@@ -182,8 +147,56 @@ impl TextCast {
                 let bytes: BinaryArray = bytes.iter().map(Option::as_deref).collect();
                 Ok(cast(&bytes, to)?)
             }
+            DataType::Float32 | DataType::Float64 => self.floats(texts, to),
+            to if to.is_decimal() => self.decimals(texts, to),
             other => self.by_host(texts, other),
         }
+    }
+
+    /// Floats; DataFusion makes infinity of a number that is too large.
+    fn floats(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
+        let floats = self.by_host(texts, to)?;
+        let doubles = cast(&floats, &DataType::Float64)?;
+        let doubles = doubles.as_primitive::<Float64Type>();
+        let is_beyond = |(number, text): (Option<f64>, Option<&str>)| {
+            number.is_some_and(f64::is_infinite)
+                && text.is_some_and(|text| text.contains(|digit: char| digit.is_ascii_digit()))
+        };
+        let beyond: BooleanArray = doubles
+            .iter()
+            .zip(texts)
+            .map(|pair| Some(is_beyond(pair)))
+            .collect();
+        match (beyond.values().iter().position(|is| is), self.is_try) {
+            (None, _) => Ok(floats),
+            (Some(_), true) => Ok(nullif(&floats, &beyond)?),
+            (Some(row), false) => unreadable(texts.value(row), to),
+        }
+    }
+
+    /// Decimals; DataFusion reads no exponents.
+    fn decimals(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
+        let has_exponent = |text: &str| text.contains(['e', 'E']);
+        let readable = match texts.iter().flatten().any(has_exponent) {
+            false => self.by_host_or_null(texts, to)?,
+            true => {
+                let plain = self.each(texts, to, |text| match has_exponent(text) {
+                    true => without_exponent(text),
+                    false => Some(text.to_owned()),
+                })?;
+                self.by_host_or_null(&plain, to)?
+            }
+        };
+        let mut rows = 0..texts.len();
+        let unread = rows.find(|row| texts.is_valid(*row) && readable.is_null(*row));
+        match unread {
+            Some(row) if !self.is_try => unreadable(texts.value(row), to),
+            _ => Ok(readable),
+        }
+    }
+
+    fn by_host_or_null(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
+        Ok(cast(&cast(texts, &DataType::Utf8)?, to)?)
     }
 
     /// What `read` makes of each text, which DataFusion can read.
@@ -264,6 +277,32 @@ fn unreadable<T>(text: &str, to: &DataType) -> Result<T> {
     exec_err!("Cannot cast string '{text}' to value of {to} type; TRY_CAST gives NULL for it")
 }
 
+/// `1500` for `1.5e3`; `None` if it is no number, or one with hundreds of digits.
+fn without_exponent(text: &str) -> Option<String> {
+    let (number, exponent) = text.trim().split_once(['e', 'E'])?;
+    let exponent: i64 = exponent.parse().ok()?;
+    let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
+    let sign = if number.starts_with('-') { "-" } else { "" };
+    let (whole, places) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    let digits = format!("{whole}{places}");
+    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    if digits.bytes().all(|digit| digit == b'0') {
+        return Some("0".to_owned());
+    }
+    let point = i64::try_from(whole.len()).ok()? + exponent;
+    if !(-EXPONENT_MAX..=EXPONENT_MAX).contains(&point) {
+        return (point < 0).then(|| "0".to_owned());
+    }
+    let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or_default());
+    let digits = format!("{}{digits}", zeros(-point));
+    let whole = usize::try_from(point).unwrap_or_default();
+    let digits = format!("{digits}{}", zeros(point - digits.len() as i64));
+    let (whole, places) = digits.split_at(whole);
+    Some(format!("{sign}{whole}.{places}"))
+}
+
 /// The items of `[a, "b, c", NULL, [1, 2]]`, lists and structs within it as they are; `None` if it is no such text.
 fn items(text: &str) -> Option<Vec<Option<String>>> {
     let inside = text.trim().strip_prefix('[')?.strip_suffix(']')?;
@@ -323,32 +362,6 @@ fn item(text: &str) -> Option<String> {
     Some(value)
 }
 
-/// An interval's text with the units that DataFusion knows.
-fn with_units(text: &str) -> String {
-    let text = text.trim();
-    if text.parse::<f64>().is_ok_and(f64::is_finite) {
-        return format!("{text} seconds");
-    }
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let tens = match word.to_ascii_lowercase().as_str() {
-            "millennium" | "millennia" | "millenniums" | "millenium" | "mil" | "mils" => words
-                .last()
-                .and_then(|count| count.parse::<f64>().ok())
-                .map(|count| count * 10.0),
-            _ => None,
-        };
-        match (tens, words.last_mut()) {
-            (Some(tens), Some(last)) => {
-                *last = tens.to_string();
-                words.push("century".to_owned());
-            }
-            _ => words.push(word.to_owned()),
-        }
-    }
-    words.join(" ")
-}
-
 /// The bytes of a text, in which `\xAA` is one; `None` if a backslash is followed by anything else.
 fn bytes_of(text: &str) -> Option<Vec<u8>> {
     let mut parts = text.split('\\');
@@ -385,8 +398,16 @@ mod tests {
     }
 
     #[test]
-    fn units_of_intervals() {
-        assert_eq!(with_units("47.5"), "47.5 seconds");
-        assert_eq!(with_units("2 millennia 3 days"), "20 century 3 days");
+    fn numbers_without_exponents() {
+        let read = |text| without_exponent(text).unwrap_or_default();
+        assert_eq!(read("1.5e3"), "1500.");
+        assert_eq!(read(" -12.5E-3"), "-0.0125");
+        assert_eq!(read("12.345e1"), "123.45");
+        assert_eq!(read(".5e+1"), "5.");
+        assert_eq!(read("0e999"), "0");
+        assert_eq!(read("1e-999"), "0");
+        assert_eq!(without_exponent("1e999"), None);
+        assert_eq!(without_exponent("e3"), None);
+        assert_eq!(without_exponent("1.2.3e3"), None);
     }
 }

@@ -22,6 +22,7 @@ pub mod reads;
 mod clauses;
 pub(crate) mod constraints;
 mod short_forms;
+mod intervals;
 mod fallible;
 mod substitute;
 mod numbered_lambdas;

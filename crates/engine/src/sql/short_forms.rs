@@ -3,24 +3,25 @@
 //!
 //! In: a parsed statement. Out: the same in words that DataFusion plans.
 //! Invariant: a form that has no exact meaning in other words is an error that names it.
-//! Not here: forms that need the columns of a table (expand.rs), patterns of GLOB (expression_forms.rs).
+//! Not here: intervals (intervals.rs), forms that need the columns of a table (expand.rs), patterns of GLOB (expression_forms.rs).
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, CheckConstraint, ColumnDef, ColumnOption,
-    ColumnOptionDef, DataType, DateTimeField, ExactNumberInfo, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, Ident, Interval, JoinOperator, ObjectName, ObjectNamePart,
-    OneOrManyWithParens, OrderByExpr, Select, Statement as SqlStatement, Subscript, TableFactor,
-    TableWithJoins, TimezoneInfo, Value, VisitorMut, helpers::attached_token::AttachedToken,
+    ColumnOptionDef, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Ident, JoinOperator, ObjectName, ObjectNamePart, OneOrManyWithParens,
+    OrderByExpr, Select, Statement as SqlStatement, Subscript, TableFactor, TableWithJoins,
+    TimezoneInfo, UnaryOperator, Value, VisitorMut, helpers::attached_token::AttachedToken,
 };
 
 use crate::error::{Error, Result};
-use crate::functions::{AT_TIME_ZONE, JSON, TRY_UUID, UUID};
+use crate::functions::{AT_TIME_ZONE, BIT_NOT, JSON, TRY_UUID, UUID};
 use crate::sql::ast::{
-    call, function_name, literal_text, number, object, parse_expr, plain_arguments, quoted, text,
+    call, function_name, literal_text, number, object, plain_arguments, quoted, text,
 };
 use crate::sql::fallible;
+use crate::sql::intervals::{added, interval_of, negated};
 use crate::sql::numbered_lambdas::{Applied, Numbered};
 
 /// The visitor that puts them in longer ones.
@@ -138,6 +139,11 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
             vec![timestamp.as_ref().clone(), time_zone.as_ref().clone()],
         )),
         Expr::Interval(interval) => interval_of(interval)?,
+        Expr::UnaryOp { op, expr } => match op {
+            UnaryOperator::Minus => negated(expr),
+            UnaryOperator::BitwiseNot => Some(call(BIT_NOT, vec![expr.as_ref().clone()])),
+            _ => None,
+        },
         Expr::Function(function) => function_of(function)?,
         _ => None,
     })
@@ -262,6 +268,7 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
     }
     match name.as_str() {
         "struct_pack" => return Ok(packed(function)),
+        "struct_insert" => return Ok(inserted(function)),
         "grouping_id" => function.name = object(Ident::new("grouping")),
         "every" => function.name = object(Ident::new("bool_and")),
         _ => unit_as_text(function, &name),
@@ -320,23 +327,6 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
 fn takes_condition(function: &Function) -> bool {
     let arguments = plain_arguments(function);
     arguments.is_some_and(|arguments| matches!(arguments.as_slice(), [_, Expr::Lambda(_)]))
-}
-
-/// `dateadd('day', n, d)` is `d + INTERVAL (n) day`.
-fn added(unit: &str, count: &Expr, to: &Expr) -> Result<Option<Expr>> {
-    let of_unit = match count {
-        Expr::Value(_) => format!("INTERVAL {count} {unit}"),
-        _ => format!("INTERVAL ({count}) {unit}"),
-    };
-    let Ok(Expr::Interval(interval)) = parse_expr(&of_unit) else {
-        return Ok(None);
-    };
-    let interval = interval_of(&interval)?.unwrap_or(Expr::Interval(interval));
-    Ok(Some(Expr::BinaryOp {
-        left: Box::new(Expr::Nested(Box::new(to.clone()))),
-        op: BinaryOperator::Plus,
-        right: Box::new(interval),
-    }))
 }
 
 /// Units of time that stand without quotes, as in `datediff(day, a, b)`.
@@ -419,11 +409,28 @@ fn named_groups(of: &Expr, pattern: &Expr, names: &[Expr]) -> Result<Option<Expr
 
 /// `struct_pack(a := 1)` is `named_struct('a', 1)`.
 fn packed(function: &Function) -> Option<Expr> {
+    match &function.args {
+        FunctionArguments::List(list) => named_fields(&list.args),
+        _ => None,
+    }
+}
+
+/// `struct_insert(s, a := 1)` is `struct_concat(s, named_struct('a', 1))`.
+fn inserted(function: &Function) -> Option<Expr> {
     let FunctionArguments::List(list) = &function.args else {
         return None;
     };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(of)), fields @ ..] = list.args.as_slice()
+    else {
+        return None;
+    };
+    let fields = named_fields(fields)?;
+    Some(call("struct_concat", vec![of.clone(), fields]))
+}
+
+fn named_fields(arguments: &[FunctionArg]) -> Option<Expr> {
     let mut fields = Vec::new();
-    for argument in &list.args {
+    for argument in arguments {
         let FunctionArg::Named {
             name,
             arg: FunctionArgExpr::Expr(value),
@@ -473,87 +480,6 @@ fn conditional(condition: &Expr, yes: &Expr, no: &Expr) -> Expr {
     }
 }
 
-/// `INTERVAL (n) DAY` of what is no literal: as many days, the fraction cut off.
-fn interval_of(interval: &Interval) -> Result<Option<Expr>> {
-    let Some(unit) = &interval.leading_field else {
-        return match interval.value.as_ref() {
-            Expr::Value(value) if matches!(value.value, Value::Number(..)) => {
-                Err(without_unit(&value.to_string()))
-            }
-            _ => Ok(None),
-        };
-    };
-    if *unit == DateTimeField::Quarter {
-        return interval_of(&in_months(interval));
-    }
-    if let Some(value) = literal_number(&interval.value) {
-        let mut interval = interval.clone();
-        interval.value = Box::new(text(&value));
-        return Ok(Some(Expr::Interval(interval)));
-    }
-    let value = match interval.value.as_ref() {
-        Expr::Value(_) | Expr::UnaryOp { .. } => return Ok(None),
-        other => other,
-    };
-    if interval.last_field.is_some() || interval.leading_precision.is_some() {
-        return Ok(None);
-    }
-    let whole = cast(
-        call(
-            "trunc",
-            vec![cast(value.clone(), DataType::Double(ExactNumberInfo::None))],
-        ),
-        DataType::BigInt(None),
-    );
-    let amount = match unit {
-        DateTimeField::Second | DateTimeField::Seconds => {
-            cast(value.clone(), DataType::Double(ExactNumberInfo::None))
-        }
-        DateTimeField::Custom(_) | DateTimeField::NoDateTime => return Ok(None),
-        _ => whole,
-    };
-    let words = Expr::BinaryOp {
-        left: Box::new(cast(amount, DataType::Varchar(None))),
-        op: BinaryOperator::StringConcat,
-        right: Box::new(text(&format!(" {unit}"))),
-    };
-    Ok(Some(cast(
-        Expr::Nested(Box::new(words)),
-        DataType::Interval {
-            fields: None,
-            precision: None,
-        },
-    )))
-}
-
-/// A quarter is three months.
-fn in_months(interval: &Interval) -> Interval {
-    let quarters = match interval.value.as_ref() {
-        Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(count) => Expr::value(Value::Number(count.clone(), false)),
-            _ => interval.value.as_ref().clone(),
-        },
-        other => other.clone(),
-    };
-    let months = Expr::BinaryOp {
-        left: Box::new(Expr::Nested(Box::new(quarters))),
-        op: BinaryOperator::Multiply,
-        right: Box::new(number(3)),
-    };
-    Interval {
-        value: Box::new(Expr::Nested(Box::new(months))),
-        leading_field: Some(DateTimeField::Month),
-        ..interval.clone()
-    }
-}
-
-fn without_unit(number: &str) -> Error {
-    Error::UnsupportedClause {
-        message: format!("INTERVAL {number} has no unit of time; write e.g. INTERVAL {number} DAY"),
-        position: None,
-    }
-}
-
 /// A cast of `row(1, 'x')`, whose fields have no names, to a struct: field by field.
 fn by_position(kind: &CastKind, of: &Expr, to: &DataType) -> Option<Expr> {
     let DataType::Struct(fields, _) = to else {
@@ -588,7 +514,7 @@ fn by_position(kind: &CastKind, of: &Expr, to: &DataType) -> Option<Expr> {
 }
 
 /// The digits of a number, with or without parentheses: frames of windows take `INTERVAL '3' DAY` alone.
-fn literal_number(expr: &Expr) -> Option<String> {
+pub(super) fn literal_number(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Value(value) => match &value.value {
             Value::Number(digits, _) => Some(digits.clone()),
@@ -607,7 +533,7 @@ fn literal_number(expr: &Expr) -> Option<String> {
     }
 }
 
-fn cast(expr: Expr, data_type: DataType) -> Expr {
+pub(super) fn cast(expr: Expr, data_type: DataType) -> Expr {
     Expr::Cast {
         kind: CastKind::Cast,
         expr: Box::new(expr),

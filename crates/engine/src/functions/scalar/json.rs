@@ -14,7 +14,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::Result;
 use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 use serde_json::value::RawValue;
 
@@ -121,6 +121,30 @@ fn inspected() -> Vec<Definition> {
             })
         }),
     ]
+}
+
+/// Functions whose text is JSON.
+const MAKE_JSON: [&str; 10] = [
+    JSON_OF,
+    "json",
+    "json_extract",
+    "json_extract_path",
+    "json_array",
+    "json_object",
+    "json_quote",
+    "to_json",
+    "array_to_json",
+    "row_to_json",
+];
+
+/// True of an expression whose text is JSON.
+pub(crate) fn is_json(expr: &Expr) -> bool {
+    matches!(expr, Expr::ScalarFunction(call) if MAKE_JSON.contains(&call.func.name()))
+}
+
+/// The part of JSON that `->` gives.
+pub(crate) fn json_part(json: Expr, at: Expr) -> Expr {
+    json_extract().call(vec![json, at])
 }
 
 fn read<'a>(call: &'a Call, row: usize) -> Result<&'a RawValue> {

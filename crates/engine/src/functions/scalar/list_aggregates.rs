@@ -1,21 +1,21 @@
-//! Aggregates over the items of a list: `list_median`, `list_string_agg`, `list_aggregate(list, 'name', …)`.
+//! Aggregates over the items of a list: `list_sum`, `list_string_agg`, `list_aggregate(list, 'name', …)`.
 //!
 //! In: lists. Out: for each what the aggregate says of its items.
 //! Invariant: the aggregate is the one of the same name over rows, with its types and its NULLs.
-//! Not here: `list_sum`, `list_min` and others that the host has.
+//! Not here: `list_min`, `list_product` and others that DataFusion has; its sums and averages are of doubles.
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, ListArray, UInt32Array, new_empty_array};
+use datafusion::arrow::compute::{cast, concat, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::all_default_aggregate_functions;
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
 use datafusion::logical_expr::{
-    AggregateUDF, ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature, Volatility,
+    AggregateUDF, ColumnarValue, EmitTo, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{Column, Literal};
@@ -25,7 +25,9 @@ use crate::Error;
 use crate::functions::{aggregates, standing};
 
 /// Aggregates that have a function of their own, `list_…`.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 26] = [
+    "sum",
+    "avg",
     "count",
     "first",
     "last",
@@ -65,6 +67,8 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         .iter()
         .map(|name| of(&format!("list_{name}"), Some(name)))
         .collect();
+    all.push(of("array_sum", Some("sum")));
+    all.push(of("array_avg", Some("avg")));
     for name in [
         "list_aggregate",
         "list_aggr",
@@ -163,7 +167,62 @@ impl ListAggregate {
 }
 
 impl Items {
-    fn of(&self, values: &ArrayRef) -> Result<ScalarValue> {
+    /// What the aggregate says of each list; of a NULL list nothing.
+    fn of_lists(&self, lists: &ListArray) -> Result<ArrayRef> {
+        if self.with_args(|args| Ok(self.function.groups_accumulator_supported(args)))? {
+            return self.of_groups(lists);
+        }
+        let null = ScalarValue::try_new_null(self.returns.data_type())?;
+        let values = (0..lists.len()).map(|row| match lists.is_null(row) {
+            true => Ok(null.clone()),
+            false => self.of_one(&lists.value(row)),
+        });
+        ScalarValue::iter_to_array(values.collect::<Result<Vec<_>>>()?)
+    }
+
+    /// All lists at once, each a group of its items. Groups without rows are none, so that empty lists have a value of their own.
+    fn of_groups(&self, lists: &ListArray) -> Result<ArrayRef> {
+        let (mut items, mut groups, mut number) = (Vec::new(), Vec::new(), 0);
+        for (row, window) in lists.offsets().windows(2).enumerate() {
+            if lists.is_valid(row) && window[0] < window[1] {
+                items.extend(window[0] as u32..window[1] as u32);
+                groups.resize(items.len(), number);
+                number += 1;
+            }
+        }
+        let columns = self.columns(&take(lists.values(), &UInt32Array::from(items), None)?)?;
+        let mut states = self.with_args(|args| self.function.create_groups_accumulator(args))?;
+        states.update_batch(&columns, &groups, None, number)?;
+        let of_empty = self.of_one(&lists.values().slice(0, 0))?.to_array()?;
+        let of_groups = cast(&states.evaluate(EmitTo::All)?, of_empty.data_type())?;
+        let values = concat(&[&of_groups, &of_empty])?;
+        let mut next = 0..number as u32;
+        let places = (0..lists.len()).map(|row| match lists.is_null(row) {
+            true => None,
+            false if lists.value_length(row) == 0 => Some(number as u32),
+            false => next.next(),
+        });
+        Ok(take(&values, &places.collect::<UInt32Array>(), None)?)
+    }
+
+    fn of_one(&self, values: &ArrayRef) -> Result<ScalarValue> {
+        let columns = self.columns(values)?;
+        let mut accumulator = self.with_args(|args| self.function.accumulator(args))?;
+        accumulator.update_batch(&columns)?;
+        accumulator.evaluate()
+    }
+
+    /// The columns that the aggregate reads of items.
+    fn columns(&self, values: &ArrayRef) -> Result<Vec<ArrayRef>> {
+        let mut columns = vec![cast(values, self.fields[0].data_type())?];
+        for (value, field) in self.arguments.iter().zip(&self.fields[1..]) {
+            let value = value.cast_to(field.data_type())?;
+            columns.push(value.to_array_of_size(values.len())?);
+        }
+        Ok(columns)
+    }
+
+    fn with_args<T>(&self, make: impl FnOnce(AccumulatorArgs) -> Result<T>) -> Result<T> {
         let schema = Schema::new(vec![Arc::clone(&self.fields[0])]);
         let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new("x", 0));
         let literals = self
@@ -177,7 +236,7 @@ impl Items {
         let exprs = std::iter::once(Ok(column))
             .chain(literals)
             .collect::<Result<Vec<_>>>()?;
-        let mut accumulator = self.function.accumulator(AccumulatorArgs {
+        make(AccumulatorArgs {
             return_field: Arc::clone(&self.returns),
             schema: &schema,
             ignore_nulls: false,
@@ -187,17 +246,7 @@ impl Items {
             is_distinct: false,
             exprs: &exprs,
             expr_fields: &self.fields,
-        })?;
-        let mut columns = vec![cast(values, self.fields[0].data_type())?];
-        for (value, field) in self.arguments.iter().zip(&self.fields[1..]) {
-            columns.push(
-                value
-                    .cast_to(field.data_type())?
-                    .to_array_of_size(values.len())?,
-            );
-        }
-        accumulator.update_batch(&columns)?;
-        accumulator.evaluate()
+        })
     }
 }
 
@@ -238,17 +287,10 @@ impl ScalarUDFImpl for ListAggregate {
             _ => DataType::Null,
         };
         let lists = cast(&lists, &list_of(item))?;
-        let lists = lists.as_list::<i32>();
-        let null = ScalarValue::try_new_null(args.return_field.data_type())?;
-        let values = (0..lists.len()).map(|row| match lists.is_null(row) {
-            true => Ok(null.clone()),
-            false => items.of(&lists.value(row)),
-        });
-        let values = values.collect::<Result<Vec<_>>>()?;
-        if values.is_empty() {
-            let empty = datafusion::arrow::array::new_empty_array(args.return_field.data_type());
-            return Ok(ColumnarValue::Array(empty));
-        }
-        Ok(ColumnarValue::Array(ScalarValue::iter_to_array(values)?))
+        let values = match lists.is_empty() {
+            true => new_empty_array(args.return_field.data_type()),
+            false => items.of_lists(lists.as_list::<i32>())?,
+        };
+        Ok(ColumnarValue::Array(values))
     }
 }

@@ -18,6 +18,7 @@ mod likeness;
 mod regexp;
 mod lists;
 mod list_aggregates;
+mod joined;
 mod numbers;
 mod encodings;
 mod json_text;
@@ -28,9 +29,10 @@ mod types;
 use datafusion::logical_expr::ScalarUDF;
 
 pub(super) use dates::interval_times;
-pub(crate) use json::JSON_OF as JSON;
+pub(crate) use json::{JSON_OF as JSON, is_json, json_part};
 pub(super) use json::{json_extract, json_extract_string};
 pub(super) use json_written::{json_entries, to_json};
+pub(super) use units::Unit;
 
 /// All functions of this room.
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -44,6 +46,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         regexp::functions(),
         lists::functions(),
         list_aggregates::functions(),
+        joined::functions(),
         numbers::functions(),
         encodings::functions(),
         json::functions(),

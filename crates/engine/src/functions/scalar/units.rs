@@ -14,7 +14,7 @@ use super::moments::{
 
 /// A unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
+pub(in crate::functions) enum Unit {
     Millennium,
     Century,
     Decade,
@@ -35,7 +35,14 @@ pub(super) enum Unit {
 const NAMES: [(Unit, &[&str]); 14] = [
     (
         Unit::Millennium,
-        &["millennium", "millennia", "mil", "millenniums"],
+        &[
+            "millennium",
+            "millennia",
+            "mil",
+            "mils",
+            "millenniums",
+            "millenium",
+        ],
     ),
     (Unit::Century, &["century", "centuries", "cent", "c"]),
     (Unit::Decade, &["decade", "decades", "dec", "decs"]),
@@ -82,8 +89,26 @@ impl Unit {
         found.map(|(unit, _)| *unit)
     }
 
+    /// The unit of an interval: parts of a date count nothing.
+    pub(in crate::functions) fn of_interval(name: &str) -> Option<Unit> {
+        const PARTS: [&str; 8] = [
+            "isoyear",
+            "weekofyear",
+            "dayofmonth",
+            "dow",
+            "isodow",
+            "doy",
+            "dayofyear",
+            "epoch",
+        ];
+        match PARTS.contains(&name) {
+            true => None,
+            false => Unit::named(name),
+        }
+    }
+
     /// Microseconds of a unit of fixed length.
-    pub(super) fn micros(self) -> Option<i64> {
+    pub(in crate::functions) fn micros(self) -> Option<i64> {
         match self {
             Unit::Week => Some(7 * MICROS_PER_DAY),
             Unit::Day => Some(MICROS_PER_DAY),
@@ -97,7 +122,7 @@ impl Unit {
     }
 
     /// Months of a unit of months.
-    fn months(self) -> i64 {
+    pub(in crate::functions) fn months(self) -> i64 {
         match self {
             Unit::Millennium => 12_000,
             Unit::Century => 1_200,

@@ -4,7 +4,7 @@
 //! projection that makes of them what the query asks for.
 //! Invariant: names and order of the columns stay. FILTER is that of the query.
 //!
-//! - `median` of days: of their microseconds; `percentile_disc`: an element of `array_agg(x ORDER BY x)`;
+//! - `median` and `avg` of days: of their microseconds; `percentile_disc`: an element of `array_agg(x ORDER BY x)`;
 //! - `string_agg(DISTINCT i, ',' ORDER BY i)` of no text: the text of `array_agg(DISTINCT i ORDER BY i)`; so too several
 //!   `string_agg` in different orders;
 //! - `regr_r2`: of `regr_sxx`, `regr_syy` and `regr_sxy`, 1 where y is constant and x is not;
@@ -40,7 +40,9 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use super::{Below, bare, each_plan, under_names};
-use crate::functions::{is_median, is_percentile_disc, is_whole_row, temporal_median, with_middle};
+use crate::functions::{
+    is_exact_avg, is_median, is_percentile_disc, is_whole_row, temporal_median, with_middle,
+};
 
 /// The rule.
 #[derive(Debug)]
@@ -197,7 +199,14 @@ fn of_parts(
     let first_type = first.get_type(schema);
     let is = |function: &AggregateUDF| *call.func == *function;
     if is_median(&call.func) {
-        return Ok(Some(median(call, &first_type?, parts)));
+        return Ok(Some(middle(call, median_udaf(), &first_type?, parts)));
+    }
+    if is_exact_avg(&call.func)
+        && let Ok(values) = &first_type
+        && temporal_median(values).is_some()
+    {
+        let mean = Arc::clone(&call.func);
+        return Ok(Some(middle(call, mean, values, parts)));
     }
     if is_percentile_disc(&call.func) {
         return percentile_disc(call, parts).map(Some);
@@ -274,8 +283,13 @@ fn wide_decimal(data_type: &DataType) -> Option<DataType> {
     }
 }
 
-/// Our `median` by DataFusion's.
-fn median(call: &AggregateFunction, values: &DataType, parts: &mut Parts) -> Expr {
+/// Our `median` by DataFusion's, and any such aggregate of dates and times by that of their numbers.
+fn middle(
+    call: &AggregateFunction,
+    function: Arc<AggregateUDF>,
+    values: &DataType,
+    parts: &mut Parts,
+) -> Expr {
     let mut arg = call.params.args[0].clone();
     let result = temporal_median(values);
     if let Some(result) = &result {
@@ -286,7 +300,7 @@ fn median(call: &AggregateFunction, values: &DataType, parts: &mut Parts) -> Exp
         arg = cast(arg, with_middle(values));
     }
     let mut part = with_args(call, vec![arg]);
-    part.func = median_udaf();
+    part.func = function;
     let middle = parts.column(part);
     match result {
         Some(result) => cast(cast(middle, DataType::Int64), result),

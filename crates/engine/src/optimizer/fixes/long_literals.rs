@@ -59,6 +59,19 @@ impl VisitorMut for LongLiterals {
     type Break = Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut SqlExpr) -> ControlFlow<Infallible> {
+        if let SqlExpr::UnaryOp {
+            op: UnaryOperator::Minus,
+            expr: inner,
+        } = expr
+        {
+            // The number in -(9223372036854775808) is none alone.
+            while let SqlExpr::Nested(nested) = inner.as_mut()
+                && matches!(**nested, SqlExpr::Value(_) | SqlExpr::Nested(_))
+            {
+                let number = std::mem::replace(nested.as_mut(), SqlExpr::value(Value::Null));
+                **inner = number;
+            }
+        }
         let text = match &*expr {
             SqlExpr::UnaryOp {
                 op: UnaryOperator::Minus,

@@ -1,8 +1,8 @@
 //! Expressions with the meaning that SQL gives them.
 //!
-//! In: a plan before DataFusion's type coercion. Out: the same plan, in which a cast to an integer rounds, LIKE has any escape,
-//! SIMILAR TO matches whole strings, a text is read as its type is written, a day and an interval with hours are a timestamp,
-//! and a year has 31,557,600 seconds.
+//! In: a plan before DataFusion's type coercion. Out: the same plan, in which a cast to an integer rounds and one to FLOAT is
+//! checked, shifts lose no bits, LIKE has any escape, SIMILAR TO matches whole strings, a text is read as its type is written, a
+//! day and an interval with hours are a timestamp, and a year has 31,557,600 seconds.
 //! Invariant: names stay. Casts that DataFusion adds are not touched, and it adds none to integers that would round. A day and a
 //! literal interval of whole days stay a day, which scans can compare.
 //! Not here: the functions (functions/); which type a literal has (decimals.rs).
@@ -23,8 +23,9 @@ use datafusion::optimizer::AnalyzerRule;
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    between, half_to_even, is_long_decimal, is_text_cast, like_pattern, near_seconds,
-    nearest_double, part_of_interval, similar_pattern, text_cast, text_of_list,
+    between, half_to_even, has_nested_text, is_long_decimal, is_text_cast, like_pattern,
+    near_seconds, nearest_double, nested_text, operation_on_bits, part_of_interval,
+    similar_pattern, text_cast, within_float,
 };
 
 /// DataFusion's own escape in LIKE.
@@ -59,9 +60,9 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let cast = text_cast(std::mem::take(&mut *cast.expr), to, true);
             return Ok(Transformed::yes(cast));
         }
-        Expr::Cast(cast) if writes_list(&cast.expr, cast.field.data_type(), schema) => {
+        Expr::Cast(cast) if writes_nested(&cast.expr, cast.field.data_type(), schema) => {
             let to = cast.field.data_type().clone();
-            let text = text_of_list(std::mem::take(&mut *cast.expr), to);
+            let text = nested_text(std::mem::take(&mut *cast.expr), to);
             return Ok(Transformed::yes(text));
         }
         Expr::Cast(cast) if is_rounded_twice(cast, schema) => {
@@ -70,11 +71,16 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::Cast(cast) => {
             let to = cast.field.data_type().clone();
-            rounded(&mut cast.expr, &to, schema)?
+            narrowed(&mut cast.expr, &to, false, schema) || rounded(&mut cast.expr, &to, schema)?
+        }
+        Expr::TryCast(cast) if writes_nested(&cast.expr, cast.field.data_type(), schema) => {
+            let to = cast.field.data_type().clone();
+            let text = nested_text(std::mem::take(&mut *cast.expr), to);
+            return Ok(Transformed::yes(text));
         }
         Expr::TryCast(cast) => {
             let to = cast.field.data_type().clone();
-            rounded(&mut cast.expr, &to, schema)?
+            narrowed(&mut cast.expr, &to, true, schema) || rounded(&mut cast.expr, &to, schema)?
         }
         Expr::Between(Between {
             expr,
@@ -89,7 +95,10 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::Like(like) => escaped(like),
         Expr::SimilarTo(like) => return Ok(Transformed::yes(similar(like))),
-        Expr::BinaryExpr(binary) => with_time(binary, schema)?,
+        Expr::BinaryExpr(binary) => match on_bits(binary, schema)? {
+            Some(operation) => return Ok(Transformed::yes(operation)),
+            None => with_time(binary, schema)?,
+        },
         Expr::WindowFunction(window) => in_lists(&mut window.params, schema)?,
         Expr::ScalarFunction(call) if is_far(call, schema) => {
             call.args = vec![near_seconds(call.args.remove(0))];
@@ -122,8 +131,21 @@ fn is_rounded_twice(cast: &Cast, schema: &DFSchema) -> bool {
     *cast.field.data_type() == DataType::Float64 && of.is_ok_and(|of| is_long_decimal(&of))
 }
 
-fn writes_list(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
-    to.is_string() && expr.get_type(schema).is_ok_and(|of| of.is_list())
+fn writes_nested(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
+    to.is_string() && expr.get_type(schema).is_ok_and(|of| has_nested_text(&of))
+}
+
+/// Checks a double that is cast to FLOAT.
+fn narrowed(expr: &mut Expr, to: &DataType, is_try: bool, schema: &DFSchema) -> bool {
+    let is_double = || {
+        expr.get_type(schema)
+            .is_ok_and(|of| of == DataType::Float64)
+    };
+    let is_narrowed = *to == DataType::Float32 && is_double();
+    if is_narrowed {
+        *expr = within_float(std::mem::take(expr), is_try);
+    }
+    is_narrowed
 }
 
 /// Rounds what is cast to an integer: a float to the nearest, of two to the even one, a decimal, and a literal with a point,
@@ -179,6 +201,19 @@ fn similar(like: &Like) -> Expr {
         (true, true) => Operator::RegexNotIMatch,
     };
     binary_expr((*like.expr).clone(), op, pattern)
+}
+
+/// An operation on bits that is not DataFusion's.
+fn on_bits(binary: &BinaryExpr, schema: &DFSchema) -> Result<Option<Expr>> {
+    use Operator::{BitwiseAnd, BitwiseOr, BitwiseShiftLeft, BitwiseShiftRight, BitwiseXor};
+    let BinaryExpr { left, op, right } = binary;
+    match op {
+        BitwiseAnd | BitwiseOr | BitwiseXor | BitwiseShiftLeft | BitwiseShiftRight => {
+            let types = [left.get_type(schema)?, right.get_type(schema)?];
+            operation_on_bits(left, *op, right, types.each_ref())
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Makes the day of `day + interval` a timestamp, if the interval may have hours: DataFusion would leave them out.

@@ -1,7 +1,8 @@
-//! Parts of texts by place: `s[1]`, `s[-1]`, `s[2:3]`, as of lists.
+//! Parts of texts by place: `s[1]`, `s[-1]`, `s[2:3]`, as of lists; parts of JSON, `json(s)[0]`.
 //!
-//! In: an access in brackets while DataFusion plans an expression. Out: for a text, calls of `substr`.
-//! Invariant: places count characters from 1, negative ones from the end; what lies outside is the empty text.
+//! In: an access in brackets while DataFusion plans an expression. Out: for a text, calls of `substr`, for JSON the arrow.
+//! Invariant: places count characters from 1, negative ones from the end; what lies outside is the empty text. Items of JSON count
+//! from 0, as the arrow counts them.
 //! Not here: lists, structs and maps, which DataFusion plans.
 
 use datafusion::arrow::datatypes::DataType;
@@ -9,6 +10,8 @@ use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::functions::unicode::expr_fn::{character_length, substring};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawFieldAccessExpr};
 use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, cast, lit, when};
+
+use crate::functions::{is_json, json_part};
 
 /// The planner of such accesses; it leaves others to DataFusion's.
 #[derive(Debug)]
@@ -29,6 +32,20 @@ impl ExprPlanner for TextParts {
             return Ok(PlannerResult::Original(access));
         }
         let RawFieldAccessExpr { field_access, expr } = access;
+        if is_json(&expr) {
+            return match field_access {
+                GetFieldAccess::ListIndex { key } => {
+                    Ok(PlannerResult::Planned(json_part(expr, *key)))
+                }
+                GetFieldAccess::NamedStructField { name } => {
+                    let name = Expr::Literal(name, None);
+                    Ok(PlannerResult::Planned(json_part(expr, name)))
+                }
+                GetFieldAccess::ListRange { .. } => {
+                    plan_err!("JSON takes no slices; cast it to a list or to VARCHAR")
+                }
+            };
+        }
         Ok(match field_access {
             GetFieldAccess::ListIndex { key } => {
                 PlannerResult::Planned(between(&expr, (*key).clone(), *key)?)

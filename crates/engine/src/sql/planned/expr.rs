@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
     AccessExpr, Array, ArrayElemTypeDef, CaseWhen, CeilFloorKind, DataType, DateTimeField,
     DictionaryField, Expr, ExtractSyntax, Interval, JsonPath, JsonPathElem, LambdaFunction,
     LambdaFunctionParameter, Map, MapEntry, OneOrManyWithParens, StructField, Subscript,
-    TypedString, UnaryOperator, ValueWithSpan,
+    TypedString, UnaryOperator, Value, ValueWithSpan,
 };
 
 use super::{Checked, Walk};
@@ -30,10 +30,7 @@ impl Walk<'_> {
                 parts.iter().for_each(|part| self.ident(part));
                 Ok(())
             }
-            Expr::Value(value) => {
-                self.value(value);
-                Ok(())
-            }
+            Expr::Value(value) => self.value(value),
             Expr::IsFalse(inner)
             | Expr::IsNotFalse(inner)
             | Expr::IsTrue(inner)
@@ -207,7 +204,7 @@ impl Walk<'_> {
                 value,
                 uses_odbc_syntax: _,
             }) => {
-                self.value(value);
+                self.value(value)?;
                 self.data_type(data_type)
             }
             Expr::AtTimeZone {
@@ -429,9 +426,16 @@ impl Walk<'_> {
         }
     }
 
-    fn value(&mut self, value: &ValueWithSpan) {
-        let ValueWithSpan { value: _, span } = value;
+    fn value(&mut self, value: &ValueWithSpan) -> Checked {
+        let ValueWithSpan { value, span } = value;
         self.pass(span.start);
+        match value {
+            Value::Number(digits, _) if digits.parse().is_ok_and(f64::is_infinite) => self.refuse(
+                format!("the number {digits}, which is beyond DOUBLE"),
+                "infinity is 'inf'::DOUBLE",
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// DataFusion's own list of types leaves none out; what a type contains it may drop.
