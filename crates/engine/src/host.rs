@@ -18,11 +18,6 @@ pub type HostOption = (&'static str, &'static str, &'static str);
 /// Set once when a session starts; `SET datafusion.…` changes them afterwards.
 pub const HOST_OPTIONS: &[HostOption] = &[
     (
-        "datafusion.catalog.information_schema",
-        "true",
-        "SHOW TABLES, SHOW COLUMNS, DESCRIBE and SHOW option work",
-    ),
-    (
         "datafusion.execution.parquet.binary_as_string",
         "true",
         "many writers, ClickBench's among them, leave the string annotation off; scan/parquet.rs takes for text what its file does not know to be bytes",

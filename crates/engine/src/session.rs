@@ -31,6 +31,7 @@ use tokio::task::{JoinError, JoinSet};
 use crate::error::{Error, Result};
 use crate::functions;
 use crate::host;
+use crate::information_schema::{self, InformationSchema};
 use crate::joins;
 use crate::memory::SessionPool;
 use crate::numbers;
@@ -627,6 +628,8 @@ fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
     catalog.register_schema(SCHEMA, Arc::new(FileSchema::new(Arc::clone(files))))?;
     context.register_udtf(numbers::NAME, Arc::new(numbers::NumbersFunction));
     functions::register(context);
+    let information = InformationSchema::new(&context.state());
+    catalog.register_schema(information_schema::NAME, Arc::new(information))?;
     Ok(())
 }
 fn runtime_env(

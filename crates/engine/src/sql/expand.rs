@@ -22,7 +22,7 @@ use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
 use crate::sql::{
     aliases, asof, by_name, columns, default_values, describe, inner_names, limits, pivot,
-    positional, short_forms, summarize, unpivot,
+    positional, repeated_calls, short_forms, summarize, unpivot,
 };
 
 /// What the expansion asks of a session.
@@ -237,7 +237,9 @@ impl Expansion<'_> {
         asof::expand(select, &self.scope)?;
         positional::expand(select)?;
         columns::expand(select, &self.scope)?;
-        aliases::expand(select, &self.scope)
+        aliases::expand(select, &self.scope)?;
+        repeated_calls::tell_apart(select, self.scope.catalog);
+        Ok(())
     }
 
     fn table(&self, factor: &mut TableFactor) -> Result<()> {

@@ -44,6 +44,7 @@ mod long_chains;
 mod composite_groups;
 mod dotted_fields;
 mod expressions;
+mod repeated_calls;
 pub(crate) mod params;
 pub(crate) mod spelling;
 pub(crate) mod repeated_names;

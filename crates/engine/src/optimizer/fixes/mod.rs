@@ -31,6 +31,7 @@ mod repeated_order;
 mod qualified_keys;
 pub(crate) mod equal_values;
 mod null_structs;
+mod volatile_windows;
 mod constants;
 mod checked;
 mod within_digits;
@@ -102,6 +103,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     // Before the host makes expressions shorter, in another order.
     rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
     rules.insert(0, Arc::new(idle_sorts::DropSortBelowGroups));
+    rules.insert(0, Arc::new(volatile_windows::VolatileWindows));
     // Once more, after filters have come down to joins.
     rules.push(mended(Arc::new(ExtractEquijoinPredicate::new())));
     rules.push(Arc::new(offset_order::OffsetBelowProjection));
