@@ -95,6 +95,13 @@ pub(crate) fn refused(name: &str, value: Option<&str>) -> Option<(&'static str, 
     row.filter(|(host, _)| *host != DIALECT || !value.is_none_or(is_ours))
 }
 
+/// Whether `name` is one of the names that the option of the session's time zone has.
+pub(crate) fn is_time_zone(name: &str) -> bool {
+    ["timezone", "time.zone", "datafusion.execution.time_zone"]
+        .iter()
+        .any(|own| own.eq_ignore_ascii_case(name))
+}
+
 /// The host's configuration for `options`.
 pub(crate) fn session_config(options: &SessionOptions) -> Result<SessionConfig> {
     let mut config = SessionConfig::new();

@@ -98,19 +98,34 @@ fn in_words(plan: LogicalPlan, table: &str) -> Result<LogicalPlan> {
     LogicalPlanBuilder::from(plan).project(columns)?.build()
 }
 
-/// The name that SQL has for a type which Arrow has written.
+/// The name that SQL has for a type of Arrow, or of a function's parameters, which DataFusion has names of its own for.
+fn said(written: &str) -> String {
+    if let Ok(data_type) = written.parse::<DataType>() {
+        return type_name(&data_type);
+    }
+    let inner = |kind: &str| written.strip_prefix(kind)?.strip_suffix(')');
+    if let Some(item) = inner("List(") {
+        return format!("{}[]", said(item));
+    }
+    match written.split('(').next() {
+        Some("String") => "VARCHAR".to_string(),
+        Some("Date") => "DATE".to_string(),
+        Some("Time") => "TIME".to_string(),
+        Some("Decimal") => written.to_uppercase().replace(", ", ","),
+        _ => written.to_string(),
+    }
+}
+
+/// Says types.
 fn said_type() -> ScalarUDF {
     let said = |arguments: &[ColumnarValue]| {
         let arrays = ColumnarValue::values_to_arrays(arguments)?;
         let [written] = arrays.as_slice() else {
             return exec_err!("one name of a type is said at a time");
         };
-        let said = written.as_string::<i32>().iter().map(|written| {
-            let written = written?;
-            let data_type = written.parse::<DataType>();
-            Some(data_type.map_or_else(|_| written.to_string(), |data_type| type_name(&data_type)))
-        });
-        Ok(ColumnarValue::Array(Arc::new(said.collect::<StringArray>())))
+        let written = written.as_string::<i32>().iter();
+        let said: StringArray = written.map(|written| written.map(said)).collect();
+        Ok(ColumnarValue::Array(Arc::new(said)))
     };
     create_udf(
         "said_type",

@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::AsArray;
+use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::datatypes::{Schema, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
@@ -653,6 +654,14 @@ fn option_of(plan: &LogicalPlan) -> Result<Option<String>> {
         LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => (&reset.variable, None),
         _ => return Ok(None),
     };
+    if let Some(zone) = value.filter(|_| host::is_time_zone(name))
+        && zone.parse::<Tz>().is_err()
+    {
+        return Err(Error::Invalid {
+            name: name.clone(),
+            message: format!("there is no time zone '{zone}'"),
+        });
+    }
     match host::refused(name, value) {
         Some((host, why)) => Err(Error::Invalid {
             name: host.to_string(),
