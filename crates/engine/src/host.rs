@@ -102,6 +102,14 @@ pub(crate) fn is_time_zone(name: &str) -> bool {
         .any(|own| own.eq_ignore_ascii_case(name))
 }
 
+/// The name and the value that an option of the host's is reset to, where that is not the host's own default.
+pub(crate) fn reset_value(name: &str) -> Option<(&'static str, &'static str)> {
+    let row = HOST_OPTIONS.iter().find(|(host, ..)| {
+        host.eq_ignore_ascii_case(name) || is_time_zone(host) && is_time_zone(name)
+    });
+    row.map(|&(host, value, _)| (host, value))
+}
+
 /// The host's configuration for `options`.
 pub(crate) fn session_config(options: &SessionOptions) -> Result<SessionConfig> {
     let mut config = SessionConfig::new();

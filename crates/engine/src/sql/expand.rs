@@ -23,6 +23,7 @@ use crate::sql::walk::{done, flow};
 use crate::sql::{
     aliases, asof, by_name, columns, default_values, describe, inner_names, limits, pivot,
     positional, repeated_calls, short_forms, summarize, unpivot,
+    whole_rows,
 };
 
 /// What the expansion asks of a session.
@@ -237,6 +238,7 @@ impl Expansion<'_> {
         asof::expand(select, &self.scope)?;
         positional::expand(select)?;
         columns::expand(select, &self.scope)?;
+        whole_rows::expand(select, &self.scope)?;
         aliases::expand(select, &self.scope)?;
         repeated_calls::tell_apart(select, self.scope.catalog);
         Ok(())

@@ -45,6 +45,8 @@ mod composite_groups;
 mod dotted_fields;
 mod expressions;
 mod repeated_calls;
+mod whole_rows;
+mod array_subqueries;
 pub(crate) mod params;
 pub(crate) mod spelling;
 pub(crate) mod repeated_names;

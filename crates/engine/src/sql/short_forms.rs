@@ -20,7 +20,7 @@ use crate::functions::{AT_TIME_ZONE, JSON, TRY_UUID, UUID};
 use crate::sql::ast::{
     call, function_name, literal_text, number, object, parse_expr, plain_arguments, quoted, text,
 };
-use crate::sql::fallible;
+use crate::sql::{array_subqueries, fallible};
 use crate::sql::numbered_lambdas::{Applied, Numbered};
 
 /// The visitor that puts them in longer ones.
@@ -138,7 +138,10 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
             vec![timestamp.as_ref().clone(), time_zone.as_ref().clone()],
         )),
         Expr::Interval(interval) => interval_of(interval)?,
-        Expr::Function(function) => function_of(function)?,
+        Expr::Function(function) => match array_subqueries::longer(function)? {
+            Some(list) => Some(list),
+            None => function_of(function)?,
+        },
         _ => None,
     })
 }

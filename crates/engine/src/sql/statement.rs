@@ -18,9 +18,11 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 
 use crate::error::{Error, Position, Result};
 use crate::optimizer::fixes::far_timestamp;
+use crate::host::reset_value;
 use crate::options::{OptionSpec, unknown_option};
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
+use crate::sql::ast::text as literal;
 use crate::sql::constraints::{self, Constraints};
 use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
@@ -323,6 +325,11 @@ fn reset(variable: ObjectName) -> Result<Request> {
     match OptionSpec::find(&name) {
         Some(_) => Ok(Request::ResetOption { name }),
         None if !is_of_host(&name) => Err(unknown_option(&name)),
+        None if let Some((host, value)) = reset_value(&name) => {
+            let parts = host.split('.').map(Ident::new);
+            let parts = parts.map(ObjectNamePart::Identifier).collect();
+            set(ObjectName(parts), vec![literal(value)])
+        }
         None => {
             let statement = HostStatement::Reset(ResetStatement::Variable(variable));
             Ok(Request::Host(Box::new(HostRequest {

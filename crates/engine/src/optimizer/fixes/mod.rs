@@ -29,6 +29,7 @@ mod idle_sorts;
 mod null_equal_joins;
 mod repeated_order;
 mod qualified_keys;
+mod long_conditions;
 pub(crate) mod equal_values;
 mod null_structs;
 mod volatile_windows;
@@ -123,6 +124,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.push(Arc::new(equal_values::EqualValues));
     rules.push(Arc::new(null_structs::NullStructsInWindows));
     rules.push(Arc::new(qualified_keys::QualifiedKeys));
+    rules.push(Arc::new(long_conditions::LongConditions));
     rules
 }
 
