@@ -56,8 +56,7 @@ impl InformationSchema {
 #[async_trait]
 impl SchemaProvider for InformationSchema {
     fn table_names(&self) -> Vec<String> {
-        self.host()
-            .map_or_else(Vec::new, |host| host.table_names())
+        self.host().map_or_else(Vec::new, |host| host.table_names())
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {

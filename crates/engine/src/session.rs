@@ -5,6 +5,8 @@
 //! Invariant: planning and running happen on the session's own workers, so callers may sit on any runtime or on none.
 //! Not here: parsing (statement.rs), values of parameters (params.rs), files (scan/), the operator (plan.rs, exec.rs).
 
+mod row_changes;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -58,7 +60,10 @@ use crate::sql::params::{self, Params};
 use crate::sql::place::placed;
 use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
-use crate::sql::{changes, headers, hidden, named_casts, planned, repeated_names, spelling, using};
+use crate::sql::{
+    alterations, changed_rows, changes, headers, hidden, named_casts, planned, repeated_names,
+    spelling, using,
+};
 use crate::temp::TempFolders;
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
@@ -306,6 +311,12 @@ impl Session {
             session: self,
             state: &state,
         };
+        if let Some(change) = changed_rows::of(&statement) {
+            return self.change_rows(&planning, &change, params).await;
+        }
+        if let Some(alteration) = alterations::of(&statement) {
+            return self.alter_table(&planning, &alteration).await;
+        }
         expand::expand(&mut statement, &planning)?;
         planned::check(&statement, text, &state)?;
         let plan = fixes::count_equal_rows(self.resolve(&state, statement).await?)?;
@@ -554,7 +565,7 @@ impl Session {
 }
 
 /// What the expansion of a statement asks while it is planned.
-struct Planning<'a> {
+pub(super) struct Planning<'a> {
     session: &'a Session,
     state: &'a SessionState,
 }

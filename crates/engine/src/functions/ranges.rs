@@ -10,10 +10,11 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, FieldRef, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, TimeUnit, TimestampNanosecondType,
+    DataType, FieldRef, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, TimeUnit,
+    TimestampNanosecondType,
 };
-use datafusion::common::tree_node::Transformed;
 use datafusion::common::Result;
+use datafusion::common::tree_node::Transformed;
 use datafusion::functions_nested::range::{gen_series_udf, range_udf};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
@@ -76,7 +77,10 @@ pub(crate) fn unfolded(part: Expr) -> Transformed<Expr> {
     }
     let late = Ranges {
         host: Arc::clone(&own.host),
-        signature: Signature::user_defined(Volatility::Volatile),
+        signature: Signature {
+            volatility: Volatility::Volatile,
+            ..own.signature.clone()
+        },
     };
     let late = Arc::new(ScalarUDF::new_from_impl(late));
     let late = ScalarFunction::new_udf(late, call.args.clone());
@@ -136,7 +140,11 @@ fn elements(args: &[ColumnarValue]) -> Result<u128> {
         DataType::Int64 | DataType::Null => cast(array, &DataType::Int64),
         _ => {
             let nanos = cast(array, &DataType::Timestamp(TimeUnit::Nanosecond, None))?;
-            Ok(Arc::new(nanos.as_primitive::<TimestampNanosecondType>().reinterpret_cast::<Int64Type>()) as ArrayRef)
+            Ok(Arc::new(
+                nanos
+                    .as_primitive::<TimestampNanosecondType>()
+                    .reinterpret_cast::<Int64Type>(),
+            ) as ArrayRef)
         }
     });
     let bounds: Vec<ArrayRef> = bounds.collect::<std::result::Result<_, _>>()?;

@@ -163,7 +163,9 @@ impl SchemaProvider for FileSchema {
         match self.other_case(name) {
             Some(other) => self.tables.deregister_table(&other),
             None if self.tables.table_exist(name) => self.tables.deregister_table(name),
-            None if is_location(name) => plan_err!("'{name}' is a file and no table of the session"),
+            None if is_location(name) => {
+                plan_err!("'{name}' is a file and no table of the session")
+            }
             None => Ok(None),
         }
     }

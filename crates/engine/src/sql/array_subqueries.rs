@@ -43,7 +43,10 @@ pub(super) fn longer(function: &Function) -> Result<Option<Expr>> {
         true => String::new(),
         false => format!(" ORDER BY {}", order.join(", ")),
     };
-    let columns: Vec<String> = columns.iter().map(|name| quoted(name).to_string()).collect();
+    let columns: Vec<String> = columns
+        .iter()
+        .map(|name| quoted(name).to_string())
+        .collect();
     let list = parse_expr(&format!(
         "(SELECT array_agg(\"{ITEM}\"{order}) FROM ({query}) AS \"rows\"({}))",
         columns.join(", ")

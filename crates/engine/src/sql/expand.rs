@@ -22,8 +22,7 @@ use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
 use crate::sql::{
     aliases, asof, by_name, columns, default_values, describe, inner_names, limits, pivot,
-    positional, repeated_calls, short_forms, summarize, unpivot,
-    whole_rows,
+    positional, repeated_calls, short_forms, summarize, unpivot, whole_rows,
 };
 
 /// What the expansion asks of a session.

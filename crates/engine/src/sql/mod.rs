@@ -53,6 +53,8 @@ pub(crate) mod repeated_names;
 pub(crate) mod samples;
 pub(crate) mod planned;
 pub(crate) mod changes;
+pub(crate) mod changed_rows;
+pub(crate) mod alterations;
 pub(crate) mod named_casts;
 pub(crate) mod using;
 mod window_aggregates;

@@ -20,8 +20,8 @@ use crate::functions::{AT_TIME_ZONE, JSON, TRY_UUID, UUID};
 use crate::sql::ast::{
     call, function_name, literal_text, number, object, parse_expr, plain_arguments, quoted, text,
 };
-use crate::sql::{array_subqueries, fallible};
 use crate::sql::numbered_lambdas::{Applied, Numbered};
+use crate::sql::{array_subqueries, fallible};
 
 /// The visitor that puts them in longer ones.
 #[derive(Debug, Default)]

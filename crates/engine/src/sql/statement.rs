@@ -17,8 +17,8 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Position, Result};
-use crate::optimizer::fixes::far_timestamp;
 use crate::host::reset_value;
+use crate::optimizer::fixes::far_timestamp;
 use crate::options::{OptionSpec, unknown_option};
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
@@ -246,7 +246,10 @@ fn parse_tokens(tokens: Tokens, text: &str) -> Result<Request> {
             SqlStatement::Set(Set::SetTimeZone {
                 local: false,
                 value,
-            }) => set(ObjectName(vec![ObjectNamePart::Identifier(Ident::new(TIME_ZONE))]), vec![value]),
+            }) => set(
+                ObjectName(vec![ObjectNamePart::Identifier(Ident::new(TIME_ZONE))]),
+                vec![value],
+            ),
             SqlStatement::ShowVariable { variable } => host(show(variable)?),
             other => host(HostStatement::Statement(Box::new(other))),
         },

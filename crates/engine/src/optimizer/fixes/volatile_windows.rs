@@ -84,7 +84,11 @@ fn with_columns(mut function: Box<WindowFunction>, below: &mut Vec<Expr>) -> Box
     } = &mut function.params;
     let keys = order_by.iter_mut().map(|key| &mut key.expr);
     let filter = filter.iter_mut().map(AsMut::as_mut);
-    let parts = args.iter_mut().chain(partition_by).chain(keys).chain(filter);
+    let parts = args
+        .iter_mut()
+        .chain(partition_by)
+        .chain(keys)
+        .chain(filter);
     for part in parts.filter(|part| part.is_volatile()) {
         let known = below.iter().position(|expr| expr == part);
         let number = known.unwrap_or_else(|| {

@@ -42,9 +42,7 @@ impl Walk<'_> {
     fn is_one_row(&self, select: &Select) -> bool {
         let has_keys = match &select.group_by {
             GroupByExpr::All(_) => true,
-            GroupByExpr::Expressions(keys, modifiers) => {
-                !keys.is_empty() || !modifiers.is_empty()
-            }
+            GroupByExpr::Expressions(keys, modifiers) => !keys.is_empty() || !modifiers.is_empty(),
         };
         if has_keys || select.having.is_some() || select.qualify.is_some() {
             return false;
