@@ -4,17 +4,19 @@
 //! Invariant: a statement that fails leaves the table as it was.
 //! Not here: UPDATE and DELETE by the table's own rows, which DataFusion does.
 
+use std::sync::Arc;
+
 use datafusion::arrow::array::AsArray;
-use datafusion::arrow::datatypes::UInt64Type;
+use datafusion::arrow::datatypes::{Schema, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::TableReference;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use datafusion::sql::parser::Statement as HostStatement;
-use datafusion::sql::sqlparser::ast::ObjectName;
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use futures::TryStreamExt;
 
 use super::{Planning, Session};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, nearest_names};
 use crate::query::Query;
 use crate::scan::checked_table;
 use crate::scan::replaced_rows::Replaceable;
@@ -83,8 +85,15 @@ impl Session {
     ) -> Result<Query> {
         let name = &alteration.table;
         let context = self.context();
-        if alteration.if_exists && !context.table_exist(reference(name))? {
-            return Ok(self.nothing());
+        if !context.table_exist(reference(name))? {
+            return match alteration.if_exists {
+                true => Ok(self.nothing()),
+                false => Err(Error::UnknownTable {
+                    name: name.to_string(),
+                    nearest: nearest_names(&name.to_string(), self.tables().iter().map(String::as_str)),
+                    position: None,
+                }),
+            };
         }
         let made_anew = alteration.made_anew()?;
         let table = context.table_provider(reference(name)).await?;
@@ -100,7 +109,7 @@ impl Session {
                 return Err(Error::Execution(message));
             }
             context.deregister_table(reference(name))?;
-            context.register_table(reference(new), table)?;
+            context.register_table(reference(new), Arc::clone(&table))?;
         }
         let Some(statement) = made_anew else {
             return Ok(self.nothing());
@@ -111,6 +120,11 @@ impl Session {
                     "ALTER TABLE of '{name}', which has constraints or defaults; make it anew by CREATE TABLE and INSERT"
                 ),
             });
+        }
+        if let Kind::RenameColumn(_, new) | Kind::AddColumn(new, _) = &alteration.kind
+            && has_column(&table.schema(), new)
+        {
+            return Err(Error::Execution(format!("column '{}' already exists", new.value)));
         }
         match self.planned(planning, statement, &Params::None).await? {
             LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(table)) => {
@@ -142,6 +156,14 @@ impl Session {
         let query = Query::new(plan, context, self.workers());
         Ok(query.execute()?.try_collect().await?)
     }
+}
+
+fn has_column(schema: &Schema, name: &Ident) -> bool {
+    let mut names = schema.fields().iter().map(|field| field.name());
+    names.any(|own| match name.quote_style {
+        Some(_) => *own == name.value,
+        None => own.eq_ignore_ascii_case(&name.value),
+    })
 }
 
 /// DataFusion's name of a table.

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement as HostStatement;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Query,
-    Statement as SqlStatement, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+    Statement as SqlStatement, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
     VisitorMut,
 };
 
@@ -112,6 +112,15 @@ fn target(table: &TableWithJoins) -> Option<(ObjectName, Ident)> {
     let TableFactor::Table { name, alias, .. } = &table.relation else {
         return None;
     };
+    let written = table.relation.to_string();
+    let plain = match alias {
+        Some(alias) => format!("{name} {alias}"),
+        None => name.to_string(),
+    };
+    let has_columns = |alias: &TableAlias| !alias.columns.is_empty();
+    if written != plain || alias.as_ref().is_some_and(has_columns) {
+        return None;
+    }
     let own = match alias {
         Some(alias) => alias.name.clone(),
         None => name.0.last()?.as_ident()?.clone(),

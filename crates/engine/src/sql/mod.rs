@@ -46,6 +46,7 @@ mod dotted_fields;
 mod expressions;
 mod repeated_calls;
 mod whole_rows;
+mod ordinals;
 mod array_subqueries;
 pub(crate) mod params;
 pub(crate) mod spelling;
