@@ -168,7 +168,9 @@ impl Execution<'_> {
             while self.next().await?.is_some() {}
             return Ok(());
         }
-        if sink.format.is_binary() && *sink.results > 0 {
+        // A reader of a stream takes one array after the other, one of a file does not.
+        let is_one = sink.format == Format::Json && sink.output.is_file();
+        if (is_one || sink.format.is_binary()) && *sink.results > 0 {
             return Err(Failure::SecondResult(sink.format));
         }
         *sink.results += 1;

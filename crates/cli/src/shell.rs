@@ -156,7 +156,7 @@ impl Shell {
             Failure::Print(_) if self.output.reader_is_gone() => return Stop::ReaderGone,
             Failure::Print(error) => report::message(&error.to_string()),
             Failure::SecondResult(format) => report::message(&format!(
-                "{} holds one result and this is a second one; run one SELECT at a time or choose a text format",
+                "{} holds one result and this is a second one; run one SELECT at a time or choose another format, such as ndjson",
                 format.name()
             )),
             Failure::Interrupted => return Stop::Interrupted,

@@ -18,11 +18,6 @@ pub type HostOption = (&'static str, &'static str, &'static str);
 /// Set once when a session starts; `SET datafusion.…` changes them afterwards.
 pub const HOST_OPTIONS: &[HostOption] = &[
     (
-        "datafusion.catalog.information_schema",
-        "true",
-        "SHOW TABLES, SHOW COLUMNS, DESCRIBE and SHOW option work",
-    ),
-    (
         "datafusion.execution.parquet.binary_as_string",
         "true",
         "many writers, ClickBench's among them, leave the string annotation off; scan/parquet.rs takes for text what its file does not know to be bytes",
@@ -98,6 +93,21 @@ pub(crate) fn refused(name: &str, value: Option<&str>) -> Option<(&'static str, 
         .into_iter()
         .find(|(host, _)| host.eq_ignore_ascii_case(name));
     row.filter(|(host, _)| *host != DIALECT || !value.is_none_or(is_ours))
+}
+
+/// Whether `name` is one of the names that the option of the session's time zone has.
+pub(crate) fn is_time_zone(name: &str) -> bool {
+    ["timezone", "time.zone", "datafusion.execution.time_zone"]
+        .iter()
+        .any(|own| own.eq_ignore_ascii_case(name))
+}
+
+/// The name and the value that an option of the host's is reset to, where that is not the host's own default.
+pub(crate) fn reset_value(name: &str) -> Option<(&'static str, &'static str)> {
+    let row = HOST_OPTIONS.iter().find(|(host, ..)| {
+        host.eq_ignore_ascii_case(name) || is_time_zone(host) && is_time_zone(name)
+    });
+    row.map(|&(host, value, _)| (host, value))
 }
 
 /// The host's configuration for `options`.

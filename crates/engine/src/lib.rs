@@ -11,6 +11,7 @@ pub mod memory;
 mod sync;
 mod temp;
 pub mod host;
+mod information_schema;
 pub mod session;
 pub mod sql;
 pub mod scan;

@@ -448,18 +448,16 @@ impl OptionSpec {
     }
 }
 
-fn unknown_option(name: &str) -> Error {
+/// The error for a name that no option has.
+pub(crate) fn unknown_option(name: &str) -> Error {
     let nearest = crate::error::nearest_names(name, OPTIONS.iter().map(|spec| spec.name));
-    let known: Vec<&str> = match nearest.is_empty() {
-        true => OPTIONS.iter().map(|spec| spec.name).collect(),
-        false => nearest.iter().map(String::as_str).collect(),
+    let hint = match nearest.as_slice() {
+        [] => "SHOW ALL lists the options".to_string(),
+        names => format!("did you mean {}?", names.join(", ")),
     };
     Error::Invalid {
         name: name.to_string(),
-        message: format!(
-            "there is no such option; did you mean {}?",
-            known.join(", ")
-        ),
+        message: format!("there is no such option; {hint}"),
     }
 }
 

@@ -5,10 +5,13 @@
 //! Invariant: planning and running happen on the session's own workers, so callers may sit on any runtime or on none.
 //! Not here: parsing (statement.rs), values of parameters (params.rs), files (scan/), the operator (plan.rs, exec.rs).
 
+mod row_changes;
+
 use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::AsArray;
+use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::datatypes::{Schema, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
@@ -31,6 +34,7 @@ use tokio::task::{JoinError, JoinSet};
 use crate::error::{Error, Result};
 use crate::functions;
 use crate::host;
+use crate::information_schema::{self, InformationSchema};
 use crate::joins;
 use crate::memory::SessionPool;
 use crate::numbers;
@@ -56,7 +60,10 @@ use crate::sql::params::{self, Params};
 use crate::sql::place::placed;
 use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
-use crate::sql::{changes, headers, hidden, named_casts, planned, repeated_names, spelling, using};
+use crate::sql::{
+    alterations, changed_rows, changes, headers, hidden, named_casts, planned, repeated_names,
+    spelling, using,
+};
 use crate::temp::TempFolders;
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
@@ -304,6 +311,12 @@ impl Session {
             session: self,
             state: &state,
         };
+        if let Some(change) = changed_rows::of(&statement) {
+            return self.change_rows(&planning, &change, params).await;
+        }
+        if let Some(alteration) = alterations::of(&statement) {
+            return self.alter_table(&planning, &alteration).await;
+        }
         expand::expand(&mut statement, &planning)?;
         planned::check(&statement, text, &state)?;
         let plan = fixes::count_equal_rows(self.resolve(&state, statement).await?)?;
@@ -552,7 +565,7 @@ impl Session {
 }
 
 /// What the expansion of a statement asks while it is planned.
-struct Planning<'a> {
+pub(super) struct Planning<'a> {
     session: &'a Session,
     state: &'a SessionState,
 }
@@ -627,6 +640,8 @@ fn register(context: &SessionContext, files: &Arc<FileTables>) -> Result<()> {
     catalog.register_schema(SCHEMA, Arc::new(FileSchema::new(Arc::clone(files))))?;
     context.register_udtf(numbers::NAME, Arc::new(numbers::NumbersFunction));
     functions::register(context);
+    let information = InformationSchema::new(&context.state());
+    catalog.register_schema(information_schema::NAME, Arc::new(information))?;
     Ok(())
 }
 fn runtime_env(
@@ -650,6 +665,14 @@ fn option_of(plan: &LogicalPlan) -> Result<Option<String>> {
         LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => (&reset.variable, None),
         _ => return Ok(None),
     };
+    if let Some(zone) = value.filter(|_| host::is_time_zone(name))
+        && zone.parse::<Tz>().is_err()
+    {
+        return Err(Error::Invalid {
+            name: name.clone(),
+            message: format!("there is no time zone '{zone}'"),
+        });
+    }
     match host::refused(name, value) {
         Some((host, why)) => Err(Error::Invalid {
             name: host.to_string(),

@@ -35,6 +35,7 @@ mod whole_row;
 mod any_equal;
 mod rounding;
 mod many_places;
+pub(crate) mod ranges;
 mod sql_patterns;
 mod calendar;
 mod scalar;
@@ -178,7 +179,8 @@ pub fn register(context: &SessionContext) {
     let scalars = scalars.chain([ScalarUDF::from(version::Version::new())]);
     let scalars = scalars
         .chain(uuid_text::functions())
-        .chain(many_places::functions());
+        .chain(many_places::functions())
+        .chain(ranges::functions());
     scalars.for_each(|function| context.register_udf(function));
     context.register_higher_order_function(list_reduce::list_reduce());
 }

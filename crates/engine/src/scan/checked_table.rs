@@ -300,7 +300,7 @@ fn made(planned: &Schema, rows: &Schema) -> SchemaRef {
     ))
 }
 
-fn with_schema(part: Vec<RecordBatch>, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
+pub(super) fn with_schema(part: Vec<RecordBatch>, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
     let batches = part.into_iter();
     let batches =
         batches.map(|batch| RecordBatch::try_new(Arc::clone(schema), batch.columns().to_vec()));
@@ -310,8 +310,8 @@ fn with_schema(part: Vec<RecordBatch>, schema: &SchemaRef) -> Result<Vec<RecordB
 /// A table in memory with rules for its rows.
 #[derive(Debug)]
 pub(crate) struct CheckedTable {
-    rows: Arc<MemTable>,
-    rules: Arc<Rules>,
+    pub(super) rows: Arc<MemTable>,
+    pub(super) rules: Arc<Rules>,
     /// Keys without NULL, which DataFusion may rely on: they hold.
     known: KnownKeys,
 }

@@ -37,6 +37,7 @@ pub mod files;
 pub mod views;
 pub mod schema;
 pub(crate) mod checked_table;
+pub(crate) mod replaced_rows;
 mod local;
 pub(crate) mod late;
 pub(crate) mod morsels;

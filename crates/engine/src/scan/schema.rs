@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, TableProvider};
-use datafusion::common::Result;
+use datafusion::common::{Result, plan_err};
 use datafusion::datasource::ViewTable;
 use parking_lot::Mutex;
 
 use super::files::FileTables;
+use super::location::is_location;
 use super::views::{self, BrokenView};
 use crate::error::Error;
 use crate::sql::spelling::only_other_case;
@@ -161,7 +162,11 @@ impl SchemaProvider for FileSchema {
     fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         match self.other_case(name) {
             Some(other) => self.tables.deregister_table(&other),
-            None => self.tables.deregister_table(name),
+            None if self.tables.table_exist(name) => self.tables.deregister_table(name),
+            None if is_location(name) => {
+                plan_err!("'{name}' is a file and no table of the session")
+            }
+            None => Ok(None),
         }
     }
 

@@ -101,16 +101,24 @@ pub(crate) fn literal_text(expr: &Expr) -> Option<&str> {
 
 /// The query that `text` is.
 pub(crate) fn parse_query(text: &str) -> Result<Box<Query>> {
+    match parse_statement(text)? {
+        HostStatement::Statement(statement) => match *statement {
+            SqlStatement::Query(query) => Ok(query),
+            _ => Err(no_query(text)),
+        },
+        _ => Err(no_query(text)),
+    }
+}
+
+/// The statement that `text` is.
+pub(crate) fn parse_statement(text: &str) -> Result<HostStatement> {
     let mut parser = DFParserBuilder::new(text)
         .with_dialect(&DIALECT)
         .with_recursion_limit(NESTING_MAX)
         .build()?;
     let mut statements = parser.parse_statements()?;
     match (statements.pop_front(), statements.is_empty()) {
-        (Some(HostStatement::Statement(statement)), true) => match *statement {
-            SqlStatement::Query(query) => Ok(query),
-            _ => Err(no_query(text)),
-        },
+        (Some(statement), true) => Ok(statement),
         _ => Err(no_query(text)),
     }
 }

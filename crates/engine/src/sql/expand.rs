@@ -21,8 +21,8 @@ use crate::sql::query_forms::LIST;
 use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
 use crate::sql::{
-    aliases, asof, by_name, columns, default_values, describe, inner_names, limits, pivot,
-    positional, short_forms, summarize, unpivot,
+    aliases, asof, by_name, columns, default_values, describe, inner_names, limits, ordinals, pivot,
+    positional, repeated_calls, short_forms, summarize, unpivot, whole_rows,
 };
 
 /// What the expansion asks of a session.
@@ -192,6 +192,7 @@ impl VisitorMut for Expansion<'_> {
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         flow(limits::expand(query, &self.scope))?;
+        ordinals::write_items(query, self.scope.catalog);
         self.scope.frames.pop();
         // A query's common tables are visited first, in their order.
         let is_common_table = self.scope.frames.last().is_some_and(|frame| {
@@ -237,7 +238,10 @@ impl Expansion<'_> {
         asof::expand(select, &self.scope)?;
         positional::expand(select)?;
         columns::expand(select, &self.scope)?;
-        aliases::expand(select, &self.scope)
+        whole_rows::expand(select, &self.scope)?;
+        aliases::expand(select, &self.scope)?;
+        repeated_calls::tell_apart(select, self.scope.catalog);
+        Ok(())
     }
 
     fn table(&self, factor: &mut TableFactor) -> Result<()> {

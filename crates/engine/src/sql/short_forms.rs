@@ -20,9 +20,9 @@ use crate::functions::{AT_TIME_ZONE, BIT_NOT, JSON, TRY_UUID, UUID};
 use crate::sql::ast::{
     call, function_name, literal_text, number, object, plain_arguments, quoted, text,
 };
-use crate::sql::fallible;
 use crate::sql::intervals::{added, interval_of, negated};
 use crate::sql::numbered_lambdas::{Applied, Numbered};
+use crate::sql::{array_subqueries, fallible};
 
 /// The visitor that puts them in longer ones.
 #[derive(Debug, Default)]
@@ -144,7 +144,10 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
             UnaryOperator::BitwiseNot => Some(call(BIT_NOT, vec![expr.as_ref().clone()])),
             _ => None,
         },
-        Expr::Function(function) => function_of(function)?,
+        Expr::Function(function) => match array_subqueries::longer(function)? {
+            Some(list) => Some(list),
+            None => function_of(function)?,
+        },
         _ => None,
     })
 }

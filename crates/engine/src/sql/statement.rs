@@ -17,10 +17,12 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Position, Result};
+use crate::host::reset_value;
 use crate::optimizer::fixes::far_timestamp;
-use crate::options::OptionSpec;
+use crate::options::{OptionSpec, unknown_option};
 use crate::scan::call::FileCall;
 use crate::scan::location::is_location;
+use crate::sql::ast::text as literal;
 use crate::sql::constraints::{self, Constraints};
 use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
@@ -241,10 +243,17 @@ fn parse_tokens(tokens: Tokens, text: &str) -> Result<Request> {
                 variable,
                 values,
             }) => set(variable, values),
-            SqlStatement::ShowVariable { variable } => host(show(variable)),
+            SqlStatement::Set(Set::SetTimeZone {
+                local: false,
+                value,
+            }) => set(
+                ObjectName(vec![ObjectNamePart::Identifier(Ident::new(TIME_ZONE))]),
+                vec![value],
+            ),
+            SqlStatement::ShowVariable { variable } => host(show(variable)?),
             other => host(HostStatement::Statement(Box::new(other))),
         },
-        HostStatement::Reset(ResetStatement::Variable(variable)) => Ok(reset(variable)),
+        HostStatement::Reset(ResetStatement::Variable(variable)) => reset(variable),
         other => host(other),
     }
     .map(|request| match request {
@@ -282,10 +291,16 @@ fn one_statement_only(text: &str) -> Error {
     }
 }
 
+/// SQL's name of the session's time zone.
+const TIME_ZONE: &str = "timezone";
+
+fn is_of_host(option: &str) -> bool {
+    option.starts_with("datafusion.") || option == TIME_ZONE || option == "time.zone"
+}
+
 fn set(variable: ObjectName, values: Vec<Expr>) -> Result<Request> {
     let name = plain_name(&variable);
-    let host_option = name.starts_with("datafusion.") || name == "timezone" || name == "time.zone";
-    if host_option {
+    if is_of_host(&name) {
         let assignment = Set::SingleAssignment {
             scope: None,
             hivevar: false,
@@ -308,30 +323,40 @@ fn set(variable: ObjectName, values: Vec<Expr>) -> Result<Request> {
     }
 }
 
-fn reset(variable: ObjectName) -> Request {
+fn reset(variable: ObjectName) -> Result<Request> {
     let name = plain_name(&variable);
     match OptionSpec::find(&name) {
-        Some(_) => Request::ResetOption { name },
+        Some(_) => Ok(Request::ResetOption { name }),
+        None if !is_of_host(&name) => Err(unknown_option(&name)),
+        None if let Some((host, value)) = reset_value(&name) => {
+            let parts = host.split('.').map(Ident::new);
+            let parts = parts.map(ObjectNamePart::Identifier).collect();
+            set(ObjectName(parts), vec![literal(value)])
+        }
         None => {
             let statement = HostStatement::Reset(ResetStatement::Variable(variable));
-            Request::Host(Box::new(HostRequest {
+            Ok(Request::Host(Box::new(HostRequest {
                 statement,
                 files: Vec::new(),
                 columns: Columns::AsWritten,
                 constraints: None,
-            }))
+            })))
         }
     }
 }
 
 /// `SHOW threads` shows what the host knows as `grouse.threads`.
-fn show(mut variable: Vec<Ident>) -> HostStatement {
-    if let [name] = variable.as_slice()
-        && let Some(spec) = OptionSpec::find(&name.value)
-    {
-        variable = vec![Ident::new("grouse"), Ident::new(spec.name)];
+fn show(mut variable: Vec<Ident>) -> Result<HostStatement> {
+    if let [name] = variable.as_slice() {
+        let lower = name.value.to_lowercase();
+        match OptionSpec::find(&lower) {
+            Some(spec) => variable = vec![Ident::new("grouse"), Ident::new(spec.name)],
+            None if lower == "all" || is_of_host(&lower) => variable = vec![Ident::new(lower)],
+            None => return Err(unknown_option(&name.value)),
+        }
     }
-    HostStatement::Statement(Box::new(SqlStatement::ShowVariable { variable }))
+    let show = SqlStatement::ShowVariable { variable };
+    Ok(HostStatement::Statement(Box::new(show)))
 }
 
 fn plain_name(name: &ObjectName) -> String {

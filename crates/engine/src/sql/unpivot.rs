@@ -19,8 +19,24 @@ use crate::types::type_name;
 
 /// Columns that make one row, with the name it gets.
 struct Stacked {
-    name: String,
+    /// Where there is none, it is the names of the columns.
+    name: Option<String>,
     columns: Vec<Ident>,
+}
+
+impl Stacked {
+    fn name(&self, columns: &[Column]) -> Result<String> {
+        match &self.name {
+            Some(name) => Ok(name.clone()),
+            None => {
+                let found = self.columns.iter().map(|name| find(name, columns));
+                let names: Vec<&str> = found
+                    .map(|column| column.map(Column::name))
+                    .collect::<Result<_>>()?;
+                Ok(names.join("_"))
+            }
+        }
+    }
 }
 
 struct Unpivot {
@@ -121,13 +137,12 @@ fn stacked(
             let chosen = chosen_by(function, &columns, scope)?;
             stacked.extend(chosen.into_iter().map(|one| Stacked {
                 columns: vec![quoted(&one.column)],
-                name: one.name,
+                name: Some(one.name),
             }));
             continue;
         }
         let columns = identifiers(&expr)?;
-        let own: Vec<&str> = columns.iter().map(|column| column.value.as_str()).collect();
-        let name = alias.map_or_else(|| own.join("_"), |alias| alias.value);
+        let name = alias.map(|alias| alias.value);
         stacked.push(Stacked { name, columns });
     }
     Ok(stacked)
@@ -142,7 +157,7 @@ impl Unpivot {
                 return Err(invalid(&format!(
                     "UNPIVOT stacks {} columns as '{}' into {width}",
                     one.columns.len(),
-                    one.name
+                    one.name(&columns)?
                 )));
             }
         }
@@ -158,8 +173,8 @@ impl Unpivot {
         let names: Vec<String> = self
             .stacked
             .iter()
-            .map(|one| text(&one.name).to_string())
-            .collect();
+            .map(|one| Ok(text(&one.name(&columns)?).to_string()))
+            .collect::<Result<_>>()?;
         items.push(format!("unnest([{}]) AS {}", names.join(", "), self.name));
         for (place, value) in self.values.iter().enumerate() {
             let of_value = self.stacked.iter().filter_map(|one| one.columns.get(place));

@@ -23,8 +23,9 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_expr::create_physical_expr;
 
 use super::checked::checked;
-use super::equal_values;
+use super::{each_named, equal_values};
 use crate::Error;
+use crate::functions::ranges;
 
 /// Expressions of more nodes are evaluated from their leaves up: the host's evaluation recurses without a limit.
 const NODES_MAX: usize = 200;
@@ -36,6 +37,7 @@ pub(super) fn rewrite(
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
     let plan = equal_values::among_constants(plan)?;
+    let plan = plan.transform_data(without_long_lists)?;
     let changed = plan.transformed;
     let plan = plan.data;
     plan.apply_expressions(|expr| {
@@ -47,6 +49,19 @@ pub(super) fn rewrite(
     let mut plan = host.rewrite(plan, config)?;
     plan.transformed |= changed;
     Ok(plan)
+}
+
+/// Long lists are made when the query runs.
+fn without_long_lists(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let mut found = false;
+    plan.apply_expressions(|expr| {
+        found |= expr.exists(|part| Ok(ranges::is_folded(part)))?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    match found {
+        true => each_named(plan, |part| Ok(ranges::unfolded(part))),
+        false => Ok(Transformed::no(plan)),
+    }
 }
 
 fn is_arithmetic(expr: &Expr) -> bool {

@@ -29,8 +29,10 @@ mod idle_sorts;
 mod null_equal_joins;
 mod repeated_order;
 mod qualified_keys;
+mod long_conditions;
 pub(crate) mod equal_values;
 mod null_structs;
+mod volatile_windows;
 mod constants;
 mod checked;
 mod within_digits;
@@ -102,6 +104,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     // Before the host makes expressions shorter, in another order.
     rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
     rules.insert(0, Arc::new(idle_sorts::DropSortBelowGroups));
+    rules.insert(0, Arc::new(volatile_windows::VolatileWindows));
     // Once more, after filters have come down to joins.
     rules.push(mended(Arc::new(ExtractEquijoinPredicate::new())));
     rules.push(Arc::new(offset_order::OffsetBelowProjection));
@@ -121,6 +124,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.push(Arc::new(equal_values::EqualValues));
     rules.push(Arc::new(null_structs::NullStructsInWindows));
     rules.push(Arc::new(qualified_keys::QualifiedKeys));
+    rules.push(Arc::new(long_conditions::LongConditions));
     rules
 }
 

@@ -10,6 +10,7 @@
 mod place;
 mod query;
 mod relation;
+mod recursion;
 mod expr;
 mod function;
 mod statement;

@@ -95,9 +95,12 @@ impl Walk<'_> {
     fn with(&mut self, with: &With) -> Checked {
         let With {
             with_token: _,
-            recursive: _,
+            recursive,
             cte_tables,
         } = with;
+        if *recursive {
+            self.each(cte_tables, |walk, cte| walk.recursion(cte))?;
+        }
         self.each(cte_tables, |walk, cte| {
             let Cte {
                 alias,

@@ -18,6 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::{Absent, Checked, Walk};
 
 const REPLACE_TABLE: &str = "write CREATE OR REPLACE TABLE t AS SELECT … FROM t WHERE …";
+const ALTER_ADVICE: &str = "a table in memory takes ADD, DROP and RENAME COLUMN, RENAME TO and ALTER COLUMN … TYPE, one a statement and without DEFAULT; make others anew by CREATE OR REPLACE TABLE";
 const WRITE_ONE: &str = "write one statement for each";
 const SEVERAL_TABLES: &str = "INSERT into several tables";
 
@@ -225,7 +226,11 @@ impl Walk<'_> {
                     .take(count)
                     .map(|word| word.to_uppercase())
                     .collect();
-                self.refuse(words.join(" "), "")
+                let advice = match other {
+                    Statement::AlterTable(_) => ALTER_ADVICE,
+                    _ => "",
+                };
+                self.refuse(words.join(" "), advice)
             }
         }
     }

@@ -1,0 +1,199 @@
+//! `range` and `generate_series` as values: lists of numbers, dates or times.
+//!
+//! In: DataFusion's functions. Out: the same lists, or an error before memory is gone that they would take.
+//! Invariant: a call whose lists have more than `FOLDED_MAX` elements is no constant of the plan, which DataFusion compares,
+//! hashes and writes as text again and again: ten million elements took it 18 seconds.
+//! Not here: the table functions of these names, whose rows come one batch after the other.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{
+    DataType, FieldRef, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, TimeUnit,
+    TimestampNanosecondType,
+};
+use datafusion::common::Result;
+use datafusion::common::tree_node::Transformed;
+use datafusion::functions_nested::range::{gen_series_udf, range_udf};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+
+use crate::Error;
+use crate::options::SessionOptions;
+
+/// Elements of a list that is computed while planning.
+const FOLDED_MAX: u128 = 10_000;
+
+/// Lists may take this part of the memory limit: what reads them copies them.
+const MEMORY_PART: u64 = 4;
+
+/// Bytes of an element.
+const ELEMENT_BYTES: u64 = 8;
+
+/// Places in lists are 32 bits.
+const ELEMENTS_MAX: u64 = i32::MAX as u64;
+
+const DAY_NANOS: i128 = 86_400_000_000_000;
+
+/// Both functions.
+pub(super) fn functions() -> [ScalarUDF; 2] {
+    [range_udf(), gen_series_udf()].map(|host| {
+        let signature = host.signature().clone();
+        ScalarUDF::new_from_impl(Ranges { host, signature })
+    })
+}
+
+/// Whether a call is a constant where its arguments are.
+pub(crate) fn is_folded(part: &Expr) -> bool {
+    folded(part).is_some()
+}
+
+fn folded(part: &Expr) -> Option<(&ScalarFunction, &Ranges)> {
+    let Expr::ScalarFunction(call) = part else {
+        return None;
+    };
+    let own = call.func.inner().downcast_ref::<Ranges>();
+    let own = own.filter(|own| own.signature.volatility == Volatility::Immutable)?;
+    Some((call, own))
+}
+
+/// A call of long lists becomes one that is evaluated when the query runs.
+pub(crate) fn unfolded(part: Expr) -> Transformed<Expr> {
+    let Some((call, own)) = folded(&part) else {
+        return Transformed::no(part);
+    };
+    let literals = call.args.iter().map(|arg| match arg {
+        Expr::Literal(value, _) => Some(ColumnarValue::Scalar(value.clone())),
+        _ => None,
+    });
+    let literals: Option<Vec<ColumnarValue>> = literals.collect();
+    let elements = literals.and_then(|literals| elements(&literals).ok());
+    if elements.is_none_or(|elements| elements <= FOLDED_MAX) {
+        return Transformed::no(part);
+    }
+    let late = Ranges {
+        host: Arc::clone(&own.host),
+        signature: Signature {
+            volatility: Volatility::Volatile,
+            ..own.signature.clone()
+        },
+    };
+    let late = Arc::new(ScalarUDF::new_from_impl(late));
+    let late = ScalarFunction::new_udf(late, call.args.clone());
+    Transformed::yes(Expr::ScalarFunction(late))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Ranges {
+    host: Arc<ScalarUDF>,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Ranges {
+    fn name(&self) -> &str {
+        self.host.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.host.coerce_types(types)
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.host.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        self.host.return_field_from_args(args)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let limit = SessionOptions::of(&args.config_options).memory_limit_bytes();
+        let most = ELEMENTS_MAX.min(limit / MEMORY_PART / ELEMENT_BYTES);
+        let elements = elements(&args.args)?;
+        if elements > u128::from(most) {
+            let message = format!(
+                "'{}' makes lists of {elements} elements, and {most} fit memory_limit; in FROM it is a table of as many rows as you like",
+                self.name()
+            );
+            return Err(Error::Execution(message).into());
+        }
+        self.host.invoke_with_args(args)
+    }
+}
+
+/// How many elements the lists of a call have together; of dates and times nearly.
+fn elements(args: &[ColumnarValue]) -> Result<u128> {
+    let arrays = ColumnarValue::values_to_arrays(args)?;
+    let Some(last) = arrays.last() else {
+        return Ok(0);
+    };
+    let bounds = arrays.iter().map(|array| match array.data_type() {
+        DataType::Interval(_) => Ok(Arc::clone(array)),
+        DataType::Int64 | DataType::Null => cast(array, &DataType::Int64),
+        _ => {
+            let nanos = cast(array, &DataType::Timestamp(TimeUnit::Nanosecond, None))?;
+            Ok(Arc::new(
+                nanos
+                    .as_primitive::<TimestampNanosecondType>()
+                    .reinterpret_cast::<Int64Type>(),
+            ) as ArrayRef)
+        }
+    });
+    let bounds: Vec<ArrayRef> = bounds.collect::<std::result::Result<_, _>>()?;
+    let rows = last.len();
+    let value = |array: &ArrayRef, row: usize| match array.is_null(row) {
+        true => None,
+        false => Some(match array.as_primitive_opt::<IntervalMonthDayNanoType>() {
+            Some(steps) => step_nanos(steps.value(row)),
+            None => i128::from(array.as_primitive_opt::<Int64Type>()?.value(row)),
+        }),
+    };
+    let length = |row: usize| {
+        let (start, stop, step) = match bounds.as_slice() {
+            [stop] => (0, value(stop, row)?, 1),
+            [start, stop] => (value(start, row)?, value(stop, row)?, 1),
+            [start, stop, step, ..] => (value(start, row)?, value(stop, row)?, value(step, row)?),
+            [] => return None,
+        };
+        let distance = if step < 0 { start - stop } else { stop - start };
+        let steps = distance.checked_div(step.abs())?;
+        u128::try_from(steps).ok()
+    };
+    Ok((0..rows).filter_map(length).sum())
+}
+
+/// A step in nanoseconds; a month counts as 31 days.
+fn step_nanos(step: IntervalMonthDayNano) -> i128 {
+    let days = i128::from(step.months) * 31 + i128::from(step.days);
+    days * DAY_NANOS + i128::from(step.nanoseconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::common::ScalarValue;
+
+    use super::*;
+
+    #[test]
+    fn lists_are_counted_before_they_are_made() {
+        fn check(args: &[i64], expected: u128) {
+            let args = args.iter().map(|&arg| ScalarValue::from(arg));
+            let args: Vec<_> = args.map(ColumnarValue::Scalar).collect();
+            assert_eq!(elements(&args).unwrap(), expected);
+        }
+        check(&[10], 10);
+        check(&[-10], 0);
+        check(&[1, 11, 2], 5);
+        check(&[11, 1, -2], 5);
+        check(&[1, 11, 0], 0);
+        check(&[i64::MIN, i64::MAX], u128::from(u64::MAX));
+    }
+}

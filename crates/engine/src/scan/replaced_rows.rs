@@ -1,0 +1,84 @@
+//! All rows of a table in memory, put in the place of those that it has.
+//!
+//! In: a table, its rows as a statement has read them, the rows that are to be there. Out: the table with these, or an error.
+//! Invariant: the rows keep the table's rules, and none that another statement has written meanwhile is lost.
+//! Not here: how the rows come about (sql/changed_rows.rs).
+
+use std::sync::Arc;
+
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::{MemTable, TableProvider};
+use datafusion::common::Result;
+
+use super::checked_table::{CheckedTable, Rules, with_schema};
+use crate::error::Error;
+
+/// Rows of a table, as they are at one time.
+type Rows = Vec<Vec<RecordBatch>>;
+
+/// A table whose rows can be replaced.
+pub(crate) struct Replaceable<'a> {
+    rows: &'a MemTable,
+    rules: Option<&'a Rules>,
+}
+
+impl<'a> Replaceable<'a> {
+    /// `None` of a view and of files.
+    pub(crate) fn of(table: &'a Arc<dyn TableProvider>) -> Option<Self> {
+        if let Some(table) = table.downcast_ref::<CheckedTable>() {
+            return Some(Replaceable {
+                rows: &table.rows,
+                rules: Some(&table.rules),
+            });
+        }
+        let rows = table.downcast_ref::<MemTable>()?;
+        Some(Replaceable { rows, rules: None })
+    }
+
+    /// Whether it has rules or defaults of columns, which a table that is made of its rows would not have.
+    pub(crate) fn has_definitions(&self) -> bool {
+        let schema = self.rows.schema();
+        let mut names = schema.fields().iter().map(|field| field.name());
+        self.rules.is_some() || names.any(|name| self.rows.get_column_default(name).is_some())
+    }
+
+    /// The rows that are there now.
+    pub(crate) async fn rows(&self) -> Rows {
+        let mut rows = Vec::with_capacity(self.rows.batches.len());
+        for part in &self.rows.batches {
+            rows.push(part.read().await.clone());
+        }
+        rows
+    }
+
+    /// Puts `new` in the place of the rows, if these still are the `old` ones.
+    pub(crate) async fn replace(&self, old: &Rows, new: Vec<RecordBatch>) -> Result<()> {
+        if let Some(rules) = self.rules {
+            rules.check(&[], &new)?;
+        }
+        let mut new = Some(with_schema(new, &self.rows.schema())?);
+        let mut parts = Vec::with_capacity(self.rows.batches.len());
+        for part in &self.rows.batches {
+            parts.push(part.write().await);
+        }
+        let is_same = parts.len() == old.len()
+            && parts.iter().zip(old).all(|(now, then)| {
+                now.len() == then.len() && now.iter().zip(then).all(|(now, then)| is_one(now, then))
+            });
+        if !is_same {
+            let message =
+                "the table has been changed by another statement meanwhile; run this one again";
+            return Err(Error::Execution(message.to_string()).into());
+        }
+        for part in &mut parts {
+            **part = new.take().unwrap_or_default();
+        }
+        Ok(())
+    }
+}
+
+/// Whether two batches are the same memory.
+fn is_one(a: &RecordBatch, b: &RecordBatch) -> bool {
+    let columns = a.columns().iter().zip(b.columns());
+    a.num_rows() == b.num_rows() && columns.into_iter().all(|(a, b)| Arc::ptr_eq(a, b))
+}

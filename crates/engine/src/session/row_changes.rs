@@ -1,0 +1,184 @@
+//! Statements that make the rows of a table anew: DELETE and UPDATE that read other tables, ALTER TABLE.
+//!
+//! In: what sql/changed_rows.rs and sql/alterations.rs make of a statement. Out: the table changed; for rows their number.
+//! Invariant: a statement that fails leaves the table as it was.
+//! Not here: UPDATE and DELETE by the table's own rows, which DataFusion does.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::datatypes::{Schema, UInt64Type};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::TableReference;
+use datafusion::logical_expr::{DdlStatement, LogicalPlan};
+use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
+use futures::TryStreamExt;
+
+use super::{Planning, Session};
+use crate::error::{Error, Result, nearest_names};
+use crate::query::Query;
+use crate::scan::checked_table;
+use crate::scan::replaced_rows::Replaceable;
+use crate::sql::alterations::{Alteration, Kind};
+use crate::sql::changed_rows::ChangedRows;
+use crate::sql::expand;
+use crate::sql::params::{self, Params};
+use crate::sql::planned;
+
+impl Session {
+    /// Runs DELETE or UPDATE; the result is the number of rows that it has changed.
+    pub(super) async fn change_rows(
+        &self,
+        planning: &Planning<'_>,
+        change: &ChangedRows,
+        params: Params,
+    ) -> Result<Query> {
+        let counting = self.planned(planning, change.counted()?, &params).await?;
+        let table = self
+            .context()
+            .table_provider(reference(&change.table))
+            .await?;
+        let Some(table_rows) = Replaceable::of(&table) else {
+            return Err(Error::Unsupported {
+                message: format!(
+                    "DELETE and UPDATE of '{}', which is no table in memory",
+                    change.table
+                ),
+            });
+        };
+        let schema = table.schema();
+        let columns: Vec<String> = schema
+            .fields()
+            .iter()
+            .map(|field| field.name().clone())
+            .collect();
+        let old = table_rows.rows().await;
+        let insert = self
+            .planned(planning, change.rows(&columns)?, &params)
+            .await?;
+        let LogicalPlan::Dml(insert) = insert else {
+            return Err(Error::Internal("an INSERT that is none".to_string()));
+        };
+        let counted = self.all_rows(planning, &counting).await?;
+        let is_none = |batch: &RecordBatch| {
+            let count = batch.column(0).as_primitive_opt::<UInt64Type>();
+            count.is_some_and(|count| count.values().iter().all(|&count| count == 0))
+        };
+        if !counted.iter().all(is_none) {
+            let new = self.all_rows(planning, &insert.input).await?;
+            table_rows.replace(&old, new).await?;
+        }
+        let context = self.context();
+        let result = context
+            .read_batches(counted)?
+            .create_physical_plan()
+            .await?;
+        Ok(Query::new(result, context.task_ctx(), self.workers()))
+    }
+
+    /// Runs ALTER TABLE.
+    pub(super) async fn alter_table(
+        &self,
+        planning: &Planning<'_>,
+        alteration: &Alteration,
+    ) -> Result<Query> {
+        let name = &alteration.table;
+        let context = self.context();
+        if !context.table_exist(reference(name))? {
+            return match alteration.if_exists {
+                true => Ok(self.nothing()),
+                false => Err(Error::UnknownTable {
+                    name: name.to_string(),
+                    nearest: nearest_names(&name.to_string(), self.tables().iter().map(String::as_str)),
+                    position: None,
+                }),
+            };
+        }
+        let made_anew = alteration.made_anew()?;
+        let table = context.table_provider(reference(name)).await?;
+        let Some(has_definitions) = Replaceable::of(&table).map(|rows| rows.has_definitions())
+        else {
+            return Err(Error::Unsupported {
+                message: format!("ALTER TABLE of '{name}', which is no table in memory"),
+            });
+        };
+        if let Kind::RenameTable(new) = &alteration.kind {
+            if context.table_exist(reference(new))? {
+                let message = format!("table '{new}' already exists");
+                return Err(Error::Execution(message));
+            }
+            context.deregister_table(reference(name))?;
+            context.register_table(reference(new), Arc::clone(&table))?;
+        }
+        let Some(statement) = made_anew else {
+            return Ok(self.nothing());
+        };
+        if has_definitions {
+            return Err(Error::Unsupported {
+                message: format!(
+                    "ALTER TABLE of '{name}', which has constraints or defaults; make it anew by CREATE TABLE and INSERT"
+                ),
+            });
+        }
+        if let Kind::RenameColumn(_, new) | Kind::AddColumn(new, _) = &alteration.kind
+            && has_column(&table.schema(), new)
+        {
+            return Err(Error::Execution(format!("column '{}' already exists", new.value)));
+        }
+        match self.planned(planning, statement, &Params::None).await? {
+            LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(table)) => {
+                checked_table::create(context, table, None).await?;
+                Ok(self.nothing())
+            }
+            _ => Err(Error::Internal("a CREATE TABLE that is none".to_string())),
+        }
+    }
+
+    async fn planned(
+        &self,
+        planning: &Planning<'_>,
+        mut statement: HostStatement,
+        params: &Params,
+    ) -> Result<LogicalPlan> {
+        expand::expand(&mut statement, planning)?;
+        planned::check(&statement, "", planning.state)?;
+        let plan = self.resolve(planning.state, statement).await?;
+        params::resolve(plan, params.clone())
+    }
+
+    async fn all_rows(
+        &self,
+        planning: &Planning<'_>,
+        plan: &LogicalPlan,
+    ) -> Result<Vec<RecordBatch>> {
+        let (plan, context) = self.plan_execution(planning.state.clone(), plan).await?;
+        let query = Query::new(plan, context, self.workers());
+        Ok(query.execute()?.try_collect().await?)
+    }
+}
+
+fn has_column(schema: &Schema, name: &Ident) -> bool {
+    let mut names = schema.fields().iter().map(|field| field.name());
+    names.any(|own| match name.quote_style {
+        Some(_) => *own == name.value,
+        None => own.eq_ignore_ascii_case(&name.value),
+    })
+}
+
+/// DataFusion's name of a table.
+fn reference(name: &ObjectName) -> TableReference {
+    let parts = name.0.iter().filter_map(|part| part.as_ident());
+    let mut parts: Vec<String> = parts
+        .map(|part| match part.quote_style {
+            Some(_) => part.value.clone(),
+            None => part.value.to_lowercase(),
+        })
+        .collect();
+    let table = parts.pop().unwrap_or_default();
+    match (parts.pop(), parts.pop()) {
+        (Some(schema), Some(catalog)) => TableReference::full(catalog, schema, table),
+        (Some(schema), None) => TableReference::partial(schema, table),
+        (None, _) => TableReference::bare(table),
+    }
+}

@@ -1,0 +1,135 @@
+//! ALTER TABLE of a table in memory.
+//!
+//! In: a parsed statement. Out: the new name of the table, or the query that makes it anew.
+//! Invariant: one operation a statement; what is not listed here is refused (planned/).
+//! Not here: constraints and defaults of columns, which a table that is made anew would lose (session/).
+
+use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::sqlparser::ast::{
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption, DataType, Expr,
+    Ident, ObjectName, RenameTableNameKind, Statement as SqlStatement,
+};
+
+use crate::error::Result;
+use crate::sql::ast::parse_statement;
+
+/// A change of a table.
+pub(crate) struct Alteration {
+    pub table: ObjectName,
+    pub kind: Kind,
+    /// Whether a table that is not there is no error.
+    pub if_exists: bool,
+}
+
+/// What changes.
+pub(crate) enum Kind {
+    RenameTable(ObjectName),
+    RenameColumn(Ident, Ident),
+    DropColumns(Vec<Ident>),
+    AddColumn(Ident, DataType),
+    /// The column, its new type and its value.
+    ChangeType(Ident, DataType, Option<Expr>),
+}
+
+/// The alteration that a statement is, if it is one that is done.
+pub(crate) fn of(statement: &HostStatement) -> Option<Alteration> {
+    let HostStatement::Statement(statement) = statement else {
+        return None;
+    };
+    let SqlStatement::AlterTable(AlterTable {
+        name,
+        if_exists,
+        only: false,
+        operations,
+        location: None,
+        on_cluster: None,
+        table_type: None,
+        end_token: _,
+    }) = statement.as_ref()
+    else {
+        return None;
+    };
+    let [operation] = operations.as_slice() else {
+        return None;
+    };
+    Some(Alteration {
+        table: name.clone(),
+        kind: kind_of(operation)?,
+        if_exists: *if_exists,
+    })
+}
+
+fn kind_of(operation: &AlterTableOperation) -> Option<Kind> {
+    match operation {
+        AlterTableOperation::RenameTable {
+            table_name: RenameTableNameKind::To(name) | RenameTableNameKind::As(name),
+        } => Some(Kind::RenameTable(name.clone())),
+        AlterTableOperation::RenameColumn {
+            old_column_name,
+            new_column_name,
+        } => Some(Kind::RenameColumn(
+            old_column_name.clone(),
+            new_column_name.clone(),
+        )),
+        AlterTableOperation::DropColumn {
+            has_column_keyword: _,
+            column_names,
+            if_exists: false,
+            drop_behavior: None,
+        } => Some(Kind::DropColumns(column_names.clone())),
+        AlterTableOperation::AddColumn {
+            column_keyword: _,
+            if_not_exists: false,
+            column_def,
+            column_position: None,
+        } => added(column_def),
+        AlterTableOperation::AlterColumn {
+            column_name,
+            op:
+                AlterColumnOperation::SetDataType {
+                    data_type,
+                    using,
+                    had_set: _,
+                },
+        } => Some(Kind::ChangeType(
+            column_name.clone(),
+            data_type.clone(),
+            using.clone(),
+        )),
+        _ => None,
+    }
+}
+
+/// A column without options: a DEFAULT would be lost.
+fn added(column: &ColumnDef) -> Option<Kind> {
+    let ColumnDef {
+        name,
+        data_type,
+        options,
+    } = column;
+    let is_null = |option: &ColumnOption| matches!(option, ColumnOption::Null);
+    let is_plain = options.iter().all(|option| is_null(&option.option));
+    is_plain.then(|| Kind::AddColumn(name.clone(), data_type.clone()))
+}
+
+impl Alteration {
+    /// The statement that makes the table anew; `None` where it only gets another name.
+    pub(crate) fn made_anew(&self) -> Result<Option<HostStatement>> {
+        let items = match &self.kind {
+            Kind::RenameTable(_) => return Ok(None),
+            Kind::RenameColumn(old, new) => format!("* RENAME ({old} AS {new})"),
+            Kind::DropColumns(names) => {
+                let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+                format!("* EXCLUDE ({})", names.join(", "))
+            }
+            Kind::AddColumn(name, data_type) => format!("*, CAST(NULL AS {data_type}) AS {name}"),
+            Kind::ChangeType(name, data_type, value) => {
+                let value = value.as_ref().map_or(name.to_string(), ToString::to_string);
+                format!("* REPLACE (CAST({value} AS {data_type}) AS {name})")
+            }
+        };
+        let table = &self.table;
+        let text = format!("CREATE OR REPLACE TABLE {table} AS SELECT {items} FROM {table}");
+        parse_statement(&text).map(Some)
+    }
+}

@@ -1,0 +1,235 @@
+//! DELETE and UPDATE that read other rows: USING, FROM, a subquery.
+//!
+//! In: a parsed statement. Out: for such a one, the queries of the rows that it changes and of all rows as they are then.
+//! Invariant: a row is changed where the condition is true, and at most once, whatever number of rows of FROM it fits.
+//! Not here: statements that read their own rows alone, which DataFusion does (changes.rs); the table itself (session/).
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::sqlparser::ast::{
+    Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Query,
+    Statement as SqlStatement, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
+    VisitorMut,
+};
+
+use crate::error::{Error, Result, nearest_names};
+use crate::sql::ast::{parse_statement, quoted};
+use crate::sql::walk::Walk;
+
+/// A change of rows.
+pub(crate) struct ChangedRows {
+    pub table: ObjectName,
+    /// The name that the statement has for the table.
+    alias: Ident,
+    /// What else is read, as in FROM.
+    others: Option<String>,
+    condition: String,
+    change: Change,
+}
+
+enum Change {
+    Delete,
+    Update(Vec<(Ident, String)>),
+}
+
+/// The name of the column that says whether a row is changed.
+const HIT: &str = "hidden: hit";
+
+/// The change that a statement is, if it reads more than its own rows and has no clause beyond.
+pub(crate) fn of(statement: &HostStatement) -> Option<ChangedRows> {
+    let HostStatement::Statement(statement) = statement else {
+        return None;
+    };
+    match statement.as_ref() {
+        SqlStatement::Delete(delete) => deleted(delete),
+        SqlStatement::Update(update) => updated(update),
+        _ => None,
+    }
+}
+
+fn deleted(delete: &Delete) -> Option<ChangedRows> {
+    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+    let [table] = from.as_slice() else {
+        return None;
+    };
+    let is_plain = delete.tables.is_empty()
+        && delete.returning.is_none()
+        && delete.output.is_none()
+        && delete.order_by.is_empty()
+        && delete.limit.is_none();
+    let reads = delete.using.is_some() || delete.selection.as_ref().is_some_and(has_query);
+    let (table, alias) = target(table)?;
+    (is_plain && reads).then(|| ChangedRows {
+        table,
+        alias,
+        others: delete.using.as_deref().map(listed),
+        condition: condition(delete.selection.as_ref()),
+        change: Change::Delete,
+    })
+}
+
+fn updated(update: &Update) -> Option<ChangedRows> {
+    let is_plain = update.returning.is_none()
+        && update.output.is_none()
+        && update.or.is_none()
+        && update.order_by.is_empty()
+        && update.limit.is_none();
+    let values = update
+        .assignments
+        .iter()
+        .map(|assignment| &assignment.value);
+    let mut read = values.chain(&update.selection);
+    let reads = update.from.is_some() || read.any(has_query);
+    let others = match &update.from {
+        None => None,
+        Some(UpdateTableFromKind::AfterSet(tables) | UpdateTableFromKind::BeforeSet(tables)) => {
+            Some(listed(tables))
+        }
+    };
+    let values = update
+        .assignments
+        .iter()
+        .map(|Assignment { target, value }| {
+            let AssignmentTarget::ColumnName(name) = target else {
+                return None;
+            };
+            Some((name.0.last()?.as_ident()?.clone(), value.to_string()))
+        });
+    let values = values.collect::<Option<Vec<_>>>()?;
+    let (table, alias) = target(&update.table)?;
+    (is_plain && reads).then(|| ChangedRows {
+        table,
+        alias,
+        others,
+        condition: condition(update.selection.as_ref()),
+        change: Change::Update(values),
+    })
+}
+
+/// The table that is written to, and its name in the statement.
+fn target(table: &TableWithJoins) -> Option<(ObjectName, Ident)> {
+    let TableFactor::Table { name, alias, .. } = &table.relation else {
+        return None;
+    };
+    let written = table.relation.to_string();
+    let plain = match alias {
+        Some(alias) => format!("{name} {alias}"),
+        None => name.to_string(),
+    };
+    let has_columns = |alias: &TableAlias| !alias.columns.is_empty();
+    if written != plain || alias.as_ref().is_some_and(has_columns) {
+        return None;
+    }
+    let own = match alias {
+        Some(alias) => alias.name.clone(),
+        None => name.0.last()?.as_ident()?.clone(),
+    };
+    table.joins.is_empty().then(|| (name.clone(), own))
+}
+
+fn listed(tables: &[TableWithJoins]) -> String {
+    let tables: Vec<String> = tables.iter().map(ToString::to_string).collect();
+    tables.join(", ")
+}
+
+fn condition(selection: Option<&Expr>) -> String {
+    selection.map_or_else(|| "true".to_string(), ToString::to_string)
+}
+
+fn has_query(expr: &Expr) -> bool {
+    struct Queries;
+    impl VisitorMut for Queries {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+    expr.clone().walk(&mut Queries).is_break()
+}
+
+impl ChangedRows {
+    /// The query that counts the rows that are changed.
+    pub(crate) fn counted(&self) -> Result<HostStatement> {
+        let ChangedRows { table, alias, .. } = self;
+        let hit = self.hit();
+        parse_statement(&format!(
+            "SELECT CAST(count(*) AS BIGINT UNSIGNED) AS \"count\" FROM {table} AS {alias} WHERE {hit}"
+        ))
+    }
+
+    /// The INSERT of all rows as they are after the change, of a table with these columns.
+    pub(crate) fn rows(&self, columns: &[String]) -> Result<HostStatement> {
+        let table = &self.table;
+        let rows = match &self.change {
+            Change::Delete => {
+                let (alias, hit) = (&self.alias, self.hit());
+                format!("SELECT {alias}.* FROM {table} AS {alias} WHERE ({hit}) IS NOT TRUE")
+            }
+            Change::Update(values) => self.updated(values, columns)?,
+        };
+        parse_statement(&format!("INSERT INTO {table} {rows}"))
+    }
+
+    /// Whether a row is changed.
+    fn hit(&self) -> String {
+        let condition = &self.condition;
+        match &self.others {
+            None => condition.clone(),
+            Some(others) => format!("EXISTS (SELECT 1 FROM {others} WHERE {condition})"),
+        }
+    }
+
+    fn updated(&self, values: &[(Ident, String)], columns: &[String]) -> Result<String> {
+        let ChangedRows {
+            table,
+            alias,
+            others,
+            condition,
+            ..
+        } = self;
+        let places = values.iter().map(|(name, _)| place_of(name, columns));
+        let places = places.collect::<Result<Vec<usize>>>()?;
+        let items = columns.iter().enumerate().map(|(place, column)| {
+            let column = quoted(column);
+            match places.iter().position(|&changed| changed == place) {
+                None => format!("{alias}.{column}"),
+                Some(value) => {
+                    let new = match others {
+                        None => format!("({})", values[value].1),
+                        Some(_) => format!("\"found\".\"new {value}\""),
+                    };
+                    format!("CASE WHEN \"{HIT}\" THEN {new} ELSE {alias}.{column} END AS {column}")
+                }
+            }
+        });
+        let items = items.collect::<Vec<_>>().join(", ");
+        let from = match others {
+            None => format!(
+                "(SELECT *, ({condition}) IS TRUE AS \"{HIT}\" FROM {table} AS {alias}) AS {alias}"
+            ),
+            Some(others) => {
+                let new = values.iter().enumerate();
+                let new = new.map(|(value, (_, expr))| format!("{expr} AS \"new {value}\", "));
+                let new: String = new.collect();
+                format!(
+                    "{table} AS {alias} LEFT JOIN LATERAL (SELECT {new}true AS \"{HIT}\" FROM {others} WHERE {condition} LIMIT 1) AS \"found\" ON true"
+                )
+            }
+        };
+        Ok(format!("SELECT {items} FROM {from}"))
+    }
+}
+
+/// The place of a column that is assigned to.
+fn place_of(name: &Ident, columns: &[String]) -> Result<usize> {
+    let same = |column: &String| column.eq_ignore_ascii_case(&name.value);
+    let exact = columns.iter().position(|column| *column == name.value);
+    let place = exact.or_else(|| columns.iter().position(same));
+    place.ok_or_else(|| Error::UnknownColumn {
+        name: name.value.clone(),
+        nearest: nearest_names(&name.value, columns.iter().map(String::as_str)),
+        position: None,
+    })
+}

@@ -1,0 +1,94 @@
+//! Recursive common tables that never end.
+//!
+//! In: a table of WITH RECURSIVE. Out: nothing, or a refusal.
+//! Invariant: what is refused has a row in each round, whatever the rounds before it gave: an aggregate without keys and
+//! without HAVING, under UNION ALL. PostgreSQL takes no aggregate at all there.
+//! Not here: recursions that end for other reasons, or do not.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Cte, Expr, GroupByExpr, Select, SetExpr, SetOperator, SetQuantifier, TableFactor, Value,
+    VisitorMut,
+};
+
+use super::{Checked, Kind, Walk};
+use crate::sql::walk::Walk as _;
+
+impl Walk<'_> {
+    pub(super) fn recursion(&self, cte: &Cte) -> Checked {
+        let SetExpr::SetOperation {
+            op: SetOperator::Union,
+            set_quantifier: SetQuantifier::All,
+            right,
+            ..
+        } = cte.query.body.as_ref()
+        else {
+            return Ok(());
+        };
+        let SetExpr::Select(select) = right.as_ref() else {
+            return Ok(());
+        };
+        match reads(select, &cte.alias.name.value) && self.is_one_row(select) {
+            false => Ok(()),
+            true => self.refuse(
+                "an aggregate of all rows in the recursive part of WITH RECURSIVE … UNION ALL",
+                "it has a row in each round, so that it never ends; add HAVING or GROUP BY",
+            ),
+        }
+    }
+
+    /// Whether a SELECT has one row, whatever it reads.
+    fn is_one_row(&self, select: &Select) -> bool {
+        let has_keys = match &select.group_by {
+            GroupByExpr::All(_) => true,
+            GroupByExpr::Expressions(keys, modifiers) => !keys.is_empty() || !modifiers.is_empty(),
+        };
+        if has_keys || select.having.is_some() || select.qualify.is_some() {
+            return false;
+        }
+        let mut items = select.projection.clone();
+        let mut aggregates = Aggregates { walk: self };
+        items.walk(&mut aggregates).is_break()
+    }
+}
+
+fn reads(select: &Select, table: &str) -> bool {
+    let factors = select.from.iter().flat_map(|one| {
+        let joined = one.joins.iter().map(|join| &join.relation);
+        std::iter::once(&one.relation).chain(joined)
+    });
+    let names = factors.filter_map(|factor| match factor {
+        TableFactor::Table { name, .. } => name.0.last()?.as_ident(),
+        _ => None,
+    });
+    let mut names = names.map(|name| name.value.as_str());
+    names.any(|name| name.eq_ignore_ascii_case(table))
+}
+
+/// Stops at an aggregate of the SELECT itself.
+struct Aggregates<'a> {
+    walk: &'a Walk<'a>,
+}
+
+impl VisitorMut for Aggregates<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Function(function) if function.over.is_none() => {
+                let name = function.name.to_string().to_lowercase();
+                match self.walk.kind(&name) == Kind::Aggregate {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            }
+            // What stands within is another SELECT's.
+            Expr::Subquery(_) => {
+                *expr = Expr::Value(Value::Null.into());
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}

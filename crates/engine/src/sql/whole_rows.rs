@@ -1,0 +1,195 @@
+//! The name of a table as a value: `SELECT emp FROM emp` is the whole row, a struct.
+//!
+//! In: a SELECT, the columns of its FROM. Out: the SELECT with the columns of the table in place of its name.
+//! Invariant: a column of that name comes first; so does a parameter of a lambda.
+//! Not here: names of tables in HAVING and ORDER BY, where aliases of items stand; rows that an outer join may leave out,
+//! which would be NULL and not a struct of NULLs.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    Expr, Join, JoinOperator, Query, Select, SelectItem, TableFactor, TableWithJoins, VisitorMut,
+};
+
+use crate::error::{Error, Result};
+use crate::sql::ast::{call, quoted, text};
+use crate::sql::expand::{Column, Scope};
+use crate::sql::walk::Walk;
+
+pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
+    let tables: Vec<(String, Side)> = select.from.iter().flat_map(tables_of).collect();
+    let mut names = Names::default();
+    for expr in values_of(select) {
+        let ControlFlow::Continue(()) = expr.walk(&mut names);
+    }
+    let is_named = |(table, _): &&(String, Side)| {
+        names.used.contains(table) && !names.parameters.contains(table)
+    };
+    let wanted: Vec<_> = tables.iter().filter(is_named).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    // What is wrong with FROM is DataFusion's to tell.
+    let Ok(columns) = scope.columns_from(&select.from) else {
+        return Ok(());
+    };
+    for (table, side) in wanted {
+        if columns.iter().any(|column| column.has_name(table)) {
+            continue;
+        }
+        if *side == Side::MayBeNull {
+            return Err(Error::Unsupported {
+                message: format!(
+                    "the whole row of '{table}', which an outer join may leave out; write its columns"
+                ),
+            });
+        }
+        put(select, table, &row_of(table, &columns));
+    }
+    Ok(())
+}
+
+/// Whether an outer join may have no row of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Kept,
+    MayBeNull,
+}
+
+/// The tables of FROM under the names that they have there.
+fn tables_of(from: &TableWithJoins) -> Vec<(String, Side)> {
+    let mut tables = vec![(name_of(&from.relation), Side::Kept)];
+    for Join {
+        relation,
+        join_operator,
+        ..
+    } in &from.joins
+    {
+        let (left, right) = match join_operator {
+            JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => (Side::Kept, Side::MayBeNull),
+            JoinOperator::Right(_) | JoinOperator::RightOuter(_) => (Side::MayBeNull, Side::Kept),
+            JoinOperator::Join(_) | JoinOperator::Inner(_) | JoinOperator::CrossJoin(_) => {
+                (Side::Kept, Side::Kept)
+            }
+            _ => (Side::MayBeNull, Side::MayBeNull),
+        };
+        if left == Side::MayBeNull {
+            tables.iter_mut().for_each(|(_, side)| *side = left);
+        }
+        tables.push((name_of(relation), right));
+    }
+    let named = tables.into_iter();
+    named
+        .filter_map(|(name, side)| Some((name?.to_lowercase(), side)))
+        .collect()
+}
+
+fn name_of(factor: &TableFactor) -> Option<String> {
+    match factor {
+        TableFactor::Table { name, alias, .. } => match alias {
+            Some(alias) => Some(alias.name.value.clone()),
+            None => Some(name.0.last()?.as_ident()?.value.clone()),
+        },
+        TableFactor::Derived { alias, .. } => Some(alias.as_ref()?.name.value.clone()),
+        _ => None,
+    }
+}
+
+/// The expressions in which the name of a table may stand for its row.
+fn values_of(select: &mut Select) -> Vec<&mut Expr> {
+    let items = select.projection.iter_mut().filter_map(|item| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    });
+    items.chain(&mut select.selection).collect()
+}
+
+fn row_of(table: &str, columns: &[Column]) -> Expr {
+    let own = columns.iter().filter(|column| {
+        let name = column.table.last();
+        name.is_some_and(|name| name.eq_ignore_ascii_case(table))
+    });
+    let fields = own.flat_map(|column| [text(column.name()), column.expr()]);
+    call("named_struct", fields.collect())
+}
+
+/// Puts the row in place of the name; an item that is nothing else keeps the name.
+fn put(select: &mut Select, table: &str, row: &Expr) {
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(Expr::Identifier(name)) = item
+            && name.value.eq_ignore_ascii_case(table)
+        {
+            *item = SelectItem::ExprWithAlias {
+                alias: quoted(&name.value),
+                expr: row.clone(),
+            };
+        }
+    }
+    let mut put = Put {
+        table,
+        row,
+        depth: 0,
+    };
+    for expr in values_of(select) {
+        let ControlFlow::Continue(()) = expr.walk(&mut put);
+    }
+}
+
+/// Names without a table, and those of parameters of lambdas.
+#[derive(Default)]
+struct Names {
+    used: BTreeSet<String>,
+    parameters: BTreeSet<String>,
+}
+
+impl VisitorMut for Names {
+    type Break = Infallible;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        match expr {
+            Expr::Identifier(name) => {
+                self.used.insert(name.value.to_lowercase());
+            }
+            Expr::Lambda(lambda) => {
+                let names = lambda.params.iter();
+                let names = names.map(|parameter| parameter.name.value.to_lowercase());
+                self.parameters.extend(names);
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+struct Put<'a> {
+    table: &'a str,
+    row: &'a Expr,
+    /// Queries around the place, in which the name may be another.
+    depth: usize,
+}
+
+impl VisitorMut for Put<'_> {
+    type Break = Infallible;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Infallible> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Infallible> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        if let Expr::Identifier(name) = expr
+            && self.depth == 0
+            && name.value.eq_ignore_ascii_case(self.table)
+        {
+            *expr = self.row.clone();
+        }
+        ControlFlow::Continue(())
+    }
+}
