@@ -61,8 +61,8 @@ use crate::sql::place::placed;
 use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
 use crate::sql::{
-    alterations, changed_rows, changes, headers, hidden, named_casts, planned, repeated_names,
-    spelling, using,
+    alterations, changed_rows, changes, headers, hidden, named_casts, planned, reads,
+    repeated_names, spelling, using,
 };
 use crate::temp::TempFolders;
 
@@ -245,12 +245,14 @@ impl Session {
         // A copy of it is all functions by name.
         let state = self.context().state_ref();
         let references = state.read().resolve_table_references(&request.statement)?;
+        let changed = reads::changed_table(&request.statement);
         let calls: Vec<String> = request.files.iter().map(|call| call.table_name()).collect();
         let unknown = references.into_iter().filter(|reference| {
             let name = reference.table();
             let is_bare = reference.schema().is_none();
             let is_function = state.read().table_functions().contains_key(name);
             is_bare
+                && changed.as_deref() != Some(name)
                 && !is_function
                 && !is_location(name)
                 && !calls.iter().any(|call| call == name)
@@ -327,7 +329,8 @@ impl Session {
             return Err(rows_without_order());
         }
         if let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(table)) = plan {
-            checked_table::create(self.context(), table, request.constraints.as_ref()).await?;
+            let made = checked_table::create(self.context(), table, request.constraints.as_ref());
+            with_own_tables(Arc::default(), made).await?;
             return Ok(self.nothing());
         }
         let option = option_of(&plan)?;
@@ -344,7 +347,14 @@ impl Session {
             }
         }
         let (plan, writes) = Writes::take(plan)?;
-        let frame = self.context().execute_logical_plan(plan).await;
+        let frame = match &plan {
+            // Its names are those of the session.
+            LogicalPlan::Ddl(_) => {
+                let made = self.context().execute_logical_plan(plan);
+                with_own_tables(Arc::default(), made).await
+            }
+            _ => self.context().execute_logical_plan(plan).await,
+        };
         let frame = frame.map_err(|error| name_option(Error::from(error), option))?;
         let (mut state, plan) = frame.into_parts();
         let writes = Arc::new(writes);

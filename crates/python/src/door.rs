@@ -15,12 +15,13 @@ use arrow::datatypes::{
     DataType, Field, GenericBinaryType, GenericStringType, Schema, SchemaRef, StringViewType,
 };
 use arrow::error::ArrowError;
+use grouse::scan::names::with_names_once;
 use grouse::scan::plain_types::plain_schema;
 use shared_simdutf8::basic::from_utf8;
 
-/// The schema of data that has come in; what a library says about the whole stays behind.
+/// The schema of data that has come in, each name once; what a library says about the whole stays behind.
 pub fn admitted_schema(schema: &Schema) -> SchemaRef {
-    let schema = plain_schema(schema);
+    let schema = with_names_once(&plain_schema(schema));
     Arc::new(Schema::new(schema.fields().clone()))
 }
 

@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, RecordBatch, StructArray};
-use arrow::datatypes::{Field, SchemaRef};
+use arrow::datatypes::{DataType, Field, SchemaRef};
 use arrow::error::ArrowError;
 use grouse::types::sql_name;
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -19,6 +19,7 @@ use pyo3_arrow::ffi::{
 };
 use pyo3_arrow::{PyRecordBatch, PyTable};
 
+use crate::error::wrong_type;
 use crate::known::Known;
 use crate::rows::tuples;
 use crate::running::{Running, StopFlag};
@@ -86,15 +87,40 @@ pub fn to_pyarrow<'py>(
     PyTable::try_new(batches, Arc::clone(schema))?.into_pyarrow(py)
 }
 
-/// A polars DataFrame, through the C stream.
+/// A polars DataFrame, through the C stream. Polars panics at intervals.
 pub fn to_polars<'py>(
     polars: &Bound<'py, PyAny>,
     batches: Vec<RecordBatch>,
     schema: &SchemaRef,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let has_interval = |field: &&Arc<Field>| holds_interval(field.data_type());
+    if let Some(field) = schema.fields().iter().find(has_interval) {
+        let name = field.name();
+        return Err(wrong_type(format!(
+            "column '{name}' has intervals, for which Polars has no type; cast it to VARCHAR, or use arrow() or df()"
+        )));
+    }
     polars
         .getattr("DataFrame")?
         .call1((PyTable::try_new(batches, Arc::clone(schema))?,))
+}
+
+fn holds_interval(kind: &DataType) -> bool {
+    match kind {
+        DataType::Interval(_) => true,
+        DataType::Dictionary(_, values) => holds_interval(values),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::FixedSizeList(field, _)
+        | DataType::Map(field, _) => holds_interval(field.data_type()),
+        DataType::Struct(fields) => {
+            let mut fields = fields.iter();
+            fields.any(|field| holds_interval(field.data_type()))
+        }
+        _ => false,
+    }
 }
 
 /// An iterator over record batches; dropping or closing it stops the query.

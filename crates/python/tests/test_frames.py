@@ -200,3 +200,66 @@ def test_dictionaries_are_text(con):
     assert con.sql("SELECT string_agg(DISTINCT d, ',' ORDER BY d) FROM given").fetchall() == [("a,b",)]
     assert sorted(con.sql("SELECT d || 1 FROM given").fetchall()) == [("a1",), ("b1",), ("b1",)]
     assert sorted(con.sql("SELECT 1 || d, d || d FROM given").fetchall()) == [("1a", "aa"), ("1b", "bb"), ("1b", "bb")]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [dt.date(2024, 1, 1), 5],
+        [dt.time(1), 5],
+        [dt.timedelta(1), 5],
+        [dt.datetime(2024, 1, 1), numpy.int64(5)],
+        [[dt.date(2024, 1, 1), 5]],
+        [[dt.date(2024, 1, 1), dt.datetime(2024, 1, 1, 5)]],
+        [{"a": [dt.date(2024, 1, 1), 5]}],
+    ],
+)
+def test_numbers_beside_dates_are_no_dates(con, values):
+    frame = pandas.DataFrame({"v": pandas.Series(values, dtype=object)})  # noqa: F841
+    with pytest.raises(grouse.TypeError, match="column 'v' has values of several types"):
+        con.sql("SELECT * FROM frame")
+
+
+def test_dates_inside_lists_and_structs(con):
+    values = [{"a": [dt.date(2024, 1, 1)], "b": 5}, {"a": None, "b": None}, None]
+    frame = pandas.DataFrame({"v": pandas.Series(values, dtype=object)})  # noqa: F841
+    assert con.sql("SELECT v FROM frame").fetchall() == [(value,) for value in values]
+
+
+def test_sparse_columns_and_foreign_bytes(con):
+    frame = pandas.DataFrame({"s": pandas.arrays.SparseArray([0, 0, 1]), "b": numpy.array([1, 2, 3], dtype=">i8")})
+    assert con.sql("SELECT * FROM frame").fetchall() == [(0, 1), (0, 2), (1, 3)]
+    rows = frame[[]]  # noqa: F841
+    with pytest.raises(grouse.TypeError, match="it has rows, but no columns"):
+        con.sql("SELECT count(*) FROM rows")
+
+
+def test_each_name_once(con):
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=["x", "x", "y"])  # noqa: F841
+    assert con.sql("SELECT x_1, * FROM twice").fetchall() == [(2, 1, 2, 3)]
+    numbers = pandas.DataFrame([[1, 2]], columns=[1, "1"])  # noqa: F841
+    assert con.sql("SELECT * FROM numbers").columns == ["1", "1_1"]
+
+
+@pytest.mark.parametrize("value", ["INTERVAL '1 month'", "[INTERVAL '1 day']", "named_struct('a', INTERVAL '1 day')"])
+def test_polars_has_no_intervals(con, value):
+    with pytest.raises(grouse.TypeError, match="column 'i' has intervals, for which Polars has no type"):
+        con.sql(f"SELECT {value} AS i").pl()
+
+
+def test_tables_may_be_called_like_frames(con):
+    frame = pandas.DataFrame({"x": [1, 2]})
+    con.sql("CREATE TABLE frame AS SELECT max(x) AS m FROM frame")
+    assert con.sql("SELECT * FROM frame").fetchall() == [(2,)]
+    con.sql("DROP TABLE frame")
+    assert con.sql("SELECT count(*) FROM frame").fetchall() == [(len(frame),)]
+    con.sql("CREATE TABLE frame (x BIGINT)")
+    con.sql("INSERT INTO frame VALUES (7)")
+    assert con.sql("SELECT * FROM frame").fetchall() == [(7,)]
+
+
+@pytest.mark.parametrize("change", ["INSERT INTO frame VALUES (3)", "UPDATE frame SET x = 3", "DELETE FROM frame"])
+def test_frames_are_not_written_to(con, change):
+    frame = pandas.DataFrame({"x": [1, 2]})  # noqa: F841
+    with pytest.raises(grouse.Error, match="'frame' does not exist"):
+        con.sql(change)

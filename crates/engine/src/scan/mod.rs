@@ -21,7 +21,7 @@ pub mod text;
 pub mod csv;
 pub(crate) mod ipc;
 pub mod widen;
-pub(crate) mod names;
+pub mod names;
 pub mod footer;
 pub mod parquet;
 pub(crate) mod charged;

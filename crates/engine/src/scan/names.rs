@@ -17,7 +17,7 @@ use datafusion::parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaDat
 use datafusion::parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 /// The names, each once: `a, a, b` are `a, a_1, b`. `None` where they are so already.
-pub(crate) fn distinct_names<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
+pub fn distinct_names<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
     let (mut taken, mut all, mut is_changed) = (HashSet::new(), Vec::new(), false);
     for name in names {
         let (mut distinct, mut number) = (name.to_string(), 0);
@@ -29,6 +29,17 @@ pub(crate) fn distinct_names<'a>(names: impl Iterator<Item = &'a str>) -> Option
         all.push(distinct);
     }
     is_changed.then_some(all)
+}
+
+/// The schema with each name once.
+pub fn with_names_once(schema: &Schema) -> Schema {
+    let fields = schema.fields();
+    let Some(names) = distinct_names(fields.iter().map(|field| field.name().as_str())) else {
+        return schema.clone();
+    };
+    let fields = fields.iter().zip(names);
+    let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(name));
+    Schema::new_with_metadata(fields.collect::<Vec<Field>>(), schema.metadata().clone())
 }
 
 /// The footer with each top-level name once; `None` where it is so already.
@@ -57,14 +68,14 @@ fn file_with_distinct_names(file: &FileMetaData) -> Result<Option<FileMetaData>>
         file.version(),
         file.num_rows(),
         file.created_by().map(str::to_string),
-        entries(file, &names)?,
+        entries(file)?,
         Arc::new(SchemaDescriptor::new(Arc::new(schema.build()?))),
         file.column_orders().cloned(),
     )))
 }
 
 /// What the file says beside its schema; among it the Arrow schema, if there is one, with the same names.
-fn entries(file: &FileMetaData, names: &[String]) -> Result<Option<Vec<KeyValue>>> {
+fn entries(file: &FileMetaData) -> Result<Option<Vec<KeyValue>>> {
     let Some(mut entries) = file.key_value_metadata().cloned() else {
         return Ok(None);
     };
@@ -73,10 +84,7 @@ fn entries(file: &FileMetaData, names: &[String]) -> Result<Option<Vec<KeyValue>
         .find(|entry| entry.key == ARROW_SCHEMA_META_KEY);
     if let Some(entry) = known {
         let schema = parquet_to_arrow_schema(file.schema_descr(), file.key_value_metadata())?;
-        let fields = schema.fields().iter().zip(names);
-        let fields = fields.map(|(field, name)| field.as_ref().clone().with_name(name));
-        let renamed =
-            Schema::new_with_metadata(fields.collect::<Vec<Field>>(), schema.metadata().clone());
+        let renamed = with_names_once(&schema);
         entry.value = Some(encode_arrow_schema(&renamed));
     }
     Ok(Some(entries))

@@ -26,6 +26,7 @@ pub(crate) fn common_schema<F: Display>(files: &[(F, Schema)]) -> Result<Schema,
                 .iter_mut()
                 .find(|(column, _)| column.name() == field.name());
             let Some((column, first)) = known else {
+                check_spelling(file, schema, field.name(), &columns)?;
                 columns.push((field.as_ref().clone(), file));
                 continue;
             };
@@ -49,6 +50,38 @@ pub(crate) fn common_schema<F: Display>(files: &[(F, Schema)]) -> Result<Schema,
         fields,
         metadata.unwrap_or_default(),
     ))
+}
+
+/// An error where a column that no file before has differs from one of theirs in nothing but case: two columns would each be
+/// NULL where the other is not, and no reader of SQL could tell why.
+fn check_spelling<F: Display>(
+    file: &F,
+    schema: &Schema,
+    name: &str,
+    columns: &[(Field, &F)],
+) -> Result<(), DataFusionError> {
+    let is_apart = |known: &str| schema.field_with_name(known).is_ok();
+    let other = columns
+        .iter()
+        .find(|(known, _)| is_other_case(known.name(), name) && !is_apart(known.name()));
+    let Some((other, first)) = other else {
+        return Ok(());
+    };
+    Err(Error::Format {
+        path: format!("/{file}"),
+        line: None,
+        message: format!(
+            "its column '{name}' is '{}' in '/{first}'; columns of several files have to be spelled the same: read the \
+             files apart and put them together with UNION ALL BY NAME",
+            other.name()
+        ),
+    }
+    .into())
+}
+
+/// Whether two names differ in case and in nothing else.
+fn is_other_case(a: &str, b: &str) -> bool {
+    a != b && a.to_lowercase() == b.to_lowercase()
 }
 
 fn common_field(a: &Field, b: &Field) -> Option<Field> {
@@ -99,6 +132,12 @@ fn common_fields(a: &Fields, b: &Fields) -> Option<DataType> {
     for field in b {
         match fields.iter_mut().find(|known| known.name() == field.name()) {
             Some(known) => *known = common_field(known, field)?,
+            None if a.iter().any(|known| {
+                is_other_case(known.name(), field.name()) && b.find(known.name()).is_none()
+            }) =>
+            {
+                return None;
+            }
             None => fields.push(field.as_ref().clone().with_nullable(true)),
         }
     }

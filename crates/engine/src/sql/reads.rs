@@ -1,11 +1,13 @@
-//! Whether a statement keeps anything of what it reads.
+//! What a statement keeps of what it reads, and which table it changes.
 //!
-//! In: the text of one statement. Out: yes or no.
+//! In: one statement. Out: whether it keeps anything; the name of a table that has to be there before it.
 //! Invariant: in doubt it keeps something, so that nobody may write to what it has read.
 //! Not here: what it reads.
 
 use datafusion::sql::parser::Statement as HostStatement;
-use datafusion::sql::sqlparser::ast::{SetExpr, Statement};
+use datafusion::sql::sqlparser::ast::{
+    FromTable, Ident, ObjectName, SetExpr, Statement, TableFactor, TableObject, TableWithJoins,
+};
 
 use super::statement::{self, Request};
 
@@ -39,5 +41,38 @@ fn makes_table(body: &SetExpr) -> bool {
         SetExpr::Query(query) => makes_table(&query.body),
         SetExpr::SetOperation { left, right, .. } => makes_table(left) || makes_table(right),
         _ => false,
+    }
+}
+
+/// The name of the table whose rows a statement changes, or that it makes without a query or removes: no data of others has it.
+pub(crate) fn changed_table(statement: &HostStatement) -> Option<String> {
+    let HostStatement::Statement(statement) = statement else {
+        return None;
+    };
+    let name = match statement.as_ref() {
+        Statement::Insert(insert) => match &insert.table {
+            TableObject::TableName(name) => name,
+            _ => return None,
+        },
+        Statement::Update(update) => name_of(&update.table)?,
+        Statement::Delete(delete) => {
+            let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+            name_of(from.first()?)?
+        }
+        Statement::CreateTable(table) if table.query.is_none() => &table.name,
+        Statement::Drop { names, .. } => names.first()?,
+        _ => return None,
+    };
+    let ident: &Ident = name.0.last()?.as_ident()?;
+    Some(match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_lowercase(),
+    })
+}
+
+fn name_of(table: &TableWithJoins) -> Option<&ObjectName> {
+    match &table.relation {
+        TableFactor::Table { name, .. } => Some(name),
+        _ => None,
     }
 }

@@ -297,6 +297,19 @@ fn delimiters_quotes_and_decimals_are_found() {
     ]);
 }
 
+// Titles lost their quotes, and one that is never closed was an error or took the lines below with it.
+#[test]
+fn quotes_that_quote_nothing_are_text() {
+    check_all(&[
+        ("a,b\n\"x\"y,1\n", "", &["\"x\"y|1"]),
+        ("a,b\n\"x\"y,1\n", ", quote => '\"'", &["xy|1"]),
+        ("a,b\n\"x\"y,1\n\"v,w\",2\n", "", &["xy|1", "v,w|2"]),
+        ("a\tb\n\"x\t1\n\"y\" z\t2\n", "", &["\"x|1", "\"y\" z|2"]),
+        ("a,b\nx \"y\" z,1\n", "", &["x \"y\" z|1"]),
+        ("a,b\n\"x\" ,1\n", "", &["x |1"]),
+    ]);
+}
+
 #[test]
 fn types_hold_what_is_written() {
     check_types(&[
@@ -446,6 +459,8 @@ fn files_of_one_table() {
         folder.path().display()
     );
     check(&session, &sql, &["1|2|NULL", "NULL|3|4"]);
+    write(&folder, "2.csv", "B,A\n3,4\n");
+    check(&session, &sql.replace(", c", ""), &["1|2", "4|3"]);
     write(&folder, "2.csv", "a,b\n3,4\n");
     let sql = format!("SELECT sum(a) FROM '{}/*.csv'", folder.path().display());
     check(&session, &sql, &["4"]);

@@ -228,16 +228,41 @@ fn records_lie_as_they_like() {
         &["3.5"],
     );
     let path = write(&folder, "lists.json", "[1,2]\n[3]\n");
-    let sql = format!(
-        "SELECT json[1] FROM read_json('{path}', format => 'newline_delimited') ORDER BY 1"
-    );
-    check(&session, &sql, &["1", "3"]);
+    for option in ["", ", format => 'newline_delimited'"] {
+        let sql = format!("SELECT json[1] FROM read_json('{path}'{option}) ORDER BY 1");
+        check(&session, &sql, &["1", "3"]);
+    }
+    let path = write(&folder, "mixed.json", "{\"a\":1}\n[1]\n");
+    let sql = format!("SELECT json FROM '{path}'");
+    check(&session, &sql, &["{\"a\":1}", "[1]"]);
+    let sql = format!("SELECT a FROM read_json('{path}', columns => {{'a': 'BIGINT'}})");
+    assert_eq!(bad_line(&session, &sql, &["mixed.json", "object"]), Some(2));
     let path = write(&folder, "none.json", "[]");
     assert!(
         error(&session, &format!("SELECT * FROM '{path}'"))
             .to_string()
             .contains("no columns")
     );
+}
+
+// Each column was the whole array.
+#[test]
+fn an_array_of_records_may_have_errors_to_ignore() {
+    let (folder, session) = (tempfile::tempdir().unwrap(), session());
+    let path = write(&folder, "a.json", "[{\"a\":1,\"b\":2},\n{\"a\":\"x\"}]");
+    let columns = "columns => {'a': 'BIGINT', 'b': 'BIGINT'}";
+    let sql = format!("SELECT a, b FROM read_json('{path}', {columns}, ignore_errors => true)");
+    check(&session, &sql, &["1|2", "NULL|NULL"]);
+}
+
+// One file with arrays in its lines made records of the items of another, or the other way round.
+#[test]
+fn files_in_which_records_lie_otherwise_are_an_error() {
+    let (folder, session) = (tempfile::tempdir().unwrap(), session());
+    write(&folder, "1.json", "[1,2]\n[3]\n");
+    write(&folder, "2.json", "[{\"a\":1},\n{\"a\":2}]");
+    let sql = format!("SELECT * FROM '{}/*.json'", folder.path().display());
+    bad_line(&session, &sql, &["2.json", "newline_delimited", "array"]);
 }
 
 // Pieces that several workers read begin in the middle of a line or at its very end.

@@ -296,6 +296,22 @@ fn columns_of_several_files_are_widened() {
     }
 }
 
+// Each of two columns was NULL where the other was not.
+#[test]
+fn columns_of_several_files_that_differ_in_case_are_an_error() {
+    let folder = Folder::new();
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+    folder.write("1.parquet", Types::Kept, &[("a", Arc::clone(&numbers))]);
+    folder.write("2.parquet", Types::Kept, &[("A", Arc::clone(&numbers))]);
+    let error = folder.error("SELECT * FROM '{}/[12].parquet'");
+    for part in ["2.parquet", "'A'", "'a' in", "1.parquet", "UNION ALL BY NAME"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    let both = [("a", Arc::clone(&numbers)), ("A", numbers)];
+    folder.write("3.parquet", Types::Kept, &both);
+    folder.check("SELECT sum(a), sum(\"A\") FROM '{}/[13].parquet'", &["2|1"]);
+}
+
 // 9999 does not fit nanoseconds: an error that named nothing, and max answered from the other file's bounds.
 #[test]
 fn moments_beyond_nanoseconds_name_their_file() {

@@ -150,14 +150,24 @@ fn json_integers_keep_their_digits() {
         &session,
         &format!("SELECT a, arrow_typeof(a) FROM '{path}'"),
         &[
-            "9223372036854775808|Decimal128(20, 0)",
-            "-1|Decimal128(20, 0)",
+            "9223372036854775808|Decimal128(38, 0)",
+            "-1|Decimal128(38, 0)",
         ],
     );
     let path = write(
         &folder,
         "d.json",
-        "{\"a\":18446744073709551616}\n{\"a\":1}\n",
+        "{\"a\":18446744073709551617}\n{\"a\":1}\n",
+    );
+    check(
+        &session,
+        &format!("SELECT max(a), arrow_typeof(max(a)) FROM '{path}'"),
+        &["18446744073709551617|Decimal128(38, 0)"],
+    );
+    let path = write(
+        &folder,
+        "e.json",
+        "{\"a\":18446744073709551617}\n{\"a\":1.5}\n",
     );
     check(
         &session,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import numbers
 import uuid
 import weakref
 from typing import Any
@@ -38,6 +39,8 @@ def of_pandas(frame: Any) -> Any:
     """The columns of a pandas DataFrame; its index is none of them."""
     import pyarrow
 
+    if len(frame) > 0 and frame.shape[1] == 0:
+        raise TypeError("it has rows, but no columns")
     try:
         table = pyarrow.Table.from_pandas(frame, preserve_index=False)
     except Exception:  # noqa: BLE001: what it does not like is found column by column, with its name
@@ -55,8 +58,16 @@ def _has_to_be_seen(dtype: Any, kind: Any) -> bool:
 
     if isinstance(kind, _extension()):
         return True
-    is_time = types.is_date(kind) or types.is_timestamp(kind)
-    return dtype == object and (is_time or types.is_binary(kind))
+    return dtype == object and (_holds_times(kind) or types.is_binary(kind))
+
+
+def _holds_times(kind: Any) -> bool:
+    """Whether values of this type are dates or times, or contain some."""
+    from pyarrow import types
+
+    if types.is_nested(kind):
+        return any(_holds_times(kind.field(at).type) for at in range(kind.num_fields))
+    return types.is_temporal(kind)
 
 
 def _extension() -> Any:
@@ -86,6 +97,10 @@ def _column(series: Any) -> Any:
         return pyarrow.Array.from_pandas(series.astype(str).where(series.notna(), None), type=pyarrow.string())
     if series.dtype == object:
         return _objects(series)
+    if kind.startswith("Sparse"):
+        series = series.sparse.to_dense()
+    elif not getattr(series.dtype, "isnative", True):
+        series = series.astype(series.dtype.newbyteorder("="))
     try:
         array = pyarrow.Array.from_pandas(series)
     except Exception as failure:
@@ -112,11 +127,31 @@ def _objects(series: Any) -> Any:
     if {bytes, str} <= kinds:
         raise TypeError(_mixed(series.name, names))
     try:
-        return pyarrow.array(values)
+        array = pyarrow.array(values)
     except Exception as failure:
         if len(kinds) > 1:
             raise TypeError(_mixed(series.name, names)) from failure
         raise TypeError(f"column '{series.name}' has objects of {names}, which have no form in Arrow") from failure
+    if _holds_times(array.type):
+        for value, made in zip(values, array.to_pylist()):
+            if not _is_kept(value, made):
+                raise TypeError(_mixed(series.name, names if len(kinds) > 1 else f"inside a {names}"))
+    return array
+
+
+def _is_kept(value: Any, made: Any) -> bool:
+    """Whether dates and times have become what they are: pyarrow takes a number beside them for one, and cuts times off."""
+    if isinstance(made, dict):
+        return not isinstance(value, dict) or all(_is_kept(item, made.get(key)) for key, item in value.items())
+    if isinstance(made, (list, tuple)):
+        items = value.items() if isinstance(value, dict) else value
+        return all(_is_kept(item, other) for item, other in zip(items, made))
+    if not isinstance(made, (datetime.date, datetime.time, datetime.timedelta)):
+        return True
+    if isinstance(made, datetime.date) and not isinstance(made, datetime.datetime):
+        return isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
+    # numpy counts its spans among numbers.
+    return not isinstance(value, numbers.Number) or type(value).__name__ == "timedelta64"
 
 
 def _dates(name: Any, values: list[Any], kinds: set[type]) -> Any:

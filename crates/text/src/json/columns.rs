@@ -16,7 +16,9 @@ use arrow::array::{
 };
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::compute::{CastOptions, cast, cast_with_options};
-use arrow::datatypes::{DataType, Field, Fields, Int64Type, TimeUnit};
+use arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DataType, Field, Fields, Int64Type, TimeUnit,
+};
 use arrow::error::ArrowError;
 use arrow::util::display::FormatOptions;
 
@@ -224,14 +226,10 @@ impl Column {
                     None => return false,
                 },
             },
-            Column::Wide(values) => {
-                let is_64_bits = word.parse::<i64>().is_ok() || word.parse::<u64>().is_ok();
-                let value = is_64_bits.then(|| word.parse::<i128>().ok()).flatten();
-                match value.or_else(|| whole(word).map(i128::from)) {
-                    Some(value) => values.append_value(value),
-                    None => return false,
-                }
-            }
+            Column::Wide(values) => match wide(word).or_else(|| whole(word).map(i128::from)) {
+                Some(value) => values.append_value(value),
+                None => return false,
+            },
             _ => return false,
         }
         true
@@ -266,7 +264,7 @@ impl Column {
             Column::Boolean(_) => "boolean",
             Column::Integer(_) => "BIGINT",
             Column::Unsigned(_) => "BIGINT UNSIGNED",
-            Column::Wide(_) => "integer of 64 bits",
+            Column::Wide(_) => "integer",
             Column::Double(_) => "number",
             Column::Text(_) | Column::Json(_) => "text",
             Column::Date(_) => "date",
@@ -336,6 +334,13 @@ const SHOWN_CHARS: usize = 60;
 /// An integer, also one that is written as `1.0` or `1e3`.
 fn integer(word: &str) -> Option<i64> {
     word.parse().ok().or_else(|| whole(word))
+}
+
+/// An integer that a decimal of the most digits holds.
+pub(super) fn wide(word: &str) -> Option<i128> {
+    let value: i128 = word.parse().ok()?;
+    let digits = u32::from(DECIMAL128_MAX_PRECISION);
+    (value.unsigned_abs() < 10u128.pow(digits)).then_some(value)
 }
 
 fn whole(word: &str) -> Option<i64> {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::TimeUnit;
 
+use super::columns::wide;
 use super::cursor::{Cursor, Result};
 use super::moments::{Moment, moment};
 use super::types::JsonType;
@@ -44,7 +45,9 @@ struct Numbers {
     negative: bool,
     /// Beyond BIGINT, but within BIGINT UNSIGNED.
     unsigned: bool,
-    /// No integer of 64 bits.
+    /// An integer beyond 64 bits that a decimal holds.
+    wide: bool,
+    /// Anything else.
     double: bool,
 }
 
@@ -92,6 +95,11 @@ impl Shape {
     /// Whether all that was seen are objects.
     pub fn is_object(&self) -> bool {
         self.object.is_some() && self.kinds() == 1
+    }
+
+    /// Whether an object was seen.
+    pub fn has_object(&self) -> bool {
+        self.object.is_some()
     }
 
     /// The fields of the objects that were seen, in order.
@@ -164,15 +172,17 @@ impl Numbers {
         if number.parse::<i64>().is_ok() {
             return;
         }
-        match number.parse::<u64>().is_ok() {
-            true => self.unsigned = true,
-            false => self.double = true,
+        match (number.parse::<u64>().is_ok(), wide(number)) {
+            (true, _) => self.unsigned = true,
+            (false, Some(_)) => self.wide = true,
+            (false, None) => self.double = true,
         }
     }
 
     fn json_type(self) -> JsonType {
         match (self.double, self.unsigned, self.negative) {
             (true, _, _) => JsonType::Double,
+            _ if self.wide => JsonType::Wide,
             (_, true, true) => JsonType::Wide,
             (_, true, false) => JsonType::Unsigned,
             _ => JsonType::Integer,
@@ -238,8 +248,14 @@ mod tests {
         for (records, expected) in [
             (&["1", "-2"][..], "Int64"),
             (&["1", "18446744073709551615"], "UInt64"),
-            (&["-1", "18446744073709551615"], "Decimal128(20, 0)"),
-            (&["1", "18446744073709551616"], "Float64"),
+            (&["-1", "18446744073709551615"], "Decimal128(38, 0)"),
+            (&["1", "18446744073709551616"], "Decimal128(38, 0)"),
+            (&["-1", "18446744073709551616"], "Decimal128(38, 0)"),
+            (&["1.5", "18446744073709551616"], "Float64"),
+            (
+                &["100000000000000000000000000000000000000"],
+                "Float64",
+            ),
             (&["1", "1.5"], "Float64"),
             (&["1", "NaN"], "Float64"),
             (&["true", "null"], "Boolean"),

@@ -23,6 +23,8 @@ pub struct Splitter {
     depth: usize,
     /// Depth at which records stand: 1 inside an array of them.
     base: usize,
+    /// Whether records have stood in no array: then an array is one of them.
+    is_open: bool,
     is_in_text: bool,
     is_escaped: bool,
 }
@@ -34,6 +36,7 @@ impl Splitter {
             layout,
             depth: 0,
             base: 0,
+            is_open: false,
             is_in_text: false,
             is_escaped: false,
         }
@@ -66,12 +69,16 @@ impl Splitter {
     }
 
     fn step(&mut self, byte: u8) {
-        match byte {
-            b'"' => self.is_in_text = true,
-            b'[' if self.depth == 0 && self.base == 0 => {
+        if self.depth == 0 && byte.is_ascii_graphic() {
+            if byte == b'[' && !self.is_open {
                 self.base = 1;
                 self.depth = 1;
+                return;
             }
+            self.is_open = true;
+        }
+        match byte {
+            b'"' => self.is_in_text = true,
             b'{' | b'[' => self.depth += 1,
             b'}' | b']' => {
                 self.depth = self.depth.saturating_sub(1);
@@ -99,6 +106,8 @@ mod tests {
         assert_eq!(ends(Layout::Values, "[1,2"), Some(3));
         assert_eq!(ends(Layout::Values, "[[1,2],[3"), Some(7));
         assert_eq!(ends(Layout::Values, "{\"a"), None);
+        assert_eq!(ends(Layout::Values, "[1]\n[2,3"), Some(7));
+        assert_eq!(ends(Layout::Values, "{}\n[1,"), Some(3));
     }
 
     #[test]

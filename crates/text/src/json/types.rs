@@ -6,10 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
-
-/// Digits of the integers from the least BIGINT to the greatest BIGINT UNSIGNED.
-const INTEGER_DIGITS: u8 = 20;
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Field, Fields, TimeUnit};
 
 /// How the values of a column are read.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +17,7 @@ pub enum JsonType {
     Integer,
     /// Integers that fit 64 bits without one.
     Unsigned,
-    /// Integers of which some need a sign and some the 64th bit.
+    /// Integers that a decimal holds, and 64 bits do not.
     Wide,
     /// Numbers of which some have a fraction, an exponent or more digits.
     Double,
@@ -74,7 +71,7 @@ impl JsonType {
             JsonType::Boolean => DataType::Boolean,
             JsonType::Integer => DataType::Int64,
             JsonType::Unsigned => DataType::UInt64,
-            JsonType::Wide => DataType::Decimal128(INTEGER_DIGITS, 0),
+            JsonType::Wide => DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0),
             JsonType::Double => DataType::Float64,
             JsonType::Text | JsonType::Json => DataType::Utf8,
             JsonType::Date => DataType::Date32,

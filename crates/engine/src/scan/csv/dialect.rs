@@ -114,9 +114,36 @@ fn grammar(kind: Kind, options: &TextOptions, text: &str) -> Reading {
             }
         }),
     };
+    let best = with_escape(first, options, text);
+    match options.quote.is_none() && options.csv.detection != Some(false) {
+        true => without_strays(best, text),
+        false => best,
+    }
+}
+
+/// The reading in which quotes are text, if by the other some field goes on behind its quotes and records have as many fields
+/// either way: who wrote the file put nothing in quotes.
+fn without_strays(best: Reading, text: &str) -> Reading {
+    let bare = Grammar {
+        quote: None,
+        escape: None,
+        ..best.grammar
+    };
+    if !has_strays(best.grammar, &text[after_lines(text, best.skip)..]) {
+        return best;
+    }
+    let bare = read(bare, best.skip, text);
+    match bare.is_even() && bare.columns == best.columns {
+        true => bare,
+        false => best,
+    }
+}
+
+/// The usual grammar, or the one with escapes where only that fits.
+fn with_escape(first: Grammar, options: &TextOptions, text: &str) -> Reading {
     let plain = told(first, options, text);
     let may_be_escaped = options.escape.is_none() && options.csv.detection != Some(false);
-    if !may_be_escaped || quote.is_none() || !text.contains(r#"\""#) {
+    if !may_be_escaped || first.quote.is_none() || !text.contains(r#"\""#) {
         return plain;
     }
     let escaped = Grammar {
@@ -131,17 +158,15 @@ fn grammar(kind: Kind, options: &TextOptions, text: &str) -> Reading {
     }
 }
 
-/// Whether some field goes on behind the quote that closes it.
+/// Whether some field goes on behind the quote that closes it, spaces aside.
 fn has_strays(grammar: Grammar, text: &str) -> bool {
-    let ends = [
-        Some(grammar.delimiter),
-        grammar.quote,
-        Some(b'\r'),
-        Some(b'\n'),
-    ];
-    let mut place = Place::LineStart;
+    let ends = [grammar.delimiter, b'\r', b'\n'];
+    let (mut place, mut is_closed) = (Place::LineStart, false);
     text.bytes().any(|byte| {
-        let is_stray = place == Place::AfterQuote && !ends.contains(&Some(byte));
+        is_closed |= place == Place::AfterQuote;
+        let is_doubled = place == Place::AfterQuote && Some(byte) == grammar.quote;
+        let is_stray = is_closed && !is_doubled && byte != b' ' && !ends.contains(&byte);
+        is_closed &= byte == b' ';
         place = grammar.after(place, byte);
         is_stray
     })
@@ -421,6 +446,22 @@ mod tests {
             let options = TextOptions::default();
             let dialect = sniffed(Kind::Csv, &options, text, &Forms::default());
             assert_eq!(dialect.grammar.escape, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn quotes_that_quote_nothing() {
+        for (text, expected) in [
+            ("a,b\n\"x\"y,1\n", None),
+            ("a,b\n\"x\" y,1\n", None),
+            ("a\tb\n\"x\t1\ny\t2\n\"z\" w\t3\n", None),
+            ("a,b\n\"x\" ,1\n", Some(b'"')),
+            ("a,b\n\"x\"\"y\",1\n", Some(b'"')),
+            ("a,b\n\"x\"y,1\n\"z,w\",1\n", Some(b'"')),
+        ] {
+            let kind = if text.contains('\t') { Kind::Tsv } else { Kind::Csv };
+            let dialect = sniffed(kind, &TextOptions::default(), text, &Forms::default());
+            assert_eq!(dialect.grammar.quote, expected, "{text}");
         }
     }
 

@@ -359,7 +359,7 @@ fn widen(
 ) -> Result<()> {
     if union == Union::ByName {
         for (name, guess) in one.names.into_iter().zip(one.guesses) {
-            match all.names.iter().position(|known| *known == name) {
+            match place_of(&all.names, &name) {
                 Some(at) => all.guesses[at].merge(&guess),
                 None => {
                     all.names.push(name);
@@ -390,11 +390,17 @@ fn widen(
 }
 
 fn layout(columns: &[String], names: &[String]) -> Layout {
-    let field = |column: &String| names.iter().position(|name| name == column);
     Layout {
         fields: names.len(),
-        of_columns: columns.iter().map(field).collect(),
+        of_columns: columns.iter().map(|column| place_of(names, column)).collect(),
     }
+}
+
+/// Where a name stands among those of a file, which has none twice, in whatever case (`unrepeated`).
+fn place_of(names: &[String], name: &str) -> Option<usize> {
+    let exact = names.iter().position(|known| known == name);
+    let lower = name.to_lowercase();
+    exact.or_else(|| names.iter().position(|known| known.to_lowercase() == lower))
 }
 
 /// A comma, if numbers have one before their fraction and it is not between fields.

@@ -6,6 +6,7 @@
 //! Not here: scans (source.rs), types (shape.rs).
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -22,12 +23,13 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::physical_expr::LexRequirement;
 use datafusion::physical_plan::ExecutionPlan;
+use futures::StreamExt;
 use object_store::{ObjectMeta, ObjectStore};
 use parking_lot::Mutex;
 
 use super::chunks::chunks;
 use super::options::JsonOptions;
-use super::records::{Part, Root, Sample, Seen, Text, look};
+use super::records::{Part, Root, Sample, Seen, Text, layout_of, look};
 use super::source::{JsonSource, Reading};
 use crate::error::Error;
 use crate::scan::location::named;
@@ -116,21 +118,23 @@ impl Json {
                 },
                 is_lenient: self.options.ignores_errors,
             };
-            let layout = self
-                .options
-                .layout
-                .unwrap_or(match self.options.ignores_errors {
-                    // Behind what is no JSON only the next line shows where it goes on.
-                    true => Layout::Lines,
-                    false => Layout::Values,
-                });
-            let bytes = chunks(store, object, 0, self.compression).await?;
+            let mut bytes = chunks(store, object, 0, self.compression).await?.peekable();
+            let layout = match (self.options.layout, Pin::new(&mut bytes).peek().await) {
+                (Some(layout), _) => layout,
+                (None, Some(Ok(first))) => layout_of(first, self.options.ignores_errors),
+                (None, _) => Layout::Values,
+            };
+            let bytes = bytes.boxed();
             let mut text = Text::new(bytes, layout, Part::Whole);
             let seen = look(&mut text, &mut shape, sample)
                 .await
                 .map_err(|error| named(Error::from(error), &format!("/{}", object.location)))?;
             all.rows += seen.rows;
             all.needs_values |= seen.needs_values;
+            all.needs_lines |= seen.needs_lines;
+            if all.needs_lines && all.needs_values && self.options.layout.is_none() {
+                return Err(mixed_layouts(object));
+            }
         }
         Ok((shape, all))
     }
@@ -138,7 +142,12 @@ impl Json {
     /// The columns of what was seen.
     fn columns(&self, shape: &Shape, seen: Seen) -> FoundColumns {
         let depth = self.options.depth_max.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
-        let is_object = self.options.records.unwrap_or(shape.is_object());
+        // A value that is no object is the only column; several columns can only be fields.
+        let is_object = match &self.options.columns {
+            Some(columns) => columns.len() != 1 || shape.has_object(),
+            None => shape.is_object(),
+        };
+        let is_object = self.options.records.unwrap_or(is_object);
         let (root, fields) = match is_object {
             true => (Root::Object, shape.fields(depth.saturating_sub(1))),
             false if seen.rows == 0 => (Root::Object, Vec::new()),
@@ -165,6 +174,18 @@ impl Json {
             .map(|(name, kind)| (name.clone(), JsonType::of(kind, type_name)));
         Some(typed.collect())
     }
+}
+
+/// One file has records in an array or over several lines, another has lines that are arrays.
+fn mixed_layouts(object: &ObjectMeta) -> DataFusionError {
+    Error::Format {
+        path: format!("/{}", object.location),
+        line: None,
+        message: "in it records lie otherwise than in a file before it, where each line is one, or several are in an array; \
+                  format => 'newline_delimited' or format => 'array' says how they lie in all of them"
+            .to_string(),
+    }
+    .into()
 }
 
 #[async_trait]

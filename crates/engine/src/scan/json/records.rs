@@ -180,12 +180,39 @@ pub(super) struct Sample {
     pub(super) is_lenient: bool,
 }
 
+/// How the records of a file lie in it that begins so.
+pub(super) fn layout_of(beginning: &[u8], is_lenient: bool) -> Layout {
+    let text = beginning.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let text = text.trim_start_matches(BYTE_ORDER_MARK).trim_start();
+    if is_lines_of_arrays(text) {
+        return Layout::Lines;
+    }
+    match is_lenient && !text.starts_with('[') {
+        // Behind what is no JSON only the next line shows where it goes on.
+        true => Layout::Lines,
+        false => Layout::Values,
+    }
+}
+
+/// Whether the first line is an array and more follow: records that are arrays, unless they hold objects, which are records
+/// then, as several answers of one server are written one behind the other.
+fn is_lines_of_arrays(text: &str) -> bool {
+    let Some((first, rest)) = text.split_once('\n') else {
+        return false;
+    };
+    let items = first.trim_start().strip_prefix('[');
+    let holds_records = items.is_none_or(|items| items.trim_start().starts_with('{'));
+    !holds_records && !rest.trim().is_empty() && is_sound(Cursor::new(first, 0))
+}
+
 /// What the beginning of a file shows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Seen {
     pub(super) rows: usize,
     /// Some record is in an array or does not lie in one line.
     pub(super) needs_values: bool,
+    /// Some line is an array that is a record.
+    pub(super) needs_lines: bool,
 }
 
 /// Looks at the records of a file one after the other.
@@ -219,7 +246,8 @@ fn look_at(
         for line in whole[text.at..].split_inclusive('\n') {
             let mut cursor = Cursor::new(&whole[..start + line.len()], start);
             if !sample.is_lenient || is_sound(cursor.clone()) {
-                while cursor.peek().is_some() {
+                while let Some(first) = cursor.peek() {
+                    seen.needs_lines |= first == b'[';
                     shape.look(&mut cursor, DEPTH_MAX)?;
                     seen.rows += 1;
                 }
@@ -254,6 +282,8 @@ fn look_at(
 struct Walk {
     is_array: bool,
     is_behind_value: bool,
+    /// Whether records have stood in no array: then an array is one of them (splitter.rs).
+    is_open: bool,
 }
 
 impl Walk {
@@ -262,7 +292,7 @@ impl Walk {
         loop {
             match cursor.peek() {
                 None => return Ok(false),
-                Some(b'[') if !self.is_array && !self.is_behind_value => {
+                Some(b'[') if !self.is_array && !self.is_open => {
                     cursor.take(b'[');
                     self.is_array = true;
                 }
@@ -279,6 +309,7 @@ impl Walk {
                 }
                 Some(_) => {
                     self.is_behind_value = self.is_array;
+                    self.is_open = !self.is_array;
                     return Ok(true);
                 }
             }

@@ -17,6 +17,7 @@ mod sink;
 mod split;
 mod stage;
 mod target;
+mod json_values;
 mod text;
 mod upload;
 

@@ -29,11 +29,15 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
 
+use super::json_values::JsonValues;
 use crate::scan::parquet::Bytes;
 
 /// Forms of times, unless others are asked for.
 const DATETIME: &str = "%Y-%m-%d %H:%M:%S%.f";
 const DATETIME_ZONED: &str = "%Y-%m-%d %H:%M:%S%.f%:z";
+
+/// Before the digits of bytes, as casts of strings to BLOB read them.
+const BYTES: &str = "\\x";
 
 /// DataFusion's sink of text with lines of ours.
 pub(super) enum TextSink<'a> {
@@ -90,6 +94,7 @@ impl BatchSerializer for JsonLines {
     fn serialize(&self, batch: RecordBatch, _initial: bool) -> HostResult<Bytes> {
         let mut bytes = Vec::new();
         let builder = JsonBuilder::new().with_explicit_nulls(true);
+        let builder = builder.with_encoder_factory(Arc::new(JsonValues));
         let mut writer = builder.build::<_, LineDelimited>(&mut bytes);
         writer.write(&batch)?;
         writer.finish()?;
@@ -130,7 +135,9 @@ impl CsvLines {
 
     fn rows(&self, batch: &RecordBatch, bytes: &mut Vec<u8>) -> Result<(), ArrowError> {
         let format = self.format();
-        let options = EncoderOptions::default().with_explicit_nulls(true);
+        let options = EncoderOptions::default()
+            .with_explicit_nulls(true)
+            .with_encoder_factory(Arc::new(JsonValues));
         let schema = batch.schema();
         let mut columns = Vec::with_capacity(batch.num_columns());
         for (field, column) in schema.fields().iter().zip(batch.columns()) {
@@ -152,6 +159,9 @@ impl CsvLines {
                     continue;
                 }
                 text.clear();
+                if *kind == Kind::Bytes {
+                    text.push_str(BYTES);
+                }
                 match cells {
                     Cells::Text(cells) => write!(text, "{}", cells.value(row))
                         .map_err(|_| unwritable(schema.field(nth).name()))?,
@@ -194,7 +204,7 @@ impl CsvLines {
             |byte: u8| byte == quote || byte == delimiter || matches!(byte, b'\n' | b'\r');
         let is_quoted = match self.0.quote_style() {
             QuoteStyle::Always => true,
-            QuoteStyle::NonNumeric => kind == Kind::Text,
+            QuoteStyle::NonNumeric => kind != Kind::Number,
             QuoteStyle::Never => false,
             _ => text.is_empty() || text == self.0.null() || text.bytes().any(is_special),
         };
@@ -221,13 +231,16 @@ impl CsvLines {
 enum Kind {
     Number,
     Text,
+    Bytes,
 }
 
 impl Kind {
     fn of(kind: &DataType) -> Kind {
-        match kind.is_numeric() {
-            true => Kind::Number,
-            false => Kind::Text,
+        match kind {
+            DataType::Dictionary(_, values) => Kind::of(values),
+            kind if kind.is_numeric() => Kind::Number,
+            kind if kind.is_binary() || matches!(kind, DataType::FixedSizeBinary(_)) => Kind::Bytes,
+            _ => Kind::Text,
         }
     }
 }

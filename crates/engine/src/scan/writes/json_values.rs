@@ -1,0 +1,81 @@
+//! Values that JSON has no form for.
+//!
+//! In: an array that is written as JSON. Out: what writes its values instead of Arrow's, which writes NULL and bare digits.
+//! Invariant: what is written can be read back as the same value: `NaN`, `Infinity` and `-Infinity` as `read_json`, DuckDB and
+//! Python read them, bytes as casts of strings to BLOB do (`\x00ff`).
+//! Not here: lines and fields (text.rs).
+
+use datafusion::arrow::array::{
+    Array, ArrowPrimitiveType, AsArray, BinaryArray, Float32Array, Float64Array, PrimitiveArray,
+};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::json::writer::{Encoder, EncoderFactory, EncoderOptions, NullableEncoder};
+
+/// Makes encoders of floats that are no numbers, and of bytes.
+#[derive(Debug)]
+pub(super) struct JsonValues;
+
+impl EncoderFactory for JsonValues {
+    fn make_default_encoder<'a>(
+        &self,
+        _field: &'a FieldRef,
+        array: &'a dyn Array,
+        _options: &'a EncoderOptions,
+    ) -> Result<Option<NullableEncoder<'a>>, ArrowError> {
+        let encoder: Box<dyn Encoder> = match array.data_type() {
+            DataType::Float16 | DataType::Float32 => {
+                let values: Float32Array = cast(array, &DataType::Float32)?.as_primitive().clone();
+                if values.values().iter().all(|value| value.is_finite()) {
+                    return Ok(None);
+                }
+                Box::new(Floats(values))
+            }
+            DataType::Float64 => {
+                let values: &Float64Array = array.as_primitive();
+                if values.values().iter().all(|value| value.is_finite()) {
+                    return Ok(None);
+                }
+                Box::new(Floats(values.clone()))
+            }
+            kind if kind.is_binary() || matches!(kind, DataType::FixedSizeBinary(_)) => {
+                let values = cast(array, &DataType::Binary)?;
+                Box::new(Bytes(values.as_binary().clone()))
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(NullableEncoder::new(encoder, array.logical_nulls())))
+    }
+}
+
+/// Floats, some of which are not finite.
+struct Floats<T: ArrowPrimitiveType>(PrimitiveArray<T>);
+
+impl<T: ArrowPrimitiveType<Native: Into<f64>>> Encoder for Floats<T> {
+    fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
+        let value = self.0.value(row);
+        let wide: f64 = value.into();
+        match (wide.is_nan(), wide.is_infinite(), wide > 0.0) {
+            (true, ..) => out.extend(b"NaN"),
+            (_, true, true) => out.extend(b"Infinity"),
+            (_, true, false) => out.extend(b"-Infinity"),
+            // The fewest digits that are this value in its own width.
+            _ => out.extend(format!("{value:?}").as_bytes()),
+        }
+    }
+}
+
+struct Bytes(BinaryArray);
+
+impl Encoder for Bytes {
+    fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        out.extend(b"\"\\\\x");
+        for byte in self.0.value(row) {
+            out.push(DIGITS[usize::from(byte >> 4)]);
+            out.push(DIGITS[usize::from(byte & 15)]);
+        }
+        out.push(b'"');
+    }
+}
