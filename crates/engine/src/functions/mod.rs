@@ -79,7 +79,7 @@ pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median, wit
 pub(crate) use overflow::overflow;
 pub(crate) use patterns::{Numbered, numbered};
 pub(crate) use quantiles::Quantiles;
-pub(crate) use recomputed::over_frame;
+pub(crate) use recomputed::{in_order, over_frame};
 pub(crate) use rounding::half_to_even;
 pub(crate) use scalar::{JSON, is_json, json_part};
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};

@@ -1,9 +1,10 @@
-//! Aggregates over a moving frame that DataFusion cannot take rows out of: `bool_and`, `bit_or`, `string_agg`, `any_value`,
-//! `approx_distinct` and others.
+//! Aggregates over a window whose frame DataFusion would move wrongly.
 //!
-//! In: such an aggregate. Out: the same aggregate, which over a moving frame keeps the frame's rows and aggregates them anew.
+//! In: an aggregate and its frame. Out: the same aggregate, which takes the rows in the order of its window, where DataFusion would
+//! rather use the reversed order of its input; and which over a moving frame that rows cannot be taken out of (`bool_and`,
+//! `bit_or`, `string_agg`, `any_value` and others) keeps the frame's rows and aggregates them anew.
 //! Invariant: the result is the aggregate's own over the rows of the frame.
-//! Not here: frames that only grow, and aggregates that rows can be taken out of.
+//! Not here: which plans ask for it (optimizer/fixes/window_orders.rs).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,10 +13,11 @@ use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::logical_expr::expr::WindowFunctionParams;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, Signature, WindowFrame,
+    Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, SetMonotonicity, Signature, WindowFrame,
     WindowFrameBound,
 };
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
@@ -36,13 +38,27 @@ const ONE_WAY: [&str; 10] = [
 
 /// The aggregate as it runs over a frame.
 pub(crate) fn over_frame(function: Arc<AggregateUDF>, frame: &WindowFrame) -> Arc<AggregateUDF> {
-    let is_growing = match &frame.start_bound {
-        WindowFrameBound::Preceding(rows) => rows.is_null(),
-        _ => false,
-    };
-    match is_growing || !ONE_WAY.contains(&function.name()) {
+    match is_growing(frame) || !ONE_WAY.contains(&function.name()) {
         true => function,
         false => Arc::new(AggregateUDF::from(Recomputed(function))),
+    }
+}
+
+/// The aggregate as it runs in the order of its window alone; `None` where the reversed order gives the same. In that order a list
+/// is another one, and a frame that grows shrinks, which floats and many an aggregate do not bear.
+pub(crate) fn in_order(function: &Arc<AggregateUDF>, frame: &WindowFrame) -> Option<AggregateUDF> {
+    let bears_reversal = match function.reverse_udf() {
+        ReversedUDAF::NotSupported => true,
+        ReversedUDAF::Identical => !is_growing(frame),
+        ReversedUDAF::Reversed(_) => false,
+    };
+    (!bears_reversal).then(|| AggregateUDF::from(Recomputed(Arc::clone(function))))
+}
+
+fn is_growing(frame: &WindowFrame) -> bool {
+    match &frame.start_bound {
+        WindowFrameBound::Preceding(rows) => rows.is_null(),
+        _ => false,
     }
 }
 
@@ -79,6 +95,9 @@ impl AggregateUDFImpl for Recomputed {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if !ONE_WAY.contains(&self.name()) {
+            return self.0.create_sliding_accumulator(args);
+        }
         Ok(Box::new(FrameRows {
             function: Arc::clone(&self.0),
             return_field: Arc::clone(&args.return_field),
@@ -104,6 +123,22 @@ impl AggregateUDFImpl for Recomputed {
 
     fn reverse_expr(&self) -> ReversedUDAF {
         ReversedUDAF::NotSupported
+    }
+
+    fn window_function_schema_name(&self, params: &WindowFunctionParams) -> Result<String> {
+        self.0.window_function_schema_name(params)
+    }
+
+    fn window_function_display_name(&self, params: &WindowFunctionParams) -> Result<String> {
+        self.0.window_function_display_name(params)
+    }
+
+    fn supports_null_handling_clause(&self) -> bool {
+        self.0.supports_null_handling_clause()
+    }
+
+    fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {
+        self.0.inner().set_monotonicity(data_type)
     }
 }
 

@@ -44,6 +44,7 @@ mod unnested;
 mod set_all;
 mod offset_order;
 mod checked_plan;
+mod window_orders;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -125,6 +126,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.push(Arc::new(null_structs::NullStructsInWindows));
     rules.push(Arc::new(qualified_keys::QualifiedKeys));
     rules.push(Arc::new(long_conditions::LongConditions));
+    rules.push(Arc::new(window_orders::WindowOrders));
     rules
 }
 
