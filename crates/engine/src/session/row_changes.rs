@@ -90,7 +90,10 @@ impl Session {
                 true => Ok(self.nothing()),
                 false => Err(Error::UnknownTable {
                     name: name.to_string(),
-                    nearest: nearest_names(&name.to_string(), self.tables().iter().map(String::as_str)),
+                    nearest: nearest_names(
+                        &name.to_string(),
+                        self.tables().iter().map(String::as_str),
+                    ),
                     position: None,
                 }),
             };
@@ -124,7 +127,10 @@ impl Session {
         if let Kind::RenameColumn(_, new) | Kind::AddColumn(new, _) = &alteration.kind
             && has_column(&table.schema(), new)
         {
-            return Err(Error::Execution(format!("column '{}' already exists", new.value)));
+            return Err(Error::Execution(format!(
+                "column '{}' already exists",
+                new.value
+            )));
         }
         match self.planned(planning, statement, &Params::None).await? {
             LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(table)) => {

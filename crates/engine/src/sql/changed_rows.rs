@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement as HostStatement;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Query,
-    Statement as SqlStatement, TableAlias, TableFactor, TableWithJoins, Update, UpdateTableFromKind,
-    VisitorMut,
+    Statement as SqlStatement, TableAlias, TableFactor, TableWithJoins, Update,
+    UpdateTableFromKind, VisitorMut,
 };
 
 use crate::error::{Error, Result, nearest_names};

@@ -21,8 +21,8 @@ use crate::sql::query_forms::LIST;
 use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
 use crate::sql::{
-    aliases, asof, by_name, columns, default_values, describe, inner_names, limits, ordinals, pivot,
-    positional, repeated_calls, short_forms, summarize, unpivot, whole_rows,
+    aliases, asof, by_name, columns, default_values, describe, inner_names, limits, ordinals,
+    pivot, positional, repeated_calls, short_forms, summarize, unpivot, whole_rows,
 };
 
 /// What the expansion asks of a session.

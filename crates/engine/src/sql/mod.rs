@@ -63,6 +63,7 @@ mod window_aggregates;
 mod row_subqueries;
 mod text_orders;
 mod shared_tables;
+mod inner_tables;
 pub(crate) mod headers;
 pub(crate) mod names;
 pub(crate) mod place;

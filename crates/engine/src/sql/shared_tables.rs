@@ -70,7 +70,10 @@ impl VisitorMut for Uses {
 }
 
 fn last_name(name: &ObjectName) -> String {
-    let last = name.0.last().map(ToString::to_string);
+    let last = name.0.last().map(|part| match part.as_ident() {
+        Some(name) => name.value.clone(),
+        None => part.to_string(),
+    });
     last.unwrap_or_default().to_lowercase()
 }
 
