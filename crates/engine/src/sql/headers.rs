@@ -88,7 +88,7 @@ fn given_names(plan: &LogicalPlan) -> BTreeSet<String> {
             });
             given.collect()
         }
-        LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) | LogicalPlan::Unnest(_) => {
+        LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => {
             plan.inputs().into_iter().flat_map(given_names).collect()
         }
         LogicalPlan::Sort(_)

@@ -27,6 +27,7 @@ use super::moments::{
     month_length, out_of_range, split_day, utc_micros,
 };
 use super::units::{Unit, age, difference, month_bucket, whole_difference};
+use crate::Error;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
@@ -396,7 +397,7 @@ pub(in crate::functions) fn interval_by() -> ScalarUDF {
         &[&[Kind::Interval, Kind::Double]],
         |_| Ok(INTERVAL),
         |call| match call.doubles(1).iter().flatten().any(|by| by == 0.0) {
-            true => Err(call.invalid("division by zero")),
+            true => Err(Error::Execution("division by zero".to_owned()).into()),
             false => scaled(call, |part, by| part / by),
         },
     ))

@@ -19,8 +19,8 @@ use super::definition::{Call, Form, rows};
 use super::json_text::{Shape, parsed, shape, write_compact, write_text};
 use super::kinds::Kind;
 
-/// What `from_json` calls.
-pub(crate) const JSON_AS: &str = "json as";
+/// The function, whose second argument is a NULL of the type.
+pub(crate) const JSON_AS: &str = "from_json";
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
