@@ -81,7 +81,7 @@ pub(crate) use patterns::{Numbered, numbered};
 pub(crate) use quantiles::Quantiles;
 pub(crate) use recomputed::{in_order, over_frame};
 pub(crate) use rounding::half_to_even;
-pub(crate) use scalar::{JSON, is_json, json_part};
+pub(crate) use scalar::{JSON, JSON_AS, is_json, json_part};
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub use standing::StandingFunctions;
 pub(crate) use text_casts::{is_text_cast, text_cast};

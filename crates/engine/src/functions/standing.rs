@@ -35,7 +35,9 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::as_written::as_written;
 use super::recomputed::over_frame;
-use super::scalar::{interval_times, json_entries, json_extract, json_extract_string, to_json};
+use super::scalar::{
+    interval_by, interval_times, json_entries, json_extract, json_extract_string, to_json,
+};
 use super::{Frequent, exact_avg, exact_sum, ordered_set, statistics};
 
 /// Names, and the aggregates that they are.
@@ -141,9 +143,12 @@ impl ExprPlanner for StandingFunctions {
         raw: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
+        let is_interval = |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::Interval(_)));
+        if matches!(raw.op, BinaryOperator::Divide) && is_interval(&raw.left) {
+            let divided = interval_by().call(vec![raw.left, raw.right]);
+            return Ok(PlannerResult::Planned(divided));
+        }
         if matches!(raw.op, BinaryOperator::Multiply) {
-            let is_interval =
-                |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::Interval(_)));
             let factors = match (is_interval(&raw.left), is_interval(&raw.right)) {
                 (true, false) => vec![raw.left, raw.right],
                 (false, true) => vec![raw.right, raw.left],

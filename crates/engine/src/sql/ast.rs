@@ -66,7 +66,12 @@ pub(crate) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
 
 /// The name of a function, in lower case, if it has one part.
 pub(crate) fn function_name(function: &Function) -> Option<String> {
-    match function.name.0.as_slice() {
+    name_of(&function.name)
+}
+
+/// A name in lower case, if it has one part.
+pub(crate) fn name_of(name: &ObjectName) -> Option<String> {
+    match name.0.as_slice() {
         [ObjectNamePart::Identifier(name)] => Some(name.value.to_lowercase()),
         _ => None,
     }

@@ -21,8 +21,11 @@ use crate::sql::ast::{
     call, function_name, literal_text, number, object, plain_arguments, quoted, text,
 };
 use crate::sql::intervals::{added, interval_of, negated};
+use crate::sql::json_types;
 use crate::sql::numbered_lambdas::{Applied, Numbered};
 use crate::sql::{array_subqueries, fallible};
+use crate::sql::ordinality::number_rows;
+use crate::sql::templates;
 
 /// The visitor that puts them in longer ones.
 #[derive(Debug, Default)]
@@ -55,7 +58,10 @@ impl VisitorMut for ShortForms {
         {
             semi_of_left(table_with_joins);
         }
-        ControlFlow::Continue(())
+        match number_rows(factor) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
@@ -299,6 +305,21 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
     Ok(match (name.as_str(), arguments.as_slice()) {
         ("if", [condition, yes, no]) => Some(conditional(condition, yes, no)),
         ("try", [expr]) => Some(fallible::tried(expr)?),
+        ("to_char" | "to_date" | "to_timestamp", [of, template]) => {
+            let format = match literal_text(template) {
+                Some(template) => templates::format_of(&name, template)?,
+                None => None,
+            };
+            let name = if name == "to_char" {
+                "strftime"
+            } else {
+                name.as_str()
+            };
+            format.map(|format| call(name, vec![(*of).clone(), text(&format)]))
+        }
+        ("from_json" | "json_transform", [json, structure]) => {
+            Some(json_types::as_structure(json, structure)?)
+        }
         ("encode", [texts]) => Some(cast((*texts).clone(), DataType::Bytea)),
         ("decode", [bytes]) => Some(cast((*bytes).clone(), DataType::Varchar(None))),
         ("regexp_split_to_table", [_, _]) => {
@@ -611,7 +632,7 @@ fn as_uuids(left: &mut Expr, right: &mut Expr) {
 }
 
 /// A call of a function whose name needs quotes.
-fn quoted_call(name: &str, arguments: Vec<Expr>) -> Expr {
+pub(super) fn quoted_call(name: &str, arguments: Vec<Expr>) -> Expr {
     let mut called = call(name, arguments);
     if let Expr::Function(function) = &mut called {
         function.name = object(quoted(name));
@@ -657,7 +678,7 @@ pub(crate) fn fold_order(order: &mut [OrderByExpr]) -> Result<()> {
 }
 
 /// Types that DataFusion has under another name: integers of 128 bits are decimals of 38 digits.
-fn known_type(data_type: &mut DataType) {
+pub(super) fn known_type(data_type: &mut DataType) {
     use datafusion::sql::sqlparser::ast::ArrayElemTypeDef::{
         AngleBracket, Parenthesis, SquareBracket,
     };
@@ -689,6 +710,12 @@ fn known_type(data_type: &mut DataType) {
         }
         DataType::Array(AngleBracket(inner) | SquareBracket(inner, _) | Parenthesis(inner)) => {
             known_type(inner);
+            None
+        }
+        DataType::Struct(fields, _) => {
+            for field in fields {
+                known_type(&mut field.field_type);
+            }
             None
         }
         _ => None,

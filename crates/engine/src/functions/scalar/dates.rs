@@ -27,6 +27,7 @@ use super::moments::{
     month_length, out_of_range, split_day, utc_micros,
 };
 use super::units::{Unit, age, difference, month_bucket, whole_difference};
+use crate::Error;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
@@ -331,27 +332,34 @@ fn differences() -> Vec<Definition> {
             added_type,
             date_add,
         ),
-        rows(
-            "age",
-            &[&[Kind::Moment, Kind::Moment]],
-            |_| Ok(INTERVAL),
-            |call| {
-                let (end, start) = (local_micros(&call.args[0])?, local_micros(&call.args[1])?);
-                call.each::<IntervalMonthDayNanoArray, _>(|row| {
-                    age(start.value(row), end.value(row))
-                        .and_then(|age| interval(call, age))
-                        .map(Some)
-                })
-            },
-        ),
+        ages().or(&[Kind::Moment], |args| {
+            Ok(ScalarUDF::from(ages()).call(vec![cast_to(current_date(), TIMESTAMP), only(args)]))
+        }),
         rows("time_bucket", BUCKETS, bucket_type, time_bucket),
         stands("ago", &[&[Kind::Interval]], |args| Ok(now() - only(args))),
     ]
 }
 
+/// `age` of two moments.
+fn ages() -> Definition {
+    rows(
+        "age",
+        &[&[Kind::Moment, Kind::Moment]],
+        |_| Ok(INTERVAL),
+        |call| {
+            let (end, start) = (local_micros(&call.args[0])?, local_micros(&call.args[1])?);
+            call.each::<IntervalMonthDayNanoArray, _>(|row| {
+                age(start.value(row), end.value(row))
+                    .and_then(|age| interval(call, age))
+                    .map(Some)
+            })
+        },
+    )
+}
+
 /// An interval so many times.
 pub(in crate::functions) fn interval_times() -> ScalarUDF {
-    ScalarUDF::from(rows(
+    let times = rows(
         "interval_times",
         &[&[Kind::Interval, Kind::Integer]],
         |_| Ok(INTERVAL),
@@ -373,7 +381,58 @@ pub(in crate::functions) fn interval_times() -> ScalarUDF {
                 }
             })
         },
+    );
+    let times = times.or_rows(
+        &[Kind::Interval, Kind::Double],
+        |_| Ok(INTERVAL),
+        |call| scaled(call, |part, by| part * by),
+    );
+    ScalarUDF::from(times)
+}
+
+/// An interval divided by a number.
+pub(in crate::functions) fn interval_by() -> ScalarUDF {
+    ScalarUDF::from(rows(
+        "interval_by",
+        &[&[Kind::Interval, Kind::Double]],
+        |_| Ok(INTERVAL),
+        |call| match call.doubles(1).iter().flatten().any(|by| by == 0.0) {
+            true => Err(Error::Execution("division by zero".to_owned()).into()),
+            false => scaled(call, |part, by| part / by),
+        },
     ))
+}
+
+/// Intervals with each part scaled: of a part of a month 30 days are one, of a part of a day the time is kept.
+fn scaled(call: &Call, scale: fn(f64, f64) -> f64) -> Result<ArrayRef> {
+    const NANOS_PER_DAY: f64 = 86_400e9;
+    let (intervals, by) = (
+        call.args[0].as_primitive::<IntervalMonthDayNanoType>(),
+        call.doubles(1),
+    );
+    call.each::<IntervalMonthDayNanoArray, _>(|row| {
+        let (one, by) = (intervals.value(row), by.value(row));
+        let months = snapped(scale(one.months.into(), by));
+        let days = snapped(scale(one.days.into(), by) + months.fract() * 30.0);
+        let nanos = (scale(one.nanoseconds as f64, by) + days.fract() * NANOS_PER_DAY).round();
+        let fits = |part: f64| part.abs() <= f64::from(i32::MAX);
+        match fits(months) && fits(days) && nanos.abs() < i64::MAX as f64 {
+            true => Ok(Some(IntervalMonthDayNano::new(
+                months.trunc() as i32,
+                days.trunc() as i32,
+                nanos as i64,
+            ))),
+            false => Err(call.invalid("the interval is too long")),
+        }
+    })
+}
+
+/// The whole number that a sum of thirds misses.
+fn snapped(number: f64) -> f64 {
+    match (number - number.round()).abs() < 1e-9 {
+        true => number.round(),
+        false => number,
+    }
 }
 
 /// A date plus an interval is a timestamp, because the interval may have hours.

@@ -7,12 +7,13 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, StringViewArray, UInt64Array,
+    Array, ArrayRef, AsArray, BinaryArray, Int32Array, StringViewArray, UInt64Array,
 };
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::functions::encoding::expr_fn::{decode, encode};
+use datafusion::functions::string::expr_fn::octet_length;
 use datafusion::logical_expr::{Expr, ScalarUDF, lit};
 use grouse_groupby::keys::row::canonical_values;
 
@@ -46,7 +47,16 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         |_| Ok(DataType::Binary),
         |call| bytes(call, 1),
     );
+    let bytes_of_blob = |call: &Call| {
+        let blobs = call.args[0].as_binary_view();
+        call.each::<Int32Array, _>(|row| Ok(i32::try_from(blobs.value(row).len()).ok()))
+    };
     let all: Vec<Definition> = vec![
+        // DataFusion's takes no bytes.
+        stands("octet_length", &[&[Kind::Word]], |args| {
+            Ok(octet_length(only(args)))
+        })
+        .or_rows(&[Kind::Bytes], |_| Ok(DataType::Int32), bytes_of_blob),
         base64.also("to_base64"),
         base64,
         stands("from_base64", TEXT, |args| {

@@ -206,7 +206,7 @@ where
     })
 }
 
-fn type_of(value: &RawValue) -> &'static str {
+pub(super) fn type_of(value: &RawValue) -> &'static str {
     match shape(value) {
         Shape::Null => "NULL",
         Shape::Boolean => "BOOLEAN",

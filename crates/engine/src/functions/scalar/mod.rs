@@ -24,13 +24,15 @@ mod encodings;
 mod json_text;
 mod json;
 mod json_written;
+mod json_shapes;
 mod types;
 
 use datafusion::logical_expr::ScalarUDF;
 
-pub(super) use dates::interval_times;
+pub(super) use dates::{interval_by, interval_times};
 pub(crate) use json::{JSON_OF as JSON, is_json, json_part};
 pub(super) use json::{json_extract, json_extract_string};
+pub(crate) use json_shapes::JSON_AS;
 pub(super) use json_written::{json_entries, to_json};
 pub(super) use units::Unit;
 
@@ -51,6 +53,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         encodings::functions(),
         json::functions(),
         json_written::functions(),
+        json_shapes::functions(),
         types::functions(),
     ];
     dates

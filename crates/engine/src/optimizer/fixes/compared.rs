@@ -138,5 +138,9 @@ pub(crate) fn is_comparison(op: Operator) -> bool {
 }
 
 fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
-    operands.len() > 1 && (decimals::align(operands, schema) || timestamps::align(operands, schema))
+    if operands.len() < 2 {
+        return false;
+    }
+    let completed = timestamps::complete_beside(operands, schema);
+    decimals::align(operands, schema) || timestamps::align(operands, schema) || completed
 }
