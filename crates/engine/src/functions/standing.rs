@@ -36,7 +36,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use super::as_written::as_written;
 use super::recomputed::over_frame;
 use super::scalar::{interval_times, json_entries, json_extract, json_extract_string, to_json};
-use super::{exact_avg, exact_sum, ordered_set, statistics};
+use super::{exact_avg, exact_sum, ordered_set, percentile_cont, statistics};
 
 /// Names, and the aggregates that they are.
 fn names() -> Vec<(&'static str, Arc<AggregateUDF>)> {
@@ -404,9 +404,7 @@ impl Call {
     /// A list of the quantiles of several shares.
     fn each_share(&self, x: &Expr, shares: Vec<Expr>, over: Over) -> Result<Expr> {
         let function = match self.name.as_str() {
-            "percentile_cont" => {
-                datafusion::functions_aggregate::percentile_cont::percentile_cont_udaf()
-            }
+            "percentile_cont" => Arc::new(percentile_cont::percentile_cont()),
             "approx_quantile" => approx_percentile_cont_udaf(),
             _ => self.discrete(),
         };

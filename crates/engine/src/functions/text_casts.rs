@@ -1,11 +1,11 @@
-//! Casts of strings, and of lists to strings, that DataFusion does in another way than SQL.
+//! Casts of strings that DataFusion does in another way than SQL.
 //!
-//! In: lists; strings, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds; intervals, a bare number being
-//! seconds and a millennium ten centuries; bytes of `\xAA`; times, which no bare number is. Strings of lists, in
-//! which NULL is written.
+//! In: strings, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds; intervals, a bare number being
+//! seconds and a millennium ten centuries; bytes of `\xAA`; times, which no bare number is; dates and timestamps
+//! (written_times.rs).
 //! Invariant: a text that cannot be read is an error that shows it, or NULL with TRY_CAST.
 //! DataFusion makes a list of one text of any text, months of a bare number, and midnight of '11'.
-//! Not here: strings in files (scan/); UUIDs (uuid_text.rs).
+//! Not here: strings in files (scan/); UUIDs (uuid_text.rs); casts to strings (value_text.rs).
 
 use std::sync::Arc;
 
@@ -16,14 +16,13 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
 
-use super::null_as_args;
+use super::{null_as_args, written_times};
 use crate::types::type_name;
 
 /// True of casts of strings that are ours.
@@ -31,63 +30,19 @@ pub(crate) fn is_text_cast(of: &DataType, to: &DataType) -> bool {
     use DataType::{
         Binary, BinaryView, FixedSizeList, Interval, LargeBinary, LargeList, List, Time32, Time64,
     };
-    of.is_string()
-        && matches!(
-            to,
-            List(_)
-                | LargeList(_)
-                | FixedSizeList(..)
-                | Interval(_)
-                | Binary
-                | LargeBinary
-                | BinaryView
-                | Time32(_)
-                | Time64(_)
-        )
-}
-
-/// The text of a list: `[1, NULL]`.
-pub(crate) fn text_of_list(list: Expr, to: DataType) -> Expr {
-    let signature = Signature::any(1, Volatility::Immutable);
-    ScalarUDF::new_from_impl(TextOfList { to, signature }).call(vec![list])
-}
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct TextOfList {
-    to: DataType,
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for TextOfList {
-    fn name(&self) -> &str {
-        "text of list"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.to.clone())
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        Ok(null_as_args(self.name(), self.to.clone(), &args))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let lists = args.args[0].to_array(args.number_rows)?;
-        let options = FormatOptions::default().with_null("NULL");
-        let formatter = ArrayFormatter::try_new(&lists, &options)?;
-        let mut texts = StringViewBuilder::with_capacity(lists.len());
-        for row in 0..lists.len() {
-            match lists.is_null(row) {
-                true => texts.append_null(),
-                false => texts.append_value(formatter.value(row).try_to_string()?),
-            }
-        }
-        Ok(ColumnarValue::Array(cast(&texts.finish(), &self.to)?))
-    }
+    let is_ours = matches!(
+        to,
+        List(_)
+            | LargeList(_)
+            | FixedSizeList(..)
+            | Interval(_)
+            | Binary
+            | LargeBinary
+            | BinaryView
+            | Time32(_)
+            | Time64(_)
+    );
+    of.is_string() && (is_ours || written_times::is_moment(to))
 }
 
 /// The cast; `is_try`: NULL for what cannot be read.
@@ -139,8 +94,7 @@ impl ScalarUDFImpl for TextCast {
             ColumnarValue::Array(_) => args.number_rows,
             ColumnarValue::Scalar(_) => 1,
         };
-        let texts = cast(&text.to_array(rows)?, &DataType::Utf8View)?;
-        let values = self.values(texts.as_string_view(), &self.to)?;
+        let values = read_texts(&text.to_array(rows)?, &self.to, self.is_try)?;
         match text {
             ColumnarValue::Array(_) => Ok(ColumnarValue::Array(values)),
             ColumnarValue::Scalar(_) => {
@@ -151,12 +105,33 @@ impl ScalarUDFImpl for TextCast {
     }
 }
 
-impl TextCast {
+/// What strings say; `is_try`: NULL for what cannot be read.
+pub(super) fn read_texts(texts: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef> {
+    let texts = cast(texts, &DataType::Utf8View)?;
+    Reader { is_try }.values(texts.as_string_view(), to)
+}
+
+struct Reader {
+    is_try: bool,
+}
+
+impl Reader {
     fn values(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
         match to {
             _ if texts.null_count() == texts.len() => Ok(new_null_array(to, texts.len())),
             DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
                 self.lists(texts, to)
+            }
+            to if written_times::is_moment(to) => {
+                let read = |text: &str| written_times::readable(text, to);
+                let is_other = |text: Option<&str>| text.and_then(&read).is_some();
+                if !texts.iter().any(is_other) {
+                    return self.by_host(texts, to);
+                }
+                let readable = self.each(texts, to, |text| {
+                    Some(read(text).unwrap_or_else(|| text.to_owned()))
+                })?;
+                self.by_host(&readable, to)
             }
             DataType::Interval(_) => {
                 let readable = self.each(texts, to, |text| Some(with_units(text)))?;
@@ -331,6 +306,10 @@ fn with_units(text: &str) -> String {
     }
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
+        if let Some(clock) = clock_with_units(word) {
+            words.push(clock);
+            continue;
+        }
         let tens = match word.to_ascii_lowercase().as_str() {
             "millennium" | "millennia" | "millenniums" | "millenium" | "mil" | "mils" => words
                 .last()
@@ -347,6 +326,21 @@ fn with_units(text: &str) -> String {
         }
     }
     words.join(" ")
+}
+
+/// `-04:05:06.5` in words.
+fn clock_with_units(word: &str) -> Option<String> {
+    let (sign, clock) = match word.strip_prefix('-') {
+        Some(clock) => ("-", clock),
+        None => ("", word),
+    };
+    let mut parts = clock.split(':');
+    let (hours, minutes) = (parts.next()?, parts.next()?);
+    let seconds = parts.next().unwrap_or("0");
+    let is_number = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
+    let are_numbers = [hours, minutes, seconds].into_iter().all(is_number);
+    (are_numbers && parts.next().is_none())
+        .then(|| format!("{sign}{hours} hours {sign}{minutes} minutes {sign}{seconds} seconds"))
 }
 
 /// The bytes of a text, in which `\xAA` is one; `None` if a backslash is followed by anything else.

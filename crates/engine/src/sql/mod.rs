@@ -55,6 +55,7 @@ pub(crate) mod using;
 mod window_aggregates;
 mod row_subqueries;
 mod text_orders;
+mod typed_values;
 mod shared_tables;
 pub(crate) mod headers;
 pub(crate) mod names;
