@@ -25,7 +25,6 @@ use datafusion::functions_aggregate::first_last::{FirstValue, LastValue};
 use datafusion::functions_aggregate::median::median_udaf;
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::functions_aggregate::nth_value::nth_value_udaf;
-use datafusion::functions_aggregate::percentile_cont::percentile_cont_udaf;
 use datafusion::functions_aggregate::regr::{regr_avgx_udaf, regr_avgy_udaf, regr_count_udaf};
 use datafusion::functions_aggregate::regr::{regr_intercept_udaf, regr_r2_udaf, regr_slope_udaf};
 use datafusion::functions_aggregate::regr::{regr_sxx_udaf, regr_sxy_udaf, regr_syy_udaf};
@@ -46,7 +45,7 @@ use grouse_groupby::states::{
 };
 
 use crate::arithmetic::as_they_are;
-use crate::functions::{Frequent, Quantiles, TopRows, with_native_states};
+use crate::functions::{Frequent, Quantiles, TopRows, is_percentile_cont, with_native_states};
 
 /// An aggregate with native states.
 pub(crate) struct Native {
@@ -262,7 +261,7 @@ pub(crate) fn sorts_itself(expression: &AggregateFunctionExpr, schema: &Schema) 
 
 /// True of percentiles, whose order only says from which end to count: the host's states need none either.
 fn is_percentile(function: &AggregateUDF) -> bool {
-    is(function, &percentile_cont_udaf()) || is(function, &approx_percentile_cont_udaf())
+    is_percentile_cont(function) || is(function, &approx_percentile_cont_udaf())
 }
 
 /// `array_agg`, `string_agg` or `nth_value` with ORDER BY, the first two also without; its states read x and what it is ordered
@@ -551,17 +550,20 @@ pub(crate) fn quantile_of(expression: &AggregateFunctionExpr) -> Option<(Quantil
     };
     let order = expression.order_bys().first();
     let descending = order.is_some_and(|key| key.options.descending);
-    let share = if descending { 1.0 - share } else { share };
     if !(0.0..=1.0).contains(&share) {
         return None;
     }
+    let quantile = match descending {
+        true => Quantile::ShareFromTop(share),
+        false => Quantile::Share(share),
+    };
     let digest = match literal(2) {
-        _ if is(function, &percentile_cont_udaf()) => None,
+        _ if is_percentile_cont(function) => None,
         None if arguments.len() < 3 => Some(CENTROIDS),
         Some(ScalarValue::Int64(Some(size))) if *size > 0 => Some(usize::try_from(*size).ok()?),
         _ => return None,
     };
-    Some((Quantile::Share(share), digest))
+    Some((quantile, digest))
 }
 
 fn one_quantile(
@@ -572,7 +574,7 @@ fn one_quantile(
 ) -> Option<Arc<dyn Aggregate>> {
     match (quantile, digest) {
         (Quantile::Median, None) => states::median(name, input_type),
-        (Quantile::Share(share), None) => states::percentile(name, share, input_type),
+        (quantile, None) => states::percentile(name, quantile, input_type),
         (quantile, Some(size)) => {
             states::approximate_percentile(name, quantile.share(), size, input_type)
         }

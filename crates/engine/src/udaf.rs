@@ -18,9 +18,6 @@ use grouse_groupby::keys::GroupId;
 use grouse_groupby::states::{Aggregate, Bypass, GroupStates, Groups};
 use grouse_groupby::{Error, Result};
 
-/// Aggregates of the host whose `convert_to_state` asserts that there is one argument, and is called with two.
-const CONVERT_PANICS: [&str; 1] = ["percentile_cont"];
-
 /// How many states an instance has to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grouping {
@@ -71,9 +68,7 @@ impl HostAggregate {
             Grouping::Keyed => {
                 let states = aggregate.groups_accumulator(stages.updating)?;
                 // An accumulator per row and then again per group costs more than any table.
-                if stages.updating.groups_accumulator_supported()
-                    && !CONVERT_PANICS.contains(&stages.updating.fun().name())
-                {
+                if stages.updating.groups_accumulator_supported() {
                     aggregate.bypass =
                         bypass_of(states.as_ref(), argument_types, &aggregate.state_fields);
                 }

@@ -3,7 +3,7 @@
 //! In: values with an order. Out: the middle of them; the first of them that a share of them does not exceed.
 //! Invariant: a median of numbers is DataFusion's; that of dates and times, and every `percentile_disc`, is composed of other
 //! aggregates while the query is planned (optimizer/fixes/composed.rs), so that the states here never see one.
-//! Not here: `percentile_cont`, which is DataFusion's.
+//! Not here: `percentile_cont`.
 
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, FieldRef, TimeUnit};
 use datafusion::common::{Result, not_impl_err, plan_err};

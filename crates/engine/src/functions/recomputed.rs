@@ -23,7 +23,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 
 /// Aggregates of DataFusion's and ours without a way back.
-const ONE_WAY: [&str; 10] = [
+const ONE_WAY: [&str; 11] = [
     "any_value",
     "approx_distinct",
     "approx_median",
@@ -32,6 +32,7 @@ const ONE_WAY: [&str; 10] = [
     "bit_or",
     "bool_and",
     "bool_or",
+    "percentile_cont",
     "string_agg",
     "uniq",
 ];

@@ -38,7 +38,7 @@ use super::recomputed::over_frame;
 use super::scalar::{
     interval_by, interval_times, json_entries, json_extract, json_extract_string, to_json,
 };
-use super::{Frequent, exact_avg, exact_sum, ordered_set, statistics};
+use super::{Frequent, exact_avg, exact_sum, ordered_set, percentile_cont, statistics};
 
 /// Names, and the aggregates that they are.
 fn names() -> Vec<(&'static str, Arc<AggregateUDF>)> {
@@ -455,9 +455,7 @@ impl Call {
     /// A list of the quantiles of several shares.
     fn each_share(&self, x: &Expr, shares: Vec<Expr>, over: Over) -> Result<Expr> {
         let function = match self.name.as_str() {
-            "percentile_cont" => {
-                datafusion::functions_aggregate::percentile_cont::percentile_cont_udaf()
-            }
+            "percentile_cont" => Arc::new(percentile_cont::percentile_cont()),
             "approx_quantile" => approx_percentile_cont_udaf(),
             _ => self.discrete(),
         };

@@ -1,10 +1,10 @@
 //! Casts of strings that DataFusion does in another way than SQL.
 //!
 //! In: strings, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds; intervals; bytes of `\xAA`;
-//! times, which no bare number is; decimals of `1.5e3`; floats, which `1e400` is none of.
+//! times, which no bare number is; dates and timestamps (written_times.rs); decimals of `1.5e3`; floats, which `1e400` is none of.
 //! Invariant: a text that cannot be read is an error that shows it, or NULL with TRY_CAST.
 //! DataFusion makes a list of one text of any text, months of a bare number, midnight of '11', and infinity of 1e400.
-//! Not here: strings in files (scan/); UUIDs (uuid_text.rs); lists and structs as strings (nested_text.rs); what an interval's text means (intervals.rs).
+//! Not here: strings in files (scan/); UUIDs (uuid_text.rs); casts to strings (value_text.rs); what an interval's text means (intervals.rs).
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use datafusion::logical_expr::{
 };
 
 use super::intervals::Interval;
-use super::null_as_args;
+use super::{null_as_args, written_times};
 use crate::types::type_name;
 
 /// Digits before and behind the point of a number, beyond those of any decimal.
@@ -34,25 +34,25 @@ pub(crate) fn is_text_cast(of: &DataType, to: &DataType) -> bool {
         Binary, BinaryView, Decimal32, Decimal64, Decimal128, Decimal256, FixedSizeList, Float32,
         Float64, Interval, LargeBinary, LargeList, List, Time32, Time64,
     };
-    of.is_string()
-        && matches!(
-            to,
-            List(_)
-                | LargeList(_)
-                | FixedSizeList(..)
-                | Interval(_)
-                | Binary
-                | LargeBinary
-                | BinaryView
-                | Time32(_)
-                | Time64(_)
-                | Decimal32(..)
-                | Decimal64(..)
-                | Decimal128(..)
-                | Decimal256(..)
-                | Float32
-                | Float64
-        )
+    let is_ours = matches!(
+        to,
+        List(_)
+            | LargeList(_)
+            | FixedSizeList(..)
+            | Interval(_)
+            | Binary
+            | LargeBinary
+            | BinaryView
+            | Time32(_)
+            | Time64(_)
+            | Decimal32(..)
+            | Decimal64(..)
+            | Decimal128(..)
+            | Decimal256(..)
+            | Float32
+            | Float64
+    );
+    of.is_string() && (is_ours || written_times::is_moment(to))
 }
 
 /// The cast; `is_try`: NULL for what cannot be read.
@@ -104,8 +104,7 @@ impl ScalarUDFImpl for TextCast {
             ColumnarValue::Array(_) => args.number_rows,
             ColumnarValue::Scalar(_) => 1,
         };
-        let texts = cast(&text.to_array(rows)?, &DataType::Utf8View)?;
-        let values = self.values(texts.as_string_view(), &self.to)?;
+        let values = read_texts(&text.to_array(rows)?, &self.to, self.is_try)?;
         match text {
             ColumnarValue::Array(_) => Ok(ColumnarValue::Array(values)),
             ColumnarValue::Scalar(_) => {
@@ -116,12 +115,33 @@ impl ScalarUDFImpl for TextCast {
     }
 }
 
-impl TextCast {
+/// What strings say; `is_try`: NULL for what cannot be read.
+pub(super) fn read_texts(texts: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef> {
+    let texts = cast(texts, &DataType::Utf8View)?;
+    Reader { is_try }.values(texts.as_string_view(), to)
+}
+
+struct Reader {
+    is_try: bool,
+}
+
+impl Reader {
     fn values(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
         match to {
             _ if texts.null_count() == texts.len() => Ok(new_null_array(to, texts.len())),
             DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
                 self.lists(texts, to)
+            }
+            to if written_times::is_moment(to) => {
+                let read = |text: &str| written_times::readable(text, to);
+                let is_other = |text: Option<&str>| text.and_then(&read).is_some();
+                if !texts.iter().any(is_other) {
+                    return self.by_host(texts, to);
+                }
+                let readable = self.each(texts, to, |text| {
+                    Some(read(text).unwrap_or_else(|| text.to_owned()))
+                })?;
+                self.by_host(&readable, to)
             }
             DataType::Interval(_) => {
                 let readable = self.each(texts, to, |text| Some(Interval::read(text)?.plain()))?;

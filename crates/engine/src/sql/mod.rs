@@ -65,6 +65,7 @@ pub(crate) mod using;
 mod window_aggregates;
 mod row_subqueries;
 mod text_orders;
+mod typed_values;
 mod shared_tables;
 mod inner_tables;
 pub(crate) mod headers;

@@ -11,8 +11,9 @@ use datafusion::sql::parser::{
     CopyToSource, DFParserBuilder, ResetStatement, Statement as HostStatement,
 };
 use datafusion::sql::sqlparser::ast::{
-    ContextModifier, Expr, Ident, ObjectName, ObjectNamePart, Set, Statement as SqlStatement,
-    TableAlias, TableAliasColumnDef, TableFactor, Value, ValueWithSpan, VisitorMut,
+    ContextModifier, Expr, Ident, ObjectName, ObjectNamePart, Query, Set, SetExpr,
+    Statement as SqlStatement, TableAlias, TableAliasColumnDef, TableFactor, Value, ValueWithSpan,
+    VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
@@ -31,6 +32,7 @@ use crate::sql::short_forms::ShortForms;
 use crate::sql::text_orders::order_texts;
 use crate::sql::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
+use crate::sql::typed_values::give_types;
 use crate::sql::walk::{Walk, done};
 use crate::sql::{
     clauses, compare_rows, composite_groups, dotted_fields, inner_tables, long_chains,
@@ -472,6 +474,13 @@ impl VisitorMut for Preparation {
                 *name = ObjectName(vec![ObjectNamePart::Identifier(Ident::new(function))]);
             }
             Err(error) => return ControlFlow::Break(error),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        if let SetExpr::Values(values) = query.body.as_mut() {
+            give_types(values);
         }
         ControlFlow::Continue(())
     }

@@ -360,7 +360,7 @@ impl<E: Float> GroupStates for Digests<E> {
             for (share, found) in self.shares.iter().zip(&mut found) {
                 found.push(match (waiting.is_empty(), held.is_empty()) {
                     (true, true) => E::Native::default(),
-                    (false, true) => E::narrow(at::<Float64Type>(waiting, *share)),
+                    (false, true) => E::narrow(at::<Float64Type>(waiting, Quantile::Share(*share))),
                     _ => E::narrow(estimate(&merged, *share)),
                 });
             }

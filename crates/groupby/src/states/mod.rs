@@ -58,7 +58,7 @@ pub use listed::{ListedRows, Listing, listed};
 pub use min_max::{Extreme, min_max};
 pub use native::in_order;
 pub use partial::partial;
-pub use quantile::{Quantile, median, percentile};
+pub use quantile::{Quantile, median, percentile, quantile_of};
 pub(crate) use rows::truths;
 pub use sum::sum;
 pub use tally::{Sums, Tallied, Tally};

@@ -25,9 +25,6 @@ use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::Result;
 
-/// What a share between two values is rounded down to, as the host does.
-const SHARE_STEPS: f64 = 1e6;
-
 /// The middle value of a column of `input_type`, or the mean of both; `None` if it is not native.
 pub fn median(name: &str, input_type: &DataType) -> Option<Arc<dyn Aggregate>> {
     macro_rules! decimal {
@@ -49,10 +46,15 @@ pub fn median(name: &str, input_type: &DataType) -> Option<Arc<dyn Aggregate>> {
     }
 }
 
-/// The value that a `share` of a column of `input_type` lies below, interpolated; `None` if it is not native.
-pub fn percentile(name: &str, share: f64, input_type: &DataType) -> Option<Arc<dyn Aggregate>> {
+/// A quantile of a column of `input_type`, interpolated; `None` if it is not native.
+pub fn percentile(
+    name: &str,
+    quantile: Quantile,
+    input_type: &DataType,
+) -> Option<Arc<dyn Aggregate>> {
+    let share = quantile.share();
     assert!((0.0..=1.0).contains(&share), "a share of {share}");
-    exact(name, (&[Quantile::Share(share)], Parts::One), input_type)
+    exact(name, (&[quantile], Parts::One), input_type)
 }
 
 /// What is asked of a group's values. A share is a number.
@@ -62,6 +64,8 @@ pub enum Quantile {
     Median,
     /// What a share of them lies below, interpolated.
     Share(f64),
+    /// The same of the values in descending order.
+    ShareFromTop(f64),
 }
 
 impl Eq for Quantile {}
@@ -78,7 +82,7 @@ impl Quantile {
     fn pick<E: Float>(self) -> Pick<E> {
         match self {
             Self::Median => Box::new(middle::<E>),
-            Self::Share(share) => Box::new(move |values| at::<E>(values, share)),
+            Self::Share(_) | Self::ShareFromTop(_) => Box::new(move |values| at::<E>(values, self)),
         }
     }
 
@@ -87,6 +91,7 @@ impl Quantile {
         match self {
             Self::Median => 0.5,
             Self::Share(share) => share,
+            Self::ShareFromTop(share) => 1.0 - share,
         }
     }
 }
@@ -175,25 +180,47 @@ fn middle<E: Element>(values: &mut [Word<E>]) -> E::Native {
     }
 }
 
-/// What a `share` of `values`, at least one, lies below, interpolated.
-pub(super) fn at<E: Float>(values: &mut [Word<E>], share: f64) -> E::Native {
-    let position = share * (values.len() - 1) as f64;
-    let (_, low, above) = values.select_nth_unstable(position.floor() as usize);
-    let low = E::value(*low);
-    let high = match above.iter().min() {
-        Some(high) if position.fract() > 0.0 => E::value(*high),
-        _ => return low,
+/// The quantile of `values`, at least one, interpolated.
+pub(super) fn at<E: Float>(values: &mut [Word<E>], quantile: Quantile) -> E::Native {
+    let last = values.len() - 1;
+    let (share, is_from_top) = match quantile {
+        Quantile::Median => (0.5, false),
+        Quantile::Share(share) => (share, false),
+        Quantile::ShareFromTop(share) => (share, true),
     };
-    let weight = (position.fract() * SHARE_STEPS).floor() / SHARE_STEPS;
-    E::narrow(between(E::wide(low), E::wide(high), weight))
+    // Not `1 - share` of them: the difference is rounded, and so would be the place.
+    let position = share * last as f64;
+    let whole = position.floor() as usize;
+    let place = if is_from_top { last - whole } else { whole };
+    let (below, near, above) = values.select_nth_unstable(place);
+    let next = match is_from_top {
+        true => below.iter().max(),
+        false => above.iter().min(),
+    };
+    match next {
+        Some(next) if position.fract() > 0.0 => {
+            let (near, next) = (E::value(*near), E::value(*next));
+            E::narrow(between(E::wide(near), E::wide(next), position.fract()))
+        }
+        _ => E::value(*near),
+    }
 }
 
-/// What lies a `weight` of the way from `low` to `high`.
+/// A quantile of some values, interpolated; `None` without values.
+pub fn quantile_of(values: &[f64], quantile: Quantile) -> Option<f64> {
+    let words = values.iter().map(|value| Float64Type::word(*value));
+    let mut words: Vec<_> = words.collect();
+    (!words.is_empty()).then(|| at::<Float64Type>(&mut words, quantile))
+}
+
+/// What lies a `weight` of the way from `low` to `high`, of which either may be the greater.
 pub(super) fn between(low: f64, high: f64, weight: f64) -> f64 {
     match low == high {
         // Two infinities have no difference.
         true => low,
-        false => low + (high - low) * weight,
+        false if (high - low).is_finite() => low + (high - low) * weight,
+        // Parts of each fit where their distance does not.
+        false => low * (1.0 - weight) + high * weight,
     }
 }
 

@@ -4,6 +4,8 @@
 //! Invariant: a directive that its value does not have is an error, never another form of the value.
 //! Not here: dates (date_formats.rs).
 
+use std::sync::Arc;
+
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type};
@@ -12,6 +14,7 @@ use datafusion::logical_expr::ScalarUDF;
 
 use super::definition::{Call, Form, rows};
 use super::kinds::Kind;
+use crate::functions::{is_written_here, texts_of_values};
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -64,7 +67,10 @@ fn values_of(column: &ArrayRef) -> Result<Values> {
     Ok(Values {
         integers: cast_if(is_whole, DataType::Decimal128(38, 0))?,
         doubles: cast_if(is_number && !is_whole, DataType::Float64)?,
-        texts: cast(column, &DataType::Utf8View)?,
+        texts: match is_written_here(column.data_type()) {
+            true => Arc::new(texts_of_values(column)?),
+            false => cast(column, &DataType::Utf8View)?,
+        },
     })
 }
 

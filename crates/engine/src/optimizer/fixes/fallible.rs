@@ -15,7 +15,7 @@ use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Literal, Nega
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 /// Functions that have a value for all values of the types that they take.
-const SURE: [&str; 46] = [
+const SURE: [&str; 47] = [
     "array_has",
     "array_length",
     "ascii",
@@ -58,6 +58,7 @@ const SURE: [&str; 46] = [
     "starts_with",
     "strpos",
     "struct",
+    "text of value",
     "translate",
     "trim",
     "upper",

@@ -1,11 +1,12 @@
 //! Expressions with the meaning that SQL gives them.
 //!
 //! In: a plan before DataFusion's type coercion. Out: the same plan, in which a cast to an integer rounds and one to FLOAT is
-//! checked, shifts lose no bits, LIKE has any escape, SIMILAR TO matches whole strings, a text is read as its type is written, a
-//! day and an interval with hours are a timestamp, and a year has 31,557,600 seconds.
+//! checked, shifts lose no bits, LIKE has any escape, SIMILAR TO matches whole strings, a string beside numbers in a CASE is a
+//! number, formats of dates have the letters of PostgreSQL, too, a day and an interval with hours are a timestamp, and a year has
+//! 31,557,600 seconds.
 //! Invariant: names stay. Casts that DataFusion adds are not touched, and it adds none to integers that would round. A day and a
 //! literal interval of whole days stay a day, which scans can compare.
-//! Not here: the functions (functions/); which type a literal has (decimals.rs).
+//! Not here: the functions (functions/); casts of and to strings (own_casts.rs); which type a literal has (decimals.rs).
 
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
@@ -14,6 +15,7 @@ use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::functions::math::expr_fn::round;
 use datafusion::functions_nested::expr_fn::{array_compact, make_array};
 use datafusion::logical_expr::expr::{ScalarFunction, WindowFunctionParams};
+use datafusion::logical_expr::type_coercion::binary::type_union_resolution;
 use datafusion::logical_expr::{
     Between, BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, Operator, WindowFrameBound,
     binary_expr, when,
@@ -23,9 +25,8 @@ use datafusion::optimizer::AnalyzerRule;
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    between, half_to_even, has_nested_text, is_long_decimal, is_text_cast, like_pattern,
-    near_seconds, nearest_double, nested_text, operation_on_bits, part_of_interval,
-    similar_pattern, text_cast, within_float,
+    between, half_to_even, is_long_decimal, like_pattern, near_seconds, nearest_double,
+    operation_on_bits, part_of_interval, similar_pattern, with_sql_format, within_float,
 };
 
 /// DataFusion's own escape in LIKE.
@@ -50,21 +51,6 @@ impl AnalyzerRule for MeanAsSql {
 
 fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let changed = match &mut part {
-        Expr::Cast(cast) if reads_text(&cast.expr, cast.field.data_type(), schema) => {
-            let to = cast.field.data_type().clone();
-            let cast = text_cast(std::mem::take(&mut *cast.expr), to, false);
-            return Ok(Transformed::yes(cast));
-        }
-        Expr::TryCast(cast) if reads_text(&cast.expr, cast.field.data_type(), schema) => {
-            let to = cast.field.data_type().clone();
-            let cast = text_cast(std::mem::take(&mut *cast.expr), to, true);
-            return Ok(Transformed::yes(cast));
-        }
-        Expr::Cast(cast) if writes_nested(&cast.expr, cast.field.data_type(), schema) => {
-            let to = cast.field.data_type().clone();
-            let text = nested_text(std::mem::take(&mut *cast.expr), to);
-            return Ok(Transformed::yes(text));
-        }
         Expr::Cast(cast) if is_rounded_twice(cast, schema) => {
             let double = nearest_double(std::mem::take(&mut *cast.expr));
             return Ok(Transformed::yes(double));
@@ -111,28 +97,52 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             call.args.push(array_compact(items));
             return Ok(Transformed::yes(when(are_lists, part).end()?));
         }
+        Expr::Case(case) => {
+            let whens = case.when_then_expr.iter_mut().map(|(_, then)| then);
+            as_branches(whens.chain(case.else_expr.as_mut()), schema)?
+        }
         Expr::ScalarFunction(call) => match extracted(call, schema) {
             Some(part) => return Ok(Transformed::yes(part)),
-            None => false,
+            None => match with_sql_format(call)? {
+                Some(formatted) => return Ok(Transformed::yes(formatted)),
+                None => false,
+            },
         },
         _ => false,
     };
     Ok(Transformed::new_transformed(part, changed))
 }
 
-/// True of casts of strings that are ours.
-fn reads_text(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
-    let of = expr.get_type(schema);
-    of.is_ok_and(|of| is_text_cast(&of, to))
+/// Gives strings as they stand in the text the type of the other branches of a CASE.
+fn as_branches<'a>(
+    branches: impl Iterator<Item = &'a mut Box<Expr>>,
+    schema: &DFSchema,
+) -> Result<bool> {
+    let mut literals = Vec::new();
+    let mut types = Vec::new();
+    for branch in branches {
+        match branch.as_ref() {
+            Expr::Literal(value, _) if value.data_type().is_string() => literals.push(branch),
+            other => types.push(other.get_type(schema)?),
+        }
+    }
+    types.retain(|of| !of.is_null());
+    let is_read = |of: &DataType| of.is_numeric() || of.is_temporal() || *of == DataType::Boolean;
+    if literals.is_empty() || types.is_empty() || !types.iter().all(is_read) {
+        return Ok(false);
+    }
+    let Some(common) = type_union_resolution(&types) else {
+        return Ok(false);
+    };
+    for literal in literals {
+        **literal = cast(std::mem::take(&mut **literal), common.clone());
+    }
+    Ok(true)
 }
 
 fn is_rounded_twice(cast: &Cast, schema: &DFSchema) -> bool {
     let of = cast.expr.get_type(schema);
     *cast.field.data_type() == DataType::Float64 && of.is_ok_and(|of| is_long_decimal(&of))
-}
-
-fn writes_nested(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
-    to.is_string() && expr.get_type(schema).is_ok_and(|of| has_nested_text(&of))
 }
 
 /// Checks a double that is cast to FLOAT.

@@ -10,6 +10,7 @@ mod unsigned_literals;
 mod signed_counts;
 mod composed;
 mod meanings;
+mod own_casts;
 mod text_parts;
 mod compared;
 mod decimals;
@@ -93,6 +94,7 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
         Arc::new(compared::CompareExactly),
     ];
     rules.extend(Analyzer::new().rules);
+    rules.push(Arc::new(own_casts::OwnCasts));
     rules.push(Arc::new(nullable_scalars::NullableScalars));
     rules.push(Arc::new(read_once::ShareTables));
     rules.push(Arc::new(unnested::UnnestSubqueries));

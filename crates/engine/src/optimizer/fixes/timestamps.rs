@@ -16,11 +16,16 @@ use datafusion::sql::sqlparser::ast::{
     DataType as SqlType, Expr as SqlExpr, TypedString, Value, ValueWithSpan,
 };
 
+use crate::functions::readable;
+
 /// The precision of microseconds.
 const MICROSECONDS: u64 = 6;
 
 /// Whether `text` is a timestamp that microseconds hold and nanoseconds do not.
 fn is_far(text: &str) -> bool {
+    let to = DataType::Timestamp(TimeUnit::Microsecond, None);
+    let readable = readable(text, &to);
+    let text = readable.as_deref().unwrap_or(text);
     let time = "+00:00"
         .parse()
         .and_then(|utc: Tz| string_to_datetime(&utc, text));

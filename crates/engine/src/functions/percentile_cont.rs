@@ -1,0 +1,161 @@
+//! `percentile_cont(x, share)`, also called `quantile_cont`: what a share of the values lies below, interpolated.
+//!
+//! In: floats, of which NULL does not count. Out: the same type.
+//! Invariant: what lies between two values is exact but for a float's rounding. DataFusion cuts the fraction to six digits:
+//! 289.9999 of 100, 200 and 300 for 0.95.
+//! Not here: the operator's states (`grouse_groupby::states::percentile`), which compute the same; several shares (standing.rs).
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, RecordBatch};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, FieldRef, Float64Type};
+use datafusion::common::utils::SingleRowListArrayBuilder;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::functions_aggregate::percentile_cont::percentile_cont_udaf;
+use datafusion::logical_expr::function::{
+    AccumulatorArgs, AggregateFunctionSimplification, StateFieldsArgs,
+};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, Signature,
+};
+use grouse_groupby::states::{Quantile, quantile_of};
+
+/// The aggregate.
+pub(super) fn percentile_cont() -> AggregateUDF {
+    let host = percentile_cont_udaf();
+    AggregateUDF::from(PercentileCont {
+        signature: host.signature().clone(),
+        aliases: host.aliases().to_vec(),
+    })
+}
+
+/// True of `percentile_cont`.
+pub(crate) fn is_percentile_cont(function: &AggregateUDF) -> bool {
+    function.inner().is::<PercentileCont>()
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct PercentileCont {
+    signature: Signature,
+    aliases: Vec<String>,
+}
+
+impl AggregateUDFImpl for PercentileCont {
+    fn name(&self) -> &str {
+        "percentile_cont"
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        percentile_cont_udaf().return_type(types)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        percentile_cont_udaf().state_fields(args)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        let data_type = args.expr_fields[0].data_type().clone();
+        match quantile(&args)? {
+            Some(quantile) if data_type.is_floating() => Ok(Box::new(Values {
+                data_type,
+                quantile,
+                is_distinct: args.is_distinct,
+                values: Vec::new(),
+            })),
+            // Its own accumulator says what is wrong with the share, and is NULL of NULL.
+            _ => percentile_cont_udaf().accumulator(args),
+        }
+    }
+
+    fn simplify(&self) -> Option<AggregateFunctionSimplification> {
+        percentile_cont_udaf().simplify()
+    }
+
+    fn supports_within_group_clause(&self) -> bool {
+        true
+    }
+}
+
+/// What is asked for; `None` if it is no share.
+fn quantile(args: &AccumulatorArgs) -> Result<Option<Quantile>> {
+    let no_rows = RecordBatch::new_empty(Arc::new(args.schema.clone()));
+    let literal = match args.exprs.get(1).map(|share| share.evaluate(&no_rows)) {
+        Some(Ok(ColumnarValue::Scalar(literal))) => literal,
+        _ => return Ok(None),
+    };
+    let ScalarValue::Float64(Some(share)) = literal.cast_to(&DataType::Float64)? else {
+        return Ok(None);
+    };
+    let order = args.order_bys.first();
+    let is_descending = order.is_some_and(|key| key.options.descending);
+    Ok(match is_descending {
+        _ if !(0.0..=1.0).contains(&share) => None,
+        true => Some(Quantile::ShareFromTop(share)),
+        false => Some(Quantile::Share(share)),
+    })
+}
+
+/// The values of a group or frame.
+#[derive(Debug)]
+struct Values {
+    data_type: DataType,
+    quantile: Quantile,
+    is_distinct: bool,
+    values: Vec<f64>,
+}
+
+impl Values {
+    fn keep_distinct(&mut self) {
+        if self.is_distinct {
+            // Zeros are equal whatever their sign.
+            self.values.sort_by(|a, b| (a + 0.0).total_cmp(&(b + 0.0)));
+            self.values
+                .dedup_by(|a, b| a == b || a.is_nan() && b.is_nan());
+        }
+    }
+}
+
+impl Accumulator for Values {
+    fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let floats = cast(&columns[0], &DataType::Float64)?;
+        let floats = floats.as_primitive::<Float64Type>();
+        self.values.extend(floats.iter().flatten());
+        Ok(())
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let lists = states[0].as_list::<i32>();
+        for values in lists.iter().flatten() {
+            self.update_batch(&[values])?;
+        }
+        Ok(())
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.keep_distinct();
+        let values = Float64Array::from(std::mem::take(&mut self.values));
+        let values = cast(&values, &self.data_type)?;
+        Ok(vec![
+            SingleRowListArrayBuilder::new(values).build_list_scalar(),
+        ])
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        self.keep_distinct();
+        let found = quantile_of(&self.values, self.quantile);
+        Ok(ScalarValue::Float64(found).cast_to(&self.data_type)?)
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.values.capacity() * size_of::<f64>()
+    }
+}

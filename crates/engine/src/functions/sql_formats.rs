@@ -1,0 +1,284 @@
+//! Formats of dates in the letters of PostgreSQL, `YYYY-MM-DD HH24:MI:SS`, for functions that know `%Y-%m-%d %H:%M:%S`.
+//!
+//! In: a call of `to_char`, `to_date` or `to_timestamp` whose format has no `%`. Out: the same in DataFusion's letters; words that
+//! are written in capitals or padded, as MONTH is, are parts of their own.
+//! Invariant: a letter that is no field is an error: DataFusion gives back such a format as it is.
+//! Not here: `strftime` and `strptime`, whose formats always have `%`.
+
+use std::sync::{Arc, LazyLock};
+
+use datafusion::arrow::array::StringArray;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, exec_err, plan_err};
+use datafusion::functions::datetime::to_char;
+use datafusion::functions::string::expr_fn::{lower, upper};
+use datafusion::functions::unicode::expr_fn::rpad;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility, binary_expr, lit,
+};
+
+/// Fields, those first that begin as others do, and what DataFusion calls them, without leading zeros behind the bar.
+const FIELDS: [(&str, &str, &str); 29] = [
+    ("YYYY", "%Y", "%-Y"),
+    ("IYYY", "%G", "%-G"),
+    ("YY", "%y", "%-y"),
+    ("MONTH", "%B", "%B"),
+    ("MON", "%b", "%b"),
+    ("MM", "%m", "%-m"),
+    ("MI", "%M", "%-M"),
+    ("MS", "%3f", "%3f"),
+    ("DDD", "%j", "%-j"),
+    ("DD", "%d", "%-d"),
+    ("DAY", "%A", "%A"),
+    ("DY", "%a", "%a"),
+    ("HH24", "%H", "%-H"),
+    ("HH12", "%I", "%-I"),
+    ("HH", "%I", "%-I"),
+    ("SS", "%S", "%-S"),
+    ("US", "%6f", "%6f"),
+    ("FF3", "%3f", "%3f"),
+    ("FF6", "%6f", "%6f"),
+    ("IW", "%V", "%-V"),
+    ("ID", "%u", "%u"),
+    ("WW", "", ""),
+    ("Q", "%q", "%q"),
+    ("AM", "%p", "%p"),
+    ("PM", "%p", "%p"),
+    ("TZH:TZM", "%:z", "%:z"),
+    ("TZH", "", ""),
+    ("OF", "", ""),
+    ("TZ", "%Z", "%Z"),
+];
+
+/// The width that names of days and months are padded to.
+const NAME_WIDTH: i64 = 9;
+
+/// A part of a format.
+#[derive(Debug, PartialEq)]
+enum Part {
+    /// In DataFusion's letters.
+    Format(String),
+    Word {
+        format: &'static str,
+        case: Case,
+        is_padded: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Case {
+    Upper,
+    Lower,
+    Title,
+}
+
+/// Puts the format of a call into DataFusion's letters: the expression that stands for the call, or `None` if it is to stay.
+pub(crate) fn with_sql_format(call: &mut ScalarFunction) -> Result<Option<Expr>> {
+    let name = call.func.name().to_owned();
+    match (name.as_str(), call.args.as_mut_slice()) {
+        ("to_char", [value, format]) => match written(format) {
+            Some(text) if is_sql_format(text) => Ok(Some(formatted(value, text)?)),
+            Some(_) => Ok(None),
+            None if is_checked(format) => Ok(None),
+            None => {
+                *format = CHECKED_FORMAT.call(vec![std::mem::take(format)]);
+                Ok(Some(Expr::ScalarFunction(call.clone())))
+            }
+        },
+        ("to_date" | "to_timestamp", [_, formats @ ..]) => {
+            let mut changed = false;
+            for format in formats {
+                if let Some(text) = written(format).filter(|text| is_sql_format(text)) {
+                    *format = lit(readable(text)?);
+                    changed = true;
+                }
+            }
+            Ok(changed.then(|| Expr::ScalarFunction(call.clone())))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn written(format: &Expr) -> Option<&str> {
+    match format {
+        Expr::Literal(text, _) => text.try_as_str().flatten(),
+        _ => None,
+    }
+}
+
+fn is_sql_format(format: &str) -> bool {
+    !format.contains('%') && format.contains(|c: char| c.is_ascii_alphabetic())
+}
+
+fn formatted(value: &Expr, text: &str) -> Result<Expr> {
+    let part = |part| {
+        let (format, case, is_padded) = match part {
+            Part::Format(format) => return to_char().call(vec![value.clone(), lit(format)]),
+            Part::Word {
+                format,
+                case,
+                is_padded,
+            } => (format, case, is_padded),
+        };
+        let word = to_char().call(vec![value.clone(), lit(format)]);
+        let word = match case {
+            Case::Upper => upper(word),
+            Case::Lower => lower(word),
+            Case::Title => word,
+        };
+        match is_padded {
+            true => rpad(vec![word, lit(NAME_WIDTH)]),
+            false => word,
+        }
+    };
+    let parts = parts(text)?.into_iter().map(part);
+    let whole = parts.reduce(|left, right| binary_expr(left, Operator::StringConcat, right));
+    Ok(whole.unwrap_or_else(|| lit("")))
+}
+
+/// The format as DataFusion reads it: the case of words says nothing.
+fn readable(text: &str) -> Result<String> {
+    let format = |part| match part {
+        Part::Format(format) => format,
+        Part::Word { format, .. } => format.to_owned(),
+    };
+    Ok(parts(text)?.into_iter().map(format).collect())
+}
+
+fn parts(text: &str) -> Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    let mut format = String::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        if let Some((literal, behind)) = rest.strip_prefix('"').and_then(|l| l.split_once('"')) {
+            format.push_str(literal);
+            rest = behind;
+            continue;
+        }
+        let bare = ["FM", "fm"].iter().find_map(|fm| rest.strip_prefix(fm));
+        let from = bare.unwrap_or(rest);
+        let starts = |name: &str| {
+            from.get(..name.len())
+                .is_some_and(|head| head.eq_ignore_ascii_case(name))
+        };
+        let field = FIELDS.iter().find(|(name, ..)| starts(name));
+        match field {
+            Some((name, padded, unpadded)) if !padded.is_empty() => {
+                let (head, behind) = from.split_at(name.len());
+                rest = behind;
+                let letters = if bare.is_some() { unpadded } else { padded };
+                let case = case_of(head);
+                let is_word = matches!(*name, "MONTH" | "MON" | "DAY" | "DY" | "AM" | "PM");
+                let is_padded = matches!(*name, "MONTH" | "DAY") && bare.is_none();
+                let is_as_it_is = case
+                    == if name.ends_with("M") {
+                        Case::Upper
+                    } else {
+                        Case::Title
+                    };
+                if !is_word || is_as_it_is && !is_padded {
+                    format.push_str(letters);
+                    continue;
+                }
+                if !format.is_empty() {
+                    parts.push(Part::Format(std::mem::take(&mut format)));
+                }
+                parts.push(Part::Word {
+                    format: letters,
+                    case,
+                    is_padded,
+                });
+            }
+            _ if c.is_ascii_alphabetic() => {
+                return plan_err!(
+                    "the format '{text}' has '{c}', which is no field; put text into double quotes, or write e.g. '%Y-%m-%d %H:%M:%S'"
+                );
+            }
+            _ => {
+                format.push(c);
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+    }
+    if !format.is_empty() {
+        parts.push(Part::Format(format));
+    }
+    Ok(parts)
+}
+
+fn case_of(name: &str) -> Case {
+    let mut letters = name.chars().map(|c| c.is_ascii_uppercase());
+    match (letters.next(), letters.next()) {
+        (Some(true), Some(true)) => Case::Upper,
+        (Some(true), _) => Case::Title,
+        _ => Case::Lower,
+    }
+}
+
+/// A format that is no literal, as it is; an error where it has no `%`.
+static CHECKED_FORMAT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    Arc::new(ScalarUDF::new_from_impl(CheckedFormat {
+        signature: Signature::any(1, Volatility::Immutable),
+    }))
+});
+
+fn is_checked(format: &Expr) -> bool {
+    matches!(format, Expr::ScalarFunction(call) if call.func.inner().is::<CheckedFormat>())
+        || matches!(format, Expr::Literal(..))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct CheckedFormat {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for CheckedFormat {
+    fn name(&self) -> &str {
+        "checked format"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let formats = cast(&args.args[0].to_array(args.number_rows)?, &DataType::Utf8)?;
+        let texts: &StringArray = datafusion::arrow::array::AsArray::as_string(&formats);
+        match texts.iter().flatten().find(|text| is_sql_format(text)) {
+            Some(text) => exec_err!("the format '{text}' has no field, as %Y-%m-%d has"),
+            None => Ok(ColumnarValue::Array(formats)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_of_both() {
+        assert_eq!(
+            readable("YYYY-MM-DD\"T\"HH24:MI:SS.MS").unwrap(),
+            "%Y-%m-%dT%H:%M:%S.%3f"
+        );
+        assert_eq!(readable("FMDD Mon YYYY").unwrap(), "%-d %b %Y");
+        assert_eq!(readable("dd.mm.yy hh12 am").unwrap(), "%d.%m.%y %I %p");
+        assert!(readable("YYYY week").is_err());
+        let padded = |case| Part::Word {
+            format: "%B",
+            case,
+            is_padded: true,
+        };
+        assert_eq!(
+            parts("YYYY MONTH").unwrap(),
+            [Part::Format("%Y ".to_owned()), padded(Case::Upper)]
+        );
+    }
+}

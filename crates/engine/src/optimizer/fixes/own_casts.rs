@@ -1,0 +1,88 @@
+//! Casts that SQL means in another way than DataFusion, also those that DataFusion's type coercion adds.
+//!
+//! In: a plan whose types are known. Out: the same plan, in which strings become dates, timestamps, intervals, bytes and lists, and
+//! timestamps, intervals, lists and structs become strings, by functions of ours; parts of lists and structs are cast as they are alone.
+//! Invariant: names stay.
+//! Not here: the functions (functions/); numbers that are rounded (meanings.rs), because type coercion never rounds.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::compared::in_scope;
+use super::{each_named, each_plan};
+use crate::functions::{
+    Halves, is_nested_cast, is_text_cast, is_written_here, nested_cast, text_cast, text_of_value,
+};
+
+/// The rule.
+#[derive(Debug)]
+pub(super) struct OwnCasts;
+
+impl AnalyzerRule for OwnCasts {
+    fn name(&self) -> &str {
+        "own_casts"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        each_plan(plan, |plan| {
+            let schema = in_scope(&plan)?;
+            each_named(plan, |part| in_part(part, &schema))
+        })
+    }
+}
+
+fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let (expr, field, is_try) = match &mut part {
+        Expr::Cast(cast) => (&mut cast.expr, &cast.field, false),
+        Expr::TryCast(cast) => (&mut cast.expr, &cast.field, true),
+        _ => return Ok(Transformed::no(part)),
+    };
+    let to = field.data_type();
+    let own = own_cast(expr, to, is_try, schema);
+    Ok(own.map_or_else(|| Transformed::no(part), Transformed::yes))
+}
+
+fn own_cast(expr: &mut Expr, to: &DataType, is_try: bool, schema: &DFSchema) -> Option<Expr> {
+    let of = expr.get_type(schema).ok()?;
+    let mut take = || std::mem::take(expr);
+    if of == *to {
+        return None;
+    }
+    if is_text_cast(&of, to) {
+        return Some(text_cast(take(), to.clone(), is_try));
+    }
+    if to.is_string() && is_written_here(&of) {
+        return Some(text_of_value(take(), to.clone()));
+    }
+    if !is_nested_cast(&of, to) {
+        return None;
+    }
+    let halves = match is_written(expr) {
+        true => Halves::Away,
+        false => Halves::Even,
+    };
+    Some(nested_cast(
+        std::mem::take(expr),
+        to.clone(),
+        is_try,
+        halves,
+    ))
+}
+
+/// True of a list or struct of numbers as they stand in the text.
+fn is_written(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(value, _) => !matches!(value, ScalarValue::List(_) | ScalarValue::Struct(_)),
+        Expr::Negative(inner) => is_written(inner),
+        Expr::Cast(cast) => is_written(&cast.expr),
+        Expr::ScalarFunction(call) => {
+            matches!(call.func.name(), "make_array" | "named_struct")
+                && call.args.iter().all(is_written)
+        }
+        _ => false,
+    }
+}
