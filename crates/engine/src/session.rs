@@ -55,6 +55,7 @@ use crate::scan::writes::request::Writes;
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column};
+use crate::sql::inner_values::ValuesPlanner;
 use crate::sql::names::{with_names, with_written_names};
 use crate::sql::params::{self, Params};
 use crate::sql::place::placed;
@@ -117,7 +118,7 @@ impl Session {
             .with_runtime_env(Arc::clone(&runtime))
             .with_query_planner(fixes::query_planner())
             .with_expr_planners(passes::expr_planners())
-            .with_relation_planners(vec![Arc::new(SamplePlanner)])
+            .with_relation_planners(vec![Arc::new(SamplePlanner), Arc::new(ValuesPlanner)])
             .with_default_features()
             .with_table_factories(external::factories())
             .with_analyzer_rules(fixes::analyzer_rules())

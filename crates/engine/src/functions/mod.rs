@@ -77,13 +77,13 @@ pub(crate) use calendar::part_of_interval;
 pub(crate) use decimal_doubles::{is_long_decimal, nearest_double};
 pub(crate) use frequent::Frequent;
 pub(crate) use intervals::Interval;
-pub(crate) use nested_casts::{Halves, is_nested_cast, nested_cast};
 pub(crate) use lengths::text_views;
 pub(crate) use near_doubles::{near_seconds, within_float};
+pub(crate) use nested_casts::{Halves, is_nested_cast, nested_cast};
 pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median, with_middle};
 pub(crate) use overflow::overflow;
-pub(crate) use percentile_cont::is_percentile_cont;
 pub(crate) use patterns::{Numbered, numbered};
+pub(crate) use percentile_cont::is_percentile_cont;
 pub(crate) use quantiles::Quantiles;
 pub(crate) use recomputed::{in_order, over_frame};
 pub(crate) use rounding::half_to_even;
@@ -92,11 +92,11 @@ pub(crate) use sql_formats::with_sql_format;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub use standing::StandingFunctions;
 pub(crate) use text_casts::{is_text_cast, text_cast};
-pub(crate) use value_text::{is_written_here, text_of_value, texts_of_values};
-pub(crate) use written_times::readable;
 pub(crate) use top_rows::TopRows;
 pub(crate) use uuid_text::{TRY_UUID, UUID};
+pub(crate) use value_text::{is_written_here, text_of_value, texts_of_values};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
+pub(crate) use written_times::readable;
 
 /// The name of the aggregate that is planned for another name, as `avg` is for `mean`.
 pub(crate) fn planned_as(name: &str) -> Option<String> {

@@ -17,8 +17,8 @@ use datafusion::logical_expr::expr::WindowFunctionParams;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, SetMonotonicity, Signature, WindowFrame,
-    WindowFrameBound,
+    Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, SetMonotonicity, Signature,
+    WindowFrame, WindowFrameBound,
 };
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 

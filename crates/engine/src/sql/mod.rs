@@ -44,6 +44,7 @@ mod describe;
 mod by_name;
 mod default_values;
 mod inner_names;
+pub(crate) mod inner_values;
 mod long_chains;
 mod composite_groups;
 mod dotted_fields;

@@ -23,9 +23,9 @@ use crate::sql::ast::{
 use crate::sql::intervals::{added, interval_of, negated};
 use crate::sql::json_types;
 use crate::sql::numbered_lambdas::{Applied, Numbered};
-use crate::sql::{array_subqueries, fallible};
 use crate::sql::ordinality::number_rows;
 use crate::sql::templates;
+use crate::sql::{array_subqueries, fallible};
 
 /// The visitor that puts them in longer ones.
 #[derive(Debug, Default)]

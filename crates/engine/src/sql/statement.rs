@@ -35,8 +35,8 @@ use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
 use crate::sql::typed_values::give_types;
 use crate::sql::walk::{Walk, done};
 use crate::sql::{
-    clauses, compare_rows, composite_groups, dotted_fields, inner_tables, long_chains,
-    name_shared_tables, order_windows,
+    clauses, compare_rows, composite_groups, dotted_fields, inner_tables, inner_values,
+    long_chains, name_shared_tables, order_windows,
 };
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
@@ -393,6 +393,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     order_texts(&mut statement);
     inner_tables::name_inner_tables(&mut statement);
     name_shared_tables(&mut statement);
+    inner_values::set_apart(&mut statement)?;
     let mut preparation = Preparation {
         files: Vec::new(),
         question_marks: 0,

@@ -11,18 +11,19 @@ use datafusion::arrow::array::{
     UInt64Array,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
-use datafusion::arrow::compute::{SortOptions, sort_to_indices, take};
+use datafusion::arrow::compute::{SortOptions, cast, sort_to_indices, take};
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::core::get_field;
 use datafusion::functions_nested::expr_fn::{
-    array_compact, array_distinct, array_element, array_has, array_min, array_sort,
-    cosine_distance, inner_product, make_array, map_extract, map_keys,
+    array_compact, array_distinct, array_element, array_has, array_min, cosine_distance,
+    inner_product, make_array, map_extract, map_keys,
 };
 use datafusion::logical_expr::{Expr, ScalarUDF, lit, when};
 
 use super::definition::{Call, Definition, Form, rows, stands};
 use super::kinds::{Kind, list_of};
+use crate::optimizer::fixes::equal_values::sortable;
 
 const LIST: &[Form] = &[&[Kind::List]];
 
@@ -51,8 +52,10 @@ fn same(types: &[DataType]) -> Result<DataType> {
 }
 
 fn sorted() -> Vec<Definition> {
-    let reversed = stands("list_reverse_sort", LIST, |args| {
-        Ok(array_sort(only(args), lit("DESC"), lit("NULLS LAST")))
+    const ORDER: Form = &[Kind::List, Kind::Word];
+    const ORDER_AND_NULLS: Form = &[Kind::List, Kind::Word, Kind::Word];
+    let reversed = rows("list_reverse_sort", LIST, same, |call| {
+        each_list(call, |values, _| in_order(values, DESCENDING))
     });
     let grades = rows(
         "list_grade_up",
@@ -60,33 +63,63 @@ fn sorted() -> Vec<Definition> {
         |_| Ok(list_of(DataType::Int64)),
         |call| {
             each_list(call, |values, _| {
-                let order = sort_to_indices(values, Some(ASCENDING), None)?;
+                let order = sort_to_indices(&sortable(values)?, Some(ASCENDING), None)?;
                 let places = order.values().iter().map(|place| i64::from(*place) + 1);
                 Ok(Arc::new(Int64Array::from_iter_values(places)))
             })
         },
     );
+    let sorted = rows(
+        "list_sort",
+        &[LIST[0], ORDER, ORDER_AND_NULLS],
+        same,
+        |call| each_list(call, |values, row| in_order(values, options(call, row)?)),
+    );
     vec![
         reversed.also("array_reverse_sort"),
         reversed,
-        // The host's own puts NULLs first.
-        stands("list_sort", LIST, |args| {
-            Ok(array_sort(only(args), lit("ASC"), lit("NULLS LAST")))
-        })
-        .or(&[Kind::List, Kind::Word], |args| {
-            let [list, order] = two(args);
-            Ok(array_sort(list, order, lit("NULLS LAST")))
-        })
-        .or(&[Kind::List, Kind::Word, Kind::Word], |args| {
-            let mut args = args.into_iter();
-            let mut next = || args.next().unwrap_or(lit(ScalarValue::Null));
-            Ok(array_sort(next(), next(), next()))
-        }),
+        sorted.also("array_sort"),
+        sorted,
         grades.also("array_grade_up"),
         grades.also("grade_up"),
         grades,
     ]
 }
+
+/// The values of a list as ORDER BY sorts them.
+fn in_order(values: &ArrayRef, options: SortOptions) -> Result<ArrayRef> {
+    let order = sort_to_indices(&sortable(values)?, Some(options), None)?;
+    Ok(take(values, &order, None)?)
+}
+
+/// What the second and the third argument say.
+fn options(call: &Call, row: usize) -> Result<SortOptions> {
+    let mut options = ASCENDING;
+    for (at, words) in call.args.iter().enumerate().skip(1) {
+        let words = cast(words, &DataType::Utf8View)?;
+        let word = words.as_string_view().value(row).to_uppercase();
+        match (at, word.as_str()) {
+            (1, "ASC") => options.descending = false,
+            (1, "DESC") => options.descending = true,
+            (2, "NULLS FIRST") => options.nulls_first = true,
+            (2, "NULLS LAST") => options.nulls_first = false,
+            (1, other) => {
+                return Err(call.invalid(format!("the order is 'ASC' or 'DESC', not '{other}'")));
+            }
+            (_, other) => {
+                return Err(call.invalid(format!(
+                    "NULL comes 'NULLS FIRST' or 'NULLS LAST', not '{other}'"
+                )));
+            }
+        }
+    }
+    Ok(options)
+}
+
+const DESCENDING: SortOptions = SortOptions {
+    descending: true,
+    nulls_first: false,
+};
 
 const ASCENDING: SortOptions = SortOptions {
     descending: false,
@@ -132,7 +165,7 @@ fn chosen() -> Vec<Definition> {
     let selected = rows("list_select", &[&[Kind::List, Kind::List]], same, |call| {
         each_list(call, |values, row| {
             let places = call.lists(1).value(row);
-            let places = datafusion::arrow::compute::cast(&places, &DataType::Int64)?;
+            let places = cast(&places, &DataType::Int64)?;
             let places = places.as_primitive::<Int64Type>().iter().map(|place| {
                 let place = usize::try_from(place? - 1).ok()?;
                 (place < values.len()).then_some(place as u32)
@@ -143,7 +176,7 @@ fn chosen() -> Vec<Definition> {
     let kept = rows("list_where", &[&[Kind::List, Kind::List]], same, |call| {
         each_list(call, |values, row| {
             let marks = call.lists(1).value(row);
-            let marks = datafusion::arrow::compute::cast(&marks, &DataType::Boolean)?;
+            let marks = cast(&marks, &DataType::Boolean)?;
             let places = marks
                 .as_boolean()
                 .iter()
@@ -161,7 +194,7 @@ fn chosen() -> Vec<Definition> {
         |call| {
             let lists = call.lists(0);
             call.each::<UInt64Array, _>(|row| {
-                let values = lists.value(row);
+                let values = sortable(&lists.value(row))?;
                 let mut known = std::collections::HashSet::new();
                 for place in (0..values.len()).filter(|place| values.is_valid(*place)) {
                     known.insert(ScalarValue::try_from_array(&values, place)?);

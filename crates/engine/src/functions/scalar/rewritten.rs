@@ -2,7 +2,8 @@
 //!
 //! In: the arguments' types and which of them are literals; a function that makes an expression of them.
 //! Out: the type of that expression; the expression with the arguments in it; its values for some rows.
-//! Invariant: types are coerced here, because the planner's own coercion is over when a call is replaced.
+//! Invariant: types are coerced and equal values have one form here, because a call may be replaced and evaluated after the
+//! planner has done so, in one go.
 //! Not here: what a function stands for.
 
 use std::sync::Arc;
@@ -17,6 +18,8 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::physical_expr::create_physical_expr;
+
+use crate::optimizer::fixes::equal_values::among_values;
 
 /// What a call stands for.
 pub(super) struct Template {
@@ -46,6 +49,7 @@ impl Template {
         let expression = expression(arguments.collect::<Result<_>>()?)?;
         let mut coercion = TypeCoercionRewriter::new(&schema);
         let expression = expression.rewrite(&mut coercion)?.data;
+        let expression = among_values(expression, &schema)?;
         Ok(Template { expression, schema })
     }
 

@@ -29,6 +29,7 @@ use super::is_comparison;
 use crate::functions::ANY_EQUAL;
 pub(crate) use canonical::plain;
 use canonical::{canonical, is_canonical};
+pub(crate) use ordered::sortable;
 use ordered::{extreme, is_extreme, ordered, sort_bytes};
 
 /// The rule.
@@ -144,15 +145,24 @@ const SEARCHES: [&str; 6] = [
 ];
 
 /// Functions of lists whose results have values of their arguments.
-const CHOICES: [&str; 7] = [
+const CHOICES: [&str; 11] = [
     "array_distinct",
     "array_except",
     "array_intersect",
     "array_union",
+    "array_remove",
+    "array_remove_n",
     "array_remove_all",
-    "array_sort",
+    "array_replace",
+    "array_replace_n",
+    "array_replace_all",
     "array_max",
 ];
+
+/// The same for one expression.
+pub(crate) fn among_values(expr: Expr, schema: &DFSchema) -> Result<Expr> {
+    Ok(expr.transform_up(|part| in_part(part, schema))?.data)
+}
 
 fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let changed = match &mut part {
@@ -188,12 +198,19 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(Transformed::new_transformed(part, changed))
 }
 
+/// True of lists and structs.
+fn has_nested_order(of: &DataType) -> bool {
+    of.is_nested() && !matches!(of, DataType::Map(..) | DataType::Union(..))
+}
+
 /// True of `<` and its kin between lists or structs.
 fn orders_nested(binary: &BinaryExpr, schema: &DFSchema) -> bool {
     use Operator::{Gt, GtEq, Lt, LtEq};
-    let has_order = |of: &DataType| of.is_nested() && !matches!(of, DataType::Map(..));
     matches!(binary.op, Lt | LtEq | Gt | GtEq)
-        && binary.left.get_type(schema).is_ok_and(|of| has_order(&of))
+        && binary
+            .left
+            .get_type(schema)
+            .is_ok_and(|of| has_nested_order(&of))
         && binary.left.get_type(schema).ok() == binary.right.get_type(schema).ok()
 }
 
@@ -210,12 +227,15 @@ fn in_case(case: &mut Case, schema: &DFSchema) -> Result<bool> {
 
 /// `nullif`, `greatest` and `least`, whose results have the values of the data, compared by their canonical forms.
 fn in_choice(name: &str, args: &[Expr], schema: &DFSchema) -> Result<Option<Expr>> {
-    let of_forms = |arg: &Expr| arg.get_type(schema).is_ok_and(|of| has_forms(&of));
     let types: Vec<_> = args.iter().map(|arg| arg.get_type(schema).ok()).collect();
-    if !args.iter().any(of_forms) || types.windows(2).any(|pair| pair[0] != pair[1]) {
+    let of = types.first().cloned().flatten();
+    let (is_nested, of_forms) =
+        of.map_or((false, false), |of| (has_nested_order(&of), has_forms(&of)));
+    if !is_nested && !of_forms || types.windows(2).any(|pair| pair[0] != pair[1]) {
         return Ok(None);
     }
     match (name, args) {
+        ("nullif", _) if !of_forms => Ok(None),
         ("greatest" | "least", [_, _, ..]) => Ok(Some(extreme(name, args.to_vec()))),
         ("nullif", [left, right]) if !left.is_volatile() => {
             let equal = canonical(left.clone())?.eq(canonical(right.clone())?);

@@ -59,11 +59,6 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let to = cast.field.data_type().clone();
             narrowed(&mut cast.expr, &to, false, schema) || rounded(&mut cast.expr, &to, schema)?
         }
-        Expr::TryCast(cast) if writes_nested(&cast.expr, cast.field.data_type(), schema) => {
-            let to = cast.field.data_type().clone();
-            let text = nested_text(std::mem::take(&mut *cast.expr), to);
-            return Ok(Transformed::yes(text));
-        }
         Expr::TryCast(cast) => {
             let to = cast.field.data_type().clone();
             narrowed(&mut cast.expr, &to, true, schema) || rounded(&mut cast.expr, &to, schema)?

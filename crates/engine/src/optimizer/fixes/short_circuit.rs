@@ -19,13 +19,14 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{ColumnarValue, Operator};
-use datafusion::physical_expr::expressions::BinaryExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column};
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_expr::{PhysicalExpr, conjunction};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
+use datafusion::physical_plan::projection::ProjectionExec;
 
 use super::fallible::can_fail_now;
 use super::node_expressions::exchanged;
@@ -68,7 +69,7 @@ fn apart(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>
     let parts = conditions(filter.predicate());
     let (fallible, sure): (Vec<_>, Vec<_>) = parts
         .into_iter()
-        .partition(|part| can_fail_now(part, &schema));
+        .partition(|part| can_fail_now(part, &schema) || reads_fallible(part, filter.input()));
     let is_having = sure.is_empty() && fallible.len() == 1 && reads_aggregates(filter);
     if fallible.is_empty() || is_having || is_pinned(filter.predicate()) {
         return Ok(None);
@@ -84,6 +85,42 @@ fn apart(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>
         builder = builder.with_input(Arc::new(below));
     }
     Ok(Some(Arc::new(builder.build()?)))
+}
+
+/// Whether a condition reads a column that an expression which can fail makes below: that is in its place when the condition
+/// comes below it, and rows that a filter there leaves out would be computed with the others.
+fn reads_fallible(condition: &Arc<dyn PhysicalExpr>, input: &Arc<dyn ExecutionPlan>) -> bool {
+    let columns = collect_columns(condition);
+    let mut read: Vec<usize> = columns.iter().map(Column::index).collect();
+    let mut node = input;
+    while let (false, [below]) = (read.is_empty(), node.children().as_slice()) {
+        if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
+            let schema = below.schema();
+            let mut read_below = Vec::new();
+            for place in read {
+                let Some(projected) = projection.expr().get(place) else {
+                    return true;
+                };
+                if can_fail_now(&projected.expr, &schema) {
+                    return true;
+                }
+                let columns = collect_columns(&projected.expr);
+                read_below.extend(columns.iter().map(Column::index));
+            }
+            read = read_below;
+        } else if let Some(filter) = node.downcast_ref::<FilterExec>()
+            && let Some(projection) = filter.projection()
+        {
+            let places = read
+                .iter()
+                .filter_map(|&place| projection.get(place).copied());
+            read = places.collect();
+        } else if node.schema().fields() != below.schema().fields() {
+            return false;
+        }
+        node = below;
+    }
+    false
 }
 
 /// Whether the one condition of a filter is of what an aggregation directly below has computed: nothing moves that, and our

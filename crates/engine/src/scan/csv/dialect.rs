@@ -459,7 +459,11 @@ mod tests {
             ("a,b\n\"x\"\"y\",1\n", Some(b'"')),
             ("a,b\n\"x\"y,1\n\"z,w\",1\n", Some(b'"')),
         ] {
-            let kind = if text.contains('\t') { Kind::Tsv } else { Kind::Csv };
+            let kind = if text.contains('\t') {
+                Kind::Tsv
+            } else {
+                Kind::Csv
+            };
             let dialect = sniffed(kind, &TextOptions::default(), text, &Forms::default());
             assert_eq!(dialect.grammar.quote, expected, "{text}");
         }

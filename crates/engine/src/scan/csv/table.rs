@@ -392,7 +392,10 @@ fn widen(
 fn layout(columns: &[String], names: &[String]) -> Layout {
     Layout {
         fields: names.len(),
-        of_columns: columns.iter().map(|column| place_of(names, column)).collect(),
+        of_columns: columns
+            .iter()
+            .map(|column| place_of(names, column))
+            .collect(),
     }
 }
 

@@ -54,7 +54,9 @@ pub(super) fn in_aggregate(aggregate: &mut AggregateFunction, schema: &DFSchema)
         changed |= wrap_each(params.args.iter_mut().skip(1), schema)?;
     }
     if !params.distinct && !OF_ORDERED.contains(&name) {
-        changed |= wrap_each(params.order_by.iter_mut().map(|key| &mut key.expr), schema)?;
+        for key in &mut params.order_by {
+            changed |= wrap_order(&mut key.expr, schema)?;
+        }
     }
     Ok(changed)
 }

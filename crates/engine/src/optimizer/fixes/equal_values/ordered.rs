@@ -42,8 +42,12 @@ pub(super) fn ordered(binary: &BinaryExpr) -> Expr {
 
 /// The bytes by which a list or struct is sorted; `None` where its type has no order.
 pub(super) fn sort_bytes(key: &Expr, of: &DataType) -> Option<Expr> {
+    has_order_of_bytes(of).then(|| SORT_BYTES.call(vec![key.clone()]))
+}
+
+fn has_order_of_bytes(of: &DataType) -> bool {
     let field = SortField::new_with_options(of.clone(), NULL_LAST);
-    RowConverter::supports_fields(&[field]).then(|| SORT_BYTES.call(vec![key.clone()]))
+    of.is_nested() && RowConverter::supports_fields(&[field])
 }
 
 static SORT_BYTES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
@@ -71,12 +75,27 @@ impl ScalarUDFImpl for SortBytes {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let column = args.args[0].to_array(args.number_rows)?;
-        let column = canonical_values(&column).map_err(to_host)?;
-        let field = SortField::new_with_options(column.data_type().clone(), NULL_LAST);
-        let rows = RowConverter::new(vec![field])?.convert_columns(&[Arc::clone(&column)])?;
-        let (offsets, bytes, _) = rows.try_into_binary()?.into_parts();
-        let bytes = BinaryArray::new(offsets, bytes, column.logical_nulls());
-        Ok(ColumnarValue::Array(Arc::new(bytes)))
+        Ok(ColumnarValue::Array(bytes(
+            canonical_values(&column).map_err(to_host)?,
+        )?))
+    }
+}
+
+/// Canonical values as the bytes that order as they do.
+fn bytes(column: ArrayRef) -> Result<ArrayRef> {
+    let field = SortField::new_with_options(column.data_type().clone(), NULL_LAST);
+    let rows = RowConverter::new(vec![field])?.convert_columns(&[Arc::clone(&column)])?;
+    let (offsets, bytes, _) = rows.try_into_binary()?.into_parts();
+    let bytes = BinaryArray::new(offsets, bytes, column.logical_nulls());
+    Ok(Arc::new(bytes))
+}
+
+/// Values that Arrow sorts as ORDER BY sorts those of `column`.
+pub(crate) fn sortable(column: &ArrayRef) -> Result<ArrayRef> {
+    let column = canonical_values(column).map_err(to_host)?;
+    match has_order_of_bytes(column.data_type()) {
+        true => bytes(column),
+        false => Ok(column),
     }
 }
 
