@@ -320,10 +320,11 @@ impl Session {
         if let Some(alteration) = alterations::of(&statement) {
             return self.alter_table(&planning, &alteration).await;
         }
+        let aliases = headers::typed_aliases(&mut statement);
         expand::expand(&mut statement, &planning)?;
         planned::check(&statement, text, &state)?;
         let plan = fixes::count_equal_rows(self.resolve(&state, statement).await?)?;
-        let plan = headers::short_headers(params::resolve(plan, params)?)?;
+        let plan = headers::short_headers(params::resolve(plan, params)?, &aliases)?;
         if let LogicalPlan::Ddl(_) = &plan
             && hidden::counts_rows(&plan)
         {

@@ -18,17 +18,17 @@ use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::first_last::{first_value_udaf, last_value_udaf};
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
-use datafusion::functions_nested::expr_fn::{array_slice, make_array};
+use datafusion::functions_nested::expr_fn::{array_element, array_slice, make_array, map_extract};
 use datafusion::functions_window::nth_value::{first_value_udwf, last_value_udwf};
 use datafusion::logical_expr::expr::{
     AggregateFunction, NullTreatment, WindowFunction, WindowFunctionParams,
 };
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::planner::{
-    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawWindowExpr,
+    ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr, RawWindowExpr,
 };
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, ExprSchemable, Signature,
+    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, ExprSchemable, GetFieldAccess, Signature,
     WindowFunctionDefinition, cast, lit, when,
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
@@ -164,6 +164,26 @@ impl ExprPlanner for StandingFunctions {
         Ok(PlannerResult::Planned(
             function.call(vec![raw.left, raw.right]),
         ))
+    }
+
+    /// A map by a key that is no literal, which DataFusion takes for a name of a field.
+    fn plan_field_access(
+        &self,
+        raw: RawFieldAccessExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        match &raw.field_access {
+            GetFieldAccess::ListIndex { key }
+                if !matches!(key.as_ref(), Expr::Literal(..))
+                    && matches!(raw.expr.get_type(schema), Ok(DataType::Map(..))) =>
+            {
+                let written = format!("{}[{}]", raw.expr.schema_name(), key.schema_name());
+                let found = map_extract(raw.expr, key.as_ref().clone());
+                let value = array_element(found, lit(1_i64));
+                Ok(PlannerResult::Planned(value.alias(written)))
+            }
+            _ => Ok(PlannerResult::Original(raw)),
+        }
     }
 
     fn plan_aggregate(&self, raw: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {

@@ -78,7 +78,7 @@ pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
 }
 
 /// Whether an alias is the name that its column has anyway.
-fn is_itself(expr: &Expr, alias: &Ident) -> bool {
+pub(super) fn is_itself(expr: &Expr, alias: &Ident) -> bool {
     let name = match expr {
         Expr::Identifier(name) => Some(name),
         Expr::CompoundIdentifier(parts) => parts.last(),

@@ -149,6 +149,12 @@ impl Copy {
                 given.options.extend(cursor.options()?);
             } else if cursor.take_word("WITH") {
                 continue;
+            } else if target.is_some() && cursor.take_word("CSV") {
+                let format = OptionValue::Text("csv".to_owned());
+                given.options.push(("format".to_owned(), format, place));
+            } else if target.is_some() && cursor.take_word("HEADER") {
+                let header = ("header".to_owned(), OptionValue::Nothing, place);
+                given.options.push(header);
             } else {
                 break;
             }

@@ -21,8 +21,8 @@ use crate::sql::query_forms::LIST;
 use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
 use crate::sql::{
-    aliases, asof, by_name, columns, default_values, describe, inner_names, limits, ordinals,
-    pivot, positional, repeated_calls, short_forms, summarize, unpivot, whole_rows,
+    aliases, asof, by_name, columns, default_values, describe, inner_names, limits, order_names,
+    ordinals, pivot, positional, repeated_calls, short_forms, summarize, unpivot, whole_rows,
 };
 
 /// What the expansion asks of a session.
@@ -191,8 +191,7 @@ impl VisitorMut for Expansion<'_> {
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        flow(limits::expand(query, &self.scope))?;
-        ordinals::write_items(query, self.scope.catalog);
+        flow(self.query(query))?;
         self.scope.frames.pop();
         // A query's common tables are visited first, in their order.
         let is_common_table = self.scope.frames.last().is_some_and(|frame| {
@@ -234,6 +233,16 @@ impl VisitorMut for Expansion<'_> {
 }
 
 impl Expansion<'_> {
+    fn query(&self, query: &mut Query) -> Result<()> {
+        let hidden = order_names::hide_aliases(query, &self.scope)?;
+        limits::expand(query, &self.scope)?;
+        ordinals::write_items(query, self.scope.catalog);
+        match hidden {
+            Some(names) => order_names::show_aliases(query, names),
+            None => Ok(()),
+        }
+    }
+
     fn select(&self, select: &mut Select) -> Result<()> {
         asof::expand(select, &self.scope)?;
         positional::expand(select)?;

@@ -1,32 +1,37 @@
 //! Names of columns as people write them: `count(x)` and not `count(/data/a.parquet.x)`, `count(1)` and not `count(Int64(1))`.
 //!
-//! In: the host's plan of a statement. Out: the same plan; columns of its result, of the table it makes and of the file
+//! In: the host's plan of a statement, the aliases in it that look like such names. Out: the same plan; columns of its result, of the table it makes and of the file
 //! it writes are named without files and functions that read files, and without types of literals.
 //! Invariant: a name that another column would then have as well stays as it is, and so does one that the user gave.
 //! Not here: names of tables and aliases, which the host's names of expressions keep; names within the statement.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::arrow::array::IntervalMonthDayNanoArray;
 use datafusion::arrow::datatypes::IntervalMonthDayNano;
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Column, Result};
+use datafusion::common::{Column, JoinType, Result};
 use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Projection};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{Select, SelectItem, VisitorMut};
 
 use crate::scan::call::function_names;
 use crate::scan::location::is_location;
+use crate::sql::statement::visit;
 
 /// Shortens the names of the columns that leave `plan`.
-pub fn short_headers(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub fn short_headers(plan: LogicalPlan, typed: &BTreeSet<String>) -> Result<LogicalPlan> {
     Ok(match plan {
         LogicalPlan::Copy(mut copy) => {
-            copy.input = shortened(copy.input)?;
+            copy.input = shortened(copy.input, typed)?;
             LogicalPlan::Copy(copy)
         }
         LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut table)) => {
-            table.input = shortened(table.input)?;
+            table.input = shortened(table.input, typed)?;
             LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(table))
         }
         LogicalPlan::Ddl(_)
@@ -35,13 +40,38 @@ pub fn short_headers(plan: LogicalPlan) -> Result<LogicalPlan> {
         | LogicalPlan::Explain(_)
         | LogicalPlan::Analyze(_)
         | LogicalPlan::DescribeTable(_) => plan,
-        query => Arc::unwrap_or_clone(shortened(Arc::new(query))?),
+        query => Arc::unwrap_or_clone(shortened(Arc::new(query), typed)?),
     })
 }
 
-fn shortened(plan: Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
+/// Aliases that a user writes as DataFusion writes literals: they stay.
+pub(crate) fn typed_aliases(statement: &mut Statement) -> BTreeSet<String> {
+    let mut aliases = TypedAliases::default();
+    let ControlFlow::Continue(()) = visit(statement, &mut aliases);
+    aliases.0
+}
+
+#[derive(Default)]
+struct TypedAliases(BTreeSet<String>);
+
+impl VisitorMut for TypedAliases {
+    type Break = Infallible;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {
+        for item in &select.projection {
+            if let SelectItem::ExprWithAlias { alias, .. } = item
+                && plain_literals(&alias.value) != alias.value
+            {
+                self.0.insert(alias.value.clone());
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn shortened(plan: Arc<LogicalPlan>, typed: &BTreeSet<String>) -> Result<Arc<LogicalPlan>> {
     let files = files_of(&plan)?;
-    let given = given_names(&plan);
+    let given = given_names(&plan, typed);
     let fields: Vec<_> = plan.schema().iter().collect();
     let short = |name: &str| {
         let names = files.iter();
@@ -74,13 +104,15 @@ fn shortened(plan: Arc<LogicalPlan>) -> Result<Arc<LogicalPlan>> {
     Ok(Arc::new(LogicalPlan::Projection(renamed)))
 }
 
-/// Names that are aliases or columns of tables.
-fn given_names(plan: &LogicalPlan) -> BTreeSet<String> {
+/// Names that are aliases of the user's or columns of tables.
+fn given_names(plan: &LogicalPlan, typed: &BTreeSet<String>) -> BTreeSet<String> {
     match plan {
         LogicalPlan::Projection(projection) => {
-            let below = given_names(&projection.input);
+            let below = given_names(&projection.input, typed);
             let given = projection.expr.iter().filter_map(|expr| match expr {
-                Expr::Alias(alias) => Some(alias.name.clone()),
+                // What stands for another call has that one's name as an alias.
+                Expr::Alias(alias) => Some(alias.name.clone())
+                    .filter(|name| plain_literals(name) == *name || typed.contains(name)),
                 Expr::Column(column) => {
                     Some(column.name.clone()).filter(|name| below.contains(name))
                 }
@@ -89,17 +121,20 @@ fn given_names(plan: &LogicalPlan) -> BTreeSet<String> {
             given.collect()
         }
         LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => {
-            plan.inputs().into_iter().flat_map(given_names).collect()
+            let inputs = plan.inputs().into_iter();
+            inputs.flat_map(|input| given_names(input, typed)).collect()
         }
+        LogicalPlan::Join(join) if is_filter(join.join_type) => given_names(&join.left, typed),
         LogicalPlan::Sort(_)
         | LogicalPlan::Limit(_)
         | LogicalPlan::Distinct(_)
         | LogicalPlan::Filter(_)
+        | LogicalPlan::Unnest(_)
         | LogicalPlan::Union(_) => plan
             .inputs()
             .into_iter()
             .next()
-            .map(given_names)
+            .map(|input| given_names(input, typed))
             .unwrap_or_default(),
         other => other
             .schema()
@@ -108,6 +143,11 @@ fn given_names(plan: &LogicalPlan) -> BTreeSet<String> {
             .map(|field| field.name().clone())
             .collect(),
     }
+}
+
+/// Whether a join only leaves rows of its left side, as INTERSECT and EXCEPT do.
+fn is_filter(join: JoinType) -> bool {
+    matches!(join, JoinType::LeftSemi | JoinType::LeftAnti)
 }
 
 /// Types that DataFusion writes around literals.

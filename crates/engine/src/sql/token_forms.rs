@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::tokenizer::{
 
 use crate::error::{Error, Result};
 use crate::sql::dialect::DIALECT;
+use crate::sql::word_names::name_words;
 pub(crate) use samples::RESERVOIR;
 use samples::Sample;
 
@@ -24,7 +25,8 @@ pub(crate) const GROUP_DISTINCT: &str = "group by distinct";
 /// The tokens of a statement as the parser takes them.
 pub(crate) fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
     let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
-    let tokens = tokens.map_err(tokenizer_error)?;
+    let mut tokens = tokens.map_err(tokenizer_error)?;
+    name_words(&mut tokens);
     let mut writer = Writer {
         tokens: &tokens,
         out: Vec::with_capacity(tokens.len()),

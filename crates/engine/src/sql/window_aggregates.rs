@@ -66,7 +66,7 @@ fn qualify_by_window(select: &mut Select) -> Result<()> {
     Ok(())
 }
 
-fn has_window(expr: &Expr) -> bool {
+pub(super) fn has_window(expr: &Expr) -> bool {
     struct Windows;
     impl VisitorMut for Windows {
         type Break = ();

@@ -1,7 +1,8 @@
 //! Words that say nothing here, or say it otherwise: `TABLE t`, `TRUNCATE t`, `AS MATERIALIZED (…)`, `LIMIT 1 WITH TIES`,
-//! `LATERAL unnest(l)`, `EXCLUDE NO OTHERS`, `INTERVAL (3) DAY`.
+//! `LATERAL unnest(l)`, `SUMMARIZE TABLE t`, `EXCLUDE NO OTHERS`, `INTERVAL (3) DAY`.
 //!
-//! In: tokens. Out: `SELECT * FROM t`, `DELETE FROM t`, `AS (…)`, `FETCH FIRST 1 ROWS WITH TIES`, `unnest(l)`, nothing,
+//! In: tokens. Out: `SELECT * FROM t`, `DELETE FROM t`, `AS (…)`, `FETCH FIRST 1 ROWS WITH TIES`, `unnest(l)`,
+//! `SUMMARIZE t`, nothing,
 //! `INTERVAL 3 DAY`.
 //! Invariant: a word that is a name stays.
 //! Not here: forms that need a call to stand for them (query_forms.rs, table_forms.rs).
@@ -47,6 +48,9 @@ fn form(tokens: &[TokenWithSpan], at: usize) -> Option<(&'static str, usize)> {
     if at == 0 && is(0, "TABLE") && is_name(1) {
         return Some(("SELECT * FROM", 1));
     }
+    if is(at, "TABLE") && at > 0 && is(at - 1, "SUMMARIZE") && is_name(at + 1) {
+        return Some(("", 1));
+    }
     if at == 0 && is(0, "TRUNCATE") {
         let words = if is(1, "TABLE") && is_name(2) { 2 } else { 1 };
         let is_all = matches!(
@@ -61,7 +65,8 @@ fn form(tokens: &[TokenWithSpan], at: usize) -> Option<(&'static str, usize)> {
     if is(at, "AS") && is(at + 1, "NOT") && is(at + 2, "MATERIALIZED") && is_open(at + 3) {
         return Some(("AS", 3));
     }
-    if is(at, "LATERAL") && is(at + 1, "UNNEST") && is_open(at + 2) {
+    let is_list = is_one_of(tokens, at + 1, &["UNNEST", "RANGE", "GENERATE_SERIES"]);
+    if is(at, "LATERAL") && is_list && is_open(at + 2) {
         return Some(("", 1));
     }
     if is(at, "EXCLUDE") && is(at + 1, "NO") && is(at + 2, "OTHERS") {

@@ -110,6 +110,10 @@ impl ScalarUDFImpl for CurrentSetting {
             }
             .into());
         };
+        let name = match name.as_str() {
+            "timezone" => "datafusion.execution.time_zone".to_owned(),
+            _ => name,
+        };
         let entries = args.config_options.entries();
         let is_named = |key: &str| key == name || key.strip_prefix("grouse.") == Some(&name);
         match entries.into_iter().find(|entry| is_named(&entry.key)) {

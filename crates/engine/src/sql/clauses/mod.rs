@@ -9,6 +9,7 @@ mod groupings;
 mod laterals;
 mod row_limits;
 mod sources;
+mod unnested;
 mod windows;
 
 use std::ops::ControlFlow;
@@ -60,6 +61,7 @@ impl VisitorMut for Rewriting {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         sources::prewhere(select);
         laterals::join_laterals(&mut select.from);
+        unnested::unnest(&mut select.from);
         flow(windows::within(select).and_then(|_| groupings::sets(select)))
     }
 
