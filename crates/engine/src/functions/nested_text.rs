@@ -1,8 +1,9 @@
-//! Lists, structs and maps as strings: `[1, NULL]`, `{'a': 1}`, `{k=v}`.
+//! Lists, structs, maps and timestamps as strings: `[1, NULL]`, `{'a': 1}`, `{k=v}`, `2024-01-31 12:30:00`.
 //!
 //! In: values of such a type. Out: their text, which a cast of strings to lists reads again (text_casts.rs).
 //! Invariant: a string within it that could be taken for another thing stands in quotes: one with commas, brackets, quotes or blanks
-//! at its ends, the empty one and `null`. DataFusion has no cast of structs and maps, and writes no NULL in lists.
+//! at its ends, the empty one and `null`. DataFusion has no cast of structs and maps, writes no NULL in lists, and a T between date
+//! and time.
 //! Not here: JSON (scalar/json_written.rs).
 
 use datafusion::arrow::array::{Array, AsArray, StringViewBuilder};
@@ -24,10 +25,11 @@ const SPECIAL: [char; 14] = [
 
 /// True of types whose casts to strings are ours.
 pub(crate) fn has_nested_text(of: &DataType) -> bool {
-    of.is_list() || matches!(of, DataType::Struct(_) | DataType::Map(..))
+    use DataType::{Map, Struct, Timestamp};
+    of.is_list() || matches!(of, Struct(_) | Map(..) | Timestamp(..))
 }
 
-/// The text of a list, struct or map.
+/// The text of a list, struct, map or timestamp.
 pub(crate) fn nested_text(value: Expr, to: DataType) -> Expr {
     let signature = Signature::any(1, Volatility::Immutable);
     ScalarUDF::new_from_impl(NestedText { to, signature }).call(vec![value])
@@ -65,9 +67,17 @@ impl ScalarUDFImpl for NestedText {
                 texts.append_null();
                 continue;
             }
-            let mut text = String::new();
-            writer.write(row, &mut text)?;
-            texts.append_value(text);
+            match &writer {
+                // Nothing stands around it.
+                Writer::Text(_, formatter) => {
+                    texts.append_value(formatter.value(row).try_to_string()?);
+                }
+                writer => {
+                    let mut text = String::new();
+                    writer.write(row, &mut text)?;
+                    texts.append_value(text);
+                }
+            }
         }
         Ok(ColumnarValue::Array(cast(&texts.finish(), &self.to)?))
     }
@@ -86,7 +96,10 @@ enum Writer<'a> {
     Other(&'a dyn Array, ArrayFormatter<'a>),
 }
 
-const OPTIONS: FormatOptions<'static> = FormatOptions::new().with_null("NULL");
+const OPTIONS: FormatOptions<'static> = FormatOptions::new()
+    .with_null("NULL")
+    .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
+    .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f%:z"));
 
 impl<'a> Writer<'a> {
     fn new(values: &'a dyn Array) -> Result<Writer<'a>> {
@@ -122,7 +135,7 @@ impl<'a> Writer<'a> {
                 let sides = [Writer::new(maps.keys())?, Writer::new(maps.values())?];
                 Writer::Map(values, maps.value_offsets(), Box::new(sides))
             }
-            of if of.is_string() => {
+            of if of.is_string() || matches!(of, DataType::Timestamp(..)) => {
                 Writer::Text(values, ArrayFormatter::try_new(values, &OPTIONS)?)
             }
             _ => Writer::Other(values, ArrayFormatter::try_new(values, &OPTIONS)?),

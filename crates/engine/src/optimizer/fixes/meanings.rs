@@ -50,36 +50,18 @@ impl AnalyzerRule for MeanAsSql {
 
 fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let changed = match &mut part {
-        Expr::Cast(cast) if reads_text(&cast.expr, cast.field.data_type(), schema) => {
-            let to = cast.field.data_type().clone();
-            let cast = text_cast(std::mem::take(&mut *cast.expr), to, false);
-            return Ok(Transformed::yes(cast));
-        }
-        Expr::TryCast(cast) if reads_text(&cast.expr, cast.field.data_type(), schema) => {
-            let to = cast.field.data_type().clone();
-            let cast = text_cast(std::mem::take(&mut *cast.expr), to, true);
-            return Ok(Transformed::yes(cast));
-        }
-        Expr::Cast(cast) if writes_nested(&cast.expr, cast.field.data_type(), schema) => {
-            let to = cast.field.data_type().clone();
-            let text = nested_text(std::mem::take(&mut *cast.expr), to);
-            return Ok(Transformed::yes(text));
-        }
-        Expr::Cast(cast) if is_rounded_twice(cast, schema) => {
-            let double = nearest_double(std::mem::take(&mut *cast.expr));
-            return Ok(Transformed::yes(double));
-        }
         Expr::Cast(cast) => {
             let to = cast.field.data_type().clone();
+            if let Some(cast) = own_cast(&mut cast.expr, &to, false, schema) {
+                return Ok(Transformed::yes(cast));
+            }
             narrowed(&mut cast.expr, &to, false, schema) || rounded(&mut cast.expr, &to, schema)?
-        }
-        Expr::TryCast(cast) if writes_nested(&cast.expr, cast.field.data_type(), schema) => {
-            let to = cast.field.data_type().clone();
-            let text = nested_text(std::mem::take(&mut *cast.expr), to);
-            return Ok(Transformed::yes(text));
         }
         Expr::TryCast(cast) => {
             let to = cast.field.data_type().clone();
+            if let Some(cast) = own_cast(&mut cast.expr, &to, true, schema) {
+                return Ok(Transformed::yes(cast));
+            }
             narrowed(&mut cast.expr, &to, true, schema) || rounded(&mut cast.expr, &to, schema)?
         }
         Expr::Between(Between {
@@ -97,12 +79,18 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::SimilarTo(like) => return Ok(Transformed::yes(similar(like))),
         Expr::BinaryExpr(binary) => match on_bits(binary, schema)? {
             Some(operation) => return Ok(Transformed::yes(operation)),
+            None if binary.op == Operator::StringConcat => {
+                as_texts([&mut *binary.left, &mut *binary.right], schema)
+            }
             None => with_time(binary, schema)?,
         },
         Expr::WindowFunction(window) => in_lists(&mut window.params, schema)?,
         Expr::ScalarFunction(call) if is_far(call, schema) => {
             call.args = vec![near_seconds(call.args.remove(0))];
             true
+        }
+        Expr::ScalarFunction(call) if matches!(call.func.name(), "concat" | "concat_ws") => {
+            as_texts(call.args.iter_mut(), schema)
         }
         Expr::ScalarFunction(call) if has_items(call, schema) => {
             let lists = call.args.iter().map(|list| list.clone().is_not_null());
@@ -120,19 +108,32 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(Transformed::new_transformed(part, changed))
 }
 
-/// True of casts of strings that are ours.
-fn reads_text(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
-    let of = expr.get_type(schema);
-    of.is_ok_and(|of| is_text_cast(&of, to))
+/// A cast that is not DataFusion's.
+fn own_cast(expr: &mut Expr, to: &DataType, is_try: bool, schema: &DFSchema) -> Option<Expr> {
+    let of = expr.get_type(schema).ok()?;
+    if is_text_cast(&of, to) {
+        return Some(text_cast(std::mem::take(expr), to.clone(), is_try));
+    }
+    if to.is_string() && has_nested_text(&of) {
+        return Some(nested_text(std::mem::take(expr), to.clone()));
+    }
+    let is_rounded_twice = *to == DataType::Float64 && is_long_decimal(&of);
+    is_rounded_twice.then(|| nearest_double(std::mem::take(expr)))
 }
 
-fn is_rounded_twice(cast: &Cast, schema: &DFSchema) -> bool {
-    let of = cast.expr.get_type(schema);
-    *cast.field.data_type() == DataType::Float64 && of.is_ok_and(|of| is_long_decimal(&of))
-}
-
-fn writes_nested(expr: &Expr, to: &DataType, schema: &DFSchema) -> bool {
-    to.is_string() && expr.get_type(schema).is_ok_and(|of| has_nested_text(&of))
+/// Makes strings of timestamps that are put together with strings.
+fn as_texts<'a>(parts: impl IntoIterator<Item = &'a mut Expr>, schema: &DFSchema) -> bool {
+    let mut changed = false;
+    for part in parts {
+        // A look at the type of a long chain is a walk.
+        let is_text =
+            matches!(part, Expr::BinaryExpr(binary) if binary.op == Operator::StringConcat);
+        if !is_text && matches!(part.get_type(schema), Ok(DataType::Timestamp(..))) {
+            *part = nested_text(std::mem::take(part), DataType::Utf8);
+            changed = true;
+        }
+    }
+    changed
 }
 
 /// Checks a double that is cast to FLOAT.
