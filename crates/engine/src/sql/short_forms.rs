@@ -302,19 +302,20 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
         };
         return lambda.over(list, applied).map(Some);
     }
-    Ok(match (name.as_str(), arguments.as_slice()) {
+    plain_call(&name, &arguments)
+}
+
+/// A call without anything beside its arguments in other words.
+fn plain_call(name: &str, arguments: &[&Expr]) -> Result<Option<Expr>> {
+    Ok(match (name, arguments) {
         ("if", [condition, yes, no]) => Some(conditional(condition, yes, no)),
         ("try", [expr]) => Some(fallible::tried(expr)?),
         ("to_char" | "to_date" | "to_timestamp", [of, template]) => {
             let format = match literal_text(template) {
-                Some(template) => templates::format_of(&name, template)?,
+                Some(template) => templates::format_of(name, template)?,
                 None => None,
             };
-            let name = if name == "to_char" {
-                "strftime"
-            } else {
-                name.as_str()
-            };
+            let name = if name == "to_char" { "strftime" } else { name };
             format.map(|format| call(name, vec![(*of).clone(), text(&format)]))
         }
         ("from_json" | "json_transform", [json, structure]) => {

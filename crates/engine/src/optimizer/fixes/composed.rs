@@ -205,8 +205,7 @@ fn of_parts(
         && let Ok(values) = &first_type
         && temporal_median(values).is_some()
     {
-        let mean = Arc::clone(&call.func);
-        return Ok(Some(middle(call, mean, values, parts)));
+        return Ok(Some(middle(call, Arc::clone(&call.func), values, parts)));
     }
     if is_percentile_disc(&call.func) {
         return percentile_disc(call, parts).map(Some);
