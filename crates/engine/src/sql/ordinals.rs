@@ -31,6 +31,11 @@ pub(super) fn write_items(query: &mut Query, catalog: &dyn Catalog) {
     if is_plain || !is_aggregated(select, catalog) {
         return;
     }
+    // A constant orders nothing.
+    keys.retain(|key| {
+        let item = ordinal(&key.expr).and_then(|place| item_at(select, place));
+        !matches!(item, Some(SelectItem::UnnamedExpr(Expr::Value(_))))
+    });
     for key in keys {
         let item = ordinal(&key.expr).and_then(|place| item_at(select, place));
         let Some(item) = item else {

@@ -10,7 +10,8 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Join, JoinOperator, Query, Select, SelectItem, TableFactor, TableWithJoins, VisitorMut,
+    AccessExpr, Expr, Join, JoinOperator, Query, Select, SelectItem, TableFactor, TableWithJoins,
+    VisitorMut,
 };
 
 use crate::error::{Error, Result};
@@ -20,7 +21,10 @@ use crate::sql::walk::Walk;
 
 pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
     let tables: Vec<(String, Side)> = select.from.iter().flat_map(tables_of).collect();
-    let mut names = Names::default();
+    let mut names = Names {
+        tables: tables.iter().map(|(table, _)| table.clone()).collect(),
+        ..Names::default()
+    };
     for expr in values_of(select) {
         let ControlFlow::Continue(()) = expr.walk(&mut names);
     }
@@ -140,6 +144,7 @@ fn put(select: &mut Select, table: &str, row: &Expr) {
 /// Names without a table, and those of parameters of lambdas.
 #[derive(Default)]
 struct Names {
+    tables: BTreeSet<String>,
     used: BTreeSet<String>,
     parameters: BTreeSet<String>,
 }
@@ -151,6 +156,16 @@ impl VisitorMut for Names {
         match expr {
             Expr::Identifier(name) => {
                 self.used.insert(name.value.to_lowercase());
+            }
+            // The column of a table, and what is in it.
+            Expr::CompoundFieldAccess { root, access_chain } => {
+                if let (Expr::Identifier(table), Some(AccessExpr::Dot(Expr::Identifier(column)))) =
+                    (root.as_ref(), access_chain.first())
+                    && self.tables.contains(&table.value.to_lowercase())
+                {
+                    **root = Expr::CompoundIdentifier(vec![table.clone(), column.clone()]);
+                    access_chain.remove(0);
+                }
             }
             Expr::Lambda(lambda) => {
                 let names = lambda.params.iter();
