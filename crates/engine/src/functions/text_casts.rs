@@ -25,6 +25,7 @@ use datafusion::logical_expr::{
 
 use super::null_as_args;
 use crate::types::type_name;
+use grouse_text::blobs::bytes_of;
 
 /// True of casts of strings that are ours.
 pub(crate) fn is_text_cast(of: &DataType, to: &DataType) -> bool {
@@ -347,18 +348,6 @@ fn with_units(text: &str) -> String {
         }
     }
     words.join(" ")
-}
-
-/// The bytes of a text, in which `\xAA` is one; `None` if a backslash is followed by anything else.
-fn bytes_of(text: &str) -> Option<Vec<u8>> {
-    let mut parts = text.split('\\');
-    let mut bytes = parts.next()?.as_bytes().to_vec();
-    for part in parts {
-        let digits = part.strip_prefix('x')?.get(..2)?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        bytes.extend_from_slice(&part.as_bytes()[3..]);
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

@@ -304,7 +304,13 @@ fn columns_of_several_files_that_differ_in_case_are_an_error() {
     folder.write("1.parquet", Types::Kept, &[("a", Arc::clone(&numbers))]);
     folder.write("2.parquet", Types::Kept, &[("A", Arc::clone(&numbers))]);
     let error = folder.error("SELECT * FROM '{}/[12].parquet'");
-    for part in ["2.parquet", "'A'", "'a' in", "1.parquet", "UNION ALL BY NAME"] {
+    for part in [
+        "2.parquet",
+        "'A'",
+        "'a' in",
+        "1.parquet",
+        "UNION ALL BY NAME",
+    ] {
         assert!(error.to_string().contains(part), "{error}");
     }
     let both = [("a", Arc::clone(&numbers)), ("A", numbers)];

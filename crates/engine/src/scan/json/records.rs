@@ -182,7 +182,10 @@ pub(super) struct Sample {
 
 /// How the records of a file lie in it that begins so.
 pub(super) fn layout_of(beginning: &[u8], is_lenient: bool) -> Layout {
-    let text = beginning.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let text = beginning
+        .utf8_chunks()
+        .next()
+        .map_or("", |chunk| chunk.valid());
     let text = text.trim_start_matches(BYTE_ORDER_MARK).trim_start();
     if is_lines_of_arrays(text) {
         return Layout::Lines;
