@@ -237,8 +237,8 @@ def test_sparse_columns_and_foreign_bytes(con):
 def test_each_name_once(con):
     twice = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], names=["x", "x", "y"])  # noqa: F841
     assert con.sql("SELECT x_1, * FROM twice").fetchall() == [(2, 1, 2, 3)]
-    numbers = pandas.DataFrame([[1, 2]], columns=[1, "1"])  # noqa: F841
-    assert con.sql("SELECT * FROM numbers").columns == ["1", "1_1"]
+    digits = pandas.DataFrame([[1, 2]], columns=[1, "1"])  # noqa: F841
+    assert con.sql("SELECT * FROM digits").columns == ["1", "1_1"]
 
 
 @pytest.mark.parametrize("value", ["INTERVAL '1 month'", "[INTERVAL '1 day']", "named_struct('a', INTERVAL '1 day')"])

@@ -4,5 +4,6 @@
 //! Invariant: every value is what is written, or an error with its place; nothing is lost in silence.
 //! Not here: files, streams and threads, options in SQL (the engine's `scan/csv` and `scan/json`).
 
+pub mod blobs;
 pub mod csv;
 pub mod json;

@@ -24,6 +24,7 @@ use datafusion::logical_expr::{
 use super::intervals::Interval;
 use super::{null_as_args, written_times};
 use crate::types::type_name;
+use grouse_text::blobs::bytes_of;
 
 /// Digits before and behind the point of a number, beyond those of any decimal.
 const EXPONENT_MAX: i64 = 100;
@@ -380,18 +381,6 @@ fn item(text: &str) -> Option<String> {
         }
     }
     Some(value)
-}
-
-/// The bytes of a text, in which `\xAA` is one; `None` if a backslash is followed by anything else.
-fn bytes_of(text: &str) -> Option<Vec<u8>> {
-    let mut parts = text.split('\\');
-    let mut bytes = parts.next()?.as_bytes().to_vec();
-    for part in parts {
-        let digits = part.strip_prefix('x')?.get(..2)?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        bytes.extend_from_slice(&part.as_bytes()[3..]);
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

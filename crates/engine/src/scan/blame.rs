@@ -169,7 +169,7 @@ async fn not_text(
 
 /// The host's words for a moment that does not fit the unit it is converted to.
 fn is_about_moment(error: &Error) -> bool {
-    matches!(error, Error::Execution(message) if message.starts_with("Cannot cast ") && message.contains(" to TIMESTAMP"))
+    matches!(error, Error::Execution(message) if message.contains("where nanoseconds reach"))
 }
 
 /// Reads the columns of nanoseconds one by one until one fails: a file may hold them in a coarser unit, which reaches

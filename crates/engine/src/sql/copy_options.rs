@@ -64,6 +64,8 @@ pub(super) struct CopyOptions {
     existing: Existing,
     files: Option<&'static str>,
     partition_by: Vec<String>,
+    /// Rows of a JSON file are the items of one array.
+    is_array: bool,
     extension: Option<String>,
     pattern: Option<String>,
     /// For DataFusion's writers.
@@ -166,6 +168,7 @@ impl CopyOptions {
             },
             files: None,
             partition_by: given.partitioned_by.unwrap_or_default(),
+            is_array: false,
             extension: None,
             pattern: None,
             host: Vec::new(),
@@ -264,12 +267,10 @@ impl CopyOptions {
             Kind::Parquet if PARQUET.contains(&lower.as_str()) => {
                 self.option_of_parquet(&lower, value, place)
             }
-            Kind::Json if JSON.contains(&lower.as_str()) => match self.flag(name, value, place)? {
-                false => Ok(()),
-                true => Err(Error::Unsupported {
-                    message: "ARRAY: COPY writes JSON as one object per line; the shell's -o x.json writes an array".to_string(),
-                }),
-            },
+            Kind::Json if JSON.contains(&lower.as_str()) => {
+                self.is_array = self.flag(name, value, place)?;
+                Ok(())
+            }
             _ => Err(self.unknown(name, place)),
         }
     }
@@ -525,6 +526,7 @@ impl CopyOptions {
             "partition_by": self.partition_by,
             "extension": self.extension,
             "pattern": self.pattern,
+            "is_array": self.is_array,
             "options": self.host,
         }))
     }

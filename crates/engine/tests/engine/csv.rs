@@ -270,6 +270,8 @@ fn headers_are_found() {
         &format!("SELECT b, a_1, a FROM '{path}'"),
         &["3|2|1"],
     );
+    let path = write(&folder, "spaces.csv", "a, b ,c\n1, 2,3\n");
+    check(&session, &format!("SELECT b FROM '{path}'"), &["2"]);
     let path = write(&folder, "case.csv", "a,A,b,\n1,2,3,4\n");
     check(
         &session,
@@ -287,6 +289,7 @@ fn delimiters_quotes_and_decimals_are_found() {
         ("a;b\n1,500;x\n", ", decimal_separator => ','", &["1.5|x"]),
         ("a\tb\n1\t2\n", "", &["1|2"]),
         ("a|b\n1|2\n", "", &["1|2"]),
+        ("sep=;\r\na;b\r\n1,5;2\r\n", "", &["1.5|2"]),
         ("a,b\n'x,y',2\n'z,w',3\n", "", &["x,y|2", "z,w|3"]),
         ("Report of things\n\na,b\n1,2\n3,4\n", "", &["1|2", "3|4"]),
         ("junk\nmore\na,b\n1,x\n", ", skip => 2", &["1|x"]),
@@ -318,6 +321,17 @@ fn types_hold_what_is_written() {
         ("t\n0000-00-00\n", "", "VARCHAR"),
         ("t\n2024-01-01 25:00:00\n", "", "VARCHAR"),
         ("t\n2024-02-29\n", "", "DATE"),
+        ("t\n2024-02-29 10:00:00\n", "", "TIMESTAMP"),
+        (
+            "t\n2024-02-29T10:00:00Z\n2024-02-29 10:00:00-05\n",
+            "",
+            "TIMESTAMP WITH TIME ZONE",
+        ),
+        (
+            "t\n2024-02-29T10:00:00Z\n2024-02-29 10:00:00\n",
+            "",
+            "VARCHAR",
+        ),
         ("t\n13/02/2024\n01/02/2024\n", "", "DATE"),
         ("t\n02/03/2024\n", "", "VARCHAR"),
         ("t,u\n007,-1\n", "", "VARCHAR BIGINT"),

@@ -329,6 +329,51 @@ fn json_says_what_is_null() {
 }
 
 #[test]
+fn json_is_an_array_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
+    for (query, expected) in [
+        ("SELECT 1 AS a WHERE false", "[]\n"),
+        ("SELECT 'x\ny' AS a", "[\n{\"a\":\"x\\ny\"}\n]\n"),
+        (
+            "VALUES (1), (2)",
+            "[\n{\"column1\":1},\n{\"column1\":2}\n]\n",
+        ),
+    ] {
+        let path = file("a.json");
+        copy(&session, query, &path, "(ARRAY true)");
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected, "{query}");
+    }
+    let numbers = "SELECT number AS n, number % 3 AS k FROM numbers(50000)";
+    copy(&session, numbers, &file("b.json"), "(ARRAY true)");
+    let options = "(FORMAT json, ARRAY true, PARTITION_BY (k))";
+    copy(&session, numbers, &file("c"), options);
+    for from in [file("b.json"), file("c/**/*.json")] {
+        let sql = format!("SELECT count(*), sum(n), count(DISTINCT n) FROM '{from}'");
+        assert_eq!(rows(&session, &sql), ["50000|1249975000|50000"], "{from}");
+    }
+}
+
+// NaN was written as null, bytes as digits that no cast reads.
+#[test]
+fn text_has_every_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session();
+    let query = r"SELECT * FROM (VALUES ('nan'::DOUBLE, '\x00\xFFa\x5c\x22'::BLOB), ('-inf'::DOUBLE, ''::BLOB), (0.1, NULL)) t(x, b)";
+    for name in ["a.json", "a.csv"] {
+        let path = folder.path().join(name);
+        let path = path.to_str().unwrap();
+        copy(&session, query, path, "");
+        let sql = format!("SELECT x, hex(b::BLOB) FROM '{path}'");
+        // An empty string of CSV is NULL, whether it has quotes or not.
+        let empty = if name == "a.json" { "" } else { "NULL" };
+        let expected = ["NaN|00FF615C22", &format!("-inf|{empty}"), "0.1|NULL"];
+        assert_eq!(rows(&session, &sql), expected, "{name}");
+    }
+}
+
+#[test]
 fn options_of_parquet() {
     let folder = tempfile::tempdir().unwrap();
     let session = session();

@@ -13,7 +13,6 @@ use arrow::array::{
     Array, ArrayRef, ArrowPrimitiveType, BooleanArray, BooleanBuilder, NullArray, StringArray,
 };
 use arrow::compute::kernels::cast_utils::parse_decimal;
-use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, Time64MicrosecondType, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
@@ -25,6 +24,7 @@ use arrow::error::ArrowError;
 use super::grammar::Grammar;
 use super::records::Table;
 use super::values::{self, DateForm};
+use crate::blobs::cast_text;
 
 /// How the values of a file are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,11 +194,7 @@ fn primitives<T: ArrowPrimitiveType>(
 fn cast(cells: &Cells<'_>, kind: &DataType) -> Result<Built, ArrowError> {
     let rows = 0..cells.table.rows();
     let texts: StringArray = rows.clone().map(|row| cells.text(row)).collect();
-    let options = CastOptions {
-        safe: true,
-        ..CastOptions::default()
-    };
-    let values = cast_with_options(&texts, kind, &options)?;
+    let values = cast_text(&texts, kind)?;
     let bad = rows.filter(|row| texts.is_valid(*row) && values.is_null(*row));
     let bad = bad.collect();
     Ok((values, bad))

@@ -6,6 +6,8 @@
 //! a date with two readings make the column text.
 //! Not here: delimiters and headers (dialect.rs).
 
+use std::sync::Arc;
+
 use arrow::datatypes::{DataType, TimeUnit};
 
 use super::columns::{Cells, Forms};
@@ -52,6 +54,9 @@ pub struct Guess {
     fraction_digits: usize,
     /// Some value has a comma that stands before a fraction and not between thousands.
     has_fraction_comma: bool,
+    /// Some moment has a zone, some has none.
+    has_zoned: bool,
+    has_local: bool,
     /// The patterns that were asked for fit all values.
     fits_date: bool,
     fits_moment: bool,
@@ -64,6 +69,8 @@ impl Default for Guess {
             has_values: false,
             fraction_digits: 0,
             has_fraction_comma: false,
+            has_zoned: false,
+            has_local: false,
             fits_date: true,
             fits_moment: true,
         }
@@ -106,6 +113,9 @@ impl Guess {
         }
         if left >> MOMENT != 0 {
             self.fraction_digits = self.fraction_digits.max(fraction_digits(text));
+            let is_zoned = values::has_zone(text);
+            self.has_zoned |= is_zoned;
+            self.has_local |= !is_zoned;
         }
         if let Some((_, fraction)) = text.split_once(',') {
             self.has_fraction_comma |= left & COMMA != 0 && fraction.len() != 3;
@@ -119,6 +129,8 @@ impl Guess {
         self.has_values |= other.has_values;
         self.fraction_digits = self.fraction_digits.max(other.fraction_digits);
         self.has_fraction_comma |= other.has_fraction_comma;
+        self.has_zoned |= other.has_zoned;
+        self.has_local |= other.has_local;
         self.fits_date &= other.fits_date;
         self.fits_moment &= other.fits_moment;
     }
@@ -221,12 +233,14 @@ impl Guess {
         }
         let moments = self.forms(MOMENT);
         match moments.as_slice() {
-            [form] if dates.is_empty() => {
+            // Of moments with and without a zone nobody knows which is earlier.
+            [form] if dates.is_empty() && !(self.has_zoned && self.has_local) => {
                 let unit = match self.fraction_digits <= MICROSECOND_DIGITS {
                     true => TimeUnit::Microsecond,
                     false => TimeUnit::Nanosecond,
                 };
-                (DataType::Timestamp(unit, None), form.clone())
+                let zone = self.has_zoned.then(|| Arc::from("+00:00"));
+                (DataType::Timestamp(unit, zone), form.clone())
             }
             _ => simple(DataType::Utf8),
         }

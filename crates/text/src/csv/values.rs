@@ -204,6 +204,12 @@ pub fn moment(text: &str, form: &DateForm) -> Option<(i64, u32)> {
     Some((seconds, (time % SECOND_NS) as u32))
 }
 
+/// Whether a moment says its zone.
+pub fn has_zone(text: &str) -> bool {
+    let time = text.find(['T', ' ']).map(|at| &text[at + 1..]);
+    time.is_some_and(|time| time.contains(['+', '-', 'Z', 'z', 'U']))
+}
+
 /// Of `Z`, `UTC`, `+01`, `+0100`, `+01:00`, or nothing.
 fn offset_seconds(zone: &str) -> Option<i64> {
     let zone = zone.trim_start_matches(' ');

@@ -15,16 +15,14 @@ use arrow::array::{
     UInt64Builder, new_null_array,
 };
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use arrow::compute::{CastOptions, cast, cast_with_options};
-use arrow::datatypes::{
-    DECIMAL128_MAX_PRECISION, DataType, Field, Fields, Int64Type, TimeUnit,
-};
+use arrow::compute::cast;
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Field, Fields, Int64Type, TimeUnit};
 use arrow::error::ArrowError;
-use arrow::util::display::FormatOptions;
 
 use super::cursor::{Cursor, Result};
 use super::moments::{Moment, in_unit, moment};
 use super::types::{JsonType, struct_fields};
+use crate::blobs::cast_text;
 
 /// Integers up to here are the same as doubles.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
@@ -310,11 +308,7 @@ fn cast_all(
     kind: &DataType,
     name: &str,
 ) -> std::result::Result<ArrayRef, ArrowError> {
-    let options = CastOptions {
-        safe: true,
-        format_options: FormatOptions::default(),
-    };
-    let values = cast_with_options(texts, kind, &options)?;
+    let values = cast_text(texts, kind)?;
     let mut rows = 0..texts.len();
     match rows.find(|&row| values.is_null(row) && texts.is_valid(row)) {
         None => Ok(values),

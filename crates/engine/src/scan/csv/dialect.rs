@@ -63,7 +63,8 @@ impl Reading {
 /// The dialect of a file that begins with `text`, of which the last record may be cut.
 pub(crate) fn sniffed(kind: Kind, options: &TextOptions, text: &str, forms: &Forms) -> Dialect {
     let text = &text[..floor(text, SNIFFED_BYTES)];
-    let reading = grammar(kind, options, text);
+    let said = with_said_delimiter(options, text);
+    let reading = grammar(kind, said.as_ref().unwrap_or(options), text);
     let body = &text[after_lines(text, reading.skip)..];
     let header = match options.header {
         Some(true) => Header::Names,
@@ -76,6 +77,22 @@ pub(crate) fn sniffed(kind: Kind, options: &TextOptions, text: &str, forms: &For
         header,
         skip: reading.skip,
     }
+}
+
+/// What the query says, and the first line: Excel writes `sep=;` there.
+fn with_said_delimiter(options: &TextOptions, text: &str) -> Option<TextOptions> {
+    let is_open = options.delimiter.is_none() && options.csv.skip.is_none();
+    if !is_open || options.csv.detection == Some(false) {
+        return None;
+    }
+    let (line, _) = text.split_once('\n')?;
+    let &[delimiter] = line.trim_end_matches('\r').strip_prefix("sep=")?.as_bytes() else {
+        return None;
+    };
+    let mut said = options.clone();
+    said.delimiter = Some(delimiter);
+    said.csv.skip = Some(1);
+    Some(said)
 }
 
 fn floor(text: &str, bytes: usize) -> usize {

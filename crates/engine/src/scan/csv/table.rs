@@ -324,7 +324,7 @@ fn names(header: Header, first: Vec<String>, fields: usize, options: &CsvOptions
     };
     let mut names: Vec<String> = Vec::with_capacity(fields);
     for at in 0..fields {
-        let written = first.get(at).map(String::as_str).unwrap_or_default();
+        let written = first.get(at).map(|name| name.trim()).unwrap_or_default();
         let name = match (given.get(at), header) {
             (Some(name), _) => name.to_string(),
             (None, Header::Names) if !written.is_empty() => written.to_string(),

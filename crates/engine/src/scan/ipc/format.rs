@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
 use datafusion::catalog::Session;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, Statistics};
+use datafusion::common::{DataFusionError, Result, Statistics};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
@@ -26,6 +27,7 @@ use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{LexOrdering, LexRequirement};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, PhysicalExpr};
+use futures::{StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStore};
 
 use super::messages::check;
@@ -222,7 +224,21 @@ impl FileOpener for CheckedOpener {
         Ok(Box::pin(async move {
             let range = range.map(|range| range.start.max(0) as u64..range.end.max(0) as u64);
             check(&store, &location, range, limit_bytes).await?;
-            opened.await
+            let batches = opened.await.map_err(damaged)?;
+            Ok(batches.map_err(damaged).boxed())
         }))
+    }
+}
+
+/// What arrays say that are made of a damaged file's bytes is about the file.
+fn damaged(error: DataFusionError) -> DataFusionError {
+    match error.find_root() {
+        DataFusionError::ArrowError(inner, _)
+            if matches!(inner.as_ref(), ArrowError::InvalidArgumentError(_)) =>
+        {
+            let message = "its values are not where it says that they are: it is damaged";
+            ArrowError::IpcError(message.to_string()).into()
+        }
+        _ => error,
     }
 }

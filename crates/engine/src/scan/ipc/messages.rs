@@ -23,6 +23,9 @@ use crate::scan::parquet::Bytes;
 /// First bytes of an IPC file, without padding.
 pub(super) const MAGIC: &[u8] = b"ARROW1";
 
+/// First bytes of what Feather was before it was Arrow IPC.
+const FEATHER_1: &[u8] = b"FEA1";
+
 /// Length and magic at the end of an IPC file.
 pub(super) const TAIL_BYTES: u64 = 10;
 
@@ -54,6 +57,11 @@ pub(super) async fn check(
         limit_bytes: limit_bytes as u64,
     };
     let head = object.read(0..8).await?;
+    if head.starts_with(FEATHER_1) {
+        return Err(bad(
+            "it is Feather of version 1; write it as version 2, which is Arrow IPC",
+        ));
+    }
     match head.starts_with(MAGIC) {
         true => object.check_file(range).await,
         false => object.check_stream().await,

@@ -2,7 +2,7 @@
 //!
 //! In: an array that is written as JSON. Out: what writes its values instead of Arrow's, which writes NULL and bare digits.
 //! Invariant: what is written can be read back as the same value: `NaN`, `Infinity` and `-Infinity` as `read_json`, DuckDB and
-//! Python read them, bytes as casts of strings to BLOB do (`\x00ff`).
+//! Python read them, bytes as casts of strings to BLOB do (blobs.rs).
 //! Not here: lines and fields (text.rs).
 
 use datafusion::arrow::array::{
@@ -12,6 +12,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json::writer::{Encoder, EncoderFactory, EncoderOptions, NullableEncoder};
+use grouse_text::blobs::write_bytes;
 
 /// Makes encoders of floats that are no numbers, and of bytes.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ impl EncoderFactory for JsonValues {
                 }
                 Box::new(Floats(values.clone()))
             }
-            kind if kind.is_binary() || matches!(kind, DataType::FixedSizeBinary(_)) => {
+            kind if kind.is_binary() => {
                 let values = cast(array, &DataType::Binary)?;
                 Box::new(Bytes(values.as_binary().clone()))
             }
@@ -70,12 +71,11 @@ struct Bytes(BinaryArray);
 
 impl Encoder for Bytes {
     fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        out.extend(b"\"\\\\x");
-        for byte in self.0.value(row) {
-            out.push(DIGITS[usize::from(byte >> 4)]);
-            out.push(DIGITS[usize::from(byte & 15)]);
-        }
+        let mut text = String::new();
+        write_bytes(self.0.value(row), &mut text);
+        // Of what has to be escaped in JSON there are backslashes only.
+        out.push(b'"');
+        out.extend(text.replace('\\', "\\\\").as_bytes());
         out.push(b'"');
     }
 }

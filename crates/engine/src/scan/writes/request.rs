@@ -59,12 +59,23 @@ impl Existing {
     }
 }
 
+/// How the rows of a JSON file lie in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum JsonLayout {
+    /// One per line.
+    #[default]
+    Lines,
+    /// In one array.
+    Array,
+}
+
 /// The writing of one statement.
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
     pub existing: Existing,
     pub extension: Option<String>,
     pub pattern: Option<String>,
+    pub json: JsonLayout,
     stages: Mutex<Vec<Weak<Stage>>>,
 }
 
@@ -92,6 +103,9 @@ impl Writes {
         self.existing = Existing::named(request["existing"].as_str().unwrap_or_default())?;
         self.extension = text("extension");
         self.pattern = text("pattern");
+        if request["is_array"].as_bool() == Some(true) {
+            self.json = JsonLayout::Array;
+        }
         if let Some(files) = text("files") {
             let is_one = (files == "one").to_string();
             copy.options.insert(ONE_FILE.to_string(), is_one);

@@ -30,7 +30,7 @@ use object_store::path::Path;
 use tokio::sync::mpsc;
 
 use super::arrow::ArrowSink;
-use super::request::{Existing, Writes};
+use super::request::{Existing, JsonLayout, Writes};
 use super::split::{Kept, Key, Splitter};
 use super::stage::Stage;
 use super::target::{Target, is_one_file, name_of};
@@ -150,6 +150,10 @@ impl DataSink for WholeFiles {
             files,
             rows: Arc::clone(&rows),
             batches_max: batches_max(context),
+            end: match (&writer, writes.json) {
+                (Writer::Text(TextSink::Json(_)), JsonLayout::Array) => End::Marked,
+                _ => End::Open,
+            },
         };
         let feeding = SpawnedTask::spawn(feed.run(data, layout));
         let uploads = Arc::new(Uploads(Arc::clone(&stage)));
@@ -285,12 +289,21 @@ impl Names {
     }
 }
 
+/// Whether a file's writer hears that no more rows come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Open,
+    /// By a batch without rows, which is sent for nothing else.
+    Marked,
+}
+
 /// Deals rows to files.
 struct Feed {
     stage: Arc<Stage>,
     files: Files,
     rows: Arc<AtomicU64>,
     batches_max: usize,
+    end: End,
 }
 
 impl Feed {
@@ -308,14 +321,12 @@ impl Feed {
             is_empty = false;
             self.send(&file, batch?).await?;
         }
-        match is_empty {
+        if is_empty {
             // The head of a file comes with its first rows.
-            true => {
-                self.send(&file, RecordBatch::new_empty(data.schema()))
-                    .await
-            }
-            false => Ok(()),
+            let none = RecordBatch::new_empty(data.schema());
+            self.send(&file, none).await?;
         }
+        self.finish(&file, &data.schema()).await
     }
 
     async fn by_rows(
@@ -331,13 +342,14 @@ impl Feed {
         while let Some(batch) = data.next().await {
             let batch = batch?;
             if rows >= rows_max {
+                self.finish(&file, &data.schema()).await?;
                 nth += 1;
                 (file, rows) = (self.file(names.name(nth))?, 0);
             }
             rows += batch.num_rows();
             self.send(&file, batch).await?;
         }
-        Ok(())
+        self.finish(&file, &data.schema()).await
     }
 
     async fn by_keys(
@@ -360,6 +372,9 @@ impl Feed {
                 self.send(file, rows).await?;
             }
         }
+        for file in open.values() {
+            self.finish(file, &data.schema()).await?;
+        }
         Ok(())
     }
 
@@ -375,9 +390,20 @@ impl Feed {
 
     async fn send(&self, file: &mpsc::Sender<RecordBatch>, batch: RecordBatch) -> HostResult<()> {
         let rows = batch.num_rows() as u64;
+        if rows == 0 && self.end == End::Marked {
+            return Ok(());
+        }
         file.send(batch).await.map_err(|_| writer_is_gone())?;
         self.rows.fetch_add(rows, Ordering::AcqRel);
         Ok(())
+    }
+
+    async fn finish(&self, file: &mpsc::Sender<RecordBatch>, schema: &SchemaRef) -> HostResult<()> {
+        if self.end == End::Open {
+            return Ok(());
+        }
+        let none = RecordBatch::new_empty(Arc::clone(schema));
+        file.send(none).await.map_err(|_| writer_is_gone())
     }
 }
 

@@ -8,7 +8,8 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, RecordBatch};
+use datafusion::arrow::array::{Array, AsArray, BinaryArray, RecordBatch};
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::csv::{QuoteStyle, WriterBuilder};
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::arrow::error::ArrowError;
@@ -30,14 +31,13 @@ use object_store::path::Path;
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
 
 use super::json_values::JsonValues;
+use super::request::{JsonLayout, Writes};
 use crate::scan::parquet::Bytes;
+use grouse_text::blobs::write_bytes;
 
 /// Forms of times, unless others are asked for.
 const DATETIME: &str = "%Y-%m-%d %H:%M:%S%.f";
 const DATETIME_ZONED: &str = "%Y-%m-%d %H:%M:%S%.f%:z";
-
-/// Before the digits of bytes, as casts of strings to BLOB read them.
-const BYTES: &str = "\\x";
 
 /// DataFusion's sink of text with lines of ours.
 pub(super) enum TextSink<'a> {
@@ -71,7 +71,13 @@ impl TextSink<'_> {
                 TextSink::Json(sink) => {
                     let options = sink.writer_options();
                     let level = options.compression_level;
-                    (Arc::new(JsonLines), options.compression.into(), level)
+                    let writes = context.session_config().get_extension::<Writes>();
+                    let layout = writes.map_or(JsonLayout::Lines, |writes| writes.json);
+                    (
+                        Arc::new(JsonRows(layout)),
+                        options.compression.into(),
+                        level,
+                    )
                 }
             };
         spawn_writer_tasks_and_join(
@@ -88,18 +94,39 @@ impl TextSink<'_> {
 }
 
 /// One object per line.
-struct JsonLines;
+struct JsonRows(JsonLayout);
 
-impl BatchSerializer for JsonLines {
-    fn serialize(&self, batch: RecordBatch, _initial: bool) -> HostResult<Bytes> {
+impl BatchSerializer for JsonRows {
+    fn serialize(&self, batch: RecordBatch, initial: bool) -> HostResult<Bytes> {
         let mut bytes = Vec::new();
         let builder = JsonBuilder::new().with_explicit_nulls(true);
         let builder = builder.with_encoder_factory(Arc::new(JsonValues));
         let mut writer = builder.build::<_, LineDelimited>(&mut bytes);
         writer.write(&batch)?;
         writer.finish()?;
-        Ok(Bytes::from(bytes))
+        Ok(Bytes::from(match self.0 {
+            JsonLayout::Lines => bytes,
+            JsonLayout::Array => items(&bytes, initial),
+        }))
     }
+}
+
+/// Lines as items of an array, of which the first piece opens it and a piece without lines is the end (sink.rs).
+fn items(lines: &[u8], initial: bool) -> Vec<u8> {
+    let Some(lines) = lines.strip_suffix(b"\n") else {
+        let end: &[u8] = if initial { b"[]\n" } else { b"\n]\n" };
+        return end.to_vec();
+    };
+    let mut items = if initial { b"[\n" } else { b",\n" }.to_vec();
+    items.reserve(lines.len());
+    // Inside of values a line end is written as \n.
+    for (nth, line) in lines.split(|byte| *byte == b'\n').enumerate() {
+        if nth > 0 {
+            items.extend(b",\n");
+        }
+        items.extend(line);
+    }
+    items
 }
 
 /// Fields with a delimiter between them.
@@ -120,6 +147,7 @@ impl BatchSerializer for CsvLines {
 enum Cells<'a> {
     Text(ArrayFormatter<'a>),
     Json(NullableEncoder<'a>),
+    Bytes(BinaryArray),
 }
 
 impl CsvLines {
@@ -141,9 +169,14 @@ impl CsvLines {
         let schema = batch.schema();
         let mut columns = Vec::with_capacity(batch.num_columns());
         for (field, column) in schema.fields().iter().zip(batch.columns()) {
-            let cells = match field.data_type().is_nested() {
-                true => Cells::Json(make_encoder(field, column.as_ref(), &options)?),
-                false => Cells::Text(ArrayFormatter::try_new(column.as_ref(), &format)?),
+            let cells = match field.data_type() {
+                kind if kind.is_nested() => {
+                    Cells::Json(make_encoder(field, column.as_ref(), &options)?)
+                }
+                kind if kind.is_binary() => {
+                    Cells::Bytes(cast(column, &DataType::Binary)?.as_binary().clone())
+                }
+                _ => Cells::Text(ArrayFormatter::try_new(column.as_ref(), &format)?),
             };
             let nulls = column.logical_nulls();
             columns.push((cells, nulls, Kind::of(field.data_type())));
@@ -159,12 +192,10 @@ impl CsvLines {
                     continue;
                 }
                 text.clear();
-                if *kind == Kind::Bytes {
-                    text.push_str(BYTES);
-                }
                 match cells {
                     Cells::Text(cells) => write!(text, "{}", cells.value(row))
                         .map_err(|_| unwritable(schema.field(nth).name()))?,
+                    Cells::Bytes(cells) => write_bytes(cells.value(row), &mut text),
                     Cells::Json(cells) => {
                         json.clear();
                         cells.encode(row, &mut json);
@@ -204,7 +235,7 @@ impl CsvLines {
             |byte: u8| byte == quote || byte == delimiter || matches!(byte, b'\n' | b'\r');
         let is_quoted = match self.0.quote_style() {
             QuoteStyle::Always => true,
-            QuoteStyle::NonNumeric => kind != Kind::Number,
+            QuoteStyle::NonNumeric => kind == Kind::Text,
             QuoteStyle::Never => false,
             _ => text.is_empty() || text == self.0.null() || text.bytes().any(is_special),
         };
@@ -231,7 +262,6 @@ impl CsvLines {
 enum Kind {
     Number,
     Text,
-    Bytes,
 }
 
 impl Kind {
@@ -239,7 +269,6 @@ impl Kind {
         match kind {
             DataType::Dictionary(_, values) => Kind::of(values),
             kind if kind.is_numeric() => Kind::Number,
-            kind if kind.is_binary() || matches!(kind, DataType::FixedSizeBinary(_)) => Kind::Bytes,
             _ => Kind::Text,
         }
     }
