@@ -480,6 +480,10 @@ fn interval_of(interval: &Interval) -> Result<Option<Expr>> {
             Expr::Value(value) if matches!(value.value, Value::Number(..)) => {
                 Err(without_unit(&value.to_string()))
             }
+            // DataFusion knows no clock in an interval; a cast of ours does.
+            Expr::Value(value) if matches!(&value.value, Value::SingleQuotedString(text) if text.contains(':')) => {
+                Ok(Some(cast(interval.value.as_ref().clone(), to_interval())))
+            }
             _ => Ok(None),
         };
     };
@@ -517,13 +521,14 @@ fn interval_of(interval: &Interval) -> Result<Option<Expr>> {
         op: BinaryOperator::StringConcat,
         right: Box::new(text(&format!(" {unit}"))),
     };
-    Ok(Some(cast(
-        Expr::Nested(Box::new(words)),
-        DataType::Interval {
-            fields: None,
-            precision: None,
-        },
-    )))
+    Ok(Some(cast(Expr::Nested(Box::new(words)), to_interval())))
+}
+
+fn to_interval() -> DataType {
+    DataType::Interval {
+        fields: None,
+        precision: None,
+    }
 }
 
 /// A quarter is three months.
