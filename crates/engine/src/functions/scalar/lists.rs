@@ -70,12 +70,9 @@ fn sorted() -> Vec<Definition> {
             })
         },
     );
-    let sorted = rows(
-        "list_sort",
-        SORTED,
-        same,
-        |call| each_list(call, |values, row| in_order(values, options(call, row)?)),
-    );
+    let sorted = rows("list_sort", SORTED, same, |call| {
+        each_list(call, |values, row| in_order(values, options(call, row)?))
+    });
     vec![
         reversed.also("array_reverse_sort"),
         reversed,

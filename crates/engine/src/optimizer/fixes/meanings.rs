@@ -94,7 +94,11 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::Case(case) => {
             let whens = case.when_then_expr.iter_mut().map(|(_, then)| then);
-            as_branches(whens.chain(case.else_expr.as_mut()), schema)?
+            let branches = whens.chain(case.else_expr.as_mut());
+            as_branches(branches.map(|branch| branch.as_mut()), schema)?
+        }
+        Expr::ScalarFunction(call) if matches!(call.func.name(), "nvl" | "ifnull" | "coalesce") => {
+            as_branches(call.args.iter_mut(), schema)?
         }
         Expr::ScalarFunction(call) => match extracted(call, schema) {
             Some(part) => return Ok(Transformed::yes(part)),
@@ -110,13 +114,13 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 
 /// Gives strings as they stand in the text the type of the other branches of a CASE.
 fn as_branches<'a>(
-    branches: impl Iterator<Item = &'a mut Box<Expr>>,
+    branches: impl Iterator<Item = &'a mut Expr>,
     schema: &DFSchema,
 ) -> Result<bool> {
     let mut literals = Vec::new();
     let mut types = Vec::new();
     for branch in branches {
-        match branch.as_ref() {
+        match &*branch {
             Expr::Literal(value, _) if value.data_type().is_string() => literals.push(branch),
             other => types.push(other.get_type(schema)?),
         }
@@ -130,7 +134,7 @@ fn as_branches<'a>(
         return Ok(false);
     };
     for literal in literals {
-        **literal = cast(std::mem::take(&mut **literal), common.clone());
+        *literal = cast(std::mem::take(literal), common.clone());
     }
     Ok(true)
 }
