@@ -7,7 +7,7 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
@@ -30,9 +30,18 @@ impl AnalyzerRule for OwnCasts {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         each_plan(plan, |plan| {
             let schema = in_scope(&plan)?;
-            each_named(plan, |part| in_part(part, &schema))
+            let plan = each_named(plan, |part| in_part(part, &schema))?;
+            plan.transform_data(|plan| in_grouping_sets(plan, &schema))
         })
     }
+}
+
+/// The columns of grouping sets, too: a cast of ours has the name that the cast had.
+fn in_grouping_sets(plan: LogicalPlan, schema: &DFSchema) -> Result<Transformed<LogicalPlan>> {
+    plan.map_expressions(|expr| match expr {
+        Expr::GroupingSet(_) => expr.transform_up(|part| in_part(part, schema)),
+        other => Ok(Transformed::no(other)),
+    })
 }
 
 fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
