@@ -620,6 +620,22 @@ impl Catalog for Planning<'_> {
         })
     }
 
+    fn defaults(&self, query: SqlQuery) -> Result<Vec<Option<String>>> {
+        let LogicalPlan::Projection(all) = self.plan(query)? else {
+            return Ok(Vec::new());
+        };
+        let LogicalPlan::TableScan(scan) = all.input.as_ref() else {
+            return Ok(Vec::new());
+        };
+        let fields = scan.source.schema();
+        let default = |name: &String| {
+            let default = scan.source.get_column_default(name)?;
+            Some(headers::plain_literals(&default.schema_name().to_string()))
+        };
+        let names = fields.fields().iter().map(|field| field.name());
+        Ok(names.map(default).collect())
+    }
+
     fn tables(&self) -> Vec<String> {
         self.session.tables()
     }

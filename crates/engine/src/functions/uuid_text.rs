@@ -12,7 +12,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
 /// Names of the functions.
@@ -48,6 +48,16 @@ impl ScalarUDFImpl for UuidText {
             Otherwise::Error => UUID,
             Otherwise::Null => TRY_UUID,
         }
+    }
+
+    /// The cast that it stands for.
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let cast = match self.otherwise {
+            Otherwise::Error => "CAST",
+            Otherwise::Null => "TRY_CAST",
+        };
+        let value = args.first().map(|value| value.schema_name().to_string());
+        Ok(format!("{cast}({} AS UUID)", value.unwrap_or_default()))
     }
 
     fn signature(&self) -> &Signature {

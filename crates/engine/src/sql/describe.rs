@@ -17,7 +17,12 @@ pub(super) fn expand(factor: &TableFactor, scope: &Scope<'_>) -> Result<Option<T
         && let [query] = queries.as_slice()
     {
         let columns = scope.columns((*query).clone())?;
-        return rows_of_columns(&columns, is_table(query)).map(Some);
+        let described = is_table(query);
+        let defaults = match described {
+            Described::Table => scope.defaults((*query).clone())?,
+            Described::Query => Vec::new(),
+        };
+        return rows_of_columns(&columns, described, &defaults).map(Some);
     }
     if arguments_of(factor, TABLES).is_some() {
         return rows_of_tables(&scope.catalog.tables()).map(Some);
@@ -49,10 +54,15 @@ fn is_table(query: &Query) -> Described {
     }
 }
 
-fn rows_of_columns(columns: &[Column], described: Described) -> Result<TableFactor> {
+fn rows_of_columns(
+    columns: &[Column],
+    described: Described,
+    defaults: &[Option<String>],
+) -> Result<TableFactor> {
     let mut rows: Vec<String> = columns
         .iter()
-        .map(|column| {
+        .enumerate()
+        .map(|(place, column)| {
             let null = match column.field.is_nullable() || described == Described::Query {
                 true => "YES",
                 false => "NO",
@@ -60,7 +70,10 @@ fn rows_of_columns(columns: &[Column], described: Described) -> Result<TableFact
             let none = "CAST(NULL AS VARCHAR)";
             let name = text(column.name());
             let data_type = text(&type_name(column.data_type()));
-            format!("({name}, {data_type}, '{null}', {none}, {none}, {none})")
+            let default = defaults.get(place).cloned().flatten();
+            let default =
+                default.map_or_else(|| none.to_string(), |default| text(&default).to_string());
+            format!("({name}, {data_type}, '{null}', {none}, {default}, {none})")
         })
         .collect();
     let condition = if rows.is_empty() { " WHERE false" } else { "" };

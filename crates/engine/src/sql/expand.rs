@@ -31,6 +31,8 @@ pub(crate) trait Catalog {
     fn columns(&self, query: Query) -> Result<Vec<Column>>;
     /// The rows of a query.
     fn rows(&self, query: Query) -> Result<Vec<RecordBatch>>;
+    /// What the columns of a query have by default that is all of one table; nothing for any other query.
+    fn defaults(&self, query: Query) -> Result<Vec<Option<String>>>;
     /// Names of the user's tables, sorted.
     fn tables(&self) -> Vec<String>;
     /// Whether a function is an aggregate.
@@ -115,6 +117,11 @@ impl Scope<'_> {
     /// The rows of a query at this place.
     pub fn rows(&self, query: Query) -> Result<Vec<RecordBatch>> {
         self.catalog.rows(self.with_common_tables(query))
+    }
+
+    /// What the columns of a table have by default.
+    pub fn defaults(&self, query: Query) -> Result<Vec<Option<String>>> {
+        self.catalog.defaults(self.with_common_tables(query))
     }
 
     /// The columns of what stands in FROM.

@@ -172,7 +172,7 @@ const LITERALS: [&str; 17] = [
 ];
 
 /// A name without the types around literals: `1` for `Int64(1)`, `'x'` for `Utf8("x")`.
-pub(super) fn plain_literals(name: &str) -> String {
+pub(crate) fn plain_literals(name: &str) -> String {
     let mut plain = String::new();
     let mut rest = name;
     while let Some((before, literal, after)) = next_literal(rest) {
