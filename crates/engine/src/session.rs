@@ -495,6 +495,7 @@ impl Session {
             if !spelling::respell(&mut statement, &unknown, columns)
                 && !repeated_names::rename_repeated(&mut statement, &error)
                 && !(repeated_names::is_repeated(&error) && named_casts::name_casts(&mut statement))
+                && !repeated_names::rename_place(&mut statement, &error)
             {
                 return Err(error.into());
             }

@@ -81,7 +81,10 @@ fn text_of(expr: &Expr) -> Option<String> {
             };
             Some(format!("{name}({} AS {data_type})", unnamed(expr)))
         }
-        Expr::Exists { .. } | Expr::InSubquery { .. } | Expr::Subquery(_) => {
+        Expr::Exists { .. }
+        | Expr::InSubquery { .. }
+        | Expr::Subquery(_)
+        | Expr::TypedString(_) => {
             Some(unnamed(expr).to_string())
         }
         Expr::AnyOp { right, .. } | Expr::AllOp { right, .. }

@@ -44,6 +44,64 @@ pub fn rename_repeated(statement: &mut Statement, error: &DataFusionError) -> bo
     })
 }
 
+/// Gives the second of two items that have one name for DataFusion, and two texts, its text as its name: `1.0` and `1.00`,
+/// `s.x` and `s['x']`. False if there is no such item.
+pub fn rename_place(statement: &mut Statement, error: &DataFusionError) -> bool {
+    let DataFusionError::Plan(message) = error.find_root() else {
+        return false;
+    };
+    let places = message.split(" at position ").skip(1);
+    let places = places.filter_map(|rest| rest.split(' ').next()?.parse().ok());
+    let places: Vec<usize> = places.collect();
+    let (true, [first, second]) = (message.starts_with(PROJECTION), places.as_slice()) else {
+        return false;
+    };
+    let mut naming = NamingPlace {
+        first: *first,
+        second: *second,
+        renamed: false,
+    };
+    let ControlFlow::Continue(()) = visit(statement, &mut naming);
+    naming.renamed
+}
+
+/// Names the item at a place. The error does not say in which SELECT it is: it may be any that has items there.
+struct NamingPlace {
+    first: usize,
+    second: usize,
+    renamed: bool,
+}
+
+impl VisitorMut for NamingPlace {
+    type Break = Infallible;
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {
+        let items = &mut select.projection;
+        if items.iter().any(is_wildcard) || self.first >= items.len() {
+            return ControlFlow::Continue(());
+        }
+        let taken: Vec<_> = items
+            .iter()
+            .filter_map(|item| name_of(item, Casts::Kept))
+            .collect();
+        let Some(item @ SelectItem::UnnamedExpr(_)) = items.get_mut(self.second) else {
+            return ControlFlow::Continue(());
+        };
+        if let Some(text) = name_of(item, Casts::Kept) {
+            let is_taken = |name: &String| {
+                let same = taken.iter().filter(|taken| taken.eq_ignore_ascii_case(name));
+                same.count() > usize::from(*name == text)
+            };
+            let numbered = (1..).map(|number| format!("{text}_{number}"));
+            let mut names = std::iter::once(text.clone()).chain(numbered);
+            let free = names.find(|name| !is_taken(name));
+            name_item(item, free.unwrap_or_else(|| text.clone()));
+            self.renamed = true;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 /// Whether the error says that a name is there twice, of whatever kind of plan.
 pub fn is_repeated(error: &DataFusionError) -> bool {
     match error.find_root() {

@@ -52,9 +52,11 @@ fn same(types: &[DataType]) -> Result<DataType> {
 }
 
 fn sorted() -> Vec<Definition> {
-    const ORDER: Form = &[Kind::List, Kind::Word];
-    const ORDER_AND_NULLS: Form = &[Kind::List, Kind::Word, Kind::Word];
-    const SORTED: &[Form] = &[LIST[0], ORDER, ORDER_AND_NULLS];
+    const FORMS: &[Form] = &[
+        &[Kind::List],
+        &[Kind::List, Kind::Word],
+        &[Kind::List, Kind::Word, Kind::Word],
+    ];
     let reversed = rows("list_reverse_sort", LIST, same, |call| {
         each_list(call, |values, _| in_order(values, DESCENDING))
     });
@@ -70,7 +72,7 @@ fn sorted() -> Vec<Definition> {
             })
         },
     );
-    let sorted = rows("list_sort", SORTED, same, |call| {
+    let sorted = rows("list_sort", FORMS, same, |call| {
         each_list(call, |values, row| in_order(values, options(call, row)?))
     });
     vec![

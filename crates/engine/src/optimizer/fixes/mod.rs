@@ -22,6 +22,7 @@ mod joined_codes;
 mod fallible;
 mod held_filters;
 mod short_circuit;
+mod held_parts;
 mod filtered_arguments;
 mod single_distinct;
 mod grouping_sets;

@@ -26,9 +26,11 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
+use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 
 use super::fallible::can_fail_now;
+use super::held_parts::held;
 use super::node_expressions::exchanged;
 
 /// The rule.
@@ -42,7 +44,10 @@ impl PhysicalOptimizerRule for GuardConditions {
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|node| {
-            let node = exchanged(node, &|expr, schema| guarded(expr, schema))?;
+            let mut node = exchanged(node, &|expr, schema| guarded(expr, schema))?;
+            if node.data.is::<NestedLoopJoinExec>() {
+                node = node.transform_data(|node| exchanged(node, &held))?;
+            }
             match apart(&node.data)? {
                 Some(filters) => Ok(Transformed::yes(filters)),
                 None => Ok(node),
