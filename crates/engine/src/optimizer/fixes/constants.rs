@@ -23,7 +23,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_expr::create_physical_expr;
 
 use super::checked::checked;
-use super::{each_named, equal_values};
+use super::{compared_casts, each_named, equal_values, in_lists};
 use crate::Error;
 use crate::functions::ranges;
 
@@ -38,6 +38,8 @@ pub(super) fn rewrite(
 ) -> Result<Transformed<LogicalPlan>> {
     let plan = equal_values::among_constants(plan)?;
     let plan = plan.transform_data(without_long_lists)?;
+    let plan = plan.transform_data(compared_casts::kept)?;
+    let plan = plan.transform_data(in_lists::united)?;
     let changed = plan.transformed;
     let plan = plan.data;
     plan.apply_expressions(|expr| {
@@ -147,7 +149,7 @@ fn fold(expr: Expr) -> Result<()> {
 }
 
 /// The value of a constant expression; only an overflow is an error, all others are the host's to report.
-fn evaluate(expr: &Expr) -> Result<Option<ScalarValue>> {
+pub(super) fn evaluate(expr: &Expr) -> Result<Option<ScalarValue>> {
     let expr = create_physical_expr(
         expr,
         &DFSchema::empty(),

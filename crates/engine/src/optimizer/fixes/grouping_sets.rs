@@ -29,6 +29,8 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 
+use super::outer_constants::without_constants;
+
 /// The host's rule that drops sort keys, and before which ours has to run.
 pub(super) const BEFORE_RULE: &str = "EnsureRequirements";
 
@@ -44,7 +46,9 @@ impl PhysicalOptimizerRule for ForgetEquivalences {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = plan.transform_up(|plan| {
             Ok(match finishes_grouping_sets(&plan) {
-                true => Transformed::yes(Arc::new(ForgetEquivalencesExec::new(plan)) as _),
+                true => {
+                    Transformed::yes(Arc::new(ForgetEquivalencesExec::new(plan, Claims::All)) as _)
+                }
                 false => Transformed::no(plan),
             })
         })?;
@@ -72,24 +76,42 @@ fn finishes_grouping_sets(plan: &Arc<dyn ExecutionPlan>) -> bool {
         })
 }
 
-/// Hands its input through and claims nothing about it.
+/// What is forgotten about an input.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Claims {
+    /// Everything.
+    All,
+    /// Which columns are constant, or equal to another.
+    Constants,
+}
+
+/// Hands its input through and forgets claims about it.
 #[derive(Debug, Clone)]
-struct ForgetEquivalencesExec {
+pub(super) struct ForgetEquivalencesExec {
     input: Arc<dyn ExecutionPlan>,
+    forgotten: Claims,
     properties: Arc<PlanProperties>,
 }
 
 impl ForgetEquivalencesExec {
-    fn new(input: Arc<dyn ExecutionPlan>) -> Self {
+    pub(super) fn new(input: Arc<dyn ExecutionPlan>, forgotten: Claims) -> Self {
         let below = input.properties();
+        let (equivalences, partitioning) = match forgotten {
+            Claims::All => (
+                EquivalenceProperties::new(input.schema()),
+                Partitioning::UnknownPartitioning(below.partitioning.partition_count()),
+            ),
+            Claims::Constants => (without_constants(&input), below.partitioning.clone()),
+        };
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(input.schema()),
-            Partitioning::UnknownPartitioning(below.partitioning.partition_count()),
+            equivalences,
+            partitioning,
             below.emission_type,
             below.boundedness,
         );
         Self {
             input,
+            forgotten,
             properties: Arc::new(properties),
         }
     }
@@ -114,6 +136,10 @@ impl ExecutionPlan for ForgetEquivalencesExec {
         vec![&self.input]
     }
 
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![matches!(self.forgotten, Claims::Constants)]
+    }
+
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }
@@ -131,7 +157,7 @@ impl ExecutionPlan for ForgetEquivalencesExec {
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match (children.pop(), children.is_empty()) {
-            (Some(input), true) => Ok(Arc::new(Self::new(input))),
+            (Some(input), true) => Ok(Arc::new(Self::new(input, self.forgotten))),
             _ => internal_err!("{} has one input", self.name()),
         }
     }

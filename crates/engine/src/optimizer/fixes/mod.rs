@@ -15,6 +15,7 @@ mod text_parts;
 mod compared;
 mod decimals;
 mod rounded;
+mod compared_casts;
 mod timestamps;
 mod mixed_types;
 mod narrow_dictionaries;
@@ -26,6 +27,7 @@ mod held_parts;
 mod filtered_arguments;
 mod single_distinct;
 mod grouping_sets;
+mod outer_constants;
 mod repeated_keys;
 mod idle_sorts;
 mod null_equal_joins;
@@ -36,6 +38,7 @@ pub(crate) mod equal_values;
 mod null_structs;
 mod volatile_windows;
 mod constants;
+mod in_lists;
 mod checked;
 mod within_digits;
 pub(crate) mod node_expressions;
@@ -56,7 +59,7 @@ use datafusion::common::{Column, Result};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::ExprPlanner;
-use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection};
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, WriteOp};
 use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
@@ -141,9 +144,25 @@ fn mended(host: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule +
         "extract_equijoin_predicate" => null_equal_joins::extract,
         "eliminate_cross_join" => null_equal_joins::reorder,
         "single_distinct_aggregation_to_group_by" => single_distinct::rewrite,
+        "common_sub_expression_eliminate" => but_for_changes,
         _ => return host,
     };
     Arc::new(Mended { host, rewrite })
+}
+
+/// Of DELETE and UPDATE DataFusion hands the conditions to the table as they stand in the plan: no part of one may have
+/// become a column of a projection below it.
+fn but_for_changes(
+    host: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    match &plan {
+        LogicalPlan::Dml(change) if matches!(change.op, WriteOp::Delete | WriteOp::Update) => {
+            Ok(Transformed::no(plan))
+        }
+        _ => host.rewrite(plan, config),
+    }
 }
 
 /// What a rule of the host does, with the host's rule to call where it is right.
@@ -289,6 +308,7 @@ pub fn physical_rules(
     let rule: Arc<dyn PhysicalOptimizerRule + Send + Sync> =
         Arc::new(grouping_sets::ForgetEquivalences);
     rules.insert(before.unwrap_or(0), rule);
+    rules.insert(0, Arc::new(outer_constants::ForgetOuterConstants));
     rules.insert(0, Arc::new(offset_order::KeepOrderBelowOffset));
     rules.insert(0, Arc::new(short_circuit::GuardConditions));
     rules.insert(0, Arc::new(null_structs::NullStructs));

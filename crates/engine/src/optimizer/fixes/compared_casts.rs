@@ -1,0 +1,150 @@
+//! A cast that loses digits is done before its result is compared.
+//!
+//! In: a plan on its way through DataFusion's `simplify_expressions`. Out: the same plan; in what is compared, casts between
+//! numbers that lose digits, and those of TRY_CAST that may give NULL, are calls of a function that casts.
+//! Invariant: names and types stay, and so does a cast that keeps each value, which DataFusion moves to the literal: `v::INT = 2`
+//! over 1.50 is true, and `v = 2` is not.
+//! Not here: casts from floats and of dates and times, which DataFusion does not move where they lose something.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::format::DEFAULT_CAST_OPTIONS;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+use super::compared::{in_scope, is_comparison};
+use super::each_named;
+
+/// The plan with casts that DataFusion leaves where they are.
+pub(super) fn kept(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let mut found = false;
+    plan.apply_expressions(|expr| {
+        found = found || expr.exists(|part| Ok(is_cast(part)))?;
+        Ok(match found {
+            true => TreeNodeRecursion::Stop,
+            false => TreeNodeRecursion::Continue,
+        })
+    })?;
+    if !found {
+        return Ok(Transformed::no(plan));
+    }
+    let schema = in_scope(&plan)?;
+    each_named(plan, |part| match compares(&part) {
+        true => {
+            part.map_children(|operand| operand.transform_up(|part| Ok(kept_cast(part, &schema))))
+        }
+        false => Ok(Transformed::no(part)),
+    })
+}
+
+fn is_cast(expr: &Expr) -> bool {
+    let to = match expr {
+        Expr::Cast(cast) => cast.field.data_type(),
+        Expr::TryCast(cast) => cast.field.data_type(),
+        _ => return false,
+    };
+    to.is_integer() || to.is_decimal()
+}
+
+fn compares(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { op, .. }) => is_comparison(*op),
+        Expr::InList(_) | Expr::Between(_) => true,
+        Expr::Case(case) => case.expr.is_some(),
+        _ => false,
+    }
+}
+
+fn kept_cast(part: Expr, schema: &DFSchema) -> Transformed<Expr> {
+    let (inner, to, is_try) = match &part {
+        Expr::Cast(cast) => (&cast.expr, &cast.field, false),
+        Expr::TryCast(cast) => (&cast.expr, &cast.field, true),
+        _ => return Transformed::no(part),
+    };
+    let to = to.data_type();
+    match inner.get_type(schema) {
+        Ok(of) if loses_digits(&of, to) || is_try && may_be_null(&of, to) => {
+            let cast = KeptCast {
+                to: to.clone(),
+                is_try,
+                signature: Signature::any(1, Volatility::Immutable),
+            };
+            let cast = ScalarUDF::new_from_impl(cast);
+            Transformed::yes(cast.call(vec![inner.as_ref().clone()]))
+        }
+        _ => Transformed::no(part),
+    }
+}
+
+/// Places behind the point.
+fn places(number: &DataType) -> Option<i8> {
+    use DataType::{Decimal32, Decimal64, Decimal128, Decimal256};
+    match number {
+        Decimal32(_, places)
+        | Decimal64(_, places)
+        | Decimal128(_, places)
+        | Decimal256(_, places) => Some(*places),
+        other => other.is_integer().then_some(0),
+    }
+}
+
+fn loses_digits(of: &DataType, to: &DataType) -> bool {
+    let places = [of, to].map(places);
+    matches!(places, [Some(of), Some(to)] if to < of)
+}
+
+fn may_be_null(of: &DataType, to: &DataType) -> bool {
+    of != to && places(of).is_some() && places(to).is_some()
+}
+
+/// A cast that DataFusion does not see as one.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct KeptCast {
+    to: DataType,
+    is_try: bool,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for KeptCast {
+    fn name(&self) -> &str {
+        match self.is_try {
+            true => "try_cast",
+            false => "cast",
+        }
+    }
+
+    /// That of what is cast, as DataFusion has it for casts.
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        Ok(args[0].schema_name().to_string())
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.to.clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let nullable = self.is_try || args.arg_fields[0].is_nullable();
+        let field = Field::new(self.name(), self.to.clone(), nullable);
+        Ok(Arc::new(field))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let mut options = DEFAULT_CAST_OPTIONS;
+        options.safe = self.is_try;
+        args.args[0].cast_to(&self.to, Some(&options))
+    }
+}

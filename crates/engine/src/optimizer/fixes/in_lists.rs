@@ -1,0 +1,204 @@
+//! Two IN lists of one value, in SQL's logic of three values.
+//!
+//! In: a plan on its way through DataFusion's `simplify_expressions`. Out: the same plan; two lists of one value under AND or OR
+//! are one where that is right, and otherwise in a form that DataFusion does not take for two lists.
+//! Invariant: names stay, and so does a condition that has no two lists of one value side by side.
+//! DataFusion intersects lists as sets of expressions: a value that is NULL is not outside of an empty list, a list with NULL
+//! does not say what is outside of it, and columns of two names may be equal.
+//! Not here: a list alone.
+
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator, binary_expr, lit};
+
+use super::constants::evaluate;
+use super::each_named;
+
+/// The plan with pairs of lists put right.
+pub(super) fn united(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let mut found = false;
+    plan.apply_expressions(|expr| {
+        found = found || has_pair(expr)?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    match found {
+        true => each_named(plan, |part| Ok(in_pair(part))),
+        false => Ok(Transformed::no(plan)),
+    }
+}
+
+/// True if two lists may meet: an OR of equalities is a list as well.
+fn has_pair(expr: &Expr) -> Result<bool> {
+    let (mut lists, mut ands, mut ors) = (0, 0, 0);
+    expr.apply(|part| {
+        match part {
+            Expr::InList(_) => lists += 1,
+            Expr::BinaryExpr(BinaryExpr { op, .. }) if *op == Operator::And => ands += 1,
+            Expr::BinaryExpr(BinaryExpr { op, .. }) if *op == Operator::Or => ors += 1,
+            _ => {}
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(ands + ors > 0 && lists + ors > 1)
+}
+
+fn in_pair(part: Expr) -> Transformed<Expr> {
+    let part = match part {
+        Expr::Not(inner) => return denied(*inner),
+        other => other,
+    };
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &part else {
+        return Transformed::no(part);
+    };
+    if !matches!(op, Operator::And | Operator::Or) {
+        return Transformed::no(part);
+    }
+    let (Some(left), Some(right)) = (list(left), list(right)) else {
+        return Transformed::no(part);
+    };
+    if left.expr != right.expr || left.expr.is_volatile() {
+        return Transformed::no(part);
+    }
+    let kept: fn(&InList, &Expr) -> bool = match (op, left.negated, right.negated) {
+        (Operator::And, false, false) | (Operator::Or, true, true) => {
+            |other, item| other.list.contains(item)
+        }
+        (Operator::And, false, true) | (Operator::And, true, false) => {
+            |other, item| !other.list.contains(item)
+        }
+        // DataFusion unites these as it should.
+        _ => return Transformed::no(part),
+    };
+    if ![&left, &right].into_iter().all(is_of_values) {
+        return Transformed::yes(binary_expr(apart(left), *op, apart(right)));
+    }
+    let (mut first, other) = match op {
+        Operator::And if left.negated => (right, left),
+        _ => (left, right),
+    };
+    first.list.retain(|item| kept(&other, item));
+    Transformed::yes(match first.list.is_empty() {
+        // False and true, but NULL of NULL.
+        true if first.negated => first.expr.clone().eq(*first.expr),
+        true => first.expr.clone().not_eq(*first.expr),
+        false => Expr::InList(first),
+    })
+}
+
+/// NOT of a condition, in which lists may come side by side.
+fn denied(inner: Expr) -> Transformed<Expr> {
+    match inner {
+        Expr::BinaryExpr(BinaryExpr { left, op, right })
+            if matches!(op, Operator::And | Operator::Or)
+                && (list(&left).is_some() || list(&right).is_some()) =>
+        {
+            let op = match op {
+                Operator::And => Operator::Or,
+                _ => Operator::And,
+            };
+            let [left, right] = [left, right].map(|side| denied(*side).data);
+            Transformed::yes(in_pair(binary_expr(left, op, right)).data)
+        }
+        Expr::InList(mut list) => {
+            list.negated = !list.negated;
+            Transformed::yes(Expr::InList(list))
+        }
+        other => Transformed::no(Expr::Not(Box::new(other))),
+    }
+}
+
+/// The list that DataFusion would make of a condition, its constants as values.
+fn list(expr: &Expr) -> Option<InList> {
+    match expr {
+        Expr::InList(list) => {
+            let mut list = list.clone();
+            list.list = list.list.into_iter().map(value).collect();
+            Some(list)
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if *op == Operator::Or => {
+            let [mut left, right] = [equality(left)?, equality(right)?];
+            let are_one = left.expr == right.expr && !left.negated && !right.negated;
+            left.list.extend(right.list);
+            are_one.then_some(left)
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if *op == Operator::And => {
+            let [mut left, right] = [list(left)?, list(right)?];
+            let are_one = left.expr == right.expr && left.negated && right.negated;
+            left.list.extend(right.list);
+            are_one.then_some(left)
+        }
+        Expr::Not(inner) => {
+            let mut list = list(inner)?;
+            list.negated = !list.negated;
+            Some(list)
+        }
+        _ => None,
+    }
+}
+
+/// An equality with a constant, or a list.
+fn equality(expr: &Expr) -> Option<InList> {
+    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else {
+        return list(expr);
+    };
+    if *op != Operator::Eq {
+        return list(expr);
+    }
+    let [left, right] = [left, right].map(|side| value(side.as_ref().clone()));
+    let (of, item) = match (left, right) {
+        (item @ Expr::Literal(..), of) | (of, item @ Expr::Literal(..)) => (of, item),
+        _ => return None,
+    };
+    Some(InList::new(Box::new(of), vec![item], false))
+}
+
+/// A constant as its value, without the notes that literals carry.
+fn value(item: Expr) -> Expr {
+    let value = match &item {
+        Expr::Literal(value, _) => Some(value.clone()),
+        Expr::Cast(cast) if matches!(cast.expr.as_ref(), Expr::Literal(..)) => {
+            evaluate(&item).ok().flatten()
+        }
+        Expr::Negative(inner) if matches!(inner.as_ref(), Expr::Literal(..)) => {
+            evaluate(&item).ok().flatten()
+        }
+        _ => None,
+    };
+    value.map_or(item, |value| Expr::Literal(value, None))
+}
+
+/// True of lists of values that are different where they are not the same.
+fn is_of_values(list: &InList) -> bool {
+    list.list.iter().all(|item| match item {
+        Expr::Literal(value, _) => !value.is_null() && !value.data_type().is_floating(),
+        _ => false,
+    })
+}
+
+/// A list as comparisons, which DataFusion does not intersect.
+fn apart(list: InList) -> Expr {
+    let InList {
+        expr,
+        list,
+        negated,
+    } = list;
+    let (values, others): (Vec<_>, Vec<_>) = list
+        .into_iter()
+        .partition(|item| matches!(item, Expr::Literal(value, _) if !value.is_null()));
+    let (op, compared) = match negated {
+        true => (Operator::And, Operator::NotEq),
+        false => (Operator::Or, Operator::Eq),
+    };
+    let others = others.into_iter().map(|item| match item {
+        Expr::Literal(..) => lit(ScalarValue::Boolean(None)),
+        item => binary_expr(expr.as_ref().clone(), compared, item),
+    });
+    let listed = (!values.is_empty()).then(|| {
+        let expr = expr.clone();
+        Expr::InList(InList::new(expr, values, negated))
+    });
+    let parts = listed.into_iter().chain(others);
+    let parts = parts.reduce(|all, part| binary_expr(all, op, part));
+    parts.unwrap_or_else(|| lit(negated))
+}
