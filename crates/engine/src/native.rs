@@ -38,7 +38,7 @@ use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_expr_common::sort_expr::PhysicalSortExpr;
-use grouse_groupby::keys::bytes::is_bytes;
+use grouse_groupby::keys::is_bytes;
 use grouse_groupby::keys::{as_views, decoded};
 use grouse_groupby::states::{
     self, Aggregate, End, Extreme, ListedRows, Listing, NullRows, Quantile, Relation, Spread,

@@ -22,7 +22,7 @@ use grouse_kernels::scatter::{Destinations, destinations, scatter};
 
 use crate::batch::{Arguments, dense, is_plain, slices};
 use crate::error::Result;
-use crate::keys::bytes::{fetch, is_long};
+use crate::keys::views::{fetch, is_long};
 use crate::keys::waiting::{Beside, Made, STRINGS_AHEAD, ShortKeys, StringsBuilder, nulls, places};
 use crate::keys::{DistinctKeys, EncodedKeys, KeyRows, WaitingKeys};
 use crate::states::truths;
@@ -771,7 +771,7 @@ mod tests {
 
     use super::*;
     use crate::keys::KeyLayout;
-    use crate::spec::TableKind;
+    use crate::keys::TableKind;
 
     #[test]
     fn texts_of_states_count() {

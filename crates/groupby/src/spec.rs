@@ -12,22 +12,6 @@ use crate::keys::KeyLayout;
 use crate::partition::SECTIONS;
 use crate::states::Aggregate;
 
-/// Which key table to use; anything but `Auto` is for tests and measurements.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TableKind {
-    /// The narrowest table that the key types and the observed range allow.
-    #[default]
-    Auto,
-    /// An array addressed by small integers; left for a hashed table where the range is too wide.
-    Direct,
-    /// Keys of up to 96 bytes, strings as views.
-    Packed,
-    /// One string or binary key.
-    Bytes,
-    /// Any key types, as one byte string per row.
-    Row,
-}
-
 /// The sizes that steer the operator. Tests shrink them so that small inputs take every path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {

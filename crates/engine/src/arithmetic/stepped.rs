@@ -23,7 +23,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use grouse_groupby::keys::bytes::is_bytes;
+use grouse_groupby::keys::is_bytes;
 use grouse_kernels::divide::Divisor;
 
 use crate::functions::applied;

@@ -38,7 +38,7 @@ use datafusion::physical_plan::{
     ChildStats, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties,
     InputDistributionRequirements, PlanProperties, StatisticsArgs,
 };
-use grouse_groupby::keys::bytes::is_bytes;
+use grouse_groupby::keys::is_bytes;
 use grouse_groupby::{Sizes, TableKind};
 use parking_lot::Mutex;
 

@@ -21,7 +21,7 @@ use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use grouse_groupby::emit::Emitted;
-use grouse_groupby::keys::bytes::is_bytes;
+use grouse_groupby::keys::is_bytes;
 use grouse_groupby::keys::{KeyLayout, KeyValues, decoded, texts_of};
 use grouse_groupby::states::{Aggregate, in_order};
 use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};

@@ -13,7 +13,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, GenericStringBuilder, OffsetSizeTrait, StringViewArray,
 };
 use datafusion::arrow::datatypes::DataType;
-use grouse_groupby::keys::bytes::fetch;
+use grouse_groupby::keys::fetch;
 use grouse_kernels::chain::{ByteSet, Chain, Literal, Step, TEXTS_MAX};
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 

@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 };
 use grouse_groupby::TableKind;
 use grouse_groupby::keys::KeyLayout;
-use grouse_groupby::keys::bytes::is_bytes;
+use grouse_groupby::keys::is_bytes;
 use parking_lot::Mutex;
 
 use super::anchored::Anchored;

@@ -40,7 +40,7 @@ use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::repartition::RepartitionExec;
-use grouse_groupby::keys::bytes::is_bytes;
+use grouse_groupby::keys::is_bytes;
 use object_store::path::Path;
 
 use super::footer::{Texts, declare, dictionary_bytes, has_only_codes, texts_of};

@@ -25,7 +25,7 @@ use datafusion::physical_expr::expressions::{
     Literal, NegativeExpr, NotExpr, TryCastExpr,
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use grouse_groupby::keys::bytes::is_bytes;
+use grouse_groupby::keys::is_bytes;
 use grouse_groupby::keys::same_dictionary;
 use grouse_kernels::lookup::bits;
 use parking_lot::Mutex;

@@ -17,7 +17,7 @@ use arrow::datatypes::DataType;
 use parking_lot::{Mutex, RwLock};
 
 use super::bytes::{self, BytesTable, hash_one};
-use super::intern::same_dictionary;
+use super::columns::same_dictionary;
 use crate::error::Result;
 
 /// Codes of one column's strings.
@@ -132,7 +132,7 @@ mod tests {
         BinaryArray, DictionaryArray, StringArray, StringViewArray, UInt8Array, new_null_array,
     };
 
-    use super::super::layout::unpacked;
+    use super::super::columns::unpacked;
     use super::*;
     use crate::error::Error;
 

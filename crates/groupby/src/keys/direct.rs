@@ -13,12 +13,12 @@ use arrow::array::{
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::take;
-use arrow::datatypes::{DataType, TimeUnit};
+use arrow::datatypes::DataType;
 use grouse_kernels::select::{Selected, Side};
 
 use super::GroupId;
-use super::bytes::is_bytes;
-use super::intern::Interner;
+use super::columns::{is_bytes, is_integer};
+use super::intern::{Full, Interner};
 use crate::error::Result;
 
 /// More columns than this are packed: each costs a pass over the batch.
@@ -37,25 +37,6 @@ pub fn is_supported(types: &[DataType]) -> bool {
     (1..=COLUMNS_MAX).contains(&types.len())
         && types.iter().all(|of| is_integer(of) || is_bytes(of))
 }
-
-/// True if a column's values are integers of up to 64 bits, as `as_integers` has them.
-pub(crate) fn is_integer(data_type: &DataType) -> bool {
-    use DataType::{Boolean, Date32, Date64, Time32, Time64, Timestamp};
-    data_type.is_integer()
-        || matches!(
-            data_type,
-            Boolean
-                | Date32
-                | Date64
-                | Time32(_)
-                | Time64(TimeUnit::Microsecond | TimeUnit::Nanosecond)
-                | Timestamp(..)
-        )
-}
-
-/// The ranges do not fit the array: the keys have to be hashed.
-#[derive(Debug)]
-pub struct Full;
 
 mod dimension;
 mod known;

@@ -9,7 +9,7 @@
 use grouse_kernels::prefetch::prefetch;
 
 use super::slots::{AT_ONCE, EMPTY, NEAR_BYTES, Others, SLOTS_MIN, grown, has_tag, tag};
-use super::wide::is_equal;
+use super::words::is_equal;
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::Result;
 

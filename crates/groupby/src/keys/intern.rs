@@ -19,8 +19,9 @@ use arrow::datatypes::{ArrowDictionaryKeyType, ArrowNativeType, DataType};
 use grouse_kernels::hash::hash_view;
 
 use super::ByteKeys;
-use super::bytes::{self, BytesTable, hash_one, is_long};
-use super::direct::Full;
+use super::bytes::{self, BytesTable, hash_one};
+use super::columns::same_dictionary;
+use super::views::is_long;
 use crate::error::Result;
 
 /// More values are no fewer than rows of a hot table: they are looked up as keys.
@@ -34,6 +35,10 @@ const DICTIONARY_MAX: usize = 64 << 10;
 pub(super) const UNKNOWN: u32 = u32::MAX;
 /// No view has this length and prefix.
 const NOTHING: u128 = u128::MAX;
+
+/// The ranges do not fit the array: the keys have to be hashed.
+#[derive(Debug)]
+pub struct Full;
 
 /// A view and its code; `batch` is the one whose buffers a long view points into.
 #[derive(Debug, Clone, Copy)]
@@ -74,12 +79,6 @@ impl Translation {
             codes: vec![UNKNOWN; dictionary.len().next_power_of_two()],
         })
     }
-}
-
-/// True if both are one dictionary in memory; the host's filters give it a new array now and then.
-pub fn same_dictionary(left: &ArrayRef, right: &ArrayRef) -> bool {
-    let is_like = || left.len() == right.len() && left.to_data().ptr_eq(&right.to_data());
-    Arc::ptr_eq(left, right) || is_like()
 }
 
 /// Codes of one column.
@@ -358,7 +357,7 @@ mod tests {
         BinaryArray, Int8Array, Int32Array, StringArray, StringViewArray, UInt16Array,
     };
 
-    use super::super::layout::unpacked;
+    use super::super::columns::unpacked;
     use super::*;
 
     #[test]

@@ -9,36 +9,32 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::{DataType, FieldRef};
 use grouse_kernels::hash;
 
 use super::book::Translations;
 use super::bytes::{self, Arena, BytesTable, Shared};
+use super::columns::{is_bytes, unpacked};
 use super::packed::{KeyValues, PackedLayout};
 use super::row::RowLayout;
 use super::runs;
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
-use crate::batch::dense;
 use crate::error::Result;
-use crate::spec::TableKind;
 
-/// The type of a column's values where these do not lie in the rows: a dictionary's or those of runs.
-pub fn decoded(data_type: &DataType) -> &DataType {
-    match data_type {
-        DataType::Dictionary(_, values) => decoded(values),
-        DataType::RunEndEncoded(_, values) => decoded(values.data_type()),
-        other => other,
-    }
-}
-
-/// The type of views of such texts; another type as it is.
-pub fn as_views(data_type: &DataType) -> DataType {
-    match data_type {
-        of if of.is_string() => DataType::Utf8View,
-        of if of.is_binary() => DataType::BinaryView,
-        other => other.clone(),
-    }
+/// Which key table to use; anything but `Auto` is for tests and measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TableKind {
+    /// The narrowest table that the key types and the observed range allow.
+    #[default]
+    Auto,
+    /// An array addressed by small integers; left for a hashed table where the range is too wide.
+    Direct,
+    /// Keys of up to 96 bytes, strings as views.
+    Packed,
+    /// One string or binary key.
+    Bytes,
+    /// Any key types, as one byte string per row.
+    Row,
 }
 
 /// The encoding of a query's keys.
@@ -72,7 +68,7 @@ impl KeyLayout {
         let encoding = match (types.as_slice(), packed) {
             ([], _) => Encoding::None,
             (_, Some(packed)) => Encoding::Packed(packed),
-            ([one], None) if bytes::is_bytes(one) && table != TableKind::Row => Encoding::Bytes,
+            ([one], None) if is_bytes(one) && table != TableKind::Row => Encoding::Bytes,
             _ => Encoding::Row(RowLayout::new(fields)?),
         };
         let direct = matches!(table, TableKind::Auto | TableKind::Direct)
@@ -318,32 +314,6 @@ impl KeyLayout {
     }
 }
 
-/// The values of a column of codes, row by row; other columns in that type. A cast of codes of texts to views takes a value
-/// that is NULL for an empty one.
-pub(crate) fn unpacked(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
-    match column.as_any_dictionary_opt() {
-        Some(coded) => {
-            let values = strict_cast(coded.values(), data_type)?;
-            Ok(take(&values, coded.keys(), None)?)
-        }
-        None => strict_cast(column, data_type),
-    }
-}
-
-/// The texts of a column of codes, row by row, without those of other rows that would be held by as few of them as a batch has.
-pub fn texts_of(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
-    unpacked(column, data_type).map(dense)
-}
-
-/// The column in another type; values that it does not have are an error, not NULL.
-pub(crate) fn strict_cast(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
-    let strict = CastOptions {
-        safe: false,
-        ..CastOptions::default()
-    };
-    Ok(cast_with_options(column, data_type, &strict)?)
-}
-
 /// A key that is one NULL is zero words with a hash that zero words never have.
 fn mark_nulls(column: &ArrayRef, keys: &mut EncodedKeys, hashes: &mut [u64]) {
     let Some(nulls) = column
@@ -368,20 +338,6 @@ fn mark_nulls(column: &ArrayRef, keys: &mut EncodedKeys, hashes: &mut [u64]) {
             EncodedKeys::Bytes(keys) => keys.views[row] = 0,
         }
     }
-}
-
-/// Which of the single-column keys are the NULL key; `None` if there is none.
-pub(super) fn nulls_of(
-    is_zero: impl Fn(usize) -> bool,
-    hashes: &[u64],
-) -> Option<arrow::buffer::NullBuffer> {
-    let is_null = |row: usize| hashes[row] == hash::NULL_HASH && is_zero(row);
-    if !(0..hashes.len()).any(is_null) {
-        return None;
-    }
-    Some(arrow::buffer::NullBuffer::from_iter(
-        (0..hashes.len()).map(|row| !is_null(row)),
-    ))
 }
 
 /// The table of a query without GROUP BY: all rows are group 0.
@@ -429,16 +385,12 @@ impl KeyTable for OneGroup {
     }
 }
 
-/// An array reference, for the decoders.
-pub(super) fn array(array: impl Array + 'static) -> ArrayRef {
-    Arc::new(array)
-}
-
 #[cfg(test)]
 mod tests {
     use arrow::array::{DictionaryArray, Int32Array, StringViewArray, UInt8Array};
     use arrow::datatypes::Field;
 
+    use super::super::columns::strict_cast;
     use super::*;
 
     const LONG: &str = "a text that is longer than a view";

@@ -30,18 +30,21 @@ macro_rules! with_integers {
 
 pub(crate) use with_integers;
 
-pub mod layout;
-pub mod packed;
-pub mod bytes;
-pub mod row;
-pub mod runs;
-pub mod slots;
-pub mod inline;
-pub mod wide;
-pub mod direct;
-pub mod waiting;
-mod intern;
+pub(crate) mod columns;
+pub(crate) mod views;
+pub(crate) mod words;
+mod slots;
+mod bytes;
 mod book;
+mod intern;
+mod inline;
+mod wide;
+mod packed;
+pub mod row;
+pub(crate) mod runs;
+pub mod direct;
+mod layout;
+pub(crate) mod waiting;
 
 use std::ops::Range;
 
@@ -50,13 +53,14 @@ use arrow::buffer::Buffer;
 use crate::error::Result;
 
 pub use book::Translations;
+pub use columns::{as_views, decoded, is_bytes, same_dictionary, texts_of};
+pub(crate) use columns::{strict_cast, unpacked};
 pub use direct::DirectTable;
-pub use intern::same_dictionary;
-pub use layout::{KeyLayout, as_views, decoded, texts_of};
-pub(crate) use layout::{strict_cast, unpacked};
+pub use layout::{KeyLayout, TableKind};
 pub use packed::{KeyBounds, KeyValues};
+pub use views::fetch;
 pub use waiting::WaitingKeys;
-pub use wide::WideKeys;
+pub use words::WideKeys;
 
 /// A group's number in one table: dense from 0. Tables are flushed long before 2^32 groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]

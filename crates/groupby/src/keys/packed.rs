@@ -18,15 +18,17 @@ use arrow::array::{
     UInt32Array, make_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow::datatypes::{ArrowNativeType, DataType, FieldRef, IntervalUnit, UInt32Type};
+use arrow::datatypes::{ArrowNativeType, DataType, FieldRef, UInt32Type};
 use arrow::util::display::array_value_to_string;
 use grouse_kernels::hash;
 
 use super::book::{Book, Translations};
-use super::bytes::{self, is_long};
+use super::bytes;
+use super::columns::{fixed_width, is_bytes, nulls_of};
 use super::inline::InlineTable;
-use super::layout::nulls_of;
-use super::wide::{WideKeys, WideTable, set_view, view_of};
+use super::views::is_long;
+use super::wide::WideTable;
+use super::words::{WideKeys, set_view, view_of};
 use super::{EncodedKeys, KeyRows, KeyTable};
 use crate::error::{Error, Result};
 
@@ -80,16 +82,6 @@ pub enum KeyValues {
     Few,
 }
 
-/// Bytes of a fixed-width key column (booleans take one), `None` for other types.
-pub fn fixed_width(data_type: &DataType) -> Option<usize> {
-    match data_type {
-        DataType::Boolean => Some(1),
-        DataType::Decimal256(..) => None,
-        DataType::Interval(IntervalUnit::MonthDayNano) => Some(16),
-        other => other.primitive_width().filter(|width| *width <= 16),
-    }
-}
-
 /// Hashes of keys with views at these words, appended.
 pub(super) fn hash_wide<const N: usize>(
     keys: &[[u64; N]],
@@ -134,7 +126,7 @@ struct Width {
 fn type_bits(data_type: &DataType) -> Option<u32> {
     match data_type {
         DataType::Boolean => Some(1),
-        other if bytes::is_bytes(other) => Some(VIEW_BITS),
+        other if is_bytes(other) => Some(VIEW_BITS),
         other => fixed_width(other).map(|bytes| 8 * bytes as u32),
     }
 }
@@ -218,7 +210,7 @@ struct Place {
 impl Place {
     /// True of strings that lie in the words, or whose place does.
     fn is_view(&self) -> bool {
-        bytes::is_bytes(&self.data_type) && self.book.is_none()
+        is_bytes(&self.data_type) && self.book.is_none()
     }
 }
 
@@ -236,7 +228,7 @@ impl PackedLayout {
     /// string, which is its own key. `values` has one entry per field.
     pub fn new(fields: &[FieldRef], values: &[KeyValues]) -> Option<Self> {
         let is_one = fields.len() == 1;
-        if is_one && bytes::is_bytes(fields[0].data_type()) {
+        if is_one && is_bytes(fields[0].data_type()) {
             return None;
         }
         let widths = fields.iter().zip(values).map(|(field, values)| {

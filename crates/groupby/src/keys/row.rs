@@ -22,8 +22,9 @@ use arrow::datatypes::{DataType, FieldRef};
 use arrow::row::{RowConverter, SortField};
 
 use super::ByteKeys;
-use super::bytes::{self, is_long, long_bytes, view};
-use super::packed::fixed_width;
+use super::bytes;
+use super::columns::{fixed_width, is_bytes};
+use super::views::{is_long, long_bytes, view};
 use crate::error::{Error, Result};
 
 pub use nested::{canonical_values, has_floats, has_forms, has_interval_forms};
@@ -86,7 +87,7 @@ impl RowLayout {
             let form = match fixed_width(&data_type) {
                 Some(16) => Form::Wide,
                 Some(_) => Form::Number,
-                None if bytes::is_bytes(&data_type) => Form::Bytes,
+                None if is_bytes(&data_type) => Form::Bytes,
                 None => Form::Nested(RowConverter::new(vec![SortField::new(data_type.clone())])?),
             };
             Ok(Place {
@@ -416,8 +417,8 @@ mod tests {
     use arrow::datatypes::{Field, FieldRef};
 
     use super::TILE_ROWS;
+    use crate::keys::TableKind;
     use crate::keys::{DistinctKeys, KeyLayout};
-    use crate::spec::TableKind;
 
     /// More columns than sizes in a word; every size that a value can have.
     fn columns() -> Vec<ArrayRef> {

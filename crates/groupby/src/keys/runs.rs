@@ -5,7 +5,7 @@
 //! long strings in different places).
 //! Not here: hashes, lookups.
 
-use super::wide::{WideKeys, is_equal};
+use super::words::{WideKeys, is_equal};
 use super::{ByteKeys, EncodedKeys, GroupId, room};
 
 /// Pairs of neighbours that are looked at before all of them are.

@@ -13,7 +13,8 @@ use std::ops::Range;
 use arrow::buffer::Buffer;
 use grouse_kernels::hash::{NULL_HASH, hash_packed};
 
-use super::bytes::{self, is_long, with_bytes};
+use super::bytes;
+use super::views::{is_long, with_bytes};
 use super::{DistinctKeys, EncodedKeys, KeyRows};
 use crate::error::{Error, Result};
 pub(crate) use short::{Beside, ShortKeys};
@@ -388,7 +389,7 @@ mod tests {
                 };
                 assert_eq!(texts(&found, 0..range.len()), texts(&keys, range.clone()));
                 // Tables compare what is inline as it is.
-                let short = |view: &u128| (!bytes::is_long(*view)).then_some(*view);
+                let short = |view: &u128| (!is_long(*view)).then_some(*view);
                 let shorts = |views: &[u128]| views.iter().map(short).collect::<Vec<_>>();
                 assert_eq!(shorts(&found.views), shorts(&keys.views[range]));
             }

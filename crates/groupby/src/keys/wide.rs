@@ -8,46 +8,12 @@
 
 use arrow::buffer::Buffer;
 
-use super::bytes::{Arena, is_long, long_bytes};
+use super::bytes::Arena;
 use super::slots::Slots;
+use super::views::{is_long, long_bytes};
+use super::words::{WideKeys, is_equal, view_of};
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::Result;
-
-/// Keys of `N` words and what their long strings point into.
-#[derive(Debug, Clone)]
-pub struct WideKeys<const N: usize> {
-    /// One key per row.
-    pub keys: Vec<[u64; N]>,
-    /// What longer views point into.
-    pub buffers: Vec<Buffer>,
-}
-
-impl<const N: usize> Default for WideKeys<N> {
-    fn default() -> Self {
-        Self {
-            keys: Vec::new(),
-            buffers: Vec::new(),
-        }
-    }
-}
-
-impl<const N: usize> WideKeys<N> {
-    /// Copies of keys whose strings stay where they are.
-    pub(super) fn of(keys: &[[u64; N]], buffers: &[Buffer]) -> Self {
-        Self {
-            keys: keys.to_vec(),
-            buffers: buffers.to_vec(),
-        }
-    }
-
-    /// Copies of the keys at these places, whose strings stay where they are.
-    pub(super) fn picked(&self, rows: &[u32]) -> Self {
-        Self {
-            keys: super::picked(&self.keys, rows),
-            buffers: self.buffers.clone(),
-        }
-    }
-}
 
 /// A table of keys of `N` words.
 #[derive(Debug)]
@@ -57,19 +23,6 @@ pub struct WideTable<const N: usize> {
     /// The first words of the views.
     views: Vec<usize>,
     arena: Arena,
-}
-
-/// The view whose first word is `word`.
-#[inline(always)]
-pub(crate) fn view_of<const N: usize>(key: &[u64; N], word: usize) -> u128 {
-    u128::from(key[word + 1]) << 64 | u128::from(key[word])
-}
-
-/// Writes a view at `word`.
-#[inline(always)]
-pub(crate) fn set_view<const N: usize>(key: &mut [u64; N], word: usize, view: u128) {
-    key[word] = view as u64;
-    key[word + 1] = (view >> 64) as u64;
 }
 
 impl<const N: usize> WideTable<N> {
@@ -144,16 +97,6 @@ impl<const N: usize> WideTable<N> {
         }
         Ok(())
     }
-}
-
-/// Compares all words at once; `==` on arrays of this size calls out to compare bytes.
-#[inline(always)]
-pub(crate) fn is_equal<const N: usize>(one: &[u64; N], other: &[u64; N]) -> bool {
-    let mut difference = 0;
-    for word in 0..N {
-        difference |= one[word] ^ other[word];
-    }
-    difference == 0
 }
 
 /// Compares two keys wherever their long strings lie; equal places mean nothing, they are places
@@ -270,8 +213,8 @@ mod tests {
     use arrow::array::{ArrayRef, Int64Array, StringViewArray};
     use arrow::datatypes::{DataType, Field};
 
+    use crate::keys::TableKind;
     use crate::keys::{GroupId, KeyLayout};
-    use crate::spec::TableKind;
 
     /// Strings of one length and prefix at the same places of different buffers.
     #[test]

@@ -24,9 +24,9 @@ use arrow_ipc::writer::StreamWriter;
 use super::packed::{self, Reader};
 use crate::batch::Arguments;
 use crate::error::{Error, Result};
-use crate::keys::bytes::{is_long, with_bytes};
+use crate::keys::views::{is_long, with_bytes};
 use crate::keys::waiting::{Made, StringsBuilder};
-use crate::keys::wide::{set_view, view_of};
+use crate::keys::words::{set_view, view_of};
 use crate::keys::{EncodedKeys, KeyRows, WaitingKeys, WideKeys};
 use crate::partition::{Block, Records, Slice};
 

@@ -22,8 +22,8 @@ use super::sketch::{self, Registers};
 use super::sketches::Sketches;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::{Error, Result};
+use crate::keys::TableKind;
 use crate::keys::{KeyLayout, decoded};
-use crate::spec::TableKind;
 
 /// `uniq` of columns of these types; `None` if one of them cannot be a key.
 pub fn uniq(name: &str, types: &[DataType]) -> Option<Arc<dyn Aggregate>> {

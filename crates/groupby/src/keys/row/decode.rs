@@ -9,7 +9,8 @@ use arrow::array::ArrayRef;
 use arrow::buffer::{Buffer, NullBuffer};
 
 use super::super::KeyRows;
-use super::super::bytes::{self, Arena, with_bytes};
+use super::super::bytes::{self, Arena};
+use super::super::views::with_bytes;
 use super::{Form, LENGTH_1, LENGTH_4, NULL, Place, RowLayout, nested, number_bytes, numbers};
 use crate::error::Result;
 

@@ -18,8 +18,9 @@ use arrow::datatypes::{
 use arrow::row::{RowConverter, Rows};
 
 use super::super::ByteKeys;
-use super::super::bytes::{self, with_bytes};
+use super::super::bytes;
 use super::super::packed::{canonical_f16, canonical_f32, canonical_f64};
+use super::super::views::with_bytes;
 use crate::error::Result;
 
 /// The values as byte strings.

@@ -9,8 +9,8 @@ use arrow::array::{ArrayData, ArrayRef, BooleanArray, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::DataType;
 
-use super::super::layout::array;
-use super::super::packed::{canonical_f16, canonical_f32, canonical_f64, fixed_width};
+use super::super::columns::{array, fixed_width};
+use super::super::packed::{canonical_f16, canonical_f32, canonical_f64};
 use crate::error::Result;
 
 /// Bytes of a number without its leading zero bytes.

@@ -14,9 +14,11 @@ use std::ops::Range;
 use arrow::buffer::Buffer;
 use grouse_kernels::scatter::scatter;
 
-use super::super::bytes::{Arena, fetch, is_long, long_bytes};
+use super::super::bytes::Arena;
 use super::super::packed::hash_wide;
-use super::super::wide::{Wide, WideKeys, set_view, view_of};
+use super::super::views::{fetch, is_long, long_bytes};
+use super::super::wide::Wide;
+use super::super::words::{WideKeys, set_view, view_of};
 use super::super::{EncodedKeys, KeyRows};
 use super::{Made, STRINGS_AHEAD, Strings, StringsBuilder, WaitingKeys};
 use crate::error::Result;
@@ -354,8 +356,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::super::{DistinctKeys, KeyLayout};
+    use crate::keys::TableKind;
     use crate::partition::{Block, Unsorted};
-    use crate::spec::TableKind;
 
     /// Columns of texts and numbers, sorted into blocks of several parts, and back, with a hash in front of each row.
     fn check(columns: &[ArrayRef]) {
