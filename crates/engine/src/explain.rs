@@ -41,9 +41,6 @@ fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if let Some(bits) = node.key_bits() {
         write!(f, ", key_bits={bits}")?;
     }
-    if node.sections() > 1 {
-        write!(f, ", sections={}", node.sections())?;
-    }
     let codes = node.codes();
     if !codes.is_empty() {
         write!(f, ", codes=[{}]", codes.join(", "))?;

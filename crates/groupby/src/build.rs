@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::keys::direct::is_one_range;
 use crate::keys::runs;
 use crate::keys::{DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable, Translations};
-use crate::partition::{Block, Records, SECTIONS, Unsorted};
+use crate::partition::{Block, Records, Unsorted};
 use crate::policy::{self, Bounds, Decision, Seen};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
@@ -62,8 +62,8 @@ pub struct Built {
 
 impl Built {
     /// Records sorted by partition.
-    pub fn blocks(&self) -> impl Iterator<Item = &Arc<Stored>> {
-        self.blocks.stored.iter().map(|(stored, _)| stored)
+    pub fn blocks(&self) -> impl Iterator<Item = &Stored> {
+        self.blocks.stored.iter()
     }
 }
 
@@ -635,28 +635,22 @@ impl Build {
             .flat_map(|part| part.pieces(bytes_max, &views));
         for (part, part_bytes) in pieces {
             if !together.is_empty() && bytes + part_bytes > bytes_max {
-                self.add_block(std::mem::take(&mut together), bytes)?;
+                self.add_block(std::mem::take(&mut together))?;
                 bytes = 0;
             }
             bytes += part_bytes;
             together.push(part);
         }
-        self.add_block(together, bytes)
+        self.add_block(together)
     }
 
-    /// Records with so many bytes of strings become a block, in sections where those are large enough. Blocks on disk are
-    /// read by any task.
-    fn add_block(&mut self, parts: Vec<Unsorted>, text_bytes: usize) -> Result<()> {
+    fn add_block(&mut self, parts: Vec<Unsorted>) -> Result<()> {
         let mut lap = Lap::start();
         let bits = self.spec.sizes.partitions.ilog2();
         let views = self.spec.keys.views();
-        let are_large = text_bytes / SECTIONS >= self.spec.sizes.section_bytes;
-        let blocks = match are_large && self.spilled.is_empty() && parts[0].parts_well() {
-            true => Block::sort_in_sections(parts, bits, views)?,
-            false => vec![Block::sort(parts, bits, views)?],
-        };
-        self.blocks_bytes += blocks.iter().map(Block::bytes).sum::<usize>();
-        self.blocks.extend(blocks);
+        let block = Block::sort(parts, bits, views)?;
+        self.blocks_bytes += block.bytes();
+        self.blocks.push(block);
         self.counters.blocks += 1;
         lap.end(&mut self.counters.partition_ns);
         Ok(())

@@ -14,8 +14,8 @@ use arrow::compute::take;
 
 use crate::error::Result;
 use crate::keys::{DistinctKeys, unpacked};
-use crate::merge::Level;
 use crate::spec::Spec;
+use crate::spill::PartitionLevel;
 
 /// Groups that a condition is held against at once.
 const GROUPS_AT_ONCE: usize = 8 << 10;
@@ -36,7 +36,7 @@ pub struct Finished {
     groups: usize,
     next: usize,
     /// Long strings of keys may be where blocks have them.
-    _level: Arc<Level>,
+    _level: Arc<PartitionLevel>,
 }
 
 /// Columns of a batch: keys, then results, and the number of rows.
@@ -53,7 +53,7 @@ impl Finished {
         keys: DistinctKeys,
         results: Vec<ArrayRef>,
         groups: usize,
-        level: Arc<Level>,
+        level: Arc<PartitionLevel>,
     ) -> Self {
         for result in &results {
             assert_eq!(result.len(), groups, "one result per group");

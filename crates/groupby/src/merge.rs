@@ -1,10 +1,10 @@
 //! Phase 2: ranges of partitions, each aggregated once, by any number of workers that never meet.
 //!
 //! In: the blocks of all builds, in memory or on disk. Out: `Finished` groups, one per task.
-//! Invariant: a task's partitions are in no other task; tasks are handed out section by section, of each the largest first,
-//! but for the parts of a task that memory has no room for, which come at once. The blocks of a section are gone with its
-//! last task: 1.3 M pairs of a phrase and a user, whose groups are records of the next grouping, held 252 MB, so 212 (hits,
-//! `high_string_key_distinct`).
+//! Invariant: a task's partitions are in no other task; the largest task is handed out first, but for the parts of a task that
+//! memory has no room for, which come at once.
+//! Tried and rejected: blocks of a quarter of the partitions each, whose memory is free when that quarter is merged. One query
+//! of hits held 212 MB instead of 252, others 2 to 4 % more.
 //! Not here: threads; a caller makes one `MergeWorker` per thread.
 
 use std::ops::Range;
@@ -17,11 +17,11 @@ use crate::combine::{Combiner, fair_records};
 use crate::emit::Finished;
 use crate::error::{Error, Result};
 use crate::keys::DistinctKeys;
-use crate::partition::{Block, SECTIONS, Size, neighbours, sections};
+use crate::partition::{Block, Size, neighbours};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
-use crate::spill::{Blocks, Source, Spill, SpillFile, Stored};
+use crate::spill::{Blocks, PartitionLevel, Source, Spill, SpillFile, Stored};
 
 /// Bytes of a record that is not counted as several: keys and states of the usual kinds are smaller.
 /// Sketches are not; a task of few of them is worth handing out, and fits a core's cache.
@@ -46,7 +46,7 @@ const PARTS_BYTES: usize = WORKING_BYTES / 2;
 
 /// A range of partitions to aggregate.
 pub struct MergeTask {
-    level: Arc<Level>,
+    level: Arc<PartitionLevel>,
     partitions: Range<usize>,
     size: Size,
 }
@@ -77,38 +77,21 @@ impl FromIterator<Built> for Gathered {
     }
 }
 
-/// Blocks whose partitions are told apart by the same bits of the hash; those of one section, or all.
-pub(crate) struct Level {
-    blocks: Vec<Arc<Stored>>,
-    /// The hash's top bits that partitions of these blocks are named by, and those above them.
-    bits: u32,
-    /// Partitions and records of all levels that were cut together.
-    partitions: usize,
-    records: usize,
-    /// Records of the largest task of this one.
-    largest: usize,
-    /// Records of the task that these are the parts of.
-    of_records: usize,
-    /// Covers the blocks that are of no other level.
-    _grant: Option<Grant>,
-}
-
 /// How blocks are cut into tasks.
-struct Cut<'a> {
+struct TaskPlanner<'a> {
     spec: &'a Spec,
     bits: u32,
     of_records: usize,
     /// Bytes of records that a task may have.
     room: usize,
-    /// Covers the blocks; what is of one section only goes with it.
-    grant: Option<&'a mut Grant>,
+    /// Covers the blocks.
+    grant: Option<Grant>,
 }
 
-impl Cut<'_> {
-    /// Tasks of neighbouring partitions, the first one last: each section's the largest first, and the section with the
-    /// largest of all first. Each has enough records, or their bytes, or as many as there is room for.
+impl TaskPlanner<'_> {
+    /// Tasks of neighbouring partitions, the largest last. Each has enough records, or their bytes, or as many as there is
+    /// room for.
     fn tasks(self, blocks: Blocks) -> Vec<MergeTask> {
-        let partitions = blocks.sizes.len();
         let all = blocks.sizes.iter().copied();
         let all = all.fold(Size::default(), Size::plus);
         let (records_min, bytes_min) = match self.room {
@@ -123,90 +106,27 @@ impl Cut<'_> {
             }
         };
         let is_enough = |size: Size| size.records >= records_min || size.bytes >= bytes_min;
-        let keyless = self.spec.keys.types().is_empty();
-        let are_many = !keyless && all.records / SECTIONS >= records_min;
-        let parts = match are_many && blocks.bytes_in_sections > all.bytes / 2 {
-            true => SECTIONS,
-            false => 1,
-        };
-        let room = self.room;
-        let cut = |section: Range<usize>| {
-            let mut cut = neighbours(&blocks.sizes[section.clone()], is_enough, room);
-            // Without GROUP BY there is one group, also when no row came.
-            if cut.is_empty() && keyless {
-                cut.push((0..section.len(), Size::default()));
-            }
-            cut
-        };
-        let cuts: Vec<_> = sections(partitions, parts).map(cut).collect();
-        let largest = cuts.iter().map(|cut| {
-            let records = cut.iter().map(|(_, size)| size.records);
-            records.max().unwrap_or(0)
-        });
-        let levels = self.levels(blocks, all.records, largest.collect());
-        let mut tasks = Vec::with_capacity(cuts.iter().map(Vec::len).sum());
-        for ((section, cut), level) in sections(partitions, parts).zip(cuts).zip(levels) {
-            tasks.extend(cut.into_iter().map(|(range, size)| MergeTask {
-                level: Arc::clone(&level),
-                partitions: section.start + range.start..section.start + range.end,
-                size,
-            }));
+        let mut ranges = neighbours(&blocks.sizes, is_enough, self.room);
+        // Without GROUP BY there is one group, also when no row came.
+        if ranges.is_empty() && self.spec.keys.types().is_empty() {
+            ranges.push((0..blocks.sizes.len(), Size::default()));
         }
-        tasks.sort_unstable_by_key(|task| (task.level.largest, task.size.records));
-        tasks
-    }
-
-    /// One for each section, whose `largest` tasks have so many records, with its blocks in their order; those of several
-    /// sections are among the blocks of each.
-    fn levels(self, blocks: Blocks, records: usize, largest: Vec<usize>) -> Vec<Arc<Level>> {
-        let partitions = blocks.sizes.len();
-        let lists = match largest.len() {
-            // Other cores have made the blocks: it takes no look at them.
-            1 => {
-                let all = blocks.stored.into_iter().map(|(stored, _)| stored);
-                vec![(all.collect(), blocks.bytes_in_memory)]
-            }
-            parts => in_sections(blocks.stored, parts),
-        };
-        let mut grant = self.grant;
-        let mut granted = |bytes| {
-            let all = grant.as_mut()?;
-            let rest = all.split(allocated(bytes));
-            Some(std::mem::replace(&mut **all, rest))
-        };
-        let level = |((blocks, bytes), largest)| Level {
+        let level = Arc::new(PartitionLevel {
             blocks,
             bits: self.bits,
-            partitions,
-            records,
-            largest,
+            records: all.records,
             of_records: self.of_records,
-            _grant: granted(bytes),
+            _grant: self.grant,
+        });
+        let task = |(partitions, size)| MergeTask {
+            level: Arc::clone(&level),
+            partitions,
+            size,
         };
-        let levels = lists.into_iter().zip(largest).map(level);
-        levels.map(Arc::new).collect()
+        let mut tasks: Vec<_> = ranges.into_iter().map(task).collect();
+        tasks.sort_unstable_by_key(|task| task.size.records);
+        tasks
     }
-}
-
-/// Blocks of each section and the bytes of those that are of no other.
-fn in_sections(
-    stored: Vec<(Arc<Stored>, Option<usize>)>,
-    parts: usize,
-) -> Vec<(Vec<Arc<Stored>>, usize)> {
-    let mut lists = vec![(Vec::new(), 0); parts];
-    for (stored, section) in stored {
-        match section {
-            Some(section) => {
-                lists[section].1 += stored.bytes();
-                lists[section].0.push(stored);
-            }
-            None => {
-                let all = lists.iter_mut();
-                all.for_each(|(list, _)| list.push(Arc::clone(&stored)));
-            }
-        }
-    }
-    lists
 }
 
 impl MergeTask {
@@ -254,8 +174,6 @@ pub struct Merge {
     spill: Option<Arc<Spill>>,
     /// Bytes of records that a task may have: all where all are in memory.
     room: usize,
-    /// Holds the memory of blocks that are of several sections until the merge is dropped.
-    _grant: Option<Grant>,
 }
 
 impl Merge {
@@ -278,21 +196,20 @@ impl Merge {
                 .min(spec.sizes.room_bytes),
             None => usize::MAX,
         };
-        let cut = Cut {
+        let planner = TaskPlanner {
             spec: &spec,
             bits: spec.sizes.partitions.ilog2(),
             of_records: usize::MAX,
             room,
-            grant: grant.as_mut(),
+            grant,
         };
-        let tasks = cut.tasks(blocks);
+        let tasks = planner.tasks(blocks);
         Self {
             spec,
             cut: tasks.len(),
             tasks: Mutex::new(tasks),
             spill,
             room,
-            _grant: grant,
         }
     }
 
@@ -387,7 +304,7 @@ impl MergeWorker {
     }
 
     fn groups(&mut self, task: &MergeTask, cancelled: &dyn Fn() -> bool) -> Result<Merged> {
-        let blocks = task.level.blocks.iter().map(Arc::as_ref);
+        let blocks = task.level.blocks.stored.iter();
         let with_records = blocks.filter(|stored| !stored.records(&task.partitions).is_empty());
         let stored: Vec<&Stored> = with_records.collect();
         let sources: Vec<Source<'_>> = sources(&stored, task).collect();
@@ -420,7 +337,11 @@ impl MergeWorker {
         // As many per record as in the tasks before; half of them in the first.
         let (groups, records) = self.yielded;
         let level = &task.level;
-        let fair = fair_records(level.records, task.partitions.len(), level.partitions);
+        let fair = fair_records(
+            level.records,
+            task.partitions.len(),
+            level.blocks.sizes.len(),
+        );
         // What cannot be parted is mostly of one key, and a table for many could be refused for nothing.
         let likely = match task.may_part() {
             true => task.size.records.min(fair),
@@ -463,7 +384,7 @@ impl MergeWorker {
         let write_bytes = PARTS_BYTES.max(merge.room.min(8 * PARTS_BYTES));
         let mut file = SpillFile::new(Arc::clone(spill));
         let (mut stored, mut waiting, mut waiting_bytes) = (Vec::new(), Vec::new(), 0);
-        let blocks: Vec<&Stored> = task.level.blocks.iter().map(Arc::as_ref).collect();
+        let blocks: Vec<&Stored> = task.level.blocks.stored.iter().collect();
         for source in sources(&blocks, task) {
             if cancelled() {
                 return Ok(Merged::Cancelled);
@@ -485,14 +406,14 @@ impl MergeWorker {
         let blocks = Blocks::new(stored, 1 << bits);
         // As small as the parts are: what was refused once would be as large again.
         let room = merge.room.min(task.size.bytes / 4).max(1);
-        let cut = Cut {
+        let planner = TaskPlanner {
             spec: &self.spec,
             bits: above + bits,
             of_records: task.size.records,
             room,
             grant: None,
         };
-        let parts = cut.tasks(blocks);
+        let parts = planner.tasks(blocks);
         merge.tasks.lock().extend(parts);
         Ok(Merged::Parted)
     }
@@ -505,7 +426,7 @@ impl MergeWorker {
         held.map_err(|error| self.combiner.blame(error))
     }
 
-    fn finish(&mut self, keys: DistinctKeys, level: &Arc<Level>) -> Result<Finished> {
+    fn finish(&mut self, keys: DistinctKeys, level: &Arc<PartitionLevel>) -> Result<Finished> {
         let mut lap = Lap::start();
         // Without GROUP BY there is one group, also when no row came.
         let keyless = self.spec.keys.types().is_empty();

@@ -12,9 +12,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BooleanArray, MutableArrayData, UInt32Array, make_array,
-};
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, BooleanArray, UInt32Array, make_array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::{interleave, take};
 use arrow::datatypes::DataType;
@@ -23,13 +21,9 @@ use grouse_kernels::scatter::{Destinations, destinations, scatter};
 use crate::batch::{Arguments, dense, is_plain, slices};
 use crate::error::Result;
 use crate::keys::views::{fetch, is_long};
-use crate::keys::waiting::{Beside, Made, STRINGS_AHEAD, ShortKeys, StringsBuilder, nulls, places};
+use crate::keys::waiting::{Beside, Made, STRINGS_AHEAD, ShortKeys, StringsBuilder, nulls};
 use crate::keys::{DistinctKeys, EncodedKeys, KeyRows, WaitingKeys};
 use crate::states::truths;
-
-/// Of so many sections one or two are being merged, whose memory is not free yet. Eight of them would save hits'
-/// `high_string_key_distinct` 10 MB more, but take `date_distinct_strings` 20 MB more: smaller buffers fit an allocator's pages less well.
-pub(crate) const SECTIONS: usize = 4;
 
 /// What the columns of one aggregate in a block are.
 #[derive(Debug, Clone)]
@@ -104,17 +98,6 @@ impl Records {
     }
 }
 
-/// Some rows in memory of their own, unless they are all.
-fn copied(column: &ArrayRef, range: &Range<usize>) -> Result<ArrayRef> {
-    if range.len() == column.len() {
-        return Ok(Arc::clone(column));
-    }
-    let data = column.to_data();
-    let mut own = MutableArrayData::new(vec![&data], false, range.len());
-    own.try_extend(0, range.start, range.end)?;
-    Ok(make_array(own.freeze()))
-}
-
 /// Records of one moment of one worker, not yet sorted.
 #[derive(Debug)]
 pub struct Unsorted {
@@ -148,26 +131,6 @@ impl Unsorted {
         };
         let records: usize = self.aggregates.iter().map(of_records).sum();
         self.keys.bytes() + self.hashes.capacity() * 8 + records
-    }
-
-    /// True if a block of several sections costs no more than one: strings are copied one by one, columns beside them are
-    /// narrow and refer to nothing.
-    pub fn parts_well(&self) -> bool {
-        let is_fixed = |column: &ArrayRef| {
-            let data_type = column.data_type();
-            data_type.is_primitive() || *data_type == DataType::Boolean
-        };
-        let are_fixed = |records: &Records| match records {
-            Records::Rows(arguments) => arguments.columns.iter().all(is_fixed),
-            Records::Partial(columns) => columns.iter().all(is_fixed),
-        };
-        match &self.keys {
-            EncodedKeys::Bytes(_) => self.aggregates.iter().all(are_fixed),
-            EncodedKeys::Packed4(_) | EncodedKeys::Packed8(_) | EncodedKeys::Packed12(_) => {
-                self.aggregates.is_empty()
-            }
-            EncodedKeys::None(_) | EncodedKeys::Packed1(_) | EncodedKeys::Packed2(_) => false,
-        }
     }
 
     /// True if they can stand in one block with others of the same query.
@@ -254,13 +217,6 @@ pub(crate) fn neighbours(
     all
 }
 
-/// So many sections of partitions: neighbours whose records in memory are free together, as soon as they are merged.
-pub(crate) fn sections(partitions: usize, parts: usize) -> impl Iterator<Item = Range<usize>> {
-    let each = partitions.div_ceil(parts);
-    let starts = (0..partitions).step_by(each);
-    starts.map(move |start| start..(start + each).min(partitions))
-}
-
 /// Records sorted by partition.
 #[derive(Debug)]
 pub struct Block {
@@ -284,29 +240,8 @@ impl Block {
         Self::sort_after(parts, 0, bits, views)
     }
 
-    /// The same as several blocks, each of neighbouring partitions, in order: the memory of one is free before that of
-    /// the next. Of keys with long strings, which are copied one by one in any case.
-    pub fn sort_in_sections(parts: Vec<Unsorted>, bits: u32, views: &[usize]) -> Result<Vec<Self>> {
-        let ends = sections(1 << bits, SECTIONS).map(|section| section.end);
-        let mut blocks = Self::sort_into(parts, 0, bits, views, &ends.collect::<Vec<_>>())?;
-        blocks.retain(|block| !block.is_empty());
-        Ok(blocks)
-    }
-
     /// The same by the `bits` bits below the `above` highest ones.
     fn sort_after(parts: Vec<Unsorted>, above: u32, bits: u32, views: &[usize]) -> Result<Self> {
-        let mut one = Self::sort_into(parts, above, bits, views, &[1 << bits])?;
-        Ok(one.pop().expect("one end, one block"))
-    }
-
-    /// A block of the partitions up to each of `ends`, the last of which is the number of all.
-    fn sort_into(
-        parts: Vec<Unsorted>,
-        above: u32,
-        bits: u32,
-        views: &[usize],
-        ends: &[usize],
-    ) -> Result<Vec<Self>> {
         let distinct = parts.len() == 1 && parts[0].distinct;
         let hashes: Cow<'_, [u64]> = match parts.as_slice() {
             [one] => Cow::Borrowed(&one.hashes),
@@ -320,25 +255,11 @@ impl Block {
             }
         };
         let sort = Sort::new(&rows, parts.iter().map(|part| part.hashes.len()));
-        let mut start = 0;
-        let cuts = ends.iter().map(|&end| {
-            std::mem::replace(&mut start, offsets[end] as usize)..offsets[end] as usize
-        });
-        let cuts: Vec<Range<usize>> = cuts.collect();
-        let keys = sort.keys(&parts, &hashes, views, &cuts)?;
+        let keys = sort.keys(&parts, &hashes, views)?;
         let aggregates = (0..parts[0].aggregates.len())
             .map(|at| sort.records(parts.iter().map(|part| &part.aggregates[at]).collect()))
             .collect::<Result<Vec<_>>>()?;
-        let blocks = keys.into_iter().zip(cuts).map(|(keys, cut)| {
-            let own = aggregates
-                .iter()
-                .map(|records| records.with_columns(|column| copied(column, &cut)));
-            let own = own.collect::<Result<Vec<_>>>()?;
-            let within = |&offset: &u32| (offset as usize).clamp(cut.start, cut.end) - cut.start;
-            let offsets = offsets.iter().map(|offset| within(offset) as u32);
-            Ok(Self::new(keys, own, offsets.collect(), distinct))
-        });
-        blocks.collect()
+        Ok(Self::new(keys, aggregates, offsets, distinct))
     }
 
     /// A block of sorted records.
@@ -545,14 +466,7 @@ impl<'a> Sort<'a> {
         }
     }
 
-    /// The keys of each of `cuts`, which are several only of keys with strings.
-    fn keys(
-        &self,
-        parts: &[Unsorted],
-        hashes: &[u64],
-        views: &[usize],
-        cuts: &[Range<usize>],
-    ) -> Result<Vec<WaitingKeys>> {
+    fn keys(&self, parts: &[Unsorted], hashes: &[u64], views: &[usize]) -> Result<WaitingKeys> {
         macro_rules! packed {
             ($variant:ident, $zero:expr) => {{
                 let mut out = vec![$zero; self.rows.len()];
@@ -577,10 +491,10 @@ impl<'a> Sort<'a> {
                     _ => unreachable!("one layout"),
                 });
                 let parts: Vec<_> = parts.collect();
-                return ShortKeys::of(&parts, (hashes, self.rows), views, beside, cuts);
+                return ShortKeys::of(&parts, (hashes, self.rows), views, beside);
             }};
         }
-        let one = match &parts[0].keys {
+        Ok(match &parts[0].keys {
             EncodedKeys::None(_) => WaitingKeys::Whole {
                 keys: EncodedKeys::None(self.rows.len()),
                 hashes: hashes.to_vec(),
@@ -591,20 +505,13 @@ impl<'a> Sort<'a> {
             EncodedKeys::Packed4(_) => wide!(Packed4),
             EncodedKeys::Packed8(_) => wide!(Packed8),
             EncodedKeys::Packed12(_) => wide!(Packed12),
-            EncodedKeys::Bytes(_) => return self.strings(parts, hashes, cuts),
-        };
-        assert_eq!(cuts.len(), 1, "keys without strings are one block");
-        Ok(vec![one])
+            EncodedKeys::Bytes(_) => return self.strings(parts, hashes),
+        })
     }
 
     /// Strings are copied behind each other, in partition order, while they are warm, so that the merge reads them in order
     /// and the scan's buffers are free again.
-    fn strings(
-        &self,
-        parts: &[Unsorted],
-        hashes: &[u64],
-        cuts: &[Range<usize>],
-    ) -> Result<Vec<WaitingKeys>> {
+    fn strings(&self, parts: &[Unsorted], hashes: &[u64]) -> Result<WaitingKeys> {
         let mut views = vec![0u128; self.rows.len()];
         let mut buffers: Vec<Buffer> = Vec::new();
         for (part, range) in parts.iter().zip(&self.parts) {
@@ -620,20 +527,16 @@ impl<'a> Sort<'a> {
                 };
             }
         }
-        let nulls = nulls(hashes, self.rows);
-        let strings = cuts.iter().map(|cut| {
-            let bytes = views[cut.clone()].iter().map(|&view| view as u32 as usize);
-            let mut built = StringsBuilder::checked(cut.len(), bytes.sum())?;
-            for row in cut.clone() {
-                if let Some(&ahead) = views.get(row + STRINGS_AHEAD) {
-                    fetch(ahead, &buffers);
-                }
-                built.push(views[row], &buffers);
+        let bytes = views.iter().map(|&view| view as u32 as usize);
+        let mut built = StringsBuilder::checked(views.len(), bytes.sum())?;
+        for (row, &view) in views.iter().enumerate() {
+            if let Some(&ahead) = views.get(row + STRINGS_AHEAD) {
+                fetch(ahead, &buffers);
             }
-            let nulls = places(&nulls, cut).map(|place| place as u32);
-            Ok(WaitingKeys::Strings(built.finish(nulls.collect())))
-        });
-        strings.collect()
+            built.push(view, &buffers);
+        }
+        let nulls = nulls(hashes, self.rows);
+        Ok(WaitingKeys::Strings(built.finish(nulls)))
     }
 
     fn records(&self, parts: Vec<&Records>) -> Result<Records> {
@@ -819,50 +722,5 @@ mod tests {
         assert!(bytes(10) < bytes(1) / 5);
         let first = block(10).as_string_view().value(0).to_string();
         assert!(first.starts_with("a text that is long, number "));
-    }
-
-    /// Texts with NULLs beside rows with a filter and partial states, in sections and in one block.
-    #[test]
-    fn sections_have_the_records_of_one_block() {
-        let rows = 500;
-        let text =
-            |row: usize| (row % 7 != 3).then(|| format!("a text that is long, number {row}"));
-        let texts: ArrayRef = Arc::new(StringViewArray::from_iter((0..rows).map(text)));
-        let field = Arc::new(Field::new("k", DataType::Utf8View, true));
-        let layout = KeyLayout::new(&[field], TableKind::Bytes).expect("a text");
-        let parts = || {
-            let (mut hashes, keys) = (Vec::new(), std::slice::from_ref(&texts));
-            let keys = layout.encode(keys, rows, &mut hashes).expect("few");
-            let numbers = (0..rows).map(|row| (row % 5 != 1).then_some(row as i64));
-            let numbers: ArrayRef = Arc::new(Int64Array::from_iter(numbers));
-            let filter = (0..rows).map(|row| Some(row % 3 == 0));
-            let arguments = Arguments {
-                columns: vec![Arc::clone(&numbers)],
-                filter: Some(filter.collect()),
-            };
-            let aggregates = vec![Records::Rows(arguments), Records::Partial(vec![numbers])];
-            vec![Unsorted {
-                keys,
-                hashes,
-                aggregates,
-                distinct: true,
-            }]
-        };
-        assert!(parts()[0].parts_well());
-        let one = Block::sort(parts(), 4, &[]).expect("few");
-        let sections = Block::sort_in_sections(parts(), 4, &[]).expect("few");
-        assert_eq!(sections.len(), SECTIONS);
-        let bytes: usize = sections.iter().map(Block::bytes).sum();
-        assert!(bytes < one.bytes() * 5 / 4, "{bytes} of {}", one.bytes());
-        for partition in 0..16 {
-            let of = |block: &Block| {
-                let slice = block.slice(block.records(&(partition..partition + 1)));
-                let keys = layout.decode(&slice.distinct_keys(), 0..slice.len(), &[0]);
-                let own = (0..2).flat_map(|at| slice.aggregate(at).into_columns());
-                let all = keys.expect("texts").into_iter().chain(own);
-                all.map(|column| format!("{column:?}")).collect::<Vec<_>>()
-            };
-            assert_eq!(of(&sections[partition / 4]), of(&one));
-        }
     }
 }

@@ -9,7 +9,6 @@ use arrow::datatypes::DataType;
 
 use crate::batch::Batch;
 use crate::keys::KeyLayout;
-use crate::partition::SECTIONS;
 use crate::states::Aggregate;
 
 /// The sizes that steer the operator. Tests shrink them so that small inputs take every path.
@@ -25,8 +24,6 @@ pub struct Sizes {
     pub block_rows: usize,
     /// Bytes of one block's keys of varying length: their places have 32 bits.
     pub block_bytes: usize,
-    /// Bytes of strings that a section of a block has at least; `usize::MAX` where blocks are in one piece.
-    pub section_bytes: usize,
     /// Rows that skip the table before it is tried again.
     pub bypass_rows: usize,
     /// Groups by all keys of grouping sets that a worker makes before it looks whether they are few.
@@ -59,7 +56,6 @@ impl Sizes {
             partitions: (workers * 4).next_power_of_two().clamp(256, 4096),
             block_rows: 64 << 10,
             block_bytes: 1 << 30,
-            section_bytes: usize::MAX,
             bypass_rows: 1 << 20,
             finest_groups: 256 << 10,
             task_records: 8 << 10,
@@ -74,26 +70,6 @@ impl Sizes {
         }
     }
 
-    /// The same for a merge whose texts the next grouping keeps: blocks are gone while it goes on. Elsewhere that would free
-    /// nothing that is needed, and buffers of sections leave an allocator's pages less full: 2 to 4 % more (hits,
-    /// `distinct_string`, `medium_key_two_distincts`).
-    #[must_use]
-    pub fn in_sections(self) -> Self {
-        Self {
-            // From there on mimalloc gives each buffer pages of its own, which are free with it.
-            section_bytes: self.section_bytes.min(128 << 10),
-            ..self
-        }
-    }
-
-    /// Sections that large blocks of texts have.
-    pub fn sections(&self) -> usize {
-        match self.section_bytes {
-            usize::MAX => 1,
-            _ => SECTIONS,
-        }
-    }
-
     /// Sizes so small that a few hundred rows grow, flush and bypass tables.
     pub fn tiny() -> Self {
         Self {
@@ -102,7 +78,6 @@ impl Sizes {
             partitions: 8,
             block_rows: 64,
             block_bytes: 1 << 10,
-            section_bytes: 16,
             bypass_rows: 128,
             finest_groups: 64,
             task_records: 16,

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
-use crate::partition::{Block, SECTIONS, Size, Slice, sections, share};
+use crate::partition::{Block, Size, Slice, share};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 
@@ -372,16 +372,6 @@ impl Stored {
         self.block().partitions()
     }
 
-    /// The section that all of them are in, if they are in memory.
-    fn section(&self) -> Option<usize> {
-        let all = self.records(&(0..self.partitions()));
-        let is_own = |section: &Range<usize>| self.records(section) == all;
-        match self.is_on_disk() {
-            true => None,
-            false => sections(self.partitions(), SECTIONS).position(|section| is_own(&section)),
-        }
-    }
-
     /// True if no two of the records have the same key.
     pub fn distinct(&self) -> bool {
         self.block().distinct()
@@ -426,12 +416,9 @@ impl Stored {
 /// Blocks and what they have in each partition.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
-    /// Each with the only section that it is of.
-    pub stored: Vec<(Arc<Stored>, Option<usize>)>,
+    pub stored: Vec<Stored>,
     pub sizes: Vec<Size>,
-    /// Bytes in memory, and those of blocks of one section each.
     pub bytes_in_memory: usize,
-    pub bytes_in_sections: usize,
     /// True if some are on disk.
     pub is_on_disk: bool,
 }
@@ -445,14 +432,12 @@ impl Blocks {
         };
         for one in stored {
             add(&mut blocks.sizes, one.sizes(partitions));
-            let section = one.section();
             if one.is_on_disk() {
                 blocks.is_on_disk = true;
             } else {
                 blocks.bytes_in_memory += one.bytes();
-                blocks.bytes_in_sections += section.map_or(0, |_| one.bytes());
             }
-            blocks.stored.push((Arc::new(one), section));
+            blocks.stored.push(one);
         }
         blocks
     }
@@ -463,7 +448,6 @@ impl Blocks {
         add(&mut self.sizes, other.sizes.into_iter());
         self.stored.extend(other.stored);
         self.bytes_in_memory += other.bytes_in_memory;
-        self.bytes_in_sections += other.bytes_in_sections;
         self.is_on_disk |= other.is_on_disk;
     }
 }
@@ -472,6 +456,19 @@ fn add(sizes: &mut [Size], others: impl Iterator<Item = Size>) {
     for (size, other) in sizes.iter_mut().zip(others) {
         *size = size.plus(other);
     }
+}
+
+/// Blocks whose partitions are told apart by the same bits of the hash.
+pub(crate) struct PartitionLevel {
+    pub blocks: Blocks,
+    /// The hash's top bits that partitions of these blocks are named by, and those above them.
+    pub bits: u32,
+    /// Records of all blocks.
+    pub records: usize,
+    /// Records of the task that these are the parts of.
+    pub of_records: usize,
+    /// Covers the blocks.
+    pub _grant: Option<Grant>,
 }
 
 /// A block whose records can be looked at.

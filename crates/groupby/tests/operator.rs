@@ -29,8 +29,6 @@ use proptest::prelude::*;
 mod faults;
 #[path = "operator/interleavings.rs"]
 mod interleavings;
-#[path = "operator/sections.rs"]
-mod sections;
 #[path = "operator/tallied.rs"]
 mod tallied;
 

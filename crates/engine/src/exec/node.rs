@@ -70,15 +70,6 @@ pub(crate) struct Tuning {
     pub sizes: Sizes,
 }
 
-impl Tuning {
-    fn in_sections(self) -> Tuning {
-        Tuning {
-            sizes: self.sizes.in_sections(),
-            ..self
-        }
-    }
-}
-
 /// GROUP BY, by our own operator.
 #[derive(Debug)]
 pub struct GroupByExec {
@@ -159,17 +150,12 @@ impl GroupByExec {
     /// Takes over from a pair of the host's nodes or from a single one; fails where the algorithm cannot.
     pub(crate) fn replacing(pair: &Replaced<'_>, tuning: Tuning) -> Result<GroupByExec> {
         let first = pair.first;
-        // Of one size, so that blocks of this node fit where those of the one below were.
-        let (input, tuning) = match first.input().downcast_ref::<GroupByExec>() {
-            Some(inner) if has_texts(first)? => (inner.in_sections()?, tuning.in_sections()),
-            _ => (Arc::clone(first.input()), tuning),
-        };
         let described = AggregateExec::try_new(
             AggregateMode::Single,
             first.group_expr().clone(),
             first.aggr_expr().to_vec(),
             first.filter_expr().to_vec(),
-            input,
+            Arc::clone(first.input()),
             first.input_schema(),
         )?;
         let described = described.with_limit_options(pair.last.limit_options());
@@ -196,13 +182,6 @@ impl GroupByExec {
             metrics: ExecutionPlanMetricsSet::new(),
             generation: Mutex::new(None),
         })
-    }
-
-    /// The node below a grouping by its texts, which keeps them.
-    fn in_sections(&self) -> Result<Arc<dyn ExecutionPlan>> {
-        let (described, columns) = (Arc::clone(&self.described), self.columns.clone());
-        let node = GroupByExec::over(described, columns, self.tuning.in_sections())?;
-        Ok(Arc::new(node))
     }
 
     /// The node with HAVING: it yields the groups of which `predicate` holds.
@@ -274,11 +253,6 @@ impl GroupByExec {
     /// Workers of a run.
     pub fn workers(&self) -> usize {
         self.tuning.workers
-    }
-
-    /// Sections that large blocks of texts have.
-    pub fn sections(&self) -> usize {
-        self.tuning.sizes.sections()
     }
 
     /// The key table that rows meet first.
@@ -484,18 +458,6 @@ pub(crate) struct Replaced<'a> {
     pub first: &'a AggregateExec,
     /// The node that yields results; the same one where there is no partial stage.
     pub last: &'a AggregateExec,
-}
-
-/// True if texts are among the keys.
-fn has_texts(aggregation: &AggregateExec) -> Result<bool> {
-    let schema = aggregation.input_schema();
-    for (key, _) in aggregation.group_expr().expr() {
-        let data_type = key.data_type(&schema)?;
-        if data_type.is_string() || data_type.is_binary() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// The host's description of an aggregation, after the host has exchanged something in it.

@@ -53,28 +53,6 @@ fn pairs_of_every_shape_are_counted_once() {
     }
 }
 
-/// Only where the grouping above keeps texts is it worth while that the one below frees its own early.
-#[test]
-fn blocks_are_in_sections_below_a_grouping_by_texts() {
-    let text =
-        |column: &str| format!("SELECT 'g' || (number % 9) AS g, {column} AS x FROM numbers(99)");
-    for (keys, distinct, is_in_sections) in [
-        ("g", "x", true),
-        ("length(g)", "x", false),
-        ("x", "g", false),
-    ] {
-        let input = text("number");
-        let sql = format!(
-            "SELECT {keys}, count(DISTINCT {distinct}) FROM ({input}) AS t GROUP BY {keys}"
-        );
-        let session = session(|_| ());
-        let plan = explained(&session, &sql);
-        let sections = plan.matches(", sections=4").count();
-        assert_eq!(sections, 2 * usize::from(is_in_sections), "{plan}");
-        assert_eq!(rows(&session, &sql), rows(&host(), &sql));
-    }
-}
-
 #[test]
 fn numbers_of_every_shape_add_up_once() {
     let host = host();

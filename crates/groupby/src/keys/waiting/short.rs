@@ -57,20 +57,19 @@ pub struct ShortKeys {
 
 impl ShortKeys {
     /// Keys of several parts, each with the places of its keys among all; of their hashes number `at` belongs to key
-    /// `places[at]`; `views` are the words at which views begin. Those of each of `cuts`, as whole ones where it is not worth
-    /// while to shorten them.
+    /// `places[at]`; `views` are the words at which views begin. Whole ones where it is not worth while to
+    /// shorten them.
     pub(crate) fn of<const N: usize>(
         parts: &[(&WideKeys<N>, &[u32])],
         (hashes, places): (&[u64], &[u32]),
         views: &[usize],
         beside: Beside,
-        cuts: &[Range<usize>],
-    ) -> Result<Vec<WaitingKeys>>
+    ) -> Result<WaitingKeys>
     where
         [u64; N]: Wide,
     {
         let Sorted {
-            mut keys,
+            keys,
             texts,
             buffers,
         } = Sorted::of(parts, hashes.len(), views);
@@ -81,28 +80,22 @@ impl ShortKeys {
         let Some(kept) = kept else {
             let mut sorted_hashes = vec![0; hashes.len()];
             scatter(hashes, places, &mut sorted_hashes);
-            let whole = cuts.iter().map(|cut| {
-                let WideKeys { keys, buffers } = copied(taken(&mut keys, cut), &texts, &buffers)?;
-                Ok(WaitingKeys::Whole {
-                    keys: <[u64; N]>::encoded(keys, buffers),
-                    hashes: taken(&mut sorted_hashes, cut),
-                    views: views.to_vec(),
-                })
-            });
-            return whole.collect();
-        };
-        let short = cuts.iter().map(|cut| {
-            Ok(WaitingKeys::Short(Box::new(Self {
-                width: N,
+            let WideKeys { keys, buffers } = copied(keys, &texts, &buffers)?;
+            return Ok(WaitingKeys::Whole {
+                keys: <[u64; N]>::encoded(keys, buffers),
+                hashes: sorted_hashes,
                 views: views.to_vec(),
-                strings: strings(&keys[cut.clone()], &texts, &buffers)?,
-                words: words(&keys[cut.clone()], &kept),
-                texts: texts.clone(),
-                kept: kept.clone(),
-                keys: cut.len(),
-            })))
-        });
-        short.collect()
+            });
+        };
+        Ok(WaitingKeys::Short(Box::new(Self {
+            width: N,
+            views: views.to_vec(),
+            strings: strings(&keys, &texts, &buffers)?,
+            words: words(&keys, &kept),
+            keys: keys.len(),
+            texts,
+            kept,
+        })))
     }
 
     /// No keys, which are of the width of these.
@@ -242,15 +235,6 @@ fn kept<const N: usize>(keys: &[[u64; N]], texts: &[usize]) -> Option<Vec<usize>
     let kept = (0..N).filter(|&word| any[word] != 0 && !is_of_text(word));
     let kept: Vec<usize> = kept.collect();
     (!texts.is_empty() || kept.len() * KEPT_OF <= N * KEPT_MAX).then_some(kept)
-}
-
-/// Some of all, which move where they are all.
-fn taken<T: Copy>(all: &mut Vec<T>, cut: &Range<usize>) -> Vec<T> {
-    match cut.len() == all.len() {
-        true => std::mem::take(all),
-        false if cut.is_empty() => Vec::new(),
-        false => all[cut.clone()].to_vec(),
-    }
 }
 
 /// The keys with copies of their long strings, which come to lie in the order of the keys while they are warm.
@@ -413,16 +397,6 @@ mod tests {
         let mut by_partition: Vec<String> = by_partition.collect();
         by_partition.sort();
         assert_eq!(by_partition, expected);
-        let sections = Block::sort_in_sections(parts().into(), 2, layout.views());
-        for section in sections.unwrap() {
-            let its = (0..4).filter(|&at| !section.records(&(at..at + 1)).is_empty());
-            let [partition] = its.collect::<Vec<_>>()[..] else {
-                panic!("four partitions are a section each")
-            };
-            let wanted = block.records(&(partition..partition + 1));
-            let found = text(&section.slice(0..section.len()).distinct_keys());
-            assert_eq!(found, text(&block.slice(wanted).distinct_keys()));
-        }
     }
 
     proptest! {
