@@ -242,6 +242,84 @@ fn the_function_counter_counts() {
     );
 }
 
+/// A crate's rooms stand on floors: lib.rs lists its modules from the ground up.
+#[test]
+fn rooms_name_only_rooms_below_them() {
+    let sources = sources();
+    let faces = sources.iter().filter_map(|source| {
+        let path = source
+            .path
+            .strip_suffix("lib.rs")
+            .or(source.path.strip_suffix("main.rs"))?;
+        let is_crate = path.starts_with("crates/") && path.ends_with("/src/");
+        is_crate.then(|| (path, modules(&source.text)))
+    });
+    let faces: Vec<(&str, Vec<&str>)> = faces.collect();
+    assert!(faces.len() > 5, "the crates were not found");
+    let mut breaches = Vec::new();
+    for source in sources.iter().filter(|source| source.is_rust()) {
+        for (folder, rooms) in &faces {
+            if let Some(path) = source.path.strip_prefix(folder) {
+                breaches.extend(climbs(path, source.product(), rooms));
+            }
+        }
+    }
+    assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
+}
+
+/// The modules that a file declares, in order.
+fn modules(text: &str) -> Vec<&str> {
+    let names = text.lines().filter_map(|line| {
+        let name = line.strip_suffix(';')?;
+        let name = name.strip_prefix("pub ").unwrap_or(name);
+        let name = name.strip_prefix("pub(crate) ").unwrap_or(name);
+        name.strip_prefix("mod ")
+    });
+    names.collect()
+}
+
+/// Names of rooms that stand above the one of the file at `path`, by `crate::` or by `super::` from its own face.
+fn climbs(path: &str, text: &str, rooms: &[&str]) -> Vec<String> {
+    let own = path.split(['/', '.']).next().unwrap_or("");
+    let Some(floor) = rooms.iter().position(|room| *room == own) else {
+        return Vec::new(); // the crate's face
+    };
+    let is_face =
+        path.strip_prefix(own) == Some(".rs") || path.strip_prefix(own) == Some("/mod.rs");
+    let mut breaches = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or("");
+        let by_crate = code
+            .match_indices("crate::")
+            .map(|(start, word)| &code[start + word.len()..]);
+        let by_super = code
+            .match_indices("super::")
+            .map(|(start, word)| &code[start + word.len()..]);
+        for rest in by_crate.chain(by_super.filter(|_| is_face)) {
+            let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+            let name = &rest[..end.unwrap_or(rest.len())];
+            if rooms[floor + 1..].contains(&name) {
+                breaches.push(format!(
+                    "{path}:{}: {own} names {name}, which stands above it in lib.rs",
+                    at + 1
+                ));
+            }
+        }
+    }
+    breaches
+}
+
+#[test]
+fn climbs_are_found() {
+    let rooms = modules("mod low;\npub mod high;\npub(crate) mod top;\n");
+    assert_eq!(rooms, ["low", "high", "top"]);
+    let climbing = "use crate::high::Thing; // crate::top\nfn f() { crate::top::g() }\n";
+    assert_eq!(climbs("low/part.rs", climbing, &rooms).len(), 2);
+    assert_eq!(climbs("high.rs", climbing, &rooms).len(), 1);
+    assert_eq!(climbs("top/mod.rs", "use super::low;", &rooms).len(), 0);
+    assert_eq!(climbs("low.rs", "use super::top;", &rooms).len(), 1);
+}
+
 #[test]
 fn names_say_what_is_inside() {
     check(|source| {

@@ -40,7 +40,7 @@ unsafe extern "C" {
 /// Keeps freed pages while the engine's sessions have memory enough.
 pub fn keep_pages() {
     keep_or_give_back(false);
-    grouse::memory::on_short_memory(keep_or_give_back);
+    grouse::on_short_memory(keep_or_give_back);
 }
 
 fn keep_or_give_back(memory_is_short: bool) {

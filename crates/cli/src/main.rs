@@ -5,15 +5,16 @@
 //! 1 that a statement failed, 2 that the command line is wrong, 128 + n that signal n came.
 //! Not here: anything about SQL or grouping, which is the engine's.
 
-mod args;
+// From the ground up: a module names only those above it in this list.
 mod interrupt;
 mod script;
-mod shell;
-mod run;
-mod print;
 mod output;
+mod print;
+mod args;
 mod progress;
+mod run;
 mod report;
+mod shell;
 mod repl;
 
 use std::fs::File;

@@ -9,8 +9,8 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use flate2::write::GzEncoder;
-use grouse::scan::writes::new_file::NewFile;
-use grouse::scan::writes::open_in_place;
+use grouse::NewFile;
+use grouse::open_in_place;
 
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 256 << 10;

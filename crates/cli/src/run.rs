@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use arrow::array::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
-use grouse::scan::writes::READER_GONE;
+use grouse::READER_GONE;
 use grouse::{Error, Progress, Query, Session};
 use tokio::runtime::Runtime;
 use tokio::task::JoinError;

@@ -6,7 +6,7 @@
 use std::io::Write;
 
 use clap::ValueEnum;
-use grouse::types::sql_name;
+use grouse::sql_name;
 use grouse::{Error, Statement};
 
 use crate::output::Output;

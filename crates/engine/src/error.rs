@@ -5,11 +5,14 @@
 //! Invariant: `Error` survives a trip through the host: `DataFusionError::from(error)` and back is the same error.
 //! Not here: how the host's errors are told apart (error/host.rs).
 
-pub mod host;
+pub(crate) mod host;
+mod group_by;
 mod phrases;
 mod words;
 mod signatures;
+pub(crate) mod types;
 
+pub(crate) use group_by::to_host;
 pub(crate) use words::in_sql_words;
 
 use std::fmt;
@@ -346,6 +349,22 @@ fn is_abbreviation(written: &str, name: &str) -> bool {
     let is_vowel = |c: char| "aeiou".contains(c);
     let has_vowels = written.contains(is_vowel);
     written.len() >= 3 && !has_vowels && written != name && name.replace(is_vowel, "") == written
+}
+
+/// The only one of `names` that differs from `name` in nothing but case; `None` if `name` itself is among them.
+pub(crate) fn only_other_case<'a>(
+    name: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let folded = name.to_lowercase();
+    let mut only: Option<&'a str> = None;
+    for candidate in names.filter(|candidate| candidate.to_lowercase() == folded) {
+        if candidate == name || only.is_some_and(|other| other != candidate) {
+            return None;
+        }
+        only = Some(candidate);
+    }
+    only
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@
 
 mod conditions;
 mod program;
-mod cases;
 mod finest;
 mod pairs;
 mod marks;
@@ -19,20 +18,19 @@ mod rendezvous;
 mod meeting;
 mod worker;
 mod outlet;
-mod faults;
 mod memory;
 mod metrics;
 mod run;
 mod order;
+mod reads;
+mod column_bounds;
+mod explain;
 mod node;
 
 pub(crate) use conditions::is_dynamic;
-pub use faults::Fault;
 pub(crate) use marks::MarkingFilterExec;
-pub(crate) use memory::to_host;
-pub use node::GroupByExec;
+pub(crate) use node::GroupByExec;
 pub(crate) use node::{Replaced, Tuning};
-pub(crate) use program::without_nulls;
+pub(crate) use reads::{FewValues, Form, Read, columns_of};
 
-/// The operator's name in plans, metrics and errors.
-pub const NAME: &str = "GroupByExec";
+pub(crate) use crate::runtime::memory::GROUP_BY as NAME;

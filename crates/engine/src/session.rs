@@ -8,6 +8,10 @@
 mod row_changes;
 mod sources;
 
+mod information_schema;
+pub(crate) mod query;
+pub(crate) mod progress;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -34,25 +38,25 @@ use tokio::task::{JoinError, JoinSet};
 
 use crate::error::{Error, Result};
 use crate::functions;
-use crate::host;
-use crate::information_schema::{self, InformationSchema};
-use crate::joins;
-use crate::memory::SessionPool;
-use crate::numbers;
+use crate::optimizer::joins;
 use crate::optimizer::{fixes, passes};
-use crate::options::SessionOptions;
-use crate::query::Query;
+use crate::runtime::datafusion_options;
+use crate::runtime::memory::SessionPool;
+use crate::runtime::options::SessionOptions;
+use crate::runtime::temp::TempFolders;
 use crate::scan::checked_table;
 use crate::scan::external;
 use crate::scan::files::FileTables;
 use crate::scan::json::JsonFactory;
 use crate::scan::location::is_location;
+use crate::scan::numbers;
 use crate::scan::parquet::ParquetFactory;
 use crate::scan::plain_types::with_plain_types;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::stores::Stores;
 use crate::scan::writes::arrow::ArrowFactory;
 use crate::scan::writes::request::Writes;
+use crate::session::query::Query;
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column};
@@ -66,7 +70,7 @@ use crate::sql::{
     alterations, changed_rows, changes, headers, hidden, named_casts, planned, reads,
     repeated_names, spelling, using,
 };
-use crate::temp::TempFolders;
+use information_schema::InformationSchema;
 
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
 const WORKER_STACK_BYTES: usize = 64 << 20;
@@ -112,7 +116,7 @@ impl Session {
         let runtime = Arc::new(runtime_env(&stores, &pool, &temp)?);
         let mut state = SessionStateBuilder::new()
             .with_config(
-                host::session_config(&options)?
+                datafusion_options::session_config(&options)?
                     .with_extension(Arc::clone(&pool))
                     .with_extension(Arc::clone(&temp)),
             )
@@ -569,9 +573,9 @@ impl Session {
         self.shared.stores.apply(&options);
         let state = self.context().state_ref();
         let mut state = state.write();
-        host::apply(&options, state.config_mut());
+        datafusion_options::apply(&options, state.config_mut());
         if (options.memory_limit, options.threads) != (before.memory_limit, before.threads) {
-            host::apply_memory(&options, state.config_mut());
+            datafusion_options::apply_memory(&options, state.config_mut());
         }
         state.config_mut().options_mut().extensions.insert(options);
         drop(state);
@@ -684,7 +688,7 @@ fn runtime_env(
         .with_memory_pool(Arc::clone(pool) as _)
         .with_disk_manager_builder(temp.disk_manager())
         .with_object_store_registry(Arc::clone(stores) as _);
-    Ok(host::apply_runtime(builder)?.build()?)
+    Ok(datafusion_options::apply_runtime(builder)?.build()?)
 }
 
 /// The option that the statement sets or resets; an error where a session of ours does not take it.
@@ -696,7 +700,7 @@ fn option_of(plan: &LogicalPlan) -> Result<Option<String>> {
         LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => (&reset.variable, None),
         _ => return Ok(None),
     };
-    if let Some(zone) = value.filter(|_| host::is_time_zone(name))
+    if let Some(zone) = value.filter(|_| datafusion_options::is_time_zone(name))
         && zone.parse::<Tz>().is_err()
     {
         return Err(Error::Invalid {
@@ -704,7 +708,7 @@ fn option_of(plan: &LogicalPlan) -> Result<Option<String>> {
             message: format!("there is no time zone '{zone}'"),
         });
     }
-    match host::refused(name, value) {
+    match datafusion_options::refused(name, value) {
         Some((host, why)) => Err(Error::Invalid {
             name: host.to_string(),
             message: why.to_string(),

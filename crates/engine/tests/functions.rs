@@ -5,11 +5,11 @@
 
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use grouse::functions;
+use grouse::parts::register;
 
 fn context() -> SessionContext {
     let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2));
-    functions::register(&context);
+    register(&context);
     context
 }
 

@@ -15,9 +15,8 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::{SortExpr, col};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use grouse::functions;
-use grouse::optimizer::fixes;
-use grouse::sql::composite_groups;
+use grouse::parts::register;
+use grouse::parts::{composite_groups, fixes, register};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Session {
@@ -42,7 +41,7 @@ fn context(session: Session) -> SessionContext {
                 .with_physical_optimizer_rules(physical)
                 .build();
             let context = SessionContext::new_with_state(state);
-            functions::register(&context);
+            register(&context);
             context
         }
     };

@@ -9,19 +9,20 @@
 //! Invariant: a row's hash is computed once and decides its partition everywhere.
 //! Not here: expression evaluation, scheduling, SQL types beyond Arrow's.
 
+// From the ground up: a module names only those above it in this list.
 pub mod error;
-pub mod spec;
+pub mod runtime;
 pub mod batch;
 pub mod keys;
 pub mod states;
+pub mod spec;
 pub mod policy;
-pub mod build;
 pub mod partition;
 pub mod spill;
 mod combine;
-pub mod merge;
+pub mod build;
 pub mod emit;
-pub mod runtime;
+pub mod merge;
 
 pub use batch::{Arguments, Batch};
 pub use build::{Build, Built, WORKING_BYTES};

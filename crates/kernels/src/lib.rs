@@ -4,6 +4,7 @@
 //! Invariant: every kernel that computes has a twin in `naive` that is its specification.
 //! Not here: Arrow types, allocation policy.
 
+// From the ground up: a module names only those above it in this list.
 pub mod hash;
 pub mod scatter;
 pub mod prefetch;
@@ -12,12 +13,12 @@ pub mod divide;
 pub mod multiples;
 pub mod byte_pack;
 mod truths;
-pub mod compare;
 pub mod lookup;
 pub mod places;
 pub mod select;
-pub mod chain;
 mod view;
+pub mod compare;
+pub mod chain;
 pub mod characters;
 pub mod word;
 pub mod naive;

@@ -15,8 +15,8 @@ use arrow::datatypes::{
     DataType, Field, GenericBinaryType, GenericStringType, Schema, SchemaRef, StringViewType,
 };
 use arrow::error::ArrowError;
+use grouse::plain_schema;
 use grouse::scan::names::with_names_once;
-use grouse::scan::plain_types::plain_schema;
 use shared_simdutf8::basic::from_utf8;
 
 /// The schema of data that has come in, each name once; what a library says about the whole stays behind.

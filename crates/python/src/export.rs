@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use arrow::array::{ArrayRef, RecordBatch, StructArray};
 use arrow::datatypes::{DataType, Field, SchemaRef};
 use arrow::error::ArrowError;
-use grouse::types::sql_name;
+use grouse::sql_name;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};

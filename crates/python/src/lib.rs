@@ -5,23 +5,23 @@
 //! that waits looks for signals every few milliseconds.
 //! Not here: anything about queries (crate `grouse`); text for people and pandas without pyarrow (python/grouse).
 
+// From the ground up: a module names only those above it in this list.
 mod processor;
-mod options;
-mod session;
-mod params;
-mod variables;
 mod door;
 mod borrowed;
-mod source;
-mod relation;
-mod running;
 mod wait;
+mod error;
+mod options;
+mod params;
 mod progress;
-mod rows;
+mod shared;
+mod running;
 mod known;
+mod rows;
 mod export;
 mod frame;
-mod error;
+mod relation;
+mod session;
 
 /// What `import grouse` finds.
 #[pyo3::pymodule(name = "_native")]

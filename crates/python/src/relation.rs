@@ -5,14 +5,17 @@
 //! fails rather than give columns of other types than announced. A statement that changes something has run already.
 //! Not here: rows (rows.rs), Arrow out (export.rs), text and HTML (grouse/_display.py).
 
+pub(crate) mod source;
+mod variables;
+
 use std::sync::{Arc, Mutex};
 use std::vec::IntoIter;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
-use grouse::error::Position;
-use grouse::sql::reads::only_reads;
-use grouse::types::sql_name;
+use grouse::Position;
+use grouse::only_reads;
+use grouse::sql_name;
 use grouse::{Error, Params, Query, Session, Tables};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyTuple};
@@ -24,10 +27,9 @@ use crate::frame;
 use crate::known::Known;
 use crate::rows::tuples;
 use crate::running::{Running, StopFlag};
-use crate::session::Shared;
-use crate::source::{Lasting, Source, in_memory, of_recipe};
-use crate::variables;
+use crate::shared::Shared;
 use crate::wait::{lock, try_lock, wait};
+use source::{Lasting, Source, in_memory, of_recipe};
 
 /// Rows of a relation that its `repr` and a notebook show.
 const PREVIEW_ROWS: usize = 20;

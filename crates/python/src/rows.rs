@@ -11,7 +11,7 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::*;
 use grouse::Error;
-use grouse::types::type_name;
+use grouse::type_name;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{

@@ -17,77 +17,8 @@ use crate::options::from_keywords;
 use crate::params::from_python;
 use crate::progress::{Display, Show};
 use crate::relation::Relation;
-use crate::source::{Lasting, table};
-
-/// What all relations of a connection share.
-#[derive(Debug)]
-pub struct Shared {
-    session: Mutex<Option<Session>>,
-    progress: Show,
-    process: u32,
-}
-
-impl Shared {
-    fn new(options: &Bound<'_, PyDict>, progress: Show) -> PyResult<Arc<Shared>> {
-        let session = Session::new(from_keywords(options)?).map_err(raise)?;
-        Ok(Arc::new(Shared {
-            session: Mutex::new(Some(session)),
-            progress,
-            process: std::process::id(),
-        }))
-    }
-
-    /// The engine's session, unless it is closed or belongs to the parent process.
-    pub fn session(&self, py: Python<'_>) -> PyResult<Session> {
-        if self.is_forked() {
-            return Err(invalid(
-                "connection",
-                "it was made before this process was forked, and its threads did not come along; call grouse.connect() here",
-            ));
-        }
-        let session = self
-            .session
-            .lock_py_attached(py)
-            .unwrap_or_else(PoisonError::into_inner);
-        session
-            .clone()
-            .ok_or_else(|| invalid("connection", "it is closed"))
-    }
-
-    /// The progress display of one query.
-    pub fn display(&self, py: Python<'_>) -> Display {
-        self.progress.display(py)
-    }
-
-    fn is_forked(&self) -> bool {
-        self.process != std::process::id()
-    }
-
-    fn close(&self, py: Python<'_>) {
-        let session = self
-            .session
-            .lock_py_attached(py)
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if self.is_forked() {
-            // Its threads do not exist here: there is nobody to tell that they should end.
-            std::mem::forget(session);
-        }
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        if self.is_forked() {
-            std::mem::forget(
-                self.session
-                    .get_mut()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .take(),
-            );
-        }
-    }
-}
+use crate::relation::source::{Lasting, table};
+use crate::shared::Shared;
 
 /// A connection to the engine: options, registered tables, views and worker threads of its own.
 ///

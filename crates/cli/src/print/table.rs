@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, SchemaRef};
-use grouse::types::sql_name;
+use grouse::sql_name;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::cells::{Columns, Nested, on_one_line};

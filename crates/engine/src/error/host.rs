@@ -15,6 +15,9 @@ use super::signatures::wrong_arguments;
 use super::words::in_sql_words;
 use super::{Error, OutOfMemory, Position, nearest_names};
 
+/// Rows of one table that are read to find its column types; as many as DuckDB reads.
+pub(crate) const SAMPLE_ROWS: usize = 20_480;
+
 /// Path of a bad file when the reader does not say which one it was; the query fills it in.
 pub(crate) const PATH_UNKNOWN: &str = "?";
 
@@ -379,7 +382,7 @@ fn value_message(message: &str) -> String {
     match message.strip_prefix("Error while parsing value ") {
         Some(rest) => format!(
             "the value {rest} (from 0) does not parse; the type comes from the first {} rows, read_csv('…', sample_size => …) looks at more",
-            crate::scan::text::SAMPLE_ROWS
+            SAMPLE_ROWS
         ),
         None => message.to_string(),
     }

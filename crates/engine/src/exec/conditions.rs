@@ -22,7 +22,8 @@ use datafusion::physical_expr::utils::{collect_columns, conjunction_opt};
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use grouse_groupby::Condition;
 
-use super::program::{as_type, without_nulls};
+use super::program::as_type;
+use crate::expr::columns::without_nulls;
 
 /// True of what changes while the query runs.
 pub(crate) fn is_dynamic(predicate: &Arc<dyn PhysicalExpr>) -> bool {

@@ -19,7 +19,7 @@ use grouse_groupby::keys::KeyLayout;
 use grouse_groupby::states::{Aggregate, Bypass, partial};
 use grouse_groupby::{Arguments, Batch, Build, Sizes, Spec};
 
-use super::memory::to_host;
+use crate::error::to_host;
 
 /// A group costs each set, and the merge before, so many rows: its keys are decoded and encoded again.
 const GROUP_ROWS: u64 = 2;

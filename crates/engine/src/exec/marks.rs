@@ -37,8 +37,8 @@ use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream::{Stream, StreamExt};
 
-use super::program::without_nulls;
-use crate::scan::per_value::is_once_per_value;
+use crate::expr::columns::without_nulls;
+use crate::expr::per_value::is_once_per_value;
 
 /// A batch of which less than one in so many rows is left is copied: what is evaluated of the others would be in vain.
 const LEFT_MIN: usize = 2;

@@ -10,9 +10,9 @@ use datafusion::common::Result;
 use grouse_groupby::runtime::Grant;
 use grouse_groupby::{Batch, Build, Gathered, Merge, Spec, Spill};
 
-use super::memory::to_host;
 use super::metrics::{Spilled, WorkerMetrics};
 use super::rendezvous::Rendezvous;
+use crate::error::to_host;
 
 /// One grouping of a run: what it computes and where it writes.
 struct Grouping {

@@ -44,20 +44,20 @@ use parking_lot::Mutex;
 
 use super::NAME;
 use super::conditions::{is_dynamic, with_columns_at};
-use super::faults::Faults;
 use super::meeting::Meeting;
 use super::memory::{PoolBudget, spill};
 use super::order::{self, Feed, fit};
 use super::outlet::Outlet;
 use super::program::Program;
+use super::reads::{Form, Read};
 use super::run::{Output, Run};
 use super::source::{Sources, readers};
 use super::worker::Shared;
-use crate::explain;
-use crate::native::{adds_up, hands_out, is_count, is_extreme};
-use crate::optimizer::fixes::node_expressions::{Exchange, in_aggregate};
-use crate::options::SessionOptions;
-use crate::scan::codes::{Form, Read};
+use crate::aggregate::native::{adds_up, hands_out, is_count, is_extreme};
+use crate::exec::explain;
+use crate::expr::plan_expressions::{Exchange, in_aggregate};
+use crate::runtime::faults::Faults;
+use crate::runtime::options::SessionOptions;
 
 /// How a node runs, whatever it computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

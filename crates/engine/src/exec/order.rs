@@ -15,7 +15,7 @@ use datafusion::physical_expr_common::sort_expr::OrderingRequirements;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
-use crate::native::sorts_itself;
+use crate::aggregate::native::sorts_itself;
 
 /// How rows have to reach the builds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

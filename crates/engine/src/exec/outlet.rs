@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::common::{DataFusionError, Result};
 
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
+use crate::runtime::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 
 /// Batches that may wait for each output stream, on average.
 pub(super) const WAITING_PER_STREAM: usize = 2;

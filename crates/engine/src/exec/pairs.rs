@@ -24,8 +24,9 @@ use grouse_groupby::emit::Emitted;
 use grouse_groupby::keys::KeyLayout;
 use grouse_groupby::{Arguments, Batch, Sizes, Spec, states};
 
-use super::program::{Key, without_nulls};
-use crate::native::Reads;
+use super::program::Key;
+use crate::aggregate::native::Reads;
+use crate::expr::columns::without_nulls;
 
 /// The pairs of one aggregate, or of several with the same arguments and FILTER, and the same NULLs.
 pub(super) struct Pairs {

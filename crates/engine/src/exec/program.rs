@@ -12,7 +12,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, RecordBatch, RecordBatchOptions,
     UInt64Array, new_null_array,
 };
-use datafusion::arrow::compute::{cast, filter_record_batch, or, prep_null_mask_filter, take};
+use datafusion::arrow::compute::{cast, filter_record_batch, or, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::common::{Result, not_impl_err};
 use datafusion::physical_expr::PhysicalExpr;
@@ -26,18 +26,19 @@ use grouse_groupby::keys::{KeyLayout, KeyValues, decoded, texts_of};
 use grouse_groupby::states::{Aggregate, in_order};
 use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
 
-use super::cases::coded;
+use super::column_bounds::values_of;
 use super::conditions::conditions_now;
 use super::finest::Finest;
 use super::marks::{parted, suits_others};
-use super::memory::to_host;
 use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
-use crate::arithmetic;
+use crate::aggregate::from_datafusion::{Grouping, HostAggregate, Stages};
+use crate::aggregate::native::{Native, Reads, end_of, host_of_distinct, native};
+use crate::error::to_host;
+use crate::expr::arithmetic;
+use crate::expr::cases::coded;
+use crate::expr::columns::without_nulls;
 use crate::functions::{Numbered, numbered};
-use crate::native::{Native, Reads, end_of, host_of_distinct, native};
-use crate::scan::bounds::values_of;
-use crate::udaf::{Grouping, HostAggregate, Stages};
 
 /// The expressions of one group-by and what they are for.
 pub(super) struct Program {
@@ -469,14 +470,6 @@ impl Inputs {
             columns: columns.collect(),
             filter: self.filter.map(|at| without_nulls(values[at].as_boolean())),
         }
-    }
-}
-
-/// NULL is not true.
-pub(crate) fn without_nulls(truths: &BooleanArray) -> BooleanArray {
-    match truths.null_count() {
-        0 => truths.clone(),
-        _ => prep_null_mask_filter(truths),
     }
 }
 

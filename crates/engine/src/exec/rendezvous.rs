@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::runtime::sync::{AtomicUsize, Mutex, Ordering};
 
 /// Brought are pieces of `T`; an `M` is made of them.
 pub(super) struct Rendezvous<T, M> {

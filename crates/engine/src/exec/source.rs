@@ -22,7 +22,7 @@ use tokio::sync::Mutex;
 
 use super::marks::MarkingFilterExec;
 use super::order::Feed;
-use crate::numbers::NumbersExec;
+use crate::scan::numbers::NumbersExec;
 
 /// A batch of a scan that is no larger than this is still in the core's own cache when it is grouped.
 const BATCH_BYTES: usize = 512 << 10;

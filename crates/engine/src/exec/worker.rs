@@ -16,11 +16,11 @@ use grouse_groupby::{Batch, Finished, Merge, Merged, Spill};
 use tokio::task::coop::consume_budget;
 
 use super::meeting::{Builds, Meeting};
-use super::memory::to_host;
 use super::metrics::WorkerMetrics;
 use super::outlet::{Given, Outlet};
 use super::program::Program;
 use super::source::Sources;
+use crate::error::to_host;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 
 /// What the workers of one run share.

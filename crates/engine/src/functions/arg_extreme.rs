@@ -29,7 +29,7 @@ use grouse_groupby::keys::row::canonical_values;
 
 use super::arg_extreme_groups::group_extremes;
 use super::arg_extreme_rows::{BestRow, WindowRows};
-use crate::exec::to_host;
+use crate::error::to_host;
 
 /// NULL inside of a list or struct is greater than all else there, as in ORDER BY.
 pub(super) const NULL_LAST: SortOptions = SortOptions {

@@ -17,8 +17,8 @@ use datafusion::logical_expr::{
 use grouse_groupby::keys::decoded;
 
 use super::null_as_args;
-use crate::Error;
-use crate::types::type_name;
+use crate::error::Error;
+use crate::error::types::type_name;
 
 /// All whole numbers that SQL has.
 const WHOLE: DataType = DataType::Decimal128(38, 0);

@@ -27,7 +27,7 @@ use grouse_groupby::keys::row::canonical_values;
 use grouse_groupby::states::TopValues;
 use grouse_groupby::states::top_rows::TOP_ROWS_MAX;
 
-use crate::exec::to_host;
+use crate::error::to_host;
 
 /// Which of values that are equally frequent comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

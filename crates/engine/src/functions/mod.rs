@@ -36,6 +36,7 @@ mod modulo;
 mod signed;
 mod whole_row;
 mod any_equal;
+pub(crate) mod equal_values;
 mod rounding;
 mod many_places;
 pub(crate) mod ranges;
@@ -62,11 +63,10 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::type_coercion::functions::fields_with_udf;
-use datafusion::logical_expr::{AggregateUDF, ReturnFieldArgs, ScalarUDF, ScalarUDFImpl};
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion::logical_expr::{AggregateUDF, ReturnFieldArgs, ScalarUDF};
 use datafusion::prelude::SessionContext;
 
-use crate::types::type_name;
+use crate::error::types::type_name;
 
 pub(crate) use any_equal::ANY_EQUAL;
 pub(crate) use as_written::AS_WRITTEN;
@@ -149,20 +149,6 @@ pub(crate) fn extreme_by(name: &str) -> Arc<AggregateUDF> {
         _ => arg_extreme::ArgExtreme::min_by(),
     };
     Arc::new(AggregateUDF::from(function))
-}
-
-/// A function of ours over some columns, as a column of `field`.
-pub(crate) fn applied(
-    function: impl ScalarUDFImpl + 'static,
-    columns: Vec<Arc<dyn PhysicalExpr>>,
-    field: &FieldRef,
-) -> Arc<dyn PhysicalExpr> {
-    let function = Arc::new(ScalarUDF::new_from_impl(function));
-    let (name, config) = (function.name().to_owned(), Arc::default());
-    let field = Arc::clone(field);
-    Arc::new(ScalarFunctionExpr::new(
-        &name, function, columns, field, config,
-    ))
 }
 
 /// The field of a function's results, NULL where an argument is.

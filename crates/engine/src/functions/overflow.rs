@@ -7,8 +7,8 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::error::DataFusionError;
 
-use crate::Error;
-use crate::types::type_name;
+use crate::error::Error;
+use crate::error::types::type_name;
 
 /// The error of `aggregate`, for example `sum(t.x)`, whose result is no value of `data_type`.
 pub(crate) fn overflow(aggregate: &str, data_type: &DataType) -> DataFusionError {

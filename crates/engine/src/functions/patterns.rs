@@ -23,7 +23,7 @@ use grouse_groupby::keys::is_bytes;
 use parking_lot::Mutex;
 
 use super::anchored::Anchored;
-use crate::exec::to_host;
+use crate::error::to_host;
 
 /// Texts that tell whether more are worth comparing, and how many of them may be different. A search takes 200 to 500 ns,
 /// finding a text among those of its batch 40.

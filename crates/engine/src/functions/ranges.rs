@@ -22,8 +22,8 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-use crate::Error;
-use crate::options::SessionOptions;
+use crate::error::Error;
+use crate::runtime::options::SessionOptions;
 
 /// Elements of a list that is computed while planning.
 const FOLDED_MAX: u128 = 10_000;

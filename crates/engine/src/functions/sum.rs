@@ -1,7 +1,7 @@
 //! `sum`, exact where the host's wraps.
 //!
 //! In: the host's own signature, types, names and statistics. Out: accumulators that keep every carry, and an
-//! [`Overflow`](crate::Error::Overflow) where the result does not fit its type.
+//! [`Overflow`](crate::error::Error::Overflow) where the result does not fit its type.
 //! Invariant: an integer, decimal or duration total is right or an error. Floats and intervals of days and smaller
 //! units are the host's.
 //! Not here: the host's rewrite of `sum(a + c)` into `sum(a) + c * count(a)`. It can overflow where the query does not,

@@ -23,7 +23,7 @@ use datafusion::logical_expr::{
 
 use super::intervals::Interval;
 use super::{null_as_args, written_times};
-use crate::types::type_name;
+use crate::error::types::type_name;
 use grouse_text::blobs::bytes_of;
 
 /// Digits before and behind the point of a number, beyond those of any decimal.

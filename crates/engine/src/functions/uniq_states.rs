@@ -16,7 +16,7 @@ use grouse_groupby::keys::GroupId;
 use grouse_groupby::states::{self, Aggregate, GroupStates, Groups};
 use parking_lot::Mutex;
 
-use crate::exec::to_host;
+use crate::error::to_host;
 
 /// The type of a sketch.
 pub(super) const SKETCH: DataType = DataType::BinaryView;

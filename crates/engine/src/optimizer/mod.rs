@@ -4,5 +4,14 @@
 //! Invariant: a rule changes how an answer is computed, never a right answer.
 //! Not here: the operator (exec/), text of statements (sql/).
 
-pub mod fixes;
+pub(crate) mod fixes;
+mod shifted_sums;
+mod averages;
+mod group_by;
+mod fold_projection;
+mod shared_states;
+mod top_n_per_group;
+mod filters;
+pub(crate) mod scans;
+pub(crate) mod joins;
 pub(crate) mod passes;

@@ -13,18 +13,18 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use super::fixes;
-use crate::arithmetic::WordArithmetic;
-use crate::averages::SharedAverages;
 use crate::error::{Error, Result};
-use crate::filters::OwnFilters;
+use crate::expr::arithmetic::WordArithmetic;
 use crate::functions;
-use crate::memory::SessionPool;
-use crate::plan::GroupByRule;
-use crate::scan::codes::CodesRule;
-use crate::scan::morsels::MorselsRule;
+use crate::optimizer::averages::SharedAverages;
+use crate::optimizer::filters::OwnFilters;
+use crate::optimizer::group_by::GroupByRule;
+use crate::optimizer::scans::codes::CodesRule;
+use crate::optimizer::scans::morsels::MorselsRule;
+use crate::optimizer::shifted_sums::ShiftedSums;
+use crate::runtime::memory::SessionPool;
 use crate::scan::stores::Stores;
 use crate::scan::writes::WholeFilesRule;
-use crate::shifted_sums::ShiftedSums;
 
 /// Planners that see an expression before DataFusion's do.
 pub(crate) fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {

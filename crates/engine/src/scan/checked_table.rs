@@ -30,7 +30,7 @@ use datafusion::sql::sqlparser::ast::Ident;
 use futures::TryStreamExt;
 
 use crate::error::Error;
-use crate::sql::constraints::{Constraints, KeyKind};
+use crate::scan::constraints::{Constraints, KeyKind};
 
 /// Constraints of a table with known columns.
 #[derive(Debug)]

@@ -188,7 +188,7 @@ fn values(
                     Some((_, text)) => format!(
                         "its folder '{name}={}' names no {}",
                         text.as_deref().unwrap_or_default(),
-                        crate::types::type_name(kind)
+                        crate::error::types::type_name(kind)
                     ),
                 },
             }

@@ -397,7 +397,7 @@ fn check_same(first: &File, known: &Schema, file: &File, schema: &Schema) -> Res
     let columns = |schema: &Schema| {
         let fields = schema.fields().iter();
         let columns = fields.map(|field| {
-            let kind = crate::types::type_name(field.data_type());
+            let kind = crate::error::types::type_name(field.data_type());
             format!("{} {kind}", field.name())
         });
         columns.collect::<Vec<_>>().join(", ")

@@ -86,7 +86,7 @@ pub(super) fn hive_columns(found: &Found, options: &FileOptions) -> Result<FileC
                 line: None,
                 message: format!(
                     "its folder '{name}=…' does not name a {}, which hive_types asks for",
-                    crate::types::type_name(&kind)
+                    crate::error::types::type_name(&kind)
                 ),
             })?);
         }

@@ -27,9 +27,9 @@ use futures::future::BoxFuture;
 use object_store::ObjectMeta;
 use object_store::local::LocalFileSystem;
 
-use super::charged::charged;
 use super::parquet::Bytes;
 use super::steady::{changed, is_same};
+use crate::runtime::accounted::charged;
 
 /// Between two reads of so many bytes the worker looks whether it is still wanted.
 const READ_BYTES: u64 = 1 << 20;

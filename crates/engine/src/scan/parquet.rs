@@ -48,9 +48,8 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutPayload};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
-use super::charged::charged;
 use super::footer::{
     Texts, has_bounds, has_unsound_bounds, is_string, sound, texts_of, without_page_indexes,
 };
@@ -58,9 +57,8 @@ use super::names::with_distinct_names;
 use super::plain_types::plain_schema;
 use super::steady::Pinned;
 use super::widen::common_schema;
-
-/// The buffers of readers, which the store names without a name.
-pub(crate) type Bytes = <PutPayload as IntoIterator>::Item;
+pub(crate) use crate::runtime::accounted::Bytes;
+use crate::runtime::accounted::charged;
 
 /// The length of the footer and the magic behind it.
 const FOOTER_END_BYTES: u64 = 8;

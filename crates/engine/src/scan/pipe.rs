@@ -44,7 +44,7 @@ use super::format::{Kind, common_reading};
 use super::parquet::Bytes;
 use super::text::{Extent, SAMPLE_ROWS};
 use crate::error::{Error, Result};
-use crate::options::SessionOptions;
+use crate::runtime::options::SessionOptions;
 
 /// Bytes that are read from a pipe at once: as many as Linux holds in one, four times.
 const READ_BYTES: usize = 1 << 18;

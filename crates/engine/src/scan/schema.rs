@@ -19,7 +19,7 @@ use super::files::FileTables;
 use super::location::is_location;
 use super::views::{self, BrokenView};
 use crate::error::Error;
-use crate::sql::spelling::only_other_case;
+use crate::error::only_other_case;
 
 /// Tables by name.
 pub type Tables = HashMap<String, Arc<dyn TableProvider>>;

@@ -21,8 +21,8 @@ use url::Url;
 
 use super::web::Web;
 use crate::error::Error;
-use crate::options::SessionOptions;
-use crate::temp::TempFolders;
+use crate::runtime::options::SessionOptions;
+use crate::runtime::temp::TempFolders;
 
 /// The stores of one session.
 #[derive(Debug)]

@@ -4,8 +4,7 @@
 //! Invariant: none.
 //! Not here: CSV (csv/), JSON (json.rs).
 
-/// Rows of one table that are read to find its column types; as many as DuckDB reads.
-pub const SAMPLE_ROWS: usize = 20_480;
+pub(crate) use crate::error::host::SAMPLE_ROWS;
 
 /// Whether the bytes at hand are all of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,7 +29,7 @@ use url::Url;
 
 use super::parquet::Bytes;
 use crate::error::Error;
-use crate::temp::{Shared, TempFolders};
+use crate::runtime::temp::{Shared, TempFolders};
 
 /// How often a server that is busy is asked, and how long it is left alone after the first time.
 const TRIES: u32 = 3;

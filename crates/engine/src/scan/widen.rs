@@ -15,7 +15,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::DataFusionError;
 
 use crate::error::Error;
-use crate::types::type_name;
+use crate::error::types::type_name;
 
 /// The schema of one table over files with these schemas; a column that a file lacks is NULL there.
 pub(crate) fn common_schema<F: Display>(files: &[(F, Schema)]) -> Result<Schema, DataFusionError> {

@@ -17,9 +17,9 @@ use futures::TryStreamExt;
 
 use super::{Planning, Session};
 use crate::error::{Error, Result, nearest_names};
-use crate::query::Query;
 use crate::scan::checked_table;
 use crate::scan::replaced_rows::Replaceable;
+use crate::session::query::Query;
 use crate::sql::alterations::{Alteration, Kind};
 use crate::sql::changed_rows::ChangedRows;
 use crate::sql::expand;

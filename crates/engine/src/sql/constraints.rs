@@ -14,33 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-
-/// What a table's rows have to keep.
-#[derive(Debug, Default)]
-pub(crate) struct Constraints {
-    pub keys: Vec<Key>,
-    pub not_null: Vec<Ident>,
-    /// Conditions as SQL, none of which may be false.
-    pub checks: Vec<String>,
-}
-
-/// Columns whose values together occur once.
-#[derive(Debug)]
-pub(crate) struct Key {
-    pub columns: Vec<Ident>,
-    pub kind: KeyKind,
-}
-
-/// What a key says about NULL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeyKind {
-    /// None of the columns is NULL.
-    Primary,
-    /// Rows with NULL are never the same.
-    Unique,
-    /// `UNIQUE NULLS NOT DISTINCT`: NULL is a value as others are.
-    UniqueNulls,
-}
+use crate::scan::constraints::{Constraints, Key, KeyKind};
 
 impl Constraints {
     fn is_empty(&self) -> bool {

@@ -401,7 +401,7 @@ impl CopyOptions {
                 self.host("format.max_row_group_size", &rows.to_string());
             }
             "row_group_size_bytes" => {
-                let bytes = crate::options::parse_bytes(&text, None)
+                let bytes = crate::runtime::options::parse_bytes(&text, None)
                     .map_err(|_| at(place, "row_group_size_bytes takes a size, such as 64MB"))?;
                 self.host("format.max_row_group_bytes", &bytes.to_string());
             }

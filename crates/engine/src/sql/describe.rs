@@ -7,10 +7,10 @@
 use datafusion::sql::sqlparser::ast::{Query, SelectItem, SetExpr, TableFactor};
 
 use crate::error::Result;
+use crate::error::types::type_name;
 use crate::sql::ast::{derived, parse_query, text};
 use crate::sql::expand::{Column, Scope, arguments_of};
 use crate::sql::query_forms::{DESCRIBE, TABLES};
-use crate::types::type_name;
 
 pub(super) fn expand(factor: &TableFactor, scope: &Scope<'_>) -> Result<Option<TableFactor>> {
     if let Some(queries) = arguments_of(factor, DESCRIBE)

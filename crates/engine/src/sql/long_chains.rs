@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::statement::visit;
-use crate::Error;
+use crate::error::Error;
 use crate::sql::walk::done;
 
 /// Operands that stay as they are written.

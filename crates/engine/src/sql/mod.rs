@@ -5,6 +5,7 @@
 //! Not here: DataFusion's planner (session.rs), files (scan/), rules that change plans (optimizer/).
 
 mod tokens;
+pub(crate) mod far_timestamps;
 mod word_forms;
 mod prefix_alias;
 mod lambdas;
@@ -69,7 +70,7 @@ mod window_aggregates;
 mod row_subqueries;
 mod text_orders;
 mod typed_values;
-mod shared_tables;
+pub(crate) mod shared_tables;
 mod inner_tables;
 pub(crate) mod headers;
 pub(crate) mod names;

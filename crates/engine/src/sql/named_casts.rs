@@ -84,9 +84,7 @@ fn text_of(expr: &Expr) -> Option<String> {
         Expr::Exists { .. }
         | Expr::InSubquery { .. }
         | Expr::Subquery(_)
-        | Expr::TypedString(_) => {
-            Some(unnamed(expr).to_string())
-        }
+        | Expr::TypedString(_) => Some(unnamed(expr).to_string()),
         Expr::AnyOp { right, .. } | Expr::AllOp { right, .. }
             if matches!(right.as_ref(), Expr::Subquery(_)) =>
         {

@@ -89,7 +89,9 @@ impl VisitorMut for NamingPlace {
         };
         if let Some(text) = name_of(item, Casts::Kept) {
             let is_taken = |name: &String| {
-                let same = taken.iter().filter(|taken| taken.eq_ignore_ascii_case(name));
+                let same = taken
+                    .iter()
+                    .filter(|taken| taken.eq_ignore_ascii_case(name));
                 same.count() > usize::from(*name == text)
             };
             let numbered = (1..).map(|number| format!("{text}_{number}"));

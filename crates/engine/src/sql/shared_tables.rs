@@ -17,9 +17,11 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
-use crate::optimizer::fixes::SHARED_TABLE;
 use crate::sql::statement::visit;
 use crate::sql::walk::Walk;
+
+/// How the name of a subquery begins whose uses share their rows.
+pub(crate) const SHARED_TABLE: &str = "__shared_";
 
 /// Functions with another value each time.
 const VOLATILE: [&str; 6] = [

@@ -26,23 +26,8 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace};
 
 use crate::error::Position;
 use crate::error::host::position;
+use crate::error::only_other_case;
 use crate::sql::statement::visit;
-
-/// The only one of `names` that differs from `name` in nothing but case; `None` if `name` itself is among them.
-pub(crate) fn only_other_case<'a>(
-    name: &str,
-    names: impl Iterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let folded = name.to_lowercase();
-    let mut only: Option<&'a str> = None;
-    for candidate in names.filter(|candidate| candidate.to_lowercase() == folded) {
-        if candidate == name || only.is_some_and(|other| other != candidate) {
-            return None;
-        }
-        only = Some(candidate);
-    }
-    only
-}
 
 /// A column that the host does not find.
 #[derive(Debug)]

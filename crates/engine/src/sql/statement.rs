@@ -18,16 +18,17 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Position, Result};
-use crate::host::reset_value;
-use crate::optimizer::fixes::far_timestamp;
-use crate::options::{OptionSpec, unknown_option};
+use crate::runtime::datafusion_options::reset_value;
+use crate::runtime::options::{OptionSpec, unknown_option};
 use crate::scan::call::FileCall;
+use crate::scan::constraints::Constraints;
 use crate::scan::location::is_location;
 use crate::sql::ast::text as literal;
-use crate::sql::constraints::{self, Constraints};
+use crate::sql::constraints;
 use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
 use crate::sql::expressions::say_what_is_meant;
+use crate::sql::far_timestamps::far_timestamp;
 use crate::sql::short_forms::ShortForms;
 use crate::sql::text_orders::order_texts;
 use crate::sql::token_forms::{tokenizer_error, tokens_of};

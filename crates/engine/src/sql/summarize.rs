@@ -7,11 +7,11 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::TableFactor;
 
+use crate::error::types::type_name;
 use crate::error::{Error, Result};
 use crate::sql::ast::{derived, parse_query, quoted, text};
 use crate::sql::expand::{Column, Scope, arguments_of};
 use crate::sql::query_forms::SUMMARIZE;
-use crate::types::type_name;
 
 /// Names of the figures, in their order, behind name and type.
 const FIGURES: [&str; 10] = [

@@ -9,13 +9,13 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{Expr, Ident, NullInclusion, Query, SelectItem, TableFactor};
 
+use crate::error::types::type_name;
 use crate::error::{Error, Result};
 use crate::sql::ast::{derived, function_name, parse_query, quoted, text};
 use crate::sql::columns::chosen_by;
 use crate::sql::expand::{Column, Scope, arguments_of};
 use crate::sql::pivot::{items, set_alias};
 use crate::sql::query_forms::UNPIVOT;
-use crate::types::type_name;
 
 /// Columns that make one row, with the name it gets.
 struct Stacked {

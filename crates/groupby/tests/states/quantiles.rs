@@ -133,7 +133,14 @@ fn values_are_counted_until_they_are_drained() {
 #[test]
 fn only_floats_and_decimals_have_native_quantiles() {
     assert!(median("median", &DataType::Int64).is_none());
-    assert!(percentile("percentile", Quantile::Share(0.5), &DataType::Decimal128(9, 2)).is_none());
+    assert!(
+        percentile(
+            "percentile",
+            Quantile::Share(0.5),
+            &DataType::Decimal128(9, 2)
+        )
+        .is_none()
+    );
     assert!(approximate_percentile("approximate", 0.5, 100, &DataType::Int64).is_none());
 }
 

@@ -27,7 +27,7 @@ use super::moments::{
     month_length, out_of_range, split_day, utc_micros,
 };
 use super::units::{Unit, age, difference, month_bucket, whole_difference};
-use crate::Error;
+use crate::error::Error;
 
 const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 

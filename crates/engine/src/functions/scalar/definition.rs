@@ -22,8 +22,8 @@ use datafusion::logical_expr::{
 
 use super::kinds::{Kind, coerced, forms_as_text};
 use super::rewritten::Template;
-use crate::Error;
-use crate::types::type_name;
+use crate::error::Error;
+use crate::error::types::type_name;
 
 /// What a call may look like: the kinds of its arguments.
 pub(super) type Form = &'static [Kind];

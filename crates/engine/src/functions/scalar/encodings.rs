@@ -19,7 +19,7 @@ use grouse_groupby::keys::row::canonical_values;
 
 use super::definition::{Call, Definition, Form, rows, stands};
 use super::kinds::Kind;
-use crate::exec::to_host;
+use crate::error::to_host;
 
 /// What hashes begin with; a change of it changes every hash.
 const SEED: u64 = 0x67_726f_7573_65;

@@ -21,7 +21,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{Column, Literal};
 
 use super::kinds::list_of;
-use crate::Error;
+use crate::error::Error;
 use crate::functions::{aggregates, standing};
 
 /// Aggregates that have a function of their own, `list_…`.

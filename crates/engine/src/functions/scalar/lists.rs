@@ -23,7 +23,7 @@ use datafusion::logical_expr::{Expr, ScalarUDF, lit, when};
 
 use super::definition::{Call, Definition, Form, rows, stands};
 use super::kinds::{Kind, list_of};
-use crate::optimizer::fixes::equal_values::sortable;
+use crate::functions::equal_values::sortable;
 
 const LIST: &[Form] = &[&[Kind::List]];
 
@@ -326,7 +326,7 @@ fn map_type(types: &[DataType]) -> Result<DataType> {
 }
 
 fn not_entries() -> datafusion::common::DataFusionError {
-    crate::Error::Type {
+    crate::error::Error::Type {
         message: "function 'map_from_entries' takes a list of structs of a key and a value"
             .to_owned(),
         position: None,

@@ -44,7 +44,7 @@ pub(super) fn utc_micros(moments: &ArrayRef) -> Result<Int64Array> {
         }
         other => Err(exec_datafusion_err!(
             "{} is no date or timestamp",
-            crate::types::type_name(other)
+            crate::error::types::type_name(other)
         )),
     }
 }

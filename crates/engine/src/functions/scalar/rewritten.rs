@@ -19,7 +19,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::physical_expr::create_physical_expr;
 
-use crate::optimizer::fixes::equal_values::among_values;
+use crate::functions::equal_values::among_values;
 
 /// What a call stands for.
 pub(super) struct Template {

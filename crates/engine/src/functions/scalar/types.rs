@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 
 use super::definition::{Call, Definition, Form, rows, stands};
 use super::kinds::Kind;
-use crate::types::type_name;
+use crate::error::types::type_name;
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -40,7 +40,9 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
             |call| {
                 let message = call.texts(0);
                 match (0..call.rows).find(|row| message.is_valid(*row)) {
-                    Some(row) => Err(crate::Error::Execution(message.value(row).to_owned()).into()),
+                    Some(row) => {
+                        Err(crate::error::Error::Execution(message.value(row).to_owned()).into())
+                    }
                     None => Ok(datafusion::arrow::array::new_null_array(
                         &DataType::Null,
                         call.rows,
@@ -102,7 +104,7 @@ impl ScalarUDFImpl for CurrentSetting {
             _ => None,
         };
         let Some(name) = name else {
-            return Err(crate::Error::Invalid {
+            return Err(crate::error::Error::Invalid {
                 name: "current_setting".to_owned(),
                 message:
                     "it takes the name of one option as a literal, e.g. current_setting('threads')"
@@ -118,7 +120,7 @@ impl ScalarUDFImpl for CurrentSetting {
         let is_named = |key: &str| key == name || key.strip_prefix("grouse.") == Some(&name);
         match entries.into_iter().find(|entry| is_named(&entry.key)) {
             Some(entry) => Ok(ColumnarValue::Scalar(ScalarValue::Utf8(entry.value))),
-            None => Err(crate::Error::Invalid {
+            None => Err(crate::error::Error::Invalid {
                 name: format!("option '{name}'"),
                 message: "there is none of this name; SHOW ALL lists them".to_owned(),
             }

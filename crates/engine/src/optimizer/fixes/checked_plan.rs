@@ -14,7 +14,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::checked::checked;
-use super::node_expressions::exchanged;
+use crate::expr::plan_expressions::exchanged;
 
 /// The rule.
 #[derive(Debug)]

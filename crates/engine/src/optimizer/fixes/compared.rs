@@ -11,11 +11,12 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Case, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{Case, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::mixed_types::refuse_mixed;
 use super::{decimals, each_plan, rounded, timestamps};
+use crate::expr::columns::is_comparison;
 
 /// Functions whose arguments are brought to one type.
 const OF_ONE_TYPE: [&str; 6] = ["coalesce", "nullif", "nvl", "ifnull", "greatest", "least"];
@@ -120,21 +121,6 @@ fn align_case(case: &mut Case, schema: &DFSchema) -> Result<bool> {
         .collect();
     refuse_mixed(&types.iter().collect::<Vec<_>>(), || "CASE".to_string())?;
     Ok(align(&mut compared, schema) | align(&mut results, schema))
-}
-
-/// True of operators that compare values of one type.
-pub(crate) fn is_comparison(op: Operator) -> bool {
-    matches!(
-        op,
-        Operator::Eq
-            | Operator::NotEq
-            | Operator::Lt
-            | Operator::LtEq
-            | Operator::Gt
-            | Operator::GtEq
-            | Operator::IsDistinctFrom
-            | Operator::IsNotDistinctFrom
-    )
 }
 
 fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {

@@ -24,7 +24,7 @@ use datafusion::physical_expr::create_physical_expr;
 
 use super::checked::checked;
 use super::{compared_casts, each_named, equal_values, in_lists};
-use crate::Error;
+use crate::error::Error;
 use crate::functions::ranges;
 
 /// Expressions of more nodes are evaluated from their leaves up: the host's evaluation recurses without a limit.

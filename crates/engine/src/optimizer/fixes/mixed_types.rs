@@ -12,7 +12,7 @@ use datafusion::common::{Result, plan_err};
 use datafusion::logical_expr::{LogicalPlan, Union};
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::types::type_name;
+use crate::error::types::type_name;
 
 /// The rule.
 #[derive(Debug)]

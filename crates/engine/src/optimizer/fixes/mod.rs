@@ -41,7 +41,6 @@ mod constants;
 mod in_lists;
 mod checked;
 mod within_digits;
-pub(crate) mod node_expressions;
 mod read_once;
 mod true_dependencies;
 mod nullable_scalars;
@@ -65,13 +64,10 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
-use crate::options::{GroupByOperator, SessionOptions};
+use crate::runtime::options::{GroupByOperator, SessionOptions};
 
-pub(crate) use compared::is_comparison;
 pub use long_literals::keep_long_literals;
-pub(crate) use read_once::SHARED_TABLE;
 pub use set_all::count_equal_rows;
-pub use timestamps::far_timestamp;
 
 /// The planner of execution: the host's, which also plans nodes of ours.
 pub fn query_planner() -> Arc<dyn QueryPlanner + Send + Sync> {

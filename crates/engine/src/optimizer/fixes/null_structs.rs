@@ -33,7 +33,7 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 
 use super::each_named;
-use super::node_expressions::exchanged;
+use crate::expr::plan_expressions::exchanged;
 
 static FIELD: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::new_from_impl(FieldOf { host: get_field() })));

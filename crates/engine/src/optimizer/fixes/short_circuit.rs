@@ -31,7 +31,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 
 use super::fallible::can_fail_now;
 use super::held_parts::held;
-use super::node_expressions::exchanged;
+use crate::expr::plan_expressions::exchanged;
 
 /// The rule.
 #[derive(Debug)]

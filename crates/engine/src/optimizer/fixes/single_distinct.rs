@@ -14,7 +14,7 @@ use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use super::{Below, is_host, under_names};
-use crate::native::arguments_per_field;
+use crate::aggregate::native::arguments_per_field;
 
 /// The host's rule with the exception above.
 pub(super) fn rewrite(

@@ -18,7 +18,7 @@ use object_store::path::Path;
 
 use super::blocks::Block;
 use super::dialect::{Dialect, Header};
-use crate::types::type_name;
+use crate::error::types::type_name;
 use grouse_text::csv::columns::{Cells, Forms, built, good_rows};
 use grouse_text::csv::records::{Misfit, Shape, Short, Table, Unfit, Why};
 use grouse_text::csv::values::DateForm;

@@ -18,7 +18,7 @@ use futures::{StreamExt, TryStreamExt};
 use object_store::{GetResult, GetResultPayload, ObjectMeta};
 
 use crate::error::Error;
-use crate::scan::parquet::Bytes;
+use crate::runtime::accounted::Bytes;
 use crate::scan::steady::{changed, is_same};
 
 /// Bytes that are read at once.

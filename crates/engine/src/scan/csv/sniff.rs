@@ -17,7 +17,7 @@ use datafusion::datasource::MemTable;
 use super::dialect::Header;
 use super::table::CsvTable;
 use crate::error::Result;
-use crate::types::type_name;
+use crate::error::types::type_name;
 use grouse_text::csv::values::DateForm;
 
 /// DuckDB's word for a byte that there is not.

@@ -112,7 +112,7 @@ impl FileFormat for CsvText {
             rules: Arc::clone(&self.rules),
             projection: SplitProjection::unprojected(&schema),
             schema,
-            batch_rows: crate::options::BATCH_SIZE_DEFAULT_ROWS,
+            batch_rows: crate::runtime::options::BATCH_SIZE_DEFAULT_ROWS,
             cuts: Arc::default(),
             metrics: ExecutionPlanMetricsSet::new(),
         })

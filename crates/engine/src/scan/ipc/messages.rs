@@ -18,7 +18,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetResultPayload, ObjectStore};
 
 use super::types::check_schema;
-use crate::scan::parquet::Bytes;
+use crate::runtime::accounted::Bytes;
 
 /// First bytes of an IPC file, without padding.
 pub(super) const MAGIC: &[u8] = b"ARROW1";

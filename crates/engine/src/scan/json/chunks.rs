@@ -17,7 +17,7 @@ use object_store::{GetOptions, GetRange, GetResultPayload, ObjectMeta, ObjectSto
 
 use crate::error::Error;
 use crate::error::host::PATH_UNKNOWN;
-use crate::scan::parquet::Bytes;
+use crate::runtime::accounted::Bytes;
 
 /// What is read at once from a file on this machine.
 const READ_BYTES: u64 = 1 << 20;

@@ -16,7 +16,7 @@ use memchr::{memchr, memchr_iter};
 
 use crate::error::Error;
 use crate::error::host::PATH_UNKNOWN;
-use crate::scan::parquet::Bytes;
+use crate::runtime::accounted::Bytes;
 use grouse_text::json::columns::{Object, Strictness};
 use grouse_text::json::cursor::{Bad, Cursor};
 use grouse_text::json::shape::{DEPTH_MAX, Shape};
@@ -338,7 +338,7 @@ impl Records {
             columns,
             root,
             strictness,
-            batch_rows: crate::options::BATCH_SIZE_DEFAULT_ROWS,
+            batch_rows: crate::runtime::options::BATCH_SIZE_DEFAULT_ROWS,
             schema: Arc::new(Schema::empty()),
             walk: Walk::default(),
         }

@@ -55,7 +55,7 @@ impl JsonSource {
             reading,
             projection: SplitProjection::unprojected(&schema),
             schema,
-            batch_rows: crate::options::BATCH_SIZE_DEFAULT_ROWS,
+            batch_rows: crate::runtime::options::BATCH_SIZE_DEFAULT_ROWS,
             metrics: ExecutionPlanMetricsSet::new(),
         }
     }

@@ -124,7 +124,7 @@ fn check_type(name: &str, kind: &DataType) -> Result<()> {
         false => Err(Error::Type {
             message: format!(
                 "PARTITION_BY column '{name}' is {}, whose values cannot name folders; cast it to text",
-                crate::types::type_name(kind)
+                crate::error::types::type_name(kind)
             ),
             position: None,
         }),

@@ -32,7 +32,7 @@ use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
 
 use super::json_values::JsonValues;
 use super::request::{JsonLayout, Writes};
-use crate::scan::parquet::Bytes;
+use crate::runtime::accounted::Bytes;
 use grouse_text::blobs::write_bytes;
 
 /// Forms of times, unless others are asked for.

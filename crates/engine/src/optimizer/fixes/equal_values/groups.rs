@@ -13,7 +13,7 @@ use datafusion::functions_aggregate::any_value::any_value_udaf;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection};
 use grouse_groupby::keys::row::has_interval_forms;
 
-use super::canonical::{canonical, is_canonical};
+use crate::functions::equal_values::canonical::{canonical, is_canonical};
 
 /// The aggregation by canonical forms.
 pub(super) fn by_canonical(aggregate: Aggregate) -> Result<Transformed<LogicalPlan>> {

@@ -33,9 +33,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 use rows::{ReadOnceExec, SharedRows};
 
 use super::each_plan;
-
-/// How the name of a subquery begins whose uses share their rows.
-pub(crate) const SHARED_TABLE: &str = "__shared_";
+use crate::sql::shared_tables::SHARED_TABLE;
 
 /// The rule for common table expressions that are used more than once.
 #[derive(Debug)]

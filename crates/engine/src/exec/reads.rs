@@ -1,0 +1,80 @@
+//! What a node reads of its input's columns, and in which form.
+//!
+//! In: an expression. Out: the columns that it takes as codes or as decimals of one word.
+//! Not here: whether a file has them so (optimizer/scans/codes.rs).
+
+use std::sync::Arc;
+
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::utils::collect_columns;
+
+use crate::expr::per_value::columns_per_value;
+
+/// What does for the reader of a column instead of values as SQL has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Nothing else.
+    Values,
+    /// Codes, of texts.
+    Codes,
+    /// Words, of decimals.
+    Words,
+    /// Anything that has its NULLs.
+    Any,
+}
+
+impl Form {
+    pub fn takes_codes(self) -> bool {
+        matches!(self, Self::Codes | Self::Any)
+    }
+
+    pub fn takes_words(self) -> bool {
+        matches!(self, Self::Words | Self::Any)
+    }
+}
+
+/// An expression that reads columns.
+pub(crate) struct Read {
+    /// The expression.
+    pub expr: Arc<dyn PhysicalExpr>,
+    /// What it takes where it is nothing but a column.
+    pub takes: Form,
+}
+
+impl Read {
+    /// One that needs values.
+    pub fn plain(expr: &Arc<dyn PhysicalExpr>) -> Read {
+        Read {
+            expr: Arc::clone(expr),
+            takes: Form::Values,
+        }
+    }
+
+    /// The columns that it takes as codes, once they are.
+    pub fn codes(&self) -> Vec<usize> {
+        match self.expr.downcast_ref::<Column>() {
+            Some(column) if self.takes.takes_codes() => vec![column.index()],
+            _ => columns_per_value(&self.expr),
+        }
+    }
+
+    /// The columns that it takes in words, once they are.
+    pub fn words(&self) -> Vec<usize> {
+        match self.expr.downcast_ref::<Column>() {
+            Some(column) if self.takes.takes_words() => vec![column.index()],
+            _ => columns_of(&self.expr).collect(),
+        }
+    }
+}
+
+/// Of a file's columns those of texts that come as codes and are so few, in all files together, that memory may hold one of each.
+pub(crate) struct FewValues(pub Vec<usize>);
+
+pub(crate) fn columns_of(
+    expression: &Arc<dyn PhysicalExpr>,
+) -> impl Iterator<Item = usize> + use<> {
+    collect_columns(expression)
+        .into_iter()
+        .map(|column| column.index())
+}

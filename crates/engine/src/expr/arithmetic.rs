@@ -1,0 +1,730 @@
+//! Arithmetic in words, where the host takes wide values or goes row by row.
+//!
+//! In: a physical plan for our operator. Out: the same plan; in projections, aggregations and sorts, `+`, `-` and `*` of two
+//! DECIMALs of up to 38 digits look at their values first and compute in words where those allow it (decimals.rs), `/` and
+//! `%` of integers by a literal multiply with its reciprocal (divided.rs), a CASE with two plain sides takes both for all
+//! rows (chosen.rs), and functions of dates and times are computed once per hour or day (stepped.rs).
+//! Invariant: types, names, NULLs and errors are the host's: whatever has no way of its own is computed by it. In EXPLAIN
+//! the operation stands in brackets, whatever is around it.
+//! Not here: the loops (`grouse_kernels`); predicates, which scans prune by their form, and windows, so that an order by
+//! such an operation is not known to be theirs; plans for the host's operator.
+
+mod decimals;
+mod divided;
+mod chosen;
+mod stepped;
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::compute::kernels::numeric::{add, div, mul, rem, sub};
+use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DataFusionError, Result, internal_err};
+use datafusion::logical_expr::{ColumnarValue, Operator};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
+use datafusion::physical_expr_common::datum::apply;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+
+use crate::expr::plan_expressions::exchanged;
+use crate::expr::specialised::{Instead, Way, instead};
+use crate::expr::words::words_of;
+use crate::runtime::options::{GroupByOperator, SessionOptions};
+use decimals::{Side, Sum};
+use divided::Divided;
+use stepped::Stepped;
+
+/// The rule.
+#[derive(Debug)]
+pub(crate) struct WordArithmetic;
+
+impl PhysicalOptimizerRule for WordArithmetic {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if SessionOptions::of(config).group_by_operator == GroupByOperator::Host {
+            return Ok(plan);
+        }
+        plan.transform_up(|node| {
+            let is_reached = node.is::<ProjectionExec>()
+                || node.is::<AggregateExec>()
+                // Orders are compared with the others' expressions.
+                || node.is::<SortExec>();
+            match is_reached {
+                true => exchanged(node, &in_words),
+                false => Ok(Transformed::no(node)),
+            }
+        })
+        .data()
+    }
+
+    fn name(&self) -> &str {
+        "word_arithmetic"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn in_words(
+    expr: Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    instead(expr, |expr| Words::of(expr, schema))
+}
+
+/// An expression of the host's, computed in words.
+type InWords = Instead<Words>;
+
+#[derive(Debug)]
+enum Words {
+    Decimals,
+    Divided(Divided),
+    /// A remainder cast to fewer bits.
+    Narrowed,
+    Chosen,
+    Stepped(Stepped),
+}
+
+impl Words {
+    fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Words> {
+        match expr.downcast_ref::<BinaryExpr>() {
+            Some(binary) => Self::operation(binary, schema),
+            None if narrowed(expr).is_some() => Some(Words::Narrowed),
+            None if chosen::is_chosen(expr, schema) => Some(Words::Chosen),
+            None => Stepped::of(expr, schema).map(Words::Stepped),
+        }
+    }
+
+    fn operation(binary: &BinaryExpr, schema: &Schema) -> Option<Words> {
+        match binary.op() {
+            Operator::Plus | Operator::Minus | Operator::Multiply => Self::decimals(binary, schema),
+            Operator::Divide | Operator::Modulo => Divided::of(binary.right()).map(Words::Divided),
+            _ => None,
+        }
+    }
+
+    fn decimals(binary: &BinaryExpr, schema: &Schema) -> Option<Words> {
+        // A long sum has its parts on the left: asked for its type, each would ask all of them.
+        let is_decimal = |side: &Arc<dyn PhysicalExpr>| match words_in(side) {
+            Some(Words::Decimals) => true,
+            Some(Words::Divided(_) | Words::Narrowed | Words::Stepped(_)) => false,
+            Some(Words::Chosen) | None => {
+                matches!(side.data_type(schema), Ok(DataType::Decimal128(..)))
+            }
+        };
+        let are = is_decimal(binary.right()) && is_decimal(binary.left());
+        are.then_some(Words::Decimals)
+    }
+}
+
+/// A cast of a remainder by a literal to integers that have room for all such.
+fn narrowed(expr: &Arc<dyn PhysicalExpr>) -> Option<&CastExpr> {
+    let cast = expr.downcast_ref::<CastExpr>()?;
+    let remainder = cast.expr().downcast_ref::<InWords>()?;
+    let remainder = remainder.host().downcast_ref::<BinaryExpr>()?;
+    divided::remainders_fit(remainder, cast.cast_type()).then_some(cast)
+}
+
+/// The way of an expression that is computed in words.
+fn words_in(expr: &Arc<dyn PhysicalExpr>) -> Option<&Words> {
+    expr.downcast_ref::<InWords>().map(Instead::way)
+}
+
+impl Way for Words {
+    fn of_other(&self, host: &Arc<dyn PhysicalExpr>) -> Option<Words> {
+        match (self, host.downcast_ref::<BinaryExpr>()) {
+            (Words::Decimals, Some(_)) => Some(Words::Decimals),
+            (Words::Divided(_), Some(binary)) => Divided::of(binary.right()).map(Words::Divided),
+            (Words::Narrowed, _) => narrowed(host).map(|_| Words::Narrowed),
+            (Words::Stepped(stepped), _) => stepped.of_other(host).map(Words::Stepped),
+            _ => chosen::may_be_chosen(host).then_some(Words::Chosen),
+        }
+    }
+
+    fn computed(&self, host: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
+        match (self, host.downcast_ref::<BinaryExpr>()) {
+            (Words::Decimals, Some(binary)) => {
+                let (left, right) = (side(binary.left(), batch)?, side(binary.right(), batch)?);
+                match decimals::computed(*binary.op(), &left, &right)? {
+                    Some(column) => Ok(ColumnarValue::Array(column)),
+                    None => by_host(
+                        binary,
+                        values(left, binary.left(), batch)?,
+                        values(right, binary.right(), batch)?,
+                    ),
+                }
+            }
+            (Words::Divided(divided), Some(binary)) => {
+                let left = operand(binary.left(), batch)?;
+                match divided.computed(*binary.op(), &left) {
+                    Some(column) => Ok(ColumnarValue::Array(column)),
+                    None => by_host(binary, left, operand(binary.right(), batch)?),
+                }
+            }
+            (Words::Narrowed, _) => {
+                let Some(cast) = narrowed(host) else {
+                    return host.evaluate(batch);
+                };
+                let narrow = match cast.expr().evaluate(batch)? {
+                    ColumnarValue::Array(column) => divided::low_bits(&column, cast.cast_type()),
+                    ColumnarValue::Scalar(_) => None,
+                };
+                narrow.map_or_else(
+                    || host.evaluate(batch),
+                    |column| Ok(ColumnarValue::Array(column)),
+                )
+            }
+            (Words::Stepped(stepped), _) => stepped.computed(host, batch),
+            _ => chosen::computed(host, batch),
+        }
+    }
+
+    fn is_bracketed(&self) -> bool {
+        match self {
+            Words::Decimals | Words::Divided(_) => true,
+            Words::Narrowed | Words::Chosen | Words::Stepped(_) => false,
+        }
+    }
+}
+
+/// A key of texts as codes, where it is computed once per step.
+pub(crate) fn coded(
+    key: &Arc<dyn PhysicalExpr>,
+    data_type: &DataType,
+) -> Option<Arc<dyn PhysicalExpr>> {
+    let instead = key.downcast_ref::<InWords>()?;
+    match instead.way() {
+        Words::Stepped(stepped) => stepped.coded(instead.host(), data_type),
+        _ => None,
+    }
+}
+
+/// The operation as the host has it.
+fn by_host(
+    binary: &BinaryExpr,
+    left: ColumnarValue,
+    right: ColumnarValue,
+) -> Result<ColumnarValue> {
+    let (left, right) = (wide(left)?, wide(right)?);
+    match binary.op() {
+        Operator::Plus => apply(&left, &right, add),
+        Operator::Minus => apply(&left, &right, sub),
+        Operator::Multiply => apply(&left, &right, mul),
+        Operator::Divide => apply(&left, &right, div),
+        Operator::Modulo => apply(&left, &right, rem),
+        other => internal_err!("{other} is no operation in words"),
+    }
+}
+
+/// One side of an operation on decimals.
+fn side(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Side> {
+    Ok(match sum(side, batch)? {
+        Some(sum) => Side::Sum(sum),
+        None => Side::Values(operand(side, batch)?),
+    })
+}
+
+/// The side if it is the sum of a literal and a column in words.
+fn sum(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Option<Sum>> {
+    let sum = side.downcast_ref::<InWords>();
+    let Some(sum) = sum.and_then(|sum| sum.host().downcast_ref::<BinaryExpr>()) else {
+        return Ok(None);
+    };
+    let part = |part: &Arc<dyn PhysicalExpr>| match part.downcast_ref::<Literal>() {
+        Some(literal) => Ok(Some(ColumnarValue::Scalar(literal.value().clone()))),
+        None => Ok::<_, DataFusionError>(words_of(part, batch)?.map(ColumnarValue::Array)),
+    };
+    let (Some(left), Some(right)) = (part(sum.left())?, part(sum.right())?) else {
+        return Ok(None);
+    };
+    Ok(Sum::of(*sum.op(), &left, &right))
+}
+
+/// The values of a side.
+fn values(side: Side, expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
+    match side {
+        Side::Values(values) => Ok(values),
+        Side::Sum(_) => expr.evaluate(batch),
+    }
+}
+
+/// One side of an operation, a column in words as it comes.
+fn operand(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
+    match words_of(side, batch)? {
+        Some(words) => Ok(ColumnarValue::Array(words)),
+        None => side.evaluate(batch),
+    }
+}
+
+/// The same as the host has it, which takes no words for decimals of 128 bits.
+fn wide(side: ColumnarValue) -> Result<ColumnarValue> {
+    match side.data_type() {
+        DataType::Decimal64(precision, scale) => {
+            side.cast_to(&DataType::Decimal128(precision, scale), None)
+        }
+        _ => Ok(side),
+    }
+}
+
+/// True if `expr` computes in words with the column itself.
+pub(crate) fn takes_words(expr: &Arc<dyn PhysicalExpr>, column: usize) -> bool {
+    let is_column = |side: &Arc<dyn PhysicalExpr>| {
+        let side = side.downcast_ref::<Column>();
+        side.is_some_and(|side| side.index() == column)
+    };
+    let takes = expr.exists(|part| {
+        let is_decimal = matches!(words_in(part), Some(Words::Decimals));
+        Ok(is_decimal && part.children().into_iter().any(is_column))
+    });
+    takes.unwrap_or(false)
+}
+
+/// What a sum reads in place of `expr`: integers that a cast, or a CASE of casts, only makes wider are added up as they are.
+pub(crate) fn as_they_are(
+    expr: &Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+) -> Result<Arc<dyn PhysicalExpr>> {
+    if let Some(integers) = chosen::before_widening(expr, schema)? {
+        return Ok(Arc::clone(integers));
+    }
+    let Some(case) = expr.downcast_ref::<InWords>() else {
+        return Ok(Arc::clone(expr));
+    };
+    match chosen::as_they_are(case.host(), schema)? {
+        Some(narrow) => Ok(in_words(narrow, schema)?.data),
+        None => Ok(Arc::clone(expr)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{
+        Array, ArrayRef, BooleanArray, Decimal64Array, Decimal128Array, Int64Array, UInt64Array,
+    };
+    use datafusion::arrow::compute::cast;
+    use datafusion::arrow::datatypes::Field;
+    use datafusion::common::ScalarValue;
+    use datafusion::physical_expr::expressions::CaseExpr;
+
+    use super::*;
+
+    const VALUES: [Option<i128>; 8] = [
+        Some(0),
+        Some(-1),
+        None,
+        Some(123_456_789_012_345),
+        Some(-99_999_999_999),
+        Some(i64::MAX as i128),
+        Some(i64::MAX as i128 + 1),
+        Some(99_999_999_999_999_999_999_999_999_999_999_999_999),
+    ];
+
+    fn column(values: &[Option<i128>], (precision, scale): (u8, i8)) -> ArrayRef {
+        let column = Decimal128Array::from(values.to_vec());
+        let typed = column.with_precision_and_scale(precision, scale);
+        Arc::new(typed.expect("a decimal type"))
+    }
+
+    /// Both ways of one operation, as text: values or the error.
+    fn both(
+        op: Operator,
+        left: Arc<dyn PhysicalExpr>,
+        right: Arc<dyn PhysicalExpr>,
+        batch: &RecordBatch,
+    ) -> (String, String) {
+        let host: Arc<dyn PhysicalExpr> = Arc::new(BinaryExpr::new(left, op, right));
+        let ours = in_words(Arc::clone(&host), &batch.schema())
+            .expect("types")
+            .data;
+        assert_eq!(ours.to_string(), format!("({host})"));
+        both_shown(&ours, &host, batch)
+    }
+
+    /// What an expression in words and the host's own have for a batch, as text.
+    fn both_shown(
+        ours: &Arc<dyn PhysicalExpr>,
+        host: &Arc<dyn PhysicalExpr>,
+        batch: &RecordBatch,
+    ) -> (String, String) {
+        let shown = |expr: &Arc<dyn PhysicalExpr>| {
+            let rows = batch.num_rows();
+            let column = expr
+                .evaluate(batch)
+                .and_then(|value| value.into_array(rows));
+            match column {
+                Ok(column) => {
+                    let announced = expr.data_type(&batch.schema()).expect("a type");
+                    assert_eq!(column.data_type(), &announced);
+                    format!("{column:?}")
+                }
+                Err(error) => error.to_string(),
+            }
+        };
+        (shown(ours), shown(host))
+    }
+
+    #[test]
+    fn equal_the_hosts_results_and_errors() {
+        for left in [(15, 2), (38, 0), (20, 10), (38, 37)] {
+            for right in [(15, 2), (4, 4), (38, 20), (38, 0)] {
+                for length in [0, 3, 5, 7, 8] {
+                    let values = &VALUES[..length];
+                    let reversed: Vec<_> = values.iter().rev().copied().collect();
+                    let columns = [column(values, left), column(&reversed, right)];
+                    let fields = ["a", "b"].iter().zip(&columns);
+                    let fields = fields
+                        .map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
+                    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+                    let batch = RecordBatch::try_new(schema, columns.to_vec()).expect("a batch");
+                    let a = || Arc::new(Column::new("a", 0)) as Arc<dyn PhysicalExpr>;
+                    let b = || Arc::new(Column::new("b", 1)) as Arc<dyn PhysicalExpr>;
+                    for op in [Operator::Plus, Operator::Minus, Operator::Multiply] {
+                        let (ours, host) = both(op, a(), b(), &batch);
+                        assert_eq!(ours, host, "{left:?} {op} {right:?}");
+                        for value in VALUES {
+                            let value = ScalarValue::Decimal128(value, right.0, right.1);
+                            let literal = || Arc::new(Literal::new(value.clone())) as _;
+                            let (ours, host) = both(op, a(), literal(), &batch);
+                            assert_eq!(ours, host, "{left:?} {op} {value}");
+                            let (ours, host) = both(op, literal(), a(), &batch);
+                            assert_eq!(ours, host, "{value} {op} {left:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sums_of_words_and_literals_that_are_multiplied_equal_the_hosts() {
+        const ENDS: i64 = 999_999_999_999_999_999;
+        let words = |values: [i64; 4], scale| {
+            let [a, b, c, d] = values;
+            let column = Decimal64Array::from(vec![Some(a), None, Some(b), Some(c), Some(d)]);
+            let typed = column.with_precision_and_scale(18, scale);
+            Arc::new(typed.expect("a type")) as ArrayRef
+        };
+        for values in [[0, 1, -250, 99_999], [ENDS, -ENDS, ENDS, 7]] {
+            let columns = [words([3, -1, 100, 12_345], 2), words(values, 2)];
+            let fields = ["a", "b"].iter().zip(&columns);
+            let fields =
+                fields.map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
+            let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+            let batch = RecordBatch::try_new(schema, columns.to_vec()).expect("a batch");
+            let wide = |name, at| {
+                let column = Arc::new(Column::new(name, at));
+                let wide = DataType::Decimal128(18, 2);
+                Arc::new(CastExpr::new(column, wide, None)) as Arc<dyn PhysicalExpr>
+            };
+            let binary = |left, op, right| {
+                Arc::new(BinaryExpr::new(left, op, right)) as Arc<dyn PhysicalExpr>
+            };
+            for (number, scale) in [(1, 0), (-7, 0), (350, 2), (1, 4), (i128::from(i64::MAX), 2)] {
+                for op in [Operator::Plus, Operator::Minus] {
+                    let value = ScalarValue::Decimal128(Some(number), 20, scale);
+                    let literal = || Arc::new(Literal::new(value.clone())) as Arc<dyn PhysicalExpr>;
+                    for sum in [
+                        binary(literal(), op, wide("b", 1)),
+                        binary(wide("b", 1), op, literal()),
+                    ] {
+                        let again = || Arc::clone(&sum);
+                        for host in [
+                            binary(wide("a", 0), Operator::Multiply, again()),
+                            binary(again(), Operator::Multiply, again()),
+                            binary(wide("a", 0), Operator::Minus, again()),
+                        ] {
+                            let ours = in_words(Arc::clone(&host), &batch.schema());
+                            let ours = ours.expect("types").data;
+                            assert!(ours.is::<InWords>(), "{host}");
+                            let (ours, expected) = both_shown(&ours, &host, &batch);
+                            assert_eq!(ours, expected, "{host}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn divisions_equal_the_hosts() {
+        let signed = [
+            Some(0),
+            Some(641),
+            None,
+            Some(-86_400),
+            Some(i64::MIN),
+            Some(i64::MAX),
+        ];
+        let unsigned = [
+            Some(0),
+            Some(7),
+            None,
+            Some(86_400),
+            Some(1 << 63),
+            Some(u64::MAX),
+        ];
+        let columns: [ArrayRef; 2] = [
+            Arc::new(Int64Array::from(signed.to_vec())),
+            Arc::new(UInt64Array::from(unsigned.to_vec())),
+        ];
+        for (column, literals) in columns.iter().zip([
+            signed.map(ScalarValue::Int64).to_vec(),
+            unsigned.map(ScalarValue::UInt64).to_vec(),
+        ]) {
+            let schema = Schema::new(vec![Field::new("a", column.data_type().clone(), true)]);
+            for length in [0, 2, 4, 6] {
+                let column = column.slice(0, length);
+                let batch = RecordBatch::try_new(Arc::new(schema.clone()), vec![column]);
+                let batch = batch.expect("a batch");
+                let a = || Arc::new(Column::new("a", 0)) as Arc<dyn PhysicalExpr>;
+                for op in [Operator::Divide, Operator::Modulo] {
+                    for value in literals.iter().filter(|value| !is_zero_or_null(value)) {
+                        let literal = || Arc::new(Literal::new(value.clone())) as _;
+                        let (ours, host) = both(op, a(), literal(), &batch);
+                        assert_eq!(ours, host, "{op} {value}");
+                        let (ours, host) = both(op, literal(), literal(), &batch);
+                        assert_eq!(ours, host, "{value} {op} {value}");
+                    }
+                }
+            }
+            for (value, to) in [
+                (7, DataType::Int8),
+                (10_000, DataType::UInt16),
+                (40_000, DataType::Int16),
+                (1, DataType::UInt32),
+            ] {
+                let value = ScalarValue::Int64(Some(value)).cast_to(column.data_type());
+                let literal = Arc::new(Literal::new(value.expect("a literal")));
+                let a = Arc::new(Column::new("a", 0));
+                let remainder = Arc::new(BinaryExpr::new(a, Operator::Modulo, literal));
+                let host: Arc<dyn PhysicalExpr> =
+                    Arc::new(CastExpr::new(remainder, to.clone(), None));
+                let ours = in_words(Arc::clone(&host), &schema).expect("types").data;
+                let has_room =
+                    !to.is_unsigned_integer() || column.data_type().is_unsigned_integer();
+                assert_eq!(
+                    ours.is::<InWords>(),
+                    has_room && to != DataType::Int16,
+                    "{host}"
+                );
+                let batch =
+                    RecordBatch::try_new(Arc::new(schema.clone()), vec![Arc::clone(column)]);
+                let batch = batch.expect("a batch").slice(1, 4);
+                let shown = |expr: &Arc<dyn PhysicalExpr>| {
+                    let column = expr.evaluate(&batch).and_then(|value| value.into_array(4));
+                    column
+                        .map(|column| format!("{column:?}"))
+                        .map_err(|error| error.to_string())
+                };
+                assert_eq!(shown(&ours), shown(&host), "{host}");
+            }
+            let stays = |right: ScalarValue| {
+                let right = Arc::new(Literal::new(right));
+                let left = Arc::new(Column::new("a", 0));
+                let host: Arc<dyn PhysicalExpr> =
+                    Arc::new(BinaryExpr::new(left, Operator::Modulo, right));
+                !in_words(host, &schema).expect("types").transformed
+            };
+            assert!(
+                literals
+                    .iter()
+                    .filter(|value| is_zero_or_null(value))
+                    .cloned()
+                    .all(stays)
+            );
+            assert!(stays(ScalarValue::Int64(Some(-1))));
+        }
+    }
+
+    fn is_zero_or_null(value: &ScalarValue) -> bool {
+        value.is_null()
+            || matches!(
+                value,
+                ScalarValue::Int64(Some(0)) | ScalarValue::UInt64(Some(0))
+            )
+    }
+
+    #[test]
+    fn choices_equal_the_hosts() {
+        let number = |rows: &[Option<i64>]| Arc::new(Int64Array::from(rows.repeat(40))) as ArrayRef;
+        let truths =
+            |rows: &[Option<bool>]| Arc::new(BooleanArray::from(rows.repeat(40))) as ArrayRef;
+        let conditions = [
+            truths(&[Some(true), None, Some(false), Some(true), Some(false)]),
+            truths(&[
+                Some(true),
+                Some(false),
+                Some(false),
+                Some(true),
+                Some(false),
+            ]),
+        ];
+        let a = number(&[Some(1), Some(2), None, Some(4), Some(5)]);
+        let b = number(&[None, Some(20), Some(30), None, Some(50)]);
+        let types = [
+            DataType::Int64,
+            DataType::Int8,
+            DataType::Int16,
+            DataType::Float32,
+            DataType::Decimal128(20, 0),
+        ];
+        for (data_type, condition) in types
+            .iter()
+            .flat_map(|of| conditions.iter().map(move |p| (of, p)))
+        {
+            let columns = [
+                Arc::clone(condition),
+                cast(&a, data_type).expect("a"),
+                cast(&b, data_type).expect("b"),
+            ];
+            let fields = ["p", "a", "b"].iter().zip(&columns);
+            let fields =
+                fields.map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
+            let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+            let batch = RecordBatch::try_new(schema, columns.to_vec()).expect("a batch");
+            let seven = ScalarValue::Int64(Some(7))
+                .cast_to(data_type)
+                .expect("a seven");
+            let at = |name, at| Arc::new(Column::new(name, at)) as Arc<dyn PhysicalExpr>;
+            let literal = || Arc::new(Literal::new(seven.clone())) as Arc<dyn PhysicalExpr>;
+            let sides = [
+                (at("a", 1), at("b", 2)),
+                (at("b", 2), literal()),
+                (literal(), at("a", 1)),
+                (literal(), literal()),
+            ];
+            for (then, otherwise) in sides {
+                chosen_equals_the_hosts(then, otherwise, &batch);
+            }
+            if *data_type == DataType::Int16 {
+                let wide = Arc::new(CastExpr::new(at("a", 1), DataType::Int64, None));
+                let literal = Arc::new(Literal::new(ScalarValue::Int64(Some(1 << 40))));
+                chosen_equals_the_hosts(wide, literal, &batch);
+            }
+        }
+    }
+
+    fn chosen_equals_the_hosts(
+        then: Arc<dyn PhysicalExpr>,
+        otherwise: Arc<dyn PhysicalExpr>,
+        batch: &RecordBatch,
+    ) {
+        let is_ours = !then.is::<Literal>() || !otherwise.is::<Literal>();
+        let condition = Arc::new(Column::new("p", 0));
+        let host = CaseExpr::try_new(None, vec![(condition, then)], Some(otherwise));
+        let host: Arc<dyn PhysicalExpr> = Arc::new(host.expect("a case"));
+        let ours = in_words(Arc::clone(&host), &batch.schema()).expect("types");
+        assert_eq!(ours.transformed, is_ours, "{host}");
+        assert_eq!(ours.data.to_string(), host.to_string());
+        for length in [0, 1, 63, 64, 65, 190] {
+            let batch = batch.slice(3, length);
+            let shown = |expr: &Arc<dyn PhysicalExpr>| {
+                let value = expr.evaluate(&batch).expect("a value");
+                format!("{:?}", value.into_array(length).expect("a column"))
+            };
+            assert_eq!(shown(&ours.data), shown(&host), "{host} {length}");
+        }
+    }
+
+    #[test]
+    fn brackets_stay_and_a_long_sum_is_planned_in_good_time() {
+        let schema = Schema::new(vec![Field::new("a", DataType::Decimal128(15, 2), true)]);
+        let a = || Arc::new(Column::new("a", 0)) as Arc<dyn PhysicalExpr>;
+        let binary =
+            |left, op, right| Arc::new(BinaryExpr::new(left, op, right)) as Arc<dyn PhysicalExpr>;
+        let nested = binary(a(), Operator::Multiply, binary(a(), Operator::Minus, a()));
+        let quotient = binary(nested, Operator::Divide, a());
+        let quotient = in_words(quotient, &schema).expect("types").data;
+        assert_eq!(quotient.to_string(), "(a@0 * (a@0 - a@0)) / a@0");
+        let mut sum = a();
+        for _ in 0..500 {
+            sum = binary(sum, Operator::Plus, a());
+        }
+        assert!(in_words(sum, &schema).expect("types").data.is::<InWords>());
+    }
+
+    #[test]
+    fn integers_are_summed_as_they_are() {
+        use DataType::{Float64, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64};
+        let reads_column = |of: &DataType, to: &DataType| {
+            let schema = Schema::new(vec![Field::new("x", of.clone(), true)]);
+            let column = Arc::new(Column::new("x", 0));
+            let cast: Arc<dyn PhysicalExpr> = Arc::new(CastExpr::new(column, to.clone(), None));
+            as_they_are(&cast, &schema).expect("types").is::<Column>()
+        };
+        for (of, to) in [
+            (Int8, Int64),
+            (Int16, Int64),
+            (Int32, Int64),
+            (UInt8, UInt64),
+            (UInt16, UInt64),
+            (UInt32, UInt64),
+        ] {
+            assert!(reads_column(&of, &to), "{of} {to}");
+        }
+        for (of, to) in [
+            (Int64, UInt64),
+            (UInt32, Int64),
+            (Int32, UInt64),
+            (Int16, Int32),
+            (Int32, Float64),
+        ] {
+            assert!(!reads_column(&of, &to), "{of} {to}");
+        }
+    }
+
+    #[test]
+    fn choices_of_integers_are_summed_as_they_are() {
+        let column: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(-300)]));
+        let columns = [
+            Arc::new(BooleanArray::from(vec![Some(true), Some(false), None])) as ArrayRef,
+            cast(&column, &DataType::Int16).expect("a"),
+            cast(&column, &DataType::Int32).expect("b"),
+        ];
+        let fields = ["p", "a", "b"].iter().zip(&columns);
+        let fields =
+            fields.map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let batch = RecordBatch::try_new(schema, columns.to_vec()).expect("a batch");
+        let at = |name, at| Arc::new(Column::new(name, at)) as Arc<dyn PhysicalExpr>;
+        let wide = |column| {
+            Arc::new(CastExpr::new(column, DataType::Int64, None)) as Arc<dyn PhysicalExpr>
+        };
+        let literal = |value| {
+            let value = ScalarValue::Int64(Some(value));
+            Arc::new(Literal::new(value)) as Arc<dyn PhysicalExpr>
+        };
+        let (a, b) = (|| wide(at("a", 1)), || wide(at("b", 2)));
+        for (then, otherwise, read) in [
+            (a(), literal(0), DataType::Int16),
+            (literal(-32_768), a(), DataType::Int16),
+            (a(), a(), DataType::Int16),
+            (literal(40_000), b(), DataType::Int32),
+            (a(), literal(40_000), DataType::Int64),
+            (a(), b(), DataType::Int64),
+        ] {
+            let branches = vec![(at("p", 0), then)];
+            let host = CaseExpr::try_new(None, branches, Some(otherwise)).expect("a case");
+            let ours = in_words(Arc::new(host), &batch.schema()).expect("types");
+            let narrow = as_they_are(&ours.data, &batch.schema()).expect("types");
+            let value = |expr: &Arc<dyn PhysicalExpr>| {
+                let value = expr.evaluate(&batch).expect("a value");
+                value.into_array(batch.num_rows()).expect("a column")
+            };
+            assert_eq!(value(&narrow).data_type(), &read, "{narrow}");
+            let sums = cast(&value(&narrow), &DataType::Int64).expect("wider ones");
+            assert_eq!(&sums, &value(&ours.data), "{narrow}");
+            assert!(narrow.is::<InWords>());
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! Expressions that we evaluate ourselves: arithmetic in one word, values computed once per distinct value, codes.
+//!
+//! In: DataFusion's physical expressions. Out: expressions of ours with the same values, types and NULLs.
+//! Invariant: what is not known to be the same is DataFusion's.
+//! Not here: which expressions of a plan become ours (optimizer/), functions by name (functions/), loops over values (kernels).
+
+pub(crate) mod columns;
+pub(crate) mod plan_expressions;
+pub(crate) mod specialised;
+pub(crate) mod words;
+pub(crate) mod arithmetic;
+pub(crate) mod per_value;
+pub(crate) mod cases;

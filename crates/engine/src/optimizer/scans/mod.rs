@@ -1,0 +1,9 @@
+//! Scans: what a plan reads of its files, and how.
+//!
+//! In: scans as DataFusion plans them. Out: pieces that workers take from one queue, codes of dictionaries, columns that are
+//! read late.
+//! Not here: files (scan/).
+
+mod late;
+pub(crate) mod morsels;
+pub(crate) mod codes;

@@ -1,0 +1,594 @@
+//! Scans below a group-by, handed out in morsels: pieces whose size follows from the rows that are left.
+//!
+//! In: a finished physical plan, the footers that planning has read. Out: the same plan in which the workers of a Parquet
+//! scan take large pieces first and small ones last.
+//! Invariant: every row that the predicate may want is in exactly one morsel; a scan whose order or partitioning means
+//! something, and one whose files are not known, stay as they are.
+//! Not here: handing out (the host's scan: whichever stream is idle opens the next file of a common list), decoding.
+//!
+//! The host gives each worker one range of bytes. Where the rows that a predicate leaves lie together, one worker then
+//! has them all; where there are 23 row groups for two workers, one waits while the other reads the last.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::parquet::{
+    PagePruningAccessPlanFilter, ParquetAccessPlan, ParquetRowSelection, RowGroupAccess,
+    RowGroupAccessPlanFilter, apply_file_schema_type_coercions,
+};
+use datafusion::datasource::physical_plan::{
+    FileGroup, FileScanConfig, FileScanConfigBuilder, FileSource, ParquetFileMetrics, ParquetSource,
+};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::cache::cache_manager::FileMetadataCache;
+use datafusion::parquet::arrow::arrow_reader::RowSelection;
+use datafusion::parquet::arrow::parquet_to_arrow_schema;
+use datafusion::parquet::file::metadata::ParquetMetaData;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::simplifier::PhysicalExprSimplifier;
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr_adapter::{
+    DefaultPhysicalExprAdapterFactory, PhysicalExprAdapterFactory, replace_columns_with_literals,
+};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::projection::ProjectionExec;
+
+use super::late::{late, rare_part};
+use crate::exec::{GroupByExec, is_dynamic};
+use crate::runtime::memory::SessionPool;
+use crate::scan::footer::{Texts, chunks_of, dictionary_bytes, reading_bytes, texts_of};
+use crate::scan::local::LocalReaders;
+use crate::scan::parquet::known_sound_footer;
+use crate::scan::stores::Stores;
+
+/// Opening a piece costs as much as reading these bytes: 0.25 ms.
+const OPENING_BYTES: i64 = 512 << 10;
+/// And so does a predicate: holding it against bounds, where that is not done for all pieces of a file at once. Where it is,
+/// smaller pieces were no better either (1.02 to 1.05 of the time).
+const PRUNING_BYTES: i64 = 512 << 10;
+/// A piece is worth so many times what it costs beside its rows. Tried and rejected: pieces of 2 MB whatever their
+/// dictionaries (82,000 rows of two long strings in 6 pieces: 60 ms of decoding instead of 29).
+const WORTH: i64 = 8;
+/// Of its even share of the rows that are left, a worker takes one part in so many at once.
+const SHARE: usize = 2;
+/// With more files for each worker they are pieces enough, and looking at all of them takes longer than an idle worker.
+const FILES_MAX: usize = 16;
+
+/// Rows of a piece, beside it.
+pub(crate) struct MorselRows(pub u64);
+
+/// Cuts scans into morsels.
+pub(crate) struct MorselsRule {
+    footers: Arc<FileMetadataCache>,
+    stores: Arc<Stores>,
+    pool: Arc<SessionPool>,
+}
+
+impl MorselsRule {
+    /// A rule that knows the files whose footers are in this cache.
+    pub fn new(
+        footers: Arc<FileMetadataCache>,
+        stores: Arc<Stores>,
+        pool: Arc<SessionPool>,
+    ) -> MorselsRule {
+        MorselsRule {
+            footers,
+            stores,
+            pool,
+        }
+    }
+}
+
+impl std::fmt::Debug for MorselsRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MorselsRule")
+    }
+}
+
+impl PhysicalOptimizerRule for MorselsRule {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        if !config.execution.enable_file_stream_work_stealing {
+            return Ok(plan);
+        }
+        GroupByExec::exchanged_in(plan, |group_by, node| {
+            let input = self.cut(group_by.children()[0])?;
+            let cut = |input| replace_children_if_necessary(Arc::clone(node), vec![input]);
+            input.map(cut).transpose()
+        })
+    }
+
+    fn name(&self) -> &str {
+        "MorselsRule"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+impl MorselsRule {
+    /// `node` with its scan in morsels; none if there is nothing to cut.
+    fn cut(&self, node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if let Some(scan) = node.downcast_ref::<DataSourceExec>() {
+            let scan = scan.downcast_to_file_source::<ParquetSource>();
+            return Ok(scan.and_then(|(config, source)| self.scan(config, source)));
+        }
+        if !node.is::<FilterExec>() && !node.is::<ProjectionExec>() {
+            return Ok(None);
+        }
+        let Some(input) = self.cut(node.children()[0])? else {
+            return Ok(None);
+        };
+        replace_children_if_necessary(Arc::clone(node), vec![input]).map(Some)
+    }
+
+    fn scan(
+        &self,
+        config: &FileScanConfig,
+        source: &ParquetSource,
+    ) -> Option<Arc<dyn ExecutionPlan>> {
+        let workers = config.file_groups.len();
+        let is_free = config.output_ordering.is_empty()
+            && config.output_partitioning.is_none()
+            && config.limit.is_none()
+            && !config.preserve_order;
+        if workers < 2 || !is_free {
+            return None;
+        }
+        let texts = texts_of(source.table_schema().file_schema());
+        let files = whole_files(config)?;
+        if files.len() > FILES_MAX * workers {
+            return None;
+        }
+        let columns = columns_read(source);
+        let known = files
+            .into_iter()
+            .map(|file| self.known(file, source, config, (&texts, &columns)));
+        let known = known.collect::<Option<Vec<_>>>()?;
+        let morsels = morsels(&known, workers);
+        if morsels.len() < workers {
+            return None;
+        }
+        // Streams open them in this order, whichever group they are in.
+        let each = morsels.len().div_ceil(workers);
+        let mut groups: Vec<FileGroup> = morsels
+            .chunks(each)
+            .map(|files| FileGroup::new(files.to_vec()))
+            .collect();
+        groups.resize(workers, FileGroup::default());
+        let is_file = config.object_store_url.as_str().starts_with("file:");
+        let is_local = is_file && self.stores.has_own_files();
+        let mut source = source.clone();
+        if let Some(readers) = source.parquet_file_reader_factory().filter(|_| is_local) {
+            let readers = Arc::new(LocalReaders::new(
+                Arc::clone(readers),
+                Arc::clone(&self.pool) as _,
+            ));
+            source = source.with_parquet_file_reader_factory(readers);
+        }
+        if known.iter().all(|file| file.is_settled) {
+            let mut options = source.table_parquet_options().clone();
+            options.global.pruning = false;
+            options.global.enable_page_index = false;
+            options.global.bloom_filter_on_read = false;
+            source = source.with_table_parquet_options(options);
+        }
+        let rare = known.first().and_then(|file| file.rare_part);
+        if let Some(rare) = rare.filter(|_| known.iter().all(|file| file.rare_part == rare)) {
+            source = late(&source, rare, self.pool.limit() / workers);
+        }
+        let scan = FileScanConfigBuilder::from(config.clone())
+            .with_file_groups(groups)
+            .with_source(Arc::new(source));
+        Some(DataSourceExec::from_data_source(scan.build()))
+    }
+
+    /// A file with the rows of each row group that the predicate may want.
+    fn known(
+        &self,
+        file: PartitionedFile,
+        source: &ParquetSource,
+        config: &FileScanConfig,
+        (texts, columns): (&Texts, &HashSet<&str>),
+    ) -> Option<KnownFile> {
+        let footer = known_sound_footer(&*self.footers, &file.object_meta, texts)?;
+        let plan = pruned(&footer, &file, source, config);
+        let predicate = source.filter();
+        let is_settled = predicate.as_ref().is_none_or(|predicate| {
+            plan.is_some() && !is_dynamic(predicate) && !says_more(&footer, predicate)
+        });
+        let rare_part = predicate
+            .filter(|_| is_settled)
+            .and_then(|predicate| rare_part(&predicate, &footer, columns));
+        let plan = plan.unwrap_or_else(|| ParquetAccessPlan::new_all(footer.num_row_groups()));
+        let is_paged = footer.offset_index().is_some();
+        let groups = footer.row_groups().iter().zip(plan.inner());
+        let groups = groups.map(|(group, access)| {
+            let rows = usize::try_from(group.num_rows()).ok()?;
+            let wanted = match access {
+                RowGroupAccess::Skip => Vec::new(),
+                RowGroupAccess::Scan => whole(rows),
+                RowGroupAccess::Selection(selection) => ranges(selection),
+            };
+            Some(RowGroup {
+                rows,
+                wanted,
+                is_paged,
+            })
+        });
+        Some(KnownFile {
+            groups: groups.collect::<Option<_>>()?,
+            rows_min: rows_min(&footer, columns, source.filter().is_some()),
+            is_settled,
+            rare_part,
+            file,
+        })
+    }
+}
+
+/// Names of the columns that a scan reads.
+fn columns_read(source: &ParquetSource) -> HashSet<&str> {
+    let schema = source.table_schema().file_schema();
+    let projection = source.projection().into_iter();
+    let projected = projection.flat_map(|of| of.as_ref().iter().map(|column| &column.expr));
+    let filter = source.filter();
+    let read = projected.chain(&filter).flat_map(collect_columns);
+    read.filter_map(|column| schema.fields().get(column.index()))
+        .map(|field| field.name().as_str())
+        .collect()
+}
+
+/// Whether the file says more about the values of a predicate's columns than what is known of it here: Bloom filters, or
+/// bounds of pages that were not read with the footer.
+fn says_more(footer: &ParquetMetaData, predicate: &Arc<dyn PhysicalExpr>) -> bool {
+    let columns = collect_columns(predicate);
+    let names: HashSet<&str> = columns.iter().map(|column| column.name()).collect();
+    let is_paged = footer.offset_index().is_some();
+    chunks_of(footer, |name| names.contains(name)).any(|chunk| {
+        chunk.bloom_filter_offset().is_some() || !is_paged && chunk.offset_index_offset().is_some()
+    })
+}
+
+/// How few rows of a file are worth a piece of their own, which reads the dictionaries of its row group once more.
+fn rows_min(footer: &ParquetMetaData, columns: &HashSet<&str>, is_pruned: bool) -> usize {
+    let (mut bytes, mut dictionaries) = (0i64, 0i64);
+    for chunk in chunks_of(footer, |name| columns.contains(name)) {
+        bytes = bytes.saturating_add(reading_bytes(chunk));
+        dictionaries = dictionaries.saturating_add(dictionary_bytes(chunk).unwrap_or(0).max(0));
+    }
+    let row_bytes = bytes / footer.file_metadata().num_rows().max(1);
+    let pruning_bytes = if is_pruned { PRUNING_BYTES } else { 0 };
+    let dictionaries = dictionaries / footer.num_row_groups().max(1) as i64;
+    let piece_bytes = dictionaries.saturating_add(OPENING_BYTES + pruning_bytes);
+    (piece_bytes.saturating_mul(WORTH) / row_bytes.max(1)).max(1) as usize
+}
+
+/// Each file once and whole; none if a piece of it is missing or its reading is already laid down.
+fn whole_files(config: &FileScanConfig) -> Option<Vec<PartitionedFile>> {
+    let mut files: Vec<(PartitionedFile, u64)> = Vec::new();
+    for piece in config.file_groups.iter().flat_map(FileGroup::iter) {
+        if piece.extension::<ParquetAccessPlan>().is_some()
+            || piece.extension::<ParquetRowSelection>().is_some()
+        {
+            return None;
+        }
+        let whole = 0..piece.object_meta.size as i64;
+        let range = piece.range.as_ref();
+        let range = range.map_or(whole, |range| range.start..range.end);
+        let bytes = (range.end - range.start) as u64;
+        let location = &piece.object_meta.location;
+        // Pieces of one file follow each other.
+        match files.last_mut() {
+            Some((file, known)) if file.object_meta.location == *location => *known += bytes,
+            _ => {
+                let mut file = piece.clone();
+                file.range = None;
+                files.push((file, bytes));
+            }
+        }
+    }
+    let is_whole = |(file, bytes): &(PartitionedFile, u64)| *bytes == file.object_meta.size;
+    files
+        .iter()
+        .all(is_whole)
+        .then(|| files.into_iter().map(|(file, _)| file).collect())
+}
+
+/// What is left of a file by the bounds of its row groups and pages: the host's judgement with the host's options, made
+/// before the file is opened. None where the predicate cannot be put in the file's terms.
+fn pruned(
+    footer: &ParquetMetaData,
+    file: &PartitionedFile,
+    source: &ParquetSource,
+    config: &FileScanConfig,
+) -> Option<ParquetAccessPlan> {
+    let predicate = of_place(source.filter()?, file, source)?;
+    let options = &source.table_parquet_options().global;
+    let known = footer.file_metadata();
+    let leaves = known.schema_descr();
+    let table = source.table_schema().file_schema();
+    let schema = parquet_to_arrow_schema(leaves, known.key_value_metadata()).ok()?;
+    let schema: SchemaRef =
+        Arc::new(apply_file_schema_type_coercions(table, &schema).unwrap_or(schema));
+    let predicate = in_terms_of(&schema, predicate, table, config)?;
+    let metrics = ParquetFileMetrics::new(0, "", &ExecutionPlanMetricsSet::new());
+    let all = ParquetAccessPlan::new_all(footer.num_row_groups());
+    let mut groups = RowGroupAccessPlanFilter::new(all);
+    let pruning = PruningPredicateBuilder::new()
+        .with_file_schema(Arc::clone(&schema))
+        .with_max_in_list_size(source.max_in_list_size());
+    if options.pruning
+        && let Some(pruning) = pruning.build(Arc::clone(&predicate))
+    {
+        groups.prune_by_statistics(&schema, leaves, footer.row_groups(), &pruning, &metrics);
+    }
+    let plan = groups.build();
+    if !options.enable_page_index {
+        return Some(plan);
+    }
+    let pages = PagePruningAccessPlanFilter::new(&predicate, Arc::clone(&schema));
+    Some(pages.prune_plan_with_page_index(plan, &schema, leaves, footer, &metrics))
+}
+
+/// The predicate with the values of the partition columns that the file's place says: columns of the same name in the
+/// file are others.
+fn of_place(
+    predicate: Arc<dyn PhysicalExpr>,
+    file: &PartitionedFile,
+    source: &ParquetSource,
+) -> Option<Arc<dyn PhysicalExpr>> {
+    let columns = source.table_schema().table_partition_cols().iter();
+    let names = columns.map(|column| column.name().as_str());
+    let values: HashMap<&str, &ScalarValue> = names.zip(&file.partition_values).collect();
+    replace_columns_with_literals(predicate, &values).ok()
+}
+
+fn in_terms_of(
+    file: &SchemaRef,
+    predicate: Arc<dyn PhysicalExpr>,
+    table: &Arc<Schema>,
+    config: &FileScanConfig,
+) -> Option<Arc<dyn PhysicalExpr>> {
+    let adapters: &dyn PhysicalExprAdapterFactory = match &config.expr_adapter_factory {
+        Some(own) => own.as_ref(),
+        None => &DefaultPhysicalExprAdapterFactory,
+    };
+    let adapter = adapters.create(Arc::clone(table), Arc::clone(file)).ok()?;
+    let predicate = adapter.rewrite(predicate).ok()?;
+    PhysicalExprSimplifier::new(file).simplify(predicate).ok()
+}
+
+/// A file and what is wanted of it.
+struct KnownFile {
+    file: PartitionedFile,
+    groups: Vec<RowGroup>,
+    rows_min: usize,
+    /// True if whoever opens a piece of it has no rows left to rule out.
+    is_settled: bool,
+    /// The part of the predicate that is to be read before all other columns.
+    rare_part: Option<usize>,
+}
+
+/// One row group of a file.
+struct RowGroup {
+    rows: usize,
+    /// What is to be read of it, in order.
+    wanted: Vec<Range<usize>>,
+    /// True if rows in its middle are found without reading those before.
+    is_paged: bool,
+}
+
+/// All rows of a row group.
+fn whole(rows: usize) -> Vec<Range<usize>> {
+    std::iter::once(0..rows).collect()
+}
+
+/// The rows that a selection takes.
+fn ranges(selection: &RowSelection) -> Vec<Range<usize>> {
+    let mut at = 0;
+    let mut taken = Vec::new();
+    for part in selection.iter() {
+        if !part.skip {
+            taken.push(at..at + part.row_count);
+        }
+        at += part.row_count;
+    }
+    taken
+}
+
+fn count(ranges: &[Range<usize>]) -> usize {
+    ranges.iter().map(Range::len).sum()
+}
+
+/// The first `rows` rows of these ranges, and the others.
+fn split(ranges: &[Range<usize>], rows: usize) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
+    let (mut head, mut tail, mut room) = (Vec::new(), Vec::new(), rows);
+    for range in ranges {
+        let cut = range.start + range.len().min(room);
+        room -= cut - range.start;
+        if cut > range.start {
+            head.push(range.start..cut);
+        }
+        if cut < range.end {
+            tail.push(cut..range.end);
+        }
+    }
+    (head, tail)
+}
+
+/// A piece of a file in the making.
+struct Morsel {
+    groups: Vec<RowGroupAccess>,
+    rows: usize,
+}
+
+impl Morsel {
+    fn new(groups: usize) -> Morsel {
+        Morsel {
+            groups: vec![RowGroupAccess::Skip; groups],
+            rows: 0,
+        }
+    }
+
+    /// Takes rows of the row group `at` in.
+    fn add(&mut self, at: usize, group: &RowGroup, wanted: Vec<Range<usize>>) {
+        self.rows += count(&wanted);
+        self.groups[at] = match count(&wanted) == group.rows {
+            true => RowGroupAccess::Scan,
+            false => {
+                let ranges = wanted.into_iter();
+                RowGroupAccess::Selection(RowSelection::from_consecutive_ranges(ranges, group.rows))
+            }
+        };
+    }
+
+    /// Ends it: the next one begins.
+    fn end(&mut self, file: &PartitionedFile, into: &mut Vec<PartitionedFile>) {
+        if self.rows > 0 {
+            let groups = self.groups.len();
+            let morsel = std::mem::replace(self, Morsel::new(groups));
+            let piece = file.clone().with_extension(MorselRows(morsel.rows as u64));
+            into.push(piece.with_extension(ParquetAccessPlan::new(morsel.groups)));
+        }
+    }
+}
+
+/// The files in pieces that shrink with the rows that are left; a row group is cut where a piece is to be smaller.
+fn morsels(files: &[KnownFile], workers: usize) -> Vec<PartitionedFile> {
+    let groups = files.iter().flat_map(|known| &known.groups);
+    let mut left: usize = groups.map(|group| count(&group.wanted)).sum();
+    let mut morsels = Vec::new();
+    for known in files {
+        let (file, groups) = (&known.file, &known.groups);
+        let mut morsel = Morsel::new(groups.len());
+        for (at, group) in groups.iter().enumerate() {
+            let mut wanted = group.wanted.clone();
+            while !wanted.is_empty() {
+                let target = ((left + morsel.rows) / (SHARE * workers)).max(known.rows_min);
+                let (rows, room) = (count(&wanted), target.saturating_sub(morsel.rows));
+                let is_taken = rows <= room + room / 2 || morsel.rows == 0 && !group.is_paged;
+                let part = match (is_taken, morsel.rows == 0) {
+                    (true, _) => std::mem::take(&mut wanted),
+                    (false, true) => {
+                        let (part, others) = split(&wanted, room);
+                        wanted = others;
+                        part
+                    }
+                    (false, false) => {
+                        morsel.end(file, &mut morsels);
+                        continue;
+                    }
+                };
+                left -= count(&part);
+                morsel.add(at, group, part);
+                if morsel.rows >= target {
+                    morsel.end(file, &mut morsels);
+                }
+            }
+        }
+        morsel.end(file, &mut morsels);
+    }
+    morsels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROWS: usize = 100_000;
+
+    fn file(groups: usize, is_paged: bool, rows_min: usize) -> KnownFile {
+        let group = || RowGroup {
+            rows: ROWS,
+            wanted: whole(ROWS),
+            is_paged,
+        };
+        KnownFile {
+            file: PartitionedFile::new("a.parquet", 1),
+            groups: std::iter::repeat_with(group).take(groups).collect(),
+            rows_min,
+            is_settled: true,
+            rare_part: None,
+        }
+    }
+
+    fn rows(morsels: &[PartitionedFile]) -> Vec<u64> {
+        let rows = |file: &PartitionedFile| file.extension::<MorselRows>().unwrap().0;
+        morsels.iter().map(rows).collect()
+    }
+
+    /// The rows of all morsels by row group, in order.
+    fn taken(morsels: &[PartitionedFile], groups: usize) -> Vec<Vec<Range<usize>>> {
+        let mut taken = vec![Vec::new(); groups];
+        for file in morsels {
+            let plan = file.extension::<ParquetAccessPlan>().unwrap();
+            for (taken, access) in taken.iter_mut().zip(plan.inner()) {
+                match access {
+                    RowGroupAccess::Skip => {}
+                    RowGroupAccess::Scan => taken.push(0..ROWS),
+                    RowGroupAccess::Selection(selection) => taken.extend(ranges(selection)),
+                }
+            }
+        }
+        taken
+    }
+
+    #[test]
+    fn morsels_shrink_and_take_every_row_once() {
+        let cut = morsels(&[file(23, true, 10_000)], 2);
+        let sizes = rows(&cut);
+        assert!(
+            sizes.is_sorted_by(|a, b| *a as f64 * 1.6 > *b as f64),
+            "{sizes:?}"
+        );
+        assert!(
+            sizes[0] > 4 * ROWS as u64 && *sizes.last().unwrap() < ROWS as u64 / 4,
+            "{sizes:?}"
+        );
+        for taken in taken(&cut, 23) {
+            assert_eq!(taken.first().unwrap().start, 0);
+            assert_eq!(taken.last().unwrap().end, ROWS);
+            assert!(
+                taken.windows(2).all(|pair| pair[0].end == pair[1].start),
+                "{taken:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_row_group_whose_pages_are_not_known_stays_whole() {
+        let cut = morsels(&[file(5, false, 10_000)], 4);
+        assert_eq!(rows(&cut), [ROWS as u64; 5]);
+        assert_eq!(taken(&cut, 5), vec![vec![0..ROWS]; 5]);
+    }
+
+    #[test]
+    fn rows_that_pruning_left_are_shared_out() {
+        let mut few = file(3, true, 1_000);
+        few.groups[0].wanted = Vec::new();
+        few.groups[1].wanted = vec![10..20_010, 50_000..70_000];
+        few.groups[2].wanted = Vec::new();
+        let cut = morsels(&[few], 2);
+        assert!(
+            rows(&cut).len() > 2 && rows(&cut)[0] <= 15_000,
+            "{:?}",
+            rows(&cut)
+        );
+        assert_eq!(rows(&cut).iter().sum::<u64>(), 40_000);
+        assert_eq!(count(&taken(&cut, 3)[1]), 40_000);
+    }
+}

@@ -1,0 +1,13 @@
+//! Runtime: what a session runs within: options, memory, temporary files, the processor.
+//!
+//! In: what the user set and what the machine has. Out: limits and places that everything above keeps to.
+//! Not here: plans, files that are read.
+
+pub mod processor;
+pub(crate) mod sync;
+pub(crate) mod faults;
+pub(crate) mod options;
+pub(crate) mod memory;
+pub(crate) mod accounted;
+pub(crate) mod temp;
+pub(crate) mod datafusion_options;

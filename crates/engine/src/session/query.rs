@@ -1,0 +1,247 @@
+//! A planned query: run it, watch it.
+//!
+//! In: the host's physical plan.
+//! Out: one stream of record batches, whoever polls it; progress while it runs.
+//! Invariant: all work runs on the session's workers; dropping the stream stops it.
+//! Not here: planning (session.rs), the operators.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::DataFusionError;
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::ExecutionPlan;
+use futures::{Stream, StreamExt};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::error::{Error, Result};
+use crate::scan::blame::blame;
+use crate::scan::writes::request::Writes;
+use crate::session::Workers;
+use crate::session::progress::Progress;
+
+/// Batches that may wait for a slow consumer, per partition.
+const WAITING_BATCHES_PER_PARTITION: usize = 2;
+
+/// One planned statement. Statements without rows, such as `SET`, are over when their `Query` exists.
+pub struct Query {
+    plan: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+    workers: Arc<Workers>,
+    clock: Arc<Clock>,
+    writes: Arc<Writes>,
+}
+
+/// When the first execution started and the last one ended.
+#[derive(Debug, Default)]
+pub(crate) struct Clock {
+    started: OnceLock<Instant>,
+    ended: OnceLock<Instant>,
+}
+
+impl fmt::Debug for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Query")
+            .field("plan", &self.plan.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Query {
+    pub(crate) fn new(
+        plan: Arc<dyn ExecutionPlan>,
+        context: Arc<TaskContext>,
+        workers: Arc<Workers>,
+    ) -> Query {
+        Query {
+            plan,
+            context,
+            workers,
+            clock: Arc::default(),
+            writes: Arc::default(),
+        }
+    }
+
+    /// The same with the files that it writes, which go where it does not come to its end.
+    pub(crate) fn writing(self, writes: Arc<Writes>) -> Query {
+        Query { writes, ..self }
+    }
+
+    /// The schema of the batches, which is the physical plan's.
+    pub fn schema(&self) -> SchemaRef {
+        self.plan.schema()
+    }
+
+    /// The physical plan.
+    pub fn plan(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.plan
+    }
+
+    /// Starts the query on the session's workers; its batches arrive in one stream, none of them empty.
+    ///
+    /// Errors in the stream turn into [`Error`] with `Error::from`.
+    pub fn execute(&self) -> Result<SendableRecordBatchStream> {
+        self.clock.started.get_or_init(Instant::now);
+        let partitions = self
+            .plan
+            .properties()
+            .output_partitioning()
+            .partition_count();
+        let waiting = (partitions * WAITING_BATCHES_PER_PARTITION).max(1);
+        let (sender, receiver) = mpsc::channel(waiting);
+        let mut tasks = JoinSet::new();
+        for partition in 0..partitions {
+            let plan = Arc::clone(&self.plan);
+            let context = Arc::clone(&self.context);
+            let sender = sender.clone();
+            tasks.spawn_on(
+                run_partition(plan, partition, context, sender),
+                self.workers.handle(),
+            );
+        }
+        Ok(Box::pin(Merged {
+            schema: self.schema(),
+            receiver,
+            tasks,
+            clock: Arc::clone(&self.clock),
+            state: State::Running,
+            writes: Arc::clone(&self.writes),
+            _workers: Arc::clone(&self.workers),
+        }))
+    }
+
+    /// Where the query stands.
+    pub fn progress(&self) -> Progress {
+        let elapsed = match (self.clock.started.get(), self.clock.ended.get()) {
+            (None, _) => Default::default(),
+            (Some(start), None) => start.elapsed(),
+            (Some(start), Some(end)) => end.duration_since(*start),
+        };
+        Progress::of(&self.plan, self.context.memory_pool().reserved(), elapsed)
+    }
+}
+
+type Item = Result<RecordBatch, DataFusionError>;
+
+/// Runs one partition to its end; a consumer that is gone ends it too.
+async fn run_partition(
+    plan: Arc<dyn ExecutionPlan>,
+    partition: usize,
+    context: Arc<TaskContext>,
+    sender: mpsc::Sender<Item>,
+) {
+    let end = match plan.execute(partition, Arc::clone(&context)) {
+        Ok(stream) => forward(stream, &plan.schema(), &sender).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = end {
+        let error = blame(error, &plan, context).await;
+        // The consumer may be gone: then nobody wants the error either.
+        let _ = sender.send(Err(error.into())).await;
+    }
+}
+
+async fn forward(
+    mut stream: SendableRecordBatchStream,
+    schema: &SchemaRef,
+    sender: &mpsc::Sender<Item>,
+) -> Result<(), DataFusionError> {
+    while let Some(batch) = stream.next().await {
+        let batch = under(schema, batch?);
+        if batch.num_rows() > 0 && sender.send(Ok(batch)).await.is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The batch under the schema of the whole query. A scan says of a folder's column that it is never NULL where its file's value is
+/// not, and readers of a stream in one schema (pyarrow, tables in memory) refuse batches in others.
+fn under(schema: &SchemaRef, batch: RecordBatch) -> RecordBatch {
+    if batch.schema_ref() == schema {
+        return batch;
+    }
+    let same = batch.clone().with_schema(Arc::clone(schema));
+    same.unwrap_or(batch)
+}
+
+/// All partitions as one stream.
+struct Merged {
+    schema: SchemaRef,
+    receiver: mpsc::Receiver<Item>,
+    /// Dropped, it aborts every task that still runs.
+    tasks: JoinSet<()>,
+    clock: Arc<Clock>,
+    state: State,
+    writes: Arc<Writes>,
+    _workers: Arc<Workers>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Batches may come.
+    Running,
+    /// Every task has let go of the channel; they are asked whether they panicked.
+    Joining,
+    /// Nothing comes any more.
+    Done,
+}
+
+impl Merged {
+    fn end(&mut self) {
+        self.state = State::Done;
+        self.tasks.abort_all();
+        self.writes.discard();
+        self.clock.ended.get_or_init(Instant::now);
+    }
+
+    fn fail(&mut self, error: DataFusionError) -> Poll<Option<Item>> {
+        self.end();
+        Poll::Ready(Some(Err(Error::from(error).into())))
+    }
+}
+
+impl Stream for Merged {
+    type Item = Item;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Item>> {
+        loop {
+            match self.state {
+                State::Done => return Poll::Ready(None),
+                State::Running => match ready!(self.receiver.poll_recv(cx)) {
+                    Some(Ok(batch)) => return Poll::Ready(Some(Ok(batch))),
+                    Some(Err(error)) => return self.fail(error),
+                    None => self.state = State::Joining,
+                },
+                State::Joining => match ready!(self.tasks.poll_join_next(cx)) {
+                    Some(Ok(())) => {}
+                    Some(Err(error)) => {
+                        let error = crate::session::join_error(error);
+                        return self.fail(error.into());
+                    }
+                    None => self.end(),
+                },
+            }
+        }
+    }
+}
+
+impl RecordBatchStream for Merged {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+impl Drop for Merged {
+    fn drop(&mut self) {
+        // At once, and not when the tasks notice: the process may be about to end.
+        self.writes.discard();
+        self.clock.ended.get_or_init(Instant::now);
+    }
+}
