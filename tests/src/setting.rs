@@ -2,7 +2,7 @@
 //!
 //! In: nothing. Out: [`matrix`] for files that run under all of them, [`Setting::random`] for the fuzz.
 //! Invariant: [`FORCED`] is the one place that names the engine's test options.
-//! Not here: what the options do (engine/options.rs).
+//! Not here: what the options do (engine/runtime/options.rs).
 
 use std::fmt;
 

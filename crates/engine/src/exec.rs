@@ -6,7 +6,7 @@
 //!
 //! In: the streams of one input plan. Out: as many streams as workers, or one where there is no GROUP BY.
 //! Invariant: the node never changes; whatever an execution changes lives in its run and ends with its last stream.
-//! Not here: which aggregations it takes over (plan.rs), the algorithm (`grouse_groupby`).
+//! Not here: which aggregations it takes over (optimizer/group_by.rs), the algorithm (`grouse_groupby`).
 
 mod conditions;
 mod program;

@@ -22,6 +22,7 @@ pub use error::{Error, OutOfMemory, Position, Result};
 pub use runtime::memory::on_short_memory;
 pub use runtime::options::{Audience, GroupByOperator, OPTIONS, OptionSpec, SessionOptions};
 pub use runtime::processor;
+pub use scan::names::with_names_once;
 pub use scan::plain_types::plain_schema;
 pub use scan::schema::Tables;
 pub use scan::writes::new_file::NewFile;

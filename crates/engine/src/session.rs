@@ -3,7 +3,7 @@
 //! In: one statement at a time, options, tables to register.
 //! Out: a [`Query`] for each; statements without rows are run here and give an empty one.
 //! Invariant: planning and running happen on the session's own workers, so callers may sit on any runtime or on none.
-//! Not here: parsing (statement.rs), values of parameters (params.rs), files (scan/), the operator (plan.rs, exec.rs).
+//! Not here: parsing (statement.rs), values of parameters (params.rs), files (scan/), the operator (optimizer/, exec/).
 
 mod row_changes;
 mod sources;

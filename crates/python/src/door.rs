@@ -16,7 +16,7 @@ use arrow::datatypes::{
 };
 use arrow::error::ArrowError;
 use grouse::plain_schema;
-use grouse::scan::names::with_names_once;
+use grouse::with_names_once;
 use shared_simdutf8::basic::from_utf8;
 
 /// The schema of data that has come in, each name once; what a library says about the whole stays behind.

@@ -13,9 +13,8 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::{invalid, raise};
-use crate::options::from_keywords;
 use crate::params::from_python;
-use crate::progress::{Display, Show};
+use crate::progress::Show;
 use crate::relation::Relation;
 use crate::relation::source::{Lasting, table};
 use crate::shared::Shared;

@@ -3,7 +3,7 @@
 //!
 //! In: what workers want to hold or write. Out: leave to hold it, or the pool's own error; files.
 //! Invariant: one reservation per run, whatever the number of workers.
-//! Not here: the limit and the text of the refusal (engine/memory.rs), the folders (engine/temp.rs).
+//! Not here: the limit and the text of the refusal (engine/runtime/memory.rs), the folders (engine/runtime/temp.rs).
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! In: an expression that reads one column, which the scan hands out as codes of its dictionaries. Out: a value per row, or
 //! where the reader takes codes the same codes with other values.
 //! Invariant: results and errors are those of the host: where values do not go through, the rows do, or their error stands.
-//! Not here: which columns come as codes (codes.rs).
+//! Not here: which columns come as codes (optimizer/scans/codes.rs).
 
 use std::collections::VecDeque;
 use std::fmt;

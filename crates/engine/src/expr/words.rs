@@ -3,7 +3,7 @@
 //! In: expressions over columns of up to 18 digits. Out: the same over those columns in words.
 //! Invariant: SQL types do not change: nothing sees the words but sums, averages and arithmetic in words; for whatever else
 //! reads them a cast makes them what they are.
-//! Not here: which columns come so (codes.rs), sums of them (crate `grouse-groupby`, `states`), arithmetic (arithmetic.rs).
+//! Not here: which columns come so (optimizer/scans/codes.rs), sums of them (crate `grouse-groupby`, `states`), arithmetic (arithmetic.rs).
 
 use std::sync::Arc;
 

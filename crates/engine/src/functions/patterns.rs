@@ -3,7 +3,7 @@
 //!
 //! In: a column of texts; a pattern and further arguments that are the same for all rows. Out: the host's result per row.
 //! Invariant: types, results and errors are the host's: its function gets every text that a row has, and no other.
-//! Not here: texts that come as codes (scan/per_value.rs); `~` and `regexp_like`, which the host makes an operator of.
+//! Not here: texts that come as codes (expr/per_value.rs); `~` and `regexp_like`, which the host makes an operator of.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -2,7 +2,7 @@
 //!
 //! In: a column of floats. Out: the type of what the operator's states give.
 //! Invariant: only a plan of ours contains it; SQL cannot name it, and it has no states but the operator's.
-//! Not here: which aggregates it replaces (shared.rs), the states (`grouse_groupby::states::quantiles`).
+//! Not here: which aggregates it replaces (optimizer/shared_states.rs), the states (`grouse_groupby::states::quantiles`).
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! In: columns, by some of which rows are ordered. Out: the type of what the operator's states give.
 //! Invariant: only a plan of ours contains it; SQL cannot name it, and it has no states but the operator's.
-//! Not here: which windows it replaces (top_rows.rs), the states (`grouse_groupby::states::top_rows`).
+//! Not here: which windows it replaces (optimizer/top_n_per_group.rs), the states (`grouse_groupby::states::top_rows`).
 
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::{Result, internal_err};

@@ -2,7 +2,7 @@
 //!
 //! In: what a reader has read. Out: the same bytes, with a reservation.
 //! Invariant: reading never waits for memory and is never refused: what is read is needed to go on, and its size is that
-//! of a few column chunks per worker. Groupings make room for them (engine/memory.rs).
+//! of a few column chunks per worker. Groupings make room for them (engine/runtime/memory.rs).
 //! Not here: pages after decompression, one per column at a time.
 
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! In: a name and a text value, from any of those four places.
 //! Out: [`SessionOptions`], also stored in the host's configuration under the prefix `grouse`.
 //! Invariant: an option exists only as a row of [`OPTIONS`]; values are checked when they are set.
-//! Not here: the host's own options (`SET datafusion.…`), what we set them to (host.rs).
+//! Not here: the host's own options (`SET datafusion.…`), what we set them to (datafusion_options.rs).
 
 use std::any::Any;
 use std::fmt;

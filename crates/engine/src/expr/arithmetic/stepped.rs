@@ -4,7 +4,7 @@
 //! Out: the host's results. As a key of a group-by, texts as codes of those of a batch.
 //! Invariant: a result of the host's stands for all values of its step, and each step's value lies between two that the batch
 //! has: such a value cannot fail where these do not. A batch of too many steps is the host's.
-//! Not here: time zones, whose days begin at other seconds; texts (functions/patterns.rs, scan/per_value.rs).
+//! Not here: time zones, whose days begin at other seconds; texts (functions/patterns.rs, expr/per_value.rs).
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

@@ -18,8 +18,9 @@ use datafusion::logical_expr::{
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::compared::{in_scope, is_comparison};
+use super::compared::in_scope;
 use super::each_named;
+use crate::expr::columns::is_comparison;
 
 /// The plan with casts that DataFusion leaves where they are.
 pub(super) fn kept(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {

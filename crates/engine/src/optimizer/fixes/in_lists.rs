@@ -80,8 +80,8 @@ fn in_pair(part: Expr) -> Transformed<Expr> {
     first.list.retain(|item| kept(&other, item));
     Transformed::yes(match first.list.is_empty() {
         // False and true, but NULL of NULL.
-        true if first.negated => first.expr.clone().eq(*first.expr),
-        true => first.expr.clone().not_eq(*first.expr),
+        true if first.negated => (*first.expr).clone().eq(*first.expr),
+        true => (*first.expr).clone().not_eq(*first.expr),
         false => Expr::InList(first),
     })
 }

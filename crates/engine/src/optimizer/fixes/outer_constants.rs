@@ -13,11 +13,12 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{JoinType, Result};
 use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::joins::{
     HashJoinExec, NestedLoopJoinExec, PiecewiseMergeJoinExec, SortMergeJoinExec,
     SymmetricHashJoinExec,
 };
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::grouping_sets::{Claims, ForgetEquivalencesExec};
 
@@ -50,7 +51,7 @@ impl PhysicalOptimizerRule for ForgetOuterConstants {
                 false => Arc::clone(side),
             });
             let sides = sides.collect();
-            plan.with_new_children(sides).map(Transformed::yes)
+            replace_children_if_necessary(plan, sides).map(Transformed::yes)
         })
         .data()
     }
