@@ -15,7 +15,6 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::{SortExpr, col};
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use grouse::parts::register;
 use grouse::parts::{composite_groups, fixes, register};
 
 #[derive(Clone, Copy, PartialEq)]

@@ -22,26 +22,28 @@ use shuttle::thread::{self, JoinHandle};
 
 use outlet::{Given, Outlet, WAITING_PER_STREAM};
 use rendezvous::Rendezvous;
-use sync::Ordering;
+use runtime::sync::Ordering;
 
 /// Orders that are tried of each case: by chance, and with few changes of who goes on.
 const ORDERS: usize = 400;
 const CHANGES: usize = 3;
 
 /// The scheduler's locks and counters, as the engine's `sync` has the ordinary ones.
-mod sync {
-    pub(crate) use shuttle::sync::MutexGuard;
-    pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+mod runtime {
+    pub(crate) mod sync {
+        pub(crate) use shuttle::sync::MutexGuard;
+        pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-    pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
+        pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
 
-    impl<T> Mutex<T> {
-        pub fn new(value: T) -> Self {
-            Self(shuttle::sync::Mutex::new(value))
-        }
+        impl<T> Mutex<T> {
+            pub fn new(value: T) -> Self {
+                Self(shuttle::sync::Mutex::new(value))
+            }
 
-        pub fn lock(&self) -> MutexGuard<'_, T> {
-            self.0.lock().expect("nobody has panicked under it")
+            pub fn lock(&self) -> MutexGuard<'_, T> {
+                self.0.lock().expect("nobody has panicked under it")
+            }
         }
     }
 }
