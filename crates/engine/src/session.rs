@@ -355,20 +355,23 @@ impl Session {
             }
         }
         let (plan, writes) = Writes::take(plan)?;
-        let frame = match &plan {
-            // Its names are those of the session.
-            LogicalPlan::Ddl(_) => {
-                let made = self.context().execute_logical_plan(plan);
-                with_own_tables(Arc::default(), made).await
-            }
-            _ => self.context().execute_logical_plan(plan).await,
-        };
-        let frame = frame.map_err(|error| name_option(Error::from(error), option))?;
+        let frame = self.begun(plan, option).await?;
         let (mut state, plan) = frame.into_parts();
         let writes = Arc::new(writes);
         state.config_mut().set_extension(Arc::clone(&writes));
         let (plan, context) = self.plan_execution(state, &plan).await?;
         Ok(Query::new(plan, context, self.workers()).writing(writes))
+    }
+
+    /// What DataFusion makes of a plan; one that changes the session's tables has its effect now, among the names of the session.
+    async fn begun(&self, plan: LogicalPlan, option: Option<String>) -> Result<DataFrame> {
+        let changes_tables = matches!(plan, LogicalPlan::Ddl(_));
+        let begun = self.context().execute_logical_plan(plan);
+        let frame = match changes_tables {
+            true => with_own_tables(Arc::default(), begun).await,
+            false => begun.await,
+        };
+        frame.map_err(|error| name_option(Error::from(error), option))
     }
 
     /// The host's plan of execution; joins whose hash tables memory has no room for are merged.

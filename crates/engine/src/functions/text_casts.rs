@@ -415,7 +415,7 @@ mod tests {
     fn numbers_without_exponents() {
         let read = |text| without_exponent(text).unwrap_or_default();
         assert_eq!(read("1.5e3"), "1500.");
-        assert_eq!(read(" -12.5E-3"), "-0.0125");
+        assert_eq!(read(" -12.5E-3"), "-.0125");
         assert_eq!(read("12.345e1"), "123.45");
         assert_eq!(read(".5e+1"), "5.");
         assert_eq!(read("0e999"), "0");

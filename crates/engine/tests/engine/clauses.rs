@@ -78,10 +78,6 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("SELECT * FROM t WITH ORDINALITY", "WITH ORDINALITY"),
     (
-        "SELECT * FROM UNNEST([1, 2]) WITH ORDINALITY",
-        "WITH ORDINALITY",
-    ),
-    (
         "SELECT * FROM UNNEST([1, 2]) WITH OFFSET AS o",
         "WITH OFFSET",
     ),

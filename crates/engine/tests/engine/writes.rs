@@ -412,7 +412,6 @@ fn an_option_that_is_not_understood_is_an_error_with_its_place() {
         ("(HEADER maybe)", "true or false"),
         ("(FORMAT xlsx)", "parquet"),
         ("(PARTITION_BY (nothing))", "folder"),
-        ("HEADER", "options in parentheses"),
     ] {
         let sql = format!("COPY (SELECT 1 AS a) TO '{}' {options}", path.display());
         let failure = error(&session, &sql).to_string();

@@ -228,7 +228,7 @@ pub(super) fn can_fail_now(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> boo
 }
 
 /// Parts that are none of these have a value for all rows, those that a join makes while it runs among them.
-pub(super) fn part_can_fail_now(part: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
+fn part_can_fail_now(part: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     let type_of = |expr: &Arc<dyn PhysicalExpr>| expr.data_type(schema).ok();
     if let Some(binary) = part.downcast_ref::<BinaryExpr>() {
         let divisor = binary.right().downcast_ref::<Literal>().map(Literal::value);

@@ -23,7 +23,6 @@ mod joined_codes;
 mod fallible;
 mod held_filters;
 mod short_circuit;
-mod held_parts;
 mod filtered_arguments;
 mod single_distinct;
 mod grouping_sets;

@@ -26,11 +26,10 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
-use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
 use super::fallible::can_fail_now;
-use super::held_parts::held;
 use crate::expr::plan_expressions::exchanged;
 
 /// The rule.
@@ -44,10 +43,7 @@ impl PhysicalOptimizerRule for GuardConditions {
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|node| {
-            let mut node = exchanged(node, &|expr, schema| guarded(expr, schema))?;
-            if node.data.is::<NestedLoopJoinExec>() {
-                node = node.transform_data(|node| exchanged(node, &held))?;
-            }
+            let node = exchanged(node, &|expr, schema| guarded(expr, schema))?;
             match apart(&node.data)? {
                 Some(filters) => Ok(Transformed::yes(filters)),
                 None => Ok(node),
@@ -107,7 +103,7 @@ fn reads_fallible(condition: &Arc<dyn PhysicalExpr>, input: &Arc<dyn ExecutionPl
                     return true;
                 };
                 if can_fail_now(&projected.expr, &schema) {
-                    return true;
+                    return !reads_window(&projected.expr, below);
                 }
                 let columns = collect_columns(&projected.expr);
                 read_below.extend(columns.iter().map(Column::index));
@@ -126,6 +122,19 @@ fn reads_fallible(condition: &Arc<dyn PhysicalExpr>, input: &Arc<dyn ExecutionPl
         node = below;
     }
     false
+}
+
+/// Whether an expression reads what a window has computed directly below, which nothing moves below the window.
+fn reads_window(expr: &Arc<dyn PhysicalExpr>, below: &Arc<dyn ExecutionPlan>) -> bool {
+    if !below.is::<BoundedWindowAggExec>() && !below.is::<WindowAggExec>() {
+        return false;
+    }
+    let inputs = below.children();
+    let width = inputs
+        .first()
+        .map_or(0, |input| input.schema().fields().len());
+    let columns = collect_columns(expr);
+    columns.iter().any(|column| column.index() >= width)
 }
 
 /// Whether the one condition of a filter is of what an aggregation directly below has computed: nothing moves that, and our
