@@ -6,7 +6,6 @@
 //! Not here: parsing (statement.rs), values of parameters (params.rs), files (scan/), the operator (optimizer/, exec/).
 
 mod row_changes;
-mod sources;
 
 mod information_schema;
 pub(crate) mod query;
@@ -328,7 +327,6 @@ impl Session {
         let aliases = headers::typed_aliases(&mut statement);
         expand::expand(&mut statement, &planning)?;
         planned::check(&statement, text, &state)?;
-        self.plan_source(&state, &mut statement).await?;
         let plan = fixes::count_equal_rows(self.resolve(&state, statement).await?)?;
         let plan = headers::short_headers(params::resolve(plan, params)?, &aliases)?;
         if let LogicalPlan::Ddl(_) = &plan

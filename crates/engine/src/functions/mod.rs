@@ -91,7 +91,7 @@ pub(crate) use scalar::{JSON, JSON_AS, is_json, json_part};
 pub(crate) use sql_formats::with_sql_format;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub use standing::StandingFunctions;
-pub(crate) use text_casts::{is_text_cast, text_cast};
+pub(crate) use text_casts::{is_text_cast, read_texts, text_cast};
 pub(crate) use top_rows::TopRows;
 pub(crate) use uuid_text::{TRY_UUID, UUID};
 pub(crate) use value_text::{is_written_here, text_of_value, texts_of_values};

@@ -270,6 +270,15 @@ mod tests {
         );
         assert_eq!(readable("FMDD Mon YYYY").unwrap(), "%-d %b %Y");
         assert_eq!(readable("dd.mm.yy hh12 am").unwrap(), "%d.%m.%y %I %p");
+        assert_eq!(
+            readable("DD.MM.YY HH24:MI:SS").unwrap(),
+            "%d.%m.%y %H:%M:%S"
+        );
+        assert_eq!(
+            readable("FMDD. FMMonth \"of\" YYYY").unwrap(),
+            "%-d. %B of %Y"
+        );
+        assert_eq!(readable("HH12:MI PM").unwrap(), "%I:%M %p");
         assert!(readable("YYYY week").is_err());
         let padded = |case| Part::Word {
             format: "%B",

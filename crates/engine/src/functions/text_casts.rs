@@ -53,7 +53,7 @@ pub(crate) fn is_text_cast(of: &DataType, to: &DataType) -> bool {
             | Float32
             | Float64
     );
-    of.is_string() && (is_ours || written_times::is_moment(to))
+    of.is_string() && (is_ours || written_times::is_date_or_timestamp(to))
 }
 
 /// The cast; `is_try`: NULL for what cannot be read.
@@ -122,7 +122,7 @@ impl ScalarUDFImpl for TextCast {
 }
 
 /// What strings say; `is_try`: NULL for what cannot be read.
-pub(super) fn read_texts(texts: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef> {
+pub(crate) fn read_texts(texts: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef> {
     let texts = cast(texts, &DataType::Utf8View)?;
     Reader { is_try }.values(texts.as_string_view(), to)
 }
@@ -138,7 +138,7 @@ impl Reader {
             DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
                 self.lists(texts, to)
             }
-            to if written_times::is_moment(to) => {
+            to if written_times::is_date_or_timestamp(to) => {
                 let read = |text: &str| written_times::readable(text, to);
                 let is_other = |text: Option<&str>| text.and_then(&read).is_some();
                 if !texts.iter().any(is_other) {

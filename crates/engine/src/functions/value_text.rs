@@ -2,7 +2,8 @@
 //!
 //! In: such values. Out: `2024-01-31 12:00:00.5`, with a zone `2024-01-31 12:00:00+00`; `1 year 2 mons -3 days 04:05:06`;
 //! `[1, NULL]`, `{'a': 1}`, `{k=1}`.
-//! Invariant: what is written can be read again; within a list or struct a value is written as it is alone.
+//! Invariant: what is written can be read again: within a list, struct or map a value is written as it is alone, but a string that
+//! could be taken for another thing stands in quotes.
 //! DataFusion writes a T between date and time, zeros after a fraction, and the hours of an interval as words.
 //! Not here: the shell's tables, files.
 
@@ -33,6 +34,10 @@ use super::null_as_args;
 const TIMESTAMP: &str = "%Y-%m-%d %H:%M:%S%.f";
 const TIMESTAMP_ZONED: &str = "%Y-%m-%d %H:%M:%S%.f%:z";
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
+/// Characters that a string without quotes does not have.
+const SPECIAL: [char; 14] = [
+    ',', '[', ']', '{', '}', '(', ')', '\'', '"', '=', ':', '\\', '\n', '\t',
+];
 
 /// True of values that DataFusion writes in another way.
 pub(crate) fn is_written_here(of: &DataType) -> bool {
@@ -153,10 +158,53 @@ impl ArrayFormatterFactory for Written {
             }),
             Struct(_) => Box::new(Fields::new(array.as_struct(), options)?),
             Map(..) => Box::new(Entries::new(array.as_map(), options)?),
+            of if of.is_string() => Box::new(Strings {
+                inner: plain()?,
+                array,
+                null,
+            }),
             _ => return Ok(None),
         };
         Ok(Some(ArrayFormatter::new(written, options.safe())))
     }
+}
+
+/// Strings within lists, structs and maps.
+struct Strings<'a> {
+    inner: ArrayFormatter<'a>,
+    array: &'a dyn Array,
+    null: &'a str,
+}
+
+impl DisplayIndex for Strings<'_> {
+    fn write(&self, row: usize, f: &mut dyn Write) -> FormatResult {
+        if self.array.is_null(row) {
+            return Ok(f.write_str(self.null)?);
+        }
+        let text = self.inner.value(row).try_to_string()?;
+        Ok(match needs_quotes(&text) {
+            true => write_quoted(&text, f)?,
+            false => f.write_str(&text)?,
+        })
+    }
+}
+
+fn needs_quotes(text: &str) -> bool {
+    text.is_empty()
+        || text.contains(SPECIAL)
+        || text.trim().len() < text.len()
+        || text.eq_ignore_ascii_case("null")
+}
+
+fn write_quoted(text: &str, f: &mut dyn Write) -> std::fmt::Result {
+    f.write_char('\'')?;
+    for c in text.chars() {
+        if matches!(c, '\'' | '\\') {
+            f.write_char('\\')?;
+        }
+        f.write_char(c)?;
+    }
+    f.write_char('\'')
 }
 
 /// Timestamps and times.
@@ -303,7 +351,9 @@ impl DisplayIndex for Fields<'_> {
         }
         let mut separator = "{";
         for (name, value) in &self.fields {
-            write!(f, "{separator}'{}': ", name.replace('\'', "''"))?;
+            f.write_str(separator)?;
+            write_quoted(name, f)?;
+            f.write_str(": ")?;
             value.value(row).write(f)?;
             separator = ", ";
         }

@@ -10,7 +10,7 @@ use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::datatypes::DataType;
 
 /// True of types whose strings are read here.
-pub(super) fn is_moment(to: &DataType) -> bool {
+pub(super) fn is_date_or_timestamp(to: &DataType) -> bool {
     use DataType::{Date32, Date64, Timestamp};
     matches!(to, Date32 | Date64 | Timestamp(..))
 }
@@ -150,12 +150,20 @@ mod tests {
             ("2024-01-05 10:30 x", "2024-01-05 10:30 x"),
             ("2024-01-05 24:30", "2024-01-05 24:30"),
             ("20240105", "20240105"),
+            ("2024-01-31 12:30", "2024-01-31 12:30:00"),
+            ("2024-01-31 12:30:15", "2024-01-31 12:30:15"),
+            ("2024-01-31 12", "2024-01-31 12"),
+            ("see 12:30", "see 12:30"),
         ] {
             assert_eq!(read(text, &local), clock);
         }
         assert_eq!(
             read("2024-01-05 10:30+02", &zoned),
             "2024-01-05 10:30:00+02"
+        );
+        assert_eq!(
+            read(" 2024-01-31T9:30+02 ", &zoned),
+            "2024-01-31 09:30:00+02"
         );
         assert_eq!(
             read("2024-01-01T23:30:00-02:00", &DataType::Date32),

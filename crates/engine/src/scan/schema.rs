@@ -49,11 +49,6 @@ fn in_scope<T>(look: impl FnOnce(&Scope) -> Option<T>) -> Option<T> {
     SCOPE.try_with(look).ok().flatten()
 }
 
-/// Makes a table that only the statement sees that is being planned.
-pub(crate) fn put_in_statement(name: &str, table: Arc<dyn TableProvider>) {
-    in_scope(|scope| scope.files.lock().insert(name.to_string(), table));
-}
-
 fn own_table(name: &str) -> Option<Arc<dyn TableProvider>> {
     in_scope(|scope| scope.own.get(name).cloned())
 }

@@ -149,7 +149,6 @@ impl Session {
     ) -> Result<LogicalPlan> {
         expand::expand(&mut statement, planning)?;
         planned::check(&statement, "", planning.state)?;
-        self.plan_source(planning.state, &mut statement).await?;
         let plan = self.resolve(planning.state, statement).await?;
         params::resolve(plan, params.clone())
     }

@@ -34,42 +34,8 @@ fn is_far_text(value: &ValueWithSpan) -> bool {
     }
 }
 
-/// `2024-01-31 12:30:00` for `2024-01-31 12:30`, with its zone; `None` if it has seconds, or is no timestamp.
-pub(crate) fn with_seconds(text: &str) -> Option<String> {
-    let (date, time) = text.trim().split_once([' ', 'T'])?;
-    let is_date = date.starts_with(|c: char| c.is_ascii_digit()) && date.contains('-');
-    let end = time.find(|c: char| !c.is_ascii_digit() && c != ':');
-    let (clock, zone) = time.split_at(end.unwrap_or(time.len()));
-    let (hours, minutes) = clock.split_once(':')?;
-    let has_digits = matches!(hours.len(), 1 | 2) && minutes.len() == 2;
-    let is_clock = has_digits && !zone.starts_with('.') && !minutes.contains(':');
-    (is_date && is_clock).then(|| format!("{date} {hours:0>2}:{minutes}:00{zone}"))
-}
-
-fn complete(expr: &mut SqlExpr) {
-    let (value, kind) = match expr {
-        SqlExpr::TypedString(TypedString {
-            data_type, value, ..
-        }) => (value, data_type),
-        SqlExpr::Cast {
-            expr, data_type, ..
-        } => match expr.as_mut() {
-            SqlExpr::Value(value) => (value, data_type),
-            _ => return,
-        },
-        _ => return,
-    };
-    if let SqlType::Timestamp(..) | SqlType::Datetime(_) | SqlType::TimestampNtz(_) = kind
-        && let Value::SingleQuotedString(text) = &mut value.value
-        && let Some(whole) = with_seconds(text)
-    {
-        *text = whole;
-    }
-}
-
-/// Gives a timestamp literal its seconds, and one that nanoseconds do not hold the precision of microseconds.
+/// Gives a timestamp literal that nanoseconds do not hold the precision of microseconds.
 pub(crate) fn far_timestamp(expr: &mut SqlExpr) {
-    complete(expr);
     let (far, kind) = match expr {
         SqlExpr::TypedString(TypedString {
             data_type, value, ..

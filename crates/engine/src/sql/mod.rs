@@ -27,7 +27,6 @@ mod short_forms;
 mod intervals;
 mod json_types;
 mod ordinality;
-mod templates;
 mod fallible;
 mod substitute;
 mod numbered_lambdas;

@@ -5,11 +5,12 @@
 //! Not here: other functions in FROM, whose rows have no order to count (planned/ refuses them).
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Ident, TableAlias, TableFactor,
+    Expr, FunctionArg, FunctionArgExpr, TableAlias, TableFactor,
 };
 
 use crate::error::Result;
 use crate::sql::ast::{call, name_of, parse_query};
+use crate::sql::clauses::with_columns;
 
 /// Functions whose lists have their rows.
 const SERIES: [&str; 2] = ["generate_series", "range"];
@@ -59,32 +60,26 @@ fn series(name: &Option<String>, args: &[FunctionArg]) -> Option<(Expr, String)>
 }
 
 fn numbered(lists: &[Expr], name: &str, alias: Option<TableAlias>) -> Result<TableFactor> {
-    let items = lists.iter().map(|list| format!("unnest({list}) AS {name}"));
-    let items: Vec<String> = match lists {
-        [_] => items.collect(),
-        lists => (1..)
-            .zip(lists)
-            .map(|(at, list)| format!("unnest({list}) AS {name}_{at}"))
-            .collect(),
+    let mut names: Vec<String> = match lists {
+        [_] => vec![name.to_owned()],
+        lists => (1..=lists.len()).map(|at| format!("{name}_{at}")).collect(),
     };
+    let items = lists.iter().map(|list| format!("unnest({list})"));
+    let items: Vec<String> = items.collect();
     let lengths: Vec<String> = lists.iter().map(|list| format!("len({list})")).collect();
     let length = match lengths.as_slice() {
         [length] => length.clone(),
         lengths => format!("greatest({})", lengths.join(", ")),
     };
     let query = format!(
-        "SELECT {}, unnest(range(1, {length} + 1)) AS ordinality",
+        "SELECT {}, unnest(range(1, {length} + 1))",
         items.join(", ")
     );
+    names.push("ordinality".to_owned());
     Ok(TableFactor::Derived {
         lateral: true,
         subquery: parse_query(&query)?,
-        alias: Some(alias.unwrap_or_else(|| TableAlias {
-            explicit: false,
-            name: Ident::new(name),
-            columns: Vec::new(),
-            at: None,
-        })),
+        alias: Some(with_columns(alias, &names)),
         sample: None,
     })
 }

@@ -24,7 +24,6 @@ use crate::sql::intervals::{added, interval_of, negated};
 use crate::sql::json_types;
 use crate::sql::numbered_lambdas::{Applied, Numbered};
 use crate::sql::ordinality::number_rows;
-use crate::sql::templates;
 use crate::sql::{array_subqueries, fallible};
 
 /// The visitor that puts them in longer ones.
@@ -310,14 +309,6 @@ fn plain_call(name: &str, arguments: &[&Expr]) -> Result<Option<Expr>> {
     Ok(match (name, arguments) {
         ("if", [condition, yes, no]) => Some(conditional(condition, yes, no)),
         ("try", [expr]) => Some(fallible::tried(expr)?),
-        ("to_char" | "to_date" | "to_timestamp", [of, template]) => {
-            let format = match literal_text(template) {
-                Some(template) => templates::format_of(name, template)?,
-                None => None,
-            };
-            let name = if name == "to_char" { "strftime" } else { name };
-            format.map(|format| call(name, vec![(*of).clone(), text(&format)]))
-        }
         ("from_json" | "json_transform", [json, structure]) => {
             Some(json_types::as_structure(json, structure)?)
         }

@@ -97,18 +97,18 @@ fn options(call: &Call, row: usize) -> Result<SortOptions> {
     let mut options = ASCENDING;
     for (at, words) in call.args.iter().enumerate().skip(1) {
         let words = cast(words, &DataType::Utf8View)?;
-        let word = words.as_string_view().value(row).to_uppercase();
-        match (at, word.as_str()) {
+        let word = words.as_string_view().value(row);
+        match (at, word.to_uppercase().as_str()) {
             (1, "ASC") => options.descending = false,
             (1, "DESC") => options.descending = true,
             (2, "NULLS FIRST") => options.nulls_first = true,
             (2, "NULLS LAST") => options.nulls_first = false,
-            (1, other) => {
-                return Err(call.invalid(format!("the order is 'ASC' or 'DESC', not '{other}'")));
+            (1, _) => {
+                return Err(call.invalid(format!("the order is 'ASC' or 'DESC', not '{word}'")));
             }
-            (_, other) => {
+            _ => {
                 return Err(call.invalid(format!(
-                    "NULL comes 'NULLS FIRST' or 'NULLS LAST', not '{other}'"
+                    "NULL comes 'NULLS FIRST' or 'NULLS LAST', not '{word}'"
                 )));
             }
         }

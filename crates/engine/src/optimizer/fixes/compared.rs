@@ -124,9 +124,5 @@ fn align_case(case: &mut Case, schema: &DFSchema) -> Result<bool> {
 }
 
 fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
-    if operands.len() < 2 {
-        return false;
-    }
-    let completed = timestamps::complete_beside(operands, schema);
-    decimals::align(operands, schema) || timestamps::align(operands, schema) || completed
+    operands.len() > 1 && (decimals::align(operands, schema) || timestamps::align(operands, schema))
 }

@@ -15,7 +15,8 @@ use datafusion::optimizer::AnalyzerRule;
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    Halves, is_nested_cast, is_text_cast, is_written_here, nested_cast, text_cast, text_of_value,
+    Halves, is_nested_cast, is_text_cast, is_written_here, nested_cast, read_texts, text_cast,
+    text_of_value,
 };
 
 /// The rule.
@@ -51,6 +52,14 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         _ => return Ok(Transformed::no(part)),
     };
     let to = field.data_type();
+    if let Expr::Literal(text, _) = expr.as_ref()
+        && is_text_cast(&text.data_type(), to)
+    {
+        // As DataFusion does with casts of its own: what cannot be read is known while the statement is planned.
+        let value = read_texts(&text.to_array()?, to, is_try)?;
+        let value = ScalarValue::try_from_array(&value, 0)?;
+        return Ok(Transformed::yes(Expr::Literal(value, None)));
+    }
     let own = own_cast(expr, to, is_try, schema);
     Ok(own.map_or_else(|| Transformed::no(part), Transformed::yes))
 }

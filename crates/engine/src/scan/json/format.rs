@@ -35,13 +35,11 @@ use crate::error::Error;
 use crate::error::types::type_name;
 use crate::scan::location::named;
 use crate::scan::steady_format::Steady;
+use crate::scan::text::SAMPLE_ROWS;
 use grouse_text::json::columns::Strictness;
 use grouse_text::json::shape::{DEPTH_MAX, Shape};
 use grouse_text::json::splitter::Layout;
 use grouse_text::json::types::JsonType;
-
-/// Records of one table that are looked at to find its columns; as many as DuckDB looks at.
-const SAMPLE_ROWS: usize = 20_480;
 
 /// So much is looked at in any case: it takes some hundredths of a second.
 const SAMPLE_BYTES: u64 = 4 << 20;

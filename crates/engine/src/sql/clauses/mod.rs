@@ -26,6 +26,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 use crate::error::{Error, Position, Result};
 use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
+pub(super) use unnested::with_columns;
 
 /// Rewrites all clauses of a statement that have another form.
 pub(crate) fn rewrite(statement: &mut HostStatement) -> Result<()> {

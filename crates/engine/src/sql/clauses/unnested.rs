@@ -1,9 +1,8 @@
-//! Lists and series in FROM: `unnest(l)`, whose column is `unnest`, `unnest(l) WITH ORDINALITY`, and `range(a.x)` of columns of the
-//! tables before it.
+//! Lists and series in FROM: `unnest(l)`, whose column is `unnest`, and `range(a.x)` of columns of the tables before it.
 //!
 //! In: the FROM of a SELECT. Out: the same tables as calls of `unnest` with the names of their columns.
 //! Invariant: a name that is given stays; a series of literals stays the table that yields it row by row.
-//! Not here: `unnest` in the list of columns; LATERAL queries (laterals.rs).
+//! Not here: `unnest` in the list of columns; LATERAL queries (laterals.rs); WITH ORDINALITY (ordinality.rs).
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -13,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins, VisitorMut,
 };
 
-use crate::sql::ast::{call, number};
+use crate::sql::ast::call;
 use crate::sql::walk::Walk;
 
 /// Functions that yield a series as a list, and as a table.
@@ -40,38 +39,29 @@ fn rewrite(factor: &mut TableFactor, is_first: bool) {
         };
         return;
     }
-    let TableFactor::UNNEST {
-        alias,
-        array_exprs,
-        with_ordinality,
-        ..
+    if let TableFactor::UNNEST {
+        alias, array_exprs, ..
     } = factor
-    else {
-        return;
-    };
-    let [list] = array_exprs.as_slice() else {
-        return;
-    };
-    let mut names = vec!["unnest"];
-    if std::mem::take(with_ordinality) {
-        names.push("ordinality");
-        let count = call("array_length", vec![list.clone()]);
-        array_exprs.push(call("generate_series", vec![number(1), count]));
+        && array_exprs.len() == 1
+    {
+        *alias = Some(with_columns(alias.take(), &["unnest"]));
     }
-    *alias = Some(with_columns(alias.take(), &names));
 }
 
 /// The alias with names for the columns that it does not name.
-fn with_columns(alias: Option<TableAlias>, names: &[&str]) -> TableAlias {
+pub(in crate::sql) fn with_columns<N: AsRef<str>>(
+    alias: Option<TableAlias>,
+    names: &[N],
+) -> TableAlias {
     let mut alias = alias.unwrap_or_else(|| TableAlias {
         explicit: true,
-        name: Ident::new(names[0]),
+        name: Ident::new(names[0].as_ref()),
         columns: Vec::new(),
         at: None,
     });
     let rest = names.iter().skip(alias.columns.len());
     let rest = rest.map(|name| TableAliasColumnDef {
-        name: Ident::new(*name),
+        name: Ident::new(name.as_ref()),
         data_type: None,
     });
     alias.columns.extend(rest.collect::<Vec<_>>());
