@@ -1,7 +1,7 @@
 //! `grouse-decode`: how long it takes only to decode columns, the floor under any query over them.
 //!
 //! In: lines `path<TAB>column,column` on standard input. Out: for each, `seconds<TAB>rows`, or
-//! `error<TAB>text`. Strings are decoded as the host reads them: checked UTF-8 in views.
+//! `error<TAB>text`. Strings are decoded as DataFusion reads them: checked UTF-8 in views.
 //! Invariant: each batch is dropped as soon as it is decoded; threads take row groups in turn.
 
 use std::fs::File;

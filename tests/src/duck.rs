@@ -1,8 +1,8 @@
-//! DuckDB, a peer that shares no code with the host: a Python process that answers statements line by line.
+//! DuckDB, a peer that shares no code with DataFusion: a Python process that answers statements line by line.
 //!
 //! In: SQL in DuckDB's words. Out: [`Answer`] or DuckDB's message.
 //! Invariant: without Python or the `duckdb` package the tests fail and say what to install; they are never skipped.
-//! Not here: the protocol's other end (duck.py). The `duckdb` crate would compile all of DuckDB, which takes longer than the host.
+//! Not here: the protocol's other end (duck.py). The `duckdb` crate would compile all of DuckDB, which takes longer than DataFusion.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

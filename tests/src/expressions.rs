@@ -9,7 +9,7 @@ use crate::random::Random;
 /// SQL in our words and in DuckDB's.
 #[derive(Debug, Clone)]
 pub struct Expression {
-    /// For us and for the host.
+    /// For us and for DataFusion.
     pub ours: String,
     /// For DuckDB.
     pub duck: String,
@@ -26,7 +26,7 @@ pub enum Judges {
     Both,
     /// Stock DataFusion only: DuckDB rounds otherwise, or has no such function.
     Host,
-    /// DuckDB only: the host is wrong there, or has no such function.
+    /// DuckDB only: DataFusion is wrong there, or has no such function.
     Duck,
 }
 
@@ -221,7 +221,7 @@ fn extreme(random: &mut Random) -> Expression {
     match random.below(10) {
         0 => Expression::new(
             format!("{function}({})", random.pick(&FLOATS)),
-            Duck, // the host tells NaN apart by their sign
+            Duck, // DataFusion tells NaN apart by their sign
             Unordered,
         ),
         _ => Expression::new(format!("{function}({})", scalar(random)), Both, Ordered),

@@ -11,7 +11,7 @@ use crate::random::Random;
 /// A query with what its answer has to be like.
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// For us and for the host.
+    /// For us and for DataFusion.
     pub ours: String,
     /// For DuckDB.
     pub duck: String,
@@ -19,7 +19,7 @@ pub struct Query {
     pub whole: Option<(String, String)>,
     /// What is certain about the answer.
     pub certain: Certain,
-    /// The host's answer counts.
+    /// DataFusion's answer counts.
     pub host_judges: bool,
     /// DuckDB's answer counts.
     pub duck_judges: bool,
@@ -175,7 +175,7 @@ impl Draft {
                 unordered_lists: lists.map(|(at, _)| at).collect(),
                 limit,
             },
-            // The host takes a key that is constant or equal to another before grouping for the same in all grouping sets:
+            // DataFusion takes a key that is constant or equal to another before grouping for the same in all grouping sets:
             // it does not sort by it, and in several streams gives groups twice.
             host_judges: self.columns().all(|column| column.judges != Judges::Duck)
                 && (!sets || unordered && self.filter.is_empty() && !constant),

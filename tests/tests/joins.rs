@@ -77,7 +77,7 @@ fn groupings_and_joins_do_not_starve_each_other() {
         session("300MB", folder.path()),
         session("unlimited", folder.path()),
     );
-    // The hash tables of the last one's joins would hold 320 MB, and the host writes none to disk.
+    // The hash tables of the last one's joins would hold 320 MB, and DataFusion writes none to disk.
     for (sql, is_large) in [(Q13, false), (ITEMS, false), (Q18, true)] {
         let mut sql = sql.to_string();
         for table in tables {
@@ -138,7 +138,7 @@ fn exchanges_that_write_to_disk_go_on() {
     assert!(wrote > 0, "no exchange wrote anything");
 }
 
-/// The host's merge join answers otherwise where floats are keys or conditions stand beside them, and knows fewer types.
+/// DataFusion's merge join answers otherwise where floats are keys or conditions stand beside them, and knows fewer types.
 #[test]
 fn joins_are_merged_where_that_gives_the_same_answer() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -92,7 +92,7 @@ impl Args {
         path.map_or(Compression::None, |path| split_compression(path).1)
     }
 
-    /// Settings that are not the engine's own but the host's, which only SQL knows.
+    /// Settings that are not the engine's own but DataFusion's, which only SQL knows.
     pub fn host_settings(&self) -> impl Iterator<Item = &(String, String)> {
         self.settings.iter().filter(|(name, _)| is_of_host(name))
     }

@@ -1,9 +1,9 @@
 //! Errors: what was wrong, where, and what to do.
 //!
-//! In: failures of parsing, planning, reading and running, ours and the host's.
+//! In: failures of parsing, planning, reading and running, ours and DataFusion's.
 //! Out: one enum that the shell's exit codes and Python's exceptions mirror.
-//! Invariant: `Error` survives a trip through the host: `DataFusionError::from(error)` and back is the same error.
-//! Not here: how the host's errors are told apart (error/host.rs).
+//! Invariant: `Error` survives a trip through DataFusion: `DataFusionError::from(error)` and back is the same error.
+//! Not here: how DataFusion's errors are told apart (error/host.rs).
 
 pub(crate) mod host;
 mod group_by;
@@ -212,7 +212,7 @@ impl fmt::Display for OutOfMemory {
 impl std::error::Error for OutOfMemory {}
 
 impl OutOfMemory {
-    /// Reads back what `Display` wrote, wherever it stands in `text`: the host carries such errors as text only.
+    /// Reads back what `Display` wrote, wherever it stands in `text`: DataFusion carries such errors as text only.
     pub fn parse(text: &str) -> Option<OutOfMemory> {
         let [start, asked, held, used, limit, end] = OUT_OF_MEMORY;
         let (_, rest) = text.split_once(start)?;

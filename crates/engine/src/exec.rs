@@ -1,4 +1,4 @@
-//! GroupByExec: the operator as a node of the host's plan.
+//! GroupByExec: the operator as a node of DataFusion's plan.
 //!
 //! ```text
 //! node (immutable) -> run (one per execution) -> worker: sources -> program -> Build -> Merge -> outlet -> streams

@@ -74,7 +74,7 @@ use information_schema::InformationSchema;
 /// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
 const WORKER_STACK_BYTES: usize = 64 << 20;
 
-/// The host's default catalog and schema, in which tables are registered.
+/// DataFusion's default catalog and schema, in which tables are registered.
 const CATALOG: &str = "datafusion";
 const SCHEMA: &str = "public";
 
@@ -154,7 +154,7 @@ impl Session {
         })
     }
 
-    /// The host's session.
+    /// DataFusion's session.
     pub fn context(&self) -> &SessionContext {
         &self.shared.context
     }
@@ -372,7 +372,7 @@ impl Session {
         frame.map_err(|error| name_option(Error::from(error), option))
     }
 
-    /// The host's plan of execution; joins whose hash tables memory has no room for are merged.
+    /// DataFusion's plan of execution; joins whose hash tables memory has no room for are merged.
     async fn plan_execution(
         &self,
         mut state: SessionState,
@@ -467,7 +467,7 @@ impl Session {
         Query::new(plan, self.context().task_ctx(), self.workers())
     }
 
-    /// The host's plan. Columns that are only written in another case are respelled: before, where that is sure to be meant,
+    /// DataFusion's plan. Columns that are only written in another case are respelled: before, where that is sure to be meant,
     /// or once it misses them; where it does, or meets a name twice, it is asked again.
     async fn resolve(
         &self,
@@ -539,7 +539,7 @@ impl Session {
             .resolve_table_references(statement)
             .unwrap_or_default()
         {
-            // A table that is missing is the host's error to tell.
+            // A table that is missing is DataFusion's error to tell.
             if let Ok(table) = self.context().table_provider(table).await {
                 let schema = table.schema();
                 columns.extend(schema.fields().iter().map(|field| field.name().clone()));
@@ -718,7 +718,7 @@ fn option_of(plan: &LogicalPlan) -> Result<Option<String>> {
     }
 }
 
-/// The host does not say which of its options has a wrong value.
+/// DataFusion does not say which of its options has a wrong value.
 fn name_option(error: Error, option: Option<String>) -> Error {
     match (error, option) {
         (Error::Invalid { message, .. } | Error::Execution(message), Some(name)) => {

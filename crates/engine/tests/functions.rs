@@ -1,4 +1,4 @@
-//! The functions of our own, on the host's operators: plain, grouped, partial and final, distinct, sliding window.
+//! The functions of our own, on DataFusion's operators: plain, grouped, partial and final, distinct, sliding window.
 //!
 //! In: SQL over VALUES and small tables. Out: rows as text, or the error.
 //! Not here: aggregates in our own operator, which the whole-system tests compare with these.
@@ -518,7 +518,7 @@ fn patterns_are_found_as_the_host_finds_them() {
         r"regexp_match(t, 'site-(\d+)\.(org)')",
         "regexp_count(t, 'site|page', 1, 'i')",
         r"regexp_instr(t, '\d+')",
-        // Of a pattern per row the host decides row by row.
+        // Of a pattern per row DataFusion decides row by row.
         "regexp_replace(t, CAST(i % 10 AS VARCHAR), '-')",
     ];
     for (text, of) in texts

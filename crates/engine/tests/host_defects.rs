@@ -1,7 +1,7 @@
-//! Plans that the host gets wrong or does not make, right with our rules in place.
+//! Plans that DataFusion gets wrong or does not make, right with our rules in place.
 //!
-//! In: SQL. Out: rows as text, from a session with our rules and, for comparison, from the host as it comes.
-//! Invariant: each mend has a case here in which the host alone fails; when the host no longer does, `host_fails`
+//! In: SQL. Out: rows as text, from a session with our rules and, for comparison, from DataFusion as it comes.
+//! Invariant: each mend has a case here in which DataFusion alone fails; when DataFusion no longer does, `host_fails`
 //! says so and the mend can go.
 
 use std::sync::Arc;
@@ -111,7 +111,7 @@ fn check(sql: &str, expected: &str) {
     assert_eq!(answer(Session::Ours, sql).as_deref(), Ok(expected), "{sql}");
 }
 
-/// Our answer is `expected`, and the host's is not.
+/// Our answer is `expected`, and DataFusion's is not.
 #[track_caller]
 fn host_fails(sql: &str, expected: &str) {
     check(sql, expected);
@@ -127,7 +127,7 @@ const PAIRS: &str = "(VALUES (1, 10), (1, 20), (2, 20)) t(a, b)";
 
 #[test]
 fn sums_of_shifted_arguments_beside_a_count_plan() {
-    // The host's rewrite leaves one of the three under a name that is taken; it needs an argument that is cast.
+    // DataFusion's rewrite leaves one of the three under a name that is taken; it needs an argument that is cast.
     host_fails(
         &format!(
             "SELECT sum(a + 1), sum(a + 2), count(a) FROM (SELECT CAST(a AS INT) AS a FROM {PAIRS})"
@@ -150,7 +150,7 @@ fn a_sum_beside_a_distinct_count_is_finished_once() {
         &format!("SELECT sum(x), count(DISTINCT y) FROM {table}"),
         "4 3",
     );
-    // Sums that cannot overflow still take the host's two steps, with the same answer.
+    // Sums that cannot overflow still take DataFusion's two steps, with the same answer.
     check(
         "SELECT sum(x), count(DISTINCT y) FROM (VALUES (1.5, 1), (2.5, 1)) t(x, y)",
         "4.0 1",
@@ -505,7 +505,7 @@ fn distinct_floats_are_told_apart_by_value() {
         &format!("SELECT count(DISTINCT [x]), avg(y) FROM {zeros}"),
         "1 1.5",
     );
-    // Once, however often the host optimizes.
+    // Once, however often DataFusion optimizes.
     let plan = format!("EXPLAIN SELECT count(DISTINCT x), avg(y) FROM {zeros}");
     let plan = answer(Session::Ours, &plan).unwrap();
     assert!(plan.contains("canonical("), "{plan}");

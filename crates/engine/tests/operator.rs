@@ -1,4 +1,4 @@
-//! The operator against the host's: the same query, once with our rule and once without, has to give the same rows.
+//! The operator against DataFusion's: the same query, once with our rule and once without, has to give the same rows.
 //!
 //! In: one table of awkward values, SQL text. Out: equal rows, plans without exchange, workers that stop.
 //! Not here: results as such (the .slt files), random queries (the fuzzer).
@@ -291,7 +291,7 @@ fn compare(session: &Session, sql: &str, expected: &[String]) -> Result<(), Stri
     ))
 }
 
-/// The queries give the host's rows under the host's schema.
+/// The queries give DataFusion's rows under DataFusion's schema.
 fn are_the_hosts(queries: &[&str]) {
     let (host, ours) = (host(), session(|_| {}));
     for_each(queries, |sql| {
@@ -368,11 +368,11 @@ const QUERIES: &[&str] = &[
        long + 1 AS w FROM t) GROUP BY c, d",
     "SELECT c, count(*), count(c), min(c), sum(n ORDER BY n) FILTER (WHERE b) FROM (SELECT CASE WHEN long >= 40 THEN 'high' END AS c, \
        small % 2 = 0 AS b, small AS n FROM t WHERE wide > 0) GROUP BY c",
-    // sketches, which the host's operators hold too
+    // sketches, which DataFusion's operators hold too
     "SELECT number % 3, uniq(number), approx_distinct(number % 9000), uniq(number, number % 2) FROM numbers(40000) GROUP BY 1",
     "SELECT uniq(number), uniq(number::varchar) FILTER (WHERE number % 2 = 0), uniq(DISTINCT number % 7000) FROM numbers(40000)",
     "SELECT wide, uniq(text, long), approx_distinct(list), uniq(finite) FILTER (WHERE flag) FROM t GROUP BY wide",
-    // the host's states
+    // DataFusion's states
     "SELECT small, stddev(finite), covar_samp(finite, long), regr_slope(finite, long) FROM t GROUP BY small",
     "SELECT small, median(long), approx_distinct(text), bit_xor(long) FROM t GROUP BY small",
     "SELECT small, median(finite), quantile_cont(finite, 0.1), quantile_cont(finite, 0.9) FILTER (WHERE flag), median(money), \
@@ -451,7 +451,7 @@ const QUERIES: &[&str] = &[
     "SELECT sum(long + 1), sum(long + 2), count(long) FROM t",
 ];
 
-/// Queries with operators of the host above and below ours, which may exchange rows for their own sake.
+/// Queries with operators of DataFusion above and below ours, which may exchange rows for their own sake.
 const SURROUNDED: &[&str] = &[
     "SELECT a.small, a.n, b.s FROM (SELECT small, count(*) AS n FROM t GROUP BY small) a \
      JOIN (SELECT small, sum(long) AS s FROM t GROUP BY small) b ON a.small = b.small",
@@ -989,7 +989,7 @@ fn a_users_aggregate_runs_even_under_a_name_of_ours() {
         let grouped = format!("SELECT small, {name}(long) FROM t GROUP BY small");
         let text = explained(&session, &grouped);
         assert!(text.contains(&format!("host_states=[{name}]")), "{text}");
-        // Unlike the host's count it counts NULLs too.
+        // Unlike DataFusion's count it counts NULLs too.
         assert_eq!(
             rows(&session, &grouped),
             rows(&host(), "SELECT small, count(*) FROM t GROUP BY small")

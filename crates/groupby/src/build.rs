@@ -3,7 +3,7 @@
 //!
 //! In: batches. Out: `Built`, blocks of records sorted by partition.
 //! Invariant: every row is in exactly one place: a state of the table, a waiting row or a block, in memory or on disk.
-//! Not here: what to do when the table is full (`policy`), threads, the host.
+//! Not here: what to do when the table is full (`policy`), threads, DataFusion.
 
 mod repeats;
 mod tallied;
@@ -371,7 +371,7 @@ impl Build {
             let Some(Arguments { columns, filter }) = arguments else {
                 continue;
             };
-            // States, the host's too, take a group that is new to them to have a row in the batch, if only one that
+            // States, DataFusion's too, take a group that is new to them to have a row in the batch, if only one that
             // FILTER leaves out.
             debug_assert!(
                 *known >= before || !batch.are_partial,

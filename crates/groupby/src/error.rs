@@ -53,7 +53,7 @@ pub enum Error {
     /// An Arrow kernel failed.
     #[error(transparent)]
     Arrow(#[from] ArrowError),
-    /// An aggregate that the host provides failed.
+    /// An aggregate that DataFusion provides failed.
     #[error("{0}")]
     Host(Box<dyn std::error::Error + Send + Sync>),
     /// Bytes that are no state of this aggregate.

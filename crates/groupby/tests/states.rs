@@ -3,7 +3,7 @@
 //! In: random columns, groups, filters and ways to spread rows over instances. Out: equal results.
 //! Invariant: the twin keeps one plain value list per group and knows nothing of batches, states
 //! or merges.
-//! Not here: the tables that number groups, the host.
+//! Not here: the tables that number groups, DataFusion.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

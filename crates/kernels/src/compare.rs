@@ -2,7 +2,7 @@
 //!
 //! In: a value per row, the value they are compared with. Out: a bit per row.
 //! Invariant: bits past the last row are 0.
-//! Not here: NULLs; integers of more than two bytes, for which the host's loop is as fast; texts of more than 12 bytes.
+//! Not here: NULLs; integers of more than two bytes, for which DataFusion's loop is as fast; texts of more than 12 bytes.
 
 use crate::hash::inline_view;
 use crate::truths;

@@ -84,7 +84,7 @@ fn bad_files() {
     }
 }
 
-/// The host's sort writes some forty files here.
+/// DataFusion's sort writes some forty files here.
 #[test]
 fn open_files_end_at_the_hard_limit_not_at_the_soft_one() {
     let sql = "SELECT max(r) AS rows FROM (SELECT row_number() OVER (ORDER BY - CAST(number AS BIGINT)) AS r \

@@ -1,6 +1,6 @@
-//! Any aggregate of the host behind our `GroupStates`: every query runs.
+//! Any aggregate of DataFusion behind our `GroupStates`: every query runs.
 //!
-//! In: the host's physical aggregate. Out: an `Aggregate` that keeps its states in the host's own accumulators.
+//! In: DataFusion's physical aggregate. Out: an `Aggregate` that keeps its states in DataFusion's own accumulators.
 //! Invariant: one accumulator gets updates or merges, never both, and is dropped when its states are drained.
 //! Not here: aggregates with native states (native.rs).
 
@@ -27,7 +27,7 @@ pub(crate) enum Grouping {
     Keyed,
 }
 
-/// One of the host's aggregates.
+/// One of DataFusion's aggregates.
 #[derive(Clone)]
 pub(crate) struct HostAggregate {
     /// Reads rows; it may rely on their order.
@@ -40,7 +40,7 @@ pub(crate) struct HostAggregate {
     bypass: Bypass,
 }
 
-/// The two forms of an aggregate that the host uses before and after an exchange.
+/// The two forms of an aggregate that DataFusion uses before and after an exchange.
 pub(crate) struct Stages<'a> {
     /// Fitted to the order of the input.
     pub updating: &'a Arc<AggregateFunctionExpr>,
@@ -49,7 +49,7 @@ pub(crate) struct Stages<'a> {
 }
 
 impl HostAggregate {
-    /// Wraps an aggregate whose arguments have the types `argument_types`; fails where the host cannot make states.
+    /// Wraps an aggregate whose arguments have the types `argument_types`; fails where DataFusion cannot make states.
     pub fn new(
         stages: &Stages<'_>,
         argument_types: &[DataType],
@@ -156,7 +156,7 @@ impl Aggregate for HostAggregate {
     }
 }
 
-/// One state per group, in the host's accumulator for groups.
+/// One state per group, in DataFusion's accumulator for groups.
 struct HostStates {
     make: HostAggregate,
     /// Made with the first rows or states, for these; gone when drained, as not every accumulator resets itself.
@@ -165,7 +165,7 @@ struct HostStates {
     known: usize,
     /// Holds no state; turns rows into states.
     convert: Box<dyn GroupsAccumulator>,
-    /// The groups of a batch as the host counts them.
+    /// The groups of a batch as DataFusion counts them.
     groups: Vec<usize>,
 }
 
@@ -199,7 +199,7 @@ impl HostStates {
             let one_row: Vec<ArrayRef> = types.map(|of| new_null_array(of, 1)).collect();
             let left_out = BooleanArray::from(vec![false]);
             let states = self.states(Stage::Rows)?;
-            // The host takes groups that are new in a batch of all rows to have one of them.
+            // DataFusion takes groups that are new in a batch of all rows to have one of them.
             let grown = states.update_batch(&one_row, &[total - 1], Some(&left_out), total);
             grown.map_err(host)?;
         }
@@ -288,7 +288,7 @@ impl GroupStates for HostStates {
     }
 }
 
-/// The host makes a dictionary value per group; few keys have no room for those of several batches.
+/// DataFusion makes a dictionary value per group; few keys have no room for those of several batches.
 fn compact(column: ArrayRef) -> ArrayRef {
     let DataType::Dictionary(_, values) = column.data_type() else {
         return column;
@@ -314,7 +314,7 @@ fn as_declared(columns: Vec<ArrayRef>, fields: &[FieldRef]) -> Result<Vec<ArrayR
         .collect()
 }
 
-/// The one state of an aggregate without GROUP BY, in the host's accumulator for whole columns.
+/// The one state of an aggregate without GROUP BY, in DataFusion's accumulator for whole columns.
 struct OneHostState {
     make: HostAggregate,
     accumulator: Option<Box<dyn Accumulator>>,

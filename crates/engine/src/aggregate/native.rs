@@ -1,6 +1,6 @@
 //! Which of a query's aggregates have native states.
 //!
-//! In: the host's physical aggregate. Out: native states with the columns they read, or `None`: the host's own run.
+//! In: DataFusion's physical aggregate. Out: native states with the columns they read, or `None`: DataFusion's own run.
 //! Invariant: an aggregate is known by its implementation, not by its name alone: a user's function that is called
 //! `count` stays the user's.
 //! Not here: the states (`grouse_groupby::states`).
@@ -86,17 +86,17 @@ impl Reads {
     }
 }
 
-/// Functions with native states whose implementations are not the host's constants.
+/// Functions with native states whose implementations are not DataFusion's constants.
 static OURS: LazyLock<Vec<AggregateUDF>> = LazyLock::new(|| {
     let mut ours = with_native_states();
-    // The host's sum wraps where it does not fit; the native one, as ours, says so.
+    // DataFusion's sum wraps where it does not fit; the native one, as ours, says so.
     ours.push(sum_udaf().as_ref().clone());
     ours.push(avg_udaf().as_ref().clone());
     ours.push(approx_distinct_udaf().as_ref().clone());
     ours
 });
 
-/// Centroids of a digest where the query does not say, as the host has.
+/// Centroids of a digest where the query does not say, as DataFusion has.
 const CENTROIDS: usize = 100;
 
 /// Of these, the approximate counts.
@@ -259,7 +259,7 @@ pub(crate) fn sorts_itself(expression: &AggregateFunctionExpr, schema: &Schema) 
     Ok(is_percentile(expression.fun()) || is_ordered && listing(expression, schema)?.is_some())
 }
 
-/// True of percentiles, whose order only says from which end to count: the host's states need none either.
+/// True of percentiles, whose order only says from which end to count: DataFusion's states need none either.
 fn is_percentile(function: &AggregateUDF) -> bool {
     is_percentile_cont(function) || is(function, &approx_percentile_cont_udaf())
 }
@@ -291,7 +291,7 @@ fn listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Result<Option
         }
         (true, _) => return Ok(None),
     };
-    // The host turns an order around that it would like to share with another one's.
+    // DataFusion turns an order around that it would like to share with another one's.
     let order_bys = order_bys.iter().map(|key| match expression.is_reversed() {
         true => key.reverse(),
         false => key.clone(),
@@ -365,7 +365,7 @@ fn listing_of(
     }
 }
 
-/// Aggregates of the host that take DISTINCT and do not heed it in all of their states, or have an accumulator per group then.
+/// Aggregates of DataFusion that take DISTINCT and do not heed it in all of their states, or have an accumulator per group then.
 /// None of them takes part in rows with NULL.
 const DISTINCT_ELSEWHERE: [&str; 6] = [
     "string_agg",
@@ -377,7 +377,7 @@ const DISTINCT_ELSEWHERE: [&str; 6] = [
 ];
 
 /// `string_agg(x, ',')` for `string_agg(DISTINCT x, ',')` in any order: the same over x that are different, each once; so too
-/// others of the host's, with the columns that they read.
+/// others of DataFusion's, with the columns that they read.
 pub(crate) fn host_of_distinct(
     expression: &AggregateFunctionExpr,
     schema: &Schema,
@@ -467,7 +467,7 @@ fn best(
     states::arg_extreme(name, extreme, value, by, expression.field().data_type())
 }
 
-/// True of aggregates whose states take texts to hand out, their first argument, as codes. Where the host has turned an order
+/// True of aggregates whose states take texts to hand out, their first argument, as codes. Where DataFusion has turned an order
 /// around, its expressions stay as they are.
 pub(crate) fn hands_out(expression: &AggregateFunctionExpr) -> bool {
     let function = expression.fun();
@@ -526,7 +526,7 @@ fn first_or_last(
 }
 
 /// What `median`, `percentile_cont(x, share)`, `approx_median` or `approx_percentile_cont(x, share, centroids)` asks for, and
-/// the centroids of its digests; `None` where the share or the number is none, which the host's own states say best.
+/// the centroids of its digests; `None` where the share or the number is none, which DataFusion's own states say best.
 pub(crate) fn quantile_of(expression: &AggregateFunctionExpr) -> Option<(Quantile, Option<usize>)> {
     let function = expression.fun();
     if expression.is_distinct() {
@@ -581,7 +581,7 @@ fn one_quantile(
     }
 }
 
-/// What a variance or standard deviation of the host says.
+/// What a variance or standard deviation of DataFusion says.
 fn spread_of(function: &AggregateUDF) -> Option<Spread> {
     one_of(
         function,
@@ -594,7 +594,7 @@ fn spread_of(function: &AggregateUDF) -> Option<Spread> {
     )
 }
 
-/// What a covariance, correlation or regression of the host says.
+/// What a covariance, correlation or regression of DataFusion says.
 fn relation_of(function: &AggregateUDF) -> Option<Relation> {
     one_of(
         function,
@@ -623,12 +623,12 @@ fn one_of<T, const N: usize>(
     known.find_map(|(host, meaning)| is(function, &host).then_some(meaning))
 }
 
-/// True of the host's `count`.
+/// True of DataFusion's `count`.
 pub(crate) fn is_count(function: &AggregateUDF) -> bool {
     is(function, &count_udaf())
 }
 
-/// True of the host's `min` and `max`.
+/// True of DataFusion's `min` and `max`.
 pub(crate) fn is_extreme(function: &AggregateUDF) -> bool {
     is(function, &min_udaf()) || is(function, &max_udaf())
 }

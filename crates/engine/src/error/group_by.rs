@@ -8,7 +8,7 @@ use grouse_groupby::Error as GroupError;
 
 use super::{Error, OutOfMemory, in_sql_words};
 
-/// The host's form of what stopped a worker; the host's own errors come back as they were.
+/// DataFusion's form of what stopped a worker; DataFusion's own errors come back as they were.
 pub(crate) fn to_host(error: GroupError) -> DataFusionError {
     match error {
         GroupError::Memory { error, aggregate } => match (own(error), aggregate) {

@@ -1,8 +1,8 @@
-//! The host's errors told apart.
+//! DataFusion's errors told apart.
 //!
 //! In: a `DataFusionError` with whatever it wraps: context, diagnostics, Arrow, Parquet, object store, ours.
-//! Out: an [`Error`] of the right kind, with the position in the SQL text where the host knows it.
-//! Invariant: no text of the host's Rust types or backtraces reaches the user.
+//! Out: an [`Error`] of the right kind, with the position in the SQL text where DataFusion knows it.
+//! Invariant: no text of DataFusion's Rust types or backtraces reaches the user.
 //! Not here: names that are near a misspelt one; the session adds them where it knows more candidates.
 
 use datafusion::arrow::error::ArrowError;
@@ -107,7 +107,7 @@ fn classify_foreign(
     }
 }
 
-/// Where a span of the host begins.
+/// Where a span of DataFusion begins.
 pub(crate) fn position(span: Span) -> Position {
     Position {
         line: span.start.line,
@@ -280,7 +280,7 @@ fn span_in(text: &str) -> Option<Position> {
     })
 }
 
-/// The host qualifies every table with its default catalog and schema.
+/// DataFusion qualifies every table with its default catalog and schema.
 fn bare_table(name: &str) -> String {
     let name = name.strip_prefix("datafusion.").unwrap_or(name);
     name.strip_prefix("public.").unwrap_or(name).to_string()
@@ -505,7 +505,7 @@ fn classify_internal(text: &str, position: Option<Position>) -> Error {
     }
 }
 
-/// Without the host's backtrace, its call for bug reports and its error prefixes.
+/// Without DataFusion's backtrace, its call for bug reports and its error prefixes.
 fn tidy(text: &str) -> String {
     let text = without_prefixes(text);
     if let Some(message) = wrong_arguments(text) {

@@ -1,6 +1,6 @@
-//! What a function takes, read from the host's errors about its arguments.
+//! What a function takes, read from DataFusion's errors about its arguments.
 //!
-//! In: a text of the host about a call that fits no signature. Out: the call and the forms that there are, in SQL's words.
+//! In: a text of DataFusion about a call that fits no signature. Out: the call and the forms that there are, in SQL's words.
 //! Invariant: a form that the text does not say in words of SQL is left out.
 //! Not here: functions of ours, which say it themselves (functions/scalar).
 

@@ -2,7 +2,7 @@
 //!
 //! In: Arrow types. Out: `BIGINT`, `STRUCT(a INTEGER)`; short names, `int64`, `struct(a int32)`.
 //! Invariant: the name says what values look like, not how they are laid out: a dictionary is its values.
-//! Not here: what `CAST` takes, which is the host's.
+//! Not here: what `CAST` takes, which is DataFusion's.
 
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 

@@ -1,10 +1,10 @@
-//! The host's texts in SQL's words: `BIGINT` for `Int64`, `'x'` for `Utf8("x")`, nothing of what Rust prints of its types.
+//! DataFusion's texts in SQL's words: `BIGINT` for `Int64`, `'x'` for `Utf8("x")`, nothing of what Rust prints of its types.
 //!
-//! In: a text of the host. Out: the same without names and forms that are Rust's.
+//! In: a text of DataFusion. Out: the same without names and forms that are Rust's.
 //! Invariant: what stands in quotes is the user's and stays as it is.
 //! Not here: which kind of error a text is (host.rs).
 
-/// Types of the host that take no arguments, and their names in SQL.
+/// Types of DataFusion that take no arguments, and their names in SQL.
 const PLAIN: &[(&str, &str)] = &[
     ("Null", "NULL"),
     ("Boolean", "BOOLEAN"),
@@ -30,7 +30,7 @@ const PLAIN: &[(&str, &str)] = &[
     ("NativeType", "type"),
 ];
 
-/// Types of the host that take arguments.
+/// Types of DataFusion that take arguments.
 const WITH_ARGUMENTS: &[(&str, &str)] = &[
     ("FixedSizeBinary", "BLOB"),
     ("Time32", "TIME"),

@@ -49,9 +49,9 @@ pub(super) fn conditions_now(
     Conditions::new(now, all)
 }
 
-/// A bound that a join or a sort has found, without those of lists and structs, which any group may keep to: the host finds
+/// A bound that a join or a sort has found, without those of lists and structs, which any group may keep to: DataFusion finds
 /// them in another order of NULL inside than it compares with them. Neither does a column of untyped NULLs keep to it, of which
-/// the host counts none that is NULL. Nothing in such a bound is negated.
+/// DataFusion counts none that is NULL. Nothing in such a bound is negated.
 fn without_free_bounds(
     bound: Arc<dyn PhysicalExpr>,
     all: &Schema,

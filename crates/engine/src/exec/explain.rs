@@ -1,7 +1,7 @@
 //! The operator's lines in EXPLAIN.
 //!
-//! In: a node. Out: its text in each of the host's formats.
-//! Invariant: what runs in the host's accumulators instead of native states is said, and what arrives as codes or in words.
+//! In: a node. Out: its text in each of DataFusion's formats.
+//! Invariant: what runs in DataFusion's accumulators instead of native states is said, and what arrives as codes or in words.
 //! Not here: figures of a run; those are metrics (exec/metrics.rs).
 
 use std::fmt;
@@ -161,7 +161,7 @@ fn pairs(node: &GroupByExec) -> Vec<&str> {
     names
 }
 
-/// Functions whose states are the host's.
+/// Functions whose states are DataFusion's.
 fn adapted(node: &GroupByExec) -> Vec<&str> {
     let mut names = Vec::new();
     for (aggregate, is_native) in node.aggregates().iter().zip(node.native()) {

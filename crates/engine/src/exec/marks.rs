@@ -1,9 +1,9 @@
 //! A filter below a group-by that marks the rows it leaves, where they are most of a batch, instead of copying them.
 //!
-//! In: a filter of the host's, perhaps with a projection above it. Out: to the group-by, batches with one more column, which
-//! says of each row whether the filter leaves it; to anybody else what the host's nodes hand out.
+//! In: a filter of DataFusion's, perhaps with a projection above it. Out: to the group-by, batches with one more column, which
+//! says of each row whether the filter leaves it; to anybody else what DataFusion's nodes hand out.
 //! Invariant: an error in what is computed of a row that the filter leaves out is none. Of batches of which fewer rows are
-//! left, copies come as from the host's filter, several of them as one batch.
+//! left, copies come as from DataFusion's filter, several of them as one batch.
 //! Not here: who has a filter mark rows (filters.rs), what becomes of the others (`grouse_groupby`, build/tallied.rs).
 //!
 //! Where rows are added up by code, those that nobody wants get a code of their own, which costs less than copying all others:
@@ -70,7 +70,7 @@ impl MarkingFilterExec {
         })
     }
 
-    /// The host's node that it stands for.
+    /// DataFusion's node that it stands for.
     pub fn top(&self) -> Arc<dyn ExecutionPlan> {
         match &self.computed {
             Some(computed) => Arc::clone(computed) as _,

@@ -1,5 +1,5 @@
 //! The operator's memory: one reservation in the session's pool, files in its folders, and errors on their way back to
-//! the host.
+//! DataFusion.
 //!
 //! In: what workers want to hold or write. Out: leave to hold it, or the pool's own error; files.
 //! Invariant: one reservation per run, whatever the number of workers.

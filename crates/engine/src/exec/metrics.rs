@@ -1,7 +1,7 @@
 //! What EXPLAIN ANALYZE says about the operator.
 //!
-//! In: the counters of each worker. Out: the host's metrics.
-//! Invariant: a worker writes only its own metrics; the host adds them up when it shows them.
+//! In: the counters of each worker. Out: DataFusion's metrics.
+//! Invariant: a worker writes only its own metrics; DataFusion adds them up when it shows them.
 //! Not here: what the counters mean (`grouse_groupby::runtime::Counters`).
 
 use std::any::Any;

@@ -1,7 +1,7 @@
-//! The immutable node: what to compute, for which input, and what the host may know about the result.
+//! The immutable node: what to compute, for which input, and what DataFusion may know about the result.
 //!
-//! In: the host's own description of the aggregation (an `AggregateExec` in one stage, which is never executed).
-//! Out: schema, properties, requirements, statistics and filters as the host's node has them, but no exchange.
+//! In: DataFusion's own description of the aggregation (an `AggregateExec` in one stage, which is never executed).
+//! Out: schema, properties, requirements, statistics and filters as DataFusion's node has them, but no exchange.
 //! Invariant: everything that depends on the input is computed anew with each input, so that rules may replace children
 //! in any order and as often as they like.
 //! Not here: executing (run.rs), text (explain.rs).
@@ -147,7 +147,7 @@ struct Generation {
 }
 
 impl GroupByExec {
-    /// Takes over from a pair of the host's nodes or from a single one; fails where the algorithm cannot.
+    /// Takes over from a pair of DataFusion's nodes or from a single one; fails where the algorithm cannot.
     pub(crate) fn replacing(pair: &Replaced<'_>, tuning: Tuning) -> Result<GroupByExec> {
         let first = pair.first;
         let described = AggregateExec::try_new(
@@ -238,7 +238,7 @@ impl GroupByExec {
         self.program.finest.is_some()
     }
 
-    /// Which aggregates have native states; the others keep theirs in the host's accumulators.
+    /// Which aggregates have native states; the others keep theirs in DataFusion's accumulators.
     pub fn native(&self) -> &[bool] {
         self.program.native()
     }
@@ -452,7 +452,7 @@ impl EmbeddedProjection for GroupByExec {
     }
 }
 
-/// The host's nodes that one node of ours replaces.
+/// DataFusion's nodes that one node of ours replaces.
 pub(crate) struct Replaced<'a> {
     /// The node that reads rows.
     pub first: &'a AggregateExec,
@@ -460,7 +460,7 @@ pub(crate) struct Replaced<'a> {
     pub last: &'a AggregateExec,
 }
 
-/// The host's description of an aggregation, after the host has exchanged something in it.
+/// DataFusion's description of an aggregation, after DataFusion has exchanged something in it.
 fn description(exchanged: &Arc<dyn ExecutionPlan>) -> Result<Arc<AggregateExec>> {
     match exchanged.downcast_ref::<AggregateExec>() {
         Some(described) => Ok(Arc::new(described.clone())),
@@ -468,7 +468,7 @@ fn description(exchanged: &Arc<dyn ExecutionPlan>) -> Result<Arc<AggregateExec>>
     }
 }
 
-/// What the host may rely on.
+/// What DataFusion may rely on.
 fn properties(
     described: &Arc<AggregateExec>,
     columns: &Columns,
@@ -480,7 +480,7 @@ fn properties(
     let input = described.input();
     let mut equivalences = if group_by.has_grouping_set() || global {
         // Keys are NULL in some rows: nothing that held for the input's columns holds for them. The columns of one row are
-        // constants, which the host believes above outer joins too.
+        // constants, which DataFusion believes above outer joins too.
         EquivalenceProperties::new(Arc::clone(schema))
     } else {
         let mapping = ProjectionMapping::try_new(group_by.expr().to_vec(), &input.schema())?;

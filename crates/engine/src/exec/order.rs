@@ -3,7 +3,7 @@
 //! In: aggregates as planned, the order that the input has by now. Out: aggregates that make use of it, and whether any
 //! relies on it.
 //! Invariant: computed anew whenever the input changes, so that no aggregate relies on an order that a later rule took.
-//! Not here: what order a host's aggregate asks for (the host's description of the aggregation).
+//! Not here: what order a host's aggregate asks for (DataFusion's description of the aggregation).
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ fn fit_one(
     Ok((Arc::new(fitted.ok_or_else(missing)?), satisfied))
 }
 
-/// The order that the input has to have: what the host says, unless it is for aggregates alone that sort their rows themselves.
+/// The order that the input has to have: what DataFusion says, unless it is for aggregates alone that sort their rows themselves.
 pub(super) fn required(described: &AggregateExec) -> Vec<Option<OrderingRequirements>> {
     use AggregateOrderSensitivity::{HardRequirement, SoftRequirement};
     let schema = described.input().schema();

@@ -1,6 +1,6 @@
 //! What a worker evaluates on each batch, decided once per plan.
 //!
-//! In: the host's description of an aggregation. Out: a `Spec` for the algorithm, one more for the pairs of each DISTINCT,
+//! In: DataFusion's description of an aggregation. Out: a `Spec` for the algorithm, one more for the pairs of each DISTINCT,
 //! and batches of keys and arguments.
 //! Invariant: an expression that occurs several times is evaluated once per batch, unless it is volatile.
 //! Not here: who calls it (worker.rs), types that the algorithm does not know (it says so when the plan is made).
@@ -557,7 +557,7 @@ fn lower(
     let is_sorted = input.output_ordering().is_some();
     let input = &input.schema();
     if let Some(native) = native(expression, input)? {
-        // Arguments of a type that nothing can be grouped by stay with the host.
+        // Arguments of a type that nothing can be grouped by stay with DataFusion.
         let takes_pairs = native.reads != Reads::Rows;
         let values = Values::of(&native.columns, native.reads.with_null());
         let pairs = takes_pairs.then(|| lay_out(values));
@@ -597,7 +597,7 @@ fn lower(
             });
         }
     }
-    // The host's states read what they are ordered by behind their arguments.
+    // DataFusion's states read what they are ordered by behind their arguments.
     let mut columns = expression.expressions();
     columns.extend(
         expression
@@ -621,7 +621,7 @@ fn lower(
 /// Bits of the column that tells grouping sets apart.
 const SET_ID_BITS_MAX: usize = 64;
 
-/// The grouping sets with the host's ids: a bit per absent key, and above them the how-manieth equal set it is.
+/// The grouping sets with DataFusion's ids: a bit per absent key, and above them the how-manieth equal set it is.
 fn sets(group_by: &PhysicalGroupBy) -> Result<Vec<Set>> {
     let keys = group_by.expr().len();
     if !group_by.has_grouping_set() {

@@ -1,13 +1,13 @@
-//! Arithmetic in words, where the host takes wide values or goes row by row.
+//! Arithmetic in words, where DataFusion takes wide values or goes row by row.
 //!
 //! In: a physical plan for our operator. Out: the same plan; in projections, aggregations and sorts, `+`, `-` and `*` of two
 //! DECIMALs of up to 38 digits look at their values first and compute in words where those allow it (decimals.rs), `/` and
 //! `%` of integers by a literal multiply with its reciprocal (divided.rs), a CASE with two plain sides takes both for all
 //! rows (chosen.rs), and functions of dates and times are computed once per hour or day (stepped.rs).
-//! Invariant: types, names, NULLs and errors are the host's: whatever has no way of its own is computed by it. In EXPLAIN
+//! Invariant: types, names, NULLs and errors are DataFusion's: whatever has no way of its own is computed by it. In EXPLAIN
 //! the operation stands in brackets, whatever is around it.
 //! Not here: the loops (`grouse_kernels`); predicates, which scans prune by their form, and windows, so that an order by
-//! such an operation is not known to be theirs; plans for the host's operator.
+//! such an operation is not known to be theirs; plans for DataFusion's operator.
 
 mod decimals;
 mod divided;
@@ -82,7 +82,7 @@ fn in_words(
     instead(expr, |expr| Words::of(expr, schema))
 }
 
-/// An expression of the host's, computed in words.
+/// An expression of DataFusion's, computed in words.
 type InWords = Instead<Words>;
 
 #[derive(Debug)]
@@ -209,7 +209,7 @@ pub(crate) fn coded(
     }
 }
 
-/// The operation as the host has it.
+/// The operation as DataFusion has it.
 fn by_host(
     binary: &BinaryExpr,
     left: ColumnarValue,
@@ -266,7 +266,7 @@ fn operand(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Columnar
     }
 }
 
-/// The same as the host has it, which takes no words for decimals of 128 bits.
+/// The same as DataFusion has it, which takes no words for decimals of 128 bits.
 fn wide(side: ColumnarValue) -> Result<ColumnarValue> {
     match side.data_type() {
         DataType::Decimal64(precision, scale) => {
@@ -350,7 +350,7 @@ mod tests {
         both_shown(&ours, &host, batch)
     }
 
-    /// What an expression in words and the host's own have for a batch, as text.
+    /// What an expression in words and DataFusion's own have for a batch, as text.
     fn both_shown(
         ours: &Arc<dyn PhysicalExpr>,
         host: &Arc<dyn PhysicalExpr>,

@@ -2,7 +2,7 @@
 //!
 //! In: `CASE WHEN x < 18 THEN 'young' … ELSE 'old' END`. Out: the literals' places, as codes of a dictionary of the literals.
 //! Invariant: all batches have one dictionary, in which each literal is once; without ELSE, or where a literal is NULL, the code
-//! is. Conditions that cannot fail are computed for all rows and choose in vector code; all others are the host's, which
+//! is. Conditions that cannot fail are computed for all rows and choose in vector code; all others are DataFusion's, which
 //! computes each for the rows that those before it left.
 //! Not here: the loop (`grouse_kernels::select`), what becomes of codes (`grouse_groupby::keys`).
 

@@ -27,10 +27,10 @@ pub(crate) fn applied(
 }
 
 /// NULL is not true.
-pub(crate) fn without_nulls(truths: &BooleanArray) -> BooleanArray {
-    match truths.null_count() {
-        0 => truths.clone(),
-        _ => prep_null_mask_filter(truths),
+pub(crate) fn without_nulls(booleans: &BooleanArray) -> BooleanArray {
+    match booleans.null_count() {
+        0 => booleans.clone(),
+        _ => prep_null_mask_filter(booleans),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! In: an expression that reads one column, which the scan hands out as codes of its dictionaries. Out: a value per row, or
 //! where the reader takes codes the same codes with other values.
-//! Invariant: results and errors are those of the host: where values do not go through, the rows do, or their error stands.
+//! Invariant: results and errors are those of DataFusion: where values do not go through, the rows do, or their error stands.
 //! Not here: which columns come as codes (optimizer/scans/codes.rs).
 
 use std::collections::VecDeque;
@@ -132,9 +132,9 @@ struct PerValue {
     column: Arc<dyn PhysicalExpr>,
     /// What is computed, over the one column of `plain`.
     body: Arc<dyn PhysicalExpr>,
-    /// The column without codes, as the host has planned the body.
+    /// The column without codes, as DataFusion has planned the body.
     plain: SchemaRef,
-    /// What the host expects of it.
+    /// What DataFusion expects of it.
     result: FieldRef,
     reader: Reader,
     known: Mutex<VecDeque<Known>>,
@@ -224,7 +224,7 @@ impl PerValue {
         }
         match self.of_those_in_rows(column) {
             Ok(found) => Ok(found),
-            // What the host computes depends on how many rows a condition leaves.
+            // What DataFusion computes depends on how many rows a condition leaves.
             Err(_) => self.of_each_row(column),
         }
     }
@@ -309,7 +309,7 @@ fn of_all(column: &DictionaryArray<UInt32Type>, results: ArrayRef) -> Found {
     }
 }
 
-/// The results as codes. NULL is one of the codes: the host's casts overlook a NULL that is a value.
+/// The results as codes. NULL is one of the codes: DataFusion's casts overlook a NULL that is a value.
 fn coded_anew(
     column: &DictionaryArray<UInt32Type>,
     found: Found,
@@ -337,7 +337,7 @@ fn by_code(results: &ArrayRef, codes: &UInt32Array) -> Result<ArrayRef> {
     let Some(truths) = results.as_boolean_opt() else {
         return Ok(take(results, codes, None)?);
     };
-    // The host's `take` needs three times as long for bits.
+    // DataFusion's `take` needs three times as long for bits.
     let gathered = |truths: &BooleanBuffer| {
         let truths: Vec<bool> = truths.iter().collect();
         let bits = Buffer::from_vec(bits(codes.values(), &truths));
@@ -349,7 +349,7 @@ fn by_code(results: &ArrayRef, codes: &UInt32Array) -> Result<ArrayRef> {
     Ok(Arc::new(BooleanArray::new(truths, nulls)))
 }
 
-/// The type of texts as the host merges dictionaries of them, where it leaves those of views one behind the other.
+/// The type of texts as DataFusion merges dictionaries of them, where it leaves those of views one behind the other.
 fn as_values(texts: &DataType) -> DataType {
     match texts {
         DataType::Utf8View => DataType::Utf8,

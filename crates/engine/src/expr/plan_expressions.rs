@@ -4,7 +4,7 @@
 //! with other expressions, in projections, filters, aggregations (keys, arguments, orders, FILTER), sorts, and the filters of hash
 //! and nested-loop joins; the same expression over other columns.
 //! Invariant: schemas stay.
-//! Not here: arguments of window functions, filters of merge joins, and aggregates that the host has turned around, none of
+//! Not here: arguments of window functions, filters of merge joins, and aggregates that DataFusion has turned around, none of
 //! which can be exchanged from outside; constants, which never get as far as a physical plan (constants.rs).
 
 use std::sync::Arc;
@@ -114,7 +114,7 @@ impl<'a> Exchanger<'a> {
         let args = args.collect::<Result<Vec<_>>>()?;
         let order = aggregate.order_bys().iter().map(|key| own.expr(&key.expr));
         let order = order.collect::<Result<Vec<_>>>()?;
-        // The host forgets that it has turned an aggregate around when its expressions are exchanged.
+        // DataFusion forgets that it has turned an aggregate around when its expressions are exchanged.
         if !own.changed || aggregate.is_reversed() {
             return Ok(Arc::clone(aggregate));
         }

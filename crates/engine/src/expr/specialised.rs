@@ -1,7 +1,7 @@
 //! A host's expression with another way to compute it.
 //!
-//! In: the expression and the way, then batches. Out: what the host has for them.
-//! Invariant: types, names, NULLs and errors are the host's; where columns are of other forms than those that the way was chosen
+//! In: the expression and the way, then batches. Out: what DataFusion has for them.
+//! Invariant: types, names, NULLs and errors are DataFusion's; where columns are of other forms than those that the way was chosen
 //! for, the way leaves them to it.
 //! Not here: the ways (arithmetic.rs, filters.rs).
 
@@ -25,7 +25,7 @@ pub(crate) trait Way: fmt::Debug + Send + Sync + Sized + 'static {
     /// The values of a batch.
     fn computed(&self, host: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue>;
 
-    /// Whether it stands in brackets in EXPLAIN: the host puts none around what it does not know.
+    /// Whether it stands in brackets in EXPLAIN: DataFusion puts none around what it does not know.
     fn is_bracketed(&self) -> bool;
 }
 

@@ -1,8 +1,8 @@
 //! `regexp_replace` with a pattern that begins with `^` and leaves few choices: one pass over 64 texts at a time.
 //!
-//! In: a pattern, its replacement and flags as the host takes them. Out: a replacement, or None where the host has to.
-//! Invariant: results are the host's. The pattern is read by the parser that the host's own engine has; trees that are not
-//! known here, or that leave a run more than one end, are the host's, and so are patterns with flags in them, some of which the
+//! In: a pattern, its replacement and flags as DataFusion takes them. Out: a replacement, or None where DataFusion has to.
+//! Invariant: results are DataFusion's. The pattern is read by the parser that DataFusion's own engine has; trees that are not
+//! known here, or that leave a run more than one end, are DataFusion's, and so are patterns with flags in them, some of which the
 //! host's own shortcut takes for text.
 //! Not here: the loop over bytes (kernels, `chain`); patterns that may match in the middle of a text.
 

@@ -1,11 +1,11 @@
-//! `avg`, of integers exact where the host's adds up doubles.
+//! `avg`, of integers exact where DataFusion's adds up doubles.
 //!
-//! In: the host's own types and names. Out: accumulators of integers that divide once, an exact total by its number of
-//! values; the host's accumulators of all else.
+//! In: DataFusion's own types and names. Out: accumulators of integers that divide once, an exact total by its number of
+//! values; DataFusion's accumulators of all else.
 //! Invariant: of integers the result is the double nearest to the mean, however the rows come, plain, grouped, distinct
 //! or over a window; equal values average to themselves.
 //! Averages of dates and times are composed while the query is planned (optimizer/fixes/composed.rs), as their medians are.
-//! Not here: decimals and durations, of which the host's totals are exact; floats.
+//! Not here: decimals and durations, of which DataFusion's totals are exact; floats.
 
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 //! Invariant: of values that are equally frequent the least comes first, of `mode` in descending order the greatest. Counts are exact: the name is
 //! DuckDB's for an estimate of the same; -0.0 is 0.0 and all NaN are one value.
 //! Not here: the operator's way, which groups by keys and values and counts (`exec/pairs.rs`); what stands here is for
-//! windows, for the host's aggregation and for values that the operator cannot order.
+//! windows, for DataFusion's aggregation and for values that the operator cannot order.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -69,7 +69,7 @@ impl Frequent {
         }
     }
 
-    /// What the operator's states are asked for; `None` if those of the host's path have to give it.
+    /// What the operator's states are asked for; `None` if those of DataFusion's path have to give it.
     pub(crate) fn wanted(&self, arguments: &[Arc<dyn PhysicalExpr>]) -> Result<Option<TopValues>> {
         let values = self.values_max(arguments)?;
         Ok(match self.is_list {

@@ -1,7 +1,7 @@
-//! `length`, `char_length` and `character_length`: the host's, but for views of texts one pass over each.
+//! `length`, `char_length` and `character_length`: DataFusion's, but for views of texts one pass over each.
 //!
 //! In: texts. Out: their numbers of characters.
-//! Invariant: types and results are the host's, which looks first whether all texts of a batch are ASCII and then counts.
+//! Invariant: types and results are DataFusion's, which looks first whether all texts of a batch are ASCII and then counts.
 //! Not here: counting (kernels, `characters`); texts that are no views.
 
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 };
 use grouse_kernels::characters::of_views;
 
-/// The function, in the place of the host's.
+/// The function, in the place of DataFusion's.
 pub(super) fn length() -> ScalarUDF {
     ScalarUDF::from(Length {
         host: character_length(),

@@ -1,10 +1,10 @@
-//! The functions that grouse adds to the host or puts in the place of the host's.
+//! The functions that grouse adds to DataFusion or puts in the place of DataFusion's.
 //!
 //! In: a host session. Out: the same session, in which `sum` and `avg` are exact, and `max_by`/`arg_max`, `min_by`/`arg_min`,
 //! `uniq`, `uniq_exact`, `mode` and `approx_top_k` exist, `approx_distinct` being `uniq` too; functions of regular
-//! expressions are the host's, computed once per text, and `length` counts without decoding.
-//! Invariant: every function here runs on every path of the host (plain, grouped, window), so that a query means the
-//! same whether our operator or the host's takes it.
+//! expressions are DataFusion's, computed once per text, and `length` counts without decoding.
+//! Invariant: every function here runs on every path of DataFusion (plain, grouped, window), so that a query means the
+//! same whether our operator or DataFusion's takes it.
 //! Not here: the operator's native states of the same aggregates; they are known by the names registered here.
 
 mod overflow;
@@ -142,7 +142,7 @@ pub(crate) fn is_exact_avg(function: &AggregateUDF) -> bool {
     function.inner().is::<avg::Avg>()
 }
 
-/// `min_by` or `max_by`, for the host's `min` or `max`.
+/// `min_by` or `max_by`, for DataFusion's `min` or `max`.
 pub(crate) fn extreme_by(name: &str) -> Arc<AggregateUDF> {
     let function = match name {
         "max" => arg_extreme::ArgExtreme::max_by(),
@@ -157,7 +157,7 @@ pub(crate) fn null_as_args(name: &str, data_type: DataType, args: &ReturnFieldAr
     Arc::new(Field::new(name, data_type, nullable))
 }
 
-/// Registers our functions; one that has a name of the host's replaces it.
+/// Registers our functions; one that has a name of DataFusion's replaces it.
 pub fn register(context: &SessionContext) {
     for function in aggregates() {
         context.register_udaf(function);

@@ -1,7 +1,7 @@
 //! The error of an aggregate whose result does not fit its type.
 //!
 //! In: the aggregate as the query names it and its result type. Out: the engine's error, which names both and a way
-//! out, as the host carries it.
+//! out, as DataFusion carries it.
 //! Invariant: a total that does not fit becomes this error, never a wrapped number.
 
 use datafusion::arrow::datatypes::DataType;

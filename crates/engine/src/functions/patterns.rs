@@ -1,9 +1,9 @@
-//! The host's functions of regular expressions: in one pass where the pattern allows it (anchored.rs), else once per
+//! DataFusion's functions of regular expressions: in one pass where the pattern allows it (anchored.rs), else once per
 //! different text of a batch.
 //!
-//! In: a column of texts; a pattern and further arguments that are the same for all rows. Out: the host's result per row.
-//! Invariant: types, results and errors are the host's: its function gets every text that a row has, and no other.
-//! Not here: texts that come as codes (expr/per_value.rs); `~` and `regexp_like`, which the host makes an operator of.
+//! In: a column of texts; a pattern and further arguments that are the same for all rows. Out: DataFusion's result per row.
+//! Invariant: types, results and errors are DataFusion's: its function gets every text that a row has, and no other.
+//! Not here: texts that come as codes (expr/per_value.rs); `~` and `regexp_like`, which DataFusion makes an operator of.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -30,7 +30,7 @@ use crate::error::to_host;
 const SAMPLE: usize = 1024;
 const SAMPLE_DIFFERENT_MAX: usize = SAMPLE / 8 * 7;
 
-/// The functions, in the place of the host's.
+/// The functions, in the place of DataFusion's.
 pub(super) fn functions() -> Vec<ScalarUDF> {
     let hosts = [
         regexp_replace(),
@@ -190,7 +190,7 @@ fn places(texts: &ArrayRef) -> Result<Option<Numbered>> {
     }
     let mut all = numbered(texts)?;
     if let [only] = all.firsts.values()[..] {
-        // The host takes arguments of one row for such that are the same for all, which fail in other words.
+        // DataFusion takes arguments of one row for such that are the same for all, which fail in other words.
         all.firsts = vec![only; 2].into();
     }
     Ok(Some(all))

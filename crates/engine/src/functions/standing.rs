@@ -1,7 +1,7 @@
 //! Aggregates by another name, and those that stand for an expression of others: `list`, `count_if`, `geomean`, `max(x, n)`.
 //!
 //! In: a call as the planner has it, over groups or over a window. Out: the expression, under the name that was written.
-//! Invariant: what remains in the plan are the host's aggregates and ours, so that native states are found for them.
+//! Invariant: what remains in the plan are DataFusion's aggregates and ours, so that native states are found for them.
 //! Not here: aggregates with states of their own (statistics.rs); names of scalar functions (scalar/).
 
 use std::sync::Arc;

@@ -157,7 +157,7 @@ impl Statistics {
             .order_bys
             .first()
             .is_some_and(|key| key.options.descending);
-        // The host turns an order around that it would like to share with another aggregate.
+        // DataFusion turns an order around that it would like to share with another aggregate.
         Ok(if is_descending != args.is_reversed {
             -share
         } else {

@@ -1,10 +1,10 @@
-//! `sum`, exact where the host's wraps.
+//! `sum`, exact where DataFusion's wraps.
 //!
-//! In: the host's own signature, types, names and statistics. Out: accumulators that keep every carry, and an
+//! In: DataFusion's own signature, types, names and statistics. Out: accumulators that keep every carry, and an
 //! [`Overflow`](crate::error::Error::Overflow) where the result does not fit its type.
 //! Invariant: an integer, decimal or duration total is right or an error. Floats and intervals of days and smaller
-//! units are the host's.
-//! Not here: the host's rewrite of `sum(a + c)` into `sum(a) + c * count(a)`. It can overflow where the query does not,
+//! units are DataFusion's.
+//! Not here: DataFusion's rewrite of `sum(a + c)` into `sum(a) + c * count(a)`. It can overflow where the query does not,
 //! and it makes `SELECT sum(a + 1), sum(a + 2), count(a)` fail to plan; a sum that does not offer it switches it off.
 //! Ours is `shifted_sums.rs`.
 
@@ -33,10 +33,10 @@ pub(super) struct Sum {
     signature: Signature,
 }
 
-/// Builds `$state::<T, _>::new(target)` for the type that is summed, or `$other` for one that the host sums.
+/// Builds `$state::<T, _>::new(target)` for the type that is summed, or `$other` for one that DataFusion sums.
 macro_rules! for_summable {
     ($args:expr, $state:ident, $other:expr) => {{
-        // The host widens the result's precision, never its width.
+        // DataFusion widens the result's precision, never its width.
         let summed = $args.return_type().clone();
         match &summed {
             DataType::Int64 => Ok(Box::new($state::<Int64Type, total_states::Sum>::new(

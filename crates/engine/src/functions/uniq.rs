@@ -42,7 +42,7 @@ impl Uniq {
         }
     }
 
-    /// The same under the host's name and DuckDB's, with their one argument.
+    /// The same under DataFusion's name and DuckDB's, with their one argument.
     pub(super) fn approx_distinct() -> Self {
         Self {
             name: "approx_distinct",

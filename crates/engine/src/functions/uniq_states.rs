@@ -1,4 +1,4 @@
-//! The operator's sketches behind the host's interfaces: for windows, and where the host groups.
+//! The operator's sketches behind DataFusion's interfaces: for windows, and where DataFusion groups.
 //!
 //! In: argument columns or sketches as bytes. Out: counts, or sketches of one column of binary views.
 //! Invariant: the same sketches as the operator's own, so that a query counts the same wherever it runs.
@@ -24,7 +24,7 @@ pub(super) const SKETCH: DataType = DataType::BinaryView;
 /// Sketches of all groups, one of them where there is no GROUP BY.
 pub(super) struct Sketches {
     aggregate: Arc<dyn Aggregate>,
-    /// The host wants `Sync`, which states need not be; nobody ever waits for this lock.
+    /// DataFusion wants `Sync`, which states need not be; nobody ever waits for this lock.
     states: Mutex<Box<dyn GroupStates>>,
     groups: usize,
     bytes: usize,
@@ -204,7 +204,7 @@ impl GroupsAccumulator for Sketches {
     }
 }
 
-/// The host's groups, which are far fewer than 2^32, as ours.
+/// DataFusion's groups, which are far fewer than 2^32, as ours.
 fn ids(groups: &[usize]) -> Vec<GroupId> {
     groups.iter().map(|&group| GroupId(group as u32)).collect()
 }

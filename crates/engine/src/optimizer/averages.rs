@@ -4,7 +4,7 @@
 //! too large. Out: `sum(x)` and `count(x)`, which is `count(*)` where x has no NULL, below a projection in which `mean`
 //! divides.
 //! Invariant: names, types and values stay. A sum that does not fit is the error that the query has in any case.
-//! Not here: DISTINCT; plans for the host's operator.
+//! Not here: DISTINCT; plans for DataFusion's operator.
 
 use std::sync::Arc;
 

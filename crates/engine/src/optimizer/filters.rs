@@ -4,8 +4,8 @@
 //! they lie in memory (likes.rs), and values of one or two bytes and short texts are compared with a literal (compared.rs);
 //! those below our operator hand on what is left of a batch as it is, instead of copies of several as one, or mark it, where
 //! the operator counts and adds up.
-//! Invariant: types, NULLs and results are the host's, which also computes all that come in other forms.
-//! Not here: the loops (kernels, `word` and `compare`); FILTER of aggregates; plans for the host's operator. What is known of
+//! Invariant: types, NULLs and results are DataFusion's, which also computes all that come in other forms.
+//! Not here: the loops (kernels, `word` and `compare`); FILTER of aggregates; plans for DataFusion's operator. What is known of
 //! rows and scans follows from the form of comparisons: the rule leaves those by which scans prune and which say what is constant.
 
 mod likes;
@@ -57,7 +57,7 @@ impl PhysicalOptimizerRule for OwnFilters {
             None => Ok(Transformed::no(node)),
         });
         GroupByExec::exchanged_in(plan.data()?, |group_by, node| {
-            // The host's states may keep columns as they come, and with these texts of rows that the filter has left out.
+            // DataFusion's states may keep columns as they come, and with these texts of rows that the filter has left out.
             let keeps_none = group_by.native().iter().all(|is_native| *is_native);
             let input = keeps_none.then(|| handing_on(group_by.children()[0]));
             let input = input.transpose()?.flatten();
@@ -143,7 +143,7 @@ fn in_loops(
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     match expr.downcast_ref::<BinaryExpr>().map(BinaryExpr::op) {
         Some(Operator::And) => expr.map_children(|part| in_loops(part, schema, is_wanted)),
-        // Of what has to be true all equalities stay the host's, which knows by them what is constant and so in order.
+        // Of what has to be true all equalities stay DataFusion's, which knows by them what is constant and so in order.
         Some(Operator::Eq) => Ok(Transformed::no(expr)),
         _ => instead(expr, |expr| {
             OwnLoop::of(expr, Some(schema)).filter(is_wanted)

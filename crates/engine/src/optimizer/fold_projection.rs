@@ -104,7 +104,7 @@ impl Below {
         aggregates.collect()
     }
 
-    /// Made anew: the host's way to exchange arguments keeps the types of the columns that were.
+    /// Made anew: DataFusion's way to exchange arguments keeps the types of the columns that were.
     fn aggregate(
         &self,
         aggregate: &AggregateFunctionExpr,

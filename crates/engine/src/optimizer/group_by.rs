@@ -1,10 +1,10 @@
-//! The optimizer rule that puts our operator in the place of the host's.
+//! The optimizer rule that puts our operator in the place of DataFusion's.
 //!
-//! In: a physical plan directly before the host's `EnsureRequirements`. Out: the same plan in which every `AggregateExec`
+//! In: a physical plan directly before DataFusion's `EnsureRequirements`. Out: the same plan in which every `AggregateExec`
 //! (a pair of partial and final, or a single one) is a `GroupByExec`, a HAVING above it included, and so is a window of row
 //! numbers that is cut.
 //! Invariant: an `AggregateExec` that is left is the stated fallback, visible as such in EXPLAIN: the input's order lets
-//! the host stream and is right, the input never ends, or the operator cannot take it, as where a key type has no encoding.
+//! DataFusion stream and is right, the input never ends, or the operator cannot take it, as where a key type has no encoding.
 //! Not here: the node (exec.rs), projections below (fold_projection.rs), windows (top_n_per_group.rs), aggregates that share states (shared.rs).
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::optimizer::shared_states;
 use crate::optimizer::top_n_per_group;
 use crate::runtime::options::{GroupByOperator, SessionOptions};
 
-/// Replaces the host's aggregation by ours.
+/// Replaces DataFusion's aggregation by ours.
 #[derive(Debug, Default)]
 pub struct GroupByRule;
 
@@ -88,7 +88,7 @@ fn replace(
     }
     match GroupByExec::replacing(&replaced, tuning) {
         Ok(ours) => Ok(Transformed::yes(Arc::new(ours))),
-        // The host's node stays and shows in EXPLAIN; if the query itself is wrong, it says so when it runs.
+        // DataFusion's node stays and shows in EXPLAIN; if the query itself is wrong, it says so when it runs.
         Err(_) => Ok(Transformed::no(node)),
     }
 }
@@ -165,7 +165,7 @@ fn aggregation(node: &Arc<dyn ExecutionPlan>) -> Option<Replaced<'_>> {
     }
 }
 
-/// True where the host's streaming aggregation needs neither a table nor the end of the input.
+/// True where DataFusion's streaming aggregation needs neither a table nor the end of the input.
 fn better_in_the_host(first: &AggregateExec) -> bool {
     let input = first.input();
     // Without an order of the input, "sorted" only means that every key is a constant.
@@ -175,7 +175,7 @@ fn better_in_the_host(first: &AggregateExec) -> bool {
     streams && is_right || input.boundedness().is_unbounded()
 }
 
-/// True where the host's states are wrong: its `min` and `max` of floats begin anew after a NaN.
+/// True where DataFusion's states are wrong: its `min` and `max` of floats begin anew after a NaN.
 fn forgets(aggregate: &AggregateFunctionExpr) -> bool {
     is_extreme(aggregate.fun()) && aggregate.field().data_type().is_floating()
 }

@@ -1,9 +1,9 @@
 //! Joins under a memory limit: hashed where memory has room for their tables, else merged, with sorts that go to disk.
 //!
 //! In: a planned query and the limit. Out: whether its joins had better be merged, as far as statistics say.
-//! Invariant: an estimate steers which of the host's joins runs, never an answer: none is merged where the host's merge
+//! Invariant: an estimate steers which of DataFusion's joins runs, never an answer: none is merged where DataFusion's merge
 //! join is known to answer otherwise than its hash join. What has no statistics is taken to fit.
-//! Not here: the joins. The host writes no hash table to disk: one that does not fit ends its query. It has merge joins
+//! Not here: the joins. DataFusion writes no hash table to disk: one that does not fit ends its query. It has merge joins
 //! only with two threads or more.
 
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
-/// What the host keeps per row beside its columns: a hash, a place in the table, a link.
+/// What DataFusion keeps per row beside its columns: a hash, a place in the table, a link.
 const TABLE_ROW_BYTES: u64 = 24;
 /// Bytes of a string or a list, of which statistics seldom tell.
 const LONG_BYTES: u64 = 32;
-/// Tables take one part in so many of the limit at most: the host copies all their rows together once they are there,
+/// Tables take one part in so many of the limit at most: DataFusion copies all their rows together once they are there,
 /// and groupings and sorts want memory too. Query 18 of TPC-H at scale 1: 190 MB as counted here, 320 MB held.
 const SHARE: u64 = 2;
 
@@ -29,7 +29,7 @@ pub(crate) fn had_better_merge(plan: &Arc<dyn ExecutionPlan>, limit_bytes: u64) 
     let statistics = StatisticsContext::new();
     let (mut bytes, mut may_merge) = (0u64, true);
     plan.apply(|node| {
-        // The host hashes NOT IN in any case.
+        // DataFusion hashes NOT IN in any case.
         let join = node.downcast_ref::<HashJoinExec>();
         if let Some(join) = join.filter(|join| !join.null_aware) {
             let table = statistics.compute(join.left().as_ref(), &StatisticsArgs::new())?;
@@ -61,7 +61,7 @@ pub(crate) fn has_unordered_keys(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> 
     })
 }
 
-/// False for what the host's merge join does not do as its hash join: conditions beside the keys (in outer joins NULLs in
+/// False for what DataFusion's merge join does not do as its hash join: conditions beside the keys (in outer joins NULLs in
 /// columns that have none; no place for our checks of overflow), floats (-0.0 sorts before 0.0 but equals it; NaN), and
 /// types that it has no comparison of.
 fn can_merge(join: &HashJoinExec) -> Result<bool> {

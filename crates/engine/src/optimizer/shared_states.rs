@@ -1,7 +1,7 @@
 //! Aggregates that share states: `first_value(a ORDER BY t), first_value(b ORDER BY t)` keep one row per group, not two, and
 //! quantiles of the same values these values once.
 //!
-//! In: the host's aggregation with such aggregates. Out: a `GroupByExec` with one aggregate for each family of them, and a
+//! In: DataFusion's aggregation with such aggregates. Out: a `GroupByExec` with one aggregate for each family of them, and a
 //! projection that hands out its parts under the aggregation's columns.
 //! Invariant: a family has one FILTER, and of rows one order, in which the keys, each group's constants, are left out;
 //! `last_value` is the first of the reversed order. Where values cannot be copied row by row, or the input has an order of its

@@ -5,7 +5,7 @@
 //! Invariant: names and types stay, and so does the error of a total that does not fit, which names the aggregate as it was
 //! written. `x + 1` cannot overflow, so nothing is lost where it is not computed; nor can `sum(x)`, of fewer than 2^32 rows.
 //! Not here: wider integers and decimals, whose `x + 1` may be an error; floats, whose sums would differ in their last digits;
-//! plans for the host's operator.
+//! plans for DataFusion's operator.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The first rows of each group by a grouping instead of a window.
 //!
 //! In: a filter `n <= 2` over the window `row_number() OVER (PARTITION BY k ORDER BY v) AS n`, perhaps with projections
-//! between them. Out: a `GroupByExec` by k whose states keep the first rows, a node of the host's that turns their
+//! between them. Out: a `GroupByExec` by k whose states keep the first rows, a node of DataFusion's that turns their
 //! lists into rows, and the window's columns above; what else the filter asks for stays a filter.
 //! Invariant: the window stays, visible as such in EXPLAIN, where it computes anything else, where the filter lets more
 //! than `TOP_ROWS_MAX` rows of a group pass, where k has floats, where values cannot be copied row by row (dictionaries, views in nested
@@ -144,7 +144,7 @@ impl<'a> Numbered<'a> {
         }
     }
 
-    /// True if the host needs no sort.
+    /// True if DataFusion needs no sort.
     fn has_order(&self) -> Result<bool> {
         let input = self.window.input();
         if input.output_ordering().is_none() {
@@ -303,7 +303,7 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// The grouping as the host describes it.
+    /// The grouping as DataFusion describes it.
     fn aggregation(&self, found: &Numbered<'_>) -> Result<AggregateExec> {
         let input = found.window.input();
         let function = AggregateUDF::from(TopRows::new(self.shape.clone()));

@@ -1,7 +1,7 @@
-//! The host's options that we set away from their defaults, and why.
+//! DataFusion's options that we set away from their defaults, and why.
 //!
-//! In: [`SessionOptions`]. Out: the host's `SessionConfig`.
-//! Invariant: every deviation from the host's defaults is a row of [`HOST_OPTIONS`] or follows from one of our options.
+//! In: [`SessionOptions`]. Out: DataFusion's `SessionConfig`.
+//! Invariant: every deviation from DataFusion's defaults is a row of [`HOST_OPTIONS`] or follows from one of our options.
 //! Not here: our own options (options.rs).
 
 use datafusion::common::config::ConfigNonZeroUsize;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::runtime::memory::SORT_BYTES_MIN;
 use crate::runtime::options::{GroupByOperator, SessionOptions};
 
-/// One of the host's options: name, value, why.
+/// One of DataFusion's options: name, value, why.
 pub type HostOption = (&'static str, &'static str, &'static str);
 
 /// Set once when a session starts; `SET datafusion.…` changes them afterwards.
@@ -102,7 +102,7 @@ pub(crate) fn is_time_zone(name: &str) -> bool {
         .any(|own| own.eq_ignore_ascii_case(name))
 }
 
-/// The name and the value that an option of the host's is reset to, where that is not the host's own default.
+/// The name and the value that an option of DataFusion's is reset to, where that is not DataFusion's own default.
 pub(crate) fn reset_value(name: &str) -> Option<(&'static str, &'static str)> {
     let row = HOST_OPTIONS.iter().find(|(host, ..)| {
         host.eq_ignore_ascii_case(name) || is_time_zone(host) && is_time_zone(name)
@@ -110,7 +110,7 @@ pub(crate) fn reset_value(name: &str) -> Option<(&'static str, &'static str)> {
     row.map(|&(host, value, _)| (host, value))
 }
 
-/// The host's configuration for `options`.
+/// DataFusion's configuration for `options`.
 pub(crate) fn session_config(options: &SessionOptions) -> Result<SessionConfig> {
     let mut config = SessionConfig::new();
     config.options_mut().extensions.insert(options.clone());
@@ -124,7 +124,7 @@ pub(crate) fn session_config(options: &SessionOptions) -> Result<SessionConfig> 
     Ok(config)
 }
 
-/// The host's options that follow from ours.
+/// DataFusion's options that follow from ours.
 pub(crate) fn apply(options: &SessionOptions, config: &mut SessionConfig) {
     let host = config.options_mut();
     host.execution.target_partitions = options.threads_effective();
@@ -132,11 +132,11 @@ pub(crate) fn apply(options: &SessionOptions, config: &mut SessionConfig) {
     if let Ok(rows) = ConfigNonZeroUsize::try_new(options.batch_size) {
         host.execution.batch_size = rows;
     }
-    // The host's top-k aggregation only pays inside its own operator.
+    // DataFusion's top-k aggregation only pays inside its own operator.
     host.optimizer.enable_topk_aggregation = options.group_by_operator == GroupByOperator::Host;
 }
 
-/// What each of the host's sorts takes for its merge before it begins has to fit a small limit for every worker, and any
+/// What each of DataFusion's sorts takes for its merge before it begins has to fit a small limit for every worker, and any
 /// number of sorts.
 pub(crate) fn apply_memory(options: &SessionOptions, config: &mut SessionConfig) {
     let each = options.memory_limit_bytes() / (16 * options.threads_effective() as u64);
@@ -144,7 +144,7 @@ pub(crate) fn apply_memory(options: &SessionOptions, config: &mut SessionConfig)
         SORT_BYTES_MIN.min(usize::try_from(each).unwrap_or(SORT_BYTES_MIN));
 }
 
-/// The rows of [`HOST_OPTIONS`] that belong to the host's runtime, which has a builder of its own.
+/// The rows of [`HOST_OPTIONS`] that belong to DataFusion's runtime, which has a builder of its own.
 pub(crate) fn apply_runtime(mut builder: RuntimeEnvBuilder) -> Result<RuntimeEnvBuilder> {
     for (name, value, _) in HOST_OPTIONS.iter().filter(|(name, ..)| is_runtime(name)) {
         let unusable = || Error::Internal(format!("the host's runtime has no {name} = {value}"));

@@ -1,8 +1,8 @@
 //! Memory of one session: how much the machine has, and the pool that every operator reserves from.
 //!
-//! In: reservations of the host's operators and of ours.
+//! In: reservations of DataFusion's operators and of ours.
 //! Out: leave to hold the bytes, or an error that names the operator, the amount, the limit and the option.
-//! Invariant: the sum of all reservations stays within the limit, save for `grow`, which the host defines as infallible and
+//! Invariant: the sum of all reservations stays within the limit, save for `grow`, which DataFusion defines as infallible and
 //! we use for what cannot be given up: a worker's least, bytes of files that are being decoded.
 //! Not here: who writes to disk when a reservation is refused; that is the operator's own decision.
 
@@ -18,7 +18,7 @@ use datafusion::execution::memory_pool::{
 use crate::error::OutOfMemory;
 use crate::runtime::accounted;
 
-/// Parts of the names of those of the host's consumers that keep rows until they have seen all.
+/// Parts of the names of those of DataFusion's consumers that keep rows until they have seen all.
 const KEEPERS: [&str; 6] = [
     "Join",
     "SMJStream",
@@ -60,8 +60,8 @@ fn tell(is_short: bool) {
 
 /// The session's memory pool: one counter, checked against one limit.
 ///
-/// The host's `FairSpillPool` looks at one reservation at a time and never at the sum of those that can spill.
-/// Groupings can do with little, since they write to disk; the host's joins cannot, and its sorts fail where they have no
+/// DataFusion's `FairSpillPool` looks at one reservation at a time and never at the sum of those that can spill.
+/// Groupings can do with little, since they write to disk; DataFusion's joins cannot, and its sorts fail where they have no
 /// room to merge in memory what they are about to write, and where one took it all. So while one of these is at work all
 /// groupings together may hold a fifth, and so may the sorts, in equal parts: merging takes up to 2.1 times as much again
 /// for rows that it compares (3 M groups by two numbers; with three tenths 3 of 40 such sorts failed at 64 MB on a busy
@@ -200,7 +200,7 @@ impl SessionPool {
             Kind::Merge => " (three tenths of the limit are for all that merge what they sorted)",
             _ => "",
         };
-        // The host's operators spill when they see exactly this variant, so our own typed error
+        // DataFusion's operators spill when they see exactly this variant, so our own typed error
         // cannot travel here; `Error::from` reads it back from the text.
         DataFusionError::ResourcesExhausted(
             OutOfMemory {
@@ -220,7 +220,7 @@ impl SessionPool {
 enum Kind {
     Scan,
     Grouping,
-    /// The host's sorts, which keep rows and write them to disk.
+    /// DataFusion's sorts, which keep rows and write them to disk.
     Sort,
     /// What these take to merge it.
     Merge,

@@ -1,9 +1,9 @@
 //! Options: one table from which SQL `SET`, the shell's flags, Python's keywords and the documentation follow.
 //!
 //! In: a name and a text value, from any of those four places.
-//! Out: [`SessionOptions`], also stored in the host's configuration under the prefix `grouse`.
+//! Out: [`SessionOptions`], also stored in DataFusion's configuration under the prefix `grouse`.
 //! Invariant: an option exists only as a row of [`OPTIONS`]; values are checked when they are set.
-//! Not here: the host's own options (`SET datafusion.…`), what we set them to (datafusion_options.rs).
+//! Not here: DataFusion's own options (`SET datafusion.…`), what we set them to (datafusion_options.rs).
 
 use std::any::Any;
 use std::fmt;
@@ -23,7 +23,7 @@ use crate::runtime::memory::machine_memory_bytes;
 /// Share of the machine's (or the cgroup's) memory that a session takes when no limit is given, in percent.
 pub const MEMORY_LIMIT_DEFAULT_PERCENT: u64 = 80;
 
-/// Rows per batch when the option is not set: the host's figure.
+/// Rows per batch when the option is not set: DataFusion's figure.
 pub const BATCH_SIZE_DEFAULT_ROWS: usize = 8192;
 
 /// Settings of one session. [`Default`] is what a new user gets.
@@ -79,7 +79,7 @@ impl Default for SessionOptions {
 pub enum GroupByOperator {
     /// Our own.
     Grouse,
-    /// The host's `AggregateExec`, to compare with.
+    /// DataFusion's `AggregateExec`, to compare with.
     Host,
 }
 

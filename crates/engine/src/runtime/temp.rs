@@ -1,9 +1,9 @@
 //! Temporary files of one session: in its folders, without a name, within one limit.
 //!
-//! In: the host's operators (sorts, joins) and ours, with more rows than memory holds. Out: files.
+//! In: DataFusion's operators (sorts, joins) and ours, with more rows than memory holds. Out: files.
 //! Invariant: on Linux a file never has a name, so that the system frees it however the process ends (elsewhere it loses
 //! the name before anything is written); what all files of a session hold together stays within the limit.
-//! Not here: what is written (`grouse_groupby::spill`, the host).
+//! Not here: what is written (`grouse_groupby::spill`, DataFusion).
 
 use std::fs::File;
 use std::io::{Error as IoError, ErrorKind, Write};
@@ -24,7 +24,7 @@ use crate::runtime::accounted::Bytes;
 use crate::runtime::memory::take;
 use crate::runtime::options::SessionOptions;
 
-/// The host's operators read their files in pieces of so many bytes.
+/// DataFusion's operators read their files in pieces of so many bytes.
 const READ_BYTES: u64 = 128 << 10;
 
 /// Where a session's temporary files lie, and how much they hold.
@@ -39,7 +39,7 @@ pub(crate) struct TempFolders {
 impl TempFolders {
     /// As `options` say.
     ///
-    /// Every file is open as long as it is there, and the host writes many small ones, so that the process may open as
+    /// Every file is open as long as it is there, and DataFusion writes many small ones, so that the process may open as
     /// many as the system's hard limit says; where that is refused, the limit that there is stands.
     pub fn new(options: &SessionOptions) -> Result<Arc<TempFolders>> {
         rlimit::increase_nofile_limit(u64::MAX).ok();
@@ -76,7 +76,7 @@ impl TempFolders {
         Ok(())
     }
 
-    /// Where the host's operators find the folders.
+    /// Where DataFusion's operators find the folders.
     pub fn disk_manager(self: &Arc<Self>) -> DiskManagerBuilder {
         DiskManager::builder().with_temp_file_factory(Arc::new(Shared(Arc::clone(self))))
     }
@@ -124,7 +124,7 @@ struct TempFile {
     folder: PathBuf,
     /// Bytes that count in the session's limit.
     taken: AtomicUsize,
-    /// Bytes that can be read: the host reads files that it still writes to.
+    /// Bytes that can be read: DataFusion reads files that it still writes to.
     written: AtomicU64,
     folders: Arc<TempFolders>,
 }
@@ -161,7 +161,7 @@ impl ScratchFile for TempFile {
     }
 }
 
-/// The folders as the host and the operator ask for them.
+/// The folders as DataFusion and the operator ask for them.
 #[derive(Debug)]
 pub(crate) struct Shared(pub Arc<TempFolders>);
 
@@ -179,7 +179,7 @@ impl TempFileFactory for Shared {
     }
 }
 
-/// A file that the host writes from its beginning to its end, and then reads.
+/// A file that DataFusion writes from its beginning to its end, and then reads.
 struct HostFile(Arc<TempFile>);
 
 impl SpillFile for HostFile {

@@ -5,7 +5,7 @@
 //! Invariant: the files are read again one by one, only after an error, and for a bounded time.
 //! Not here: errors that name their file already.
 //!
-//! The host's readers know neither: an error carries no path, and a text file that is read in several pieces counts
+//! DataFusion's readers know neither: an error carries no path, and a text file that is read in several pieces counts
 //! lines from the piece's beginning.
 
 use std::sync::Arc;
@@ -167,7 +167,7 @@ async fn not_text(
     None
 }
 
-/// The host's words for a moment that does not fit the unit it is converted to.
+/// DataFusion's words for a moment that does not fit the unit it is converted to.
 fn is_about_moment(error: &Error) -> bool {
     matches!(error, Error::Execution(message) if message.contains("where nanoseconds reach"))
 }

@@ -127,7 +127,7 @@ impl FileCall {
         }
     }
 
-    /// The name under which the table of this call is known to the host; equal calls have equal names.
+    /// The name under which the table of this call is known to DataFusion; equal calls have equal names.
     pub(crate) fn table_name(&self) -> String {
         let mut name = self.paths.join(", ");
         if let Some(kind) = self.kind {

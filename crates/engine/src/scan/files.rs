@@ -1,7 +1,7 @@
 //! Files as tables: schema found, hive partitions recognised, kept for the next query.
 //!
 //! In: a name that is a location, or the name of a [`FileCall`].
-//! Out: the host's listing table over exactly those files.
+//! Out: DataFusion's listing table over exactly those files.
 //! Invariant: a table is reused only while names, sizes and ages of all its files are the same.
 //! Not here: finding files (location.rs), choosing readers (format.rs).
 
@@ -360,7 +360,7 @@ async fn schema_of(
     Ok(format.infer_schema(state, &found.store, &metas).await?)
 }
 
-/// The schema that all Arrow files have: the host reads their columns by position.
+/// The schema that all Arrow files have: DataFusion reads their columns by position.
 async fn arrow_schema(
     format: &Arc<dyn FileFormat>,
     found: &Found,
@@ -369,7 +369,7 @@ async fn arrow_schema(
 ) -> Result<SchemaRef> {
     let mut first: Option<(&File, SchemaRef)> = None;
     for file in files {
-        // The host does not know the layout that files from the web have, but it finds damage on disk.
+        // DataFusion does not know the layout that files from the web have, but it finds damage on disk.
         if file.url.scheme() == "file" {
             let metas = std::slice::from_ref(&file.meta);
             format.infer_schema(state, &found.store, metas).await?;
@@ -423,7 +423,7 @@ fn check_same(first: &File, known: &Schema, file: &File, schema: &Schema) -> Res
     }
 }
 
-/// The host panics on a footer that is longer than its file, so that is found out first.
+/// DataFusion panics on a footer that is longer than its file, so that is found out first.
 async fn check_footer(file: &File, found: &Found) -> Result<()> {
     let size = file.meta.size;
     if size < PARQUET_BYTES_MIN {

@@ -1,7 +1,7 @@
 //! Footers: what a Parquet file says about itself, without what it cannot know.
 //!
 //! In: a footer as it was read; the columns that the table takes for text.
-//! Out: a footer that the host may believe.
+//! Out: a footer that DataFusion may believe.
 //! Invariant: row groups, pages and values are those of the file; only claims about values are dropped, and only text
 //! that the file does not declare is declared, so that the reader checks it, and types are plain.
 //! Not here: reading footers and keeping them (parquet.rs).
@@ -37,7 +37,7 @@ pub(crate) fn texts_of(schema: &Schema) -> Texts {
     texts.map(|field| field.name().clone()).collect()
 }
 
-/// The footer that the host may believe; the same one where there is nothing to mend.
+/// The footer that DataFusion may believe; the same one where there is nothing to mend.
 pub(crate) fn sound(
     metadata: &Arc<ParquetMetaData>,
     texts: &Texts,

@@ -1,7 +1,7 @@
 //! Formats: which reader a file name asks for.
 //!
 //! In: a file name, options of `read_csv` and its likes.
-//! Out: the host's `FileFormat`.
+//! Out: DataFusion's `FileFormat`.
 //! Invariant: the extension decides, content never does.
 //! Not here: which files there are (location.rs).
 
@@ -152,7 +152,7 @@ pub struct TextOptions {
     pub compression: Option<CompressionTypeVariant>,
     /// CSV.
     pub csv: CsvOptions,
-    /// Parquet: what bytes without an annotation are; `None` = as the host's option says.
+    /// Parquet: what bytes without an annotation are; `None` = as DataFusion's option says.
     pub plain_bytes: Option<PlainBytes>,
     /// JSON.
     pub json: JsonOptions,

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 /// The folder of the rows whose value is NULL.
 const NULL_FOLDER: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// Codes of the host's columns that are the same in all rows of a file have 16 bits.
+/// Codes of DataFusion's columns that are the same in all rows of a file have 16 bits.
 const CODES_MAX: usize = 1 << 16;
 
 /// Columns that all rows of a file have in common.

@@ -1,10 +1,10 @@
 //! Local files: the worker that decodes a piece reads its bytes.
 //!
 //! In: ranges of bytes of one file on this machine. Out: the bytes.
-//! Invariant: what cannot be read here is read, or refused, by the host's reader, whose errors name the file.
+//! Invariant: what cannot be read here is read, or refused, by DataFusion's reader, whose errors name the file.
 //! Not here: footers (parquet.rs), files behind other addresses.
 //!
-//! The host reads on another thread, which the worker waits for, into memory that it fills with zeros beforehand.
+//! DataFusion reads on another thread, which the worker waits for, into memory that it fills with zeros beforehand.
 //! Tried and rejected: mapping the file, where a file that another process cuts short ends ours.
 
 use std::fs::File;

@@ -31,7 +31,7 @@ const HEADS_AT_ONCE: usize = 32;
 pub struct File {
     /// As a user would write it.
     pub name: String,
-    /// As the host wants it.
+    /// As DataFusion wants it.
     pub url: ListingTableUrl,
     /// Size and age.
     pub meta: ObjectMeta,

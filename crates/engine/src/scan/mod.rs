@@ -3,7 +3,7 @@
 //! In: `'data/*.parquet'`, `read_csv('x.csv', delim => ';')`, `s3://bucket/folder/`.
 //! Out: a host table provider with the schema of the files.
 //! Invariant: a file that cannot be read is an error that names it, never a panic and never an empty table.
-//! Not here: reading Parquet and Arrow files; the host's decoders do that, from footers that they do not misread
+//! Not here: reading Parquet and Arrow files; DataFusion's decoders do that, from footers that they do not misread
 //! (footer.rs).
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! Parquet: the host's format with footers that it may believe.
+//! Parquet: DataFusion's format with footers that it may believe.
 //!
 //! In: Parquet files. Out: their common schema and statistics; scans.
 //! Invariant: a column is text only if its file says so or does not say what it is, and text is valid UTF-8 or an error;
@@ -75,7 +75,7 @@ pub enum PlainBytes {
 }
 
 impl PlainBytes {
-    /// What the host's option says.
+    /// What DataFusion's option says.
     fn of(options: &TableParquetOptions) -> PlainBytes {
         match options.global.binary_as_string {
             true => PlainBytes::TextUnlessKnown,
@@ -84,7 +84,7 @@ impl PlainBytes {
     }
 }
 
-/// The host's format, mended.
+/// DataFusion's format, mended.
 #[derive(Debug)]
 pub(crate) struct Parquet {
     host: ParquetFormat,
@@ -143,7 +143,7 @@ impl Parquet {
         let footer = self.footer(state, store, object).await?;
         let objects = std::slice::from_ref(object);
         let schema = self.host.infer_schema(state, store, objects).await?;
-        // Without room in its cache the host reads the footer again, with names that are there twice.
+        // Without room in its cache DataFusion reads the footer again, with names that are there twice.
         if schema.fields().len() != footer.file_metadata().schema().get_fields().len() {
             return Err(DataFusionError::ResourcesExhausted(format!(
                 "the footer of '/{}' has names that are there twice, and no room in the cache: raise datafusion.runtime.metadata_cache_limit",
@@ -213,8 +213,8 @@ fn is_plain(column: &Type) -> bool {
 }
 
 /// Drops the bounds that may be wrong: those of floats, of row groups without any, of columns that the table reads
-/// as another type (the host takes a timestamp without a zone for one with the table's), and those that do not fit the
-/// table's type, which the host makes NULL.
+/// as another type (DataFusion takes a timestamp without a zone for one with the table's), and those that do not fit the
+/// table's type, which DataFusion makes NULL.
 fn keep_sound(statistics: &mut Statistics, schema: &Schema, footer: &ParquetMetaData) {
     let rows = statistics.num_rows;
     let columns = statistics.column_statistics.iter_mut();
@@ -245,7 +245,7 @@ fn are_bounds_sound(field: &Field, footer: &ParquetMetaData) -> bool {
     if matches!(field.data_type(), DataType::Timestamp(_, Some(_))) && !has_zone(&leaves[leaf]) {
         return false;
     }
-    // The host leaves out a bound that is no text, as if the row group were empty.
+    // DataFusion leaves out a bound that is no text, as if the row group were empty.
     let is_readable = |known: &Bounds| {
         let is_text =
             |bytes: Option<&[u8]>| bytes.is_some_and(|bytes| str::from_utf8(bytes).is_ok());
@@ -495,7 +495,7 @@ fn sound_key(object: &ObjectMeta, texts: &Texts) -> Path {
     Path::from(format!("{}\0{}", object.location, texts.join("\0")))
 }
 
-/// The footer as the host may believe it, kept under `key` if that is not the file's own.
+/// The footer as DataFusion may believe it, kept under `key` if that is not the file's own.
 fn mended(
     footer: &Arc<ParquetMetaData>,
     footers: &FileMetadataCache,

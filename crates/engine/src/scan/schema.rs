@@ -53,7 +53,7 @@ fn own_table(name: &str) -> Option<Arc<dyn TableProvider>> {
     in_scope(|scope| scope.own.get(name).cloned())
 }
 
-/// The host's in-memory schema with the file system behind it.
+/// DataFusion's in-memory schema with the file system behind it.
 #[derive(Debug)]
 pub(crate) struct FileSchema {
     tables: MemorySchemaProvider,

@@ -2,7 +2,7 @@
 //!
 //! In: `'BIGINT'`, `'DECIMAL(10, 2)'`, `'STRUCT(a INTEGER, b VARCHAR[])'`. Out: the Arrow type.
 //! Invariant: a type that is not known is an error with its name.
-//! Not here: CAST and DDL, which the host plans; names of types in results (types.rs).
+//! Not here: CAST and DDL, which DataFusion plans; names of types in results (types.rs).
 
 use std::sync::Arc;
 

@@ -133,7 +133,7 @@ impl ObjectStore for Pinned {
         {
             self.open.lock().push(copy);
         }
-        // The host's own stream waits for ever for bytes that a file has lost.
+        // DataFusion's own stream waits for ever for bytes that a file has lost.
         if is_part {
             let range = found.range.clone();
             found.payload = match found.payload {

@@ -1,7 +1,7 @@
 //! Stores: the file system, web servers and buckets behind addresses, opened on demand.
 //!
 //! In: the address of a file.
-//! Out: the host's object store for it, one per server or bucket and session.
+//! Out: DataFusion's object store for it, one per server or bucket and session.
 //! Invariant: credentials come from the environment variables of AWS, Azure and Google or from the machine, never from SQL
 //! text.
 //! Not here: which files an address stands for (location.rs).

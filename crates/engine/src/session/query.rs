@@ -1,6 +1,6 @@
 //! A planned query: run it, watch it.
 //!
-//! In: the host's physical plan.
+//! In: DataFusion's physical plan.
 //! Out: one stream of record batches, whoever polls it; progress while it runs.
 //! Invariant: all work runs on the session's workers; dropping the stream stops it.
 //! Not here: planning (session.rs), the operators.

@@ -2,7 +2,7 @@
 //!
 //! In: the call as it is parsed. Out: a subquery of one list: its rows are aggregated in the order of the query.
 //! Invariant: NULLs are items, and the list of no rows is empty.
-//! Not here: how many columns the query has, which the host counts.
+//! Not here: how many columns the query has, which DataFusion counts.
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArguments, OrderBy, OrderByExpr, OrderByKind, Query, Select,

@@ -1,9 +1,9 @@
-//! `CUBE ((a, b), c)` and `ROLLUP ((a, b), c)`: elements of several columns, which the host does not plan.
+//! `CUBE ((a, b), c)` and `ROLLUP ((a, b), c)`: elements of several columns, which DataFusion does not plan.
 //!
 //! In: a parsed statement. Out: the same statement with each such CUBE or ROLLUP written as the GROUPING SETS it
 //! stands for, also where one is nested in GROUPING SETS.
-//! Invariant: CUBE and ROLLUP of single columns stay as they are; the host expands those.
-//! Not here: GROUPING(), which the host resolves against the sets.
+//! Invariant: CUBE and ROLLUP of single columns stay as they are; DataFusion expands those.
+//! Not here: GROUPING(), which DataFusion resolves against the sets.
 
 use std::ops::ControlFlow;
 
@@ -16,10 +16,10 @@ use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, VisitorMut,
 };
 
-/// The host's own bound on the sets of one GROUP BY.
+/// DataFusion's own bound on the sets of one GROUP BY.
 const SETS_MAX: usize = 65_535;
 
-/// Elements of a CUBE that has no more sets than that: the host makes all before it looks at their number.
+/// Elements of a CUBE that has no more sets than that: DataFusion makes all before it looks at their number.
 const CUBE_MAX: usize = SETS_MAX.ilog2() as usize;
 
 /// Writes composite CUBE and ROLLUP as GROUPING SETS.

@@ -5,7 +5,7 @@
 //! `^` and `**` bind tighter than `*` and looser than a sign, from left to right: `-2 ^ 2` is 4, `2 ^ 3 ^ 2` is 64.
 //! DuckDB's own is not it, though we follow DuckDB's functions: there `f(a = b)` is a named argument, so `count_if(a = 1)`
 //! would not parse.
-//! Not here: forms of ours within expressions (expression_forms.rs), what the host does not plan (statement.rs,
+//! Not here: forms of ours within expressions (expression_forms.rs), what DataFusion does not plan (statement.rs,
 //! optimizer/fixes/).
 
 use std::any::TypeId;

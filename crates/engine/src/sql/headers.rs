@@ -1,9 +1,9 @@
 //! Names of columns as people write them: `count(x)` and not `count(/data/a.parquet.x)`, `count(1)` and not `count(Int64(1))`.
 //!
-//! In: the host's plan of a statement, the aliases in it that look like such names. Out: the same plan; columns of its result, of the table it makes and of the file
+//! In: DataFusion's plan of a statement, the aliases in it that look like such names. Out: the same plan; columns of its result, of the table it makes and of the file
 //! it writes are named without files and functions that read files, and without types of literals.
 //! Invariant: a name that another column would then have as well stays as it is, and so does one that the user gave.
-//! Not here: names of tables and aliases, which the host's names of expressions keep; names within the statement.
+//! Not here: names of tables and aliases, which DataFusion's names of expressions keep; names within the statement.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;

@@ -1,7 +1,7 @@
 //! Values for the parameters of a statement: `$1`, `?` or `$name`.
 //!
 //! In: a parsed statement and the values given for it. Out: the statement with functions in the places of its
-//! parameters; of the host's plan for it, the plan with the values.
+//! parameters; of DataFusion's plan for it, the plan with the values.
 //! Invariant: a parameter has the type of its value from the first moment of planning, as a literal in its place would.
 //! Not here: `PREPARE` and `CREATE FUNCTION`, whose parameters get their values later.
 
@@ -67,7 +67,7 @@ impl Params {
 
 /// Puts a function in the place of each parameter and tells the state that will plan the statement about them.
 ///
-/// The host would see the values after planning only, and until then it takes every parameter for NULL: `? || ?` and
+/// DataFusion would see the values after planning only, and until then it takes every parameter for NULL: `? || ?` and
 /// `sum(?)` fail. A function has a type.
 pub(crate) fn bind(
     statement: &mut HostStatement,
@@ -113,7 +113,7 @@ pub(crate) fn resolve(plan: LogicalPlan, params: Params) -> Result<LogicalPlan> 
         Params::Named(values) if !is_prepare => ParamValues::from(values),
         _ => return Ok(plan),
     };
-    // The host's own way from here on: it computes anew what depends on a value and not on its type alone.
+    // DataFusion's own way from here on: it computes anew what depends on a value and not on its type alone.
     let plan = plan.transform_up_with_subqueries(|plan| {
         let names = NamePreserver::new(&plan);
         plan.map_expressions(|expr| {
@@ -308,7 +308,7 @@ impl ScalarUDFImpl for Parameter {
         &self.name
     }
 
-    /// The same as the host's for a parameter, so that columns keep their names.
+    /// The same as DataFusion's for a parameter, so that columns keep their names.
     fn schema_name(&self, _: &[Expr]) -> HostResult<String> {
         Ok(self.name.clone())
     }

@@ -1,7 +1,7 @@
 //! Where in a statement an error is, and what was meant, as far as the text itself tells.
 //!
 //! In: an error of planning or parsing and the statement. Out: the same error with a place and a hint.
-//! Invariant: a place that the host knows stays; a hint is only given where it names what stands in the text.
+//! Invariant: a place that DataFusion knows stays; a hint is only given where it names what stands in the text.
 //! Not here: names that the session knows (session.rs).
 
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};

@@ -1,11 +1,11 @@
 //! A name that a SELECT gives to two columns: `SELECT a, a`, `SELECT *, a`, `SELECT a, sum(b) AS a`.
 //!
-//! In: the host's error that a name is there twice, and the parsed statement. Out: the statement with `_1` after the
+//! In: DataFusion's error that a name is there twice, and the parsed statement. Out: the statement with `_1` after the
 //! name of the later one, as DuckDB names the columns of a table that is made so, or the text of its cast, of which the
-//! host takes no notice in names; the host can be asked again.
-//! Invariant: a statement that the host plans is never touched; the column that is named first keeps its name. Each
+//! host takes no notice in names; DataFusion can be asked again.
+//! Invariant: a statement that DataFusion plans is never touched; the column that is named first keeps its name. Each
 //! renaming makes a name unique within its SELECT, so asking again comes to an end.
-//! Not here: names that differ by their table only, as of a join; the host lets those be.
+//! Not here: names that differ by their table only, as of a join; DataFusion lets those be.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -22,10 +22,10 @@ use crate::functions::AT_TIME_ZONE;
 use crate::sql::statement::visit;
 use crate::sql::walk::Walk;
 
-/// How the host's error about a projection begins.
+/// How DataFusion's error about a projection begins.
 const PROJECTION: &str = "Projections require unique expression names";
 
-/// What the host's errors about names of all plans have in common.
+/// What DataFusion's errors about names of all plans have in common.
 const UNIQUE: &str = "require unique expression names";
 
 /// Renames what `error` complains about; false if it is about something else, or nothing is left to rename.
@@ -33,7 +33,7 @@ pub fn rename_repeated(statement: &mut Statement, error: &DataFusionError) -> bo
     let Some(name) = repeated(error.find_root()) else {
         return false;
     };
-    // Beside `*` it is not known which names there are, but for the one that the host has met twice.
+    // Beside `*` it is not known which names there are, but for the one that DataFusion has met twice.
     [None, Some(name)].into_iter().any(|beside_wildcard| {
         let mut renaming = Renaming {
             beside_wildcard,
@@ -177,7 +177,7 @@ fn is_wildcard(item: &SelectItem) -> bool {
     )
 }
 
-/// Whether the name of an expression tells its casts: the host's does not.
+/// Whether the name of an expression tells its casts: DataFusion's does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Casts {
     Left,

@@ -1,12 +1,12 @@
 //! Spelling: names that differ from those of tables and columns in nothing but case.
 //!
-//! In: a parsed statement, the columns of its tables; the host's error about a column that it does not find.
-//! Out: the statement with that identifier spelled as the column is, in quotes, so that the host can be asked again; with
+//! In: a parsed statement, the columns of its tables; DataFusion's error about a column that it does not find.
+//! Out: the statement with that identifier spelled as the column is, in quotes, so that DataFusion can be asked again; with
 //! it, since planning costs milliseconds, all others that can mean nothing but a column in another case. Those are
-//! respelled before the host is asked where one has capitals.
-//! Invariant: an unquoted name that the host resolves is never touched: exact names, aliases and quoted names keep their
+//! respelled before DataFusion is asked where one has capitals.
+//! Invariant: an unquoted name that DataFusion resolves is never touched: exact names, aliases and quoted names keep their
 //! meaning. Each respelling uses up an unquoted identifier, so asking again comes to an end.
-//! Why the host is asked for the others: it folds case and resolves names in one pass without a hook. Its errors know the
+//! Why DataFusion is asked for the others: it folds case and resolves names in one pass without a hook. Its errors know the
 //! place and the columns in scope, through aliases, subqueries and joins; to know them before would be to write its
 //! resolution twice.
 //! Not here: table names, which the catalog looks up (scan/schema.rs); fields of structs.
@@ -29,12 +29,12 @@ use crate::error::host::position;
 use crate::error::only_other_case;
 use crate::sql::statement::visit;
 
-/// A column that the host does not find.
+/// A column that DataFusion does not find.
 #[derive(Debug)]
 pub(crate) struct UnknownColumn {
     column: Column,
     in_scope: Vec<Column>,
-    /// Where its first part is written, if the host says so.
+    /// Where its first part is written, if DataFusion says so.
     place: Option<Position>,
 }
 
@@ -76,7 +76,7 @@ fn collect(error: &DataFusionError, place: Option<Position>, unknown: &mut Vec<U
 
 impl UnknownColumn {
     /// How the column is spelled that is meant: one in scope, or else one of any table of the statement, because the
-    /// scope that the host reports is the innermost one, and the column may be one of the query around it.
+    /// scope that DataFusion reports is the innermost one, and the column may be one of the query around it.
     fn spelling<'a>(&'a self, columns: &'a [String]) -> Option<&'a str> {
         let name = self.column.name.as_str();
         let guess = self.place.is_none();
@@ -121,13 +121,13 @@ pub(crate) fn respell(
     respelled
 }
 
-/// Whether a name that may be a column's has capitals: the host folds them, and finds no column with capitals.
+/// Whether a name that may be a column's has capitals: DataFusion folds them, and finds no column with capitals.
 pub(crate) fn has_capitals(statement: &mut Statement) -> bool {
     visit(statement, &mut Capitals).is_break()
 }
 
 /// Respells every unquoted identifier that only a column can answer to: a column of one spelling, in no table written as
-/// the host folds it, and no other word or text of the statement (an alias, a field, a function) that folds to the same.
+/// DataFusion folds it, and no other word or text of the statement (an alias, a field, a function) that folds to the same.
 /// False if there is none.
 pub(crate) fn respell_plain(statement: &mut Statement, columns: &[String]) -> bool {
     let mut mentions = Mentions::default();
@@ -239,7 +239,7 @@ impl VisitorMut for PlainRespelling {
     }
 }
 
-/// Finds the identifier and respells it: the one at the place, or, where the host names none (below `-x`, `NOT x` and
+/// Finds the identifier and respells it: the one at the place, or, where DataFusion names none (below `-x`, `NOT x` and
 /// `x || y`, in USING and in EXCLUDE), the first that is not quoted.
 struct Respelling<'a> {
     place: Option<Position>,

@@ -1,7 +1,7 @@
-//! Statements: a script cut into statements, one statement parsed and prepared for the host.
+//! Statements: a script cut into statements, one statement parsed and prepared for DataFusion.
 //!
 //! In: SQL text as a user writes it.
-//! Out: [`Statement`]s with their place in the script; for one of them what to do: an option, or SQL for the host.
+//! Out: [`Statement`]s with their place in the script; for one of them what to do: an option, or SQL for DataFusion.
 //! Invariant: every error of the tokenizer or parser carries line and column.
 //! Not here: names of tables and columns (session.rs), files behind table functions (scan/).
 
@@ -132,7 +132,7 @@ pub(crate) enum Request {
     },
     /// `DROP MACRO name`.
     DropMacro { name: String, missing: Missing },
-    /// Everything else: the host plans it.
+    /// Everything else: DataFusion plans it.
     Host(Box<HostRequest>),
 }
 
@@ -145,7 +145,7 @@ pub(crate) enum Missing {
     Nothing,
 }
 
-/// A statement for the host, with the file functions that were taken out of it.
+/// A statement for DataFusion, with the file functions that were taken out of it.
 #[derive(Debug)]
 pub(crate) struct HostRequest {
     pub statement: HostStatement,
@@ -348,7 +348,7 @@ fn reset(variable: ObjectName) -> Result<Request> {
     }
 }
 
-/// `SHOW threads` shows what the host knows as `grouse.threads`.
+/// `SHOW threads` shows what DataFusion knows as `grouse.threads`.
 fn show(mut variable: Vec<Ident>) -> Result<HostStatement> {
     if let [name] = variable.as_slice() {
         let lower = name.value.to_lowercase();
@@ -413,7 +413,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     }
 }
 
-/// Visits all of a statement but for what the host keeps to itself.
+/// Visits all of a statement but for what DataFusion keeps to itself.
 pub(crate) fn visit<V: VisitorMut>(
     statement: &mut HostStatement,
     visitor: &mut V,
@@ -431,7 +431,7 @@ pub(crate) fn visit<V: VisitorMut>(
     }
 }
 
-/// Rewrites what the host does not know: `read_csv('…')`, upper-case table functions, `?` parameters, far
+/// Rewrites what DataFusion does not know: `read_csv('…')`, upper-case table functions, `?` parameters, far
 /// timestamps.
 struct Preparation {
     files: Vec<FileCall>,
@@ -467,7 +467,7 @@ impl VisitorMut for Preparation {
                 alias.get_or_insert_with(|| alias_named(&function));
                 self.files.push(call);
             }
-            // The host looks table functions up as written; SQL does not care about case.
+            // DataFusion looks table functions up as written; SQL does not care about case.
             Ok(None) => {
                 if matches!(function.as_str(), "range" | "generate_series") {
                     let alias = alias.get_or_insert_with(|| alias_named(&function));

@@ -151,7 +151,7 @@ fn bounds_may_span_a_whole_type() {
     assert_eq!(sorted(&ours, &sql), sorted(&host, &sql));
 }
 
-/// The host takes bounds of a timestamp without a zone for such in the table's zone.
+/// DataFusion takes bounds of a timestamp without a zone for such in the table's zone.
 #[test]
 fn bounds_of_naive_timestamps_say_nothing_of_moments() {
     let folder = tempfile::tempdir().unwrap();

@@ -425,7 +425,7 @@ fn a_value_that_no_row_has_raises_no_error() {
 #[test]
 fn a_condition_before_a_failing_part_holds_as_for_rows() {
     let folder = tempfile::tempdir().unwrap();
-    // The host looks at the right side of AND for the rows that are left only where these are few: of the values half are left.
+    // DataFusion looks at the right side of AND for the rows that are left only where these are few: of the values half are left.
     let texts: StringArray = (0..20_000)
         .map(|row| Some(if row % 20 == 0 { "5" } else { "x" }))
         .collect();
@@ -447,7 +447,7 @@ fn a_condition_before_a_failing_part_holds_as_for_rows() {
             "{plan}"
         );
     }
-    // With keys the host computes arguments also where FILTER is not true.
+    // With keys DataFusion computes arguments also where FILTER is not true.
     let filtered = "n, sum(CAST(k AS INT)) FILTER (WHERE k < 'a') FROM {} GROUP BY n";
     let where_true = "n, sum(CAST(k AS INT)) FROM {} WHERE k < 'a' GROUP BY n";
     let of = |query: &str| sorted(&sides.ours, &sides.sql(query));

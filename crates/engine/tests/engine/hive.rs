@@ -28,7 +28,7 @@ fn at(folder: &TempDir, name: &str) -> String {
     folder.path().join(name).display().to_string()
 }
 
-// `WHERE month = 7` found nothing in `month=07`, because the host looked for a folder `month=7`.
+// `WHERE month = 7` found nothing in `month=07`, because DataFusion looked for a folder `month=7`.
 #[test]
 fn padded_numbers_are_numbers() {
     let (folder, session) = (tempfile::tempdir().unwrap(), session());

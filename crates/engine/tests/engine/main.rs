@@ -1,4 +1,4 @@
-//! The engine from outside: one binary, because linking the host takes longer than the tests.
+//! The engine from outside: one binary, because linking DataFusion takes longer than the tests.
 
 mod support;
 mod session;

@@ -194,7 +194,7 @@ fn parameters() {
     ));
 }
 
-/// The host takes a parameter without a type for NULL, of which there is no `||` and no sum.
+/// DataFusion takes a parameter without a type for NULL, of which there is no `||` and no sum.
 #[test]
 fn parameters_have_the_types_of_their_values() {
     let session = session();

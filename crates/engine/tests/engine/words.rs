@@ -124,7 +124,7 @@ fn sums_and_arithmetic_take_words_and_answers_stay_the_same() {
             "k, sum(price), count(DISTINCT price * 1.5) FROM {} GROUP BY k ORDER BY sum(price) DESC LIMIT 3",
             Some("price"),
         ),
-        // A key, a value that leaves as it is, states of the host's, each value once.
+        // A key, a value that leaves as it is, states of DataFusion's, each value once.
         ("quota, sum(quota) FROM {} GROUP BY quota", None),
         ("k, sum(price), max(price) FROM {} GROUP BY k", None),
         (

@@ -1,4 +1,4 @@
-//! DISTINCT beside other aggregates: the same rows as the host's, whatever the shape of groups and values.
+//! DISTINCT beside other aggregates: the same rows as DataFusion's, whatever the shape of groups and values.
 //!
 //! In: inputs of one group, of groups of one row, of equal and of different pairs. Out: equal rows; plans that say how.
 //! Not here: DISTINCT of all kinds over small tables (`filter_distinct_order.slt`), more pairs than memory holds

@@ -1,6 +1,6 @@
 //! Groups that nobody above wants leave before their keys are decoded: HAVING, and ORDER BY with LIMIT.
 //!
-//! In: groupings below filters and sorts of all kinds. Out: the rows of the host's operator; plans that say what is left out.
+//! In: groupings below filters and sorts of all kinds. Out: the rows of DataFusion's operator; plans that say what is left out.
 //! Not here: how many groups a sort's LIMIT leaves out, which depends on who is faster.
 
 use super::*;

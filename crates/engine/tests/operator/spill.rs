@@ -144,7 +144,7 @@ fn aggregates_that_rely_on_the_order_of_rows_keep_it() {
     assert_eq!(text_of(&ours), ["300000 | true"]);
 }
 
-/// The host's sorts and joins find room beside groupings that take all they can get.
+/// DataFusion's sorts and joins find room beside groupings that take all they can get.
 #[test]
 fn sorts_and_joins_of_more_groups_than_memory_holds() {
     let folder = tempfile::tempdir().expect("a folder");

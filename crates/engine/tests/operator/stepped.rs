@@ -1,4 +1,4 @@
-//! Functions of dates, times and integers, once per step, against the host's, row by row and as keys.
+//! Functions of dates, times and integers, once per step, against DataFusion's, row by row and as keys.
 //!
 //! In: columns in order and in none, with NULLs, before and after 1970, at the ends of their types. Out: equal rows.
 

@@ -1,4 +1,4 @@
-//! The first rows of each group: by the operator and by the host's window they are the same.
+//! The first rows of each group: by the operator and by DataFusion's window they are the same.
 //!
 //! In: filters on row numbers over orders that leave no choice. Out: equal rows; plans with and without the window.
 //! Not here: what the states do (`groupby/tests/states`).
@@ -43,7 +43,7 @@ const CUT: &[&str] = &[
     "SELECT small FROM t QUALIFY row_number() OVER (PARTITION BY small ORDER BY small) <= 2",
     "SELECT small FROM t QUALIFY row_number() OVER (PARTITION BY small) <= 2",
     "SELECT count(*), count(DISTINCT day) FROM (SELECT day, row_number() OVER (PARTITION BY day) AS n FROM t) WHERE n = 1",
-    // the host above and below
+    // DataFusion above and below
     "SELECT count(*), sum(small), sum(wide), max(n) FROM (SELECT small, wide, row_number() OVER (PARTITION BY small ORDER BY wide) AS n FROM t) WHERE n <= 2",
     "SELECT text, sum(wide) FROM (SELECT text, wide, row_number() OVER (PARTITION BY text ORDER BY wide) AS n FROM t) WHERE n <= 5 GROUP BY text",
     "SELECT text, s FROM (SELECT small, text, sum(wide) AS s FROM t GROUP BY small, text) QUALIFY row_number() OVER (PARTITION BY small ORDER BY s DESC, text) <= 2",

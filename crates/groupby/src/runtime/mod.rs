@@ -1,6 +1,6 @@
 //! What every phase needs around it: memory, counters, the machine's caches.
 //!
-//! In: the host's budget, the topology. Out: grants, counters, sizes.
+//! In: DataFusion's budget, the topology. Out: grants, counters, sizes.
 //! Not here: threads; the caller owns them.
 
 pub mod budget;

@@ -1,6 +1,6 @@
 //! approx_percentile_cont(x, p) and approx_median(x): the values of a group while they are few, a t-digest of them beyond.
 //!
-//! In: floats (the host casts others). Out: the same type, NULL without values.
+//! In: floats (DataFusion casts others). Out: the same type, NULL without values.
 //! Partial: a list of values and a list of centroids per group, the latter as means and weights in turn.
 //! Invariant: a group with at most as many values as a digest has centroids is exact, and so are the least and the greatest of
 //! any group, which are centroids of their own. No centroid is the mean of infinities or NaN and other values. A centroid covers at

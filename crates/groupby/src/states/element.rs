@@ -23,7 +23,7 @@ pub(super) trait Element: ArrowPrimitiveType {
     /// The value of an integer.
     fn value(word: Word<Self>) -> Self::Native;
 
-    /// The mean of two values, `low` being no greater; decimals are cut towards zero, as the host does.
+    /// The mean of two values, `low` being no greater; decimals are cut towards zero, as DataFusion does.
     fn between(low: Self::Native, high: Self::Native) -> Self::Native;
 }
 

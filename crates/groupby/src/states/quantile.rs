@@ -1,6 +1,6 @@
 //! median(x) and percentile_cont(x, p): exact, from all values of a group; several of the same values as a struct.
 //!
-//! In: floats, for the median decimals, too (the host casts others). Out: the same type, NULL without values.
+//! In: floats, for the median decimals, too (DataFusion casts others). Out: the same type, NULL without values.
 //! Partial: a list per group; the lists of a batch share one buffer.
 //! Invariant: values meet their group when they are drained (`gathered`). All NaN are one value and the greatest,
 //! -0.0 comes before 0.0.

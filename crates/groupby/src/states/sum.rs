@@ -1,9 +1,9 @@
 //! sum(x): integers, decimals and durations exactly, floats in Float64.
 //!
-//! In: the column as the host coerced it, integers of fewer bits also as they are. Out: the host's result type, NULL without values.
+//! In: the column as DataFusion coerced it, integers of fewer bits also as they are. Out: DataFusion's result type, NULL without values.
 //! Invariant: a result that does not fit its type is an error; a sum that only passes such values
 //! on its way is none, in whatever order states are merged.
-//! Not here: intervals (the host's own states run for them), sums of distinct values.
+//! Not here: intervals (DataFusion's own states run for them), sums of distinct values.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Variance and standard deviation, of a sample or of a population.
 //!
-//! In: a Float64 column (the host casts others). Out: Float64; NULL without values, of a sample also with one.
+//! In: a Float64 column (DataFusion casts others). Out: Float64; NULL without values, of a sample also with one.
 //! Invariant: count, mean and squared distances from the mean are kept, never sums of squares, whose difference
 //! loses all digits where the mean is large; equal values have a variance of exactly 0, however they were merged.
 //! Not here: two columns (`covariance`), distinct values.

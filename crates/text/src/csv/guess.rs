@@ -233,7 +233,7 @@ impl Guess {
         }
         let moments = self.forms(MOMENT);
         match moments.as_slice() {
-            // Of moments with and without a zone nobody knows which is earlier.
+            // Of timestamps with and without a zone nobody knows which is earlier.
             [form] if dates.is_empty() && !(self.has_zoned && self.has_local) => {
                 let unit = match self.fraction_digits <= MICROSECOND_DIGITS {
                     true => TimeUnit::Microsecond,

@@ -2,7 +2,7 @@
 //!
 //! In: the operands' values, of 128 bits or as a scan hands them out (expr/words.rs). Out: the results, or nothing where the
 //! host has to compute them.
-//! Invariant: results are the host's.
+//! Invariant: results are DataFusion's.
 //! A literal and a column in words, as in `price * (1 - discount)`, are added while the product is made: no column of sums.
 //! Not here: the loops (`grouse_kernels::narrow`); divisions.
 
@@ -167,7 +167,7 @@ fn digits(data_type: &DataType) -> Option<(u8, i8)> {
     }
 }
 
-/// Precision and scale as the host's kernels have them; `None` where they would fail, or scale by more than a word.
+/// Precision and scale as DataFusion's kernels have them; `None` where they would fail, or scale by more than a word.
 fn result_type(op: Operator, a: &Decimals<'_>, b: &Decimals<'_>) -> Option<(u8, i8)> {
     let capped = |digits: i16| u8::try_from(digits.min(DECIMAL128_MAX_PRECISION.into())).ok();
     if op == Operator::Multiply {

@@ -1,8 +1,8 @@
 //! `/` and `%` of 64-bit integers by a literal, and remainders in fewer bits.
 //!
 //! In: the literal, then columns. Out: their quotients or remainders.
-//! Invariant: results are the host's; 0 and -1, by which divisions can fail, stay with it.
-//! Not here: the loops (`grouse_kernels::divide`); integers of fewer bits, which the host makes wider beside a literal.
+//! Invariant: results are DataFusion's; 0 and -1, by which divisions can fail, stay with it.
+//! Not here: the loops (`grouse_kernels::divide`); integers of fewer bits, which DataFusion makes wider beside a literal.
 
 use std::sync::Arc;
 

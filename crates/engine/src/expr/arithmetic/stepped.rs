@@ -1,9 +1,9 @@
 //! Functions of dates, times and integers that have one result for all values of a step, once per step.
 //!
 //! In: `date_part`, `date_trunc` and `to_char` of a column without a time zone, a cast of integers to text; then batches.
-//! Out: the host's results. As a key of a group-by, texts as codes of those of a batch.
-//! Invariant: a result of the host's stands for all values of its step, and each step's value lies between two that the batch
-//! has: such a value cannot fail where these do not. A batch of too many steps is the host's.
+//! Out: DataFusion's results. As a key of a group-by, texts as codes of those of a batch.
+//! Invariant: a result of DataFusion's stands for all values of its step, and each step's value lies between two that the batch
+//! has: such a value cannot fail where these do not. A batch of too many steps is DataFusion's.
 //! Not here: time zones, whose days begin at other seconds; texts (functions/patterns.rs, expr/per_value.rs).
 
 use std::hash::{Hash, Hasher};
@@ -167,7 +167,7 @@ impl Stepped {
         Ok(Some((values, places)))
     }
 
-    /// The host's results of a column.
+    /// DataFusion's results of a column.
     fn values(&self, column: ArrayRef) -> Result<ArrayRef> {
         let rows = column.len();
         let schema = Schema::new(vec![Field::new("column", self.data_type.clone(), true)]);

@@ -2,7 +2,7 @@
 //!
 //! In: a timestamp and a format, or a text and a format or several of them. Out: a text, or a timestamp.
 //! Invariant: a text is read as a whole or not at all; what the format does not say is the first of January 1900, midnight.
-//! Not here: texts that a CAST reads; `to_char`, the host's, whose formats have more letters.
+//! Not here: texts that a CAST reads; `to_char`, DataFusion's, whose formats have more letters.
 
 use std::fmt::Write;
 

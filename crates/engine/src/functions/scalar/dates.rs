@@ -3,7 +3,7 @@
 //! In: dates, timestamps, times and intervals. Out: numbers, texts, dates and timestamps.
 //! Invariant: a timestamp with a time zone counts by that zone's clock, except in differences and buckets of fixed
 //! length, which count what has passed.
-//! Not here: formats (date_formats.rs), units (units.rs), the host's own `date_part`, `date_trunc`, `date_bin`.
+//! Not here: formats (date_formats.rs), units (units.rs), DataFusion's own `date_part`, `date_trunc`, `date_bin`.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
     parts.chain(rest).map(ScalarUDF::from).collect()
 }
 
-/// A part as the host's `date_part` knows it, as BIGINT.
+/// A part as DataFusion's `date_part` knows it, as BIGINT.
 macro_rules! part {
     ($name:literal, $part:literal) => {
         stands(
@@ -55,7 +55,7 @@ macro_rules! part {
     };
 }
 
-/// Seconds with their fraction in units of so many nanoseconds. Of intervals the host leaves fractions out.
+/// Seconds with their fraction in units of so many nanoseconds. Of intervals DataFusion leaves fractions out.
 macro_rules! fraction {
     ($name:literal, $nanos:literal) => {
         stands($name, &[&[Kind::Moment], &[Kind::Time]], |args| {
@@ -340,7 +340,7 @@ fn differences() -> Vec<Definition> {
     ]
 }
 
-/// `age` of two moments.
+/// `age` of two timestamps.
 fn ages() -> Definition {
     rows(
         "age",

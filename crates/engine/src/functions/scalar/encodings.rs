@@ -2,7 +2,7 @@
 //!
 //! In: texts, bytes, integers, anything. Out: texts, bytes, numbers.
 //! Invariant: `hash` gives equal numbers of all widths and equal texts the same number, which is not DuckDB's.
-//! Not here: `md5`, `sha256`, `encode` and `decode`, the host's.
+//! Not here: `md5`, `sha256`, `encode` and `decode`, DataFusion's.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! In: two texts. Out: a number of edits, or a share between 0 and 1.
 //! Invariant: characters are compared, not bytes.
-//! Not here: `levenshtein`, the host's.
+//! Not here: `levenshtein`, DataFusion's.
 
 use std::collections::HashSet;
 

@@ -1,8 +1,8 @@
-//! Scalar functions that people who come from DuckDB and PostgreSQL type, and the host does not have.
+//! Scalar functions that people who come from DuckDB and PostgreSQL type, and DataFusion does not have.
 //!
 //! In: nothing. Out: the functions, each under each of its names, so that a header says what was written.
-//! Invariant: what the host computes is computed by the host: such a function stands for its expression, and only its
-//! name stays. A name that the host has, too, does all that the host's does.
+//! Invariant: what DataFusion computes is computed by DataFusion: such a function stands for its expression, and only its
+//! name stays. A name that DataFusion has, too, does all that DataFusion's does.
 //! Not here: aggregates; the syntax that stands for functions (sql/).
 
 mod kinds;

@@ -1,8 +1,8 @@
 //! Functions of regular expressions that DuckDB has: what matches, as text or list, and what lies between.
 //!
 //! In: a text, a pattern, perhaps a group, perhaps options. Out: texts, lists, booleans.
-//! Invariant: the engine is the host's, with its syntax; a pattern is compiled once while rows have the same.
-//! Not here: `regexp_replace`, `regexp_like` and `regexp_match`, the host's; names of groups (sql/short_forms.rs).
+//! Invariant: the engine is DataFusion's, with its syntax; a pattern is compiled once while rows have the same.
+//! Not here: `regexp_replace`, `regexp_like` and `regexp_match`, DataFusion's; names of groups (sql/short_forms.rs).
 
 use std::sync::Arc;
 

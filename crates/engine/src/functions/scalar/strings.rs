@@ -1,4 +1,4 @@
-//! Functions of texts that DuckDB has and the host does not, or has under another name.
+//! Functions of texts that DuckDB has and DataFusion does not, or has under another name.
 //!
 //! In: texts. Out: texts, lists of texts, numbers.
 //! Invariant: places and lengths count characters, but for `strlen`, which counts bytes.
@@ -61,7 +61,7 @@ fn only(mut args: Vec<Expr>) -> Expr {
     args.swap_remove(0)
 }
 
-/// The host's length of an empty list is NULL in some forms; DuckDB's is 0.
+/// DataFusion's length of an empty list is NULL in some forms; DuckDB's is 0.
 fn coalesced_length(list: Expr) -> Result<Expr> {
     let length = expr_fn::coalesce(vec![array_length(list.clone()), lit(0_u64)]);
     when(list.is_not_null(), length).end()

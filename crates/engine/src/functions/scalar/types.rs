@@ -69,7 +69,7 @@ fn named(call: &Call, name: &str) -> ArrayRef {
     ))
 }
 
-/// `current_setting(name)`: the value of an option of ours or of the host.
+/// `current_setting(name)`: the value of an option of ours or of DataFusion.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct CurrentSetting {
     signature: Signature,

@@ -1,7 +1,7 @@
 //! `column = literal` and the other comparisons, of integers of one or two bytes and of texts with a short one.
 //!
-//! In: the host's comparison, then columns. Out: the same truths.
-//! Not here: the loops (`grouse_kernels::compare`); literals on the left, which the host turns around; orders of texts.
+//! In: DataFusion's comparison, then columns. Out: the same truths.
+//! Not here: the loops (`grouse_kernels::compare`); literals on the left, which DataFusion turns around; orders of texts.
 
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer};
@@ -128,7 +128,7 @@ mod tests {
         Operator::GtEq,
     ];
 
-    /// Whether a comparison has a loop, where it is no condition by itself; its truths are held against the host's.
+    /// Whether a comparison has a loop, where it is no condition by itself; its truths are held against DataFusion's.
     fn has_own_loop(column: &ArrayRef, op: Operator, with: &ScalarValue) -> bool {
         let batch = RecordBatch::try_from_iter_with_nullable([("c", Arc::clone(column), true)]);
         let batch = batch.expect("a batch");

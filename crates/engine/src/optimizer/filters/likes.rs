@@ -1,6 +1,6 @@
 //! LIKE that asks for a word: one pass over neighbouring texts instead of one per text.
 //!
-//! In: the host's LIKE, then columns. Out: the same truths.
+//! In: DataFusion's LIKE, then columns. Out: the same truths.
 //! Not here: the search (`grouse_kernels::word`); patterns with more than one word, `_` or an escape, and ILIKE.
 
 use datafusion::arrow::array::{ArrayRef, AsArray};

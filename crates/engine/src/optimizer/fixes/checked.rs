@@ -1,4 +1,4 @@
-//! Integer arithmetic that fails on overflow, where the host's wraps.
+//! Integer arithmetic that fails on overflow, where DataFusion's wraps.
 //!
 //! In: a physical expression and the schema of its input. Out: the same expression in which `+`, `-`, `*` and the negation
 //! of integers are checked.
@@ -74,7 +74,7 @@ fn wrapping(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<BinaryExpr>
 
 /// The type of an expression, if that is an integer.
 fn integer_type(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<DataType> {
-    // Integers in arithmetic are all of one type, so a long sum has that of its last operand. The host would ask for the
+    // Integers in arithmetic are all of one type, so a long sum has that of its last operand. DataFusion would ask for the
     // types of all operands, for each part of the sum again.
     let mut last = expr;
     while let Some(binary) = last.downcast_ref::<BinaryExpr>()

@@ -1,7 +1,7 @@
 //! The rule that checks integer arithmetic wherever a plan has it.
 //!
-//! In: a physical plan as the host's planner made it, before all rules of the host. Out: the same plan with checked expressions.
-//! Invariant: the rule is before the host's, because those compare, move and merge expressions: they have to meet the same
+//! In: a physical plan as DataFusion's planner made it, before all rules of DataFusion. Out: the same plan with checked expressions.
+//! Invariant: the rule is before DataFusion's, because those compare, move and merge expressions: they have to meet the same
 //! one everywhere, and what they make of it stays checked.
 //! Not here: which expressions are reached (node_expressions.rs).
 

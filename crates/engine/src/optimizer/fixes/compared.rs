@@ -1,8 +1,8 @@
-//! Values that SQL brings to one type, brought to the right one before the host chooses.
+//! Values that SQL brings to one type, brought to the right one before DataFusion chooses.
 //!
-//! In: a plan before the host's type coercion. Out: the same plan; operands of comparisons, IN, BETWEEN and CASE, its
-//! results and the arguments of COALESCE and its kin have types that the host compares without loss.
-//! Invariant: names of columns stay; operands that the host brings to one type without loss are not touched.
+//! In: a plan before DataFusion's type coercion. Out: the same plan; operands of comparisons, IN, BETWEEN and CASE, its
+//! results and the arguments of COALESCE and its kin have types that DataFusion compares without loss.
+//! Invariant: names of columns stay; operands that DataFusion brings to one type without loss are not touched.
 //! Not here: which type is right (decimals.rs, rounded.rs, timestamps.rs); the operands of arithmetic that is not compared.
 
 use datafusion::arrow::datatypes::DataType;

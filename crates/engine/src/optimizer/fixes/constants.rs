@@ -1,11 +1,11 @@
-//! An overflow among constants is an error before the host folds it into a wrapped number.
+//! An overflow among constants is an error before DataFusion folds it into a wrapped number.
 //!
-//! In: a plan on its way through the host's `simplify_expressions`. Out: what that rule makes of it, or the overflow.
+//! In: a plan on its way through DataFusion's `simplify_expressions`. Out: what that rule makes of it, or the overflow.
 //! Invariant: an expression without columns is evaluated as it would be when it runs: a CASE that goes around the overflow
 //! goes around the error.
-//! The host plans in passes, and a constant of a subquery meets another one between two of them: so each pass is watched,
+//! DataFusion plans in passes, and a constant of a subquery meets another one between two of them: so each pass is watched,
 //! not only the statement.
-//! Not here: constants that the host makes and folds in one go, as of `coalesce(9223372036854775807, x) + 1`; arguments
+//! Not here: constants that DataFusion makes and folds in one go, as of `coalesce(9223372036854775807, x) + 1`; arguments
 //! of table functions.
 
 use std::sync::Arc;
@@ -27,10 +27,10 @@ use super::{compared_casts, each_named, equal_values, in_lists};
 use crate::error::Error;
 use crate::functions::ranges;
 
-/// Expressions of more nodes are evaluated from their leaves up: the host's evaluation recurses without a limit.
+/// Expressions of more nodes are evaluated from their leaves up: DataFusion's evaluation recurses without a limit.
 const NODES_MAX: usize = 200;
 
-/// The host's rule with a check before it.
+/// DataFusion's rule with a check before it.
 pub(super) fn rewrite(
     host: &dyn OptimizerRule,
     plan: LogicalPlan,
@@ -148,7 +148,7 @@ fn fold(expr: Expr) -> Result<()> {
     Ok(())
 }
 
-/// The value of a constant expression; only an overflow is an error, all others are the host's to report.
+/// The value of a constant expression; only an overflow is an error, all others are DataFusion's to report.
 pub(super) fn evaluate(expr: &Expr) -> Result<Option<ScalarValue>> {
     let expr = create_physical_expr(
         expr,

@@ -3,7 +3,7 @@
 //! In: operands that are to have one type. Out: beside a DECIMAL, literals are the decimals that they are written as, also
 //! in sums, differences, products and remainders; where one operand is a double, the decimals are compared as doubles.
 //! Invariant: no digit is lost: a literal that no decimal holds stays a double.
-//! The host calls each such literal a double and compares it as DECIMAL(30, 15): `price = 94861.47` finds nothing,
+//! DataFusion calls each such literal a double and compares it as DECIMAL(30, 15): `price = 94861.47` finds nothing,
 //! because the double nearest to 94861.47 has more digits than that, and `price < 1e20` is an error.
 //! Not here: results of arithmetic, where a literal is a double, as the division that often follows expects.
 
@@ -147,7 +147,7 @@ fn decimal_size(kind: &DataType) -> Option<(u8, u8)> {
     }
 }
 
-/// The size that the host takes an integer for.
+/// The size that DataFusion takes an integer for.
 fn integer_size(kind: &DataType) -> Option<(u8, u8)> {
     match kind {
         DataType::Null => Some((0, 0)),
@@ -194,12 +194,12 @@ fn exact_arithmetic(binary: &BinaryExpr, schema: &DFSchema) -> Option<Exact> {
         Operator::Modulo => (left.whole.min(right.whole), left.scale.max(right.scale)),
         _ => return None,
     };
-    // The host brings the operands of a remainder to one scale before it makes them smaller.
+    // DataFusion brings the operands of a remainder to one scale before it makes them smaller.
     let whole_within = match binary.op {
         Operator::Modulo => left.whole.max(right.whole),
         _ => whole,
     };
-    // The host computes in a Decimal128 and cuts its size at 38 digits.
+    // DataFusion computes in a Decimal128 and cuts its size at 38 digits.
     if whole_within + scale > DIGITS {
         return None;
     }
@@ -225,7 +225,7 @@ impl Exact {
     }
 }
 
-/// Gives `operands` types that can be compared without loss. False if they are left to the host.
+/// Gives `operands` types that can be compared without loss. False if they are left to DataFusion.
 pub(super) fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let kinds: Vec<DataType> = operands
         .iter()
@@ -233,7 +233,7 @@ pub(super) fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
         .collect();
     let has_decimal = kinds.iter().any(|kind| decimal_size(kind).is_some());
     let has_float = kinds.iter().any(DataType::is_floating);
-    // Arithmetic of a decimal and a literal is a double to the host.
+    // Arithmetic of a decimal and a literal is a double to DataFusion.
     let may_have = || {
         operands
             .iter()
@@ -292,7 +292,7 @@ fn only_type(operands: &[&mut Expr], exacts: &[Exact], schema: &DFSchema) -> Opt
     only
 }
 
-/// Beside a double, a decimal is one: the host would bring both to DECIMAL(30, 15).
+/// Beside a double, a decimal is one: DataFusion would bring both to DECIMAL(30, 15).
 fn as_floats(operands: &mut [&mut Expr], kinds: &[DataType]) -> bool {
     let float = match kinds.contains(&DataType::Float64) {
         true => DataType::Float64,

@@ -1,9 +1,9 @@
-//! Forgets what the host believes to know about the output of GROUPING SETS.
+//! Forgets what DataFusion believes to know about the output of GROUPING SETS.
 //!
 //! In: a physical plan. Out: the same plan with a [`ForgetEquivalencesExec`] on each aggregation over grouping sets
-//! that is left to the host.
+//! that is left to DataFusion.
 //! Invariant: columns that are equal, constant, unique or ordered below GROUPING SETS need not be so above: a set
-//! without the column makes it NULL. The host carries all four through, and then an ORDER BY over CUBE after an
+//! without the column makes it NULL. DataFusion carries all four through, and then an ORDER BY over CUBE after an
 //! equi-join loses the second of the two join keys, one after `WHERE a = 1` loses `a`.
 //! Not here: our own operator, whose properties claim nothing for grouping sets.
 
@@ -31,7 +31,7 @@ use datafusion::physical_plan::{
 
 use super::outer_constants::without_constants;
 
-/// The host's rule that drops sort keys, and before which ours has to run.
+/// DataFusion's rule that drops sort keys, and before which ours has to run.
 pub(super) const BEFORE_RULE: &str = "EnsureRequirements";
 
 /// The rule.

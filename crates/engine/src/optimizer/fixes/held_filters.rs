@@ -1,6 +1,6 @@
 //! Holds predicates above a plan where pushing them below changes the answer, or makes an error of a row that is no part of it.
 //!
-//! In: a plan on its way through the host's `push_down_filter`. Out: what that rule makes of it, with the predicates
+//! In: a plan on its way through DataFusion's `push_down_filter`. Out: what that rule makes of it, with the predicates
 //! that have to stay put back on top.
 //! Invariant: a predicate goes below an aggregation only if it gives every row of a group the same answer as the group. A
 //! volatile one does not (`random() < 0.5` would drop rows, not groups), nor one of a volatile key. One without columns does,
@@ -19,7 +19,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use super::fallible::can_fail;
 
-/// The host's rule with the exceptions above.
+/// DataFusion's rule with the exceptions above.
 pub(super) fn rewrite(
     host: &dyn OptimizerRule,
     plan: LogicalPlan,
@@ -107,7 +107,7 @@ fn without_fallible(join: &Join) -> Result<Option<(Join, Expr)>> {
     Ok(Some((join, fallible)))
 }
 
-/// The predicates of a stack of filters, the lowest first, and what lies below it: the host merges such a stack
+/// The predicates of a stack of filters, the lowest first, and what lies below it: DataFusion merges such a stack
 /// before it pushes it.
 fn stacked_filters(filter: &Filter) -> (Vec<Expr>, Arc<LogicalPlan>) {
     let (mut predicates, input) = match filter.input.as_ref() {

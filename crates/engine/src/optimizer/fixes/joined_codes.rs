@@ -34,7 +34,7 @@ impl ExprPlanner for JoinedCodes {
 fn values_of(expr: Expr, schema: &DFSchema) -> Expr {
     match expr.get_type(schema) {
         Ok(DataType::Dictionary(_, values)) => Expr::Cast(Cast::new(Box::new(expr), *values)),
-        // What has no type yet is the host's to tell.
+        // What has no type yet is DataFusion's to tell.
         _ => expr,
     }
 }

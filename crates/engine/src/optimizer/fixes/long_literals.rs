@@ -1,6 +1,6 @@
 //! Literals of more digits than a double holds, such as `12345678901234567.89`.
 //!
-//! In: a parsed statement, before the host plans it. Out: the statement with a function without arguments in the place of
+//! In: a parsed statement, before DataFusion plans it. Out: the statement with a function without arguments in the place of
 //! each such literal, and the functions.
 //! Invariant: the function has the literal's name. With a point it is a double, as DataFusion would have it, and its text is
 //! read again beside a DECIMAL (decimals.rs). A whole number beyond 64 bits is a DECIMAL, where DataFusion has a double.

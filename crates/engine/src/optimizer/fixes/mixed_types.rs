@@ -1,9 +1,9 @@
 //! A UNION or CASE of numbers and dates is an error.
 //!
-//! In: a plan before the host's type coercion. Out: the same plan, or the error.
+//! In: a plan before DataFusion's type coercion. Out: the same plan, or the error.
 //! Invariant: the error names the place and both types.
-//! The host takes 1 for the day after 1970-01-01 where another branch has a date.
-//! Not here: other types that have none in common, which the host refuses.
+//! DataFusion takes 1 for the day after 1970-01-01 where another branch has a date.
+//! Not here: other types that have none in common, which DataFusion refuses.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;

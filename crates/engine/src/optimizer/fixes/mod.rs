@@ -1,8 +1,8 @@
-//! Mends of the host: plans it gets wrong, and SQL it does not plan.
+//! Mends of DataFusion: plans it gets wrong, and SQL it does not plan.
 //!
-//! In: the host's planners of expressions and its lists of rules.
-//! Out: planners of ours before the host's; the lists with the rules that go wrong held back where they do.
-//! Invariant: a mend changes no plan that the host gets right, and goes when the host's own tests cover its case.
+//! In: DataFusion's planners of expressions and its lists of rules.
+//! Out: planners of ours before DataFusion's; the lists with the rules that go wrong held back where they do.
+//! Invariant: a mend changes no plan that DataFusion gets right, and goes when DataFusion's own tests cover its case.
 //! Not here: our operator's rule; statements in another form (sql/); functions whose host version is wrong (functions/).
 
 mod long_literals;
@@ -68,12 +68,12 @@ use crate::runtime::options::{GroupByOperator, SessionOptions};
 pub use long_literals::keep_long_literals;
 pub use set_all::count_equal_rows;
 
-/// The planner of execution: the host's, which also plans nodes of ours.
+/// The planner of execution: DataFusion's, which also plans nodes of ours.
 pub fn query_planner() -> Arc<dyn QueryPlanner + Send + Sync> {
     Arc::new(read_once::Planner)
 }
 
-/// Planners that see an expression before the host's do.
+/// Planners that see an expression before DataFusion's do.
 pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
     vec![
         Arc::new(unsigned_literals::UnsignedLiterals),
@@ -83,7 +83,7 @@ pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
     ]
 }
 
-/// The host's rules before the optimizer, after ours: its type coercion leaves nothing to mend.
+/// DataFusion's rules before the optimizer, after ours: its type coercion leaves nothing to mend.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
         Arc::new(meanings::MeanAsSql),
@@ -100,10 +100,10 @@ pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     rules
 }
 
-/// The host's logical rules with ours in place.
+/// DataFusion's logical rules with ours in place.
 pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(mended).collect();
-    // Before the host makes expressions shorter, in another order.
+    // Before DataFusion makes expressions shorter, in another order.
     rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
     rules.insert(0, Arc::new(idle_sorts::DropSortBelowGroups));
     rules.insert(0, Arc::new(volatile_windows::VolatileWindows));
@@ -122,7 +122,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         .collect();
     // Last, because simplification can make two keys the same.
     rules.push(Arc::new(repeated_order::DropRepeatedOrder));
-    // Last as well: no rule of the host's makes comparisons after it, and that for a single DISTINCT has had its turn.
+    // Last as well: no rule of DataFusion's makes comparisons after it, and that for a single DISTINCT has had its turn.
     rules.push(Arc::new(equal_values::EqualValues));
     rules.push(Arc::new(null_structs::NullStructsInWindows));
     rules.push(Arc::new(qualified_keys::QualifiedKeys));
@@ -160,11 +160,11 @@ fn but_for_changes(
     }
 }
 
-/// What a rule of the host does, with the host's rule to call where it is right.
+/// What a rule of DataFusion does, with DataFusion's rule to call where it is right.
 type Rewrite =
     fn(&dyn OptimizerRule, LogicalPlan, &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>>;
 
-/// One of the host's logical rules that goes another way in some plans.
+/// One of DataFusion's logical rules that goes another way in some plans.
 #[derive(Debug)]
 struct Mended {
     host: Arc<dyn OptimizerRule + Send + Sync>,
@@ -223,7 +223,7 @@ fn each_named(
     })
 }
 
-/// True where the host's operator groups.
+/// True where DataFusion's operator groups.
 fn is_host(config: &dyn OptimizerConfig) -> bool {
     let options = SessionOptions::of(&config.options());
     options.group_by_operator == GroupByOperator::Host
@@ -293,7 +293,7 @@ pub(crate) fn under_names(
     Ok(Some(LogicalPlan::Projection(outputs)))
 }
 
-/// `rules`, the host's physical rules and perhaps our operator's, with ours in place.
+/// `rules`, DataFusion's physical rules and perhaps our operator's, with ours in place.
 pub fn physical_rules(
     mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
 ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {

@@ -1,9 +1,9 @@
 //! Aggregates that keep values of a dictionary with small keys get the values instead.
 //!
-//! In: a plan before the host's type coercion. Out: the same plan; an argument of `first_value` and its kin whose
+//! In: a plan before DataFusion's type coercion. Out: the same plan; an argument of `first_value` and its kin whose
 //! dictionary has keys of 8 or 16 bits is cast to the type of the values, which is then the type of the result.
 //! Invariant: the names of columns stay.
-//! The host collects the groups' values of one batch in one dictionary of the same kind: with keys of 8 bits it has room
+//! DataFusion collects the groups' values of one batch in one dictionary of the same kind: with keys of 8 bits it has room
 //! for the values of 128 groups and is an error beyond.
 //! Not here: dictionaries with wider keys, which a batch never fills.
 

@@ -1,9 +1,9 @@
 //! Drops a sort key that an aggregate's ORDER BY repeats.
 //!
 //! In: a logical plan. Out: the same plan with each key of `first_value(x ORDER BY y DESC, y)` once.
-//! Invariant: the first mention of a key decides, a later one never does. The host's ordered aggregates count the keys
+//! Invariant: the first mention of a key decides, a later one never does. DataFusion's ordered aggregates count the keys
 //! as written and meet them without repeats, which is a panic.
-//! Not here: ORDER BY of a query, where the host drops them itself.
+//! Not here: ORDER BY of a query, where DataFusion drops them itself.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;

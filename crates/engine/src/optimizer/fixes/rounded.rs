@@ -1,9 +1,9 @@
 //! `round(decimal, places)` has one type from the first rule to the last.
 //!
 //! In: a call, before anything beside it is brought to its type. Out: the same call; a literal for the places is an INT, as
-//! the host would cast it; for other places it is a `round` whose type does not ask what they are.
+//! DataFusion would cast it; for other places it is a `round` whose type does not ask what they are.
 //! Invariant: the type is the one that the call has in the plan of the statement.
-//! The host's type follows places that are a literal. Its type coercion casts the literal, so that it is none, and folds
+//! DataFusion's type follows places that are a literal. Its type coercion casts the literal, so that it is none, and folds
 //! the cast later: DECIMAL(10, 1), then DECIMAL(11, 2), then DECIMAL(10, 1), while what stands beside the call was brought to
 //! the second. `1 + 0` and columns of an inner query become literals in the same way.
 //! Not here: `round` of other types, `trunc`, `ceil` and `floor`, whose types do not ask for literals.
@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
     ScalarUDFImpl, Signature,
 };
 
-/// Settles the type of a call. False if it is left to the host.
+/// Settles the type of a call. False if it is left to DataFusion.
 pub(super) fn settle(call: &mut ScalarFunction, schema: &DFSchema) -> bool {
     let [value, places] = call.args.as_mut_slice() else {
         return false;
@@ -55,7 +55,7 @@ fn is_count(literal: &ScalarValue) -> bool {
     kind.is_integer() || kind.is_null()
 }
 
-/// The host's `round` of places that differ by row, also where they turn out not to.
+/// DataFusion's `round` of places that differ by row, also where they turn out not to.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FixedRound(Arc<ScalarUDF>);
 

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 
 use crate::sql::far_timestamps::is_far;
 
-/// Gives `operands` types that hold them all. False if they are left to the host.
+/// Gives `operands` types that hold them all. False if they are left to DataFusion.
 pub(super) fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
     if !operands.iter().any(|operand| is_far_literal(operand)) {
         return false;

@@ -1,11 +1,11 @@
 //! Integer literals beside a BIGINT UNSIGNED take its type, as in DuckDB.
 //!
-//! In: an arithmetic operator and its operands, while the host plans an expression. Out: the same, a literal from 0 on cast
+//! In: an arithmetic operator and its operands, while DataFusion plans an expression. Out: the same, a literal from 0 on cast
 //! to UInt64 where the other operand is one and no literal itself.
-//! Invariant: the name of the expression stays, because the host names a cast as what it casts.
-//! The host calls every integer literal signed, and for UInt64 beside a signed integer it knows no type but Decimal128: a key
+//! Invariant: the name of the expression stays, because DataFusion names a cast as what it casts.
+//! DataFusion calls every integer literal signed, and for UInt64 beside a signed integer it knows no type but Decimal128: a key
 //! `number % 10000` of 16 bytes that hashes and divides slowly, and a result that no client expects.
-//! Not here: comparisons, from which the host takes such casts away again; negative literals, whose results are decimals.
+//! Not here: comparisons, from which DataFusion takes such casts away again; negative literals, whose results are decimals.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};
@@ -13,7 +13,7 @@ use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExp
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-/// The planner of such expressions; it leaves the rest of the work to the host's.
+/// The planner of such expressions; it leaves the rest of the work to DataFusion's.
 #[derive(Debug)]
 pub(super) struct UnsignedLiterals;
 

@@ -3,9 +3,9 @@
 //! In: a scan's predicate and a footer. Out: the condition to be read first, or none; a scan that does so.
 //! Invariant: the scan holds rows against nothing but conditions that cannot fail; the filter above it holds them against
 //! the whole predicate.
-//! Not here: reading so, which the host does row group by row group (`pushdown_filters`).
+//! Not here: reading so, which DataFusion does row group by row group (`pushdown_filters`).
 //!
-//! The host's reader leaves pages out of which no row is wanted, and what it has read for the condition it keeps. That is
+//! DataFusion's reader leaves pages out of which no row is wanted, and what it has read for the condition it keeps. That is
 //! worth it where hardly any row is left and long columns follow: 0.88 of the time for two texts after a LIKE of 0.08 %,
 //! 0.32 where the rows lie together. Where every tenth row is left all pages are read, and rows picked one by one: 1.1 to
 //! 1.3 of the time for `SearchPhrase <> ''`. Nothing in a footer says how frequent a value is; so only what is rare by its
@@ -28,12 +28,12 @@ use crate::scan::footer::{chunks_of, dictionary_bytes, has_only_codes, reading_b
 const WORD_CHARS_MIN: usize = 4;
 /// Dictionaries of more bytes (compressed) hold thousands of values; a chunk that outgrew its own holds more still.
 const MANY_VALUES_BYTES: i64 = 64 << 10;
-/// The host reads all that a row group has for the condition before anybody looks whether the query was cancelled.
+/// DataFusion reads all that a row group has for the condition before anybody looks whether the query was cancelled.
 const GROUP_BYTES_MAX: i64 = 64 << 20;
 /// Of what is read at least one part in so many has to be late.
 const LATE_SHARE: i64 = 3;
-/// What a worker keeps of a row group that was read for a condition, until its other columns are: as the host does, but
-/// no more than one part in so many of the worker's memory, of which the host's reader does not know.
+/// What a worker keeps of a row group that was read for a condition, until its other columns are: as DataFusion does, but
+/// no more than one part in so many of the worker's memory, of which DataFusion's reader does not know.
 const KEPT_BYTES_MAX: usize = 100 << 20;
 const KEPT_SHARE: usize = 8;
 

@@ -4,9 +4,9 @@
 //! scan take large pieces first and small ones last.
 //! Invariant: every row that the predicate may want is in exactly one morsel; a scan whose order or partitioning means
 //! something, and one whose files are not known, stay as they are.
-//! Not here: handing out (the host's scan: whichever stream is idle opens the next file of a common list), decoding.
+//! Not here: handing out (DataFusion's scan: whichever stream is idle opens the next file of a common list), decoding.
 //!
-//! The host gives each worker one range of bytes. Where the rows that a predicate leaves lie together, one worker then
+//! DataFusion gives each worker one range of bytes. Where the rows that a predicate leaves lie together, one worker then
 //! has them all; where there are 23 row groups for two workers, one waits while the other reads the last.
 
 use std::collections::{HashMap, HashSet};
@@ -308,7 +308,7 @@ fn whole_files(config: &FileScanConfig) -> Option<Vec<PartitionedFile>> {
         .then(|| files.into_iter().map(|(file, _)| file).collect())
 }
 
-/// What is left of a file by the bounds of its row groups and pages: the host's judgement with the host's options, made
+/// What is left of a file by the bounds of its row groups and pages: DataFusion's judgement with DataFusion's options, made
 /// before the file is opened. None where the predicate cannot be put in the file's terms.
 fn pruned(
     footer: &ParquetMetaData,

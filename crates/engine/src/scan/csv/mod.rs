@@ -1,7 +1,7 @@
 //! CSV: text files with records of fields.
 //!
 //! In: files, what the query says about them.
-//! Out: a schema and a format that the host's scans read with.
+//! Out: a schema and a format that DataFusion's scans read with.
 //! Invariant: every record is read once, whatever the number of workers, and every value is what is written.
 //! Not here: records, values and columns within a text (crate `grouse-text`), which files there are (location.rs).
 //!

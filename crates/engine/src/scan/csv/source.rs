@@ -1,4 +1,4 @@
-//! The source: CSV files as the host's scans read them.
+//! The source: CSV files as DataFusion's scans read them.
 //!
 //! In: files, or pieces of them, and the columns that are wanted.
 //! Out: batches.
@@ -47,7 +47,7 @@ use grouse_text::csv::records::Table;
 
 /// Pieces of a file have so many bytes: opening one costs as much as reading 16 KiB.
 const PIECE_BYTES: u64 = 1 << 20;
-/// Of the size from which the host cuts files (`repartition_file_min_size`), a piece has at most this part.
+/// Of the size from which DataFusion cuts files (`repartition_file_min_size`), a piece has at most this part.
 const PIECE_SHARE: u64 = 10;
 /// And however small that is, so many bytes.
 const PIECE_BYTES_MIN: u64 = 16;

@@ -3,7 +3,7 @@
 //! In: an object in a store.
 //! Out: its schema, from the footer of an IPC file or the head of an IPC stream.
 //! Invariant: a few small reads, whatever the size of the file.
-//! Not here: reading batches. The host's inference is not used for IPC files in stores: it expects the schema 8 bytes
+//! Not here: reading batches. DataFusion's inference is not used for IPC files in stores: it expects the schema 8 bytes
 //! after the beginning, and Arrow's own writer aligns it to 64.
 
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! JSON as a format of tables.
 //!
-//! In: files, and what a call says about them. Out: their columns; scans; the host's writer.
+//! In: files, and what a call says about them. Out: their columns; scans; DataFusion's writer.
 //! Invariant: the columns are those that the user names, or those of all records that were looked at, in the order of the
 //! files and of the fields in them.
 //! Not here: scans (source.rs), types (shape.rs).
@@ -80,7 +80,7 @@ impl Json {
         }
     }
 
-    /// As the host's options say; it is the writer.
+    /// As DataFusion's options say; it is the writer.
     pub(crate) fn over(host: JsonFormat) -> Json {
         let compression = FileCompressionType::from(host.options().compression);
         let options = JsonOptions {

@@ -34,7 +34,7 @@ pub fn two_streams() -> Session {
     session
 }
 
-/// The same session with aggregations of the host.
+/// The same session with aggregations of DataFusion.
 pub fn by_host(session: Session) -> Session {
     rows(&session, "SET group_by_operator = 'host'");
     session
@@ -83,7 +83,7 @@ pub fn plan(session: &Session, sql: &str) -> String {
     rows(session, &format!("EXPLAIN {sql}")).join("\n")
 }
 
-/// Whether our answer is the host's and has more rows than `rows_min`.
+/// Whether our answer is DataFusion's and has more rows than `rows_min`.
 pub fn assert_as_host(ours: &Session, host: &Session, sql: &str, rows_min: usize) {
     let answer = sorted(ours, sql);
     assert!(answer.len() > rows_min, "{sql}");
@@ -118,7 +118,7 @@ pub fn write_parquet_as(path: &Path, batch: &RecordBatch, properties: Option<Wri
     writer.close().unwrap();
 }
 
-/// Our operator and the host's over the files of a folder.
+/// Our operator and DataFusion's over the files of a folder.
 pub struct Sides {
     pub folder: TempDir,
     pub ours: Session,
