@@ -2,7 +2,7 @@
 //!
 //! In: an aggregate and its frame. Out: the same aggregate, which takes the rows in the order of its window, where DataFusion would
 //! rather use the reversed order of its input; and which over a moving frame that rows cannot be taken out of (`bool_and`,
-//! `bit_or`, `string_agg`, `any_value` and others) keeps the frame's rows and aggregates them anew.
+//! `bit_or`, `string_agg`, `any_value`, sums of floats and others) keeps the frame's rows and aggregates them anew.
 //! Invariant: the result is the aggregate's own over the rows of the frame.
 //! Not here: which plans ask for it (optimizer/fixes/window_orders.rs).
 
@@ -37,6 +37,17 @@ const ONE_WAY: [&str; 11] = [
     "uniq",
 ];
 
+/// Aggregates that give the values of floats as they are, in which a row that has left a frame leaves no trace.
+const CHOSEN: [&str; 7] = [
+    "array_agg",
+    "count",
+    "first_value",
+    "last_value",
+    "max",
+    "min",
+    "nth_value",
+];
+
 /// The aggregate as it runs over a frame.
 pub(crate) fn over_frame(function: Arc<AggregateUDF>, frame: &WindowFrame) -> Arc<AggregateUDF> {
     match is_growing(frame) || !ONE_WAY.contains(&function.name()) {
@@ -53,7 +64,8 @@ pub(crate) fn in_order(function: &Arc<AggregateUDF>, frame: &WindowFrame) -> Opt
         ReversedUDAF::Identical => !is_growing(frame),
         ReversedUDAF::Reversed(_) => false,
     };
-    (!bears_reversal).then(|| AggregateUDF::from(Recomputed(Arc::clone(function))))
+    let may_round = !is_growing(frame) && !CHOSEN.contains(&function.name());
+    (!bears_reversal || may_round).then(|| AggregateUDF::from(Recomputed(Arc::clone(function))))
 }
 
 fn is_growing(frame: &WindowFrame) -> bool {
@@ -96,7 +108,10 @@ impl AggregateUDFImpl for Recomputed {
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        if !ONE_WAY.contains(&self.name()) {
+        // A sum of floats from which a row is taken is another than that of the rows left.
+        let rounds = || args.expr_fields.iter().any(|arg| arg.data_type().is_floating());
+        let is_chosen = CHOSEN.contains(&self.name());
+        if !ONE_WAY.contains(&self.name()) && (is_chosen || !rounds()) {
             return self.0.create_sliding_accumulator(args);
         }
         Ok(Box::new(FrameRows {

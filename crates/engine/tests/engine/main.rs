@@ -19,6 +19,7 @@ mod text_files;
 mod csv;
 mod json;
 mod hive;
+mod passes;
 mod snapshots;
 mod stores;
 mod writes;

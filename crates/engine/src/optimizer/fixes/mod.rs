@@ -48,6 +48,8 @@ mod set_all;
 mod offset_order;
 mod checked_plan;
 mod window_orders;
+mod grouped_elements;
+mod bounded_keys;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -86,6 +88,7 @@ pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
 /// DataFusion's rules before the optimizer, after ours: its type coercion leaves nothing to mend.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
+        Arc::new(grouped_elements::ElementsBelow),
         Arc::new(meanings::MeanAsSql),
         Arc::new(composed::ComposedAggregates),
         Arc::new(mixed_types::RefuseMixedUnions),
@@ -128,6 +131,7 @@ pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     rules.push(Arc::new(qualified_keys::QualifiedKeys));
     rules.push(Arc::new(long_conditions::LongConditions));
     rules.push(Arc::new(window_orders::WindowOrders));
+    rules.push(Arc::new(bounded_keys::BoundedKeys));
     rules
 }
 
