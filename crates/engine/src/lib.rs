@@ -42,8 +42,9 @@ pub mod parts {
 
     /// Rules and planners that mend DataFusion.
     pub mod fixes {
-        pub use crate::optimizer::fixes::{
-            analyzer_rules, expr_planners, keep_long_literals, optimizer_rules, physical_rules,
+        pub use crate::optimizer::fixes::keep_long_literals;
+        pub use crate::optimizer::passes::{
+            MENDS, analyzer_rules, described, expr_planners, optimizer_rules, physical_rules,
         };
     }
 }

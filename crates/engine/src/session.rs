@@ -113,6 +113,11 @@ impl Session {
         let stores = Arc::new(Stores::new(&options, Arc::clone(&temp)));
         let pool = Arc::new(SessionPool::new(options.memory_limit_bytes()));
         let runtime = Arc::new(runtime_env(&stores, &pool, &temp)?);
+        let scans = passes::Scans {
+            footers: runtime.cache_manager.get_file_metadata_cache(),
+            stores: Arc::clone(&stores),
+            pool: Arc::clone(&pool),
+        };
         let mut state = SessionStateBuilder::new()
             .with_config(
                 datafusion_options::session_config(&options)?
@@ -121,15 +126,13 @@ impl Session {
             )
             .with_runtime_env(Arc::clone(&runtime))
             .with_query_planner(fixes::query_planner())
-            .with_expr_planners(passes::expr_planners())
+            .with_expr_planners(passes::expr_planners(passes::ALL))
             .with_relation_planners(vec![Arc::new(SamplePlanner), Arc::new(ValuesPlanner)])
             .with_default_features()
             .with_table_factories(external::factories())
-            .with_analyzer_rules(fixes::analyzer_rules())
-            .with_optimizer_rules(passes::optimizer_rules())
-            .with_physical_optimizer_rules(passes::physical_optimizer_rules(
-                &runtime, &stores, &pool,
-            )?)
+            .with_analyzer_rules(passes::analyzer_rules()?)
+            .with_optimizer_rules(passes::optimizer_rules(passes::ALL)?)
+            .with_physical_optimizer_rules(passes::physical_rules(Some(scans), passes::ALL)?)
             .build();
         state.register_file_format(Arc::new(ParquetFactory::default()), true)?;
         state.register_file_format(Arc::new(ArrowFactory), true)?;

@@ -13,7 +13,6 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::datasource::MemTable;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::{SortExpr, col};
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use grouse::parts::{composite_groups, fixes, register};
 
@@ -27,16 +26,18 @@ fn context(session: Session) -> SessionContext {
     let config = SessionConfig::new().with_target_partitions(2);
     let builder = match session {
         Session::Host => SessionStateBuilder::new(),
-        Session::Ours => SessionStateBuilder::new().with_expr_planners(fixes::expr_planners()),
+        Session::Ours => {
+            SessionStateBuilder::new().with_expr_planners(fixes::expr_planners(fixes::MENDS))
+        }
     };
     let builder = builder.with_default_features().with_config(config);
     let context = match session {
         Session::Host => SessionContext::new_with_state(builder.build()),
         Session::Ours => {
-            let physical = fixes::physical_rules(PhysicalOptimizer::new().rules);
+            let physical = fixes::physical_rules(None, fixes::MENDS).unwrap();
             let state = builder
-                .with_analyzer_rules(fixes::analyzer_rules())
-                .with_optimizer_rules(fixes::optimizer_rules())
+                .with_analyzer_rules(fixes::analyzer_rules().unwrap())
+                .with_optimizer_rules(fixes::optimizer_rules(fixes::MENDS).unwrap())
                 .with_physical_optimizer_rules(physical)
                 .build();
             let context = SessionContext::new_with_state(state);

@@ -109,7 +109,11 @@ impl AggregateUDFImpl for Recomputed {
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         // A sum of floats from which a row is taken is another than that of the rows left.
-        let rounds = || args.expr_fields.iter().any(|arg| arg.data_type().is_floating());
+        let rounds = || {
+            args.expr_fields
+                .iter()
+                .any(|arg| arg.data_type().is_floating())
+        };
         let is_chosen = CHOSEN.contains(&self.name());
         if !ONE_WAY.contains(&self.name()) && (is_chosen || !rounds()) {
             return self.0.create_sliding_accumulator(args);
@@ -125,7 +129,8 @@ impl AggregateUDFImpl for Recomputed {
             is_distinct: args.is_distinct,
             exprs: args.exprs.to_vec(),
             expr_fields: args.expr_fields.to_vec(),
-            batches: VecDeque::new(),
+            merges: !ONE_WAY.contains(&self.name()) && !args.is_distinct,
+            chunks: VecDeque::new(),
         }))
     }
 
@@ -171,11 +176,63 @@ struct FrameRows {
     is_distinct: bool,
     exprs: Vec<Arc<dyn PhysicalExpr>>,
     expr_fields: Vec<FieldRef>,
+    /// True where states of chunks, put together, are the state of all their rows.
+    merges: bool,
+    chunks: VecDeque<Chunk>,
+}
+
+/// Rows of one chunk: a long frame is put together from states of chunks, and only its ends are aggregated row by row.
+const CHUNK_ROWS: usize = 2048;
+
+/// Some of a frame's rows, at most [`CHUNK_ROWS`].
+#[derive(Debug)]
+struct Chunk {
     /// The arguments' columns.
-    batches: VecDeque<Vec<ArrayRef>>,
+    columns: Vec<ArrayRef>,
+    /// The state of a whole chunk, once it was asked for.
+    state: Option<Vec<ArrayRef>>,
+}
+
+impl Chunk {
+    fn new(columns: Vec<ArrayRef>) -> Chunk {
+        Chunk {
+            columns,
+            state: None,
+        }
+    }
+
+    fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |column| column.len())
+    }
+
+    fn sliced(&self, offset: usize, rows: usize) -> Chunk {
+        let columns = self.columns.iter();
+        Chunk::new(columns.map(|column| column.slice(offset, rows)).collect())
+    }
 }
 
 impl FrameRows {
+    /// Makes one chunk of the last ones as far as they are small, as rows come one by one.
+    fn join_last(&mut self) -> Result<()> {
+        let mut rows = 0;
+        let mut from = self.chunks.len();
+        while from > 0 && rows + self.chunks[from - 1].rows() <= CHUNK_ROWS {
+            from -= 1;
+            rows += self.chunks[from].rows();
+        }
+        if self.chunks.len() - from < 2 {
+            return Ok(());
+        }
+        let last: Vec<Chunk> = self.chunks.drain(from..).collect();
+        let columns = (0..last[0].columns.len()).map(|at| {
+            let parts = last.iter().map(|chunk| chunk.columns[at].as_ref());
+            concat(&parts.collect::<Vec<_>>())
+        });
+        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        self.chunks.push_back(Chunk::new(columns));
+        Ok(())
+    }
+
     fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
         self.function.accumulator(AccumulatorArgs {
             return_field: Arc::clone(&self.return_field),
@@ -193,21 +250,24 @@ impl FrameRows {
 
 impl Accumulator for FrameRows {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.batches.push_back(values.to_vec());
+        let added = Chunk::new(values.to_vec());
+        for offset in (0..added.rows()).step_by(CHUNK_ROWS) {
+            let rows = CHUNK_ROWS.min(added.rows() - offset);
+            self.chunks.push_back(added.sliced(offset, rows));
+        }
         Ok(())
     }
 
     fn retract_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let mut left = values.first().map_or(0, |column| column.len());
         while left > 0
-            && let Some(first) = self.batches.pop_front()
+            && let Some(first) = self.chunks.pop_front()
         {
-            let rows = first.first().map_or(0, |column| column.len());
-            if rows > left {
-                let rest = first.iter().map(|column| column.slice(left, rows - left));
-                self.batches.push_front(rest.collect());
+            if first.rows() > left {
+                let rest = first.sliced(left, first.rows() - left);
+                self.chunks.push_front(rest);
             }
-            left = left.saturating_sub(rows);
+            left = left.saturating_sub(first.rows());
         }
         Ok(())
     }
@@ -217,18 +277,22 @@ impl Accumulator for FrameRows {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        if self.batches.len() > 1 {
-            let columns = self.batches[0].len();
-            let merged = (0..columns).map(|at| {
-                let parts = self.batches.iter().map(|batch| batch[at].as_ref());
-                concat(&parts.collect::<Vec<_>>())
-            });
-            let merged = merged.collect::<Result<Vec<_>, _>>()?;
-            self.batches = VecDeque::from([merged]);
-        }
+        self.join_last()?;
         let mut accumulator = self.accumulator()?;
-        for batch in &self.batches {
-            accumulator.update_batch(batch)?;
+        for at in 0..self.chunks.len() {
+            if !self.merges || self.chunks[at].rows() < CHUNK_ROWS {
+                accumulator.update_batch(&self.chunks[at].columns)?;
+                continue;
+            }
+            if self.chunks[at].state.is_none() {
+                let mut whole = self.accumulator()?;
+                whole.update_batch(&self.chunks[at].columns)?;
+                let state = whole.state()?.into_iter().map(|value| value.to_array());
+                self.chunks[at].state = Some(state.collect::<Result<_>>()?);
+            }
+            if let Some(state) = &self.chunks[at].state {
+                accumulator.merge_batch(state)?;
+            }
         }
         accumulator.evaluate()
     }
@@ -242,7 +306,7 @@ impl Accumulator for FrameRows {
     }
 
     fn size(&self) -> usize {
-        let columns = self.batches.iter().flatten();
+        let columns = self.chunks.iter().flat_map(|chunk| &chunk.columns);
         size_of_val(self)
             + columns
                 .map(|column| column.get_array_memory_size())

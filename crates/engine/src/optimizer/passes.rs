@@ -1,90 +1,300 @@
-//! Passes: which rules see a plan, and in which order.
+//! Passes: which rules of ours a plan passes among DataFusion's, in which order, and what each does.
 //!
 //! In: DataFusion's lists of rules. Out: the same lists with ours in place.
-//! Invariant: our operators stand before any exchange is planned: without DataFusion's rule for these a session does not begin.
-//! Not here: what a rule does.
+//! Invariant: a rule that stands before or around one of DataFusion's needs it: without that one a session does not begin.
+//! Not here: how a rule does it.
 
 use std::sync::Arc;
 
-use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::cache::cache_manager::FileMetadataCache;
 use datafusion::logical_expr::planner::ExprPlanner;
-use datafusion::optimizer::OptimizerRule;
+use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
+use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
-use super::fixes;
+use super::averages::SharedAverages;
+use super::filters::OwnFilters;
+use super::fixes::around::{Around, Rewrite};
+use super::fixes::*;
+use super::group_by::GroupByRule;
+use super::scans::codes::CodesRule;
+use super::scans::morsels::MorselsRule;
+use super::shifted_sums::ShiftedSums;
 use crate::error::{Error, Result};
 use crate::expr::arithmetic::WordArithmetic;
-use crate::functions;
-use crate::optimizer::averages::SharedAverages;
-use crate::optimizer::filters::OwnFilters;
-use crate::optimizer::group_by::GroupByRule;
-use crate::optimizer::scans::codes::CodesRule;
-use crate::optimizer::scans::morsels::MorselsRule;
-use crate::optimizer::shifted_sums::ShiftedSums;
+use crate::functions::StandingFunctions;
 use crate::runtime::memory::SessionPool;
 use crate::scan::stores::Stores;
 use crate::scan::writes::WholeFilesRule;
 
-/// Planners that see an expression before DataFusion's do.
-pub(crate) fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
-    let mut planners = fixes::expr_planners();
-    planners.push(Arc::new(functions::StandingFunctions));
-    planners
+use Needed::{ByDataFusion, ByOperator};
+use Place::{Before, First, Last};
+
+/// A rule of ours, with the fields in the order in which the tables below give them.
+struct Pass<R: ?Sized> {
+    place: Place,
+    needed: Needed,
+    rule: Arc<R>,
+    /// What it does: a formula or a sentence.
+    does: &'static str,
 }
 
-/// The logical rules, of which ours for sums and averages see arguments as they were written, and that for averages once more
-/// only aggregates that are needed.
-pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules = fixes::optimizer_rules();
-    rules.insert(0, Arc::new(ShiftedSums));
-    rules.insert(1, Arc::new(SharedAverages::AsWritten));
-    rules.push(Arc::new(SharedAverages::AsNeeded));
-    rules
+/// Where among DataFusion's rules; those of one place in the order of their table.
+enum Place {
+    First,
+    /// Before each of these.
+    Before(&'static [&'static str]),
+    Last,
 }
 
-/// Our physical optimizer rules; they run directly before DataFusion's `EnsureRequirements`, so that no exchange is
-/// planned below an operator of ours.
-fn operator_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    vec![Arc::new(GroupByRule)]
+/// What a rule is there for.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Needed {
+    /// Right answers, whichever operator groups.
+    ByDataFusion,
+    /// Our operator, what it reads and how we write.
+    ByOperator,
+}
+
+macro_rules! passes {
+    ($($place:expr, $needed:expr, $rule:expr, $does:literal;)*) => {
+        vec![$(Pass { place: $place, needed: $needed, rule: Arc::new($rule), does: $does }),*]
+    };
+}
+
+type Planner = dyn ExprPlanner;
+type Analysis = dyn AnalyzerRule + Send + Sync;
+type Logical = dyn OptimizerRule + Send + Sync;
+type Physical = dyn PhysicalOptimizerRule + Send + Sync;
+
+/// Planners of expressions: each sees one before DataFusion's do.
+fn planners() -> Vec<Pass<Planner>> {
+    passes! {
+        First, ByDataFusion, unsigned_literals::UnsignedLiterals, "u - 1 → u - CAST(1 AS BIGINT UNSIGNED)";
+        First, ByDataFusion, signed_counts::SignedCounts,         "row_number(), rank(), count_distinct(x) → their CAST AS BIGINT";
+        First, ByDataFusion, text_parts::TextParts,               "s[2:3] of a string → substr(s, 2, 2)";
+        First, ByDataFusion, joined_codes::JoinedCodes,           "d || 1 of a dictionary → CAST(d AS VARCHAR) || 1";
+        First, ByOperator,   StandingFunctions,                   "list(x) → array_agg(x), count_if(x) → count(*) FILTER (WHERE x), max(x, n), …";
+    }
+}
+
+/// Before and after DataFusion brings operands to one type.
+fn analysis() -> Vec<Pass<Analysis>> {
+    passes! {
+        First, ByDataFusion, grouped_elements::ElementsBelow,               "ROLLUP (a + 1) → ROLLUP (c) over a projection with c = a + 1";
+        First, ByDataFusion, meanings::MeanAsSql,                           "casts to integers round; % of floats, intervals and dates mean what SQL says";
+        First, ByDataFusion, composed::ComposedAggregates,                  "an aggregate that others make up → an expression of these";
+        First, ByDataFusion, mixed_types::RefuseMixedUnions,                "a UNION or CASE of numbers and dates is an error";
+        First, ByDataFusion, narrow_dictionaries::UnpackNarrowDictionaries, "first_value(d) of a dictionary of small keys → of its values";
+        First, ByDataFusion, compared::CompareExactly,                      "operands of comparisons get the type that loses no digit";
+        Last,  ByDataFusion, own_casts::OwnCasts,                           "CAST → a function of ours where DataFusion's is not SQL's";
+        Last,  ByDataFusion, nullable_scalars::NullableScalars,             "a scalar subquery is NULL without a row";
+        Last,  ByDataFusion, read_once::ShareTables,                        "a part of a plan that is copied and must have the same rows is read once";
+        Last,  ByDataFusion, unnested::UnnestSubqueries,                    "subqueries → joins, where DataFusion's rules go wrong or give up";
+    }
+}
+
+/// The logical optimizer's.
+fn logical() -> Vec<Pass<Logical>> {
+    let equijoin = Around::new(
+        Arc::new(ExtractEquijoinPredicate::new()),
+        null_equal_joins::extract,
+    );
+    passes! {
+        First, ByOperator,   ShiftedSums,                           "sum(x + c) → sum(x) + c * count(x)";
+        First, ByOperator,   SharedAverages::AsWritten,             "avg(x) beside sum(x) → sum(x) / count(x)";
+        First, ByDataFusion, volatile_windows::VolatileWindows,     "sum(random()) OVER (…) → sum(c) OVER (…) over a projection with c = random()";
+        First, ByDataFusion, idle_sorts::DropSortBelowGroups,       "ORDER BY of a subquery whose rows are grouped goes";
+        First, ByDataFusion, filtered_arguments::GuardArguments,    "sum(10 / x) FILTER (WHERE p) → sum(CASE WHEN p THEN 10 / x END) FILTER (WHERE p)";
+        Before(true_dependencies::READERS), ByDataFusion, true_dependencies::TrueDependencies, "keys of an input do not determine a grouping's columns";
+        Last,  ByDataFusion, equijoin,                              "once more, after filters have come down to joins";
+        Last,  ByDataFusion, offset_order::OffsetBelowProjection,   "OFFSET stands directly above its sort";
+        Last,  ByDataFusion, repeated_order::DropRepeatedOrder,     "first_value(x ORDER BY y DESC, y) → first_value(x ORDER BY y DESC)";
+        Last,  ByDataFusion, equal_values::EqualValues,             "-0.0 = 0.0, NaN = -NaN, 30 days = 1 month wherever values are compared; after all rules that compare";
+        Last,  ByDataFusion, null_structs::NullStructsInWindows,    "s.x is NULL where s is NULL, in windows";
+        Last,  ByDataFusion, qualified_keys::QualifiedKeys,         "columns of a join's keys name their side";
+        Last,  ByDataFusion, long_conditions::LongConditions,       "a filter of hundreds of operands p → p IS TRUE";
+        Last,  ByDataFusion, window_orders::WindowOrders,           "a window is reversed only if its aggregate bears it";
+        Last,  ByDataFusion, bounded_keys::BoundedKeys,             "f(x) > 1 as a sort key says nothing of its bounds; last, since no rule shall look into keys after it";
+        Last,  ByOperator,   SharedAverages::AsNeeded,              "as above, of aggregates that are needed";
+    }
+}
+
+/// DataFusion's logical rules that go another way in some plans.
+const INSTEAD: [(&str, Rewrite, &str); 7] = [
+    (
+        "simplify_expressions",
+        constants::rewrite,
+        "constants keep what SQL says of them",
+    ),
+    (
+        "push_down_filter",
+        held_filters::rewrite,
+        "a filter that can fail stays above what it was written above",
+    ),
+    (
+        "eliminate_group_by_constant",
+        repeated_keys::rewrite,
+        "a key that stands twice stays",
+    ),
+    (
+        "extract_equijoin_predicate",
+        null_equal_joins::extract,
+        "keys of = are not added to a join of IS NOT DISTINCT FROM",
+    ),
+    (
+        "eliminate_cross_join",
+        null_equal_joins::reorder,
+        "joins of both kinds are not put together",
+    ),
+    (
+        "single_distinct_aggregation_to_group_by",
+        single_distinct::rewrite,
+        "not for our operator, nor where it loses an order",
+    ),
+    (
+        "common_sub_expression_eliminate",
+        but_for_changes,
+        "not in DELETE and UPDATE, whose tables get the conditions as they stand",
+    ),
+];
+
+/// The physical optimizer's.
+fn physical() -> Vec<Pass<Physical>> {
+    passes! {
+        First, ByDataFusion, checked_plan::CheckArithmetic,              "+, -, * of integers are checked";
+        First, ByOperator,   WordArithmetic,                             "numbers of up to 18 digits are computed in 64 bits; before all that compare, move and merge expressions";
+        First, ByDataFusion, null_structs::NullStructs,                  "s.x is NULL where s is NULL";
+        First, ByDataFusion, short_circuit::GuardConditions,             "p AND q computes a q that can fail only where p is not false";
+        First, ByDataFusion, offset_order::KeepOrderBelowOffset,         "the sort below an OFFSET stays";
+        First, ByDataFusion, outer_constants::ForgetOuterConstants,      "what is constant below an outer join is not above it";
+        Before(ENSURE), ByOperator,   GroupByRule,                       "AggregateExec → GroupByExec; before any exchange is planned";
+        Before(ENSURE), ByDataFusion, grouping_sets::ForgetEquivalences, "equivalences of keys do not hold above grouping sets";
+        Last,  ByOperator,   WholeFilesRule,                             "files of COPY and INSERT appear whole or not at all";
+    }
+}
+
+/// The physical optimizer's that look into files: directly before DataFusion's check, as no other rule may see the types of codes.
+fn of_scans(
+    Scans {
+        footers,
+        stores,
+        pool,
+    }: Scans,
+) -> Vec<Pass<Physical>> {
+    let morsels = MorselsRule::new(Arc::clone(&footers), stores, pool);
+    passes! {
+        Before(SANITY), ByOperator, morsels,                 "the workers of a Parquet scan take pieces from one list";
+        Before(SANITY), ByOperator, CodesRule::new(footers), "strings are read as codes of their dictionaries";
+        Before(SANITY), ByOperator, OwnFilters,              "LIKE and comparisons of strings search views as they lie in memory";
+    }
 }
 
 /// DataFusion's rule that plans exchanges and sorts.
-const ENSURE_REQUIREMENTS: &str = "EnsureRequirements";
+const ENSURE: &[&str] = &["EnsureRequirements"];
 
 /// DataFusion's rule that checks the finished plan.
-const SANITY_CHECK: &str = "SanityCheckPlan";
+const SANITY: &[&str] = &["SanityCheckPlan"];
 
-/// DataFusion's physical rules with ours in place.
-pub(crate) fn physical_optimizer_rules(
-    runtime: &RuntimeEnv,
-    stores: &Arc<Stores>,
-    pool: &Arc<SessionPool>,
-) -> Result<Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>> {
-    let mut rules = PhysicalOptimizer::new().rules;
-    let at = rules
+/// What the rules of scans take from a session.
+pub struct Scans {
+    pub(crate) footers: Arc<FileMetadataCache>,
+    pub(crate) stores: Arc<Stores>,
+    pub(crate) pool: Arc<SessionPool>,
+}
+
+/// All rules.
+pub(crate) const ALL: &[Needed] = &[ByDataFusion, ByOperator];
+
+/// Those that mend DataFusion.
+pub const MENDS: &[Needed] = &[ByDataFusion];
+
+/// Planners of expressions; DataFusion's come after them.
+pub fn expr_planners(needed: &[Needed]) -> Vec<Arc<Planner>> {
+    let passes = planners().into_iter();
+    let passes = passes.filter(|pass| needed.contains(&pass.needed));
+    passes.map(|pass| pass.rule).collect()
+}
+
+/// DataFusion's rules before the optimizer, with ours.
+pub fn analyzer_rules() -> Result<Vec<Arc<Analysis>>> {
+    placed(Analyzer::new().rules, |rule| rule.name(), analysis(), ALL)
+}
+
+/// DataFusion's logical rules, with those of ours that are `needed`.
+pub fn optimizer_rules(needed: &[Needed]) -> Result<Vec<Arc<Logical>>> {
+    let mut rules = Optimizer::new().rules;
+    for (name, rewrite, _) in INSTEAD {
+        let found = rules.iter_mut().find(|rule| rule.name() == name);
+        let rule = found.ok_or_else(|| absent(name))?;
+        *rule = Arc::new(Around::new(Arc::clone(rule), rewrite));
+    }
+    placed(rules, |rule| rule.name(), logical(), needed)
+}
+
+/// DataFusion's physical rules, with those of ours that are `needed`.
+pub fn physical_rules(scans: Option<Scans>, needed: &[Needed]) -> Result<Vec<Arc<Physical>>> {
+    let mut passes = physical();
+    passes.extend(scans.map(of_scans).into_iter().flatten());
+    let rules = PhysicalOptimizer::new().rules;
+    placed(rules, |rule| rule.name(), passes, needed)
+}
+
+/// `rules`, DataFusion's, with those of `passes` that are `needed`.
+fn placed<R: ?Sized>(
+    rules: Vec<Arc<R>>,
+    name: fn(&R) -> &str,
+    passes: Vec<Pass<R>>,
+    needed: &[Needed],
+) -> Result<Vec<Arc<R>>> {
+    let passes = passes.into_iter();
+    let passes: Vec<_> = passes
+        .filter(|pass| needed.contains(&pass.needed))
+        .collect();
+    let at = |wanted: &dyn Fn(&Place) -> bool| {
+        let found = passes.iter().filter(|pass| wanted(&pass.place));
+        found.map(|pass| Arc::clone(&pass.rule)).collect::<Vec<_>>()
+    };
+    let mut placed = at(&|place| matches!(place, First));
+    for rule in &rules {
+        placed.extend(at(
+            &|place| matches!(place, Before(names) if names.contains(&name(rule))),
+        ));
+        placed.push(Arc::clone(rule));
+    }
+    placed.extend(at(&|place| matches!(place, Last)));
+    let names = passes.iter().flat_map(|pass| match pass.place {
+        Before(names) => names,
+        First | Last => &[],
+    });
+    for wanted in names {
+        if !rules.iter().any(|rule| name(rule) == *wanted) {
+            return Err(absent(wanted));
+        }
+    }
+    Ok(placed)
+}
+
+fn absent(name: &str) -> Error {
+    Error::Internal(format!("DataFusion has no rule {name}"))
+}
+
+/// What each rule of a stage does.
+pub fn described() -> Vec<(&'static str, String, &'static str)> {
+    let mut lines = Vec::new();
+    let mut add = |stage, name: &str, does| lines.push((stage, name.to_owned(), does));
+    analysis()
         .iter()
-        .position(|rule| rule.name() == ENSURE_REQUIREMENTS);
-    let at =
-        at.ok_or_else(|| Error::Internal(format!("the host has no rule {ENSURE_REQUIREMENTS}")))?;
-    rules.splice(at..at, operator_rules());
-    // Last but for DataFusion's check of the whole plan: no rule may see the types of codes.
-    let footers = runtime.cache_manager.get_file_metadata_cache();
-    let at = rules.iter().position(|rule| rule.name() == SANITY_CHECK);
-    let at = at.unwrap_or(rules.len());
-    let scans: [Arc<dyn PhysicalOptimizerRule + Send + Sync>; 3] = [
-        Arc::new(MorselsRule::new(
-            Arc::clone(&footers),
-            Arc::clone(stores),
-            Arc::clone(pool),
-        )),
-        Arc::new(CodesRule::new(footers)),
-        Arc::new(OwnFilters),
-    ];
-    rules.splice(at..at, scans);
-    let mut rules = fixes::physical_rules(rules);
-    // After the first, which finds in remainders what cannot overflow; before all that compare, move and merge expressions.
-    rules.insert(1, Arc::new(WordArithmetic));
-    rules.push(Arc::new(WholeFilesRule));
-    Ok(rules)
+        .for_each(|pass| add("analyzer", pass.rule.name(), pass.does));
+    INSTEAD
+        .iter()
+        .for_each(|(name, _, does)| add("logical", name, does));
+    logical()
+        .iter()
+        .for_each(|pass| add("logical", pass.rule.name(), pass.does));
+    physical()
+        .iter()
+        .for_each(|pass| add("physical", pass.rule.name(), pass.does));
+    lines
 }

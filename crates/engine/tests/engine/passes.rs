@@ -1,29 +1,39 @@
-//! Which rules a plan passes, in their order: DataFusion's with ours in place.
+//! Which rules a plan passes, in their order: DataFusion's with ours in place, and what ours do.
 //!
 //! In: a session. Out: the names of its rules, stage by stage.
 //! Invariant: `passes.txt` beside this file has them all: an upgrade of DataFusion that brings, drops or moves a rule shows there.
 //! `GROUSE_PASSES_UPDATE=1` writes it anew.
-//! Not here: what a rule does.
+//! Not here: whether a rule does it.
 
+use grouse::parts::fixes::described;
 use grouse::{Session, SessionOptions};
 
 #[test]
 fn passes_stand_in_the_order_that_is_written_down() {
     let session = Session::new(SessionOptions::default()).unwrap();
     let state = session.context().state();
-    let mut list = String::from("analyzer\n");
-    let mut add = |name: &str| list.push_str(&format!("    {name}\n"));
-    state.analyzer().rules.iter().for_each(|rule| add(rule.name()));
-    list.push_str("logical\n");
-    let mut add = |name: &str| list.push_str(&format!("    {name}\n"));
-    state.optimizer().rules.iter().for_each(|rule| add(rule.name()));
-    list.push_str("physical\n");
-    let mut add = |name: &str| list.push_str(&format!("    {name}\n"));
-    let physical = state.physical_optimizers();
-    physical.iter().for_each(|rule| add(rule.name()));
+    let analyzer = state.analyzer().rules.iter().map(|rule| rule.name());
+    let logical = state.optimizer().rules.iter().map(|rule| rule.name());
+    let physical = state.physical_optimizers().iter().map(|rule| rule.name());
+    let list = listed("analyzer", analyzer.collect())
+        + &listed("logical", logical.collect())
+        + &listed("physical", physical.collect());
     if std::env::var_os("GROUSE_PASSES_UPDATE").is_some() {
         std::fs::write("tests/engine/passes.txt", &list).unwrap();
         return;
     }
     assert_eq!(list, include_str!("passes.txt"));
+}
+
+/// A stage and the names of its rules; behind those of ours what they do.
+fn listed(stage: &str, names: Vec<&str>) -> String {
+    let ours = described();
+    let lines = names.into_iter().map(|name| {
+        let does = ours
+            .iter()
+            .find(|(of, rule, _)| (*of, rule.as_str()) == (stage, name));
+        let does = does.map_or(String::new(), |(.., does)| format!(": {does}"));
+        format!("    {name}{does}\n")
+    });
+    format!("{stage}\n{}", lines.collect::<String>())
 }

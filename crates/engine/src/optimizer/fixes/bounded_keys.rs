@@ -24,7 +24,7 @@ use crate::expr::columns::is_comparison;
 
 /// The rule, which comes last: no other one shall look into the keys.
 #[derive(Debug)]
-pub(super) struct BoundedKeys;
+pub(in crate::optimizer) struct BoundedKeys;
 
 impl OptimizerRule for BoundedKeys {
     fn name(&self) -> &str {

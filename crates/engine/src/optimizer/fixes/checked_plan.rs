@@ -18,7 +18,7 @@ use crate::expr::plan_expressions::exchanged;
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct CheckArithmetic;
+pub(in crate::optimizer) struct CheckArithmetic;
 
 impl PhysicalOptimizerRule for CheckArithmetic {
     fn optimize(

@@ -23,7 +23,7 @@ const OF_ONE_TYPE: [&str; 6] = ["coalesce", "nullif", "nvl", "ifnull", "greatest
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct CompareExactly;
+pub(in crate::optimizer) struct CompareExactly;
 
 impl AnalyzerRule for CompareExactly {
     fn name(&self) -> &str {

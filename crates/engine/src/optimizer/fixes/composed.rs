@@ -46,7 +46,7 @@ use crate::functions::{
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct ComposedAggregates;
+pub(in crate::optimizer) struct ComposedAggregates;
 
 impl AnalyzerRule for ComposedAggregates {
     fn name(&self) -> &str {

@@ -31,7 +31,7 @@ use crate::functions::ranges;
 const NODES_MAX: usize = 200;
 
 /// DataFusion's rule with a check before it.
-pub(super) fn rewrite(
+pub(in crate::optimizer) fn rewrite(
     host: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,

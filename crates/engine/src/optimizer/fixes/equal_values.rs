@@ -23,7 +23,7 @@ use crate::functions::equal_values::{in_part, wrap, wrap_order};
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct EqualValues;
+pub(in crate::optimizer) struct EqualValues;
 
 impl OptimizerRule for EqualValues {
     fn name(&self) -> &str {

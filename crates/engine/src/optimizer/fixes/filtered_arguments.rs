@@ -16,7 +16,7 @@ use super::fallible::can_fail;
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct GuardArguments;
+pub(in crate::optimizer) struct GuardArguments;
 
 impl OptimizerRule for GuardArguments {
     fn name(&self) -> &str {

@@ -17,7 +17,7 @@ use super::each_plan;
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct ElementsBelow;
+pub(in crate::optimizer) struct ElementsBelow;
 
 impl AnalyzerRule for ElementsBelow {
     fn name(&self) -> &str {
@@ -73,7 +73,9 @@ fn below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let input = Projection::try_new(columns, Arc::clone(&aggregate.input))?;
     let input = Arc::new(LogicalPlan::Projection(input));
     let grouped = Aggregate::try_new(input, vec![keys.data], functions)?;
+    // The number of the set is DataFusion's, which takes it out where it resolves `grouping()`.
     let outputs = grouped.schema.iter().zip(aggregate.schema.iter());
+    let outputs = outputs.filter(|((_, field), _)| field.name() != Aggregate::INTERNAL_GROUPING_ID);
     let outputs = outputs.map(|(below, (of, field))| {
         Expr::Column(Column::from(below)).alias_qualified(of.cloned(), field.name())
     });

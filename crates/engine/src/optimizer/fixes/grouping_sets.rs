@@ -31,12 +31,9 @@ use datafusion::physical_plan::{
 
 use super::outer_constants::without_constants;
 
-/// DataFusion's rule that drops sort keys, and before which ours has to run.
-pub(super) const BEFORE_RULE: &str = "EnsureRequirements";
-
-/// The rule.
+/// The rule, which runs before DataFusion's that drops sort keys.
 #[derive(Debug)]
-pub(super) struct ForgetEquivalences;
+pub(in crate::optimizer) struct ForgetEquivalences;
 
 impl PhysicalOptimizerRule for ForgetEquivalences {
     fn optimize(

@@ -20,7 +20,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use super::fallible::can_fail;
 
 /// DataFusion's rule with the exceptions above.
-pub(super) fn rewrite(
+pub(in crate::optimizer) fn rewrite(
     host: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,

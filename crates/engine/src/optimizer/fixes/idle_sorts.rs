@@ -35,7 +35,7 @@ const BY_PLACE: [&str; 7] = [
 
 /// The rule: DataFusion would group in the order of the sort, which takes all rows in one stream first, or forget it.
 #[derive(Debug)]
-pub(super) struct DropSortBelowGroups;
+pub(in crate::optimizer) struct DropSortBelowGroups;
 
 impl OptimizerRule for DropSortBelowGroups {
     fn name(&self) -> &str {

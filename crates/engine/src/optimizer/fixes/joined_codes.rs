@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 /// The planner of such concatenations.
 #[derive(Debug)]
-pub(super) struct JoinedCodes;
+pub(in crate::optimizer) struct JoinedCodes;
 
 impl ExprPlanner for JoinedCodes {
     fn plan_binary_op(

@@ -17,7 +17,7 @@ const OPERANDS_MAX: usize = 250;
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct LongConditions;
+pub(in crate::optimizer) struct LongConditions;
 
 impl OptimizerRule for LongConditions {
     fn name(&self) -> &str {

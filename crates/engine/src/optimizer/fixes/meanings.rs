@@ -34,7 +34,7 @@ const BACKSLASH: char = '\\';
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct MeanAsSql;
+pub(in crate::optimizer) struct MeanAsSql;
 
 impl AnalyzerRule for MeanAsSql {
     fn name(&self) -> &str {

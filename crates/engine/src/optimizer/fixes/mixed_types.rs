@@ -16,7 +16,7 @@ use crate::error::types::type_name;
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct RefuseMixedUnions;
+pub(in crate::optimizer) struct RefuseMixedUnions;
 
 impl AnalyzerRule for RefuseMixedUnions {
     fn name(&self) -> &str {

@@ -1,55 +1,55 @@
 //! Mends of DataFusion: plans it gets wrong, and SQL it does not plan.
 //!
-//! In: DataFusion's planners of expressions and its lists of rules.
-//! Out: planners of ours before DataFusion's; the lists with the rules that go wrong held back where they do.
+//! In: plans and expressions. Out: the same with the meaning that SQL gives them, or in a form that DataFusion gets right.
 //! Invariant: a mend changes no plan that DataFusion gets right, and goes when DataFusion's own tests cover its case.
-//! Not here: our operator's rule; statements in another form (sql/); functions whose host version is wrong (functions/).
+//! Not here: in which order (passes.rs); our operator's rule; statements in another form (sql/); functions whose host version is wrong (functions/).
 
-mod long_literals;
-mod unsigned_literals;
-mod signed_counts;
-mod composed;
-mod meanings;
-mod own_casts;
-mod text_parts;
-mod compared;
-mod decimals;
-mod rounded;
-mod compared_casts;
-mod timestamps;
-mod mixed_types;
-mod narrow_dictionaries;
-mod joined_codes;
-mod fallible;
-mod held_filters;
-mod short_circuit;
-mod filtered_arguments;
-mod single_distinct;
-mod grouping_sets;
-mod outer_constants;
-mod repeated_keys;
-mod idle_sorts;
-mod null_equal_joins;
-mod repeated_order;
-mod qualified_keys;
-mod long_conditions;
+pub(super) mod around;
+pub(super) mod long_literals;
+pub(super) mod unsigned_literals;
+pub(super) mod signed_counts;
+pub(super) mod composed;
+pub(super) mod meanings;
+pub(super) mod own_casts;
+pub(super) mod text_parts;
+pub(super) mod compared;
+pub(super) mod decimals;
+pub(super) mod rounded;
+pub(super) mod compared_casts;
+pub(super) mod timestamps;
+pub(super) mod mixed_types;
+pub(super) mod narrow_dictionaries;
+pub(super) mod joined_codes;
+pub(super) mod fallible;
+pub(super) mod held_filters;
+pub(super) mod short_circuit;
+pub(super) mod filtered_arguments;
+pub(super) mod single_distinct;
+pub(super) mod grouping_sets;
+pub(super) mod outer_constants;
+pub(super) mod repeated_keys;
+pub(super) mod idle_sorts;
+pub(super) mod null_equal_joins;
+pub(super) mod repeated_order;
+pub(super) mod qualified_keys;
+pub(super) mod long_conditions;
 pub(crate) mod equal_values;
-mod null_structs;
-mod volatile_windows;
-mod constants;
-mod in_lists;
-mod checked;
-mod within_digits;
-mod read_once;
-mod true_dependencies;
-mod nullable_scalars;
-mod unnested;
-mod set_all;
-mod offset_order;
-mod checked_plan;
-mod window_orders;
-mod grouped_elements;
-mod bounded_keys;
+pub(super) mod null_structs;
+pub(super) mod volatile_windows;
+pub(super) mod constants;
+pub(super) mod in_lists;
+pub(super) mod checked;
+pub(super) mod within_digits;
+pub(super) mod read_once;
+pub(super) mod true_dependencies;
+pub(super) mod nullable_scalars;
+pub(super) mod unnested;
+pub(super) mod set_all;
+pub(super) mod offset_order;
+pub(super) mod checked_plan;
+pub(super) mod window_orders;
+pub(super) mod grouped_elements;
+pub(super) mod bounded_keys;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -58,12 +58,8 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, Result};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, WriteOp};
-use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerConfig, OptimizerRule};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::runtime::options::{GroupByOperator, SessionOptions};
 
@@ -75,83 +71,9 @@ pub fn query_planner() -> Arc<dyn QueryPlanner + Send + Sync> {
     Arc::new(read_once::Planner)
 }
 
-/// Planners that see an expression before DataFusion's do.
-pub fn expr_planners() -> Vec<Arc<dyn ExprPlanner>> {
-    vec![
-        Arc::new(unsigned_literals::UnsignedLiterals),
-        Arc::new(signed_counts::SignedCounts),
-        Arc::new(text_parts::TextParts),
-        Arc::new(joined_codes::JoinedCodes),
-    ]
-}
-
-/// DataFusion's rules before the optimizer, after ours: its type coercion leaves nothing to mend.
-pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
-    let mut rules: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![
-        Arc::new(grouped_elements::ElementsBelow),
-        Arc::new(meanings::MeanAsSql),
-        Arc::new(composed::ComposedAggregates),
-        Arc::new(mixed_types::RefuseMixedUnions),
-        Arc::new(narrow_dictionaries::UnpackNarrowDictionaries),
-        Arc::new(compared::CompareExactly),
-    ];
-    rules.extend(Analyzer::new().rules);
-    rules.push(Arc::new(own_casts::OwnCasts));
-    rules.push(Arc::new(nullable_scalars::NullableScalars));
-    rules.push(Arc::new(read_once::ShareTables));
-    rules.push(Arc::new(unnested::UnnestSubqueries));
-    rules
-}
-
-/// DataFusion's logical rules with ours in place.
-pub fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(mended).collect();
-    // Before DataFusion makes expressions shorter, in another order.
-    rules.insert(0, Arc::new(filtered_arguments::GuardArguments));
-    rules.insert(0, Arc::new(idle_sorts::DropSortBelowGroups));
-    rules.insert(0, Arc::new(volatile_windows::VolatileWindows));
-    // Once more, after filters have come down to joins.
-    rules.push(mended(Arc::new(ExtractEquijoinPredicate::new())));
-    rules.push(Arc::new(offset_order::OffsetBelowProjection));
-    let readers = true_dependencies::READERS;
-    let mut rules: Vec<_> = rules
-        .into_iter()
-        .flat_map(|rule| {
-            let is_reader = readers.contains(&rule.name());
-            let before: Option<Arc<dyn OptimizerRule + Send + Sync>> =
-                is_reader.then(|| Arc::new(true_dependencies::TrueDependencies) as _);
-            before.into_iter().chain([rule])
-        })
-        .collect();
-    // Last, because simplification can make two keys the same.
-    rules.push(Arc::new(repeated_order::DropRepeatedOrder));
-    // Last as well: no rule of DataFusion's makes comparisons after it, and that for a single DISTINCT has had its turn.
-    rules.push(Arc::new(equal_values::EqualValues));
-    rules.push(Arc::new(null_structs::NullStructsInWindows));
-    rules.push(Arc::new(qualified_keys::QualifiedKeys));
-    rules.push(Arc::new(long_conditions::LongConditions));
-    rules.push(Arc::new(window_orders::WindowOrders));
-    rules.push(Arc::new(bounded_keys::BoundedKeys));
-    rules
-}
-
-fn mended(host: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
-    let rewrite: Rewrite = match host.name() {
-        "simplify_expressions" => constants::rewrite,
-        "push_down_filter" => held_filters::rewrite,
-        "eliminate_group_by_constant" => repeated_keys::rewrite,
-        "extract_equijoin_predicate" => null_equal_joins::extract,
-        "eliminate_cross_join" => null_equal_joins::reorder,
-        "single_distinct_aggregation_to_group_by" => single_distinct::rewrite,
-        "common_sub_expression_eliminate" => but_for_changes,
-        _ => return host,
-    };
-    Arc::new(Mended { host, rewrite })
-}
-
 /// Of DELETE and UPDATE DataFusion hands the conditions to the table as they stand in the plan: no part of one may have
 /// become a column of a projection below it.
-fn but_for_changes(
+pub(super) fn but_for_changes(
     host: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
@@ -161,35 +83,6 @@ fn but_for_changes(
             Ok(Transformed::no(plan))
         }
         _ => host.rewrite(plan, config),
-    }
-}
-
-/// What a rule of DataFusion does, with DataFusion's rule to call where it is right.
-type Rewrite =
-    fn(&dyn OptimizerRule, LogicalPlan, &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>>;
-
-/// One of DataFusion's logical rules that goes another way in some plans.
-#[derive(Debug)]
-struct Mended {
-    host: Arc<dyn OptimizerRule + Send + Sync>,
-    rewrite: Rewrite,
-}
-
-impl OptimizerRule for Mended {
-    fn name(&self) -> &str {
-        self.host.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.host.apply_order()
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        (self.rewrite)(self.host.as_ref(), plan, config)
     }
 }
 
@@ -295,22 +188,4 @@ pub(crate) fn under_names(
     let below = LogicalPlan::Aggregate(Aggregate::try_new(input, keys_below, below)?);
     let outputs = Projection::try_new(outputs, Arc::new(below))?;
     Ok(Some(LogicalPlan::Projection(outputs)))
-}
-
-/// `rules`, DataFusion's physical rules and perhaps our operator's, with ours in place.
-pub fn physical_rules(
-    mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>,
-) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let before = rules
-        .iter()
-        .position(|rule| rule.name() == grouping_sets::BEFORE_RULE);
-    let rule: Arc<dyn PhysicalOptimizerRule + Send + Sync> =
-        Arc::new(grouping_sets::ForgetEquivalences);
-    rules.insert(before.unwrap_or(0), rule);
-    rules.insert(0, Arc::new(outer_constants::ForgetOuterConstants));
-    rules.insert(0, Arc::new(offset_order::KeepOrderBelowOffset));
-    rules.insert(0, Arc::new(short_circuit::GuardConditions));
-    rules.insert(0, Arc::new(null_structs::NullStructs));
-    rules.insert(0, Arc::new(checked_plan::CheckArithmetic));
-    rules
 }

@@ -22,7 +22,7 @@ const KEEP_VALUES: [&str; 4] = ["first_value", "last_value", "nth_value", "array
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct UnpackNarrowDictionaries;
+pub(in crate::optimizer) struct UnpackNarrowDictionaries;
 
 impl AnalyzerRule for UnpackNarrowDictionaries {
     fn name(&self) -> &str {

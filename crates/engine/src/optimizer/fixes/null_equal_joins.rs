@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan, Operator, bina
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// Keys are not added to a join in which NULL equals NULL.
-pub(super) fn extract(
+pub(in crate::optimizer) fn extract(
     host: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
@@ -25,7 +25,7 @@ pub(super) fn extract(
 }
 
 /// Joins that are put together have their keys as conditions; `extract_equijoin_predicate` makes keys of them again.
-pub(super) fn reorder(
+pub(in crate::optimizer) fn reorder(
     host: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,

@@ -40,7 +40,7 @@ static FIELD: LazyLock<Arc<ScalarUDF>> =
 
 /// The rule for windows, whose physical expressions cannot be exchanged.
 #[derive(Debug)]
-pub(super) struct NullStructsInWindows;
+pub(in crate::optimizer) struct NullStructsInWindows;
 
 impl OptimizerRule for NullStructsInWindows {
     fn name(&self) -> &str {
@@ -75,7 +75,7 @@ fn in_part(part: Expr) -> Transformed<Expr> {
 
 /// The rule for all other nodes.
 #[derive(Debug)]
-pub(super) struct NullStructs;
+pub(in crate::optimizer) struct NullStructs;
 
 impl PhysicalOptimizerRule for NullStructs {
     fn optimize(

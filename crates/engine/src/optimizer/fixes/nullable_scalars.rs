@@ -16,7 +16,7 @@ use super::{each_named, each_plan};
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct NullableScalars;
+pub(in crate::optimizer) struct NullableScalars;
 
 impl AnalyzerRule for NullableScalars {
     fn name(&self) -> &str {

@@ -28,7 +28,7 @@ use datafusion::physical_plan::{
 
 /// The rule for logical plans: a projection or a name between OFFSET and the sort comes after both.
 #[derive(Debug)]
-pub(super) struct OffsetBelowProjection;
+pub(in crate::optimizer) struct OffsetBelowProjection;
 
 impl OptimizerRule for OffsetBelowProjection {
     fn name(&self) -> &str {
@@ -85,7 +85,7 @@ fn is_sorted(plan: &LogicalPlan) -> bool {
 
 /// The rule for physical plans.
 #[derive(Debug)]
-pub(super) struct KeepOrderBelowOffset;
+pub(in crate::optimizer) struct KeepOrderBelowOffset;
 
 impl PhysicalOptimizerRule for KeepOrderBelowOffset {
     fn optimize(

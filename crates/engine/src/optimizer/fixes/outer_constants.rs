@@ -24,7 +24,7 @@ use super::grouping_sets::{Claims, ForgetEquivalencesExec};
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct ForgetOuterConstants;
+pub(in crate::optimizer) struct ForgetOuterConstants;
 
 impl PhysicalOptimizerRule for ForgetOuterConstants {
     fn optimize(

@@ -21,7 +21,7 @@ use crate::functions::{
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct OwnCasts;
+pub(in crate::optimizer) struct OwnCasts;
 
 impl AnalyzerRule for OwnCasts {
     fn name(&self) -> &str {

@@ -14,7 +14,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct QualifiedKeys;
+pub(in crate::optimizer) struct QualifiedKeys;
 
 impl OptimizerRule for QualifiedKeys {
     fn name(&self) -> &str {

@@ -13,7 +13,7 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// DataFusion's rule with the exception above.
-pub(super) fn rewrite(
+pub(in crate::optimizer) fn rewrite(
     host: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,

@@ -13,7 +13,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct DropRepeatedOrder;
+pub(in crate::optimizer) struct DropRepeatedOrder;
 
 impl OptimizerRule for DropRepeatedOrder {
     fn name(&self) -> &str {

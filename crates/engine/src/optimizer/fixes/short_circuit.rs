@@ -34,7 +34,7 @@ use crate::expr::plan_expressions::exchanged;
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct GuardConditions;
+pub(in crate::optimizer) struct GuardConditions;
 
 impl PhysicalOptimizerRule for GuardConditions {
     fn optimize(

@@ -27,7 +27,7 @@ const WINDOWS: [&str; 4] = ["row_number", "rank", "dense_rank", "ntile"];
 
 /// The planner of such calls.
 #[derive(Debug)]
-pub(super) struct SignedCounts;
+pub(in crate::optimizer) struct SignedCounts;
 
 impl ExprPlanner for SignedCounts {
     fn plan_aggregate(&self, expr: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {

@@ -17,7 +17,7 @@ use super::{Below, is_host, under_names};
 use crate::aggregate::native::arguments_per_field;
 
 /// DataFusion's rule with the exception above.
-pub(super) fn rewrite(
+pub(in crate::optimizer) fn rewrite(
     host: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,

@@ -15,7 +15,7 @@ use crate::functions::{is_json, json_part};
 
 /// The planner of such accesses; it leaves others to DataFusion's.
 #[derive(Debug)]
-pub(super) struct TextParts;
+pub(in crate::optimizer) struct TextParts;
 
 impl ExprPlanner for TextParts {
     fn plan_field_access(

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Aggregate, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// The rules that read dependencies.
-pub(super) const READERS: [&str; 4] = [
+pub(in crate::optimizer) const READERS: &[&str] = &[
     "eliminate_join",
     "replace_distinct_aggregate",
     "eliminate_duplicated_expr",
@@ -22,7 +22,7 @@ pub(super) const READERS: [&str; 4] = [
 
 /// The rule, which comes before each of them.
 #[derive(Debug)]
-pub(super) struct TrueDependencies;
+pub(in crate::optimizer) struct TrueDependencies;
 
 impl OptimizerRule for TrueDependencies {
     fn name(&self) -> &str {

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 /// The planner of such expressions; it leaves the rest of the work to DataFusion's.
 #[derive(Debug)]
-pub(super) struct UnsignedLiterals;
+pub(in crate::optimizer) struct UnsignedLiterals;
 
 impl ExprPlanner for UnsignedLiterals {
     fn plan_binary_op(

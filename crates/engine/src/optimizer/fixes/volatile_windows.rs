@@ -17,7 +17,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// The rule.
 #[derive(Debug)]
-pub(super) struct VolatileWindows;
+pub(in crate::optimizer) struct VolatileWindows;
 
 impl OptimizerRule for VolatileWindows {
     fn name(&self) -> &str {

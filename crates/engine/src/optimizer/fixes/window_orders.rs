@@ -18,7 +18,7 @@ use crate::functions::in_order;
 
 /// The rule, which comes last: no other one shall look for the aggregates that it puts away.
 #[derive(Debug)]
-pub(super) struct WindowOrders;
+pub(in crate::optimizer) struct WindowOrders;
 
 impl OptimizerRule for WindowOrders {
     fn name(&self) -> &str {

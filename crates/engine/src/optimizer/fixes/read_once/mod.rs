@@ -37,7 +37,7 @@ use crate::sql::shared_tables::SHARED_TABLE;
 
 /// The rule for common table expressions that are used more than once.
 #[derive(Debug)]
-pub(super) struct ShareTables;
+pub(in crate::optimizer) struct ShareTables;
 
 impl AnalyzerRule for ShareTables {
     fn name(&self) -> &str {

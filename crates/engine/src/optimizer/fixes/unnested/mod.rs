@@ -39,7 +39,7 @@ use super::each_plan;
 
 /// The rule, which comes after the types are known.
 #[derive(Debug)]
-pub(super) struct UnnestSubqueries;
+pub(in crate::optimizer) struct UnnestSubqueries;
 
 impl AnalyzerRule for UnnestSubqueries {
     fn name(&self) -> &str {
