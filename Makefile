@@ -40,8 +40,7 @@ setup: # says in one line what the machine lacks
 # The whole workspace in one call: the shell, the library of the Python package and the data generator.
 binary: setup
 	cargo build --release --locked --workspace
-	@mkdir -p target/release
-	@[ "$(release)" -ef target/release ] || { cp -f "$(release)/grouse" target/release/grouse.new && mv -f target/release/grouse.new target/release/grouse; }
+	@scripts/strip.sh "$(release)/grouse" target/release/grouse
 
 build: binary .venv/ready ## target/release/grouse, and the Python package in .venv
 	@$(python) scripts/order.py "$(release)"

@@ -1,6 +1,6 @@
 """Time and peak memory of grouping under memory limits: grouse, stock DataFusion and DuckDB, answers checked.
 
-In: flags (`--help`). Out: `record/<date>-<host>-limits.csv` and a summary.
+In: flags (`--help`). Out: `record/<host>/limits.csv` and a summary.
 Invariant: every run has a process of its own, whose peak is the system's figure; engines run in turn (A B C A B C). No
 memory is touched beforehand: it would be the peak.
 """
@@ -41,7 +41,7 @@ def parse_flags() -> argparse.Namespace:
         rounds=2,
         size="large",
         timeout=300.0,
-        suffix="-limits",
+        label="limits",
         touch_gb=0,
     )
     return checked(parser)

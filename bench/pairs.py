@@ -1,6 +1,6 @@
 """Two forms of one query in turn, in one process: keys of 2 and of 8 bytes.
 
-In: flags (`--help`). Out: `record/<date>-<host>-pairs.csv` and a summary.
+In: flags (`--help`). Out: `record/<host>/pairs.csv` and a summary.
 Invariant: both forms give the same rows; the ratio is the median of those of neighbouring runs. Faults are the minor page
 faults of the process in the second run of the first form.
 """
@@ -27,7 +27,7 @@ def main() -> None:
         return one(*sys.argv[2:])
     parser = record_flags(__doc__)
     parser.add_argument("--threads", type=int, default=2)
-    parser.set_defaults(rows=100_000_000, rounds=21, suffix="-pairs")
+    parser.set_defaults(rows=100_000_000, rounds=21, label="pairs")
     flags = parser.parse_args()
     write(stem_of(flags), flags, [measured(aggregate, flags) for aggregate in AGGREGATES])
 

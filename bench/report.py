@@ -1,6 +1,6 @@
 """What a run of the benchmark leaves behind: a CSV of all samples, a summary in Markdown, a picture.
 
-In: one `Result` per query and engine. Out: `<stem>.csv`, `<stem>.md`, `<stem>.svg`.
+In: one `Result` per query and engine. Out: `<stem>.csv`, `<stem>.md`, `<stem>.svg`, a row of `history.csv`, the index of the record.
 Invariant: the summary is computed from what the CSV holds; ratios add 10 ms on both sides, so that noise on queries of a
 few milliseconds does not decide a mean.
 """
@@ -29,6 +29,38 @@ def leave(stem: Path, rows: list[dict], lines: list[str]) -> None:
     text = "\n".join(lines) + "\n"
     Path(f"{stem}.md").write_text(text)
     print(text)
+    remember(stem, {})
+
+
+REMEMBERED = "date label queries grouse_to_best_peer grouse_to_datafusion".split()
+
+
+def remember(stem: Path, means: dict[str, str]) -> None:
+    """A row of `history.csv` in the folder of the machine, and the index of the latest runs in the folder above it."""
+    history = stem.parent / "history.csv"
+    is_new = not history.exists()
+    row = {"date": datetime.date.today().isoformat(), "label": stem.name} | means
+    with open(history, "a", newline="") as file:
+        table = csv.DictWriter(file, REMEMBERED, restval="", lineterminator="\n")
+        if is_new:
+            table.writeheader()
+        table.writerow(row)
+    index(stem.parent.parent)
+
+
+def index(record: Path) -> None:
+    """`README.md` of the record: the latest run of each name, with a line that its summary begins with."""
+    lines = ["# Record", "", "The latest run of each name; `history.csv` of a machine has one row per run. Ratios are of time,"]
+    lines += ["geometric means over the queries that both sides answered rightly: less than 1 is faster.", ""]
+    lines += ["| run | date | queries | grouse / best peer | grouse / DataFusion |", "|---|---|---:|---:|---:|"]
+    for history in sorted(record.glob("*/history.csv")):
+        machine = history.parent.name
+        with open(history, newline="") as file:
+            latest = {row["label"]: row for row in csv.DictReader(file)}
+        for label, row in sorted(latest.items()):
+            cells = [f"[{machine}/{label}]({machine}/{label}.md)", *(row[name] for name in REMEMBERED if name != "label")]
+            lines.append("| " + " | ".join(cells) + " |")
+    (record / "README.md").write_text("\n".join(lines) + "\n")
 
 
 @dataclasses.dataclass
@@ -101,7 +133,18 @@ def write(stem: Path, results: list[Result], machine: Machine) -> None:
     text = summary(results, machine)
     Path(f"{stem}.md").write_text(text)
     print(text)
+    remember(stem, remembered(results))
     print(f"wrote {stem}.csv and {stem}.md")
+
+
+def remembered(results: list[Result]) -> dict[str, str]:
+    rows = list(by_query(results).values())
+    own = [engines["grouse"].best_s if "grouse" in engines else None for engines in rows]
+    host = [engines["datafusion"].best_s if "datafusion" in engines else None for engines in rows]
+    peers = [ratio(mine, best_peer(engines)) for mine, engines in zip(own, rows)]
+    hosts = [ratio(mine, other) for mine, other in zip(own, host)]
+    means = {"grouse_to_best_peer": mean(peers), "grouse_to_datafusion": mean(hosts)}
+    return {"queries": str(len(rows))} | {name: text.split(" ")[0] for name, text in means.items()}
 
 
 HEADER = "set table_rows query engine status best_s median_s floor_s result_rows samples_s detail".split()

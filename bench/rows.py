@@ -1,6 +1,6 @@
 """Rows as Python objects: a million tuples of an integer and one of 100 texts, grouse beside its peers.
 
-In: flags (`--help`). Out: `record/<date>-<host>-rows.csv` and a summary.
+In: flags (`--help`). Out: `record/<host>/rows.csv` and a summary.
 Invariant: every run has a process of its own, engines run in turn (A B C A B C), and each has to give the same rows.
 `ready` builds the list of tuples from objects that are there already: nobody can be faster.
 """
@@ -64,7 +64,7 @@ def main() -> None:
     if sys.argv[1:2] == ["one"]:
         return one(*sys.argv[2:])
     parser = record_flags(__doc__)
-    parser.set_defaults(rows=1_000_000, rounds=5, suffix="-rows")
+    parser.set_defaults(rows=1_000_000, rounds=5, label="rows")
     flags = parser.parse_args()
     path = Path(flags.data).resolve() / f"rows_{flags.rows}.parquet"
     if not path.exists():

@@ -1,12 +1,11 @@
 """The benchmark: grouse and its peers on the same queries, in turn, answers checked.
 
-In: flags (`--help`). Out: `record/<date>-<host>.csv`, a summary and a picture beside it.
+In: flags (`--help`). Out: `record/<host>/<label>.csv`, a summary and a picture beside it, a row of the history.
 Invariant: in every round each engine runs the query once, one after the other (A B C A B C), so that a slow minute of the
 machine hits all of them; nothing is left out: errors, timeouts and wrong answers are rows of the record too.
 """
 
 import argparse
-import datetime
 import os
 import re
 import socket
@@ -65,7 +64,7 @@ def record_flags(description: str) -> argparse.ArgumentParser:
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds that one run may take")
     parser.add_argument("--data", default=str(HERE.parent / "data"), help="folder of the tables; missing ones are made")
     parser.add_argument("--record", default=str(HERE / "record"), help="folder of the results")
-    parser.add_argument("--suffix", default="", help="added to the names of the results")
+    parser.add_argument("--label", default="all", help="name of the results, which take the place of earlier ones of that name")
     parser.add_argument("--host", default=socket.gethostname().split(".")[0], help="name of this machine in the record")
     parser.add_argument("--python-grouse", default=str(HERE.parent / ".venv/bin/python"))
     return parser
@@ -100,9 +99,9 @@ def checked(parser: argparse.ArgumentParser) -> argparse.Namespace:
 
 def stem_of(flags: argparse.Namespace) -> Path:
     """Where the results go, without the end of the name."""
-    record = Path(flags.record)
+    record = Path(flags.record) / flags.host
     record.mkdir(parents=True, exist_ok=True)
-    return record / f"{datetime.date.today()}-{flags.host}{flags.suffix}"
+    return record / flags.label
 
 
 class SetRun:

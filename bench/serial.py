@@ -1,6 +1,6 @@
 """The serial share of merges: what one worker does while the others wait, by the operator's own counters.
 
-In: flags (`--help`). Out: `record/<date>-<host>-serial.csv` and a summary.
+In: flags (`--help`). Out: `record/<host>/serial.csv` and a summary.
 Invariant: times are those that EXPLAIN ANALYZE shows of a whole query, added up over its groupings and workers; of the
 rounds the least of each counts, since workers that wait for a core count that as their time. With more workers than
 cores they share a core; their counters do not.
@@ -21,7 +21,7 @@ MERGE = ("cut_time", "merge_time", "emit_time")
 
 def main() -> None:
     parser = shared_flags(__doc__)
-    parser.set_defaults(threads=8, suffix="-serial", set="hits,g1,numbers", engines="grouse", queries="distinct|uniq|g0[689]")
+    parser.set_defaults(threads=8, label="serial", set="hits,g1,numbers", engines="grouse", queries="distinct|uniq|g0[689]")
     flags = checked(parser)
     flags.engines, flags.touch_gb = "grouse", 1.0
     rows = []

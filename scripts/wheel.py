@@ -1,6 +1,7 @@
 """Packs the library that cargo has just built and the Python sources into a wheel, without compiling anything.
 
-In: the folder with `lib_native.so`, the folder for the wheel. Out: one `grouse-*.whl` there, older ones removed.
+In: the folder with `lib_native.so`, the folder for the wheel. Out: one `grouse-*.whl` there, older ones removed. The library in it
+has no symbols: they stay in the one that cargo has built.
 Why not maturin: `make binary` has built the library with the rest of the workspace. maturin would be needed on every machine, and
 calls cargo with flags of its own, which compiles the package (not the host) and links the library a second time. `make wheel` is
 maturin's, for wheels that leave this machine: it strips the library and names the C library that it needs.
@@ -9,8 +10,10 @@ maturin's, for wheels that leave this machine: it strips the library and names t
 import base64
 import hashlib
 import re
+import subprocess
 import sys
 import sysconfig
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -27,7 +30,7 @@ def main(built: Path, out: Path) -> None:
         for path in sorted(SOURCES.rglob("*"))
         if path.is_file() and path.suffix in (".py", ".pyi", ".typed") or path.name == "py.typed"
     }
-    files["grouse/_native.abi3.so"] = (built / LIBRARY).read_bytes()
+    files["grouse/_native.abi3.so"] = stripped(built / LIBRARY)
     info = f"grouse-{version}.dist-info"
     files[f"{info}/METADATA"] = (
         f"Metadata-Version: 2.1\nName: grouse\nVersion: {version}\nSummary: The GROUP BY engine\n"
@@ -46,6 +49,17 @@ def main(built: Path, out: Path) -> None:
     with zipfile.ZipFile(out / f"grouse-{version}-{TAG}.whl", "w", zipfile.ZIP_STORED) as wheel:
         for name, data in files.items():
             wheel.writestr(name, data)
+
+
+def stripped(library: Path) -> bytes:
+    """The library without symbols; as it is where there is no strip."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / library.name
+        try:
+            subprocess.run(["strip", "-o", str(out), str(library)], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            return library.read_bytes()
+        return out.read_bytes()
 
 
 if __name__ == "__main__":

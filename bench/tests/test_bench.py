@@ -79,7 +79,7 @@ def test_small_sizes_have_the_right_answers(set_name, tmp_path):
     command += ["--python-grouse", sys.executable, "--python-peers", sys.executable, "--no-picture"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    (record,) = tmp_path.glob("*-test.csv")
+    (record,) = tmp_path.glob("test/all.csv")
     with record.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * len(queries.load(set_name))
@@ -93,7 +93,7 @@ def test_a_limit_is_kept_and_changes_no_answer(tmp_path):
     command += ["--record", str(tmp_path), "--bin", str(RELEASE), "--python-grouse", sys.executable, "--no-picture"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    (record,) = tmp_path.glob("*.csv")
+    (record,) = tmp_path.glob("test/limits.csv")
     with record.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["limit"] for row in rows} == {"none", "20MB"}
@@ -106,7 +106,7 @@ def test_rows_are_the_same_from_every_engine(tmp_path):
     command += ["--data", str(tmp_path), "--record", str(tmp_path), "--python-grouse", sys.executable]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    (record,) = tmp_path.glob("*.csv")
+    (record,) = tmp_path.glob("test/rows.csv")
     with record.open(newline="") as file:
         objects = {row["engine"]: int(row["text_objects"]) for row in csv.DictReader(file)}
     assert set(objects) == {"ready", "grouse", "duckdb", "polars", "pyarrow"}
@@ -123,7 +123,7 @@ def test_the_serial_share_is_that_of_all_groupings(tmp_path):
     command += ["--data", str(tmp_path), "--record", str(tmp_path), "--bin", str(RELEASE), "--python-grouse", sys.executable]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    (record,) = tmp_path.glob("*.csv")
+    (record,) = tmp_path.glob("test/serial.csv")
     with record.open(newline="") as file:
         shares = {row["query"]: float(row["serial_percent"]) for row in csv.DictReader(file)}
     assert len(shares) == 5 and all(0 <= share <= 100 for share in shares.values())
@@ -135,7 +135,7 @@ def test_keys_of_two_widths_are_timed_in_pairs(tmp_path):
     command += ["--record", str(tmp_path), "--python-grouse", sys.executable]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    (record,) = tmp_path.glob("*.csv")
+    (record,) = tmp_path.glob("test/pairs.csv")
     with record.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 5 and all(len(row["pairs_ms"].split()) == 3 and float(row["ratio"]) > 0 for row in rows)
