@@ -7,14 +7,17 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use datafusion::common::{Result, plan_err};
-use datafusion::functions::datetime::to_local_time;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    Cast, ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
+
+use super::read_texts;
+use super::zones::{self, cast_to_zone, zone_cast};
 
 /// Name of the function.
 pub(crate) const AT_TIME_ZONE: &str = "at time zone";
@@ -82,11 +85,12 @@ impl ScalarUDFImpl for AtTimeZone {
         let [value, Expr::Literal(zone, _)] = args.as_slice() else {
             return Ok(ExprSimplifyResult::Original(args));
         };
-        let is_moved = has_zone(&info.get_data_type(value)?);
         let to = in_zone(zone_of(Some(zone))?);
-        let moved = Expr::Cast(Cast::new(Box::new(value.clone()), to));
-        Ok(ExprSimplifyResult::Simplified(match is_moved {
-            true => to_local_time().call(vec![moved]),
+        let of = info.get_data_type(value)?;
+        let moved = cast_to_zone(value.clone(), &of, to);
+        let local = DataType::Timestamp(TimeUnit::Nanosecond, None);
+        Ok(ExprSimplifyResult::Simplified(match has_zone(&of) {
+            true => zone_cast(moved, local, false),
             false => moved,
         }))
     }
@@ -95,15 +99,17 @@ impl ScalarUDFImpl for AtTimeZone {
         let [value, ColumnarValue::Scalar(zone)] = args.args.as_slice() else {
             return plan_err!("AT TIME ZONE takes a zone as a literal, e.g. 'Europe/Berlin'");
         };
-        let moved = value.cast_to(&in_zone(zone_of(Some(zone))?), None)?;
-        if !has_zone(&value.data_type()) {
-            return Ok(moved);
-        }
-        let field = Arc::new(Field::new("value", moved.data_type(), true));
-        to_local_time().invoke_with_args(ScalarFunctionArgs {
-            args: vec![moved],
-            arg_fields: vec![field],
-            ..args
-        })
+        let to = in_zone(zone_of(Some(zone))?);
+        let values = value.to_array(args.number_rows)?;
+        let values = match values.data_type() {
+            of if of.is_string() => read_texts(&values, &to, false)?,
+            of if has_zone(of) => cast(&values, &to)?,
+            _ => zones::in_zone(&values, &to, false)?,
+        };
+        let local = DataType::Timestamp(TimeUnit::Nanosecond, None);
+        Ok(ColumnarValue::Array(match has_zone(&value.data_type()) {
+            true => zones::in_zone(&values, &local, false)?,
+            false => values,
+        }))
     }
 }

@@ -50,6 +50,7 @@ mod uuid_text;
 mod intervals;
 mod text_casts;
 mod written_times;
+mod zones;
 mod value_text;
 mod nested_casts;
 mod decimal_doubles;
@@ -78,7 +79,7 @@ pub(crate) use decimal_doubles::{is_long_decimal, nearest_double};
 pub(crate) use frequent::Frequent;
 pub(crate) use intervals::Interval;
 pub(crate) use lengths::text_views;
-pub(crate) use near_doubles::{near_seconds, within_float};
+pub(crate) use near_doubles::{NEAR_SECONDS, near_seconds, within_float};
 pub(crate) use nested_casts::{Halves, is_nested_cast, nested_cast};
 pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median, with_middle};
 pub(crate) use overflow::overflow;
@@ -97,6 +98,7 @@ pub(crate) use uuid_text::{TRY_UUID, UUID};
 pub(crate) use value_text::{is_written_here, text_of_value, texts_of_values};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 pub(crate) use written_times::readable;
+pub(crate) use zones::{is_zone_cast, is_zone_sum, zone_cast, zone_sum};
 
 /// The name of the aggregate that is planned for another name, as `avg` is for `mean`.
 pub(crate) fn planned_as(name: &str) -> Option<String> {
@@ -159,6 +161,7 @@ pub(crate) fn null_as_args(name: &str, data_type: DataType, args: &ReturnFieldAr
 
 /// Registers our functions; one that has a name of DataFusion's replaces it.
 pub fn register(context: &SessionContext) {
+    ranges::tables(context);
     for function in aggregates() {
         context.register_udaf(function);
     }

@@ -18,6 +18,9 @@ use datafusion::logical_expr::{
 
 use super::null_as_args;
 
+/// Name of the function that checks seconds.
+pub(crate) const NEAR_SECONDS: &str = "near seconds";
+
 /// The nanoseconds of fewer seconds fit 64 bits.
 const SECONDS_MAX: f64 = 9_223_372_036.0;
 
@@ -71,7 +74,7 @@ struct Checked {
 impl ScalarUDFImpl for Checked {
     fn name(&self) -> &str {
         match self.near {
-            Near::Seconds => "near seconds",
+            Near::Seconds => NEAR_SECONDS,
             Near::Float => "within FLOAT",
             Near::TryFloat => "within FLOAT or NULL",
         }

@@ -3,25 +3,33 @@
 //! In: DataFusion's functions. Out: the same lists, or an error before memory is gone that they would take.
 //! Invariant: a call whose lists have more than `FOLDED_MAX` elements is no constant of the plan, which DataFusion compares,
 //! hashes and writes as text again and again: ten million elements took it 18 seconds.
-//! Not here: the table functions of these names, whose rows come one batch after the other.
+//! The table functions of these names give rows one batch after the other; only steps by the clock of a zone are ours there.
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray};
+use datafusion::arrow::array::timezone::Tz;
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, ListBuilder, RecordBatch, TimestampNanosecondBuilder,
+};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, FieldRef, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, TimeUnit,
-    TimestampNanosecondType,
+    DataType, Field, FieldRef, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    IntervalUnit, Schema, TimeUnit, TimestampNanosecondType,
 };
-use datafusion::common::Result;
+use datafusion::catalog::{
+    MemTable, TableFunction, TableFunctionArgs, TableFunctionImpl, TableProvider,
+};
 use datafusion::common::tree_node::Transformed;
+use datafusion::common::{Result, exec_err};
 use datafusion::functions_nested::range::{gen_series_udf, range_udf};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use datafusion::prelude::SessionContext;
 
+use super::zones::{has_offset, series};
 use crate::error::Error;
 use crate::runtime::options::SessionOptions;
 
@@ -36,6 +44,9 @@ const ELEMENT_BYTES: u64 = 8;
 
 /// Places in lists are 32 bits.
 const ELEMENTS_MAX: u64 = i32::MAX as u64;
+
+/// The one of both whose last element may be the stop.
+const SERIES: &str = "generate_series";
 
 const DAY_NANOS: i128 = 86_400_000_000_000;
 
@@ -125,7 +136,84 @@ impl ScalarUDFImpl for Ranges {
             );
             return Err(Error::Execution(message).into());
         }
-        self.host.invoke_with_args(args)
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        match zoned(&args.args, self.name(), most)? {
+            Some(lists) => Ok(ColumnarValue::Array(lists)),
+            None => self.host.invoke_with_args(args),
+        }
+    }
+}
+
+/// Lists of timestamps by the clock of their zone; DataFusion ends where a clock is skipped or repeated. `None` of all else.
+fn zoned(args: &[ColumnarValue], name: &str, most: usize) -> Result<Option<ArrayRef>> {
+    let [start, stop, step] = args else {
+        return Ok(None);
+    };
+    let of = start.data_type();
+    let DataType::Timestamp(TimeUnit::Nanosecond, Some(zone)) = &of else {
+        return Ok(None);
+    };
+    if !has_offset(zone) || !matches!(step.data_type(), DataType::Interval(_)) {
+        return Ok(None);
+    }
+    let arrays = ColumnarValue::values_to_arrays(&[start.clone(), stop.clone(), step.clone()])?;
+    let stops = cast(&arrays[1], &of)?;
+    let steps = cast(&arrays[2], &DataType::Interval(IntervalUnit::MonthDayNano))?;
+    let starts = arrays[0].as_primitive::<TimestampNanosecondType>();
+    let stops = stops.as_primitive::<TimestampNanosecondType>();
+    let steps = steps.as_primitive::<IntervalMonthDayNanoType>();
+    let values = TimestampNanosecondBuilder::new().with_data_type(of.clone());
+    let mut lists = ListBuilder::new(values);
+    let zone: Tz = zone.parse()?;
+    for ((start, stop), step) in starts.iter().zip(stops).zip(steps) {
+        let (Some(start), Some(stop), Some(step)) = (start, stop, step) else {
+            lists.append_null();
+            continue;
+        };
+        if step == IntervalMonthDayNano::ZERO {
+            return exec_err!("the step of '{name}' is an interval of no length");
+        }
+        match series([start, stop], step, zone, name == SERIES, most) {
+            Some(values) => lists.append_value(values.into_iter().map(Some)),
+            None => return exec_err!("'{name}' makes more than {most} timestamps"),
+        }
+    }
+    Ok(Some(Arc::new(lists.finish())))
+}
+
+/// The table functions of these names.
+pub(super) fn tables(context: &SessionContext) {
+    for name in ["range", SERIES] {
+        if let Ok(host) = context.table_function(name) {
+            context.register_udtf(name, Arc::new(SeriesTable(host)));
+        }
+    }
+}
+
+/// A table function that steps by the clock of a zone, too.
+#[derive(Debug)]
+struct SeriesTable(Arc<TableFunction>);
+
+impl TableFunctionImpl for SeriesTable {
+    fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
+        let literals = args.exprs().iter().map(|expr| match expr {
+            Expr::Literal(value, _) => Some(ColumnarValue::Scalar(value.clone())),
+            _ => None,
+        });
+        let literals: Option<Vec<ColumnarValue>> = literals.collect();
+        let name = self.0.name();
+        let lists = match literals {
+            Some(literals) => zoned(&literals, name, ELEMENTS_MAX as usize)?,
+            None => None,
+        };
+        let Some(lists) = lists else {
+            return self.0.function().call_with_args(args);
+        };
+        let values = lists.as_list::<i32>().values();
+        let field = Field::new("value", values.data_type().clone(), false);
+        let schema = Arc::new(Schema::new(vec![field]));
+        let rows = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::clone(values)])?;
+        Ok(Arc::new(MemTable::try_new(schema, vec![vec![rows]])?))
     }
 }
 

@@ -13,7 +13,8 @@ use datafusion::arrow::array::{
     StringViewBuilder, new_null_array,
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
-use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, nullif};
+use datafusion::arrow::compute::kernels::zip::zip;
+use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, not, nullif};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
 use datafusion::common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion::logical_expr::{
@@ -22,6 +23,7 @@ use datafusion::logical_expr::{
 };
 
 use super::intervals::Interval;
+use super::zones::{has_offset, in_zone};
 use super::{null_as_args, written_times};
 use crate::error::types::type_name;
 use grouse_text::blobs::bytes_of;
@@ -137,6 +139,20 @@ impl Reader {
             _ if texts.null_count() == texts.len() => Ok(new_null_array(to, texts.len())),
             DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
                 self.lists(texts, to)
+            }
+            DataType::Timestamp(unit, Some(zone))
+                if has_offset(zone) && !texts.iter().flatten().all(written_times::names_zone) =>
+            {
+                let local = DataType::Timestamp(*unit, None);
+                let is_named: BooleanArray = texts
+                    .iter()
+                    .map(|text| Some(text.is_some_and(written_times::names_zone)))
+                    .collect();
+                let without = nullif(texts, &is_named)?;
+                let named = nullif(texts, &not(&is_named)?)?;
+                let clocks = self.values(without.as_string_view(), &local)?;
+                let named = self.values(named.as_string_view(), to)?;
+                Ok(zip(&is_named, &named, &in_zone(&clocks, to, self.is_try)?)?)
             }
             to if written_times::is_date_or_timestamp(to) => {
                 let read = |text: &str| written_times::readable(text, to);

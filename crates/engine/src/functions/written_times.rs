@@ -50,6 +50,16 @@ fn is_plain(text: &[u8]) -> bool {
         || is_fraction && is_like(clock, b"0000-00-00T00:00:00") && &clock[11..13] != b"24"
 }
 
+/// True of a timestamp that names its zone or offset.
+pub(super) fn names_zone(text: &str) -> bool {
+    let read = || {
+        let (_, rest) = date(text.trim())?;
+        let (_, (_, zone)) = clock(rest.trim_start_matches(['T', 't', ' ']))?;
+        Some(!zone.trim().is_empty())
+    };
+    !is_plain(text.as_bytes()) && read().unwrap_or(false)
+}
+
 fn rewritten(text: &str, to: &DataType) -> Option<String> {
     let (date, rest) = date(text.trim())?;
     let rest = match rest.strip_prefix(['T', 't']) {

@@ -11,7 +11,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Case, Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{Case, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::mixed_types::refuse_mixed;
@@ -82,6 +82,9 @@ fn mend_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::BinaryExpr(binary) if is_comparison(binary.op) => {
             align(&mut [&mut binary.left, &mut binary.right], schema)
         }
+        Expr::BinaryExpr(binary) if binary.op == Operator::Minus => {
+            timestamps::in_one_zone(&mut [&mut binary.left, &mut binary.right], schema)
+        }
         Expr::Between(between) => align(
             &mut [&mut between.expr, &mut between.low, &mut between.high],
             schema,
@@ -124,5 +127,7 @@ fn align_case(case: &mut Case, schema: &DFSchema) -> Result<bool> {
 }
 
 fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
-    operands.len() > 1 && (decimals::align(operands, schema) || timestamps::align(operands, schema))
+    operands.len() > 1
+        && (decimals::align(operands, schema)
+            || timestamps::in_one_zone(operands, schema) | timestamps::align(operands, schema))
 }

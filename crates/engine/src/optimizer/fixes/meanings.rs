@@ -25,8 +25,9 @@ use datafusion::optimizer::AnalyzerRule;
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    between, half_to_even, is_long_decimal, like_pattern, near_seconds, nearest_double,
-    operation_on_bits, part_of_interval, similar_pattern, with_sql_format, within_float,
+    NEAR_SECONDS, between, half_to_even, is_long_decimal, like_pattern, near_seconds,
+    nearest_double, operation_on_bits, part_of_interval, similar_pattern, with_sql_format,
+    within_float,
 };
 
 /// DataFusion's own escape in LIKE.
@@ -82,7 +83,8 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         },
         Expr::WindowFunction(window) => in_lists(&mut window.params, schema)?,
         Expr::ScalarFunction(call) if is_far(call, schema) => {
-            call.args = vec![near_seconds(call.args.remove(0))];
+            let seconds = cast(call.args.remove(0), DataType::Float64);
+            call.args = vec![near_seconds(seconds)];
             true
         }
         Expr::ScalarFunction(call) if has_items(call, schema) => {
@@ -285,13 +287,14 @@ fn in_lists(window: &mut WindowFunctionParams, schema: &DFSchema) -> Result<bool
     Ok(changed)
 }
 
-/// True of `to_timestamp(x)` of a float.
+/// True of `to_timestamp(x)` of a number: an integer DataFusion takes for a clock of the session's zone.
 fn is_far(call: &ScalarFunction, schema: &DFSchema) -> bool {
     let [seconds] = call.args.as_slice() else {
         return false;
     };
-    let is_float = || seconds.get_type(schema).is_ok_and(|of| of.is_floating());
-    call.func.name() == "to_timestamp" && is_float()
+    let is_checked = |expr: &Expr| matches!(expr, Expr::ScalarFunction(call) if call.func.name() == NEAR_SECONDS);
+    let is_number = || seconds.get_type(schema).is_ok_and(|of| of.is_numeric());
+    call.func.name() == "to_timestamp" && !is_checked(seconds) && is_number()
 }
 
 /// True of functions that look for the items of one list in another, to which DataFusion takes a NULL list for an empty one,

@@ -1,7 +1,8 @@
 //! Casts that SQL means in another way than DataFusion, also those that DataFusion's type coercion adds.
 //!
 //! In: a plan whose types are known. Out: the same plan, in which strings become dates, timestamps, intervals, bytes and lists, and
-//! timestamps, intervals, lists and structs become strings, by functions of ours; parts of lists and structs are cast as they are alone.
+//! timestamps, intervals, lists and structs become strings, by functions of ours; parts of lists and structs are cast as they are alone;
+//! timestamps with a zone go by its clock.
 //! Invariant: names stay.
 //! Not here: the functions (functions/); numbers that are rounded (meanings.rs), because type coercion never rounds.
 
@@ -9,14 +10,14 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    Halves, is_nested_cast, is_text_cast, is_written_here, nested_cast, read_texts, text_cast,
-    text_of_value,
+    Halves, is_nested_cast, is_text_cast, is_written_here, is_zone_cast, is_zone_sum, nested_cast,
+    read_texts, text_cast, text_of_value, zone_cast, zone_sum,
 };
 
 /// The rule.
@@ -46,6 +47,10 @@ fn in_grouping_sets(plan: LogicalPlan, schema: &DFSchema) -> Result<Transformed<
 }
 
 fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    if let Expr::BinaryExpr(binary) = &mut part {
+        let sum = zoned_sum(binary, schema);
+        return Ok(sum.map_or_else(|| Transformed::no(part), Transformed::yes));
+    }
     let (expr, field, is_try) = match &mut part {
         Expr::Cast(cast) => (&mut cast.expr, &cast.field, false),
         Expr::TryCast(cast) => (&mut cast.expr, &cast.field, true),
@@ -73,6 +78,9 @@ fn own_cast(expr: &mut Expr, to: &DataType, is_try: bool, schema: &DFSchema) -> 
     if is_text_cast(&of, to) {
         return Some(text_cast(take(), to.clone(), is_try));
     }
+    if is_zone_cast(&of, to) {
+        return Some(zone_cast(take(), to.clone(), is_try));
+    }
     if to.is_string() && is_written_here(&of) {
         return Some(text_of_value(take(), to.clone()));
     }
@@ -89,6 +97,28 @@ fn own_cast(expr: &mut Expr, to: &DataType, is_try: bool, schema: &DFSchema) -> 
         is_try,
         halves,
     ))
+}
+
+/// A timestamp with a zone and an interval, added or subtracted.
+fn zoned_sum(binary: &mut BinaryExpr, schema: &DFSchema) -> Option<Expr> {
+    let is_minus = binary.op == Operator::Minus;
+    if !is_minus && binary.op != Operator::Plus {
+        return None;
+    }
+    // The right side first: long sums grow on the left, and each look at their type is a walk.
+    let right = binary.right.get_type(schema).ok()?;
+    let is_right = matches!(right, DataType::Timestamp(..)) && !is_minus;
+    if !is_right && !matches!(right, DataType::Interval(_)) {
+        return None;
+    }
+    let left = binary.left.get_type(schema).ok()?;
+    let (timestamp, interval) = match (is_zone_sum(&left, &right), is_zone_sum(&right, &left)) {
+        (true, _) => (&mut binary.left, &mut binary.right),
+        (_, true) if is_right => (&mut binary.right, &mut binary.left),
+        _ => return None,
+    };
+    let [timestamp, interval] = [timestamp, interval].map(|side| std::mem::take(&mut **side));
+    Some(zone_sum(timestamp, interval, is_minus))
 }
 
 /// True of a list or struct of numbers as they stand in the text.
