@@ -22,6 +22,7 @@ mod narrow_dictionaries;
 mod joined_codes;
 mod fallible;
 mod held_filters;
+mod guarded_joins;
 mod short_circuit;
 mod filtered_arguments;
 mod single_distinct;
