@@ -299,7 +299,7 @@ fn middle(
     if let Some(result) = &result {
         // Numbers of 64 bits between which the mean is exact.
         arg = cast(cast(arg, result.clone()), DataType::Int64);
-        arg = cast(arg, DataType::Decimal128(19, 0));
+        arg = cast(arg, DataType::Decimal128(20, 1));
     } else if values.is_decimal() {
         arg = cast(arg, with_middle(values));
     }
@@ -307,7 +307,11 @@ fn middle(
     part.func = function;
     let middle = parts.column(part);
     match result {
-        Some(result) => cast(cast(middle, DataType::Int64), result),
+        // Rounded, where a cast to an integer would cut.
+        Some(result) => {
+            let whole = cast(middle, DataType::Decimal128(20, 0));
+            cast(cast(whole, DataType::Int64), result)
+        }
         None => middle,
     }
 }
