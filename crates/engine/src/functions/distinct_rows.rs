@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, new_empty_array};
+use datafusion::arrow::array::{ArrayRef, new_empty_array};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::common::{HashMap, Result, ScalarValue, not_impl_err};
@@ -17,13 +17,14 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr::PhysicalExpr;
 
-/// Aggregates that are not told of DISTINCT.
-const UNAWARE: [&str; 18] = [
+/// Aggregates that are not told of DISTINCT, or by which rows cannot leave a frame.
+const UNAWARE: [&str; 19] = [
     "approx_median",
     "approx_percentile_cont",
     "corr",
     "covar_pop",
     "covar_samp",
+    "median",
     "regr_avgx",
     "regr_avgy",
     "regr_count",

@@ -163,14 +163,14 @@ impl CsvLines {
     }
 
     fn rows(&self, batch: &RecordBatch, bytes: &mut Vec<u8>) -> Result<(), ArrowError> {
+        let written = batch.columns().iter().map(|column| self.written(column));
+        let written = written.collect::<Result<Vec<_>, _>>()?;
         let format = self.format();
         let options = EncoderOptions::default()
             .with_explicit_nulls(true)
             .with_encoder_factory(Arc::new(JsonValues));
         let schema = batch.schema();
         let mut columns = Vec::with_capacity(batch.num_columns());
-        let written = batch.columns().iter().map(|column| self.written(column));
-        let written = written.collect::<Result<Vec<_>, _>>()?;
         for (field, column) in schema.fields().iter().zip(&written) {
             let cells = match field.data_type() {
                 kind if kind.is_nested() => {
