@@ -19,6 +19,7 @@ mod session;
 
 pub use error::types::{sql_name, type_name};
 pub use error::{Error, OutOfMemory, Position, Result};
+pub use functions::written;
 pub use runtime::memory::on_short_memory;
 pub use runtime::options::{Audience, GroupByOperator, OPTIONS, OptionSpec, SessionOptions};
 pub use runtime::processor;

@@ -1,6 +1,6 @@
 //! Values as text, the same in every text format.
 //! In: the columns of a batch. Out: the text of one value after the other.
-//! Invariant: timestamps are `2024-01-31 12:00:00.5`, bytes are `\x` and hex digits, nested values are JSON where the
+//! Invariant: timestamps and intervals are as in a cast to VARCHAR, bytes are `\x` and hex digits, nested values are JSON where the
 //! reader is a program ([`Nested::Json`]) and Arrow's own short form where it is a person.
 //! Not here: quoting and escaping, which differ by format.
 
@@ -26,15 +26,10 @@ pub enum Nested {
     Json,
 }
 
-const TIMESTAMP: &str = "%Y-%m-%d %H:%M:%S%.f";
-const TIMESTAMP_ZONED: &str = "%Y-%m-%d %H:%M:%S%.f%:z";
-
 fn options() -> FormatOptions<'static> {
     FormatOptions::new()
         .with_display_error(false)
         .with_null("NULL")
-        .with_timestamp_format(Some(TIMESTAMP))
-        .with_timestamp_tz_format(Some(TIMESTAMP_ZONED))
         .with_formatter_factory(Some(&Bytes))
 }
 
@@ -140,12 +135,14 @@ impl Cells<'_> {
     }
 }
 
-/// The array in a form that Arrow's formatters know: run-end encoded columns are laid out flat.
+/// The array in a form that Arrow's formatters know: run-end encoded columns are laid out flat. Timestamps, times and intervals are
+/// the strings that CAST makes of them.
 fn shown(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    match array.data_type() {
-        DataType::RunEndEncoded(_, values) => cast(array, values.data_type()),
-        _ => Ok(array.clone()),
-    }
+    let flat = match array.data_type() {
+        DataType::RunEndEncoded(_, values) => cast(array, values.data_type())?,
+        _ => array.clone(),
+    };
+    grouse::written(&flat).map_err(|error| ArrowError::ExternalError(error.into()))
 }
 
 /// Asks the factory for the column itself too: Arrow asks it for nested values only.

@@ -7,6 +7,7 @@
 
 pub(crate) mod canonical;
 mod ordered;
+mod chosen;
 mod aggregates;
 
 use datafusion::arrow::datatypes::DataType;
@@ -20,7 +21,9 @@ use crate::functions::ANY_EQUAL;
 pub(crate) use canonical::plain;
 use canonical::{canonical, is_canonical};
 pub(crate) use ordered::sortable;
-use ordered::{extreme, is_extreme, ordered, sort_bytes};
+pub(crate) use chosen::extreme_items;
+use chosen::{chosen, is_chosen};
+use ordered::{extreme, is_extreme, item_bytes, ordered, sort_bytes};
 
 /// Functions that tell whether and where a list has a value.
 const SEARCHES: [&str; 6] = [
@@ -69,10 +72,14 @@ pub(crate) fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<E
         Expr::Case(case) => in_case(case, schema)?,
         Expr::ScalarFunction(call) => {
             let (name, args) = (call.func.name(), &mut call.args);
-            if SEARCHES.contains(&name) || CHOICES.contains(&name) {
-                wrap_each(args, schema)?
-            } else if is_extreme(&call.func) {
+            if is_extreme(&call.func) || is_chosen(&call.func) {
                 false
+            } else if let Some(other) = chosen(&call.func, args, schema)? {
+                return Ok(Transformed::yes(other));
+            } else if SEARCHES.contains(&name) {
+                wrap_each(args.iter_mut(), schema)? | search_bytes(name, args, schema)?
+            } else if CHOICES.contains(&name) {
+                wrap_each(args, schema)?
             } else if let Some(other) = in_choice(name, args, schema)? {
                 return Ok(Transformed::yes(other));
             } else {
@@ -84,6 +91,32 @@ pub(crate) fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<E
         _ => false,
     };
     Ok(Transformed::new_transformed(part, changed))
+}
+
+/// A search for lists and structs as one for their bytes: DataFusion does not compare structs.
+fn search_bytes(name: &str, args: &mut [Expr], schema: &DFSchema) -> Result<bool> {
+    let Some(DataType::List(item)) = args.first().and_then(|list| list.get_type(schema).ok())
+    else {
+        return Ok(false);
+    };
+    let item = item.data_type();
+    if !item.is_nested() {
+        return Ok(false);
+    }
+    let is_of_lists = matches!(name, "array_has_all" | "array_has_any");
+    let [list, other, ..] = args else {
+        return Ok(false);
+    };
+    let other_bytes = match is_of_lists {
+        true => item_bytes(other, item),
+        false => sort_bytes(other, item),
+    };
+    let bytes = item_bytes(list, item).zip(other_bytes);
+    let changed = bytes.is_some();
+    if let Some((left, right)) = bytes {
+        (*list, *other) = (left, right);
+    }
+    Ok(changed)
 }
 
 /// True of lists and structs.

@@ -11,6 +11,7 @@ mod overflow;
 mod total;
 mod total_states;
 mod sum;
+mod temporal_states;
 mod avg;
 mod arg_extreme;
 mod arg_extreme_groups;
@@ -45,6 +46,7 @@ mod calendar;
 mod scalar;
 mod standing;
 mod recomputed;
+mod distinct_rows;
 mod version;
 mod uuid_text;
 mod intervals;
@@ -54,6 +56,7 @@ mod zones;
 mod value_text;
 mod nested_casts;
 mod decimal_doubles;
+mod decimal_quotient;
 mod near_doubles;
 mod between;
 mod bits;
@@ -76,6 +79,8 @@ pub(crate) use between::between;
 pub(crate) use bits::{BIT_NOT, operation_on_bits};
 pub(crate) use calendar::part_of_interval;
 pub(crate) use decimal_doubles::{is_long_decimal, nearest_double};
+pub(crate) use decimal_quotient::decimal_quotient;
+pub(crate) use distinct_rows::of_distinct_rows;
 pub(crate) use frequent::Frequent;
 pub(crate) use intervals::Interval;
 pub(crate) use lengths::text_views;
@@ -88,13 +93,14 @@ pub(crate) use percentile_cont::is_percentile_cont;
 pub(crate) use quantiles::Quantiles;
 pub(crate) use recomputed::{in_order, over_frame};
 pub(crate) use rounding::half_to_even;
-pub(crate) use scalar::{JSON, JSON_AS, is_json, json_part};
+pub(crate) use scalar::{JSON, JSON_AS, is_json, json_part, list_in_order};
 pub(crate) use sql_formats::with_sql_format;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub use standing::StandingFunctions;
 pub(crate) use text_casts::{is_text_cast, read_texts, text_cast};
 pub(crate) use top_rows::TopRows;
 pub(crate) use uuid_text::{TRY_UUID, UUID};
+pub use value_text::written;
 pub(crate) use value_text::{is_written_here, text_of_value, texts_of_values};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 pub(crate) use written_times::readable;
@@ -116,7 +122,7 @@ fn taken_by(host: &AggregateUDF, types: &[DataType], takes: &str) -> Result<Vec<
             .iter()
             .map(|field| field.data_type().clone())
             .collect()),
-        (Err(_), [of]) => {
+        (Err(_), [of] | [of, _]) if host.name() == "percentile_cont" || types.len() == 1 => {
             let of = type_name(of);
             plan_err!("{} takes {takes}, not {of}", host.name())
         }

@@ -1,8 +1,8 @@
 //! `median`, also of dates and times, and `percentile_disc`, also called `quantile_disc`.
 //!
 //! In: values with an order. Out: the middle of them; the first of them that a share of them does not exceed.
-//! Invariant: a median of numbers is DataFusion's; that of dates and times, and every `percentile_disc`, is composed of other
-//! aggregates while the query is planned (optimizer/fixes/composed.rs), so that the states here never see one.
+//! Invariant: a median of numbers is DataFusion's; grouped ones of dates and times, and every `percentile_disc`, are composed of
+//! other aggregates while the query is planned (optimizer/fixes/composed.rs), so that the states here never see one.
 //! Not here: `percentile_cont`.
 
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, FieldRef, TimeUnit};
@@ -12,6 +12,9 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility,
 };
+use grouse_groupby::states::Quantile;
+
+use super::temporal_states::Middle;
 
 /// `median`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -81,14 +84,16 @@ impl AggregateUDFImpl for Median {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         if temporal_median(args.expr_fields[0].data_type()).is_some() {
-            return not_impl_err!("median of dates and times over a window");
+            let result = args.return_type().clone();
+            return Ok(Box::new(Middle::new(Quantile::Median, args.is_distinct, result)));
         }
         median_udaf().accumulator(args)
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         if temporal_median(args.expr_fields[0].data_type()).is_some() {
-            return not_impl_err!("median of dates and times over a window");
+            let result = args.return_type().clone();
+            return Ok(Box::new(Middle::new(Quantile::Median, args.is_distinct, result)));
         }
         median_udaf().create_sliding_accumulator(args)
     }

@@ -1,6 +1,6 @@
 //! `percentile_cont(x, share)`, also called `quantile_cont`: what a share of the values lies below, interpolated.
 //!
-//! In: floats, of which NULL does not count. Out: the same type.
+//! In: floats, dates or times, of which NULL does not count. Out: the same type, a TIMESTAMP of dates.
 //! Invariant: what lies between two values is exact but for a float's rounding. DataFusion cuts the fraction to six digits:
 //! 289.9999 of 100, 200 and 300 for 0.95.
 //! Not here: the operator's states (`grouse_groupby::states::percentile`), which compute the same; several shares (standing.rs).
@@ -11,7 +11,7 @@ use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Float64Type};
 use datafusion::common::utils::SingleRowListArrayBuilder;
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::functions_aggregate::percentile_cont::percentile_cont_udaf;
 use datafusion::logical_expr::function::{
     AccumulatorArgs, AggregateFunctionSimplification, StateFieldsArgs,
@@ -19,13 +19,21 @@ use datafusion::logical_expr::function::{
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, Signature,
 };
+use grouse_groupby::keys::decoded;
 use grouse_groupby::states::{Quantile, quantile_of};
+
+use super::ordered_set::temporal_median;
+use super::taken_by;
+use super::temporal_states::Middle;
+
+/// What it takes.
+const TAKES: &str = "numbers, dates or times, and a share between 0 and 1";
 
 /// The aggregate.
 pub(super) fn percentile_cont() -> AggregateUDF {
     let host = percentile_cont_udaf();
     AggregateUDF::from(PercentileCont {
-        signature: host.signature().clone(),
+        signature: Signature::user_defined(host.signature().volatility),
         aliases: host.aliases().to_vec(),
     })
 }
@@ -54,17 +62,41 @@ impl AggregateUDFImpl for PercentileCont {
         &self.signature
     }
 
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        match types {
+            [of, _] if temporal_median(decoded(of)).is_some() => {
+                Ok(vec![decoded(of).clone(), DataType::Float64])
+            }
+            [of, share] => {
+                let of = if of.is_null() { &DataType::Float64 } else { decoded(of) };
+                let types = [of.clone(), share.clone()];
+                taken_by(&percentile_cont_udaf(), &types, TAKES)
+            }
+            _ => plan_err!("percentile_cont takes {TAKES}"),
+        }
+    }
+
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        percentile_cont_udaf().return_type(types)
+        match temporal_median(&types[0]) {
+            Some(middle) => Ok(middle),
+            None => percentile_cont_udaf().return_type(types),
+        }
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        if temporal_median(args.input_fields[0].data_type()).is_some() {
+            return Ok(Middle::state_fields(&args));
+        }
         percentile_cont_udaf().state_fields(args)
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let data_type = args.expr_fields[0].data_type().clone();
         match quantile(&args)? {
+            Some(quantile) if temporal_median(&data_type).is_some() => {
+                let result = args.return_type().clone();
+                Ok(Box::new(Middle::new(quantile, args.is_distinct, result)))
+            }
             Some(quantile) if data_type.is_floating() => Ok(Box::new(Values {
                 data_type,
                 quantile,

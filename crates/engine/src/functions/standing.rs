@@ -18,10 +18,12 @@ use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::first_last::{first_value_udaf, last_value_udaf};
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
-use datafusion::functions_nested::expr_fn::{array_element, array_slice, make_array, map_extract};
+use datafusion::functions_nested::expr_fn::{
+    array_element, array_slice, array_to_string, make_array, map_extract,
+};
 use datafusion::functions_window::nth_value::{first_value_udwf, last_value_udwf};
 use datafusion::logical_expr::expr::{
-    AggregateFunction, NullTreatment, WindowFunction, WindowFunctionParams,
+    AggregateFunction, NullTreatment, Sort, WindowFunction, WindowFunctionParams,
 };
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::planner::{
@@ -36,7 +38,8 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 use super::as_written::as_written;
 use super::recomputed::over_frame;
 use super::scalar::{
-    interval_by, interval_times, json_entries, json_extract, json_extract_string, to_json,
+    interval_by, interval_times, json_entries, json_extract, json_extract_string, list_in_order,
+    to_json,
 };
 use super::{Frequent, exact_avg, exact_sum, ordered_set, percentile_cont, statistics};
 
@@ -252,7 +255,7 @@ impl ExprPlanner for StandingFunctions {
             filter: raw.filter.as_deref().cloned(),
             is_window: true,
         };
-        let over = |function: Arc<AggregateUDF>, one: One| {
+        let plain = |function: Arc<AggregateUDF>, one: One| {
             Expr::from(WindowFunction {
                 fun: WindowFunctionDefinition::AggregateUDF(over_frame(
                     function,
@@ -269,7 +272,13 @@ impl ExprPlanner for StandingFunctions {
                 },
             })
         };
-        let written = over(Arc::clone(function), One::of(raw.args.clone()));
+        let over = |function: Arc<AggregateUDF>, one: One| match raw.order_by.as_slice() {
+            [key] if raw.distinct && one.args.first() == Some(&key.expr) => {
+                in_order_of_values(key, call.filter.as_ref(), function, one, &plain)
+            }
+            _ => plain(function, one),
+        };
+        let written = plain(Arc::clone(function), One::of(raw.args.clone()));
         let row_of_frame = match call.name.as_str() {
             "first" | "arbitrary" => Some(first_value_udwf()),
             "last" => Some(last_value_udwf()),
@@ -281,7 +290,11 @@ impl ExprPlanner for StandingFunctions {
             let named = Expr::WindowFunction(window).alias(written.schema_name().to_string());
             return Ok(PlannerResult::Planned(named));
         }
-        Ok(match call.stands_for(&over)? {
+        let planned = call.stands_for(&over)?.or_else(|| {
+            let whole = over(Arc::clone(function), One::of(raw.args.clone()));
+            (whole != written).then_some(whole)
+        });
+        Ok(match planned {
             Some(planned) => {
                 PlannerResult::Planned(planned.alias(written.schema_name().to_string()))
             }
@@ -293,6 +306,33 @@ impl ExprPlanner for StandingFunctions {
                 })
             }
         })
+    }
+}
+
+/// `array_agg` or `string_agg` of DISTINCT values over a window that has these in order: DataFusion gives them in any.
+fn in_order_of_values(
+    key: &Sort,
+    filter: Option<&Expr>,
+    function: Arc<AggregateUDF>,
+    mut one: One,
+    over: Over,
+) -> Expr {
+    match function.name() {
+        "array_agg" => list_in_order(over(function, one), key),
+        "string_agg" if one.args.len() == 2 => {
+            let is_there = one.args[0].clone().is_not_null();
+            one.filter = Some(match one.filter.take().or(filter.cloned()) {
+                Some(filter) => filter.and(is_there),
+                None => is_there,
+            });
+            let between = match one.args.remove(1) {
+                Expr::Literal(text, _) if text.is_null() => lit(""),
+                other => other,
+            };
+            let list = list_in_order(over(array_agg_udaf(), one), key);
+            cast(array_to_string(list, between), DataType::LargeUtf8)
+        }
+        _ => over(function, one),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Casts of strings that DataFusion does in another way than SQL.
 //!
-//! In: strings, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds; intervals; bytes of `\xAA`;
-//! times, which no bare number is; dates and timestamps (written_times.rs); decimals of `1.5e3`; floats, which `1e400` is none of.
+//! In: strings, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds, structs of `{a: 1}`, maps of `{k=1}`;
+//! intervals; bytes of `\xAA`; times, which no bare number is; dates and timestamps (written_times.rs); decimals of `1.5e3`; floats, which `1e400` is none of.
 //! Invariant: a text that cannot be read is an error that shows it, or NULL with TRY_CAST.
 //! DataFusion makes a list of one text of any text, months of a bare number, midnight of '11', and infinity of 1e400.
 //! Not here: strings in files (scan/); UUIDs (uuid_text.rs); casts to strings (value_text.rs); what an interval's text means (intervals.rs).
@@ -9,13 +9,13 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, ListArray, StringViewArray,
-    StringViewBuilder, new_null_array,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, ListArray, MapArray, StringViewArray,
+    StringViewBuilder, StructArray, new_null_array,
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::kernels::zip::zip;
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, not, nullif};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Float64Type};
 use datafusion::common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
@@ -35,13 +35,15 @@ const EXPONENT_MAX: i64 = 100;
 pub(crate) fn is_text_cast(of: &DataType, to: &DataType) -> bool {
     use DataType::{
         Binary, BinaryView, Decimal32, Decimal64, Decimal128, Decimal256, FixedSizeList, Float32,
-        Float64, Interval, LargeBinary, LargeList, List, Time32, Time64,
+        Float64, Interval, LargeBinary, LargeList, List, Map, Struct, Time32, Time64,
     };
     let is_ours = matches!(
         to,
         List(_)
             | LargeList(_)
             | FixedSizeList(..)
+            | Struct(_)
+            | Map(..)
             | Interval(_)
             | Binary
             | LargeBinary
@@ -154,6 +156,8 @@ impl Reader {
                 let named = self.values(named.as_string_view(), to)?;
                 Ok(zip(&is_named, &named, &in_zone(&clocks, to, self.is_try)?)?)
             }
+            DataType::Struct(fields) => self.structs(texts, fields, to),
+            DataType::Map(entries, _) => self.maps(texts, entries, to),
             to if written_times::is_date_or_timestamp(to) => {
                 let read = |text: &str| written_times::readable(text, to);
                 let is_other = |text: Option<&str>| text.and_then(&read).is_some();
@@ -270,6 +274,83 @@ impl Reader {
         Ok(cast_with_options(&texts, to, &options)?)
     }
 
+    /// What `read` makes of a text; an error, or nothing with TRY_CAST, where that is nothing.
+    fn read<T>(
+        &self,
+        text: Option<&str>,
+        to: &DataType,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>> {
+        match text.map(|text| (text, read(text))) {
+            Some((text, None)) if !self.is_try => unreadable(text, to),
+            Some((_, value)) => Ok(value),
+            None => Ok(None),
+        }
+    }
+
+    /// Structs of members with the names of the fields, in any order; a field without a member is NULL.
+    fn structs(&self, texts: &StringViewArray, fields: &Fields, to: &DataType) -> Result<ArrayRef> {
+        let place = |name: &str| {
+            let is_it = |field: &FieldRef| field.name().eq_ignore_ascii_case(name);
+            fields.iter().position(is_it)
+        };
+        let placed = |text: &str| {
+            let mut values = vec![None; fields.len()];
+            for (name, value) in members(text, ':')? {
+                values[place(&name?)?] = value;
+            }
+            Some(values)
+        };
+        let mut valid = Vec::with_capacity(texts.len());
+        let mut columns: Vec<_> = fields.iter().map(|_| StringViewBuilder::new()).collect();
+        for text in texts {
+            let values = self.read(text, to, placed)?;
+            valid.push(values.is_some());
+            let values = values.unwrap_or_else(|| vec![None; fields.len()]);
+            for (column, value) in columns.iter_mut().zip(values) {
+                column.append_option(value);
+            }
+        }
+        let columns = columns.iter_mut().zip(fields);
+        let columns =
+            columns.map(|(texts, field)| self.values(&texts.finish(), field.data_type()));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let nulls = Some(NullBuffer::from(valid));
+        let structs =
+            StructArray::try_new_with_length(fields.clone(), columns, nulls, texts.len())?;
+        Ok(Arc::new(structs))
+    }
+
+    fn maps(&self, texts: &StringViewArray, entries: &FieldRef, to: &DataType) -> Result<ArrayRef> {
+        let DataType::Struct(fields) = entries.data_type() else {
+            return internal_err!("a map of {entries}");
+        };
+        let known = |text: &str| {
+            let members = members(text, '=').or_else(|| members(text, ':'))?;
+            members.iter().all(|(key, _)| key.is_some()).then_some(members)
+        };
+        let (mut keys, mut values) = (StringViewBuilder::new(), StringViewBuilder::new());
+        let mut lengths = Vec::with_capacity(texts.len());
+        let mut valid = Vec::with_capacity(texts.len());
+        for text in texts {
+            let members = self.read(text, to, known)?;
+            valid.push(members.is_some());
+            let members = members.unwrap_or_default();
+            lengths.push(members.len());
+            for (key, value) in members {
+                keys.append_option(key);
+                values.append_option(value);
+            }
+        }
+        let keys = self.values(&keys.finish(), fields[0].data_type())?;
+        let values = self.values(&values.finish(), fields[1].data_type())?;
+        let columns = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
+        let offsets = OffsetBuffer::from_lengths(lengths);
+        let nulls = Some(NullBuffer::from(valid));
+        let entries = Arc::clone(entries);
+        Ok(Arc::new(MapArray::try_new(entries, offsets, columns, nulls, false)?))
+    }
+
     fn lists(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
         let (DataType::List(field)
         | DataType::LargeList(field)
@@ -281,13 +362,7 @@ impl Reader {
         let mut valid = Vec::with_capacity(texts.len());
         let mut parts = StringViewBuilder::new();
         for text in texts {
-            let items = match text {
-                None => None,
-                Some(text) => match items(text) {
-                    None if !self.is_try => return unreadable(text, to),
-                    items => items,
-                },
-            };
+            let items = self.read(text, to, items)?;
             valid.push(items.is_some());
             let items = items.unwrap_or_default();
             lengths.push(items.len());
@@ -348,10 +423,32 @@ fn without_exponent(text: &str) -> Option<String> {
 /// The items of `[a, "b, c", NULL, [1, 2]]`, lists and structs within it as they are; `None` if it is no such text.
 fn items(text: &str) -> Option<Vec<Option<String>>> {
     let inside = text.trim().strip_prefix('[')?.strip_suffix(']')?;
+    let parts = parts(inside, ',')?;
+    Some(parts.into_iter().map(item).collect())
+}
+
+/// A name and its value.
+type Member = (Option<String>, Option<String>);
+
+/// The members of `{a: 1, 'b c': [1, 2]}`; `None` if it is no such text.
+fn members(text: &str, separator: char) -> Option<Vec<Member>> {
+    let inside = text.trim().strip_prefix('{')?.strip_suffix('}')?;
+    let member = |part: &str| match parts(part, separator)?.as_slice() {
+        [name, _, ..] => {
+            let value = &part[name.len() + separator.len_utf8()..];
+            Some((item(name), item(value)))
+        }
+        _ => None,
+    };
+    parts(inside, ',')?.into_iter().map(member).collect()
+}
+
+/// What stands between separators that are in no quotes or brackets; `None` where these do not match.
+fn parts(inside: &str, separator: char) -> Option<Vec<&str>> {
     if inside.trim().is_empty() {
         return Some(Vec::new());
     }
-    let mut items = Vec::new();
+    let mut parts = Vec::new();
     let (mut depth, mut start, mut quote) = (0_usize, 0, None);
     let mut chars = inside.char_indices();
     while let Some((at, c)) = chars.next() {
@@ -364,15 +461,15 @@ fn items(text: &str) -> Option<Vec<Option<String>>> {
             '"' | '\'' => quote = Some(c),
             '[' | '{' | '(' => depth += 1,
             ']' | '}' | ')' => depth = depth.checked_sub(1)?,
-            ',' if depth == 0 => {
-                items.push(item(&inside[start..at]));
-                start = at + 1;
+            c if depth == 0 && c == separator => {
+                parts.push(&inside[start..at]);
+                start = at + c.len_utf8();
             }
             _ => {}
         }
     }
-    items.push(item(&inside[start..]));
-    (depth == 0 && quote.is_none()).then_some(items)
+    parts.push(&inside[start..]);
+    (depth == 0 && quote.is_none()).then_some(parts)
 }
 
 /// An item without its quotes; a backslash in front of a quote, and before any character within quotes, is none of it.

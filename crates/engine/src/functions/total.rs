@@ -16,7 +16,7 @@ use datafusion::arrow::datatypes::{
     DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
     Int64Type, IntervalYearMonthType, UInt64Type,
 };
-use grouse_groupby::states::nearest_mean;
+use grouse_groupby::states::{RoundedMean, nearest_mean};
 
 /// A running total that never loses a carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +105,13 @@ impl<N: ArrowNativeTypeOp + Into<i128>> Total<N> {
             self.low.into() + (i128::from(self.wraps) << 64),
             self.values,
         )
+    }
+}
+
+impl<N: ArrowNativeTypeOp + RoundedMean> Total<N> {
+    /// The mean times `factor` as a number of the type, halves rounded away from zero; there is at least one value.
+    pub(super) fn rounded_mean(self, factor: i64) -> Option<N> {
+        self.low.mean(self.wraps, factor, self.values)
     }
 }
 

@@ -22,6 +22,7 @@ use datafusion::common::{HashMap, Result, ScalarValue};
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
+use grouse_groupby::states;
 
 use super::overflow::overflow;
 use super::total::{Summable, Total};
@@ -31,9 +32,10 @@ pub(super) trait Outcome<T: Summable>: Debug + Send + 'static {
     /// Its type.
     type Type: ArrowPrimitiveType;
 
-    /// The result; none if it is no value of `data_type`.
+    /// The result, of a total of values of the type `summed`; none if it is no value of `data_type`.
     fn of(
         total: Total<T::Native>,
+        summed: &DataType,
         data_type: &DataType,
     ) -> Option<<Self::Type as ArrowPrimitiveType>::Native>;
 }
@@ -45,7 +47,7 @@ pub(super) struct Sum;
 impl<T: Summable> Outcome<T> for Sum {
     type Type = T;
 
-    fn of(total: Total<T::Native>, data_type: &DataType) -> Option<T::Native> {
+    fn of(total: Total<T::Native>, _: &DataType, data_type: &DataType) -> Option<T::Native> {
         let exact = total.exact();
         exact.filter(|value| T::fits(*value, data_type))
     }
@@ -58,8 +60,27 @@ pub(super) struct Mean;
 impl<T: Summable<Native: Into<i128>>> Outcome<T> for Mean {
     type Type = Float64Type;
 
-    fn of(total: Total<T::Native>, _data_type: &DataType) -> Option<f64> {
+    fn of(total: Total<T::Native>, _: &DataType, _: &DataType) -> Option<f64> {
         Some(total.mean())
+    }
+}
+
+/// The total over the number of values, of decimals with the digits of the result, of durations in whole units.
+#[derive(Debug)]
+pub(super) struct RoundedMean;
+
+impl<T: Summable<Native: states::RoundedMean>> Outcome<T> for RoundedMean {
+    type Type = T;
+
+    fn of(total: Total<T::Native>, summed: &DataType, data_type: &DataType) -> Option<T::Native> {
+        let digits = match (summed, data_type) {
+            (DataType::Decimal128(_, from), DataType::Decimal128(_, to))
+            | (DataType::Decimal256(_, from), DataType::Decimal256(_, to)) => to.checked_sub(*from)?,
+            _ => 0,
+        };
+        let factor = 10_i64.checked_pow(u32::try_from(digits).ok()?)?;
+        let mean = total.rounded_mean(factor);
+        mean.filter(|mean| T::fits(*mean, data_type))
     }
 }
 
@@ -107,7 +128,7 @@ impl<T: Summable, O: Outcome<T>> Target<T, O> {
         if total.values() == 0 {
             return Ok(None);
         }
-        match O::of(total, &self.result) {
+        match O::of(total, &self.summed, &self.result) {
             Some(value) => Ok(Some(value)),
             None => Err(overflow(&self.aggregate, &self.result)),
         }

@@ -1,19 +1,21 @@
-//! Values as strings: what a cast to VARCHAR makes of timestamps, times, intervals, lists, structs and maps.
+//! Values as strings: what a cast to VARCHAR makes of timestamps, times, intervals, lists, structs and maps, and what the shell and
+//! files of text have.
 //!
 //! In: such values. Out: `2024-01-31 12:00:00.5`, with a zone `2024-01-31 12:00:00+00`; `1 year 2 mons -3 days 04:05:06`;
 //! `[1, NULL]`, `{'a': 1}`, `{k=1}`.
 //! Invariant: what is written can be read again: within a list, struct or map a value is written as it is alone, but a string that
 //! could be taken for another thing stands in quotes.
 //! DataFusion writes a T between date and time, zeros after a fraction, and the hours of an interval as words.
-//! Not here: the shell's tables, files.
+//! Not here: the shell's tables, files, and the brackets of lists in them.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use datafusion::arrow::array::types::{
     DurationMicrosecondType, IntervalDayTimeType, IntervalMonthDayNanoType, IntervalYearMonthType,
 };
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, MapArray, StringViewArray, StringViewBuilder, StructArray,
+    Array, ArrayRef, AsArray, ListArray, MapArray, StringViewArray, StringViewBuilder, StructArray,
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
@@ -117,6 +119,48 @@ pub(crate) fn texts_of_values(values: &ArrayRef) -> Result<StringViewArray> {
         texts.append_value(&text);
     }
     Ok(texts.finish())
+}
+
+/// A column whose timestamps, times and intervals, also those in lists, structs and maps, are the strings that CAST makes of them.
+pub fn written(column: &ArrayRef) -> Result<ArrayRef> {
+    use DataType::{Duration, Interval, Time32, Time64, Timestamp};
+    let renamed = |item: &FieldRef, values: &ArrayRef| {
+        Arc::new(item.as_ref().clone().with_data_type(values.data_type().clone()))
+    };
+    let changed: ArrayRef = match column.data_type() {
+        Timestamp(..) | Time32(_) | Time64(_) | Interval(_) | Duration(_) => {
+            return Ok(Arc::new(texts_of_values(column)?));
+        }
+        DataType::Dictionary(_, of) if is_written_here(of) => return written(&cast(column, of)?),
+        DataType::List(item) => {
+            let (_, offsets, values, nulls) = column.as_list::<i32>().clone().into_parts();
+            let values = written(&values)?;
+            Arc::new(ListArray::try_new(renamed(item, &values), offsets, values, nulls)?)
+        }
+        DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            return written(&cast(column, &DataType::List(Arc::clone(item)))?);
+        }
+        DataType::Struct(_) => {
+            let (fields, columns, nulls) = column.as_struct().clone().into_parts();
+            let columns = columns.iter().map(written).collect::<Result<Vec<_>>>()?;
+            let fields = fields.iter().zip(&columns).map(|(field, column)| renamed(field, column));
+            let (fields, rows) = (fields.collect(), column.len());
+            Arc::new(StructArray::try_new_with_length(fields, columns, nulls, rows)?)
+        }
+        DataType::Map(item, _) => {
+            let (_, offsets, entries, nulls, ordered) = column.as_map().clone().into_parts();
+            let entries = written(&(Arc::new(entries) as ArrayRef))?;
+            let item = renamed(item, &entries);
+            let entries = entries.as_struct().clone();
+            Arc::new(MapArray::try_new(item, offsets, entries, nulls, ordered)?)
+        }
+        _ => return Ok(Arc::clone(column)),
+    };
+    // Nothing in it was one of these.
+    match changed.data_type() == column.data_type() {
+        true => Ok(Arc::clone(column)),
+        false => Ok(changed),
+    }
 }
 
 /// Asks the factory for the values themselves too: Arrow asks it for nested ones only.

@@ -10,7 +10,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArgumentClause, FunctionArguments, Interval, Select,
+    BinaryOperator, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Interval, OrderByExpr, Select,
     SelectItem, Value, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowType,
 };
 
@@ -116,6 +117,17 @@ fn quote_intervals(function: &mut Function) {
     }
 }
 
+/// Whether a call with DISTINCT is ordered by its first argument; one without by anything.
+fn orders_distinct(list: &FunctionArgumentList, order: &[OrderByExpr]) -> bool {
+    if list.duplicate_treatment != Some(DuplicateTreatment::Distinct) {
+        return true;
+    }
+    match (list.args.first(), order) {
+        (Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(value))), [key]) => key.expr == *value,
+        _ => false,
+    }
+}
+
 fn order_window(function: &mut Function) -> ControlFlow<Error> {
     let text = function.to_string();
     let FunctionArguments::List(list) = &mut function.args else {
@@ -134,6 +146,11 @@ fn order_window(function: &mut Function) -> ControlFlow<Error> {
         {
             if let FunctionArgumentClause::OrderBy(order) = list.clauses.remove(place) {
                 window.order_by = order;
+            }
+            if !orders_distinct(list, &window.order_by) {
+                return ControlFlow::Break(Error::Unsupported {
+                    message: format!("{text}: with DISTINCT, ORDER BY takes the first argument"),
+                });
             }
             window.window_frame = Some(WindowFrame {
                 units: WindowFrameUnits::Rows,

@@ -1,7 +1,7 @@
 //! avg(x): floats in Float64, integers, decimals and durations from an exact sum.
 //!
 //! In: the column as the engine coerced it, integers of fewer bits also as they are. Out: DataFusion's result type, NULL without values;
-//! decimals and durations are cut towards zero, as DataFusion does.
+//! decimals and durations are rounded, halves away from zero, where DataFusion cuts them.
 //! Invariant: sum and count are partial states of their own; they divide once, at the end.
 //! Not here: states of integers (`avg_integers`), averages of distinct values.
 

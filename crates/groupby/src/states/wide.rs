@@ -20,8 +20,15 @@ use super::rows::Rows;
 /// Values of one chunk, so that sums of 32-bit halves stay within 64 bits.
 const CHUNK_ROWS: usize = 1 << 30;
 
+/// A sum that is divided by a number of values.
+pub trait RoundedMean: Sized {
+    /// `sum * factor / count`, halves rounded away from zero, of the sum `self + carry * 2^bits`; none if it needs more than
+    /// the native width.
+    fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self>;
+}
+
 /// The native width of a sum.
-pub(super) trait Width: ArrowNativeTypeOp + ArrowNativeType {
+pub(super) trait Width: ArrowNativeTypeOp + ArrowNativeType + RoundedMean {
     /// Carries a low part between tables.
     type Carrier: ArrowPrimitiveType<Native = Self>;
 
@@ -33,10 +40,6 @@ pub(super) trait Width: ArrowNativeTypeOp + ArrowNativeType {
 
     /// True if the value lies strictly between `-limit` and `limit`.
     fn is_within(self, limit: Self) -> bool;
-
-    /// `sum * factor / count`, rounded towards zero, of the sum `self + carry * 2^bits`; none if
-    /// it needs more than the native width.
-    fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self>;
 
     /// A number that has at least as many bits as the value without its sign has; all bits where
     /// those are more than 64.
@@ -57,6 +60,26 @@ pub(super) trait Width: ArrowNativeTypeOp + ArrowNativeType {
     /// 10^exponent.
     fn ten_to(exponent: u8) -> Self {
         Self::usize_as(10).pow_wrapping(u32::from(exponent))
+    }
+}
+
+/// The nearest integer to a quotient, of two the one away from zero.
+fn nearest(sum: i128, count: i64) -> i128 {
+    let count = i128::from(count);
+    let (quotient, rest) = (sum / count, sum % count);
+    match rest.abs() >= count - rest.abs() {
+        true => quotient + rest.signum(),
+        false => quotient,
+    }
+}
+
+fn nearest_wide(sum: i256, count: i64) -> Option<i256> {
+    let count = i256::from_i128(count.into());
+    let (quotient, rest) = (sum.checked_div(count)?, sum.checked_rem(count)?);
+    let distance = rest.wrapping_abs();
+    match distance >= count - distance {
+        true => Some(quotient + rest.signum()),
+        false => Some(quotient),
     }
 }
 
@@ -123,16 +146,6 @@ impl Width for i64 {
         -limit < self && self < limit
     }
 
-    fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
-        match (carry, self.checked_mul(factor)) {
-            (0, Some(scaled)) => Some(scaled / count),
-            _ => {
-                let sum = i128::from(self) + (i128::from(carry) << 64);
-                i64::try_from(sum.checked_mul(factor.into())? / i128::from(count)).ok()
-            }
-        }
-    }
-
     #[inline]
     fn sum<T: Copy>(values: &[T], widen: impl Fn(T) -> Self) -> (Self, i64) {
         // Flipping the sign bit adds 2^63 to each value.
@@ -140,6 +153,13 @@ impl Width for i64 {
         let sum = shifted.wrapping_sub((values.len() as u128) << 63) as i128;
         let low = sum as i64;
         (low, ((sum - i128::from(low)) >> 64) as i64)
+    }
+}
+
+impl RoundedMean for i64 {
+    fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
+        let sum = i128::from(self) + (i128::from(carry) << 64);
+        i64::try_from(nearest(sum.checked_mul(factor.into())?, count)).ok()
     }
 }
 
@@ -172,15 +192,17 @@ impl Width for u64 {
         self < limit
     }
 
-    fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
-        let sum = i128::from(self) + (i128::from(carry) << 64);
-        u64::try_from(sum.checked_mul(factor.into())? / i128::from(count)).ok()
-    }
-
     #[inline]
     fn sum<T: Copy>(values: &[T], widen: impl Fn(T) -> Self) -> (Self, i64) {
         let sum = sum_words(values, widen);
         (sum as u64, (sum >> 64) as i64)
+    }
+}
+
+impl RoundedMean for u64 {
+    fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
+        let sum = i128::from(self) + (i128::from(carry) << 64);
+        u64::try_from(nearest(sum.checked_mul(factor.into())?, count)).ok()
     }
 }
 
@@ -222,18 +244,6 @@ impl Width for i128 {
         -limit < self && self < limit
     }
 
-    fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
-        match (carry, self.checked_mul(factor.into())) {
-            (0, Some(scaled)) => Some(scaled / i128::from(count)),
-            _ => {
-                let wraps = i256::from_parts(0, carry.into());
-                let sum = i256::from_i128(self).checked_add(wraps)?;
-                let scaled = sum.checked_mul(i256::from_i128(factor.into()))?;
-                scaled.checked_div(i256::from_i128(count.into()))?.to_i128()
-            }
-        }
-    }
-
     #[inline]
     fn sum<T: Copy>(values: &[T], widen: impl Fn(T) -> Self) -> (Self, i64) {
         if magnitudes(values, &widen) >> 63 != 0 {
@@ -241,6 +251,20 @@ impl Width for i128 {
         }
         let (low, carry) = i64::sum(values, |value| widen(value).word());
         (Self::from(low) + (Self::from(carry) << 64), 0)
+    }
+}
+
+impl RoundedMean for i128 {
+    fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
+        match (carry, self.checked_mul(factor.into())) {
+            (0, Some(scaled)) => Some(nearest(scaled, count)),
+            _ => {
+                let wraps = i256::from_parts(0, carry.into());
+                let sum = i256::from_i128(self).checked_add(wraps)?;
+                let scaled = sum.checked_mul(i256::from_i128(factor.into()))?;
+                nearest_wide(scaled, count)?.to_i128()
+            }
+        }
     }
 }
 
@@ -278,11 +302,12 @@ impl Width for i256 {
     fn is_within(self, limit: Self) -> bool {
         -limit < self && self < limit
     }
+}
 
+impl RoundedMean for i256 {
     fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
         let scaled = self.checked_mul(i256::from_i128(factor.into()))?;
-        let mean = scaled.checked_div(i256::from_i128(count.into()));
-        mean.filter(|_| carry == 0)
+        nearest_wide(scaled, count).filter(|_| carry == 0)
     }
 }
 
@@ -572,11 +597,16 @@ mod tests {
     fn means_of_wrapped_sums() {
         assert_eq!(i64::mean(0, 1, 1, 4), Some(1 << 62));
         assert_eq!(i64::mean(0, 1, 1, 1), None);
-        assert_eq!(i64::mean(-7, 0, 1, 2), Some(-3));
-        assert_eq!(i64::mean(i64::MAX, 0, 10_000, 20_000), Some(i64::MAX / 2));
+        assert_eq!(i64::mean(-7, 0, 1, 2), Some(-4));
+        assert_eq!(i64::mean(-4, 0, 1, 3), Some(-1));
+        assert_eq!(i64::mean(5, 0, 10, 3), Some(17));
+        assert_eq!(i64::mean(i64::MAX, 0, 10_000, 20_000), Some(1 << 62));
         assert_eq!(i128::mean(0, 1, 1, 4), Some(1 << 126));
         assert_eq!(i128::mean(0, -1, 10_000, 20_000), Some(i128::MIN));
         assert_eq!(i128::mean(0, 1, 1, 1), None);
+        assert_eq!(i128::mean(-5, 0, 1, 2), Some(-3));
+        assert_eq!(i128::mean(0, 1, 1, 3), Some((1 << 126) / 3 * 4 + 1));
+        assert_eq!(i256::from_i128(-5).mean(0, 10, 4), Some(i256::from_i128(-13)));
         assert_eq!(i256::mean(i256::MAX, 0, 10, 1), None);
     }
 }

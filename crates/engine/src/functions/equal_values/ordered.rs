@@ -10,10 +10,12 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::array::{Array, ArrayRef, BinaryArray, BooleanArray, make_comparator};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, ListArray, make_comparator,
+};
 use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
 use datafusion::arrow::compute::{SortOptions, interleave};
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::Result;
 use datafusion::logical_expr::{
@@ -45,24 +47,45 @@ pub(crate) fn sort_bytes(key: &Expr, of: &DataType) -> Option<Expr> {
     has_order_of_bytes(of).then(|| SORT_BYTES.call(vec![key.clone()]))
 }
 
+/// The bytes of each item of a list; `None` where items of their type have no order.
+pub(crate) fn item_bytes(list: &Expr, of: &DataType) -> Option<Expr> {
+    has_order_of_bytes(of).then(|| ITEM_BYTES.call(vec![list.clone()]))
+}
+
 fn has_order_of_bytes(of: &DataType) -> bool {
     let field = SortField::new_with_options(of.clone(), NULL_LAST);
     of.is_nested() && RowConverter::supports_fields(&[field])
 }
 
-static SORT_BYTES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    let signature = Signature::any(1, Volatility::Immutable);
-    Arc::new(ScalarUDF::new_from_impl(SortBytes { signature }))
-});
+static SORT_BYTES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| SortBytes::of(Of::Values));
+static ITEM_BYTES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| SortBytes::of(Of::Items));
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+enum Of {
+    Values,
+    /// The items of lists.
+    Items,
+}
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SortBytes {
+    of: Of,
     signature: Signature,
+}
+
+impl SortBytes {
+    fn of(of: Of) -> Arc<ScalarUDF> {
+        let signature = Signature::any(1, Volatility::Immutable);
+        Arc::new(ScalarUDF::new_from_impl(SortBytes { of, signature }))
+    }
 }
 
 impl ScalarUDFImpl for SortBytes {
     fn name(&self) -> &str {
-        "sort_bytes"
+        match self.of {
+            Of::Values => "sort_bytes",
+            Of::Items => "item_bytes",
+        }
     }
 
     fn signature(&self) -> &Signature {
@@ -70,15 +93,27 @@ impl ScalarUDFImpl for SortBytes {
     }
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Binary)
+        Ok(match self.of {
+            Of::Values => DataType::Binary,
+            Of::Items => DataType::List(bytes_item()),
+        })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let column = args.args[0].to_array(args.number_rows)?;
-        Ok(ColumnarValue::Array(bytes(
-            canonical_values(&column).map_err(to_host)?,
-        )?))
+        let column = canonical_values(&column).map_err(to_host)?;
+        Ok(ColumnarValue::Array(match self.of {
+            Of::Values => bytes(column)?,
+            Of::Items => {
+                let (_, offsets, items, nulls) = column.as_list::<i32>().clone().into_parts();
+                Arc::new(ListArray::try_new(bytes_item(), offsets, bytes(items)?, nulls)?)
+            }
+        }))
     }
+}
+
+fn bytes_item() -> FieldRef {
+    Arc::new(Field::new_list_field(DataType::Binary, true))
 }
 
 /// Canonical values as the bytes that order as they do.

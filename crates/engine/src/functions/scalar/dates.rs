@@ -403,28 +403,42 @@ pub(in crate::functions) fn interval_by() -> ScalarUDF {
     ))
 }
 
-/// Intervals with each part scaled: of a part of a month 30 days are one, of a part of a day the time is kept.
+/// Intervals with each part scaled.
 fn scaled(call: &Call, scale: fn(f64, f64) -> f64) -> Result<ArrayRef> {
-    const NANOS_PER_DAY: f64 = 86_400e9;
     let (intervals, by) = (
         call.args[0].as_primitive::<IntervalMonthDayNanoType>(),
         call.doubles(1),
     );
     call.each::<IntervalMonthDayNanoArray, _>(|row| {
         let (one, by) = (intervals.value(row), by.value(row));
-        let months = snapped(scale(one.months.into(), by));
-        let days = snapped(scale(one.days.into(), by) + months.fract() * 30.0);
-        let nanos = (scale(one.nanoseconds as f64, by) + days.fract() * NANOS_PER_DAY).round();
-        let fits = |part: f64| part.abs() <= f64::from(i32::MAX);
-        match fits(months) && fits(days) && nanos.abs() < i64::MAX as f64 {
-            true => Ok(Some(IntervalMonthDayNano::new(
-                months.trunc() as i32,
-                days.trunc() as i32,
-                nanos as i64,
-            ))),
-            false => Err(call.invalid("the interval is too long")),
+        let [months, days] = [one.months, one.days].map(|part| scale(part.into(), by));
+        let nanos = scale(one.nanoseconds as f64, by).round();
+        match interval_of_parts(months, days, nanos as i128) {
+            Some(interval) => Ok(Some(interval)),
+            None => Err(call.invalid("the interval is too long")),
         }
     })
+}
+
+/// The interval of parts that are no whole numbers: of a part of a month 30 days are one, of a part of a day the time is kept.
+/// `None` if it is too long.
+pub(in crate::functions) fn interval_of_parts(
+    months: f64,
+    days: f64,
+    nanos: i128,
+) -> Option<IntervalMonthDayNano> {
+    const NANOS_PER_DAY: f64 = 86_400e9;
+    let months = snapped(months);
+    let days = snapped(days + months.fract() * 30.0);
+    let nanos = nanos.checked_add((days.fract() * NANOS_PER_DAY).round() as i128)?;
+    let fits = |part: f64| part.abs() <= f64::from(i32::MAX);
+    (fits(months) && fits(days)).then_some(())?;
+    let nanos = i64::try_from(nanos).ok()?;
+    Some(IntervalMonthDayNano::new(
+        months.trunc() as i32,
+        days.trunc() as i32,
+        nanos,
+    ))
 }
 
 /// The whole number that a sum of thirds misses.

@@ -13,6 +13,7 @@ use datafusion::logical_expr::ScalarUDF;
 use super::definition::{Call, Definition, Form, rows};
 use super::json_text::write_text;
 use super::kinds::Kind;
+use crate::functions::written;
 
 fn text(_: &[DataType]) -> Result<DataType> {
     Ok(DataType::Utf8View)
@@ -171,7 +172,11 @@ impl Column {
                 let keys = cast(map.keys(), &DataType::Utf8View)?;
                 Column::Map(column.clone(), keys, Box::new(Column::new(map.values())?))
             }
-            DataType::Timestamp(..) => Column::Quoted(without_t(column)?),
+            DataType::Timestamp(..)
+            | DataType::Time32(_)
+            | DataType::Time64(_)
+            | DataType::Interval(_)
+            | DataType::Duration(_) => Column::Quoted(written(column)?),
             _ => Column::Quoted(cast(column, &DataType::Utf8View)?),
         })
     }
@@ -236,12 +241,4 @@ impl Column {
             }
         }
     }
-}
-
-/// Timestamps as SQL shows them, with a blank between date and time.
-fn without_t(column: &ArrayRef) -> Result<ArrayRef> {
-    let texts = cast(column, &DataType::Utf8View)?;
-    let texts = texts.as_string_view().iter();
-    let texts = texts.map(|text| text.map(|text| text.replacen('T', " ", 1)));
-    Ok(std::sync::Arc::new(texts.collect::<StringViewArray>()))
 }

@@ -22,6 +22,7 @@ use datafusion::physical_expr::expressions::{Column, Literal};
 
 use super::kinds::list_of;
 use crate::error::Error;
+use crate::functions::equal_values::extreme_items;
 use crate::functions::{aggregates, standing};
 
 /// Aggregates that have a function of their own, `list_…`.
@@ -169,6 +170,9 @@ impl ListAggregate {
 impl Items {
     /// What the aggregate says of each list; of a NULL list nothing.
     fn of_lists(&self, lists: &ListArray) -> Result<ArrayRef> {
+        if let Some(extremes) = extreme_items(lists, self.function.name())? {
+            return Ok(extremes);
+        }
         if self.with_args(|args| Ok(self.function.groups_accumulator_supported(args)))? {
             return self.of_groups(lists);
         }

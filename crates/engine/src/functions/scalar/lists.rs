@@ -19,6 +19,7 @@ use datafusion::functions_nested::expr_fn::{
     array_compact, array_distinct, array_element, array_has, array_min, cosine_distance,
     inner_product, make_array, map_extract, map_keys,
 };
+use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::{Expr, ScalarUDF, lit, when};
 
 use super::definition::{Call, Definition, Form, rows, stands};
@@ -52,11 +53,6 @@ fn same(types: &[DataType]) -> Result<DataType> {
 }
 
 fn sorted() -> Vec<Definition> {
-    const FORMS: &[Form] = &[
-        &[Kind::List],
-        &[Kind::List, Kind::Word],
-        &[Kind::List, Kind::Word, Kind::Word],
-    ];
     let reversed = rows("list_reverse_sort", LIST, same, |call| {
         each_list(call, |values, _| in_order(values, DESCENDING))
     });
@@ -72,9 +68,7 @@ fn sorted() -> Vec<Definition> {
             })
         },
     );
-    let sorted = rows("list_sort", FORMS, same, |call| {
-        each_list(call, |values, row| in_order(values, options(call, row)?))
-    });
+    let sorted = list_sort_definition();
     vec![
         reversed.also("array_reverse_sort"),
         reversed,
@@ -84,6 +78,25 @@ fn sorted() -> Vec<Definition> {
         grades.also("grade_up"),
         grades,
     ]
+}
+
+fn list_sort_definition() -> Definition {
+    const FORMS: &[Form] = &[
+        &[Kind::List],
+        &[Kind::List, Kind::Word],
+        &[Kind::List, Kind::Word, Kind::Word],
+    ];
+    rows("list_sort", FORMS, same, |call| {
+        each_list(call, |values, row| in_order(values, options(call, row)?))
+    })
+}
+
+/// A list in the order of a sort key.
+pub(crate) fn list_in_order(list: Expr, key: &Sort) -> Expr {
+    let order = if key.asc { "ASC" } else { "DESC" };
+    let nulls = if key.nulls_first { "FIRST" } else { "LAST" };
+    let nulls = format!("NULLS {nulls}");
+    ScalarUDF::from(list_sort_definition()).call(vec![list, lit(order), lit(nulls)])
 }
 
 /// The values of a list as ORDER BY sorts them.

@@ -1,9 +1,9 @@
-//! A cast that loses digits is done before its result is compared.
+//! A cast that loses digits or can fail is done before its result is compared.
 //!
 //! In: a plan on its way through DataFusion's `simplify_expressions`. Out: the same plan; in what is compared, casts between
-//! numbers that lose digits, and those of TRY_CAST that may give NULL, are calls of a function that casts.
+//! numbers that lose digits or have no room for some values are calls of a function that casts.
 //! Invariant: names and types stay, and so does a cast that keeps each value, which DataFusion moves to the literal: `v::INT = 2`
-//! over 1.50 is true, and `v = 2` is not.
+//! over 1.50 is true, and `v = 2` is not; `v::TINYINT > 5` over 300 is an error, and `v > 5` is true.
 //! Not here: casts from floats and of dates and times, which DataFusion does not move where they lose something.
 
 use std::hash::Hash;
@@ -20,6 +20,7 @@ use datafusion::logical_expr::{
 
 use super::compared::in_scope;
 use super::each_named;
+use super::fallible::holds;
 use crate::expr::columns::is_comparison;
 
 /// The plan with casts that DataFusion leaves where they are.
@@ -70,7 +71,7 @@ fn kept_cast(part: Expr, schema: &DFSchema) -> Transformed<Expr> {
     };
     let to = to.data_type();
     match inner.get_type(schema) {
-        Ok(of) if loses_digits(&of, to) || is_try && may_be_null(&of, to) => {
+        Ok(of) if loses_digits(&of, to) || lacks_room(&of, to) => {
             let cast = KeptCast {
                 to: to.clone(),
                 is_try,
@@ -100,8 +101,30 @@ fn loses_digits(of: &DataType, to: &DataType) -> bool {
     matches!(places, [Some(of), Some(to)] if to < of)
 }
 
-fn may_be_null(of: &DataType, to: &DataType) -> bool {
-    of != to && places(of).is_some() && places(to).is_some()
+/// Whether a number may have more digits before the point than its new type.
+fn lacks_room(of: &DataType, to: &DataType) -> bool {
+    if places(of).is_none() || places(to).is_none() {
+        return false;
+    }
+    if of.is_integer() && to.is_integer() {
+        return !holds(of, to);
+    }
+    // Of an integer the greatest has as many digits, but not all numbers of so many.
+    let digits = |integer: &DataType, spare: u8| match integer {
+        DataType::Int8 | DataType::UInt8 => 3 - spare,
+        DataType::Int16 | DataType::UInt16 => 5 - spare,
+        DataType::Int32 | DataType::UInt32 => 10 - spare,
+        DataType::Int64 => 19 - spare,
+        _ => 20 - spare,
+    };
+    let whole = |number: &DataType, spare| match number {
+        DataType::Decimal32(digits, places)
+        | DataType::Decimal64(digits, places)
+        | DataType::Decimal128(digits, places)
+        | DataType::Decimal256(digits, places) => i16::from(*digits) - i16::from(*places),
+        integer => digits(integer, spare).into(),
+    };
+    whole(of, 0) > whole(to, 1) || to.is_unsigned_integer() && !of.is_unsigned_integer()
 }
 
 /// A cast that DataFusion does not see as one.

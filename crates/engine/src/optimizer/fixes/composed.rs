@@ -6,7 +6,7 @@
 //!
 //! - `median` and `avg` of days: of their microseconds; `percentile_disc`: an element of `array_agg(x ORDER BY x)`;
 //! - `string_agg(DISTINCT i, ',' ORDER BY i)` of no text: the text of `array_agg(DISTINCT i ORDER BY i)`; so too several
-//!   `string_agg` in different orders;
+//!   `string_agg` in different orders; `array_agg(DISTINCT l ORDER BY l)` of lists and structs: `list_sort(array_agg(DISTINCT l))`;
 //! - `regr_r2`: of `regr_sxx`, `regr_syy` and `regr_sxy`, 1 where y is constant and x is not;
 //! - `grouping` of more than 31 columns: of two, as BIGINT; `sum` and `avg` of narrow decimals: of wide ones;
 //! - `count(DISTINCT *)`: `count(DISTINCT (all, columns))`;
@@ -41,7 +41,8 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::{Below, bare, each_plan, under_names};
 use crate::functions::{
-    is_exact_avg, is_median, is_percentile_disc, is_whole_row, temporal_median, with_middle,
+    is_exact_avg, is_median, is_percentile_disc, is_whole_row, list_in_order, temporal_median,
+    with_middle,
 };
 
 /// The rule.
@@ -210,6 +211,10 @@ fn of_parts(
     if is_percentile_disc(&call.func) {
         return percentile_disc(call, parts).map(Some);
     }
+    let is_nested = first_type.as_ref().is_ok_and(DataType::is_nested);
+    if is(&array_agg_udaf()) && call.params.distinct && is_nested {
+        return Ok(sorted_list(call, parts));
+    }
     if is(&string_agg_udaf()) {
         let whole = joined(call, &first_type?, parts)?;
         return Ok(match whole {
@@ -294,7 +299,7 @@ fn middle(
     if let Some(result) = &result {
         // Numbers of 64 bits between which the mean is exact.
         arg = cast(cast(arg, result.clone()), DataType::Int64);
-        arg = cast(arg, DataType::Decimal128(19, 0));
+        arg = cast(arg, DataType::Decimal128(20, 1));
     } else if values.is_decimal() {
         arg = cast(arg, with_middle(values));
     }
@@ -302,7 +307,11 @@ fn middle(
     part.func = function;
     let middle = parts.column(part);
     match result {
-        Some(result) => cast(cast(middle, DataType::Int64), result),
+        // Rounded, where a cast to an integer would cut.
+        Some(result) => {
+            let whole = cast(middle, DataType::Decimal128(20, 0));
+            cast(cast(whole, DataType::Int64), result)
+        }
         None => middle,
     }
 }
@@ -353,6 +362,17 @@ fn values_in_order(call: &AggregateFunction, value: Expr) -> AggregateFunction {
         order_by,
         None,
     )
+}
+
+/// `array_agg(DISTINCT l ORDER BY l)` of lists and structs, which DataFusion sorts as if NULL inside of them were nothing.
+fn sorted_list(call: &AggregateFunction, parts: &mut Parts) -> Option<Expr> {
+    let key = call.params.order_by.first()?;
+    if call.params.order_by.len() > 1 || call.params.args.first() != Some(&key.expr) {
+        return None;
+    }
+    let mut unsorted = call.clone();
+    unsorted.params.order_by.clear();
+    Some(list_in_order(parts.column(unsorted), key))
 }
 
 /// `string_agg(DISTINCT x, ',' ORDER BY x)` where x is no text: DataFusion would order by another x than it joins.

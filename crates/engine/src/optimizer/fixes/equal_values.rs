@@ -11,14 +11,18 @@
 mod groups;
 
 use datafusion::common::Result;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, Join, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use grouse_groupby::keys::row::has_forms;
 
 use super::compared::in_scope;
+use super::constants::evaluate;
+use super::each_named;
 use crate::expr::columns::is_comparison;
+use crate::functions::equal_values::canonical::canonical;
 use crate::functions::equal_values::{in_part, wrap, wrap_order};
 
 /// The rule.
@@ -65,13 +69,83 @@ fn in_join(mut join: Join) -> Result<Transformed<LogicalPlan>> {
     ))
 }
 
-/// The same for comparisons of constants, before DataFusion evaluates them.
+/// The same for constants in comparisons, before DataFusion evaluates them and concludes from one that it is not another.
 pub(super) fn among_constants(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    match plan {
+    let plan = match plan {
         LogicalPlan::Sort(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) => {
-            Ok(Transformed::no(plan))
+            Transformed::no(plan)
         }
-        other => in_expressions(other, is_constant),
+        other => in_expressions(other, is_constant)?,
+    };
+    plan.transform_data(|plan| {
+        let mut found = false;
+        plan.apply_expressions(|expr| {
+            found |= expr.exists(has_other_form)?;
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        match found {
+            true => each_named(plan, with_canonical_constants),
+            false => Ok(Transformed::no(plan)),
+        }
+    })
+}
+
+/// A comparison whose operands, where they are constants of another form, are replaced by equal ones in canonical form.
+fn with_canonical_constants(part: Expr) -> Result<Transformed<Expr>> {
+    match compares(&part) {
+        true => part.map_children(|operand| {
+            let form = other_form(&operand)?;
+            Ok(form.map_or_else(|| Transformed::no(operand), Transformed::yes))
+        }),
+        false => Ok(Transformed::no(part)),
+    }
+}
+
+fn has_other_form(part: &Expr) -> Result<bool> {
+    let mut found = false;
+    if compares(part) {
+        part.apply_children(|operand| {
+            found |= other_form(operand)?.is_some();
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+    }
+    Ok(found)
+}
+
+fn compares(part: &Expr) -> bool {
+    match part {
+        Expr::BinaryExpr(binary) => is_comparison(binary.op),
+        Expr::Between(_) | Expr::InList(_) => true,
+        _ => false,
+    }
+}
+
+/// The canonical form of a constant that has another one.
+fn other_form(operand: &Expr) -> Result<Option<Expr>> {
+    let value = match operand {
+        Expr::Literal(value, _) => Some(value.clone()),
+        Expr::Negative(inner) if is_literal(inner) => evaluate(operand)?,
+        Expr::Cast(cast) if has_forms(cast.field.data_type()) && is_literal(&cast.expr) => {
+            evaluate(operand)?
+        }
+        _ => None,
+    };
+    Ok(match value {
+        Some(value) if has_forms(&value.data_type()) => {
+            let form = canonical(Expr::Literal(value.clone(), None))?;
+            (form != Expr::Literal(value, None)).then_some(form)
+        }
+        _ => None,
+    })
+}
+
+/// True of literals, and of what is made of one by signs and casts.
+fn is_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(..) => true,
+        Expr::Negative(inner) => is_literal(inner),
+        Expr::Cast(cast) => is_literal(&cast.expr),
+        _ => false,
     }
 }
 

@@ -66,9 +66,10 @@ const SURE: [&str; 47] = [
 ];
 
 /// Functions that have one for all first values, if the others are literals that they take.
-const SURE_OF_FIRST: [&str; 8] = [
+const SURE_OF_FIRST: [&str; 9] = [
     "date_bin",
     "left",
+    "quotient",
     "regexp_like",
     "regexp_match",
     "regexp_replace",
@@ -204,7 +205,7 @@ fn cast_can_fail(from: Option<DataType>, to: Option<DataType>) -> bool {
 }
 
 /// Whether an integer type has all values of another.
-fn holds(from: &DataType, to: &DataType) -> bool {
+pub(super) fn holds(from: &DataType, to: &DataType) -> bool {
     let bits = |of: &DataType| of.primitive_width().unwrap_or(0);
     let (from_signed, to_signed) = (from.is_signed_integer(), to.is_signed_integer());
     match (from_signed, to_signed) {

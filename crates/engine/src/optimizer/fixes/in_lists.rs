@@ -168,12 +168,11 @@ fn value(item: Expr) -> Expr {
     value.map_or(item, |value| Expr::Literal(value, None))
 }
 
-/// True of lists of values that are different where they are not the same.
+/// True of lists of values that are different where they are not the same: those of several forms are canonical by now
+/// (`equal_values::among_constants`).
 fn is_of_values(list: &InList) -> bool {
-    list.list.iter().all(|item| match item {
-        Expr::Literal(value, _) => !value.is_null() && !value.data_type().is_floating(),
-        _ => false,
-    })
+    let is_value = |item: &Expr| matches!(item, Expr::Literal(value, _) if !value.is_null());
+    list.list.iter().all(is_value)
 }
 
 /// A list as comparisons, which DataFusion does not intersect.

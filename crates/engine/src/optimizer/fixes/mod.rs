@@ -22,6 +22,7 @@ pub(super) mod narrow_dictionaries;
 pub(super) mod joined_codes;
 pub(super) mod fallible;
 pub(super) mod held_filters;
+pub(super) mod guarded_joins;
 pub(super) mod short_circuit;
 pub(super) mod filtered_arguments;
 pub(super) mod single_distinct;

@@ -12,6 +12,8 @@ use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan, Operator, binary_expr};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use super::guarded_joins::with_guarded_keys;
+
 /// Keys are not added to a join in which NULL equals NULL.
 pub(in crate::optimizer) fn extract(
     host: &dyn OptimizerRule,
@@ -20,6 +22,13 @@ pub(in crate::optimizer) fn extract(
 ) -> Result<Transformed<LogicalPlan>> {
     match &plan {
         LogicalPlan::Join(join) if is_null_equal(join) => Ok(Transformed::no(plan)),
+        LogicalPlan::Join(join) => match with_guarded_keys(join)? {
+            Some(join) => {
+                let plan = host.rewrite(LogicalPlan::Join(join), config)?;
+                Ok(Transformed::yes(plan.data))
+            }
+            None => host.rewrite(plan, config),
+        },
         _ => host.rewrite(plan, config),
     }
 }

@@ -1,22 +1,24 @@
-//! Casts that SQL means in another way than DataFusion, also those that DataFusion's type coercion adds.
+//! Casts and quotients that SQL means in another way than DataFusion, also those that DataFusion's type coercion adds.
 //!
 //! In: a plan whose types are known. Out: the same plan, in which strings become dates, timestamps, intervals, bytes and lists, and
-//! timestamps, intervals, lists and structs become strings, by functions of ours; parts of lists and structs are cast as they are alone;
-//! timestamps with a zone go by its clock.
+//! timestamps, intervals, lists and structs become strings, by functions of ours; parts of lists and structs are cast as they are
+//! alone, and `array_to_string` writes them so; quotients of decimals are rounded; timestamps with a zone go by its clock.
 //! Invariant: names stay.
 //! Not here: the functions (functions/); numbers that are rounded (meanings.rs), because type coercion never rounds.
 
-use datafusion::arrow::datatypes::DataType;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    Halves, is_nested_cast, is_text_cast, is_written_here, is_zone_cast, is_zone_sum, nested_cast,
+    Halves, decimal_quotient, is_nested_cast, is_text_cast, is_written_here, is_zone_cast, is_zone_sum, nested_cast,
     read_texts, text_cast, text_of_value, zone_cast, zone_sum,
 };
 
@@ -47,6 +49,19 @@ fn in_grouping_sets(plan: LogicalPlan, schema: &DFSchema) -> Result<Transformed<
 }
 
 fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    if let Expr::ScalarFunction(call) = &mut part
+        && call.func.name() == "array_to_string"
+    {
+        let written = call.args.first_mut().map(|list| with_items_written(list, schema));
+        return Ok(Transformed::new_transformed(part, written.unwrap_or(false)));
+    }
+    if let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &mut part
+        && *op == Operator::Divide
+        && [&left, &right].iter().all(|side| is_decimal(side, schema))
+    {
+        let [left, right] = [left, right].map(|side| std::mem::take(side.as_mut()));
+        return Ok(Transformed::yes(decimal_quotient(left, right)));
+    }
     if let Expr::BinaryExpr(binary) = &mut part {
         let sum = zoned_sum(binary, schema);
         return Ok(sum.map_or_else(|| Transformed::no(part), Transformed::yes));
@@ -67,6 +82,29 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
     let own = own_cast(expr, to, is_try, schema);
     Ok(own.map_or_else(|| Transformed::no(part), Transformed::yes))
+}
+
+fn is_decimal(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.get_type(schema).is_ok_and(|of| of.is_decimal())
+}
+
+/// A list whose items are no strings as one of what they are as strings; whether it has become one.
+fn with_items_written(list: &mut Expr, schema: &DFSchema) -> bool {
+    let item = match list.get_type(schema) {
+        Ok(DataType::List(item)) => item,
+        _ => return false,
+    };
+    let kind = item.data_type();
+    if kind.is_string() || kind.is_null() || kind.is_nested() {
+        return false;
+    }
+    let to = DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true)));
+    let own = own_cast(list, &to, false, schema);
+    *list = own.unwrap_or_else(|| {
+        let list = std::mem::take(list);
+        Expr::Cast(Cast::new(Box::new(list), to.clone()))
+    });
+    true
 }
 
 fn own_cast(expr: &mut Expr, to: &DataType, is_try: bool, schema: &DFSchema) -> Option<Expr> {

@@ -25,11 +25,13 @@ use datafusion::physical_expr::{PhysicalExpr, conjunction};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::joins::NestedLoopJoinExec;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 
 use super::fallible::can_fail_now;
+use super::guarded_joins::Whole;
 use crate::expr::plan_expressions::exchanged;
 
 /// The rule.
@@ -43,7 +45,13 @@ impl PhysicalOptimizerRule for GuardConditions {
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_up(|node| {
-            let node = exchanged(node, &|expr, schema| guarded(expr, schema))?;
+            let is_loop = node.is::<NestedLoopJoinExec>();
+            let node = exchanged(node, &|expr, schema| match guarded(expr, schema)? {
+                guarded if is_loop && guarded.transformed => {
+                    Ok(Transformed::yes(Arc::new(Whole::new(guarded.data)) as _))
+                }
+                guarded => Ok(guarded),
+            })?;
             match apart(&node.data)? {
                 Some(filters) => Ok(Transformed::yes(filters)),
                 None => Ok(node),

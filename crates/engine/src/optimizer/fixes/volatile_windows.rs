@@ -1,19 +1,21 @@
-//! What window functions read and is another value each time becomes a column below them.
+//! What window functions read and is another value each time, or has AND and OR of conditions that can fail, becomes a column below.
 //!
-//! In: a logical plan. Out: the same plan, in which arguments, keys and FILTER of window functions that call `random()` and its
-//! like are columns of a projection: DataFusion evaluates a key once to sort by it and once more to find where partitions begin,
-//! and fails where no column is left that it could sort.
+//! In: a logical plan. Out: the same plan, in which such arguments, keys and FILTER of window functions are columns of a projection:
+//! DataFusion evaluates a key once to sort by it and once more to find where partitions begin, and fails where no column is left
+//! that it could sort; a projection computes conditions for the rows that need them (short_circuit.rs).
 //! Invariant: equal expressions of one node are one column, since its functions share their keys.
 //! Not here: keys of ORDER BY, which are evaluated once.
 
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, Result};
+use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
-use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Window};
+use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Projection, Window};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+use super::fallible::can_fail;
 
 /// The rule.
 #[derive(Debug)]
@@ -34,12 +36,27 @@ impl OptimizerRule for VolatileWindows {
         _config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         match plan {
-            LogicalPlan::Window(window) if window.window_expr.iter().any(Expr::is_volatile) => {
-                read_columns(&window).map(Transformed::yes)
+            LogicalPlan::Window(window) => {
+                let schema = window.input.schema();
+                let moves = |expr: &Expr| has_to_move(expr, schema);
+                match window.window_expr.iter().any(moves) {
+                    true => read_columns(&window).map(Transformed::yes),
+                    false => Ok(Transformed::no(LogicalPlan::Window(window))),
+                }
             }
             other => Ok(Transformed::no(other)),
         }
     }
+}
+
+/// True of what is volatile, or computes AND and OR of conditions that can fail.
+fn has_to_move(expr: &Expr, schema: &DFSchema) -> bool {
+    let is_guarded = |part: &Expr| {
+        let joins = |op| matches!(op, Operator::And | Operator::Or);
+        let is_condition = matches!(part, Expr::BinaryExpr(BinaryExpr { op, .. }) if joins(*op));
+        Ok(is_condition && can_fail(part, schema))
+    };
+    expr.is_volatile() || expr.exists(is_guarded).unwrap_or(false)
 }
 
 fn read_columns(window: &Window) -> Result<LogicalPlan> {
@@ -50,7 +67,9 @@ fn read_columns(window: &Window) -> Result<LogicalPlan> {
         let read = function.clone().transform_down(|part| {
             Ok(match part {
                 Expr::WindowFunction(function) => {
-                    Transformed::yes(Expr::WindowFunction(with_columns(function, &mut below)))
+                    let schema = window.input.schema();
+                    let function = with_columns(function, &mut below, schema);
+                    Transformed::yes(Expr::WindowFunction(function))
                 }
                 other => Transformed::no(other),
             })
@@ -71,10 +90,14 @@ fn read_columns(window: &Window) -> Result<LogicalPlan> {
 }
 
 fn name_of(number: usize) -> String {
-    format!("volatile {number}")
+    format!("read by a window {number}")
 }
 
-fn with_columns(mut function: Box<WindowFunction>, below: &mut Vec<Expr>) -> Box<WindowFunction> {
+fn with_columns(
+    mut function: Box<WindowFunction>,
+    below: &mut Vec<Expr>,
+    schema: &DFSchema,
+) -> Box<WindowFunction> {
     let WindowFunctionParams {
         args,
         partition_by,
@@ -89,7 +112,7 @@ fn with_columns(mut function: Box<WindowFunction>, below: &mut Vec<Expr>) -> Box
         .chain(partition_by)
         .chain(keys)
         .chain(filter);
-    for part in parts.filter(|part| part.is_volatile()) {
+    for part in parts.filter(|part| has_to_move(part, schema)) {
         let known = below.iter().position(|expr| expr == part);
         let number = known.unwrap_or_else(|| {
             below.push(part.clone());

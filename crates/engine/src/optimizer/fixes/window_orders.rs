@@ -1,9 +1,9 @@
 //! Windows in their own order: DataFusion sorts once for `ORDER BY i` and `ORDER BY i DESC` and reverses a frame instead.
 //!
 //! In: a plan with windows. Out: the same plan, in which only aggregates that bear it are reversed: `list(i) OVER (ORDER BY i DESC)`
-//! over rows that come by `i` begins with the last.
+//! over rows that come by `i` begins with the last. Aggregates that are not told of DISTINCT see each row once.
 //! Invariant: names and values of columns stay.
-//! Not here: what becomes of the aggregate (functions/recomputed.rs); window functions, which know whether they are reversed.
+//! Not here: what becomes of the aggregate (functions/recomputed.rs, functions/distinct_rows.rs); window functions, which know whether they are reversed.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use super::each_named;
-use crate::functions::in_order;
+use crate::functions::{in_order, of_distinct_rows};
 
 /// The rule, which comes last: no other one shall look for the aggregates that it puts away.
 #[derive(Debug)]
@@ -44,10 +44,18 @@ impl OptimizerRule for WindowOrders {
 fn ordered(mut part: Expr) -> Transformed<Expr> {
     if let Expr::WindowFunction(window) = &mut part
         && let WindowFunctionDefinition::AggregateUDF(function) = &mut window.fun
-        && let Some(forward) = in_order(function, &window.params.window_frame)
     {
-        *function = Arc::new(forward);
-        return Transformed::yes(part);
+        let distinct = window.params.distinct.then(|| of_distinct_rows(function));
+        let distinct = distinct.flatten();
+        let mut changed = distinct.is_some();
+        if let Some(distinct) = distinct {
+            *function = distinct;
+        }
+        if let Some(forward) = in_order(function, &window.params.window_frame) {
+            *function = Arc::new(forward);
+            changed = true;
+        }
+        return Transformed::new_transformed(part, changed);
     }
     Transformed::no(part)
 }

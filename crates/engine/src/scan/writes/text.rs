@@ -2,13 +2,14 @@
 //!
 //! In: batches, DataFusion's options of CSV. Out: lines.
 //! Invariant: NULL and an empty string are told apart: in CSV NULL is the text that stands for it, without quotes, and a
-//! string that is empty or looks like it has quotes; in JSON NULL is written and not left out. Nested values in CSV are JSON.
+//! string that is empty or looks like it has quotes; in JSON NULL is written and not left out. Nested values in CSV are JSON, with
+//! timestamps, times and intervals as SQL writes them.
 //! Not here: compression and files, which DataFusion's writers see to.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray, BinaryArray, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::csv::{QuoteStyle, WriterBuilder};
 use datafusion::arrow::datatypes::{DataType, Schema};
@@ -32,12 +33,12 @@ use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
 
 use super::json_values::JsonValues;
 use super::request::{JsonLayout, Writes};
+use crate::functions::written;
 use crate::runtime::accounted::Bytes;
 use grouse_text::blobs::write_bytes;
 
 /// Forms of times, unless others are asked for.
 const DATETIME: &str = "%Y-%m-%d %H:%M:%S%.f";
-const DATETIME_ZONED: &str = "%Y-%m-%d %H:%M:%S%.f%:z";
 
 /// DataFusion's sink of text with lines of ours.
 pub(super) enum TextSink<'a> {
@@ -162,13 +163,15 @@ impl CsvLines {
     }
 
     fn rows(&self, batch: &RecordBatch, bytes: &mut Vec<u8>) -> Result<(), ArrowError> {
+        let written = batch.columns().iter().map(|column| self.written(column));
+        let written = written.collect::<Result<Vec<_>, _>>()?;
         let format = self.format();
         let options = EncoderOptions::default()
             .with_explicit_nulls(true)
             .with_encoder_factory(Arc::new(JsonValues));
         let schema = batch.schema();
         let mut columns = Vec::with_capacity(batch.num_columns());
-        for (field, column) in schema.fields().iter().zip(batch.columns()) {
+        for (field, column) in schema.fields().iter().zip(&written) {
             let cells = match field.data_type() {
                 kind if kind.is_nested() => {
                     Cells::Json(make_encoder(field, column.as_ref(), &options)?)
@@ -209,6 +212,21 @@ impl CsvLines {
         Ok(())
     }
 
+    /// Timestamps, times and intervals as SQL writes them, where no option says otherwise.
+    fn written(&self, column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let options = &self.0;
+        let is_given = match column.data_type() {
+            DataType::Timestamp(_, None) => options.timestamp_format().is_some(),
+            DataType::Timestamp(_, Some(_)) => options.timestamp_tz_format().is_some(),
+            DataType::Time32(_) | DataType::Time64(_) => options.time_format().is_some(),
+            _ => false,
+        };
+        match is_given {
+            true => Ok(Arc::clone(column)),
+            false => written(column).map_err(|error| ArrowError::ExternalError(error.into())),
+        }
+    }
+
     /// An empty line would be no row to most readers.
     fn null(&self, columns: usize, bytes: &mut Vec<u8>) {
         let null = self.0.null();
@@ -224,8 +242,8 @@ impl CsvLines {
             .with_display_error(false)
             .with_date_format(options.date_format())
             .with_datetime_format(options.datetime_format().or(Some(DATETIME)))
-            .with_timestamp_format(options.timestamp_format().or(Some(DATETIME)))
-            .with_timestamp_tz_format(options.timestamp_tz_format().or(Some(DATETIME_ZONED)))
+            .with_timestamp_format(options.timestamp_format())
+            .with_timestamp_tz_format(options.timestamp_tz_format())
             .with_time_format(options.time_format())
     }
 
