@@ -12,9 +12,7 @@ use crate::sql::walk::done;
 use datafusion::common::{Result, plan_err};
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, VisitorMut,
-};
+use datafusion::sql::sqlparser::ast::{Expr, VisitorMut};
 
 /// DataFusion's own bound on the sets of one GROUP BY.
 const SETS_MAX: usize = 65_535;
@@ -37,10 +35,7 @@ impl VisitorMut for Expand {
         let expands = match expr {
             Expr::Cube(elements) if elements.len() > CUBE_MAX => true,
             Expr::Cube(elements) | Expr::Rollup(elements) => composite(elements),
-            Expr::GroupingSets(sets) => {
-                sets.iter_mut().for_each(|set| read_calls(set));
-                sets.iter().any(|set| nested(set).is_some())
-            }
+            Expr::GroupingSets(sets) => sets.iter().any(|set| nested(set).is_some()),
             _ => false,
         };
         if expands {
@@ -53,29 +48,12 @@ impl VisitorMut for Expand {
     }
 }
 
-/// Inside GROUPING SETS the parser takes `CUBE (a, b)` for a call of a function.
-fn read_calls(set: &mut [Expr]) {
-    let [Expr::Function(function)] = set else {
-        return;
-    };
-    let FunctionArguments::List(arguments) = &function.args else {
-        return;
-    };
-    let elements = arguments.args.iter().map(|argument| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(element)) => Some(match element {
-            Expr::Tuple(columns) => columns.clone(),
-            Expr::Nested(column) => vec![column.as_ref().clone()],
-            column => vec![column.clone()],
-        }),
-        _ => None,
-    });
-    let Some(elements) = elements.collect::<Option<Vec<_>>>() else {
-        return;
-    };
-    match function.name.to_string().to_lowercase().as_str() {
-        "cube" => set[0] = Expr::Cube(elements),
-        "rollup" => set[0] = Expr::Rollup(elements),
-        _ => {}
+/// The columns of an element, which may stand in parentheses.
+pub(super) fn columns_of(element: Expr) -> Vec<Expr> {
+    match element {
+        Expr::Tuple(columns) => columns.into_iter().flat_map(columns_of).collect(),
+        Expr::Nested(inner) => columns_of(*inner),
+        column => vec![column],
     }
 }
 

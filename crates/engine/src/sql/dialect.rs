@@ -198,11 +198,15 @@ impl Dialect for GrouseDialect {
         true
     }
 
+    /// Grouping sets are read by expression_forms.rs.
+    fn supports_group_by_expr(&self) -> bool {
+        false
+    }
+
     as_generic! {
         supports_unicode_string_literal
         supports_partition_by_after_order_by
         supports_array_join_syntax
-        supports_group_by_expr
         supports_group_by_with_modifier
         supports_left_associative_joins_without_parens
         supports_connect_by

@@ -29,6 +29,14 @@ pub(super) fn rewrite(statement: &mut Statement) -> Result<()> {
     Ok(())
 }
 
+/// What the tables of a statement are called, in lower case.
+pub(super) fn table_names(statement: &mut Statement) -> HashSet<String> {
+    let mut tables = Tables::default();
+    // Two tables of one name in a FROM are refused where fields are named.
+    let _ = visit(statement, &mut tables);
+    tables.fields().tables
+}
+
 /// What tables are called, and the schemas and catalogs that stand before their names; in lower case.
 #[derive(Default)]
 struct Tables {

@@ -22,7 +22,7 @@ use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
 use crate::sql::{
     aliases, asof, by_name, columns, default_values, describe, inner_names, limits, order_names,
-    ordinals, pivot, positional, repeated_calls, short_forms, summarize, unpivot, whole_rows,
+    pivot, positional, repeated_calls, short_forms, summarize, unpivot, whole_rows,
 };
 
 /// What the expansion asks of a session.
@@ -201,13 +201,6 @@ impl VisitorMut for Expansion<'_> {
         flow(self.query(query))?;
         self.scope.frames.pop();
         // A query's common tables are visited first, in their order.
-        let is_common_table = self.scope.frames.last().is_some_and(|frame| {
-            let with = frame.with.as_ref();
-            with.is_some_and(|with| !with.recursive && frame.next < with.cte_tables.len())
-        });
-        if is_common_table {
-            inner_names::name_items(query, &self.scope);
-        }
         if let Some(Frame {
             with: Some(with),
             next,
@@ -241,9 +234,9 @@ impl VisitorMut for Expansion<'_> {
 
 impl Expansion<'_> {
     fn query(&self, query: &mut Query) -> Result<()> {
+        order_names::name_distinct(query);
         let hidden = order_names::hide_aliases(query, &self.scope)?;
         limits::expand(query, &self.scope)?;
-        ordinals::write_items(query, self.scope.catalog);
         match hidden {
             Some(names) => order_names::show_aliases(query, names),
             None => Ok(()),
@@ -254,6 +247,7 @@ impl Expansion<'_> {
         asof::expand(select, &self.scope)?;
         positional::expand(select)?;
         columns::expand(select, &self.scope)?;
+        inner_names::name_unnested(select, &self.scope);
         whole_rows::expand(select, &self.scope)?;
         aliases::expand(select, &self.scope)?;
         repeated_calls::tell_apart(select, self.scope.catalog);
@@ -261,9 +255,6 @@ impl Expansion<'_> {
     }
 
     fn table(&self, factor: &mut TableFactor) -> Result<()> {
-        if let TableFactor::Derived { subquery, .. } = factor {
-            inner_names::name_items(subquery, &self.scope);
-        }
         inner_names::name_rest(factor, &self.scope)?;
         let expanded = pivot::expand(factor, &self.scope)?
             .or(unpivot::expand(factor, &self.scope)?)

@@ -1,4 +1,4 @@
-//! Forms within expressions that the parser asks the dialect for: lambdas, list comprehensions, GLOB.
+//! Forms within expressions that the parser asks the dialect for: lambdas, list comprehensions, GLOB, grouping sets.
 //!
 //! In: the parser before an operand or an operator. Out: the expression, or nothing where the parser knows better.
 //! Invariant: nothing is read unless the tokens ahead say that it is such a form.
@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 
 use crate::sql::ast::{call, literal_text, text};
+use crate::sql::composite_groups::columns_of;
 
 /// JSON's arrows bind more tightly than comparisons and arithmetic, less tightly than casts.
 const ARROW: u8 = 45;
@@ -22,8 +23,36 @@ pub(super) fn prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError
     match &parser.peek_token_ref().token {
         Token::Word(word) if is(word, "LAMBDA") && is_lambda(parser) => Some(lambda(parser)),
         Token::LBracket if is_comprehension(parser) => Some(comprehension(parser)),
-        _ => None,
+        Token::LParen if parser.peek_nth_token_ref(1).token == Token::RParen => {
+            (0..2).for_each(|_| parser.advance_token());
+            Some(Ok(Expr::Tuple(Vec::new())))
+        }
+        _ => grouping(parser),
     }
+}
+
+/// `GROUPING SETS (…)`, `CUBE (…)`, `ROLLUP (…)`. The parser takes a parenthesis that begins an element for a list of columns, and
+/// so does not read `ROLLUP ((a + b) * 2)`.
+fn grouping(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+    let keyword = |nth: usize| match &parser.peek_nth_token_ref(nth).token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    let (form, words): (fn(Vec<Vec<Expr>>) -> Expr, usize) = match keyword(0) {
+        Keyword::GROUPING if keyword(1) == Keyword::SETS => (Expr::GroupingSets, 2),
+        Keyword::CUBE => (Expr::Cube, 1),
+        Keyword::ROLLUP => (Expr::Rollup, 1),
+        _ => return None,
+    };
+    if parser.peek_nth_token_ref(words).token != Token::LParen {
+        return None;
+    }
+    (0..=words).for_each(|_| parser.advance_token());
+    let elements = parser.parse_comma_separated(|parser| parser.parse_expr().map(columns_of));
+    Some(elements.and_then(|elements| {
+        parser.expect_token(&Token::RParen)?;
+        Ok(form(elements))
+    }))
 }
 
 /// The precedence of operators of ours, and of those that bind otherwise than the parser's.

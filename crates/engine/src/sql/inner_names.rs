@@ -1,70 +1,83 @@
-//! Names of what an inner query yields, as its headers are outside: `SELECT "count(1)" FROM (SELECT count(1) FROM t)`, and the
-//! columns that `t AS a(x)` does not name.
+//! Names that need the types or the columns of tables: of `unnest(l)`, and of the columns that `t AS a(x)` does not name.
 //!
-//! In: a query in FROM or in WITH, a table with fewer names than columns. Out: items with the names that headers have; all names.
-//! Invariant: an item that has a name keeps it, and so does one whose name another column would then have as well.
-//! Not here: headers of the result (headers.rs).
+//! In: a SELECT, a table with fewer names than columns. Out: lists under their text, a struct as its fields; all names.
+//! Invariant: an item that has a name keeps it.
+//! Not here: names of all other items (headers.rs).
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Query, Select, SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor,
-    TableWithJoins,
+    AccessExpr, Expr, Select, SelectItem, SetExpr, Subscript, TableAlias, TableAliasColumnDef,
+    TableFactor, TableWithJoins,
 };
 
 use crate::error::Result;
-use crate::sql::ast::quoted;
+use crate::sql::ast::{function_name, parse_query, plain_arguments, quoted, text};
 use crate::sql::expand::{Column, Scope};
-use crate::sql::headers::plain_literals;
+use crate::sql::headers::text_of;
+use crate::sql::short_forms::accessed;
 
-/// Names items of the query whose names DataFusion writes with types of literals.
-pub(super) fn name_items(query: &mut Query, scope: &Scope<'_>) {
-    let has_literals = first_select(&mut query.body)
-        .is_some_and(|select| select.projection.iter().any(|item| unnamed(item).is_some()));
-    if !has_literals {
-        return;
-    }
-    // A query that sees columns around it has none that can be asked for.
-    let Ok(columns) = scope.columns(query.clone()) else {
-        return;
-    };
-    let plain: Vec<String> = columns
-        .iter()
-        .map(|column| plain_literals(column.name()))
-        .collect();
-    let Some(select) = first_select(&mut query.body) else {
-        return;
-    };
-    if select.projection.len() != columns.len() {
-        return;
-    }
-    for (place, item) in select.projection.iter_mut().enumerate() {
-        let name = &plain[place];
-        let is_one = plain.iter().filter(|other| *other == name).count() == 1;
-        if let Some(expr) = unnamed(item)
-            && is_one
-            && name != columns[place].name()
-        {
-            *item = SelectItem::ExprWithAlias {
-                expr,
-                alias: quoted(name),
-            };
+/// Names the lists that a SELECT unnests without an alias; of a struct it takes the fields.
+pub(super) fn name_unnested(select: &mut Select, scope: &Scope<'_>) {
+    let items = std::mem::take(&mut select.projection).into_iter();
+    let items = items.flat_map(|item| match unnested(&item) {
+        Some(value) => {
+            named_parts(&item, &value, &select.from, scope).unwrap_or_else(|| vec![item])
         }
-    }
+        None => vec![item],
+    });
+    select.projection = items.collect();
 }
 
-fn first_select(body: &mut SetExpr) -> Option<&mut Select> {
-    match body {
-        SetExpr::Select(select) => Some(select),
-        SetExpr::Query(query) => first_select(&mut query.body),
-        SetExpr::SetOperation { left, .. } => first_select(left),
+/// What an item without a name unnests.
+fn unnested(item: &SelectItem) -> Option<Expr> {
+    let SelectItem::UnnamedExpr(Expr::Function(function)) = item else {
+        return None;
+    };
+    match plain_arguments(function)?.as_slice() {
+        [value] if function_name(function).as_deref() == Some("unnest") => Some((*value).clone()),
         _ => None,
     }
 }
 
-/// An expression of its own name, which is no column.
-fn unnamed(item: &SelectItem) -> Option<Expr> {
-    match item {
-        SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => None,
-        SelectItem::UnnamedExpr(expr) => Some(expr.clone()),
+fn named_parts(
+    item: &SelectItem,
+    value: &Expr,
+    from: &[TableWithJoins],
+    scope: &Scope<'_>,
+) -> Option<Vec<SelectItem>> {
+    let SelectItem::UnnamedExpr(expr) = item else {
+        return None;
+    };
+    let mut query = parse_query("SELECT 1").ok()?;
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.projection = vec![SelectItem::UnnamedExpr(value.clone())];
+        select.from = from.to_vec();
+    }
+    // What is wrong is told where it is planned, and a query that sees columns around it has none that can be asked for.
+    let columns = scope.columns(*query).ok()?;
+    let [column] = columns.as_slice() else {
+        return None;
+    };
+    let is_column = matches!(value, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+    match column.data_type() {
+        DataType::Struct(fields) if is_column => {
+            let fields = fields.iter().map(|field| SelectItem::ExprWithAlias {
+                expr: accessed(
+                    value.clone(),
+                    vec![AccessExpr::Subscript(Subscript::Index {
+                        index: text(field.name()),
+                    })],
+                ),
+                alias: quoted(field.name()),
+            });
+            Some(fields.collect())
+        }
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
+            Some(vec![SelectItem::ExprWithAlias {
+                expr: expr.clone(),
+                alias: quoted(&text_of(expr)),
+            }])
+        }
         _ => None,
     }
 }

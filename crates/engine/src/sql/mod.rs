@@ -53,7 +53,6 @@ mod dotted_fields;
 mod expressions;
 mod repeated_calls;
 mod whole_rows;
-mod ordinals;
 mod array_subqueries;
 pub(crate) mod params;
 pub(crate) mod spelling;

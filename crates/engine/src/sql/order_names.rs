@@ -1,8 +1,7 @@
 //! Names in ORDER BY: alone a name is the column of the result, within an expression it is the column of FROM, as SQL has it:
-//! `SELECT k, sum(x) AS x FROM t GROUP BY k ORDER BY sum(x)`, `SELECT -x AS x FROM t ORDER BY x + 0`. And windows over groups in
-//! ORDER BY ALL, or by their place.
+//! `SELECT k, sum(x) AS x FROM t GROUP BY k ORDER BY sum(x)`, `SELECT -x AS x FROM t ORDER BY x + 0`.
 //!
-//! In: a query, the columns of its FROM. Out: where an alias hides a column that ORDER BY means, or such a window has none, the query
+//! In: a query, the columns of its FROM. Out: where an alias hides a column that ORDER BY means, the query
 //! with other aliases, inside one that gives the names back.
 //! Invariant: names and order of the columns stay.
 //! Not here: aliases elsewhere (aliases.rs); names in GROUP BY and HAVING, in which DataFusion finds columns first.
@@ -10,18 +9,40 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, Ident, LimitClause, OrderByKind, Query, Select, SelectItem,
-    SetExpr, TableWithJoins, Value, VisitorMut,
+    Distinct, Expr, Ident, LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr,
+    TableWithJoins, VisitorMut,
 };
 
 use crate::error::{Error, Result};
 use crate::sql::aliases::is_itself;
 use crate::sql::ast::{derived, parse_query, quoted};
 use crate::sql::expand::Scope;
-use crate::sql::headers::plain_literals;
+use crate::sql::headers::text_of;
 use crate::sql::hidden;
 use crate::sql::walk::Walk;
-use crate::sql::window_aggregates::has_window;
+
+/// Keys of a query with DISTINCT that are items, as the names of these: DataFusion looks for what is in them below the items.
+pub(super) fn name_distinct(query: &mut Query) {
+    let (Some(order_by), SetExpr::Select(select)) = (&mut query.order_by, query.body.as_ref())
+    else {
+        return;
+    };
+    let OrderByKind::Expressions(keys) = &mut order_by.kind else {
+        return;
+    };
+    if !matches!(select.distinct, Some(Distinct::Distinct)) {
+        return;
+    }
+    for key in keys {
+        let item = select.projection.iter().find_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } if *expr == key.expr => Some(alias),
+            _ => None,
+        });
+        if let Some(name) = item {
+            key.expr = Expr::Identifier(name.clone());
+        }
+    }
+}
 
 /// Gives such aliases of the query other names; the names of all its columns, and what they are called meanwhile.
 pub(super) fn hide_aliases(
@@ -29,10 +50,10 @@ pub(super) fn hide_aliases(
     scope: &Scope<'_>,
 ) -> Result<Option<Vec<(Ident, Ident)>>> {
     let hiding = hiding(query, scope);
-    if hiding.is_empty() && !orders_by_place_of_window(query) {
+    if hiding.is_empty() {
         return Ok(None);
     }
-    let names = names(query, scope)?;
+    let names = names(query)?;
     let Some(select) = select_of(query) else {
         return Ok(None);
     };
@@ -67,26 +88,6 @@ pub(super) fn hide_aliases(
 
 fn same(one: &Ident, other: &Ident) -> bool {
     one.value.eq_ignore_ascii_case(&other.value)
-}
-
-/// `ORDER BY 2` or ALL, where a window over groups has no name: DataFusion takes its name for a column of the input.
-fn orders_by_place_of_window(query: &mut Query) -> bool {
-    let by_place = query.order_by.as_ref().is_some_and(|order_by| match &order_by.kind {
-        OrderByKind::All(_) => true,
-        OrderByKind::Expressions(keys) => {
-            let mut keys = keys.iter();
-            keys.any(|key| matches!(&key.expr, Expr::Value(value) if matches!(value.value, Value::Number(..))))
-        }
-    });
-    by_place
-        && select_of(query).is_some_and(|select| {
-            let is_grouped =
-                !matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
-            let mut items = select.projection.iter();
-            is_grouped
-                && items
-                    .any(|item| matches!(item, SelectItem::UnnamedExpr(expr) if has_window(expr)))
-        })
 }
 
 /// The query inside one that gives its columns their names back.
@@ -180,36 +181,23 @@ fn limits_by_order(query: &Query) -> bool {
 }
 
 /// The names of the columns of a query.
-fn names(query: &mut Query, scope: &Scope<'_>) -> Result<Vec<Ident>> {
-    let mut unordered = query.clone();
-    (unordered.order_by, unordered.limit_clause, unordered.fetch) = (None, None, None);
+fn names(query: &mut Query) -> Result<Vec<Ident>> {
     let Some(select) = select_of(query) else {
         return Ok(Vec::new());
     };
-    let mut names = Vec::new();
-    let mut columns = None;
-    for (place, item) in select.projection.iter().enumerate() {
-        names.push(match item {
-            SelectItem::ExprWithAlias { alias, .. } => alias.clone(),
-            SelectItem::UnnamedExpr(Expr::Identifier(name)) => name.clone(),
-            SelectItem::UnnamedExpr(expr) => {
-                // A query that sees columns around it has none that can be asked for.
-                let columns = columns
-                    .get_or_insert_with(|| scope.columns(unordered.clone()).unwrap_or_default());
-                match columns.get(place) {
-                    Some(column) => quoted(&plain_literals(column.name())),
-                    None => quoted(&expr.to_string()),
-                }
-            }
-            _ => {
-                return Err(Error::Unsupported {
-                    message: "ORDER BY with a column in an expression whose name is that of an alias, beside '*'; give the alias another name"
-                        .to_string(),
-                });
-            }
-        });
-    }
-    Ok(names)
+    let names = select.projection.iter().map(|item| match item {
+        SelectItem::ExprWithAlias { alias, .. } => Ok(alias.clone()),
+        SelectItem::UnnamedExpr(Expr::Identifier(name)) => Ok(name.clone()),
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) if let Some(name) = parts.last() => {
+            Ok(name.clone())
+        }
+        SelectItem::UnnamedExpr(expr) => Ok(quoted(&text_of(expr))),
+        _ => Err(Error::Unsupported {
+            message: "ORDER BY with a column in an expression whose name is that of an alias, beside '*'; give the alias another name"
+                .to_string(),
+        }),
+    });
+    names.collect()
 }
 
 /// Names in an expression, also those in its subqueries.

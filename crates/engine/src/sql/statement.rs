@@ -36,7 +36,7 @@ use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
 use crate::sql::typed_values::give_types;
 use crate::sql::walk::{Walk, done};
 use crate::sql::{
-    clauses, compare_rows, composite_groups, dotted_fields, inner_tables, inner_values,
+    clauses, compare_rows, composite_groups, dotted_fields, headers, inner_tables, inner_values,
     long_chains, name_shared_tables, order_windows,
 };
 
@@ -383,6 +383,7 @@ fn option_value(value: &Expr) -> String {
 
 fn host(mut statement: HostStatement) -> Result<Request> {
     long_chains::bracket(&mut statement)?;
+    headers::name_items(&mut statement);
     done(visit(&mut statement, &mut ShortForms))?;
     dotted_fields::rewrite(&mut statement)?;
     let constraints = constraints::take(&mut statement)?;

@@ -1,4 +1,4 @@
-//! GROUP BY with modifiers: WITH ROLLUP, WITH CUBE, WITH TOTALS, `()`, DISTINCT, ordinals within grouping sets.
+//! GROUP BY with modifiers: WITH ROLLUP, WITH CUBE, WITH TOTALS, `()`, `(a, b)`, DISTINCT, ordinals within grouping sets.
 //!
 //! In: a SELECT. Out: its GROUP BY as keys, ROLLUP, CUBE or GROUPING SETS; totals come last.
 //! Invariant: `GROUP BY ()` is one group, also of no rows; DISTINCT leaves each set once, `()` among keys adds nothing.
@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{ascending, call, meant, ordinal, refused, select_of};
 use crate::error::{Error, Result};
-use crate::sql::composite_groups::sets_of;
+use crate::sql::composite_groups::{columns_of, sets_of};
 use crate::sql::token_forms::GROUP_DISTINCT;
 
 /// Orders a query WITH TOTALS so that the total comes last.
@@ -59,6 +59,9 @@ pub(super) fn sets(select: &mut Select) -> Result<()> {
         }
     };
     let is_distinct = take_distinct(&mut keys);
+    if modifiers.is_empty() {
+        keys = keys.into_iter().flat_map(keys_of).collect();
+    }
     let projection = &select.projection;
     if !modifiers.is_empty() || is_distinct {
         keys = resolved(&keys, projection).ok_or_else(|| unknown_key(select))?;
@@ -86,6 +89,14 @@ fn unknown_key(select: &Select) -> Error {
     let message = "a number in GROUP BY with ROLLUP, CUBE, TOTALS or grouping sets that stands for a column of `*`, \
                    or for none; write the column's name";
     refused(message, select.select_token.0.span)
+}
+
+/// `(a, b)` is two keys; `()` stays.
+fn keys_of(key: Expr) -> Vec<Expr> {
+    match key {
+        key if is_empty(&key) => vec![key],
+        key => columns_of(key),
+    }
 }
 
 fn take_distinct(keys: &mut Vec<Expr>) -> bool {
@@ -144,15 +155,6 @@ fn modified(keys: Vec<Expr>, modifier: &GroupByWithModifier) -> Expr {
             Expr::GroupingSets(vec![all, Vec::new()])
         }
         GroupByWithModifier::GroupingSets(sets) => sets.clone(),
-    }
-}
-
-/// The columns of an element in parentheses.
-fn columns_of(key: Expr) -> Vec<Expr> {
-    match key {
-        Expr::Tuple(columns) => columns,
-        Expr::Nested(inner) => vec![*inner],
-        column => vec![column],
     }
 }
 

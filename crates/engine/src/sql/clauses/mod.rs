@@ -191,7 +191,7 @@ fn same(one: &Ident, other: &Ident) -> bool {
 }
 
 /// Whether an item of a select list may be several columns.
-fn is_wildcard(item: &SelectItem) -> bool {
+pub(super) fn is_wildcard(item: &SelectItem) -> bool {
     match item {
         SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => true,
         SelectItem::UnnamedExpr(expr)
