@@ -108,7 +108,7 @@ impl TaskPlanner<'_> {
         let is_enough = |size: Size| size.records >= records_min || size.bytes >= bytes_min;
         let mut ranges = neighbours(&blocks.sizes, is_enough, self.room);
         // Without GROUP BY there is one group, also when no row came.
-        if ranges.is_empty() && self.spec.keys.types().is_empty() {
+        if ranges.is_empty() && self.spec.is_keyless() {
             ranges.push((0..blocks.sizes.len(), Size::default()));
         }
         let level = Arc::new(PartitionLevel {
@@ -274,7 +274,7 @@ impl MergeWorker {
         if is_part && (std::mem::take(&mut self.refers) || !task.may_part()) {
             self.combiner.begin_anew(self.spec.keys.table())?;
         }
-        let keyless = self.spec.keys.types().is_empty();
+        let keyless = self.spec.is_keyless();
         let spill = merge.spill.as_ref();
         let spill = spill.filter(|_| !keyless && task.may_part());
         let merged = match spill {
@@ -308,7 +308,7 @@ impl MergeWorker {
         let with_records = blocks.filter(|stored| !stored.records(&task.partitions).is_empty());
         let stored: Vec<&Stored> = with_records.collect();
         let sources: Vec<Source<'_>> = sources(&stored, task).collect();
-        let keyless = self.spec.keys.types().is_empty();
+        let keyless = self.spec.is_keyless();
         let keys = match (stored.as_slice(), sources.as_slice()) {
             ([stored], [source]) if stored.distinct() && !keyless => self.take_over(source)?,
             _ => match self.combine(&sources, task, cancelled)? {
@@ -429,7 +429,7 @@ impl MergeWorker {
     fn finish(&mut self, keys: DistinctKeys, level: &Arc<PartitionLevel>) -> Result<Finished> {
         let mut lap = Lap::start();
         // Without GROUP BY there is one group, also when no row came.
-        let keyless = self.spec.keys.types().is_empty();
+        let keyless = self.spec.is_keyless();
         let groups = if keyless { 1 } else { keys.keys.len() };
         let results = self.combiner.results(groups)?;
         self.counters.groups += groups as u64;

@@ -145,6 +145,16 @@ impl Spec {
         self.keys.book_bytes() / self.sizes.workers
     }
 
+    /// True without GROUP BY: there is one group.
+    pub(crate) fn is_keyless(&self) -> bool {
+        self.keys.types().is_empty()
+    }
+
+    /// True of keys without aggregates: a run of equal keys is one record, whatever its length.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.aggregates.is_empty()
+    }
+
     /// True if rows may stand in blocks as they are: they are for all aggregates, and several batches for one column.
     pub(crate) fn rows_mix(&self, batch: &Batch) -> bool {
         let mut rows = self.aggregates.iter().zip(&batch.arguments);
