@@ -22,7 +22,7 @@ use crate::batch::{Arguments, dense, is_plain, slices};
 use crate::error::Result;
 use crate::keys::views::{fetch, is_long};
 use crate::keys::waiting::{Beside, Made, STRINGS_AHEAD, ShortKeys, StringsBuilder, nulls};
-use crate::keys::{DistinctKeys, EncodedKeys, KeyRows, WaitingKeys};
+use crate::keys::{DistinctKeys, EncodedKeys, KeyRows, OfWords, PackedKeys, WaitingKeys, WordKeys};
 use crate::states::truths;
 
 /// What the columns of one aggregate in a block are.
@@ -467,46 +467,63 @@ impl<'a> Sort<'a> {
     }
 
     fn keys(&self, parts: &[Unsorted], hashes: &[u64], views: &[usize]) -> Result<WaitingKeys> {
-        macro_rules! packed {
-            ($variant:ident, $zero:expr) => {{
-                let mut out = vec![$zero; self.rows.len()];
-                for (part, range) in parts.iter().zip(&self.parts) {
-                    let EncodedKeys::$variant(keys) = &part.keys else {
-                        unreachable!("one layout")
-                    };
-                    scatter(keys, &self.rows[range.clone()], &mut out);
-                }
-                WaitingKeys::words(EncodedKeys::$variant(out), hashes, self.rows)
-            }};
+        match &parts[0].keys {
+            EncodedKeys::None(_) => Ok(WaitingKeys::Whole {
+                keys: EncodedKeys::None(self.rows.len()),
+                hashes: hashes.to_vec(),
+                views: Vec::new(),
+            }),
+            EncodedKeys::Packed(PackedKeys::One(_)) => Ok(self.words::<1>(parts, hashes)),
+            EncodedKeys::Packed(PackedKeys::Two(_)) => Ok(self.words::<2>(parts, hashes)),
+            EncodedKeys::Packed(PackedKeys::Four(_)) => self.wide::<4>(parts, hashes, views),
+            EncodedKeys::Packed(PackedKeys::Eight(_)) => self.wide::<8>(parts, hashes, views),
+            EncodedKeys::Packed(PackedKeys::Twelve(_)) => self.wide::<12>(parts, hashes, views),
+            EncodedKeys::Bytes(_) => self.strings(parts, hashes),
         }
+    }
+
+    /// The keys of each part with their destinations.
+    fn words_of<'b, const N: usize>(
+        &self,
+        parts: &'b [Unsorted],
+    ) -> impl Iterator<Item = (&'b WordKeys<N>, &'a [u32])>
+    where
+        PackedKeys: OfWords<N>,
+    {
+        let parts = parts.iter().zip(&self.parts);
+        parts.map(|(part, range)| match &part.keys {
+            EncodedKeys::Packed(keys) => (keys.words(), &self.rows[range.clone()]),
+            _ => unreachable!("one layout"),
+        })
+    }
+
+    fn words<const N: usize>(&self, parts: &[Unsorted], hashes: &[u64]) -> WaitingKeys
+    where
+        PackedKeys: OfWords<N>,
+    {
+        let mut keys = vec![[0; N]; self.rows.len()];
+        for (words, rows) in self.words_of::<N>(parts) {
+            scatter(&words.keys, rows, &mut keys);
+        }
+        let keys = EncodedKeys::of_words(keys, Vec::new());
+        WaitingKeys::words(keys, hashes, self.rows)
+    }
+
+    fn wide<const N: usize>(
+        &self,
+        parts: &[Unsorted],
+        hashes: &[u64],
+        views: &[usize],
+    ) -> Result<WaitingKeys>
+    where
+        PackedKeys: OfWords<N>,
+    {
         let beside = match parts[0].aggregates.is_empty() {
             true => Beside::Nothing,
             false => Beside::Aggregates,
         };
-        macro_rules! wide {
-            ($variant:ident) => {{
-                let parts = parts.iter().zip(&self.parts);
-                let parts = parts.map(|(part, range)| match &part.keys {
-                    EncodedKeys::$variant(keys) => (keys, &self.rows[range.clone()]),
-                    _ => unreachable!("one layout"),
-                });
-                let parts: Vec<_> = parts.collect();
-                return ShortKeys::of(&parts, (hashes, self.rows), views, beside);
-            }};
-        }
-        Ok(match &parts[0].keys {
-            EncodedKeys::None(_) => WaitingKeys::Whole {
-                keys: EncodedKeys::None(self.rows.len()),
-                hashes: hashes.to_vec(),
-                views: Vec::new(),
-            },
-            EncodedKeys::Packed1(_) => packed!(Packed1, [0; 1]),
-            EncodedKeys::Packed2(_) => packed!(Packed2, [0; 2]),
-            EncodedKeys::Packed4(_) => wide!(Packed4),
-            EncodedKeys::Packed8(_) => wide!(Packed8),
-            EncodedKeys::Packed12(_) => wide!(Packed12),
-            EncodedKeys::Bytes(_) => return self.strings(parts, hashes),
-        })
+        let parts: Vec<_> = self.words_of::<N>(parts).collect();
+        ShortKeys::of(&parts, (hashes, self.rows), views, beside)
     }
 
     /// Strings are copied behind each other, in partition order, while they are warm, so that the merge reads them in order

@@ -538,7 +538,7 @@ impl SpilledBlock {
 mod tests {
     use super::*;
     use crate::keys::waiting::Made;
-    use crate::keys::{EncodedKeys, KeyRows, WaitingKeys};
+    use crate::keys::{EncodedKeys, KeyRows, PackedRows, WaitingKeys};
 
     /// Keys of 8 bytes; partitions of these numbers of records.
     fn block(partitions: &[u32]) -> Block {
@@ -547,10 +547,10 @@ mod tests {
             offsets.push(offsets[offsets.len() - 1] + records);
         }
         let records = offsets[partitions.len()];
-        let keys = (0..u64::from(records)).map(|key| [key]).collect();
+        let keys: Vec<_> = (0..u64::from(records)).map(|key| [key; 1]).collect();
         Block::new(
             WaitingKeys::Words {
-                keys: EncodedKeys::Packed1(keys),
+                keys: EncodedKeys::of_words(keys, Vec::new()),
                 nulls: Vec::new(),
             },
             Vec::new(),
@@ -607,10 +607,11 @@ mod tests {
             let opened = source.open(&mut Counters::default());
             let (block, records) = opened.expect("read");
             let mut made = Made::default();
-            let KeyRows::Packed1(words) = block.slice(records).keys(&mut made).0 else {
+            let KeyRows::Packed(PackedRows::One(words)) = block.slice(records).keys(&mut made).0
+            else {
                 panic!("keys of one word")
             };
-            keys.extend(words.as_flattened());
+            keys.extend(words.keys.as_flattened());
         }
         keys
     }

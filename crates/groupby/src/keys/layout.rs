@@ -18,6 +18,7 @@ use super::columns::{is_bytes, unpacked};
 use super::packed::{KeyValues, PackedLayout};
 use super::row::RowLayout;
 use super::runs;
+use super::words::{PackedKeys, with_width};
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
 use crate::error::Result;
 
@@ -256,11 +257,7 @@ impl KeyLayout {
     fn hash(&self, keys: &EncodedKeys, hashes: &mut Vec<u64>) {
         hashes.clear();
         match (keys, &self.encoding) {
-            (EncodedKeys::Packed1(keys), _) => hash::hash_packed(keys, hashes),
-            (EncodedKeys::Packed2(keys), _) => hash::hash_packed(keys, hashes),
-            (EncodedKeys::Packed4(wide), Encoding::Packed(layout)) => layout.hash(wide, hashes),
-            (EncodedKeys::Packed8(wide), Encoding::Packed(layout)) => layout.hash(wide, hashes),
-            (EncodedKeys::Packed12(wide), Encoding::Packed(layout)) => layout.hash(wide, hashes),
+            (EncodedKeys::Packed(keys), Encoding::Packed(layout)) => layout.hash(keys, hashes),
             (EncodedKeys::Bytes(keys), _) => bytes::hash(keys, hashes),
             _ => hashes.resize(keys.len(), 0),
         }
@@ -293,12 +290,7 @@ impl KeyLayout {
     pub fn fitting(&self, keys: &DistinctKeys, range: Range<usize>) -> usize {
         const OFFSET_BYTES_MAX: u64 = i32::MAX as u64;
         if let Encoding::Packed(layout) = &self.encoding {
-            return match keys.keys.rows(range.clone()) {
-                KeyRows::Packed4(keys, _) => layout.fitting(keys, OFFSET_BYTES_MAX),
-                KeyRows::Packed8(keys, _) => layout.fitting(keys, OFFSET_BYTES_MAX),
-                KeyRows::Packed12(keys, _) => layout.fitting(keys, OFFSET_BYTES_MAX),
-                _ => range.len(),
-            };
+            return layout.fitting(keys.keys.rows(range), OFFSET_BYTES_MAX);
         }
         let EncodedKeys::Bytes(bytes) = &keys.keys else {
             return range.len();
@@ -331,10 +323,9 @@ fn mark_nulls(column: &ArrayRef, keys: &mut EncodedKeys, hashes: &mut [u64]) {
         hashes[row] = hash::NULL_HASH;
         match keys {
             EncodedKeys::None(_) => {}
-            EncodedKeys::Packed1(keys) => keys[row] = [0; 1],
-            EncodedKeys::Packed2(keys) => keys[row] = [0; 2],
-            // A wide key has several columns: its NULLs are bits of the key.
-            EncodedKeys::Packed4(_) | EncodedKeys::Packed8(_) | EncodedKeys::Packed12(_) => {}
+            EncodedKeys::Packed(packed) => {
+                with_width!(packed, PackedKeys(words) => words.keys[row].fill(0));
+            }
             EncodedKeys::Bytes(keys) => keys.views[row] = 0,
         }
     }

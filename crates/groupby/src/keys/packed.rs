@@ -28,7 +28,7 @@ use super::columns::{fixed_width, is_bytes, nulls_of};
 use super::inline::InlineTable;
 use super::views::is_long;
 use super::wide::WideTable;
-use super::words::{WideKeys, set_view, view_of};
+use super::words::{PackedKeys, PackedRows, WordKeys, WordRows, set_view, view_of, with_width};
 use super::{EncodedKeys, KeyRows, KeyTable};
 use crate::error::{Error, Result};
 
@@ -334,22 +334,22 @@ impl PackedLayout {
 
     /// Packs the columns of `rows` rows.
     pub fn encode(&self, columns: &[ArrayRef], rows: usize) -> Result<EncodedKeys> {
-        Ok(match self.words {
-            1 => EncodedKeys::Packed1(self.pack(columns, rows)?.keys),
-            2 => EncodedKeys::Packed2(self.pack(columns, rows)?.keys),
-            4 => EncodedKeys::Packed4(self.pack(columns, rows)?),
-            8 => EncodedKeys::Packed8(self.pack(columns, rows)?),
-            _ => EncodedKeys::Packed12(self.pack(columns, rows)?),
-        })
+        Ok(EncodedKeys::Packed(match self.words {
+            1 => PackedKeys::One(self.pack(columns, rows)?),
+            2 => PackedKeys::Two(self.pack(columns, rows)?),
+            4 => PackedKeys::Four(self.pack(columns, rows)?),
+            8 => PackedKeys::Eight(self.pack(columns, rows)?),
+            _ => PackedKeys::Twelve(self.pack(columns, rows)?),
+        }))
     }
 
-    fn pack<const N: usize>(&self, columns: &[ArrayRef], rows: usize) -> Result<WideKeys<N>> {
+    fn pack<const N: usize>(&self, columns: &[ArrayRef], rows: usize) -> Result<WordKeys<N>> {
         let mut buffers = Vec::new();
         if let ([place], [column]) = (self.places.as_slice(), columns)
             && N == 1
             && let Some(keys) = single_word(place, column)
         {
-            return Ok(WideKeys { keys, buffers });
+            return Ok(WordKeys { keys, buffers });
         }
         let mut keys = vec![[0u64; N]; rows];
         for (place, column) in self.places.iter().zip(columns) {
@@ -372,16 +372,25 @@ impl PackedLayout {
                 }
             }
         }
-        Ok(WideKeys { keys, buffers })
+        Ok(WordKeys { keys, buffers })
     }
 
-    /// Hashes of wide keys, appended: strings by their bytes, wherever they lie.
-    pub fn hash<const N: usize>(&self, wide: &WideKeys<N>, hashes: &mut Vec<u64>) {
-        hash_wide(&wide.keys, &wide.buffers, &self.views, hashes);
+    /// Hashes of keys, appended: strings by their bytes, wherever they lie.
+    pub fn hash(&self, keys: &PackedKeys, hashes: &mut Vec<u64>) {
+        with_width!(keys, PackedKeys(WordKeys { keys, buffers }) => {
+            hash_wide(keys, buffers, &self.views, hashes);
+        });
     }
 
     /// Of these keys, how many fit one batch: the strings of a column end at `bytes_max`.
-    pub fn fitting<const N: usize>(&self, keys: &[[u64; N]], bytes_max: u64) -> usize {
+    pub fn fitting(&self, keys: KeyRows<'_>, bytes_max: u64) -> usize {
+        let KeyRows::Packed(rows) = keys else {
+            unreachable!("a packed layout has packed keys")
+        };
+        with_width!(rows, PackedRows(rows) => self.fitting_words(rows.keys, bytes_max))
+    }
+
+    fn fitting_words<const N: usize>(&self, keys: &[[u64; N]], bytes_max: u64) -> usize {
         let length = |key: &[u64; N], word: usize| u64::from(key[word] as u32);
         let total = |word: &usize| keys.iter().map(|key| length(key, *word)).sum::<u64>();
         if self.views.iter().all(|word| total(word) <= bytes_max) {
@@ -406,22 +415,15 @@ impl PackedLayout {
         hashes: &[u64],
         wanted: &[usize],
     ) -> Result<Vec<ArrayRef>> {
-        match keys {
-            KeyRows::Packed1(keys) => self.unpack(keys, &[], hashes, wanted),
-            KeyRows::Packed2(keys) => self.unpack(keys, &[], hashes, wanted),
-            KeyRows::Packed4(keys, buffers) => self.unpack(keys, buffers, hashes, wanted),
-            KeyRows::Packed8(keys, buffers) => self.unpack(keys, buffers, hashes, wanted),
-            KeyRows::Packed12(keys, buffers) => self.unpack(keys, buffers, hashes, wanted),
-            KeyRows::None(_) | KeyRows::Bytes(..) => {
-                unreachable!("a packed layout has packed keys")
-            }
-        }
+        let KeyRows::Packed(rows) = keys else {
+            unreachable!("a packed layout has packed keys")
+        };
+        with_width!(rows, PackedRows(rows) => self.unpack(rows, hashes, wanted))
     }
 
     fn unpack<const N: usize>(
         &self,
-        keys: &[[u64; N]],
-        buffers: &[Buffer],
+        WordRows { keys, buffers }: WordRows<'_, N>,
         hashes: &[u64],
         wanted: &[usize],
     ) -> Result<Vec<ArrayRef>> {

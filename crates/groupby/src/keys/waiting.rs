@@ -15,6 +15,7 @@ use grouse_kernels::hash::{NULL_HASH, hash_packed};
 
 use super::bytes;
 use super::views::{is_long, with_bytes};
+use super::words::{PackedRows, with_width};
 use super::{DistinctKeys, EncodedKeys, KeyRows};
 use crate::error::{Error, Result};
 pub(crate) use short::{Beside, ShortKeys};
@@ -154,11 +155,10 @@ impl WaitingKeys {
             Self::Words { keys, nulls } => {
                 let rows = keys.rows(range.clone());
                 made.hashes.clear();
-                match rows {
-                    KeyRows::Packed1(keys) => hash_packed(keys, &mut made.hashes),
-                    KeyRows::Packed2(keys) => hash_packed(keys, &mut made.hashes),
-                    _ => unreachable!("keys of one or two words"),
-                }
+                let KeyRows::Packed(words) = rows else {
+                    unreachable!("keys of one or two words")
+                };
+                with_width!(words, PackedRows(words) => hash_packed(words.keys, &mut made.hashes));
                 mark(places(nulls, &range), &mut made.hashes);
                 (rows, &made.hashes)
             }
@@ -342,7 +342,7 @@ fn mark(nulls: impl Iterator<Item = usize>, hashes: &mut [u64]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ByteKeys;
+    use super::super::{ByteKeys, PackedKeys};
     use super::*;
     use proptest::prelude::*;
 
@@ -351,8 +351,9 @@ mod tests {
         let rows = keys.len();
         let mut hashes = Vec::new();
         match &keys {
-            EncodedKeys::Packed1(keys) => hash_packed(keys, &mut hashes),
-            EncodedKeys::Packed2(keys) => hash_packed(keys, &mut hashes),
+            EncodedKeys::Packed(packed) => {
+                with_width!(packed, PackedKeys(words) => hash_packed(&words.keys, &mut hashes));
+            }
             EncodedKeys::Bytes(keys) => bytes::hash(keys, &mut hashes),
             _ => unreachable!("the forms below"),
         }
@@ -374,11 +375,11 @@ mod tests {
         let found = waiting.distinct(range.clone());
         assert_eq!(found.hashes, hashes[range.clone()]);
         match (found.keys, keys) {
-            (EncodedKeys::Packed1(found), EncodedKeys::Packed1(keys)) => {
-                assert_eq!(found, keys[range])
-            }
-            (EncodedKeys::Packed2(found), EncodedKeys::Packed2(keys)) => {
-                assert_eq!(found, keys[range])
+            (EncodedKeys::Packed(found), EncodedKeys::Packed(keys)) => {
+                let words = |keys: &PackedKeys| -> Vec<Vec<u64>> {
+                    with_width!(keys, PackedKeys(words) => words.keys.iter().map(|key| key.to_vec()).collect())
+                };
+                assert_eq!(words(&found), words(&keys)[range]);
             }
             (EncodedKeys::Bytes(found), EncodedKeys::Bytes(keys)) => {
                 let texts = |keys: &ByteKeys, range: Range<usize>| -> Vec<Vec<u8>> {
@@ -406,8 +407,9 @@ mod tests {
         ) {
             let is_null: Vec<bool> = words.iter().map(Option::is_none).collect();
             let of = words.iter().map(|word| word.unwrap_or(0));
-            check(EncodedKeys::Packed1(of.clone().map(|word| [word; 1]).collect()), &is_null, from);
-            check(EncodedKeys::Packed2(of.map(|word| [word; 2]).collect()), &is_null, from);
+            let keys = of.clone().map(|word| [word; 1]);
+            check(EncodedKeys::of_words(keys.collect(), Vec::new()), &is_null, from);
+            check(EncodedKeys::of_words(of.map(|word| [word; 2]).collect(), Vec::new()), &is_null, from);
             let is_null: Vec<bool> = texts.iter().map(Option::is_none).collect();
             let column = arrow::array::BinaryViewArray::from_iter(texts.iter().map(|text| Some(text.as_deref().unwrap_or_default())));
             let column: arrow::array::ArrayRef = std::sync::Arc::new(column);

@@ -26,8 +26,11 @@ use crate::batch::Arguments;
 use crate::error::{Error, Result};
 use crate::keys::views::{is_long, with_bytes};
 use crate::keys::waiting::{Made, StringsBuilder};
+use crate::keys::words::{
+    OfWords, PackedKeys, PackedRows, WordKeys, WordRows, map_width, with_width,
+};
 use crate::keys::words::{set_view, view_of};
-use crate::keys::{EncodedKeys, KeyRows, WaitingKeys, WideKeys};
+use crate::keys::{EncodedKeys, KeyRows, WaitingKeys};
 use crate::partition::{Block, Records, Slice};
 
 /// Where the stream begins in a page.
@@ -169,46 +172,30 @@ fn encode_nulls(slices: &[Slice<'_>], out: &mut Vec<u8>) {
 
 /// Words; strings that do not fit them behind them.
 fn encode_words(parts: &[KeyRows<'_>], views: &[usize], out: &mut Vec<u8>) {
-    macro_rules! packed {
-        ($variant:ident) => {{
-            let parts = parts.iter().map(|part| match part {
-                KeyRows::$variant(keys) => *keys,
-                _ => unreachable!("one layout"),
-            });
-            packed::write_words(parts, out);
-        }};
-    }
-    macro_rules! wide {
-        ($variant:ident) => {{
-            let parts = parts.iter().map(|part| match part {
-                KeyRows::$variant(keys, buffers) => (*keys, *buffers),
-                _ => unreachable!("one layout"),
-            });
-            encode_wide(parts, views, out);
-        }};
-    }
     match parts[0] {
         KeyRows::None(_) => {}
-        KeyRows::Packed1(_) => packed!(Packed1),
-        KeyRows::Packed2(_) => packed!(Packed2),
-        KeyRows::Packed4(..) => wide!(Packed4),
-        KeyRows::Packed8(..) => wide!(Packed8),
-        KeyRows::Packed12(..) => wide!(Packed12),
+        KeyRows::Packed(first) => with_width!(first, PackedRows(first) => {
+            let others = parts[1..].iter().map(|part| match part {
+                KeyRows::Packed(rows) => PackedKeys::rows_of(*rows),
+                _ => unreachable!("one layout"),
+            });
+            encode_packed(std::iter::once(first).chain(others), views, out);
+        }),
         KeyRows::Bytes(..) => unreachable!("strings wait one behind the other"),
     }
 }
 
 /// Where long strings lie is not written: they come back in the order of their views.
-fn encode_wide<'a, const N: usize>(
-    parts: impl Iterator<Item = (&'a [[u64; N]], &'a [Buffer])> + Clone,
+fn encode_packed<'a, const N: usize>(
+    parts: impl Iterator<Item = WordRows<'a, N>> + Clone,
     views: &[usize],
     out: &mut Vec<u8>,
 ) {
-    if parts.clone().all(|(_, buffers)| buffers.is_empty()) {
-        return packed::write_words(parts.map(|(keys, _)| keys), out);
+    if parts.clone().all(|rows| rows.buffers.is_empty()) {
+        return packed::write_words(parts.map(|rows| rows.keys), out);
     }
     let (mut placeless, mut strings) = (Vec::new(), Vec::new());
-    for (keys, buffers) in parts {
+    for WordRows { keys, buffers } in parts {
         for key in keys {
             let mut key = *key;
             for &word in views {
@@ -345,21 +332,19 @@ fn decode_words(
 ) -> Result<EncodedKeys> {
     Ok(match like {
         EncodedKeys::None(_) => EncodedKeys::None(records),
-        EncodedKeys::Packed1(_) => EncodedKeys::Packed1(page.words(records)?),
-        EncodedKeys::Packed2(_) => EncodedKeys::Packed2(page.words(records)?),
-        EncodedKeys::Packed4(_) => EncodedKeys::Packed4(decode_wide(page, records, views)?),
-        EncodedKeys::Packed8(_) => EncodedKeys::Packed8(decode_wide(page, records, views)?),
-        EncodedKeys::Packed12(_) => EncodedKeys::Packed12(decode_wide(page, records, views)?),
+        EncodedKeys::Packed(packed) => EncodedKeys::Packed(
+            map_width!(packed, PackedKeys(_) => PackedKeys(decode_packed(page, records, views)?)),
+        ),
         EncodedKeys::Bytes(_) => unreachable!("strings wait one behind the other"),
     })
 }
 
 /// Keys whose views point into the one buffer that holds all long strings.
-fn decode_wide<const N: usize>(
+fn decode_packed<const N: usize>(
     page: &mut Reader<'_>,
     records: usize,
     views: &[usize],
-) -> Result<WideKeys<N>> {
+) -> Result<WordKeys<N>> {
     let mut keys = page.words::<u64, N>(records)?;
     let mut place = 0u64;
     for key in &mut keys {
@@ -377,7 +362,7 @@ fn decode_wide<const N: usize>(
         0 => Vec::new(),
         _ => vec![Buffer::from(page.bytes(place as usize)?)],
     };
-    Ok(WideKeys { keys, buffers })
+    Ok(WordKeys { keys, buffers })
 }
 
 fn too_large() -> Error {
