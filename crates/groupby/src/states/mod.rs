@@ -30,6 +30,8 @@ mod parts;
 mod fixed;
 mod rows;
 mod lanes;
+mod fold;
+mod mean;
 mod tally;
 mod per_group;
 mod seen;

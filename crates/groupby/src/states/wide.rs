@@ -14,8 +14,10 @@ use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowNativeType, DataType, Int64Type, i256};
 
 use super::Tallied;
+use super::fold::Fold;
 use super::lanes::add_up;
 use super::rows::Rows;
+use crate::keys::GroupId;
 
 /// Values of one chunk, so that sums of 32-bit halves stay within 64 bits.
 const CHUNK_ROWS: usize = 1 << 30;
@@ -333,48 +335,24 @@ impl<W: Width> WideSums<W> {
 
     /// Adds each live value to its group's sum.
     #[inline]
-    pub fn update<T: Copy>(
-        &mut self,
-        rows: &Rows<'_>,
-        values: &[T],
-        widen: impl Fn(T) -> W + Copy,
-    ) {
-        if rows.is_whole_column() {
-            let (low, carry) = W::sum(values, widen);
-            return self.add_one(0, low, carry);
-        }
-        if let Some(ids) = rows
-            .few(self.low.len())
-            .filter(|_| are_narrow(values, widen))
-        {
-            let add = |sum: &mut i64, value| *sum += widen(value).word();
-            return add_up(ids, values, self.low.len(), add, |group, sum| {
-                self.add_one(group, W::of_word(sum), 0);
-            });
-        }
-        let (low, carry) = (self.low.as_mut_slice(), &mut self.carry);
-        rows.for_each(values, |group, value| {
-            let sum = &mut low[group];
-            let (new, wrapped) = sum.add(widen(value));
-            *sum = new;
-            if wrapped != 0 {
-                add_carry(carry, low.len(), group, wrapped);
-            }
-        });
+    pub fn update<T: Summed<Sum = W>>(&mut self, rows: &Rows<'_>, values: &[T::Value]) {
+        let total = self.low.len();
+        rows.fold(values, total, Summing::<T>(self.parts()));
     }
 
     /// Adds sums in words to those of their groups.
     pub fn add_words(&mut self, tallied: Tallied<'_>) {
+        let mut parts = self.parts();
         for (group, sum) in tallied.groups.iter().zip(tallied.sums.words()) {
-            self.add_one(group.0 as usize, W::of_word(*sum), 0);
+            parts.merge(group.0 as usize, W::of_word(*sum), 0);
         }
     }
 
-    fn add_one(&mut self, group: usize, low: W, carry: i64) {
-        let (new, wrapped) = self.low[group].add(low);
-        self.low[group] = new;
-        if wrapped + carry != 0 {
-            add_carry(&mut self.carry, self.low.len(), group, wrapped + carry);
+    #[inline]
+    fn parts(&mut self) -> WideParts<'_, W> {
+        WideParts {
+            low: &mut self.low,
+            carry: &mut self.carry,
         }
     }
 
@@ -383,9 +361,10 @@ impl<W: Width> WideSums<W> {
         let low = low.as_primitive::<W::Carrier>().values();
         let carry: &[i64] = carry.as_primitive::<Int64Type>().values();
         if carry.iter().all(|carry| *carry == 0) {
-            self.update(rows, low, |low| low);
+            self.update::<Same<W>>(rows, low);
         } else {
-            rows.for_each_row(|group, row| self.add_one(group, low[row], carry[row]));
+            let mut parts = self.parts();
+            rows.for_each_row(|group, row| parts.merge(group, low[row], carry[row]));
         }
     }
 
@@ -418,6 +397,51 @@ impl<W: Width> WideSums<W> {
     }
 }
 
+/// The sums of all groups, low parts and carries.
+struct WideParts<'a, W> {
+    low: &'a mut [W],
+    carry: &'a mut Vec<i64>,
+}
+
+impl<W: Width> WideParts<'_, W> {
+    #[inline]
+    fn merge(&mut self, group: usize, low: W, carry: i64) {
+        let (new, wrapped) = self.low[group].add(low);
+        self.low[group] = new;
+        if wrapped + carry != 0 {
+            add_carry(self.carry, self.low.len(), group, wrapped + carry);
+        }
+    }
+}
+
+/// Values that are summed as `T` says.
+struct Summing<'a, T: Summed>(WideParts<'a, T::Sum>);
+
+impl<T: Summed> Fold<T::Value> for Summing<'_, T> {
+    fn column(&mut self, values: &[T::Value]) {
+        let (low, carry) = T::Sum::sum(values, T::widen);
+        self.0.merge(0, low, carry);
+    }
+
+    #[inline]
+    fn add(&mut self, group: usize, value: T::Value) {
+        self.0.merge(group, T::widen(value), 0);
+    }
+
+    #[inline]
+    fn few(&mut self, ids: &[GroupId], values: &[T::Value], total: usize) {
+        let add = |sum: &mut i64, value| *sum += T::widen(value).word();
+        add_up(ids, values, total, add, |group, sum| {
+            self.0.merge(group, T::Sum::of_word(sum), 0);
+        });
+    }
+
+    #[inline]
+    fn fits_lanes(values: &[T::Value]) -> bool {
+        are_narrow(values, T::widen)
+    }
+}
+
 /// Adds to the carry of a group; there is one for each of `total` groups from the first on.
 #[cold]
 #[inline(never)]
@@ -446,6 +470,24 @@ pub(super) trait Summed: 'static {
 
 /// Decimals of 128 bits whose column came in words.
 pub(super) struct DecimalWords;
+
+/// Sums themselves.
+struct Same<W>(PhantomData<W>);
+
+impl<W: Width> Summed for Same<W> {
+    type Value = W;
+    type Sum = W;
+    type Result = W;
+
+    #[inline(always)]
+    fn widen(value: W) -> W {
+        value
+    }
+
+    fn narrow(sums: Vec<W>) -> ScalarBuffer<W> {
+        ScalarBuffer::from(sums)
+    }
+}
 
 /// Integers of fewer bits than their sum.
 pub(super) struct Fewer<T>(PhantomData<T>);
