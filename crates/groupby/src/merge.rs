@@ -21,7 +21,7 @@ use crate::partition::{Block, Size, neighbours};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
-use crate::spill::{Blocks, PartitionLevel, Source, Spill, SpillFile, Stored};
+use crate::spill::{Blocks, PartitionLevel, Spill, SpillFile, Stored, StoredRange};
 
 /// Bytes of a record that is not counted as several: keys and states of the usual kinds are smaller.
 /// Sketches are not; a task of few of them is worth handing out, and fits a core's cache.
@@ -307,7 +307,7 @@ impl MergeWorker {
         let blocks = task.level.blocks.stored.iter();
         let with_records = blocks.filter(|stored| !stored.records(&task.partitions).is_empty());
         let stored: Vec<&Stored> = with_records.collect();
-        let sources: Vec<Source<'_>> = sources(&stored, task).collect();
+        let sources: Vec<StoredRange<'_>> = sources(&stored, task).collect();
         let keyless = self.spec.is_keyless();
         let keys = match (stored.as_slice(), sources.as_slice()) {
             ([stored], [source]) if stored.distinct() && !keyless => self.take_over(source)?,
@@ -320,7 +320,7 @@ impl MergeWorker {
     }
 
     /// Records that are one per key already.
-    fn take_over(&mut self, source: &Source<'_>) -> Result<DistinctKeys> {
+    fn take_over(&mut self, source: &StoredRange<'_>) -> Result<DistinctKeys> {
         let (block, records) = source.open(&mut self.counters)?;
         let keys = self.combiner.take_over(&block.slice(records))?;
         self.hold(block.bytes())?;
@@ -330,7 +330,7 @@ impl MergeWorker {
     /// One group per key of all the records; `None` if `cancelled`.
     fn combine(
         &mut self,
-        sources: &[Source<'_>],
+        sources: &[StoredRange<'_>],
         task: &MergeTask,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Option<DistinctKeys>> {
@@ -445,7 +445,7 @@ impl MergeWorker {
     }
 }
 
-fn sources<'a>(blocks: &[&'a Stored], task: &MergeTask) -> impl Iterator<Item = Source<'a>> {
+fn sources<'a>(blocks: &[&'a Stored], task: &MergeTask) -> impl Iterator<Item = StoredRange<'a>> {
     let all = blocks.iter().copied();
     all.flat_map(|stored| stored.sources(&task.partitions))
 }

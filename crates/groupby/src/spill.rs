@@ -148,12 +148,12 @@ impl Spill {
 
 /// A file and its name for messages.
 #[derive(Debug)]
-struct Scratch {
+struct NamedFile {
     file: Box<dyn ScratchFile>,
     name: String,
 }
 
-impl Scratch {
+impl NamedFile {
     fn failed(&self, doing: &'static str, error: IoError) -> Error {
         Error::Disk {
             doing,
@@ -166,7 +166,7 @@ impl Scratch {
 /// One worker's file, while it is written.
 pub(crate) struct SpillFile {
     spill: Arc<Spill>,
-    scratch: Option<Arc<Scratch>>,
+    scratch: Option<Arc<NamedFile>>,
     end: u64,
     /// Pages that are not written yet.
     buffer: Vec<u8>,
@@ -241,7 +241,7 @@ impl SpillFile {
         })
     }
 
-    fn scratch(&mut self) -> Result<Arc<Scratch>> {
+    fn scratch(&mut self) -> Result<Arc<NamedFile>> {
         if let Some(scratch) = &self.scratch {
             return Ok(Arc::clone(scratch));
         }
@@ -251,11 +251,11 @@ impl SpillFile {
             error,
         })?;
         Ok(Arc::clone(
-            self.scratch.insert(Arc::new(Scratch { file, name })),
+            self.scratch.insert(Arc::new(NamedFile { file, name })),
         ))
     }
 
-    fn flush(&mut self, scratch: &Scratch) -> Result<()> {
+    fn flush(&mut self, scratch: &NamedFile) -> Result<()> {
         scratch
             .file
             .write(&self.buffer, self.end)
@@ -302,7 +302,7 @@ fn cut(blocks: &[Block]) -> Vec<Vec<Slice<'_>>> {
 /// A block on disk.
 #[derive(Debug)]
 pub struct SpilledBlock {
-    scratch: Arc<Scratch>,
+    scratch: Arc<NamedFile>,
     pages: Vec<Page>,
     /// The block without its records: kinds and types of columns, where partitions begin.
     template: Block,
@@ -329,7 +329,7 @@ pub enum Stored {
 }
 
 /// Some of the records of a task: a range of one block, or of one page.
-pub(crate) enum Source<'a> {
+pub(crate) enum StoredRange<'a> {
     Memory(&'a Block, Range<usize>),
     Disk(&'a SpilledBlock, &'a Page, Range<usize>),
 }
@@ -390,13 +390,13 @@ impl Stored {
     }
 
     /// Where the records of a range of partitions are; none of the pieces is empty.
-    pub(crate) fn sources<'a>(&'a self, partitions: &Range<usize>) -> Vec<Source<'a>> {
+    pub(crate) fn sources<'a>(&'a self, partitions: &Range<usize>) -> Vec<StoredRange<'a>> {
         let records = self.records(partitions);
         if records.is_empty() {
             return Vec::new();
         }
         let spilled = match self {
-            Self::Memory(block) => return vec![Source::Memory(block, records)],
+            Self::Memory(block) => return vec![StoredRange::Memory(block, records)],
             Self::Disk(spilled) => spilled,
         };
         let pages = &spilled.pages;
@@ -407,7 +407,7 @@ impl Stored {
             .map(|page| {
                 let from = records.start.max(page.records.start) - page.records.start;
                 let to = records.end.min(page.records.end) - page.records.start;
-                Source::Disk(spilled, page, from..to)
+                StoredRange::Disk(spilled, page, from..to)
             })
             .collect()
     }
@@ -501,7 +501,7 @@ impl Deref for Opened<'_> {
     }
 }
 
-impl<'a> Source<'a> {
+impl<'a> StoredRange<'a> {
     /// The records as a range of a block; what lies on disk is read.
     pub fn open(&self, counters: &mut Counters) -> Result<(Opened<'a>, Range<usize>)> {
         match self {
@@ -653,9 +653,9 @@ mod tests {
         assert_eq!(keys_of(stored, 0..3), [3, 4, 0, 5, 6, 7, 8, 1, 2]);
     }
 
-    struct Full;
+    struct FullDisk;
 
-    impl Disk for Full {
+    impl Disk for FullDisk {
         fn create(&self) -> std::io::Result<(Box<dyn ScratchFile>, String)> {
             let file = File::options().read(true).write(true).open("/dev/full")?;
             Ok((Box::new(file), "/dev/full".to_string()))
@@ -664,7 +664,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_an_error_that_names_the_file() {
-        let mut file = SpillFile::new(Arc::new(Spill::new(Full, false)));
+        let mut file = SpillFile::new(Arc::new(Spill::new(FullDisk, false)));
         let written = file.write(&[block(&[100])], &mut Counters::default());
         let error = written.expect_err("no room").to_string();
         assert!(

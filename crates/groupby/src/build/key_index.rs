@@ -24,7 +24,7 @@ const ARRAY_GROUP_BYTES: usize = 8;
 const ARRAY_SHARE: usize = 8;
 
 /// The array and what it is for now.
-enum Array {
+enum ArrayUse {
     /// Keys address it.
     Addressed(DirectTable),
     /// It is empty, and knows the range of the keys so far: they may address it again.
@@ -36,7 +36,7 @@ enum Array {
 /// Numbers the keys of one worker.
 pub(super) struct KeyIndex {
     spec: Arc<Spec>,
-    array: Array,
+    array: ArrayUse,
     table: Box<dyn KeyTable>,
     translations: Translations,
     hashes: Vec<u64>,
@@ -49,8 +49,8 @@ impl KeyIndex {
     /// Without groups; `free` bytes of memory are nobody's.
     pub fn new(spec: Arc<Spec>, free: usize) -> Self {
         let array = match spec.keys.direct() {
-            true => Array::Addressed(new_array(&spec, free)),
-            false => Array::Absent,
+            true => ArrayUse::Addressed(new_array(&spec, free)),
+            false => ArrayUse::Absent,
         };
         Self {
             array,
@@ -66,16 +66,16 @@ impl KeyIndex {
     /// Number of groups.
     pub fn len(&self) -> usize {
         match &self.array {
-            Array::Addressed(array) => array.len(),
-            Array::Released(_) | Array::Absent => self.table.len(),
+            ArrayUse::Addressed(array) => array.len(),
+            ArrayUse::Released(_) | ArrayUse::Absent => self.table.len(),
         }
     }
 
     /// Bytes held, its share of the keys' books among them.
     pub fn bytes(&self) -> usize {
         let array = match &self.array {
-            Array::Addressed(array) | Array::Released(array) => array.bytes(),
-            Array::Absent => 0,
+            ArrayUse::Addressed(array) | ArrayUse::Released(array) => array.bytes(),
+            ArrayUse::Absent => 0,
         };
         self.spec.book_bytes() + array + self.table.bytes()
     }
@@ -83,21 +83,21 @@ impl KeyIndex {
     /// Bytes that lookups touch.
     pub fn used_bytes(&self) -> usize {
         match &self.array {
-            Array::Addressed(array) => array.used_bytes(),
-            Array::Released(_) | Array::Absent => self.table.used_bytes(),
+            ArrayUse::Addressed(array) => array.used_bytes(),
+            ArrayUse::Released(_) | ArrayUse::Absent => self.table.used_bytes(),
         }
     }
 
     /// True while keys address the array.
     pub fn is_addressed(&self) -> bool {
-        matches!(self.array, Array::Addressed(_))
+        matches!(self.array, ArrayUse::Addressed(_))
     }
 
     /// Slots of the array and those that the keys so far have reached, while they address it.
     pub fn slots(&self) -> Option<(usize, usize)> {
         match &self.array {
-            Array::Addressed(array) => Some((array.slots(), array.reached_slots())),
-            Array::Released(_) | Array::Absent => None,
+            ArrayUse::Addressed(array) => Some((array.slots(), array.reached_slots())),
+            ArrayUse::Released(_) | ArrayUse::Absent => None,
         }
     }
 
@@ -115,8 +115,8 @@ impl KeyIndex {
     /// Appends the groups of keys that address the array; false, and nothing was appended, if they do not.
     pub fn address(&mut self, keys: &[ArrayRef], groups: &mut Vec<GroupId>) -> bool {
         match &mut self.array {
-            Array::Addressed(array) => array.assign(keys, groups).is_ok(),
-            Array::Released(_) | Array::Absent => false,
+            ArrayUse::Addressed(array) => array.assign(keys, groups).is_ok(),
+            ArrayUse::Released(_) | ArrayUse::Absent => false,
         }
     }
 
@@ -166,7 +166,7 @@ impl KeyIndex {
 
     /// Moves the groups of the array to the hashed table, under their numbers: the keys' range outgrew the array.
     pub fn leave_array(&mut self) -> Result<()> {
-        let Array::Addressed(array) = &mut self.array else {
+        let ArrayUse::Addressed(array) = &mut self.array else {
             return Ok(());
         };
         if !array.is_empty() {
@@ -185,12 +185,12 @@ impl KeyIndex {
 
     /// Keys address the array no longer; it has no groups.
     pub fn release(&mut self) {
-        self.array = match std::mem::replace(&mut self.array, Array::Absent) {
-            Array::Addressed(mut array) | Array::Released(mut array) => {
+        self.array = match std::mem::replace(&mut self.array, ArrayUse::Absent) {
+            ArrayUse::Addressed(mut array) | ArrayUse::Released(mut array) => {
                 array.release();
-                Array::Released(array)
+                ArrayUse::Released(array)
             }
-            Array::Absent => Array::Absent,
+            ArrayUse::Absent => ArrayUse::Absent,
         };
     }
 
@@ -205,7 +205,7 @@ impl KeyIndex {
 
     /// Widens the range of the array by keys that go by it.
     pub fn follow(&mut self, keys: &[ArrayRef], counters: &mut Counters) {
-        if let Array::Released(array) = &mut self.array
+        if let ArrayUse::Released(array) = &mut self.array
             && array.follow(keys).is_err()
         {
             self.drop_array(counters);
@@ -215,26 +215,26 @@ impl KeyIndex {
     /// Decides how keys are looked up from now on, after so many rows: a large array is worth it only after many.
     pub fn resume(&mut self, rows: u64) {
         let few = self.spec.sizes.direct_slots;
-        self.array = match std::mem::replace(&mut self.array, Array::Absent) {
-            Array::Released(array) if array.slots() <= few => Array::Addressed(array),
-            Array::Released(mut array) if policy::had_many(rows, array.reached_slots()) => {
+        self.array = match std::mem::replace(&mut self.array, ArrayUse::Absent) {
+            ArrayUse::Released(array) if array.slots() <= few => ArrayUse::Addressed(array),
+            ArrayUse::Released(mut array) if policy::had_many(rows, array.reached_slots()) => {
                 array.allow_all();
-                Array::Addressed(array)
+                ArrayUse::Addressed(array)
             }
             other => other,
         };
     }
 
     fn drop_array(&mut self, counters: &mut Counters) {
-        let array = std::mem::replace(&mut self.array, Array::Absent);
-        if let Array::Addressed(array) | Array::Released(array) = array {
+        let array = std::mem::replace(&mut self.array, ArrayUse::Absent);
+        if let ArrayUse::Addressed(array) | ArrayUse::Released(array) = array {
             counters.widened += array.widened() as u64;
         }
     }
 
     /// The keys of all groups in their order; none is left.
     pub fn drain(&mut self) -> Result<DistinctKeys> {
-        let Array::Addressed(array) = &mut self.array else {
+        let ArrayUse::Addressed(array) = &mut self.array else {
             return Ok(self.table.drain());
         };
         let groups = array.len();
@@ -250,7 +250,7 @@ impl KeyIndex {
     pub fn begin_anew(&mut self, free: usize, counters: &mut Counters) {
         counters.probes += self.table.collisions();
         self.table = self.spec.keys.table();
-        if let Array::Addressed(array) | Array::Released(array) = &mut self.array {
+        if let ArrayUse::Addressed(array) | ArrayUse::Released(array) = &mut self.array {
             counters.widened += array.widened() as u64;
             *array = new_array(&self.spec, free);
         }

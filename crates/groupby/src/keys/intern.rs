@@ -42,14 +42,14 @@ pub struct Full;
 
 /// A view and its code; `batch` is the one whose buffers a long view points into.
 #[derive(Debug, Clone, Copy)]
-struct Near {
+struct CachedView {
     low: u64,
     high: u64,
     code: u32,
     batch: u32,
 }
 
-impl Near {
+impl CachedView {
     #[inline(always)]
     fn is(&self, view: u128, batch: u32) -> bool {
         self.low == view as u64
@@ -85,7 +85,7 @@ impl Translation {
 #[derive(Debug)]
 pub(super) struct Interner {
     table: BytesTable,
-    near: Vec<Near>,
+    near: Vec<CachedView>,
     batch: u32,
     translation: Option<Translation>,
     /// Dictionaries that were translated so far.
@@ -100,7 +100,7 @@ pub(super) struct Interner {
 impl Interner {
     /// No values yet, of a column that is the only key or not.
     pub fn new(is_only: bool) -> Self {
-        let nothing = Near {
+        let nothing = CachedView {
             low: NOTHING as u64,
             high: (NOTHING >> 64) as u64,
             code: 0,
@@ -317,7 +317,7 @@ impl Interner {
         };
         let place = Self::place(view);
         self.near[place ^ 1] = self.near[place];
-        self.near[place] = Near {
+        self.near[place] = CachedView {
             low: view as u64,
             high: (view >> 64) as u64,
             code: group.0,
@@ -336,7 +336,7 @@ impl Interner {
         let translated = self.translation.as_ref().map_or(0, |known| {
             known.dictionary.get_array_memory_size() + known.codes.len() * (4 + 16)
         });
-        let held = NEAR * size_of::<Near>() + self.codes.capacity() * 4;
+        let held = NEAR * size_of::<CachedView>() + self.codes.capacity() * 4;
         self.table.held_bytes() + held + translated
     }
 

@@ -112,7 +112,7 @@ fn is_integral(data_type: &DataType) -> bool {
 
 /// How many bits a column takes, above which value.
 #[derive(Debug, Clone)]
-struct Width {
+struct ColumnWidth {
     /// Bytes of a value in Arrow's array.
     bytes: usize,
     bits: u32,
@@ -131,7 +131,7 @@ fn type_bits(data_type: &DataType) -> Option<u32> {
     }
 }
 
-impl Width {
+impl ColumnWidth {
     /// `None` if the type has no place in a packed key.
     fn of(data_type: &DataType, values: KeyValues) -> Option<Self> {
         let bits = type_bits(data_type)?;
@@ -162,23 +162,23 @@ impl Width {
 
 /// A place in a key's words.
 #[derive(Debug, Clone, Copy)]
-struct Bits {
+struct BitOffset {
     word: usize,
     shift: u32,
 }
 
 /// The words of a key, filled from the first.
 #[derive(Default)]
-struct Words {
+struct WordsUsed {
     used: Vec<u32>,
 }
 
-impl Words {
+impl WordsUsed {
     /// The first place for so many bits; none straddles a word, and what takes two begins one.
-    fn place(&mut self, bits: u32) -> Bits {
+    fn place(&mut self, bits: u32) -> BitOffset {
         if bits > WORD_BITS {
             self.used.extend([WORD_BITS; 2]);
-            return Bits {
+            return BitOffset {
                 word: self.used.len() - 2,
                 shift: 0,
             };
@@ -190,24 +190,24 @@ impl Words {
         });
         let shift = self.used[word];
         self.used[word] += bits;
-        Bits { word, shift }
+        BitOffset { word, shift }
     }
 }
 
 /// Where one column's bits lie.
 #[derive(Debug, Clone)]
-struct Place {
+struct PackedColumn {
     name: String,
     data_type: DataType,
-    width: Width,
-    at: Bits,
+    width: ColumnWidth,
+    at: BitOffset,
     /// The bit that says NULL; `None` for columns that cannot be NULL and for single-column keys.
-    null: Option<Bits>,
+    null: Option<BitOffset>,
     /// Of strings that are codes here.
     book: Option<Arc<Book>>,
 }
 
-impl Place {
+impl PackedColumn {
     /// True of strings that lie in the words, or whose place does.
     fn is_view(&self) -> bool {
         is_bytes(&self.data_type) && self.book.is_none()
@@ -217,7 +217,7 @@ impl Place {
 /// Places of all columns of a packed key.
 #[derive(Debug)]
 pub struct PackedLayout {
-    places: Vec<Place>,
+    places: Vec<PackedColumn>,
     words: usize,
     /// The words at which views begin.
     views: Vec<usize>,
@@ -235,14 +235,14 @@ impl PackedLayout {
             // One word is one word.
             let is_word = is_one && fixed_width(field.data_type()).is_some_and(|bytes| bytes <= 8);
             let values = if is_word { KeyValues::Any } else { *values };
-            Width::of(field.data_type(), values)
+            ColumnWidth::of(field.data_type(), values)
         });
-        let widths: Vec<Width> = widths.collect::<Option<_>>()?;
+        let widths: Vec<ColumnWidth> = widths.collect::<Option<_>>()?;
         // Widest first leaves the smallest gaps, null bits close them.
         let mut order: Vec<usize> = (0..fields.len()).collect();
         order.sort_by_key(|&column| std::cmp::Reverse(widths[column].bits));
-        let mut words = Words::default();
-        let mut at = vec![Bits { word: 0, shift: 0 }; fields.len()];
+        let mut words = WordsUsed::default();
+        let mut at = vec![BitOffset { word: 0, shift: 0 }; fields.len()];
         for column in order {
             at[column] = words.place(widths[column].bits);
         }
@@ -253,7 +253,7 @@ impl PackedLayout {
             .map(|((field, width), at)| {
                 let null = (!is_one && field.is_nullable()).then(|| words.place(1));
                 let data_type = field.data_type();
-                Place {
+                PackedColumn {
                     name: field.name().clone(),
                     data_type: data_type.clone(),
                     at,
@@ -262,7 +262,7 @@ impl PackedLayout {
                     width,
                 }
             });
-        let places: Vec<Place> = places.collect();
+        let places: Vec<PackedColumn> = places.collect();
         let words = match words.used.len() {
             0..=1 => 1,
             2 => 2,
@@ -281,7 +281,7 @@ impl PackedLayout {
 
     /// Bits of a key, if bounds or books have made it shorter.
     pub fn narrowed_bits(&self) -> Option<u32> {
-        let is_narrow = |place: &Place| Some(place.width.bits) < type_bits(&place.data_type);
+        let is_narrow = |place: &PackedColumn| Some(place.width.bits) < type_bits(&place.data_type);
         let nulls = self.places.iter().filter(|place| place.null.is_some());
         let bits: u32 = self.places.iter().map(|place| place.width.bits).sum();
         let is_narrowed = self.places.iter().any(is_narrow);
@@ -458,7 +458,7 @@ impl PackedLayout {
 }
 
 /// One 8-byte integer column is its own packed form.
-fn single_word<const N: usize>(place: &Place, column: &ArrayRef) -> Option<Vec<[u64; N]>> {
+fn single_word<const N: usize>(place: &PackedColumn, column: &ArrayRef) -> Option<Vec<[u64; N]>> {
     if place.width.bytes != 8 || place.data_type == DataType::Float64 {
         return None;
     }
@@ -478,7 +478,7 @@ fn copied<T: ArrowNativeType>(data: &ArrayData) -> impl Iterator<Item = T> + Clo
 
 /// The views of a column of strings; its buffers come behind those of the columns before it.
 fn pack_views<const N: usize>(
-    place: &Place,
+    place: &PackedColumn,
     column: &ArrayRef,
     nulls: Option<&NullBuffer>,
     keys: &mut [[u64; N]],
@@ -513,7 +513,7 @@ fn pack_views<const N: usize>(
 /// The codes of a column of strings in its book: one that comes as codes has those of the book for its values already, or is
 /// asked for.
 fn pack_codes<const N: usize>(
-    place: &Place,
+    place: &PackedColumn,
     book: &Book,
     column: &ArrayRef,
     nulls: Option<&NullBuffer>,
@@ -539,12 +539,12 @@ fn pack_codes<const N: usize>(
 }
 
 fn unpack_codes<const N: usize>(
-    place: &Place,
+    place: &PackedColumn,
     book: &Book,
     keys: &[[u64; N]],
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    let Bits { word, shift } = place.at;
+    let BitOffset { word, shift } = place.at;
     let codes = keys.iter().map(|key| (key[word] >> shift) as u32);
     let codes = UInt32Array::new(codes.collect::<Vec<u32>>().into(), nulls);
     Ok(Arc::new(DictionaryArray::try_new(codes, book.column()?)?))
@@ -571,14 +571,14 @@ fn put_views<const N: usize>(
 
 /// The bits of one column as 64-bit integers or-ed into their place; the row of the first that has more than the place.
 fn pack_column<const N: usize>(
-    place: &Place,
+    place: &PackedColumn,
     column: &ArrayRef,
     nulls: Option<&NullBuffer>,
     keys: &mut [[u64; N]],
 ) -> Result<(), usize> {
     let data = column.to_data();
     let at = place.at;
-    let Width {
+    let ColumnWidth {
         bytes, bits, least, ..
     } = place.width;
     macro_rules! pack {
@@ -610,7 +610,7 @@ fn pack_column<const N: usize>(
         }),
         _ => {
             pack!(i128, |v: i128| v as u64)?;
-            let next = Bits {
+            let next = BitOffset {
                 word: at.word + 1,
                 ..at
             };
@@ -622,13 +622,13 @@ fn pack_column<const N: usize>(
 
 #[inline(always)]
 fn pack_values<T: Copy, const N: usize>(
-    (at, bits): (Bits, u32),
+    (at, bits): (BitOffset, u32),
     values: impl Iterator<Item = T> + Clone,
     nulls: Option<&NullBuffer>,
     keys: &mut [[u64; N]],
     bits_of: impl Fn(T) -> u64,
 ) -> Result<(), usize> {
-    let Bits { word, shift } = at;
+    let BitOffset { word, shift } = at;
     let mut all = 0;
     let mut pack = |key: &mut [u64; N], bits: u64| {
         all |= bits;
@@ -658,12 +658,12 @@ fn pack_values<T: Copy, const N: usize>(
 }
 
 fn unpack_column<const N: usize>(
-    place: &Place,
+    place: &PackedColumn,
     keys: &[[u64; N]],
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    let Bits { word, shift } = place.at;
-    let Width {
+    let BitOffset { word, shift } = place.at;
+    let ColumnWidth {
         bytes, bits, least, ..
     } = place.width;
     let mask = u64::MAX >> WORD_BITS.saturating_sub(bits);

@@ -18,7 +18,7 @@ use super::Aggregate;
 use super::byte_values::{ByteValues, is_bytes, with_bytes};
 use super::chosen::{Chosen, Fixed, Make, Rank, TakingPart, Winners, payload_of};
 use super::fixed::values_of;
-use super::min_max::{Extreme, Greatest, Least, Native, Order};
+use super::min_max::{Extreme, Greatest, Least, NativeType, Order};
 use super::native::native_of_codes;
 use super::rows::Rows;
 use crate::error::Result;
@@ -60,7 +60,7 @@ fn rank_of<O: Order>(data_type: &DataType) -> Option<Make<dyn Rank>> {
     }
 }
 
-fn fixed_rank<N: Native, O: Order>(data_type: DataType) -> Make<dyn Rank> {
+fn fixed_rank<N: NativeType, O: Order>(data_type: DataType) -> Make<dyn Rank> {
     Box::new(move || {
         Box::new(FixedRank::<N, O>(
             Fixed::new(data_type.clone()),
@@ -95,7 +95,7 @@ fn one_zero_one_nan(column: &ArrayRef) -> ArrayRef {
 
 struct FixedRank<N, O>(Fixed<N>, PhantomData<O>);
 
-impl<N: Native, O: Order> Rank for FixedRank<N, O> {
+impl<N: NativeType, O: Order> Rank for FixedRank<N, O> {
     fn scan(&mut self, columns: &[ArrayRef], rows: &Rows<'_>, winners: &mut Winners) -> Result<()> {
         let values = values_of::<N>(&one_zero_one_nan(&columns[0]))?;
         let best = self.0.values.as_mut_slice();

@@ -20,7 +20,7 @@ use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::sum::sum_floats;
 use super::wide::{
-    DecimalWords, Fewer, Summed, WideSums, Width, limit_of, with_integers_summed, with_summed,
+    DecimalWords, Fewer, SumWidth, Summed, WideSums, limit_of, with_integers_summed, with_summed,
 };
 use super::{Aggregate, GroupStates, Groups, Sums, Tallied, Tally};
 use crate::error::{Error, Result};
@@ -208,7 +208,7 @@ struct Division<W> {
     factor: i64,
 }
 
-impl<W: Width> Division<W> {
+impl<W: SumWidth> Division<W> {
     fn new(name: String, result_type: DataType, factor: i64) -> Self {
         let limit = limit_of(&result_type);
         Self {

@@ -15,7 +15,7 @@ use super::lanes::add_up;
 use super::mean::{Mean, counts_of, not_zero};
 use super::per_group::PerGroup;
 use super::rows::Rows;
-use super::wide::{Summed, Width, add_carry, are_narrow};
+use super::wide::{SumWidth, Summed, add_carry, are_narrow};
 use super::{GroupStates, Groups, Sums, Tallied, Tally};
 use crate::error::Result;
 use crate::keys::GroupId;
@@ -59,7 +59,7 @@ struct ExactMeans<'a, S> {
     carries: &'a mut Vec<i64>,
 }
 
-impl<S: Width> ExactMeans<'_, S> {
+impl<S: SumWidth> ExactMeans<'_, S> {
     #[inline]
     fn merge(&mut self, group: usize, part: Mean<S>, carry: i64) {
         let mean = &mut self.means[group];
@@ -140,7 +140,7 @@ impl<T: Summed<Sum: Into<i128>>> GroupStates for AvgIntegers<T> {
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
         let rows = Rows::new(&[], None, groups);
         let sums = partial[0]
-            .as_primitive::<<T::Sum as Width>::Carrier>()
+            .as_primitive::<<T::Sum as SumWidth>::Carrier>()
             .values();
         let carry = partial[1].as_primitive::<Int64Type>().values();
         let counts = partial[2].as_primitive::<Int64Type>().values();
@@ -168,7 +168,7 @@ impl<T: Summed<Sum: Into<i128>>> GroupStates for AvgIntegers<T> {
         let means = self.means.take(total);
         let sums = means.iter().map(|mean| mean.sum);
         Ok(vec![
-            Arc::new(PrimitiveArray::<<T::Sum as Width>::Carrier>::from_iter_values(sums)),
+            Arc::new(PrimitiveArray::<<T::Sum as SumWidth>::Carrier>::from_iter_values(sums)),
             Arc::new(Int64Array::from(self.take_carries(total))),
             counts_of(&means),
         ])

@@ -72,9 +72,9 @@ pub(super) fn is_bytes(data_type: &DataType) -> bool {
 /// Length (4 bytes), then up to 12 bytes of the string, or a prefix (4) and an offset (8).
 #[derive(Debug, Clone, Copy)]
 #[repr(align(16))]
-struct Entry([u8; 16]);
+struct ShortString([u8; 16]);
 
-impl Entry {
+impl ShortString {
     const EMPTY: Self = Self((NONE as u128).to_le_bytes());
 
     fn inline(bytes: &[u8]) -> Self {
@@ -152,7 +152,7 @@ fn prefix_of(bytes: &[u8]) -> u32 {
 /// One byte string per group, or none.
 #[derive(Debug, Default)]
 pub(super) struct ByteValues {
-    entries: Vec<Entry>,
+    entries: Vec<ShortString>,
     arena: Vec<u8>,
     garbage_bytes: usize,
 }
@@ -161,12 +161,12 @@ impl ByteValues {
     /// Entries for groups `0..total`, new ones without a string.
     pub fn grow(&mut self, total: usize) {
         self.entries
-            .resize(total.max(self.entries.len()), Entry::EMPTY);
+            .resize(total.max(self.entries.len()), ShortString::EMPTY);
     }
 
     /// True if entries and strings miss the core's own cache.
     pub fn are_far(&self) -> bool {
-        self.entries.len() * size_of::<Entry>() + self.arena.len() > NEAR_BYTES
+        self.entries.len() * size_of::<ShortString>() + self.arena.len() > NEAR_BYTES
     }
 
     /// Starts to fetch a group's entry.
@@ -200,7 +200,7 @@ impl ByteValues {
     }
 
     /// The string of an entry that has one.
-    fn bytes_of<'a>(&'a self, entry: &'a Entry) -> &'a [u8] {
+    fn bytes_of<'a>(&'a self, entry: &'a ShortString) -> &'a [u8] {
         match entry.long_len() {
             0 => &entry.0[4..4 + entry.len() as usize],
             len => &self.arena[entry.offset()..entry.offset() + len],
@@ -210,7 +210,7 @@ impl ByteValues {
     /// Leaves the group without a string.
     pub fn unset(&mut self, group: usize) {
         self.garbage_bytes += self.entries[group].long_len();
-        self.entries[group] = Entry::EMPTY;
+        self.entries[group] = ShortString::EMPTY;
     }
 
     /// Makes `bytes` the group's string.
@@ -222,17 +222,17 @@ impl ByteValues {
         let held = self.entries[group].long_len();
         self.garbage_bytes += held;
         self.entries[group] = if bytes.len() <= INLINE_BYTES {
-            Entry::inline(bytes)
+            ShortString::inline(bytes)
         } else if bytes.len() <= held {
             // The new string takes the old one's place; what is left over stays garbage.
             self.garbage_bytes -= bytes.len();
             let offset = self.entries[group].offset();
             self.arena[offset..offset + bytes.len()].copy_from_slice(bytes);
-            Entry::long(bytes, offset)
+            ShortString::long(bytes, offset)
         } else {
             let offset = self.arena.len();
             self.arena.extend_from_slice(bytes);
-            Entry::long(bytes, offset)
+            ShortString::long(bytes, offset)
         };
         Ok(())
     }
@@ -249,7 +249,7 @@ impl ByteValues {
             let bytes = &self.arena[entry.offset()..entry.offset() + entry.long_len()];
             let offset = arena.len();
             arena.extend_from_slice(bytes);
-            *entry = Entry::long(bytes, offset);
+            *entry = ShortString::long(bytes, offset);
         }
         self.arena = arena;
         self.garbage_bytes = 0;
@@ -257,7 +257,7 @@ impl ByteValues {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>() + self.arena.capacity()
+        self.entries.capacity() * size_of::<ShortString>() + self.arena.capacity()
     }
 
     /// The strings of `total` groups as a binary view column, without copying the arena. None
@@ -289,7 +289,7 @@ impl ByteValues {
     ) -> (ScalarBuffer<u128>, Vec<Buffer>, Option<NullBuffer>) {
         let nulls = self.finish(total);
         let Self { entries, arena, .. } = std::mem::take(self);
-        let views: Vec<_> = entries.into_iter().map(Entry::view).collect();
+        let views: Vec<_> = entries.into_iter().map(ShortString::view).collect();
         let arena = Buffer::from_vec(arena);
         let starts = (0..arena.len()).step_by(1 << BUFFER_BITS);
         (
@@ -345,7 +345,7 @@ impl ByteValues {
     }
 
     fn finish(&mut self, total: usize) -> Option<NullBuffer> {
-        self.entries.resize(total, Entry::EMPTY);
+        self.entries.resize(total, ShortString::EMPTY);
         let present = BooleanBuffer::collect_bool(total, |at| self.entries[at].len() != NONE);
         let nulls = NullBuffer::new(present);
         (nulls.null_count() > 0).then_some(nulls)

@@ -14,10 +14,10 @@ use arrow::datatypes::{DataType, UInt8Type};
 
 use super::byte_values::{ByteValues, is_bytes, with_bytes};
 use super::fixed::{column_of, values_of};
-use super::min_max::Native;
+use super::min_max::NativeType;
 use super::ranked::codes_of;
 use super::rows::Rows;
-use super::seen::Bits;
+use super::validity::Bitmap;
 use super::{GroupStates, Groups};
 use crate::error::Result;
 
@@ -31,7 +31,7 @@ pub(super) struct Winner {
 /// The rows of a batch that became their groups', and which groups have one.
 #[derive(Default)]
 pub(super) struct Winners {
-    seen: Bits,
+    seen: Bitmap,
     rows: Vec<Winner>,
 }
 
@@ -96,7 +96,7 @@ pub(super) struct Chosen {
     taking_part: TakingPart,
     winners: Winners,
     /// In which groups x is not NULL; not kept where it never is.
-    valid: Bits,
+    valid: Bitmap,
 }
 
 impl Chosen {
@@ -107,7 +107,7 @@ impl Chosen {
             payload,
             taking_part,
             winners: Winners::default(),
-            valid: Bits::default(),
+            valid: Bitmap::default(),
         }
     }
 
@@ -257,7 +257,7 @@ fn payload(data_type: &DataType) -> Option<Make<dyn Payload>> {
     }
 }
 
-fn fixed_payload<N: Native>(data_type: DataType) -> Make<dyn Payload> {
+fn fixed_payload<N: NativeType>(data_type: DataType) -> Make<dyn Payload> {
     Box::new(move || Box::new(Fixed::<N>::new(data_type.clone())))
 }
 
@@ -267,7 +267,7 @@ pub(super) struct Fixed<N> {
     pub values: Vec<N>,
 }
 
-impl<N: Native> Fixed<N> {
+impl<N: NativeType> Fixed<N> {
     pub fn new(data_type: DataType) -> Self {
         Self {
             data_type,
@@ -285,7 +285,7 @@ impl<N: Native> Fixed<N> {
     }
 }
 
-impl<N: Native> Payload for Fixed<N> {
+impl<N: NativeType> Payload for Fixed<N> {
     fn store(&mut self, column: &ArrayRef, winners: &[Winner]) -> Result<()> {
         let from = values_of::<N>(column)?;
         for winner in winners {

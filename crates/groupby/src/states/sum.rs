@@ -15,9 +15,9 @@ use super::fold::Reduce;
 use super::native::native;
 use super::per_group::PerGroup;
 use super::rows::Rows;
-use super::seen::Seen;
+use super::validity::Validity;
 use super::wide::{
-    DecimalWords, Fewer, Summed, WideSums, Width, limit_of, with_integers_summed, with_summed,
+    DecimalWords, Fewer, SumWidth, Summed, WideSums, limit_of, with_integers_summed, with_summed,
 };
 use super::{Aggregate, GroupStates, Groups, Sums, Tallied, Tally};
 use crate::error::{Error, Result};
@@ -66,7 +66,7 @@ struct SumWide<T: Summed> {
     result_type: DataType,
     limit: Option<T::Sum>,
     sums: WideSums<T::Sum>,
-    seen: Seen,
+    seen: Validity,
 }
 
 impl<T: Summed> SumWide<T> {
@@ -77,7 +77,7 @@ impl<T: Summed> SumWide<T> {
             result_type,
             limit,
             sums: WideSums::default(),
-            seen: Seen::default(),
+            seen: Validity::default(),
         }
     }
 }
@@ -190,7 +190,7 @@ impl Reduce<f64> for f64 {
 #[derive(Debug, Default)]
 struct SumFloat {
     sums: PerGroup<f64>,
-    seen: Seen,
+    seen: Validity,
 }
 
 impl GroupStates for SumFloat {

@@ -103,8 +103,8 @@ impl Reduce<f64> for Moments {
     fn few(all: &mut [Self], ids: &[GroupId], values: &[f64]) {
         let total = all.len();
         let mut batch = vec![Self::default(); total];
-        let merge = |group: usize, lane: Near| batch[group].merge(lane.mean());
-        add_up(ids, values, total, Near::add, merge);
+        let merge = |group: usize, lane: FromFirst| batch[group].merge(lane.mean());
+        add_up(ids, values, total, FromFirst::add, merge);
         let pairs = ids.iter().zip(values);
         let apart = pairs.map(|(id, value)| value - batch[id.0 as usize].mean);
         let apart: Vec<f64> = apart.collect();
@@ -130,13 +130,13 @@ impl Reduce<f64> for Moments {
 
 /// How many values and their mean, by their distances from the first of them: the mean of equal values is that value.
 #[derive(Debug, Clone, Copy, Default)]
-struct Near {
+struct FromFirst {
     first: f64,
     count: f64,
     sum: f64,
 }
 
-impl Near {
+impl FromFirst {
     #[inline(always)]
     fn add(&mut self, value: f64) {
         if self.count == 0.0 {

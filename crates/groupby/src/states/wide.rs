@@ -23,7 +23,7 @@ use crate::keys::GroupId;
 const CHUNK_ROWS: usize = 1 << 30;
 
 /// The native width of a sum.
-pub(super) trait Width: ArrowNativeTypeOp + ArrowNativeType {
+pub(super) trait SumWidth: ArrowNativeTypeOp + ArrowNativeType {
     /// Carries a low part between tables.
     type Carrier: ArrowPrimitiveType<Native = Self>;
 
@@ -64,7 +64,7 @@ pub(super) trait Width: ArrowNativeTypeOp + ArrowNativeType {
 
 /// A sum that is carried on from value to value.
 #[inline]
-fn sum_each<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> (W, i64) {
+fn sum_each<T: Copy, W: SumWidth>(values: &[T], widen: impl Fn(T) -> W) -> (W, i64) {
     let mut sum = (W::default(), 0);
     for value in values {
         let (low, carry) = sum.0.add(widen(*value));
@@ -89,7 +89,7 @@ fn sum_words<T: Copy>(values: &[T], word: impl Fn(T) -> u64) -> u128 {
     sum
 }
 
-impl Width for i64 {
+impl SumWidth for i64 {
     type Carrier = types::Int64Type;
     const CARRIER: DataType = DataType::Int64;
 
@@ -145,7 +145,7 @@ impl Width for i64 {
     }
 }
 
-impl Width for u64 {
+impl SumWidth for u64 {
     type Carrier = types::UInt64Type;
     const CARRIER: DataType = DataType::UInt64;
 
@@ -186,7 +186,7 @@ impl Width for u64 {
     }
 }
 
-impl Width for i128 {
+impl SumWidth for i128 {
     type Carrier = types::Decimal128Type;
     const CARRIER: DataType = DataType::Decimal128(38, 0);
 
@@ -246,7 +246,7 @@ impl Width for i128 {
     }
 }
 
-impl Width for i256 {
+impl SumWidth for i256 {
     type Carrier = types::Decimal256Type;
     const CARRIER: DataType = DataType::Decimal256(76, 0);
 
@@ -265,7 +265,7 @@ impl Width for i256 {
     }
 
     fn magnitude(self) -> u64 {
-        let fits = self.to_i128().map(Width::magnitude);
+        let fits = self.to_i128().map(SumWidth::magnitude);
         fits.unwrap_or(u64::MAX)
     }
 
@@ -293,7 +293,7 @@ const NARROW_BITS: u32 = 47;
 const NARROW_ROWS_MAX: usize = 1 << (63 - NARROW_BITS);
 
 /// True if sums of these values, as `word`s, fit 64 bits in any order.
-pub(super) fn are_narrow<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> bool {
+pub(super) fn are_narrow<T: Copy, W: SumWidth>(values: &[T], widen: impl Fn(T) -> W) -> bool {
     fit_a_word(values.len(), bits_of(values, widen))
 }
 
@@ -304,7 +304,7 @@ pub(super) fn fit_a_word(values: usize, bits: u32) -> bool {
 
 /// Bits of the largest magnitude, or those of the type where it has few.
 #[inline(always)]
-pub(super) fn bits_of<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> u32 {
+pub(super) fn bits_of<T: Copy, W: SumWidth>(values: &[T], widen: impl Fn(T) -> W) -> u32 {
     let of_type = size_of::<T>() as u32 * 8;
     match of_type <= NARROW_BITS {
         true => of_type,
@@ -314,7 +314,7 @@ pub(super) fn bits_of<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -
 
 /// A number that has at least as many bits as the magnitude of each value.
 #[inline(always)]
-fn magnitudes<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> u64 {
+fn magnitudes<T: Copy, W: SumWidth>(values: &[T], widen: impl Fn(T) -> W) -> u64 {
     let both = |all, value: &T| all | widen(*value).magnitude();
     values.iter().fold(0, both)
 }
@@ -327,7 +327,7 @@ pub(super) struct WideSums<W> {
     carry: Vec<i64>,
 }
 
-impl<W: Width> WideSums<W> {
+impl<W: SumWidth> WideSums<W> {
     /// Sums for groups `0..total`, new ones 0.
     pub fn grow(&mut self, total: usize) {
         self.low.resize(total.max(self.low.len()), W::default());
@@ -403,7 +403,7 @@ struct WideParts<'a, W> {
     carry: &'a mut Vec<i64>,
 }
 
-impl<W: Width> WideParts<'_, W> {
+impl<W: SumWidth> WideParts<'_, W> {
     #[inline]
     fn merge(&mut self, group: usize, low: W, carry: i64) {
         let (new, wrapped) = self.low[group].add(low);
@@ -456,16 +456,16 @@ pub(super) trait Summed: 'static {
     type Value: ArrowNativeType;
 
     /// The width of the sum.
-    type Sum: Width;
+    type Sum: SumWidth;
 
     /// The width of the result.
-    type Result: ArrowNativeType;
+    type Output: ArrowNativeType;
 
     /// A value in the sum's width.
     fn widen(value: Self::Value) -> Self::Sum;
 
     /// Sums that fit, in the result's width.
-    fn narrow(sums: Vec<Self::Sum>) -> ScalarBuffer<Self::Result>;
+    fn narrow(sums: Vec<Self::Sum>) -> ScalarBuffer<Self::Output>;
 }
 
 /// Decimals of 128 bits whose column came in words.
@@ -474,10 +474,10 @@ pub(super) struct DecimalWords;
 /// Sums themselves.
 struct Same<W>(PhantomData<W>);
 
-impl<W: Width> Summed for Same<W> {
+impl<W: SumWidth> Summed for Same<W> {
     type Value = W;
     type Sum = W;
-    type Result = W;
+    type Output = W;
 
     #[inline(always)]
     fn widen(value: W) -> W {
@@ -497,7 +497,7 @@ macro_rules! summed {
         impl Summed for $summed {
             type Value = $value;
             type Sum = $sum;
-            type Result = $sum;
+            type Output = $sum;
 
             #[inline(always)]
             fn widen(value: $value) -> $sum {
@@ -518,7 +518,7 @@ summed!(Fewer<u8>: u8 => u64, Fewer<u16>: u16 => u64, Fewer<u32>: u32 => u64);
 impl Summed for i32 {
     type Value = i32;
     type Sum = i64;
-    type Result = i32;
+    type Output = i32;
 
     #[inline(always)]
     fn widen(value: i32) -> i64 {
@@ -531,7 +531,7 @@ impl Summed for i32 {
 }
 
 /// The bound that a decimal type's values lie below; none for types that hold what their width does.
-pub(super) fn limit_of<W: Width>(data_type: &DataType) -> Option<W> {
+pub(super) fn limit_of<W: SumWidth>(data_type: &DataType) -> Option<W> {
     match data_type {
         DataType::Decimal32(precision, _)
         | DataType::Decimal64(precision, _)
@@ -578,7 +578,7 @@ pub(super) use with_integers_summed;
 mod tests {
     use super::*;
 
-    fn exact<W: Width + Into<i128>>(sum: (W, i64)) -> i128 {
+    fn exact<W: SumWidth + Into<i128>>(sum: (W, i64)) -> i128 {
         sum.0.into() + (i128::from(sum.1) << 64)
     }
 

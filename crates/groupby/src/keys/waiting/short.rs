@@ -67,11 +67,11 @@ impl ShortKeys {
     where
         PackedKeys: OfWords<N>,
     {
-        let Sorted {
+        let SortedKeys {
             keys,
             texts,
             buffers,
-        } = Sorted::of(parts, hashes.len(), views);
+        } = SortedKeys::of(parts, hashes.len(), views);
         let kept = match beside {
             Beside::Nothing => kept(&keys, &texts),
             Beside::Aggregates => None,
@@ -190,14 +190,14 @@ impl ShortKeys {
 }
 
 /// Keys of all parts in their order. Whole keys move, each a cache line or less; what is kept of them is read in order.
-struct Sorted<const N: usize> {
+struct SortedKeys<const N: usize> {
     keys: Vec<[u64; N]>,
     /// The views of columns in which a string is long.
     texts: Vec<usize>,
     buffers: Vec<Buffer>,
 }
 
-impl<const N: usize> Sorted<N> {
+impl<const N: usize> SortedKeys<N> {
     fn of(parts: &[(&WordKeys<N>, &[u32])], all: usize, views: &[usize]) -> Self {
         let mut keys = vec![[0; N]; all];
         let mut has_long = [false; N];

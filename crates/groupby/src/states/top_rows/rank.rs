@@ -15,7 +15,7 @@ use arrow::compute::take;
 use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, Rows as Encoded, SortField};
 
-use super::slots::Entry;
+use super::slots::RankedRow;
 use super::{Candidate, SortKey, TopRows};
 use crate::error::Result;
 use crate::keys::row::canonical_values;
@@ -156,7 +156,7 @@ impl Ranking {
     }
 
     /// Candidate number `at`, which is `row` of the batch, as the kept row of the next number.
-    pub fn push(&mut self, at: usize, row: usize, kept: u32) -> Entry {
+    pub fn push(&mut self, at: usize, row: usize, kept: u32) -> RankedRow {
         let class = match &mut self.ties {
             Ties::Class(nulls) if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) => {
                 match self.order[0].options.nulls_first {
@@ -175,7 +175,7 @@ impl Ranking {
                 VALUE
             }
         };
-        Entry {
+        RankedRow {
             code: self.codes[row],
             kept,
             class,
@@ -191,7 +191,7 @@ impl Ranking {
 
     /// The order of two rows that are kept.
     #[inline]
-    pub fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
+    pub fn compare(&self, a: &RankedRow, b: &RankedRow) -> Ordering {
         let by_code = (a.code, a.class).cmp(&(b.code, b.class));
         match &self.ties {
             Ties::Class(_) => by_code,

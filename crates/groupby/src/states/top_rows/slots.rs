@@ -11,7 +11,7 @@ use grouse_kernels::prefetch::prefetch;
 
 /// A row of a group.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Entry {
+pub(super) struct RankedRow {
     /// Rows whose code is less come first.
     pub code: u64,
     /// The number of the row among those that are kept.
@@ -32,18 +32,18 @@ struct Span {
 const ROOM_MIN: usize = 2;
 
 /// All groups of a table.
-pub(super) struct Slots {
+pub(super) struct TopSlots {
     rows_max: usize,
     /// A row whose code is greater is not among the first of its group.
     thresholds: Vec<u64>,
     spans: Vec<Span>,
-    entries: Vec<Entry>,
+    entries: Vec<RankedRow>,
     /// Parts of the entries that groups have left, by the room that they offer.
     free: Vec<Vec<u32>>,
     rows: usize,
 }
 
-impl Slots {
+impl TopSlots {
     pub fn new(rows_max: usize) -> Self {
         Self {
             rows_max,
@@ -85,8 +85,8 @@ impl Slots {
     pub fn offer(
         &mut self,
         group: usize,
-        entry: Entry,
-        order: impl Fn(&Entry, &Entry) -> Ordering,
+        entry: RankedRow,
+        order: impl Fn(&RankedRow, &RankedRow) -> Ordering,
     ) -> bool {
         let rows = self.spans[group].rows as usize;
         if rows < self.rows_max {
@@ -105,7 +105,7 @@ impl Slots {
         true
     }
 
-    fn append(&mut self, group: usize, entry: Entry) {
+    fn append(&mut self, group: usize, entry: RankedRow) {
         let mut span = self.spans[group];
         if span.rows == span.room {
             span = self.moved(span);
@@ -121,7 +121,7 @@ impl Slots {
         let room = (from.room as usize * 2).max(ROOM_MIN).min(self.rows_max);
         let start = self.free[room].pop().unwrap_or_else(|| {
             let start = self.entries.len();
-            self.entries.resize(start + room, Entry::default());
+            self.entries.resize(start + room, RankedRow::default());
             u32::try_from(start).expect("rows of one table are counted in 32 bits")
         });
         let old = from.start as usize..from.start as usize + from.rows as usize;
@@ -137,7 +137,7 @@ impl Slots {
     }
 
     /// Puts the last row of a full group first.
-    fn settle(&mut self, group: usize, order: impl Fn(&Entry, &Entry) -> Ordering) {
+    fn settle(&mut self, group: usize, order: impl Fn(&RankedRow, &RankedRow) -> Ordering) {
         let entries = self.of(group);
         let mut last = 0;
         for at in 1..entries.len() {
@@ -150,7 +150,7 @@ impl Slots {
     }
 
     /// The rows of a group.
-    pub fn of(&mut self, group: usize) -> &mut [Entry] {
+    pub fn of(&mut self, group: usize) -> &mut [RankedRow] {
         let span = self.spans[group];
         &mut self.entries[span.start as usize..][..span.rows as usize]
     }
@@ -171,7 +171,7 @@ impl Slots {
         let free: usize = self.free.iter().map(Vec::capacity).sum();
         self.thresholds.capacity() * size_of::<u64>()
             + self.spans.capacity() * size_of::<Span>()
-            + self.entries.capacity() * size_of::<Entry>()
+            + self.entries.capacity() * size_of::<RankedRow>()
             + free * size_of::<u32>()
     }
 }

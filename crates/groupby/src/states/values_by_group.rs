@@ -19,13 +19,13 @@ use crate::error::Result;
 const CHUNK_VALUES: usize = 64 << 10;
 
 /// Values in the order in which they came.
-pub(super) struct Gathered<T: ArrowPrimitiveType> {
-    chunks: Vec<Chunk<T::Native>>,
+pub(super) struct ValuesByGroup<T: ArrowPrimitiveType> {
+    chunks: Vec<ValueChunk<T::Native>>,
     lists: Vec<Lists>,
     held: usize,
 }
 
-struct Chunk<N> {
+struct ValueChunk<N> {
     /// The group of each; empty where all belong to group 0 (no GROUP BY).
     ids: Vec<u32>,
     values: Vec<N>,
@@ -43,7 +43,7 @@ pub(super) struct ByGroup<N> {
     pub values: Vec<N>,
 }
 
-impl<T: ArrowPrimitiveType> Gathered<T> {
+impl<T: ArrowPrimitiveType> ValuesByGroup<T> {
     pub fn new() -> Self {
         Self {
             chunks: Vec::new(),
@@ -88,12 +88,12 @@ impl<T: ArrowPrimitiveType> Gathered<T> {
     }
 
     /// A chunk with room for `rows` values more.
-    fn room(&mut self, rows: usize) -> &mut Chunk<T::Native> {
-        let fits = |chunk: &Chunk<_>| chunk.values.capacity() - chunk.values.len() >= rows;
+    fn room(&mut self, rows: usize) -> &mut ValueChunk<T::Native> {
+        let fits = |chunk: &ValueChunk<_>| chunk.values.capacity() - chunk.values.len() >= rows;
         if !self.chunks.last().is_some_and(fits) {
             // Small states stay small: a chunk has at most as much room as there is already.
             let capacity = rows.max(self.held.min(CHUNK_VALUES));
-            self.chunks.push(Chunk {
+            self.chunks.push(ValueChunk {
                 ids: Vec::new(),
                 values: Vec::with_capacity(capacity),
             });
@@ -141,7 +141,7 @@ impl<T: ArrowPrimitiveType> Gathered<T> {
 
     /// Adds to each group's count how many values it has.
     fn count(&self, counts: &mut [usize]) {
-        for Chunk { ids, values } in &self.chunks {
+        for ValueChunk { ids, values } in &self.chunks {
             if ids.is_empty() {
                 counts[0] += values.len();
             }
@@ -156,7 +156,7 @@ impl<T: ArrowPrimitiveType> Gathered<T> {
 
     /// Bytes held, and those that sorting the values of `groups` takes: a second place for each, and two ends of each group.
     pub fn bytes(&self, groups: usize) -> usize {
-        let chunk = |chunk: &Chunk<_>| {
+        let chunk = |chunk: &ValueChunk<_>| {
             chunk.values.capacity() * size_of::<T::Native>() + chunk.ids.capacity() * 4
         };
         let chunks: usize = self.chunks.iter().map(chunk).sum();
@@ -166,7 +166,7 @@ impl<T: ArrowPrimitiveType> Gathered<T> {
     }
 }
 
-impl<N: Copy> Chunk<N> {
+impl<N: Copy> ValueChunk<N> {
     /// Writes each value to the next place of its group.
     fn place(self, next: &mut [usize], values: &mut [N]) {
         if self.ids.is_empty() {
