@@ -46,7 +46,7 @@ pub(crate) struct Combiner {
 
 impl Combiner {
     /// With an empty `table`.
-    pub fn new(spec: Arc<Spec>, table: Box<dyn KeyTable>) -> Result<Self> {
+    pub(crate) fn new(spec: Arc<Spec>, table: Box<dyn KeyTable>) -> Result<Self> {
         Ok(Self {
             states: new_states(&spec)?,
             spec,
@@ -59,12 +59,12 @@ impl Combiner {
     }
 
     /// Makes room for so many groups.
-    pub fn expect(&mut self, groups: usize) {
+    pub(crate) fn expect(&mut self, groups: usize) {
         self.table.expect(groups);
     }
 
     /// Looks up and aggregates records of a block.
-    pub fn absorb(&mut self, block: &Block, records: Range<usize>) -> Result<()> {
+    pub(crate) fn absorb(&mut self, block: &Block, records: Range<usize>) -> Result<()> {
         for start in records.clone().step_by(CHUNK_RECORDS) {
             let slice = block.slice(start..(start + CHUNK_RECORDS).min(records.end));
             let mut groups = std::mem::take(&mut self.groups);
@@ -80,7 +80,7 @@ impl Combiner {
     }
 
     /// Records that are one per key already: each is a group of its own, without the table.
-    pub fn take_over(&mut self, slice: &Slice<'_>) -> Result<DistinctKeys> {
+    pub(crate) fn take_over(&mut self, slice: &Slice<'_>) -> Result<DistinctKeys> {
         let total = slice.len();
         let groups: Vec<GroupId> = (0..total as u32).map(GroupId).collect();
         self.aggregate(slice, &groups, total)?;
@@ -101,33 +101,33 @@ impl Combiner {
     }
 
     /// Groups in the table.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.table.bytes() + self.states.iter().map(|s| s.bytes()).sum::<usize>()
     }
 
     /// Slots looked at.
-    pub fn probes(&self) -> u64 {
+    pub(crate) fn probes(&self) -> u64 {
         self.looked_up + self.collisions + self.table.collisions()
     }
 
     /// The keys of all groups; results are next.
-    pub fn keys(&mut self) -> DistinctKeys {
+    pub(crate) fn keys(&mut self) -> DistinctKeys {
         self.table.drain()
     }
 
     /// The results of so many groups, in their order.
-    pub fn results(&mut self, groups: usize) -> Result<Vec<ArrayRef>> {
+    pub(crate) fn results(&mut self, groups: usize) -> Result<Vec<ArrayRef>> {
         let all = self.states.iter_mut();
         all.map(|states| states.drain_final(groups)).collect()
     }
 
     /// All groups as records.
-    pub fn records(&mut self) -> Result<Unsorted> {
+    pub(crate) fn records(&mut self) -> Result<Unsorted> {
         let DistinctKeys { keys, hashes } = self.table.drain();
         let states = self.states.iter_mut();
         let partial =
@@ -141,7 +141,7 @@ impl Combiner {
     }
 
     /// Forgets all groups and gives their memory back.
-    pub fn begin_anew(&mut self, table: Box<dyn KeyTable>) -> Result<()> {
+    pub(crate) fn begin_anew(&mut self, table: Box<dyn KeyTable>) -> Result<()> {
         self.collisions += self.table.collisions();
         self.table = table;
         self.states = new_states(&self.spec)?;
@@ -149,7 +149,7 @@ impl Combiner {
     }
 
     /// The refusal with the aggregate whose states hold most of it.
-    pub fn blame(&self, error: Error) -> Error {
+    pub(crate) fn blame(&self, error: Error) -> Error {
         blame(error, &self.spec, &self.states, self.bytes())
     }
 }

@@ -182,7 +182,7 @@ pub(crate) struct Size {
 
 impl Size {
     /// Both together.
-    pub fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
             records: self.records + other.records,
             bytes: self.bytes + other.bytes,

@@ -174,7 +174,7 @@ pub(crate) struct SpillFile {
 
 impl SpillFile {
     /// No file yet: the first block makes one.
-    pub fn new(spill: Arc<Spill>) -> Self {
+    pub(crate) fn new(spill: Arc<Spill>) -> Self {
         Self {
             spill,
             scratch: None,
@@ -184,12 +184,16 @@ impl SpillFile {
     }
 
     /// What all workers share.
-    pub fn shared(&self) -> &Arc<Spill> {
+    pub(crate) fn shared(&self) -> &Arc<Spill> {
         &self.spill
     }
 
     /// Writes neighbouring blocks as one where they can stand in one; their order stays.
-    pub fn write(&mut self, blocks: &[Block], counters: &mut Counters) -> Result<Vec<Stored>> {
+    pub(crate) fn write(
+        &mut self,
+        blocks: &[Block],
+        counters: &mut Counters,
+    ) -> Result<Vec<Stored>> {
         let (mut left, mut stored) = (blocks, Vec::new());
         while let Some(first) = left.first() {
             let mut records = first.len();
@@ -425,7 +429,7 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// Of so many partitions each.
-    pub fn new(stored: Vec<Stored>, partitions: usize) -> Self {
+    pub(crate) fn new(stored: Vec<Stored>, partitions: usize) -> Self {
         let mut blocks = Self {
             sizes: vec![Size::default(); partitions],
             ..Self::default()
@@ -443,7 +447,7 @@ impl Blocks {
     }
 
     /// Takes blocks of as many partitions in.
-    pub fn join(&mut self, other: Self) {
+    pub(crate) fn join(&mut self, other: Self) {
         self.sizes.resize(other.sizes.len(), Size::default());
         add(&mut self.sizes, other.sizes.into_iter());
         self.stored.extend(other.stored);
@@ -482,7 +486,7 @@ pub(crate) enum Opened<'a> {
 
 impl Opened<'_> {
     /// Bytes that it adds to those of the blocks in memory.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Held(_) => 0,
             Self::Read(block) => block.bytes(),
@@ -503,7 +507,7 @@ impl Deref for Opened<'_> {
 
 impl<'a> StoredRange<'a> {
     /// The records as a range of a block; what lies on disk is read.
-    pub fn open(&self, counters: &mut Counters) -> Result<(Opened<'a>, Range<usize>)> {
+    pub(crate) fn open(&self, counters: &mut Counters) -> Result<(Opened<'a>, Range<usize>)> {
         match self {
             Self::Memory(block, records) => Ok((Opened::Held(block), records.clone())),
             Self::Disk(spilled, page, records) => {

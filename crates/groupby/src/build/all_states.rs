@@ -26,7 +26,7 @@ pub(super) struct AllStates {
 
 impl AllStates {
     /// States of no group.
-    pub fn new(spec: Arc<Spec>) -> Result<Self> {
+    pub(super) fn new(spec: Arc<Spec>) -> Result<Self> {
         let bypass: Vec<_> = spec.aggregates.iter().map(|a| a.bypass()).collect();
         let may_bypass = !spec.is_keyless() && !bypass.contains(&Bypass::Never);
         Ok(Self {
@@ -38,7 +38,7 @@ impl AllStates {
     }
 
     /// Rows into the states of their groups, of those aggregates that they are for; `before` groups are none of these rows'.
-    pub fn update(
+    pub(super) fn update(
         &mut self,
         batch: &Batch,
         groups: Groups<'_>,
@@ -71,12 +71,12 @@ impl AllStates {
     }
 
     /// True if the states of all aggregates know so many groups.
-    pub fn know(&self, groups: usize) -> bool {
+    pub(super) fn know(&self, groups: usize) -> bool {
         self.known.iter().all(|known| *known >= groups)
     }
 
     /// What the values of each aggregate add up to; `None` if one has to see them row by row.
-    pub fn tally(
+    pub(super) fn tally(
         &self,
         arguments: &[Option<Arguments>],
         tally: &mut Tally<'_>,
@@ -88,7 +88,7 @@ impl AllStates {
     }
 
     /// What each aggregate's values add up to, by code, into the states of the codes' `groups`.
-    pub fn add_tallied(
+    pub(super) fn add_tallied(
         &mut self,
         sums: impl Iterator<Item = Sums>,
         counts: &[i64],
@@ -107,12 +107,12 @@ impl AllStates {
     }
 
     /// True if rows of `batch` may go to blocks without a lookup.
-    pub fn may_bypass(&self, batch: &Batch) -> bool {
+    pub(super) fn may_bypass(&self, batch: &Batch) -> bool {
         self.bypass.is_some() && self.spec.rows_mix(batch)
     }
 
     /// The columns of rows that skip the table.
-    pub fn bypassed(&self, batch: &Batch) -> Result<Vec<Records>> {
+    pub(super) fn bypassed(&self, batch: &Batch) -> Result<Vec<Records>> {
         let bypass = self
             .bypass
             .as_ref()
@@ -134,7 +134,7 @@ impl AllStates {
     }
 
     /// The partial states of `total` groups; none is left.
-    pub fn drain(&mut self, total: usize) -> Result<Vec<Records>> {
+    pub(super) fn drain(&mut self, total: usize) -> Result<Vec<Records>> {
         self.known.fill(0);
         let states = self.states.iter_mut();
         states
@@ -143,24 +143,24 @@ impl AllStates {
     }
 
     /// Gives back the room that emptied states keep.
-    pub fn begin_anew(&mut self) -> Result<()> {
+    pub(super) fn begin_anew(&mut self) -> Result<()> {
         self.states = new_states(&self.spec)?;
         Ok(())
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.states.iter().map(|states| states.bytes()).sum()
     }
 
     /// Those of `bytes` that grow with the rows.
-    pub fn appended_bytes(&self) -> usize {
+    pub(super) fn appended_bytes(&self) -> usize {
         let states = self.states.iter();
         states.map(|states| states.appended_bytes()).sum()
     }
 
     /// Bytes that grow with the groups.
-    pub fn group_bytes(&self) -> usize {
+    pub(super) fn group_bytes(&self) -> usize {
         let states = self.states.iter();
         states
             .map(|states| states.bytes().saturating_sub(states.appended_bytes()))
@@ -168,12 +168,12 @@ impl AllStates {
     }
 
     /// Bytes that updates touch.
-    pub fn used_bytes(&self) -> usize {
+    pub(super) fn used_bytes(&self) -> usize {
         self.states.iter().map(|states| states.used_bytes()).sum()
     }
 
     /// A refusal of memory with the aggregate whose states are more than half of them and the `index_bytes`.
-    pub fn blame(&self, error: Error, index_bytes: usize) -> Error {
+    pub(super) fn blame(&self, error: Error, index_bytes: usize) -> Error {
         blame(error, &self.spec, &self.states, index_bytes + self.bytes())
     }
 }

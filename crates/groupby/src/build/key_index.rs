@@ -47,7 +47,7 @@ pub(super) struct KeyIndex {
 
 impl KeyIndex {
     /// Without groups; `free` bytes of memory are nobody's.
-    pub fn new(spec: Arc<Spec>, free: usize) -> Self {
+    pub(super) fn new(spec: Arc<Spec>, free: usize) -> Self {
         let array = match spec.keys.direct() {
             true => ArrayUse::Addressed(new_array(&spec, free)),
             false => ArrayUse::Absent,
@@ -64,7 +64,7 @@ impl KeyIndex {
     }
 
     /// Number of groups.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match &self.array {
             ArrayUse::Addressed(array) => array.len(),
             ArrayUse::Released(_) | ArrayUse::Absent => self.table.len(),
@@ -72,7 +72,7 @@ impl KeyIndex {
     }
 
     /// Bytes held, its share of the keys' books among them.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let array = match &self.array {
             ArrayUse::Addressed(array) | ArrayUse::Released(array) => array.bytes(),
             ArrayUse::Absent => 0,
@@ -81,7 +81,7 @@ impl KeyIndex {
     }
 
     /// Bytes that lookups touch.
-    pub fn used_bytes(&self) -> usize {
+    pub(super) fn used_bytes(&self) -> usize {
         match &self.array {
             ArrayUse::Addressed(array) => array.used_bytes(),
             ArrayUse::Released(_) | ArrayUse::Absent => self.table.used_bytes(),
@@ -89,12 +89,12 @@ impl KeyIndex {
     }
 
     /// True while keys address the array.
-    pub fn is_addressed(&self) -> bool {
+    pub(super) fn is_addressed(&self) -> bool {
         matches!(self.array, ArrayUse::Addressed(_))
     }
 
     /// Slots of the array and those that the keys so far have reached, while they address it.
-    pub fn slots(&self) -> Option<(usize, usize)> {
+    pub(super) fn slots(&self) -> Option<(usize, usize)> {
         match &self.array {
             ArrayUse::Addressed(array) => Some((array.slots(), array.reached_slots())),
             ArrayUse::Released(_) | ArrayUse::Absent => None,
@@ -102,18 +102,18 @@ impl KeyIndex {
     }
 
     /// Bytes of the array, were each of `slots` a group with so many bytes of states.
-    pub fn full_bytes(slots: usize, state_bytes: usize) -> usize {
+    pub(super) fn full_bytes(slots: usize, state_bytes: usize) -> usize {
         slots * (ARRAY_GROUP_BYTES + state_bytes)
     }
 
     /// The one group without GROUP BY.
-    pub fn assign_keyless(&mut self, rows: usize, groups: &mut Vec<GroupId>) -> Result<()> {
+    pub(super) fn assign_keyless(&mut self, rows: usize, groups: &mut Vec<GroupId>) -> Result<()> {
         let keys = EncodedKeys::None(rows);
         self.table.assign(keys.rows(0..1), &[0], groups)
     }
 
     /// Appends the groups of keys that address the array; false, and nothing was appended, if they do not.
-    pub fn address(&mut self, keys: &[ArrayRef], groups: &mut Vec<GroupId>) -> bool {
+    pub(super) fn address(&mut self, keys: &[ArrayRef], groups: &mut Vec<GroupId>) -> bool {
         match &mut self.array {
             ArrayUse::Addressed(array) => array.assign(keys, groups).is_ok(),
             ArrayUse::Released(_) | ArrayUse::Absent => false,
@@ -122,7 +122,7 @@ impl KeyIndex {
 
     /// Groups of a batch that are looked up by hash. How many lookups the policy counts: keys without aggregates and
     /// strings are one per run.
-    pub fn look_up(
+    pub(super) fn look_up(
         &mut self,
         batch: &Batch,
         groups: &mut Vec<GroupId>,
@@ -152,7 +152,7 @@ impl KeyIndex {
     }
 
     /// Keys of a batch and their hashes without a lookup; of runs one each where nothing else is asked of their rows.
-    pub fn encode(&mut self, batch: &Batch) -> Result<(EncodedKeys, Vec<u64>)> {
+    pub(super) fn encode(&mut self, batch: &Batch) -> Result<(EncodedKeys, Vec<u64>)> {
         let mut hashes = Vec::with_capacity(batch.rows);
         let layout = &self.spec.keys;
         let columns = layout.translated(&batch.keys, &mut self.translations)?;
@@ -165,7 +165,7 @@ impl KeyIndex {
     }
 
     /// Moves the groups of the array to the hashed table, under their numbers: the keys' range outgrew the array.
-    pub fn leave_array(&mut self) -> Result<()> {
+    pub(super) fn leave_array(&mut self) -> Result<()> {
         let ArrayUse::Addressed(array) = &mut self.array else {
             return Ok(());
         };
@@ -184,7 +184,7 @@ impl KeyIndex {
     }
 
     /// Keys address the array no longer; it has no groups.
-    pub fn release(&mut self) {
+    pub(super) fn release(&mut self) {
         self.array = match std::mem::replace(&mut self.array, ArrayUse::Absent) {
             ArrayUse::Addressed(mut array) | ArrayUse::Released(mut array) => {
                 array.release();
@@ -196,7 +196,7 @@ impl KeyIndex {
 
     /// Gives an array up for good, if it is addressed and large: one that was emptied in spite of the many rows before it is
     /// never worth it.
-    pub fn give_up_large(&mut self, counters: &mut Counters) {
+    pub(super) fn give_up_large(&mut self, counters: &mut Counters) {
         let few = self.spec.sizes.direct_slots;
         if self.slots().is_some_and(|(slots, _)| slots > few) {
             self.drop_array(counters);
@@ -204,7 +204,7 @@ impl KeyIndex {
     }
 
     /// Widens the range of the array by keys that go by it.
-    pub fn follow(&mut self, keys: &[ArrayRef], counters: &mut Counters) {
+    pub(super) fn follow(&mut self, keys: &[ArrayRef], counters: &mut Counters) {
         if let ArrayUse::Released(array) = &mut self.array
             && array.follow(keys).is_err()
         {
@@ -213,7 +213,7 @@ impl KeyIndex {
     }
 
     /// Decides how keys are looked up from now on, after so many rows: a large array is worth it only after many.
-    pub fn resume(&mut self, rows: u64) {
+    pub(super) fn resume(&mut self, rows: u64) {
         let few = self.spec.sizes.direct_slots;
         self.array = match std::mem::replace(&mut self.array, ArrayUse::Absent) {
             ArrayUse::Released(array) if array.slots() <= few => ArrayUse::Addressed(array),
@@ -233,7 +233,7 @@ impl KeyIndex {
     }
 
     /// The keys of all groups in their order; none is left.
-    pub fn drain(&mut self) -> Result<DistinctKeys> {
+    pub(super) fn drain(&mut self) -> Result<DistinctKeys> {
         let ArrayUse::Addressed(array) = &mut self.array else {
             return Ok(self.table.drain());
         };
@@ -247,7 +247,7 @@ impl KeyIndex {
     }
 
     /// Gives back the room that an emptied index keeps.
-    pub fn begin_anew(&mut self, free: usize, counters: &mut Counters) {
+    pub(super) fn begin_anew(&mut self, free: usize, counters: &mut Counters) {
         counters.probes += self.table.collisions();
         self.table = self.spec.keys.table();
         if let ArrayUse::Addressed(array) | ArrayUse::Released(array) = &mut self.array {

@@ -42,7 +42,7 @@ pub(super) struct Overflow {
 
 impl Overflow {
     /// Without `spill` a build ends where memory does.
-    pub fn new(spec: Arc<Spec>, grant: Grant, spill: Option<Arc<Spill>>) -> Self {
+    pub(super) fn new(spec: Arc<Spec>, grant: Grant, spill: Option<Arc<Spill>>) -> Self {
         Self {
             grant,
             answered: spill.as_ref().map_or(0, |spill| spill.calls()),
@@ -55,22 +55,22 @@ impl Overflow {
     }
 
     /// What all workers share, if blocks may go to disk.
-    pub fn spill(&self) -> Option<&Arc<Spill>> {
+    pub(super) fn spill(&self) -> Option<&Arc<Spill>> {
         self.file.as_ref().map(SpillFile::shared)
     }
 
     /// Bytes of memory that nobody has taken.
-    pub fn free(&self) -> usize {
+    pub(super) fn free(&self) -> usize {
         self.grant.free()
     }
 
     /// True if something is on disk.
-    pub fn is_on_disk(&self) -> bool {
+    pub(super) fn is_on_disk(&self) -> bool {
         !self.spilled.is_empty()
     }
 
     /// Covers `beside`, what is staged and `more`; blocks that memory has no room for go to disk.
-    pub fn cover(
+    pub(super) fn cover(
         &mut self,
         beside: usize,
         more: usize,
@@ -108,12 +108,12 @@ impl Overflow {
     }
 
     /// Covers what is left after all went to disk.
-    pub fn cover_rest(&mut self, left: usize) -> Result<()> {
+    pub(super) fn cover_rest(&mut self, left: usize) -> Result<()> {
         self.grant.hold_or_insist(left, WORKING_BYTES)
     }
 
     /// All blocks go to disk.
-    pub fn write(&mut self, staging: &mut Staging, counters: &mut Counters) -> Result<()> {
+    pub(super) fn write(&mut self, staging: &mut Staging, counters: &mut Counters) -> Result<()> {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
@@ -125,7 +125,7 @@ impl Overflow {
     }
 
     /// True if another worker had left blocks.
-    pub fn take_handed(&mut self, spill: &Spill, staging: &mut Staging) -> bool {
+    pub(super) fn take_handed(&mut self, spill: &Spill, staging: &mut Staging) -> bool {
         let Some(Handed { blocks, grant }) = spill.take_handed() else {
             return false;
         };
@@ -135,7 +135,7 @@ impl Overflow {
     }
 
     /// Leaves the blocks to the next worker that is short of memory, and to whoever is done.
-    pub fn hand_over(&mut self, beside: usize, spill: &Spill, staging: &mut Staging) {
+    pub(super) fn hand_over(&mut self, beside: usize, spill: &Spill, staging: &mut Staging) {
         let blocks = staging.take_blocks();
         let grant = self.grant.split(beside + staging.bytes());
         if let Some(Handed { blocks, grant }) = spill.hand(Handed { blocks, grant }) {
@@ -145,7 +145,7 @@ impl Overflow {
     }
 
     /// Everything for the merge, first what is on disk, and the grant that covers the rest.
-    pub fn finish(self, mut staging: Staging) -> (Vec<Stored>, Grant) {
+    pub(super) fn finish(self, mut staging: Staging) -> (Vec<Stored>, Grant) {
         let mut stored = self.spilled;
         stored.extend(staging.take_blocks().into_iter().map(Stored::Memory));
         (stored, self.grant)

@@ -28,7 +28,7 @@ pub(super) struct NextLook {
 }
 
 impl NextLook {
-    pub fn first(sizes: &Sizes) -> Self {
+    pub(super) fn first(sizes: &Sizes) -> Self {
         Self::after(0, true, sizes)
     }
 
@@ -69,7 +69,7 @@ impl Overflow {
     /// Blocks with the same groups become one: this worker's and, where memory gets short, its and those of others.
     /// Those of which little would be left soon: 10 M rows of 100,000 groups that go by the table waited in 165 MB.
     /// Also where it does not: 100 M rows of 2 M keys in turn held 2.2 GB, most of it memory never touched before.
-    pub fn combine_repeats(
+    pub(super) fn combine_repeats(
         &mut self,
         beside: usize,
         staging: &mut Staging,

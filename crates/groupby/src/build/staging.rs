@@ -47,7 +47,7 @@ pub(super) struct Staging {
 
 impl Staging {
     /// Nothing yet.
-    pub fn new(spec: Arc<Spec>) -> Self {
+    pub(super) fn new(spec: Arc<Spec>) -> Self {
         Self {
             spec,
             rows: Waiting::default(),
@@ -59,7 +59,7 @@ impl Staging {
     }
 
     /// Rows that skipped the table.
-    pub fn push_rows(
+    pub(super) fn push_rows(
         &mut self,
         records: Unsorted,
         are_partial: bool,
@@ -77,7 +77,7 @@ impl Staging {
     }
 
     /// Groups of a table that was emptied.
-    pub fn push_groups(&mut self, records: Unsorted, counters: &mut Counters) -> Result<()> {
+    pub(super) fn push_groups(&mut self, records: Unsorted, counters: &mut Counters) -> Result<()> {
         if !records.mix() {
             return self.add_blocks(vec![records], counters);
         }
@@ -91,7 +91,7 @@ impl Staging {
     }
 
     /// All that waits becomes blocks.
-    pub fn sort(&mut self, counters: &mut Counters) -> Result<()> {
+    pub(super) fn sort(&mut self, counters: &mut Counters) -> Result<()> {
         let rows = std::mem::take(&mut self.rows);
         let groups = std::mem::take(&mut self.emptied);
         for Waiting { parts, .. } in [groups, rows] {
@@ -133,36 +133,39 @@ impl Staging {
     }
 
     /// Blocks of another worker beside its own.
-    pub fn join(&mut self, blocks: Vec<Block>) {
+    pub(super) fn join(&mut self, blocks: Vec<Block>) {
         self.block_bytes += blocks.iter().map(Block::bytes).sum::<usize>();
         self.blocks.extend(blocks);
     }
 
     /// Changes the blocks, as combining does.
-    pub fn change<T>(&mut self, change: impl FnOnce(&mut Vec<Block>) -> Result<T>) -> Result<T> {
+    pub(super) fn change<T>(
+        &mut self,
+        change: impl FnOnce(&mut Vec<Block>) -> Result<T>,
+    ) -> Result<T> {
         let changed = change(&mut self.blocks)?;
         self.block_bytes = self.blocks.iter().map(Block::bytes).sum();
         Ok(changed)
     }
 
     /// The blocks, in their order.
-    pub fn blocks(&self) -> &[Block] {
+    pub(super) fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
     /// The blocks, which are the caller's now.
-    pub fn take_blocks(&mut self) -> Vec<Block> {
+    pub(super) fn take_blocks(&mut self) -> Vec<Block> {
         self.block_bytes = 0;
         std::mem::take(&mut self.blocks)
     }
 
     /// Bytes of the blocks.
-    pub fn block_bytes(&self) -> usize {
+    pub(super) fn block_bytes(&self) -> usize {
         self.block_bytes
     }
 
     /// Bytes held, those that wait among them.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         allocated(self.block_bytes) + self.rows.bytes + self.emptied.bytes
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct Book {
 
 impl Book {
     /// An empty book of strings of this type.
-    pub fn new(data_type: &DataType) -> Self {
+    pub(super) fn new(data_type: &DataType) -> Self {
         Self {
             data_type: data_type.clone(),
             strings: RwLock::default(),
@@ -43,7 +43,7 @@ impl Book {
     }
 
     /// The code of each of these strings; of a NULL any, which is NULL.
-    pub fn codes(&self, strings: &ArrayRef) -> Result<UInt32Array> {
+    pub(super) fn codes(&self, strings: &ArrayRef) -> Result<UInt32Array> {
         let keys = bytes::encode_as(strings, &self.data_type)?;
         let nulls = strings.logical_nulls();
         let is_valid = |at: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at));
@@ -74,7 +74,7 @@ impl Book {
     }
 
     /// All strings so far, in code order: the same array as long as there are no more.
-    pub fn column(&self) -> Result<ArrayRef> {
+    pub(super) fn column(&self) -> Result<ArrayRef> {
         let strings = self.strings.read();
         let mut column = self.column.lock();
         match &*column {
@@ -88,7 +88,7 @@ impl Book {
     }
 
     /// Bytes held, those of the column aside, which somebody else may hold as well.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 }

@@ -28,12 +28,12 @@ const EMPTY: u32 = u32::MAX;
 const FEW: usize = 8;
 
 /// True of keys that are one column of integers: every slot of its array is one value.
-pub fn is_one_range(types: &[DataType]) -> bool {
+pub(crate) fn is_one_range(types: &[DataType]) -> bool {
     matches!(types, [only] if is_integer(only))
 }
 
 /// True if all of these types can address an array.
-pub fn is_supported(types: &[DataType]) -> bool {
+pub(crate) fn is_supported(types: &[DataType]) -> bool {
     (1..=COLUMNS_MAX).contains(&types.len())
         && types.iter().all(|of| is_integer(of) || is_bytes(of))
 }

@@ -22,7 +22,7 @@ struct KeyedSlot<const N: usize> {
 
 /// A table of keys of `N` words.
 #[derive(Debug)]
-pub struct InlineTable<const N: usize> {
+pub(super) struct InlineTable<const N: usize> {
     slots: Vec<KeyedSlot<N>>,
     keys: Vec<[u64; N]>,
     hashes: Vec<u64>,

@@ -42,7 +42,7 @@ mod wide;
 mod packed;
 pub mod row;
 pub(crate) mod runs;
-pub mod direct;
+pub(crate) mod direct;
 mod layout;
 pub(crate) mod waiting;
 

@@ -216,7 +216,7 @@ impl PackedColumn {
 
 /// Places of all columns of a packed key.
 #[derive(Debug)]
-pub struct PackedLayout {
+pub(super) struct PackedLayout {
     places: Vec<PackedColumn>,
     words: usize,
     /// The words at which views begin.
@@ -226,7 +226,7 @@ pub struct PackedLayout {
 impl PackedLayout {
     /// `None` if a column has no place in a packed key, all together exceed 96 bytes, or it is one
     /// string, which is its own key. `values` has one entry per field.
-    pub fn new(fields: &[FieldRef], values: &[KeyValues]) -> Option<Self> {
+    pub(super) fn new(fields: &[FieldRef], values: &[KeyValues]) -> Option<Self> {
         let is_one = fields.len() == 1;
         if is_one && is_bytes(fields[0].data_type()) {
             return None;
@@ -280,7 +280,7 @@ impl PackedLayout {
     }
 
     /// Bits of a key, if bounds or books have made it shorter.
-    pub fn narrowed_bits(&self) -> Option<u32> {
+    pub(super) fn narrowed_bits(&self) -> Option<u32> {
         let is_narrow = |place: &PackedColumn| Some(place.width.bits) < type_bits(&place.data_type);
         let nulls = self.places.iter().filter(|place| place.null.is_some());
         let bits: u32 = self.places.iter().map(|place| place.width.bits).sum();
@@ -289,7 +289,7 @@ impl PackedLayout {
     }
 
     /// See `KeyLayout::translated`.
-    pub fn translated<'a>(
+    pub(super) fn translated<'a>(
         &self,
         columns: &'a [ArrayRef],
         known: &mut Translations,
@@ -306,23 +306,23 @@ impl PackedLayout {
     }
 
     /// True if the `at`th column's strings are codes of a book.
-    pub fn has_book(&self, at: usize) -> bool {
+    pub(super) fn has_book(&self, at: usize) -> bool {
         self.places[at].book.is_some()
     }
 
     /// Bytes of the books.
-    pub fn book_bytes(&self) -> usize {
+    pub(super) fn book_bytes(&self) -> usize {
         let books = self.places.iter().filter_map(|place| place.book.as_ref());
         books.map(|book| book.bytes()).sum()
     }
 
     /// The words at which views begin.
-    pub fn views(&self) -> &[usize] {
+    pub(super) fn views(&self) -> &[usize] {
         &self.views
     }
 
     /// An empty table for these keys.
-    pub fn table(&self) -> Box<dyn KeyTable> {
+    pub(super) fn table(&self) -> Box<dyn KeyTable> {
         match self.words {
             1 => Box::new(InlineTable::<1>::default()),
             2 => Box::new(InlineTable::<2>::default()),
@@ -333,7 +333,7 @@ impl PackedLayout {
     }
 
     /// Packs the columns of `rows` rows.
-    pub fn encode(&self, columns: &[ArrayRef], rows: usize) -> Result<EncodedKeys> {
+    pub(super) fn encode(&self, columns: &[ArrayRef], rows: usize) -> Result<EncodedKeys> {
         Ok(EncodedKeys::Packed(match self.words {
             1 => PackedKeys::One(self.pack(columns, rows)?),
             2 => PackedKeys::Two(self.pack(columns, rows)?),
@@ -376,14 +376,14 @@ impl PackedLayout {
     }
 
     /// Hashes of keys, appended: strings by their bytes, wherever they lie.
-    pub fn hash(&self, keys: &PackedKeys, hashes: &mut Vec<u64>) {
+    pub(super) fn hash(&self, keys: &PackedKeys, hashes: &mut Vec<u64>) {
         with_width!(keys, PackedKeys(WordKeys { keys, buffers }) => {
             hash_wide(keys, buffers, &self.views, hashes);
         });
     }
 
     /// Of these keys, how many fit one batch: the strings of a column end at `bytes_max`.
-    pub fn fitting(&self, keys: KeyRows<'_>, bytes_max: u64) -> usize {
+    pub(super) fn fitting(&self, keys: KeyRows<'_>, bytes_max: u64) -> usize {
         let KeyRows::Packed(rows) = keys else {
             unreachable!("a packed layout has packed keys")
         };
@@ -409,7 +409,7 @@ impl PackedLayout {
     }
 
     /// Of the key columns of these keys those that `wanted` names.
-    pub fn decode(
+    pub(super) fn decode(
         &self,
         keys: KeyRows<'_>,
         hashes: &[u64],

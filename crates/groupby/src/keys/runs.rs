@@ -16,7 +16,7 @@ const SHARE_MIN: f64 = 0.25;
 const WRITTEN: usize = 8;
 
 /// The keys at the beginnings of runs, if there are few enough; `starts` is overwritten.
-pub fn compress(keys: &EncodedKeys, starts: &mut Vec<u32>) -> Option<EncodedKeys> {
+pub(crate) fn compress(keys: &EncodedKeys, starts: &mut Vec<u32>) -> Option<EncodedKeys> {
     Some(match keys {
         EncodedKeys::None(_) => return None,
         EncodedKeys::Packed(packed) => {
@@ -59,7 +59,7 @@ fn firsts<T: Copy>(
 }
 
 /// The group of each row from the group of each run; appended to `groups`.
-pub fn expand(runs: &[GroupId], starts: &[u32], rows: usize, groups: &mut Vec<GroupId>) {
+pub(crate) fn expand(runs: &[GroupId], starts: &[u32], rows: usize, groups: &mut Vec<GroupId>) {
     let places = room(groups, rows + WRITTEN);
     let ends = starts[1..].iter().copied().chain([rows as u32]);
     for ((&group, &start), end) in runs.iter().zip(starts).zip(ends) {

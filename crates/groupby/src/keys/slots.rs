@@ -38,7 +38,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    pub fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self {
             rows: [0; AT_ONCE],
             count: 0,
@@ -47,13 +47,13 @@ impl Others {
 
     /// Adds `row`, if it `is_other`. No more than `AT_ONCE` are asked for.
     #[inline(always)]
-    pub fn add(&mut self, row: usize, is_other: bool) {
+    pub(super) fn add(&mut self, row: usize, is_other: bool) {
         self.rows[self.count % AT_ONCE] = row as u16;
         self.count += usize::from(is_other);
     }
 
     /// In their order.
-    pub fn rows(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = usize> {
         self.rows[..self.count].iter().map(|&row| usize::from(row))
     }
 }
@@ -65,13 +65,13 @@ pub(super) struct Slot(u64);
 
 impl Slot {
     /// No group: numbers of groups stay below this.
-    pub const EMPTY: Self = Self(u64::MAX);
+    pub(super) const EMPTY: Self = Self(u64::MAX);
     /// One bit short of all, so that no tag looks like that of `EMPTY`.
     const TAG_BITS: u64 = 0xffff_fffe_0000_0000;
 
     /// The slot of a group whose key has that hash.
     #[inline(always)]
-    pub fn new(hash: u64, group: usize) -> Self {
+    pub(super) fn new(hash: u64, group: usize) -> Self {
         Self(Self::tag(hash) | group as u64)
     }
 
@@ -83,19 +83,19 @@ impl Slot {
 
     /// True if it keeps the tag of `hash`; an empty one keeps none.
     #[inline(always)]
-    pub fn has_tag(self, hash: u64) -> bool {
+    pub(super) fn has_tag(self, hash: u64) -> bool {
         (self.0 ^ Self::tag(hash)) >> 32 == 0
     }
 
     /// True of no group.
     #[inline(always)]
-    pub fn is_empty(self) -> bool {
+    pub(super) fn is_empty(self) -> bool {
         self == Self::EMPTY
     }
 
     /// Its group; of no group one beyond all.
     #[inline(always)]
-    pub fn group(self) -> GroupId {
+    pub(super) fn group(self) -> GroupId {
         GroupId(self.0 as u32)
     }
 }
@@ -140,7 +140,7 @@ impl Slots {
     /// The group of a key: `same(g)` says whether group `g` has it. `None`: the key is the new
     /// group `len() - 1`, and the caller keeps it.
     #[inline(always)]
-    pub fn find_or_insert(
+    pub(super) fn find_or_insert(
         &mut self,
         hash: u64,
         mut same: impl FnMut(GroupId) -> bool,
@@ -162,7 +162,11 @@ impl Slots {
     }
 
     /// The group of a key; `None` if it has none.
-    pub fn find_one(&self, hash: u64, mut same: impl FnMut(GroupId) -> bool) -> Option<GroupId> {
+    pub(super) fn find_one(
+        &self,
+        hash: u64,
+        mut same: impl FnMut(GroupId) -> bool,
+    ) -> Option<GroupId> {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
@@ -202,7 +206,7 @@ impl Slots {
     }
 
     /// Makes room for so many groups in all.
-    pub fn expect(&mut self, groups: usize) {
+    pub(super) fn expect(&mut self, groups: usize) {
         let slots = (groups * 2).next_power_of_two();
         if slots > self.slots.len() {
             self.grow(slots);
@@ -211,14 +215,14 @@ impl Slots {
     }
 
     /// True if lookups miss the core's own cache.
-    pub fn is_far(&self) -> bool {
+    pub(super) fn is_far(&self) -> bool {
         self.slots.len() * 8 > NEAR_BYTES
     }
 
     /// The first pass over up to `AT_ONCE` rows: gives each the group that its first slot holds, and says of which that was
     /// not it; `same(row, key)` compares with a group's key.
     #[inline(always)]
-    pub fn find<K>(
+    pub(super) fn find<K>(
         &self,
         keys: &[K],
         hashes: &[u64],
@@ -249,7 +253,7 @@ impl Slots {
 
     /// The group in the slot that a hash looks at first, if it has the tag and `same` says that its key is the one.
     #[inline(always)]
-    pub fn held_first<K>(
+    pub(super) fn held_first<K>(
         &self,
         hash: u64,
         keys: &[K],
@@ -262,7 +266,7 @@ impl Slots {
 
     /// Asks for what rows to come will read: their slots, and behind those their keys.
     #[inline(always)]
-    pub fn fetch_ahead<K>(&self, hashes: &[u64], row: usize, keys: &[K]) {
+    pub(super) fn fetch_ahead<K>(&self, hashes: &[u64], row: usize, keys: &[K]) {
         if let Some(&hash) = hashes.get(row + 2 * AHEAD) {
             prefetch(&self.slots, hash as usize & (self.slots.len() - 1));
         }
@@ -272,22 +276,22 @@ impl Slots {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         (self.slots.capacity() + self.hashes.capacity()) * 8
     }
 
     /// Bytes of the groups that are there: two slots and a hash each.
-    pub fn used_bytes(&self) -> usize {
+    pub(super) fn used_bytes(&self) -> usize {
         self.hashes.len() * 24
     }
 
     /// Slots looked at in vain so far.
-    pub fn collisions(&self) -> u64 {
+    pub(super) fn collisions(&self) -> u64 {
         self.collisions
     }
 
     /// The hashes in group order; no group is left, the memory stays.
-    pub fn drain(&mut self) -> Vec<u64> {
+    pub(super) fn drain(&mut self) -> Vec<u64> {
         if self.is_far() {
             self.slots.truncate(SLOTS_MIN);
         }

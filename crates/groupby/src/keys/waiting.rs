@@ -60,7 +60,7 @@ pub struct Strings {
 }
 
 /// Strings between asking for one and copying it: they lie where the scan left them.
-pub const STRINGS_AHEAD: usize = 16;
+pub(crate) const STRINGS_AHEAD: usize = 16;
 
 /// Room for what keys do not keep.
 #[derive(Debug)]
@@ -250,21 +250,21 @@ fn view_in(bytes: &[u8], start: u32, length: u32) -> u128 {
 }
 
 /// Strings one behind the other, as they come.
-pub struct StringsBuilder {
+pub(crate) struct StringsBuilder {
     starts: Vec<u32>,
     bytes: Vec<u8>,
 }
 
 impl StringsBuilder {
     /// Room for strings of so many bytes, of which a block has no more than 4 GiB.
-    pub fn checked(strings: usize, bytes: usize) -> Result<Self> {
+    pub(crate) fn checked(strings: usize, bytes: usize) -> Result<Self> {
         u32::try_from(bytes)
             .map_err(|_| Error::TooLarge("4 GiB of text in keys of one block".to_string()))?;
         Ok(Self::new(strings, bytes))
     }
 
     /// Room for so many strings, whose bytes are fewer than 4 GiB.
-    pub fn new(strings: usize, bytes: usize) -> Self {
+    pub(crate) fn new(strings: usize, bytes: usize) -> Self {
         assert!(u32::try_from(bytes).is_ok(), "places of 32 bits");
         let mut starts = Vec::with_capacity(strings + 1);
         starts.push(0);
@@ -276,7 +276,7 @@ impl StringsBuilder {
 
     /// The string of a view.
     #[inline(always)]
-    pub fn push(&mut self, view: u128, buffers: &[Buffer]) {
+    pub(crate) fn push(&mut self, view: u128, buffers: &[Buffer]) {
         if is_long(view) {
             with_bytes(view, buffers, |bytes| self.bytes.extend_from_slice(bytes));
         } else if view as u32 > 0 {
@@ -288,7 +288,7 @@ impl StringsBuilder {
     }
 
     /// Strings of these lengths.
-    pub fn extend(&mut self, lengths: impl Iterator<Item = u32>, bytes: &[u8]) {
+    pub(crate) fn extend(&mut self, lengths: impl Iterator<Item = u32>, bytes: &[u8]) {
         let ends = ends(self.bytes.len(), lengths);
         self.starts.extend(ends.map(|end| end as u32));
         self.bytes.extend_from_slice(bytes);
@@ -297,7 +297,7 @@ impl StringsBuilder {
     }
 
     /// The strings, of which those at `nulls` are NULL.
-    pub fn finish(mut self, nulls: Vec<u32>) -> Strings {
+    pub(crate) fn finish(mut self, nulls: Vec<u32>) -> Strings {
         self.bytes.extend_from_slice(&[0; SPARE_BYTES]);
         Strings {
             starts: self.starts,
@@ -308,7 +308,10 @@ impl StringsBuilder {
 }
 
 /// Where strings of these lengths end, the first of which begins at `start`.
-pub fn ends(start: usize, lengths: impl Iterator<Item = u32>) -> impl Iterator<Item = usize> {
+pub(crate) fn ends(
+    start: usize,
+    lengths: impl Iterator<Item = u32>,
+) -> impl Iterator<Item = usize> {
     lengths.scan(start, |end, length| {
         *end += length as usize;
         Some(*end)
@@ -316,7 +319,7 @@ pub fn ends(start: usize, lengths: impl Iterator<Item = u32>) -> impl Iterator<I
 }
 
 /// Of hashes that come to `places` those of NULL, ascending.
-pub fn nulls(hashes: &[u64], places: &[u32]) -> Vec<u32> {
+pub(crate) fn nulls(hashes: &[u64], places: &[u32]) -> Vec<u32> {
     let pairs = hashes.iter().zip(places);
     let nulls = pairs.filter(|(hash, _)| **hash == NULL_HASH);
     let mut nulls: Vec<u32> = nulls.map(|(_, place)| *place).collect();
@@ -325,7 +328,7 @@ pub fn nulls(hashes: &[u64], places: &[u32]) -> Vec<u32> {
 }
 
 /// Places of NULLs in a range, counted from its start.
-pub fn places(nulls: &[u32], range: &Range<usize>) -> impl Iterator<Item = usize> {
+pub(crate) fn places(nulls: &[u32], range: &Range<usize>) -> impl Iterator<Item = usize> {
     let Range { start, end } = *range;
     let first = nulls.partition_point(|&place| (place as usize) < start);
     let from_first = nulls[first..].iter().map(|&place| place as usize);

@@ -17,7 +17,7 @@ use crate::error::Result;
 
 /// A table of keys of `N` words.
 #[derive(Debug)]
-pub struct WideTable<const N: usize> {
+pub(super) struct WideTable<const N: usize> {
     slots: Slots,
     keys: Vec<[u64; N]>,
     /// The first words of the views.
@@ -27,7 +27,7 @@ pub struct WideTable<const N: usize> {
 
 impl<const N: usize> WideTable<N> {
     /// An empty table of keys that have views at these words.
-    pub fn new(views: Vec<usize>) -> Self {
+    pub(super) fn new(views: Vec<usize>) -> Self {
         Self {
             slots: Slots::default(),
             keys: Vec::new(),

@@ -15,7 +15,7 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, UInt8Type};
 
 use super::Aggregate;
-use super::byte_values::{ByteValues, is_bytes, with_bytes};
+use super::byte_values::{ByteValues, with_byte_values};
 use super::chosen::{Chosen, Fixed, Make, Rank, TakingPart, Winners, payload_of};
 use super::fixed::values_of;
 use super::min_max::{Extreme, Greatest, Least, NativeType, Order};
@@ -23,6 +23,7 @@ use super::native::native_of_codes;
 use super::rows::Rows;
 use crate::error::Result;
 use crate::keys::decoded;
+use crate::keys::is_bytes;
 
 /// `min_by` or `max_by` as `result_type`; `None` if a type is not native.
 pub fn arg_extreme(
@@ -139,7 +140,7 @@ impl<O> Default for BytesRank<O> {
 impl<O: Order> BytesRank<O> {
     /// The rank's `scan` of texts.
     #[inline]
-    pub fn offer<'a>(
+    pub(super) fn offer<'a>(
         &mut self,
         value: impl Fn(usize) -> &'a [u8],
         rows: &Rows<'_>,
@@ -163,7 +164,7 @@ impl<O: Order> BytesRank<O> {
 
 impl<O: Order> Rank for BytesRank<O> {
     fn scan(&mut self, columns: &[ArrayRef], rows: &Rows<'_>, winners: &mut Winners) -> Result<()> {
-        with_bytes!(&columns[0], |value| self.offer(value, rows, winners))
+        with_byte_values!(&columns[0], |value| self.offer(value, rows, winners))
     }
 
     fn grow(&mut self, total: usize) {

@@ -21,12 +21,12 @@ pub(super) struct BuddyBlock(u32);
 
 impl BuddyBlock {
     /// The slab that it lies in.
-    pub fn slab(self) -> usize {
+    pub(super) fn slab(self) -> usize {
         self.0 as usize / SLAB_UNITS
     }
 
     /// Where in the slab.
-    pub fn offset(self) -> usize {
+    pub(super) fn offset(self) -> usize {
         self.0 as usize % SLAB_UNITS * UNIT_BYTES
     }
 }
@@ -43,7 +43,7 @@ pub(super) struct BuddyAllocator {
 
 impl BuddyAllocator {
     /// A block with any bytes in it.
-    pub fn take(&mut self, order: u8) -> BuddyBlock {
+    pub(super) fn take(&mut self, order: u8) -> BuddyBlock {
         let (unit, found) = (order..=SLAB_ORDER)
             .find_map(|found| Some((self.pop(found)?, found)))
             .unwrap_or_else(|| (self.add_slab(), SLAB_ORDER));
@@ -55,7 +55,7 @@ impl BuddyAllocator {
     }
 
     /// Gives a block back.
-    pub fn give(&mut self, block: BuddyBlock, mut order: u8) {
+    pub(super) fn give(&mut self, block: BuddyBlock, mut order: u8) {
         let mut unit = block.0;
         while order < SLAB_ORDER {
             let neighbour = unit ^ 1 << order;
@@ -106,28 +106,28 @@ impl BuddyAllocator {
 
     /// The bytes of a block.
     #[inline(always)]
-    pub fn bytes(&self, block: BuddyBlock, order: u8) -> &[u8] {
+    pub(super) fn bytes(&self, block: BuddyBlock, order: u8) -> &[u8] {
         &self.slabs[block.slab()][block.offset()..][..UNIT_BYTES << order]
     }
 
     /// The bytes of a block, to be written.
     #[inline(always)]
-    pub fn bytes_mut(&mut self, block: BuddyBlock, order: u8) -> &mut [u8] {
+    pub(super) fn bytes_mut(&mut self, block: BuddyBlock, order: u8) -> &mut [u8] {
         &mut self.slabs[block.slab()][block.offset()..][..UNIT_BYTES << order]
     }
 
     /// Number of slabs.
-    pub fn slabs(&self) -> usize {
+    pub(super) fn slabs(&self) -> usize {
         self.slabs.len()
     }
 
     /// All slabs; there is no block afterwards.
-    pub fn into_slabs(self) -> Vec<Vec<u8>> {
+    pub(super) fn into_slabs(self) -> Vec<Vec<u8>> {
         self.slabs
     }
 
     /// Bytes held.
-    pub fn held_bytes(&self) -> usize {
+    pub(super) fn held_bytes(&self) -> usize {
         let slabs = match self.slabs.as_slice() {
             [] => 0,
             [first, full @ ..] => first.capacity() + full.len() * SLAB_BYTES,

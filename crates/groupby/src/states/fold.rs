@@ -66,7 +66,7 @@ impl<T: Copy, R: Reduce<T>> Fold<T> for &mut [R] {
 impl Rows<'_> {
     /// Folds the live rows' values into what `kept` has of `total` groups.
     #[inline]
-    pub fn fold<T: Copy, F: Fold<T>>(&self, values: &[T], total: usize, mut kept: F) {
+    pub(super) fn fold<T: Copy, F: Fold<T>>(&self, values: &[T], total: usize, mut kept: F) {
         if self.is_whole_column() {
             kept.column(values);
         } else if let Some(ids) = self.few(total).filter(|_| F::fits_lanes(values)) {

@@ -20,13 +20,14 @@ use arrow::compute::{FilterBuilder, cast, interleave};
 use arrow::datatypes::{DataType, Field, FieldRef, UInt32Type};
 use arrow::row::{RowConverter, SortField};
 
-use super::byte_values::{is_bytes, with_bytes};
+use super::byte_values::with_byte_values;
 use super::first_last::NullRows;
 use super::native::native;
 use super::rows::mask;
 use super::{Aggregate, GroupStates, Groups};
 use crate::batch::{bytes_of, dense, is_plain};
 use crate::error::{Error, Result};
+use crate::keys::is_bytes;
 use crate::keys::{same_dictionary, strict_cast, unpacked};
 
 /// What becomes of a group's rows.
@@ -353,7 +354,7 @@ impl Listed {
 
     fn joined(&self, between: &str, starts: &[usize], rows: &[RowPlace]) -> Result<ArrayRef> {
         let values = self.values(rows.iter().copied().map(Some))?;
-        with_bytes!(&values, |value| {
+        with_byte_values!(&values, |value| {
             let bytes: usize = (0..rows.len()).map(|row| value(row).len()).sum();
             let bytes = bytes + rows.len() * between.len();
             let mut texts = LargeStringBuilder::with_capacity(starts.len(), bytes);

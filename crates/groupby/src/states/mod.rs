@@ -5,25 +5,25 @@
 //! can be used again.
 //! Not here: keys, memory limits (the build asks `bytes`).
 
-pub mod count;
-pub mod sum;
-pub mod avg;
+mod count;
+mod sum;
+mod avg;
 mod avg_integers;
-pub mod variance;
-pub mod covariance;
-pub mod quantile;
-pub mod digest;
+mod variance;
+mod covariance;
+mod quantile;
+mod digest;
 mod element;
 mod values_by_group;
-pub mod min_max;
-pub mod min_max_bytes;
+mod min_max;
+mod min_max_bytes;
 mod chosen;
-pub mod arg_extreme;
-pub mod first_last;
-pub mod listed;
+mod arg_extreme;
+mod first_last;
+mod listed;
 pub mod top_rows;
 mod top_values;
-pub mod uniq;
+mod uniq;
 mod native;
 mod partial;
 mod parts;

@@ -168,13 +168,13 @@ pub(super) struct Sketches {
 
 impl Sketches {
     /// Sketches for groups `0..total`, new ones empty.
-    pub fn grow(&mut self, total: usize) {
+    pub(super) fn grow(&mut self, total: usize) {
         self.cells.resize(total.max(self.cells.len()), Cell::EMPTY);
     }
 
     /// Adds a code to a group; `arrive` has to follow.
     #[inline(always)]
-    pub fn push(&mut self, group: usize, code: u32) {
+    pub(super) fn push(&mut self, group: usize, code: u32) {
         let cell = &mut self.cells[group];
         let at = usize::from(cell.used);
         if at == CELL_CODES {
@@ -219,7 +219,7 @@ impl Sketches {
     }
 
     /// All codes are where they belong.
-    pub fn arrive(&mut self) {
+    pub(super) fn arrive(&mut self) {
         while self.arrived < self.spilled {
             self.arrive_one();
         }
@@ -252,7 +252,7 @@ impl Sketches {
     }
 
     /// Adds codes to a group, past its cell.
-    pub fn extend(&mut self, group: usize, mut codes: &[u32]) {
+    pub(super) fn extend(&mut self, group: usize, mut codes: &[u32]) {
         while !codes.is_empty() {
             let taken = match &mut self.cells[group].stage {
                 Stage::Nothing => {
@@ -426,7 +426,7 @@ impl Sketches {
     }
 
     /// Adds the registers of another sketch to a group.
-    pub fn unite(&mut self, group: usize, others: &Registers) {
+    pub(super) fn unite(&mut self, group: usize, others: &Registers) {
         let stage = self.cells[group].stage;
         if let Stage::Registers { registers, .. } = stage {
             let bytes = self.blocks.bytes_mut(registers, REGISTERS_ORDER);
@@ -454,7 +454,7 @@ impl Sketches {
     }
 
     /// Distinct values of a group; its sketch is of no use afterwards.
-    pub fn count(&mut self, group: usize) -> u64 {
+    pub(super) fn count(&mut self, group: usize) -> u64 {
         debug_assert_eq!(self.arrived, self.spilled, "a batch ends with `arrive`");
         let cell = &mut self.cells[group];
         let scratch = &mut self.scratch;
@@ -496,7 +496,7 @@ impl Sketches {
     }
 
     /// The sketches of groups `0..total` as Arrow views, and the buffers they point into.
-    pub fn into_views(mut self, total: usize) -> (Vec<u128>, Vec<Vec<u8>>) {
+    pub(super) fn into_views(mut self, total: usize) -> (Vec<u128>, Vec<Vec<u8>>) {
         assert_eq!(self.arrived, self.spilled, "a batch ends with `arrive`");
         self.grow(total);
         let first = self.blocks.slabs();
@@ -565,7 +565,7 @@ impl Sketches {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let SketchScratch {
             codes,
             registers,
@@ -576,7 +576,7 @@ impl Sketches {
     }
 
     /// Bytes that `push` touches at random.
-    pub fn hot_bytes(&self) -> usize {
+    pub(super) fn hot_bytes(&self) -> usize {
         self.cells.len() * size_of::<Cell>()
     }
 }

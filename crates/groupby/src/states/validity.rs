@@ -18,27 +18,27 @@ pub(super) struct Bitmap {
 
 impl Bitmap {
     /// Bits for groups `0..total`, the new ones unset.
-    pub fn grow(&mut self, total: usize) {
+    pub(super) fn grow(&mut self, total: usize) {
         self.groups = total.max(self.groups);
         self.bytes.resize(self.groups.div_ceil(8), 0);
     }
 
     /// Sets the bit of `group`.
     #[inline]
-    pub fn set(&mut self, group: usize) {
+    pub(super) fn set(&mut self, group: usize) {
         self.bytes[group / 8] |= 1 << (group % 8);
     }
 
     /// Sets the bit of `group`, or clears it.
     #[inline]
-    pub fn put(&mut self, group: usize, is_set: bool) {
+    pub(super) fn put(&mut self, group: usize, is_set: bool) {
         let byte = &mut self.bytes[group / 8];
         *byte = *byte & !(1 << (group % 8)) | u8::from(is_set) << (group % 8);
     }
 
     /// The bit of `group`.
     #[inline]
-    pub fn get(&self, group: usize) -> bool {
+    pub(super) fn get(&self, group: usize) -> bool {
         self.bytes[group / 8] & (1 << (group % 8)) != 0
     }
 
@@ -62,7 +62,7 @@ impl Bitmap {
     }
 
     /// The bits as validity of `total` groups; none if all are set.
-    pub fn take(&mut self, total: usize) -> Option<NullBuffer> {
+    pub(super) fn take(&mut self, total: usize) -> Option<NullBuffer> {
         self.grow(total);
         let Self { bytes, groups } = std::mem::take(self);
         let nulls = NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(bytes), 0, groups));
@@ -70,7 +70,7 @@ impl Bitmap {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.bytes.capacity()
     }
 }
@@ -92,7 +92,7 @@ impl Default for Validity {
 
 impl Validity {
     /// Takes note of a batch after which `total` groups exist.
-    pub fn note(&mut self, batch: &Rows<'_>, total: usize) {
+    pub(super) fn note(&mut self, batch: &Rows<'_>, total: usize) {
         let all_live = batch.live() == batch.count() && batch.count() > 0;
         if let Self::All(groups) = self {
             if *groups >= total || all_live {
@@ -124,7 +124,7 @@ impl Validity {
     }
 
     /// The validity of `total` groups; afterwards there are none.
-    pub fn take(&mut self, total: usize) -> Option<NullBuffer> {
+    pub(super) fn take(&mut self, total: usize) -> Option<NullBuffer> {
         match std::mem::take(self) {
             Self::All(groups) if groups >= total => None,
             Self::All(groups) => {
@@ -138,7 +138,7 @@ impl Validity {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         match self {
             Self::All(_) => 0,
             Self::Some { bits, .. } => bits.bytes(),

@@ -44,7 +44,7 @@ pub(super) struct ByGroup<N> {
 }
 
 impl<T: ArrowPrimitiveType> ValuesByGroup<T> {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             chunks: Vec::new(),
             lists: Vec::new(),
@@ -53,12 +53,12 @@ impl<T: ArrowPrimitiveType> ValuesByGroup<T> {
     }
 
     /// Number of values.
-    pub fn held(&self) -> usize {
+    pub(super) fn held(&self) -> usize {
         self.held
     }
 
     /// Takes in the live rows of a batch: `word` is what is kept of each of its `values`.
-    pub fn push<V: Copy>(
+    pub(super) fn push<V: Copy>(
         &mut self,
         values: &[V],
         rows: &Rows<'_>,
@@ -103,7 +103,7 @@ impl<T: ArrowPrimitiveType> ValuesByGroup<T> {
     }
 
     /// Takes in one list per row.
-    pub fn push_lists(&mut self, lists: &ArrayRef, groups: Groups<'_>) {
+    pub(super) fn push_lists(&mut self, lists: &ArrayRef, groups: Groups<'_>) {
         let lists = lists.as_list_view::<i64>().clone();
         self.held += lists.sizes().iter().sum::<i64>() as usize;
         let ids = groups.to_vec();
@@ -111,7 +111,7 @@ impl<T: ArrowPrimitiveType> ValuesByGroup<T> {
     }
 
     /// All values by group, for `total` groups; none are left.
-    pub fn by_group(&mut self, total: usize) -> ByGroup<T::Native> {
+    pub(super) fn by_group(&mut self, total: usize) -> ByGroup<T::Native> {
         let mut starts = vec![0; total + 1];
         // Counted one place further on, so that adding up makes them starts.
         self.count(&mut starts[1..]);
@@ -155,7 +155,7 @@ impl<T: ArrowPrimitiveType> ValuesByGroup<T> {
     }
 
     /// Bytes held, and those that sorting the values of `groups` takes: a second place for each, and two ends of each group.
-    pub fn bytes(&self, groups: usize) -> usize {
+    pub(super) fn bytes(&self, groups: usize) -> usize {
         let chunk = |chunk: &ValueChunk<_>| {
             chunk.values.capacity() * size_of::<T::Native>() + chunk.ids.capacity() * 4
         };
@@ -184,12 +184,12 @@ impl<N: Copy> ValueChunk<N> {
 
 impl<N: ArrowNativeType> ByGroup<N> {
     /// Where each group's values are.
-    pub fn groups(&self) -> impl Iterator<Item = Range<usize>> {
+    pub(super) fn groups(&self) -> impl Iterator<Item = Range<usize>> {
         self.starts.windows(2).map(|ends| ends[0]..ends[1])
     }
 
     /// A list per group; they share one buffer.
-    pub fn into_lists<T: ArrowPrimitiveType<Native = N>>(self) -> Result<ArrayRef> {
+    pub(super) fn into_lists<T: ArrowPrimitiveType<Native = N>>(self) -> Result<ArrayRef> {
         let sizes: Vec<_> = self.groups().map(|group| group.len() as i64).collect();
         let offsets: Vec<_> = self.groups().map(|group| group.start as i64).collect();
         let values = PrimitiveArray::<T>::new(self.values.into(), None);

@@ -329,19 +329,19 @@ pub(super) struct WideSums<W> {
 
 impl<W: SumWidth> WideSums<W> {
     /// Sums for groups `0..total`, new ones 0.
-    pub fn grow(&mut self, total: usize) {
+    pub(super) fn grow(&mut self, total: usize) {
         self.low.resize(total.max(self.low.len()), W::default());
     }
 
     /// Adds each live value to its group's sum.
     #[inline]
-    pub fn update<T: Summed<Sum = W>>(&mut self, rows: &Rows<'_>, values: &[T::Value]) {
+    pub(super) fn update<T: Summed<Sum = W>>(&mut self, rows: &Rows<'_>, values: &[T::Value]) {
         let total = self.low.len();
         rows.fold(values, total, Summing::<T>(self.parts()));
     }
 
     /// Adds sums in words to those of their groups.
-    pub fn add_words(&mut self, tallied: Tallied<'_>) {
+    pub(super) fn add_words(&mut self, tallied: Tallied<'_>) {
         let mut parts = self.parts();
         for (group, sum) in tallied.groups.iter().zip(tallied.sums.words()) {
             parts.merge(group.0 as usize, W::of_word(*sum), 0);
@@ -357,7 +357,7 @@ impl<W: SumWidth> WideSums<W> {
     }
 
     /// Adds partial sums, as `take_partial` gave them.
-    pub fn merge(&mut self, rows: &Rows<'_>, low: &ArrayRef, carry: &ArrayRef) {
+    pub(super) fn merge(&mut self, rows: &Rows<'_>, low: &ArrayRef, carry: &ArrayRef) {
         let low = low.as_primitive::<W::Carrier>().values();
         let carry: &[i64] = carry.as_primitive::<Int64Type>().values();
         if carry.iter().all(|carry| *carry == 0) {
@@ -369,7 +369,7 @@ impl<W: SumWidth> WideSums<W> {
     }
 
     /// Low parts and carries of `total` groups; no carries if all are 0. None are left.
-    pub fn take(&mut self, total: usize) -> (Vec<W>, Vec<i64>) {
+    pub(super) fn take(&mut self, total: usize) -> (Vec<W>, Vec<i64>) {
         let Self { mut low, mut carry } = std::mem::take(self);
         low.resize(total, W::default());
         if carry.iter().all(|carry| *carry == 0) {
@@ -381,7 +381,11 @@ impl<W: SumWidth> WideSums<W> {
     }
 
     /// Low parts and carries of `total` groups as columns. None are left.
-    pub fn take_partial(&mut self, total: usize, nulls: Option<NullBuffer>) -> [ArrayRef; 2] {
+    pub(super) fn take_partial(
+        &mut self,
+        total: usize,
+        nulls: Option<NullBuffer>,
+    ) -> [ArrayRef; 2] {
         let (low, mut carry) = self.take(total);
         carry.resize(total, 0);
         let low = PrimitiveArray::<W::Carrier>::new(ScalarBuffer::from(low), nulls);
@@ -392,7 +396,7 @@ impl<W: SumWidth> WideSums<W> {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.low.capacity() * size_of::<W>() + self.carry.capacity() * size_of::<i64>()
     }
 }

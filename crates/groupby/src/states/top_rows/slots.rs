@@ -44,7 +44,7 @@ pub(super) struct TopSlots {
 }
 
 impl TopSlots {
-    pub fn new(rows_max: usize) -> Self {
+    pub(super) fn new(rows_max: usize) -> Self {
         Self {
             rows_max,
             thresholds: Vec::new(),
@@ -56,33 +56,33 @@ impl TopSlots {
     }
 
     /// Makes sure that groups `0..total` exist.
-    pub fn grow(&mut self, total: usize) {
+    pub(super) fn grow(&mut self, total: usize) {
         let total = total.max(self.spans.len());
         self.thresholds.resize(total, u64::MAX);
         self.spans.resize(total, Span::default());
     }
 
-    pub fn thresholds(&self) -> &[u64] {
+    pub(super) fn thresholds(&self) -> &[u64] {
         &self.thresholds
     }
 
     /// Number of rows of all groups.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
     /// Starts to fetch where the rows of `group` are.
-    pub fn expect(&self, group: usize) {
+    pub(super) fn expect(&self, group: usize) {
         prefetch(&self.spans, group);
     }
 
     /// Starts to fetch the rows of `group`.
-    pub fn expect_rows(&self, group: usize) {
+    pub(super) fn expect_rows(&self, group: usize) {
         prefetch(&self.entries, self.spans[group].start as usize);
     }
 
     /// Takes a row in if it is among the first of its group.
-    pub fn offer(
+    pub(super) fn offer(
         &mut self,
         group: usize,
         entry: RankedRow,
@@ -150,13 +150,13 @@ impl TopSlots {
     }
 
     /// The rows of a group.
-    pub fn of(&mut self, group: usize) -> &mut [RankedRow] {
+    pub(super) fn of(&mut self, group: usize) -> &mut [RankedRow] {
         let span = self.spans[group];
         &mut self.entries[span.start as usize..][..span.rows as usize]
     }
 
     /// Numbers the kept rows anew, without gaps; gives the old number of each.
-    pub fn renumber(&mut self) -> Vec<u32> {
+    pub(super) fn renumber(&mut self) -> Vec<u32> {
         let mut old = Vec::with_capacity(self.rows);
         for group in 0..self.spans.len() {
             for entry in self.of(group) {
@@ -167,7 +167,7 @@ impl TopSlots {
         old
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let free: usize = self.free.iter().map(Vec::capacity).sum();
         self.thresholds.capacity() * size_of::<u64>()
             + self.spans.capacity() * size_of::<Span>()
