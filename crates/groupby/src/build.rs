@@ -1,7 +1,7 @@
 //! Phase 1: one per worker, nothing shared. Rows become groups of a hot table or, where looking
-//! up does not pay, records of a partition.
+//! up does not pay, tuples of a partition.
 //!
-//! In: batches. Out: `Built`, blocks of records sorted by partition.
+//! In: batches. Out: `Built`, blocks of tuples sorted by partition.
 //! Invariant: every row is in exactly one place: a state of the table, a waiting row or a block, in memory or on disk.
 //! Not here: what to do when the table is full (`policy`), threads, DataFusion.
 
@@ -40,7 +40,7 @@ const LARGE_GROUP_BYTES: usize = 1 << 10;
 /// Rows that are looked up at once at least.
 const ROWS_AT_ONCE_MIN: usize = 256;
 
-/// A merge needs so many times the bytes of the records that it combines: their table, its states, the results.
+/// A merge needs so many times the bytes of the tuples that it combines: their table, its states, the results.
 pub(crate) const MERGE_FACTOR: usize = 3;
 
 /// What one worker hands to the merge.
@@ -53,7 +53,7 @@ pub struct Built {
 }
 
 impl Built {
-    /// Records sorted by partition.
+    /// Tuples sorted by partition.
     pub fn blocks(&self) -> impl Iterator<Item = &Stored> {
         self.blocks.stored.iter()
     }
@@ -317,12 +317,12 @@ impl Build {
         self.overflow.free().saturating_add(self.bytes()) / self.spec.sizes.workers / 2
     }
 
-    /// Rows as records of their partitions.
+    /// Rows as tuples of their partitions.
     fn push_bypassed(&mut self, batch: &Batch) -> Result<()> {
         let mut lap = Lap::start();
         let (keys, hashes) = self.index.encode(batch)?;
         lap.end(&mut self.counters.hash_ns);
-        let records = Unsorted {
+        let tuples = Unsorted {
             keys,
             hashes,
             aggregates: self.states.bypassed(batch)?,
@@ -331,7 +331,7 @@ impl Build {
         self.counters.bypassed_rows += batch.rows as u64;
         lap.end(&mut self.counters.partition_ns);
         self.staging
-            .push_rows(records, batch.are_partial, &mut self.counters)
+            .push_rows(tuples, batch.are_partial, &mut self.counters)
     }
 
     /// Empties the table into a block.
@@ -342,7 +342,7 @@ impl Build {
         }
         let DistinctKeys { keys, hashes } = self.index.drain()?;
         let mut lap = Lap::start();
-        let records = Unsorted {
+        let tuples = Unsorted {
             keys,
             hashes,
             aggregates: self.states.drain(total)?,
@@ -352,7 +352,7 @@ impl Build {
         self.seen = Seen::default();
         self.counters.flushes += 1;
         self.counters.built_groups += total as u64;
-        self.staging.push_groups(records, &mut self.counters)
+        self.staging.push_groups(tuples, &mut self.counters)
     }
 
     /// All input is seen: everything becomes blocks.

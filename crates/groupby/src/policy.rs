@@ -13,7 +13,7 @@
 
 /// Rows per group below which looking up does not pay.
 const REDUCTION_MIN: f64 = 3.0;
-/// The same where keys have text: a record that waits has a copy of it, which costs more than a lookup saves.
+/// The same where keys have text: a tuple that waits has a copy of it, which costs more than a lookup saves.
 /// Seven queries of hits with 3.0 and 1.6, two runs of each in turn: 0.70 to 0.92 of the time; 1.2 and 2.0 were no better.
 const REDUCTION_MIN_TEXTS: f64 = 1.6;
 /// How far the groups may exceed what was expected of them.

@@ -666,14 +666,14 @@ impl Budget for Switched {
     }
 }
 
-/// All records are in memory and one task, whose table is refused: it goes to disk in parts.
+/// All tuples are in memory and one task, whose table is refused: it goes to disk in parts.
 #[test]
 fn a_merge_in_memory_parts_what_is_refused() {
     let case = case(&[0], 300_000, 10_000_000, false, 23);
     let how = How {
         table: TableKind::Auto,
         sizes: Sizes {
-            task_records: 1 << 20,
+            task_tuples: 1 << 20,
             ..normal()
         },
         workers: 2,

@@ -10,7 +10,7 @@ use crate::batch::{Arguments, Batch};
 use crate::combine::{blame, new_states};
 use crate::error::{Error, Result};
 use crate::keys::GroupId;
-use crate::partition::Records;
+use crate::partition::AggregateColumns;
 use crate::spec::Spec;
 use crate::states::{Bypass, GroupStates, Groups, Sums, Tallied, Tally};
 
@@ -112,7 +112,7 @@ impl AllStates {
     }
 
     /// The columns of rows that skip the table.
-    pub(super) fn bypassed(&self, batch: &Batch) -> Result<Vec<Records>> {
+    pub(super) fn bypassed(&self, batch: &Batch) -> Result<Vec<AggregateColumns>> {
         let bypass = self
             .bypass
             .as_ref()
@@ -125,20 +125,24 @@ impl AllStates {
                 .expect("rows that skip the table are for all aggregates");
             let Arguments { columns, filter } = arguments;
             Ok(match how {
-                _ if batch.are_partial => Records::Partial(columns.clone()),
-                Bypass::Convert => Records::Partial(states.convert(columns, filter.as_ref())?),
-                Bypass::Rows | Bypass::Never => Records::Rows(aggregate.carried(arguments)?),
+                _ if batch.are_partial => AggregateColumns::Partial(columns.clone()),
+                Bypass::Convert => {
+                    AggregateColumns::Partial(states.convert(columns, filter.as_ref())?)
+                }
+                Bypass::Rows | Bypass::Never => {
+                    AggregateColumns::Rows(aggregate.carried(arguments)?)
+                }
             })
         });
         columns.collect()
     }
 
     /// The partial states of `total` groups; none is left.
-    pub(super) fn drain(&mut self, total: usize) -> Result<Vec<Records>> {
+    pub(super) fn drain(&mut self, total: usize) -> Result<Vec<AggregateColumns>> {
         self.known.fill(0);
         let states = self.states.iter_mut();
         states
-            .map(|states| Ok(Records::Partial(states.drain_partial(total)?)))
+            .map(|states| Ok(AggregateColumns::Partial(states.drain_partial(total)?)))
             .collect()
     }
 

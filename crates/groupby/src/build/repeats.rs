@@ -32,7 +32,7 @@ impl NextLook {
         Self::after(0, true, sizes)
     }
 
-    /// After a look at so many bytes: it costs a sample, combining a lookup for every record.
+    /// After a look at so many bytes: it costs a sample, combining a lookup for every tuple.
     fn after(blocks_bytes: usize, is_worth_it: bool, sizes: &Sizes) -> Self {
         let short = match is_worth_it {
             true => 2 * blocks_bytes,

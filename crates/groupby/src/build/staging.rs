@@ -1,7 +1,7 @@
-//! Records of one worker on their way to the merge: collected until they make a block, sorted by partition.
+//! Tuples of one worker on their way to the merge: collected until they make a block, sorted by partition.
 //!
 //! In: rows that went by the table, groups that it held. Out: blocks in memory.
-//! Invariant: a block has one kind of records: rows, partial states that came as rows, or groups of emptied tables.
+//! Invariant: a block has one kind of tuples: rows, partial states that came as rows, or groups of emptied tables.
 //! Not here: disk and memory (`overflow`), combining (`repeats`).
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::spec::Spec;
 /// 10 M user ids, whose tables are emptied 190 times: 190 blocks before, 47 now.
 const EMPTIED_BYTES: usize = 4 << 20;
 
-/// Records that become a block together.
+/// Tuples that become a block together.
 #[derive(Default)]
 struct Waiting {
     parts: Vec<Unsorted>,
@@ -26,10 +26,10 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn push(&mut self, records: Unsorted) {
-        self.rows += records.hashes.len();
-        self.bytes += records.bytes();
-        self.parts.push(records);
+    fn push(&mut self, tuples: Unsorted) {
+        self.rows += tuples.hashes.len();
+        self.bytes += tuples.bytes();
+        self.parts.push(tuples);
     }
 }
 
@@ -61,7 +61,7 @@ impl Staging {
     /// Rows that skipped the table.
     pub(super) fn push_rows(
         &mut self,
-        records: Unsorted,
+        tuples: Unsorted,
         are_partial: bool,
         counters: &mut Counters,
     ) -> Result<()> {
@@ -69,7 +69,7 @@ impl Staging {
             self.sort(counters)?;
         }
         self.are_partial = are_partial;
-        self.rows.push(records);
+        self.rows.push(tuples);
         if self.rows.rows >= self.spec.sizes.block_rows {
             self.sort(counters)?;
         }
@@ -77,11 +77,11 @@ impl Staging {
     }
 
     /// Groups of a table that was emptied.
-    pub(super) fn push_groups(&mut self, records: Unsorted, counters: &mut Counters) -> Result<()> {
-        if !records.mix() {
-            return self.add_blocks(vec![records], counters);
+    pub(super) fn push_groups(&mut self, tuples: Unsorted, counters: &mut Counters) -> Result<()> {
+        if !tuples.mix() {
+            return self.add_blocks(vec![tuples], counters);
         }
-        self.emptied.push(records);
+        self.emptied.push(tuples);
         let block_rows = self.spec.sizes.block_rows;
         if self.emptied.rows >= block_rows || self.emptied.bytes >= EMPTIED_BYTES {
             let parts = std::mem::take(&mut self.emptied).parts;
@@ -102,7 +102,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Records become a block, or several where their keys are very long.
+    /// Tuples become a block, or several where their keys are very long.
     fn add_blocks(&mut self, parts: Vec<Unsorted>, counters: &mut Counters) -> Result<()> {
         let bytes_max = self.spec.sizes.block_bytes;
         let (mut together, mut bytes) = (Vec::new(), 0);

@@ -28,7 +28,7 @@ pub struct Counters {
     pub tallied_rows: u64,
     /// Times a direct table's ranges grew.
     pub widened: u64,
-    /// Blocks of partitioned records.
+    /// Blocks of partitioned tuples.
     pub blocks: u64,
     /// Times that blocks with the same groups became one before the merge.
     pub combined: u64,
@@ -50,7 +50,7 @@ pub struct Counters {
     pub assign_ns: u64,
     /// Updating states.
     pub update_ns: u64,
-    /// Sorting records into partitions.
+    /// Sorting tuples into partitions.
     pub partition_ns: u64,
     /// Writing blocks to disk.
     pub spill_ns: u64,

@@ -1,11 +1,11 @@
-//! Pages: records as bytes, and back.
+//! Pages: tuples as bytes, and back.
 //!
 //! ```text
 //! length of the stream (8 bytes, of 16) | columns that are not of fixed width as a stream of Arrow IPC
 //! | keys | columns of fixed width (`packed`) | spare bytes
 //! ```
 //!
-//! In: slices of blocks of one shape. Out: bytes; the same records as a block of their own.
+//! In: slices of blocks of one shape. Out: bytes; the same tuples as a block of their own.
 //! Invariant: columns keep their types; what a slice does not refer to is not written.
 //! Not here: files.
 
@@ -31,24 +31,26 @@ use crate::keys::words::{
 };
 use crate::keys::words::{set_view, view_of};
 use crate::keys::{EncodedKeys, KeyRows, WaitingKeys};
-use crate::partition::{Block, Records, Slice};
+use crate::partition::{AggregateColumns, Block, Slice};
 
 /// Where the stream begins in a page.
 const STREAM_AT: usize = 16;
 
-/// The blocks as one, without its records: kinds and types of columns, where partitions begin.
+/// The blocks as one, without its tuples: kinds and types of columns, where partitions begin.
 pub(super) fn template(blocks: &[Block]) -> Block {
     let block = &blocks[0];
     let empty = |column: &ArrayRef| new_empty_array(column.data_type());
-    let aggregates = block.aggregates.iter().map(|records| match records {
-        Records::Rows(arguments) => Records::Rows(Arguments {
+    let aggregates = block.aggregates.iter().map(|tuples| match tuples {
+        AggregateColumns::Rows(arguments) => AggregateColumns::Rows(Arguments {
             columns: arguments.columns.iter().map(empty).collect(),
             filter: arguments
                 .filter
                 .as_ref()
                 .map(|_| BooleanArray::from(Vec::<bool>::new())),
         }),
-        Records::Partial(columns) => Records::Partial(columns.iter().map(empty).collect()),
+        AggregateColumns::Partial(columns) => {
+            AggregateColumns::Partial(columns.iter().map(empty).collect())
+        }
     });
     let before = |at: usize| {
         blocks
@@ -65,7 +67,7 @@ pub(super) fn template(blocks: &[Block]) -> Block {
     )
 }
 
-/// Appends the records of slices of one shape as bytes.
+/// Appends the tuples of slices of one shape as bytes.
 pub(super) fn encode(slices: &[Slice<'_>], out: &mut Vec<u8>) -> Result<()> {
     let mut columns: Vec<Vec<ArrayRef>> = Vec::new();
     for at in 0..slices[0].aggregates() {
@@ -261,16 +263,16 @@ fn compact_children(data: ArrayData) -> Result<ArrayData> {
     Ok(data.into_builder().child_data(children).build()?)
 }
 
-/// The so many records that `encode` made `bytes` of; `template` is the block that they come from.
-pub(super) fn decode(bytes: Vec<u8>, records: usize, template: &Block) -> Result<Block> {
+/// The so many tuples that `encode` made `bytes` of; `template` is the block that they come from.
+pub(super) fn decode(bytes: Vec<u8>, tuples: usize, template: &Block) -> Result<Block> {
     let bytes = Buffer::from_vec(bytes);
     let mut page = Reader::new(&bytes);
     let length = page.number()? as usize;
     page.bytes(STREAM_AT - 8 + length)?;
     let mut others = decode_stream(bytes.slice_with_length(STREAM_AT, length))?.into_iter();
-    let keys = decode_keys(&template.keys, &mut page, records)?;
+    let keys = decode_keys(&template.keys, &mut page, tuples)?;
     let mut column = |like: &ArrayRef| match packed::is_fixed(like.data_type()) {
-        true => page.column(like.data_type(), records),
+        true => page.column(like.data_type(), tuples),
         false => others.next().ok_or(Error::Malformed("records on disk")),
     };
     let aggregates = template.aggregates.iter();
@@ -293,25 +295,25 @@ fn decode_stream(mut bytes: Buffer) -> Result<Vec<ArrayRef>> {
 }
 
 /// Keys of the form of `like`.
-fn decode_keys(like: &WaitingKeys, page: &mut Reader<'_>, records: usize) -> Result<WaitingKeys> {
+fn decode_keys(like: &WaitingKeys, page: &mut Reader<'_>, tuples: usize) -> Result<WaitingKeys> {
     Ok(match like {
         WaitingKeys::Whole { keys, views, .. } => WaitingKeys::Whole {
-            hashes: page.words::<u64, 1>(records)?.into_flattened(),
-            keys: decode_words(keys, page, records, views)?,
+            hashes: page.words::<u64, 1>(tuples)?.into_flattened(),
+            keys: decode_words(keys, page, tuples, views)?,
             views: views.clone(),
         },
         WaitingKeys::Words { keys, .. } => {
             let nulls = decode_nulls(page)?;
-            let keys = decode_words(keys, page, records, &[])?;
+            let keys = decode_words(keys, page, tuples, &[])?;
             WaitingKeys::Words { keys, nulls }
         }
         WaitingKeys::Short(_) => unreachable!("a page has them whole"),
         WaitingKeys::Strings(_) => {
             let nulls = decode_nulls(page)?;
-            let lengths = page.words::<u32, 1>(records)?.into_flattened();
+            let lengths = page.words::<u32, 1>(tuples)?.into_flattened();
             let bytes = lengths.iter().map(|length| *length as usize).sum();
             u32::try_from(bytes).map_err(|_| too_large())?;
-            let mut built = StringsBuilder::new(records, bytes);
+            let mut built = StringsBuilder::new(tuples, bytes);
             built.extend(lengths.into_iter(), page.bytes(bytes)?);
             WaitingKeys::Strings(built.finish(nulls))
         }
@@ -327,13 +329,13 @@ fn decode_nulls(page: &mut Reader<'_>) -> Result<Vec<u32>> {
 fn decode_words(
     like: &EncodedKeys,
     page: &mut Reader<'_>,
-    records: usize,
+    tuples: usize,
     views: &[usize],
 ) -> Result<EncodedKeys> {
     Ok(match like {
-        EncodedKeys::None(_) => EncodedKeys::None(records),
+        EncodedKeys::None(_) => EncodedKeys::None(tuples),
         EncodedKeys::Packed(packed) => EncodedKeys::Packed(
-            map_width!(packed, PackedKeys(_) => PackedKeys(decode_packed(page, records, views)?)),
+            map_width!(packed, PackedKeys(_) => PackedKeys(decode_packed(page, tuples, views)?)),
         ),
         EncodedKeys::Bytes(_) => unreachable!("strings wait one behind the other"),
     })
@@ -342,10 +344,10 @@ fn decode_words(
 /// Keys whose views point into the one buffer that holds all long strings.
 fn decode_packed<const N: usize>(
     page: &mut Reader<'_>,
-    records: usize,
+    tuples: usize,
     views: &[usize],
 ) -> Result<WordKeys<N>> {
-    let mut keys = page.words::<u64, N>(records)?;
+    let mut keys = page.words::<u64, N>(tuples)?;
     let mut place = 0u64;
     for key in &mut keys {
         for &word in views {

@@ -367,8 +367,8 @@ mod tests {
         let block = Block::sort(parts().into(), 2, layout.views()).unwrap();
         assert_eq!(text(&block.slice(0..rows).distinct_keys()), expected);
         let by_partition = (0..4).flat_map(|partition| {
-            let records = block.records(&(partition..partition + 1));
-            let keys = block.slice(records).distinct_keys();
+            let tuples = block.tuples(&(partition..partition + 1));
+            let keys = block.slice(tuples).distinct_keys();
             assert!(
                 keys.hashes
                     .iter()
