@@ -420,7 +420,7 @@ impl MergeWorker {
 
     /// Covers the table, its states and `read` bytes of tuples.
     fn hold(&mut self, read: usize) -> Result<()> {
-        let bytes = self.combiner.bytes() + self.spec.book_bytes() + read;
+        let bytes = self.combiner.bytes() + self.spec.shared_bytes() + read;
         self.counters.holds(bytes);
         let held = self.grant.hold_or_insist(bytes, WORKING_BYTES);
         held.map_err(|error| self.combiner.blame(error))

@@ -140,9 +140,9 @@ impl Spec {
         &self.emitted
     }
 
-    /// A worker's share of the bytes of the keys' books.
-    pub(crate) fn book_bytes(&self) -> usize {
-        self.keys.book_bytes() / self.sizes.workers
+    /// A worker's share of the bytes of the keys' shared dictionaries.
+    pub(crate) fn shared_bytes(&self) -> usize {
+        self.keys.shared_bytes() / self.sizes.workers
     }
 
     /// True without GROUP BY: there is one group.

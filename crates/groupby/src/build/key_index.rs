@@ -12,7 +12,7 @@ use crate::batch::Batch;
 use crate::error::Result;
 use crate::keys::direct::is_one_range;
 use crate::keys::runs;
-use crate::keys::{DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable, Translations};
+use crate::keys::{CodeMaps, DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable};
 use crate::policy;
 use crate::runtime::Counters;
 use crate::runtime::counters::Lap;
@@ -38,7 +38,7 @@ pub(super) struct KeyIndex {
     spec: Arc<Spec>,
     array: ArrayUse,
     table: Box<dyn KeyTable>,
-    translations: Translations,
+    code_maps: CodeMaps,
     hashes: Vec<u64>,
     /// Where runs of equal keys begin in the current batch, and the group of each.
     starts: Vec<u32>,
@@ -55,7 +55,7 @@ impl KeyIndex {
         Self {
             array,
             table: spec.keys.table(),
-            translations: Translations::default(),
+            code_maps: CodeMaps::default(),
             hashes: Vec::new(),
             starts: Vec::new(),
             runs: Vec::new(),
@@ -71,13 +71,13 @@ impl KeyIndex {
         }
     }
 
-    /// Bytes held, its share of the keys' books among them.
+    /// Bytes held, its share of the keys' shared dictionaries among them.
     pub(super) fn bytes(&self) -> usize {
         let array = match &self.array {
             ArrayUse::Addressed(array) | ArrayUse::Released(array) => array.bytes(),
             ArrayUse::Absent => 0,
         };
-        self.spec.book_bytes() + array + self.table.bytes()
+        self.spec.shared_bytes() + array + self.table.bytes()
     }
 
     /// Bytes that lookups touch.
@@ -131,7 +131,7 @@ impl KeyIndex {
     ) -> Result<usize> {
         let (hashes, starts) = (&mut self.hashes, &mut self.starts);
         let layout = &self.spec.keys;
-        let columns = layout.translated(&batch.keys, &mut self.translations)?;
+        let columns = layout.translated(&batch.keys, &mut self.code_maps)?;
         let keys = layout.encode_runs(&columns, batch.rows, hashes, starts)?;
         lap.end(&mut counters.hash_ns);
         let is_bare = self.spec.is_bare();
@@ -155,7 +155,7 @@ impl KeyIndex {
     pub(super) fn encode(&mut self, batch: &Batch) -> Result<(EncodedKeys, Vec<u64>)> {
         let mut hashes = Vec::with_capacity(batch.rows);
         let layout = &self.spec.keys;
-        let columns = layout.translated(&batch.keys, &mut self.translations)?;
+        let columns = layout.translated(&batch.keys, &mut self.code_maps)?;
         // Texts wait with the whole buffers of their batch, of which few runs would gather many.
         let keys = match self.spec.is_bare() && !layout.has_texts() {
             true => layout.encode_runs(&columns, batch.rows, &mut hashes, &mut self.starts)?,

@@ -12,12 +12,12 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, FieldRef};
 use grouse_kernels::hash;
 
-use super::book::Translations;
 use super::bytes::{self, Arena, BytesTable, Shared};
 use super::columns::{is_bytes, unpacked};
 use super::packed::{KeyValues, PackedLayout};
 use super::row::RowLayout;
 use super::runs;
+use super::shared_dictionary::CodeMaps;
 use super::words::{PackedKeys, with_width};
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
 use crate::error::Result;
@@ -87,7 +87,7 @@ impl KeyLayout {
         &self.types
     }
 
-    /// Bits of a packed key that bounds or books have made shorter.
+    /// Bits of a packed key that bounds or shared dictionaries have made shorter.
     pub fn narrowed_bits(&self) -> Option<u32> {
         match &self.encoding {
             Encoding::Packed(layout) => layout.narrowed_bits(),
@@ -118,11 +118,11 @@ impl KeyLayout {
         self.direct || matches!(self.encoding, Encoding::Packed(_)) && self.types.len() > 1
     }
 
-    /// The columns with the codes of their books where they come as codes; `known` is the worker's own.
+    /// The columns with the codes of their shared dictionaries where they come as codes; `known` is the worker's own.
     pub fn translated<'a>(
         &self,
         columns: &'a [ArrayRef],
-        known: &mut Translations,
+        known: &mut CodeMaps,
     ) -> Result<Cow<'a, [ArrayRef]>> {
         match &self.encoding {
             Encoding::Packed(layout) => layout.translated(columns, known),
@@ -130,10 +130,10 @@ impl KeyLayout {
         }
     }
 
-    /// Bytes of the books, which all workers share.
-    pub fn book_bytes(&self) -> usize {
+    /// Bytes of the shared dictionaries, which all workers share.
+    pub fn shared_bytes(&self) -> usize {
         match &self.encoding {
-            Encoding::Packed(layout) => layout.book_bytes(),
+            Encoding::Packed(layout) => layout.shared_bytes(),
             Encoding::None | Encoding::Bytes | Encoding::Row(_) => 0,
         }
     }
@@ -224,8 +224,8 @@ impl KeyLayout {
         self.types.len() == 1 && !matches!(self.encoding, Encoding::Row(_))
     }
 
-    /// The columns without dictionaries, but for those that have a book and those of few texts, of which each is one view for
-    /// all its rows: as rows with bytes of their own two keys took 1.3 of the time, gathered into a column of views 1.1.
+    /// The columns without dictionaries, but for those that have a shared one and those of few texts, of which each is one view
+    /// for all its rows: as rows with bytes of their own two keys took 1.3 of the time, gathered into a column of views 1.1.
     fn plain<'a>(&self, columns: &'a [ArrayRef]) -> Result<Cow<'a, [ArrayRef]>> {
         let is_coded = |column: &ArrayRef| column.as_any_dictionary_opt().is_some();
         if !columns.iter().any(is_coded) {
@@ -233,10 +233,10 @@ impl KeyLayout {
         }
         let types = columns.iter().zip(&self.types).enumerate();
         let are_views = matches!(self.encoding, Encoding::Packed(_) | Encoding::Bytes);
-        let has_book =
-            |at| matches!(&self.encoding, Encoding::Packed(layout) if layout.has_book(at));
+        let has_shared_dictionary = |at| matches!(&self.encoding, Encoding::Packed(layout) if layout.has_shared_dictionary(at));
         let plain = types.map(|(at, (column, data_type))| {
-            let is_taken = are_views && bytes::are_views_of(column, data_type) || has_book(at);
+            let is_taken =
+                are_views && bytes::are_views_of(column, data_type) || has_shared_dictionary(at);
             match is_taken {
                 true => Ok(Arc::clone(column)),
                 false => unpacked(column, data_type),
@@ -263,7 +263,7 @@ impl KeyLayout {
         }
     }
 
-    /// The key columns that `wanted` names, of the groups in `range`; those that have a book as codes of it.
+    /// The key columns that `wanted` names, of the groups in `range`; those that have a shared dictionary as codes of it.
     pub fn decode(
         &self,
         keys: &DistinctKeys,

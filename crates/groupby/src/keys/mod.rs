@@ -35,7 +35,7 @@ pub(crate) mod views;
 pub(crate) mod words;
 mod slots;
 mod bytes;
-mod book;
+mod shared_dictionary;
 mod intern;
 mod inline;
 mod wide;
@@ -52,12 +52,12 @@ use arrow::buffer::Buffer;
 
 use crate::error::Result;
 
-pub use book::Translations;
 pub use columns::{as_views, decoded, is_bytes, same_dictionary, texts_of};
 pub(crate) use columns::{strict_cast, unpacked};
 pub use direct::DirectTable;
 pub use layout::{KeyLayout, TableKind};
 pub use packed::{KeyBounds, KeyValues};
+pub use shared_dictionary::CodeMaps;
 pub use views::fetch;
 pub use waiting::WaitingKeys;
 pub use words::{OfWords, PackedKeys, PackedRows, WordKeys};

@@ -1,7 +1,7 @@
 //! Keys of up to 96 bytes: the columns' bits side by side in 1 to 12 64-bit words.
 //!
 //! In: columns of integers, floats, decimals, dates, times, booleans, intervals; beside others also
-//! strings and binary, as views of two words or as codes of a book; what is known of their values. Out: words.
+//! strings and binary, as views of two words or as codes of a shared dictionary; what is known of their values. Out: words.
 //! Invariant: equal keys have equal words but for the places of long strings: floats are
 //! normalised, a NULL's bits are zero, and its null bit is set (a single-column key marks NULL
 //! through the hash instead, see `layout`). A value that its column's bits do not hold is an error.
@@ -22,10 +22,10 @@ use arrow::datatypes::{ArrowNativeType, DataType, FieldRef, UInt32Type};
 use arrow::util::display::array_value_to_string;
 use grouse_kernels::hash;
 
-use super::book::{Book, Translations};
 use super::bytes;
 use super::columns::{fixed_width, is_bytes, nulls_of};
 use super::inline::InlineTable;
+use super::shared_dictionary::{CodeMaps, SharedDictionary};
 use super::views::is_long;
 use super::wide::WideTable;
 use super::words::{PackedKeys, PackedRows, WordKeys, WordRows, set_view, view_of, with_width};
@@ -38,7 +38,7 @@ const WORD_BITS: u32 = 64;
 /// Bits of a string's view.
 const VIEW_BITS: u32 = 128;
 
-/// Bits of a string's code in its book.
+/// Bits of a string's code in its shared dictionary.
 const CODE_BITS: u32 = 32;
 
 /// Words of the longest key.
@@ -118,7 +118,7 @@ struct ColumnWidth {
     bits: u32,
     /// Subtracted from each value.
     least: i128,
-    /// True of strings that codes of a book stand for.
+    /// True of strings that codes of a shared dictionary stand for.
     is_code: bool,
 }
 
@@ -204,13 +204,13 @@ struct PackedColumn {
     /// The bit that says NULL; `None` for columns that cannot be NULL and for single-column keys.
     null: Option<BitOffset>,
     /// Of strings that are codes here.
-    book: Option<Arc<Book>>,
+    shared: Option<Arc<SharedDictionary>>,
 }
 
 impl PackedColumn {
     /// True of strings that lie in the words, or whose place does.
     fn is_view(&self) -> bool {
-        is_bytes(&self.data_type) && self.book.is_none()
+        is_bytes(&self.data_type) && self.shared.is_none()
     }
 }
 
@@ -258,7 +258,9 @@ impl PackedLayout {
                     data_type: data_type.clone(),
                     at,
                     null,
-                    book: width.is_code.then(|| Arc::new(Book::new(data_type))),
+                    shared: width
+                        .is_code
+                        .then(|| Arc::new(SharedDictionary::new(data_type))),
                     width,
                 }
             });
@@ -279,7 +281,7 @@ impl PackedLayout {
         })
     }
 
-    /// Bits of a key, if bounds or books have made it shorter.
+    /// Bits of a key, if bounds or shared dictionaries have made it shorter.
     pub(super) fn narrowed_bits(&self) -> Option<u32> {
         let is_narrow = |place: &PackedColumn| Some(place.width.bits) < type_bits(&place.data_type);
         let nulls = self.places.iter().filter(|place| place.null.is_some());
@@ -292,28 +294,28 @@ impl PackedLayout {
     pub(super) fn translated<'a>(
         &self,
         columns: &'a [ArrayRef],
-        known: &mut Translations,
+        known: &mut CodeMaps,
     ) -> Result<Cow<'a, [ArrayRef]>> {
-        if self.places.iter().all(|place| place.book.is_none()) {
+        if self.places.iter().all(|place| place.shared.is_none()) {
             return Ok(Cow::Borrowed(columns));
         }
         let places = self.places.iter().zip(columns).enumerate();
-        let columns = places.map(|(at, (place, column))| match &place.book {
-            Some(book) => known.of(at, column, book),
+        let columns = places.map(|(at, (place, column))| match &place.shared {
+            Some(shared) => known.of(at, column, shared),
             None => Ok(Arc::clone(column)),
         });
         columns.collect::<Result<_>>().map(Cow::Owned)
     }
 
-    /// True if the `at`th column's strings are codes of a book.
-    pub(super) fn has_book(&self, at: usize) -> bool {
-        self.places[at].book.is_some()
+    /// True if the `at`th column's strings are codes of a shared dictionary.
+    pub(super) fn has_shared_dictionary(&self, at: usize) -> bool {
+        self.places[at].shared.is_some()
     }
 
-    /// Bytes of the books.
-    pub(super) fn book_bytes(&self) -> usize {
-        let books = self.places.iter().filter_map(|place| place.book.as_ref());
-        books.map(|book| book.bytes()).sum()
+    /// Bytes of the shared dictionaries.
+    pub(super) fn shared_bytes(&self) -> usize {
+        let dictionaries = self.places.iter().filter_map(|place| place.shared.as_ref());
+        dictionaries.map(|shared| shared.bytes()).sum()
     }
 
     /// The words at which views begin.
@@ -356,8 +358,8 @@ impl PackedLayout {
             let nulls = column
                 .logical_nulls()
                 .filter(|nulls| nulls.null_count() > 0);
-            if let Some(book) = &place.book {
-                pack_codes(place, book, column, nulls.as_ref(), &mut keys)?;
+            if let Some(shared) = &place.shared {
+                pack_codes(place, shared, column, nulls.as_ref(), &mut keys)?;
             } else if place.is_view() {
                 pack_views(place, column, nulls.as_ref(), &mut keys, &mut buffers)?;
             } else if let Err(row) = pack_column(place, column, nulls.as_ref(), &mut keys) {
@@ -443,8 +445,8 @@ impl PackedLayout {
                     None => None,
                 };
                 let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
-                if let Some(book) = &place.book {
-                    return unpack_codes(place, book, keys, nulls);
+                if let Some(shared) = &place.shared {
+                    return unpack_codes(place, shared, keys, nulls);
                 }
                 if place.is_view() {
                     let views = keys.iter().map(|key| view_of(key, place.at.word));
@@ -510,11 +512,11 @@ fn pack_views<const N: usize>(
     Ok(())
 }
 
-/// The codes of a column of strings in its book: one that comes as codes has those of the book for its values already, or is
-/// asked for.
+/// The codes of a column of strings in its shared dictionary. A column that comes as codes has those for its values already, or
+/// they are asked for.
 fn pack_codes<const N: usize>(
     place: &PackedColumn,
-    book: &Book,
+    shared: &SharedDictionary,
     column: &ArrayRef,
     nulls: Option<&NullBuffer>,
     keys: &mut [[u64; N]],
@@ -523,7 +525,7 @@ fn pack_codes<const N: usize>(
     let strings = coded.map_or(column, AnyDictionaryArray::values);
     let codes = match strings.as_primitive_opt::<UInt32Type>() {
         Some(codes) => codes.clone(),
-        None => book.codes(strings)?,
+        None => shared.codes(strings)?,
     };
     let codes = codes.values();
     let packed = match coded {
@@ -540,14 +542,14 @@ fn pack_codes<const N: usize>(
 
 fn unpack_codes<const N: usize>(
     place: &PackedColumn,
-    book: &Book,
+    shared: &SharedDictionary,
     keys: &[[u64; N]],
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
     let BitOffset { word, shift } = place.at;
     let codes = keys.iter().map(|key| (key[word] >> shift) as u32);
     let codes = UInt32Array::new(codes.collect::<Vec<u32>>().into(), nulls);
-    Ok(Arc::new(DictionaryArray::try_new(codes, book.column()?)?))
+    Ok(Arc::new(DictionaryArray::try_new(codes, shared.column()?)?))
 }
 
 fn put_views<const N: usize>(
