@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::keys::views::{fetch, is_long};
 use crate::keys::waiting::{Beside, Made, STRINGS_AHEAD, ShortKeys, StringsBuilder, nulls};
 use crate::keys::{DistinctKeys, EncodedKeys, KeyRows, OfWords, PackedKeys, WaitingKeys, WordKeys};
-use crate::states::truths;
+use crate::states::true_rows;
 
 /// What the columns of one aggregate in a block are.
 #[derive(Debug, Clone)]
@@ -586,9 +586,11 @@ impl<'a> Sort<'a> {
                     .collect::<Result<_>>()?;
                 // A batch without a filter passes whole.
                 let filter = rows.iter().any(|a| a.filter.is_some()).then(|| {
-                    let truths: Vec<_> =
-                        rows.iter().map(|a| a.filter.as_ref().map(truths)).collect();
-                    BooleanArray::new(self.bits(truths.iter().map(Option::as_ref)), None)
+                    let filters: Vec<_> = rows
+                        .iter()
+                        .map(|a| a.filter.as_ref().map(true_rows))
+                        .collect();
+                    BooleanArray::new(self.bits(filters.iter().map(Option::as_ref)), None)
                 });
                 Ok(AggregateColumns::Rows(Arguments { columns, filter }))
             }

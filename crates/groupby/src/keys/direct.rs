@@ -369,14 +369,14 @@ impl DirectTable {
     }
 }
 
-/// The column, truths as bytes of 0 and 1.
+/// The column, booleans as bytes of 0 and 1.
 pub(crate) fn as_integers(column: &ArrayRef) -> ArrayRef {
-    let Some(truths) = column.as_boolean_opt() else {
+    let Some(booleans) = column.as_boolean_opt() else {
         return Arc::clone(column);
     };
-    let words: Vec<u64> = truths.values().bit_chunks().iter_padded().collect();
-    let bytes = u8::select(&words, truths.len(), Side::Value(1), Side::Value(0));
-    Arc::new(UInt8Array::new(bytes.into(), truths.nulls().cloned()))
+    let words: Vec<u64> = booleans.values().bit_chunks().iter_padded().collect();
+    let bytes = u8::select(&words, booleans.len(), Side::Value(1), Side::Value(0));
+    Arc::new(UInt8Array::new(bytes.into(), booleans.nulls().cloned()))
 }
 
 /// The rows that found no group; `None` if they are many.

@@ -61,7 +61,7 @@ pub use min_max::{Extreme, min_max};
 pub use native::in_order;
 pub use partial::partial;
 pub use quantile::{Quantile, median, percentile, quantile_of};
-pub(crate) use rows::truths;
+pub(crate) use rows::true_rows;
 pub use sum::sum;
 pub use tally::{Sums, Tallied, Tally};
 pub use top_rows::top_rows;

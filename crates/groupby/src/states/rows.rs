@@ -27,7 +27,7 @@ pub(super) fn mask(columns: &[ArrayRef], filter: Option<&BooleanArray>) -> Optio
         .filter_map(|column| column.logical_nulls())
         .filter(|nulls| nulls.null_count() > 0)
         .map(NullBuffer::into_inner);
-    valid.chain(filter.map(truths)).reduce(|a, b| &a & &b)
+    valid.chain(filter.map(true_rows)).reduce(|a, b| &a & &b)
 }
 
 impl<'a> Rows<'a> {
@@ -122,7 +122,7 @@ impl<'a> Rows<'a> {
 }
 
 /// The rows where a filter is true (NULL is not).
-pub(crate) fn truths(filter: &BooleanArray) -> BooleanBuffer {
+pub(crate) fn true_rows(filter: &BooleanArray) -> BooleanBuffer {
     match filter.nulls() {
         Some(nulls) => filter.values() & nulls.inner(),
         None => filter.values().clone(),
