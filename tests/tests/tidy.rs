@@ -17,7 +17,7 @@ const DOC_LINES_MAX: usize = 15;
 /// The only files with `unsafe` in them: every block there has a SAFETY comment, which clippy checks.
 const UNSAFE_FILES: &[&str] = &[
     "crates/kernels/src/prefetch.rs",
-    "crates/kernels/src/truths.rs",
+    "crates/kernels/src/booleans.rs",
     "crates/groupby/src/keys/bytes.rs",
     "crates/engine/src/functions/parts.rs",
     "crates/allocator/src/lib.rs",

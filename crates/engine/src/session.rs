@@ -70,8 +70,8 @@ use crate::sql::place::placed;
 use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
 use crate::sql::{
-    alterations, changed_rows, changes, hidden, named_casts, planned, reads,
-    repeated_names, spelling, using,
+    alterations, changed_rows, changes, hidden, named_casts, planned, reads, repeated_names,
+    spelling, using,
 };
 use information_schema::InformationSchema;
 
@@ -671,7 +671,9 @@ fn written_default(default: &Expr) -> datafusion::error::Result<String> {
             _ => None,
         };
         Ok(match string {
-            Some(string) => Transformed::yes(Expr::Column(PlanColumn::from_name(string.to_string()))),
+            Some(string) => {
+                Transformed::yes(Expr::Column(PlanColumn::from_name(string.to_string())))
+            }
             None => Transformed::no(part),
         })
     })?;

@@ -182,7 +182,7 @@ impl Batch {
     /// If `wanted` has another length, or NULLs.
     #[must_use]
     pub fn wanting(self, wanted: BooleanArray) -> Self {
-        assert_eq!(wanted.len(), self.rows, "a truth value per row");
+        assert_eq!(wanted.len(), self.rows, "a boolean per row");
         assert_eq!(wanted.null_count(), 0, "NULL is not true");
         Self {
             wanted: Some(wanted),

@@ -1,9 +1,9 @@
-//! Records of several blocks -> one group per key: a table and states that are used again and again.
+//! Tuples of several blocks -> one group per key: a table and states that are used again and again.
 //!
-//! In: records, partial states or rows, of partitions that meet nobody else's. Out: groups.
+//! In: tuples, partial states or rows, of partitions that meet nobody else's. Out: groups.
 //! Invariant: an instance of states sees both rows and partial states only where its aggregate allows it
 //! (`states::Bypass::Rows`), else partial states alone.
-//! Not here: which records (`merge`, `build`), memory.
+//! Not here: which tuples (`merge`, `build`), memory.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use crate::batch::Arguments;
 use crate::error::{Error, Result};
 use crate::keys::waiting::Made;
 use crate::keys::{DistinctKeys, GroupId, KeyTable};
-use crate::partition::{Block, Records, Size, Slice, Unsorted, neighbours};
+use crate::partition::{AggregateColumns, Block, Size, Slice, Unsorted, neighbours};
 use crate::spec::Spec;
 use crate::states::{GroupStates, Groups};
 
-/// Records looked up at once: ids and slices of this many rows stay in the first-level cache.
-const CHUNK_RECORDS: usize = 4096;
+/// Tuples looked up at once: ids and slices of this many rows stay in the first-level cache.
+const CHUNK_TUPLES: usize = 4096;
 
-/// Bytes of records that are looked at first: what they come to decides whether the others are worth it.
+/// Bytes of tuples that are looked at first: what they come to decides whether the others are worth it.
 const SAMPLE_BYTES: usize = 512 << 10;
-/// Bytes of records that are combined at once after them.
+/// Bytes of tuples that are combined at once after them.
 const COMBINED_BYTES: usize = 1 << 20;
-/// Combining early is a lookup per record, which pays where half of the bytes need not be touched, or written and read,
+/// Combining early is a lookup per tuple, which pays where half of the bytes need not be touched, or written and read,
 /// once more. Two workers that met the same groups come to half and a little.
 pub(crate) const WORTH: f64 = 5.0 / 8.0;
 /// Where so little is left, combining again and again what is left costs next to nothing.
@@ -38,7 +38,7 @@ pub(crate) struct Combiner {
     states: Vec<Box<dyn GroupStates>>,
     groups: Vec<GroupId>,
     made: Made,
-    /// Records that were looked up.
+    /// Tuples that were looked up.
     pub looked_up: u64,
     /// Of tables before this one.
     collisions: u64,
@@ -46,7 +46,7 @@ pub(crate) struct Combiner {
 
 impl Combiner {
     /// With an empty `table`.
-    pub fn new(spec: Arc<Spec>, table: Box<dyn KeyTable>) -> Result<Self> {
+    pub(crate) fn new(spec: Arc<Spec>, table: Box<dyn KeyTable>) -> Result<Self> {
         Ok(Self {
             states: new_states(&spec)?,
             spec,
@@ -59,14 +59,14 @@ impl Combiner {
     }
 
     /// Makes room for so many groups.
-    pub fn expect(&mut self, groups: usize) {
+    pub(crate) fn expect(&mut self, groups: usize) {
         self.table.expect(groups);
     }
 
-    /// Looks up and aggregates records of a block.
-    pub fn absorb(&mut self, block: &Block, records: Range<usize>) -> Result<()> {
-        for start in records.clone().step_by(CHUNK_RECORDS) {
-            let slice = block.slice(start..(start + CHUNK_RECORDS).min(records.end));
+    /// Looks up and aggregates tuples of a block.
+    pub(crate) fn absorb(&mut self, block: &Block, tuples: Range<usize>) -> Result<()> {
+        for start in tuples.clone().step_by(CHUNK_TUPLES) {
+            let slice = block.slice(start..(start + CHUNK_TUPLES).min(tuples.end));
             let mut groups = std::mem::take(&mut self.groups);
             groups.clear();
             let (keys, hashes) = slice.keys(&mut self.made);
@@ -79,8 +79,8 @@ impl Combiner {
         Ok(())
     }
 
-    /// Records that are one per key already: each is a group of its own, without the table.
-    pub fn take_over(&mut self, slice: &Slice<'_>) -> Result<DistinctKeys> {
+    /// Tuples that are one per key already: each is a group of its own, without the table.
+    pub(crate) fn take_over(&mut self, slice: &Slice<'_>) -> Result<DistinctKeys> {
         let total = slice.len();
         let groups: Vec<GroupId> = (0..total as u32).map(GroupId).collect();
         self.aggregate(slice, &groups, total)?;
@@ -91,47 +91,50 @@ impl Combiner {
         let groups = Groups::Ids(groups);
         for (at, states) in self.states.iter_mut().enumerate() {
             match slice.aggregate(at) {
-                Records::Rows(Arguments { columns, filter }) => {
+                AggregateColumns::Rows(Arguments { columns, filter }) => {
                     states.update(&columns, filter.as_ref(), groups, total)?;
                 }
-                Records::Partial(columns) => states.merge(&columns, groups, total)?,
+                AggregateColumns::Partial(columns) => states.merge(&columns, groups, total)?,
             }
         }
         Ok(())
     }
 
     /// Groups in the table.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.table.bytes() + self.states.iter().map(|s| s.bytes()).sum::<usize>()
     }
 
     /// Slots looked at.
-    pub fn probes(&self) -> u64 {
+    pub(crate) fn probes(&self) -> u64 {
         self.looked_up + self.collisions + self.table.collisions()
     }
 
     /// The keys of all groups; results are next.
-    pub fn keys(&mut self) -> DistinctKeys {
+    pub(crate) fn keys(&mut self) -> DistinctKeys {
         self.table.drain()
     }
 
     /// The results of so many groups, in their order.
-    pub fn results(&mut self, groups: usize) -> Result<Vec<ArrayRef>> {
+    pub(crate) fn results(&mut self, groups: usize) -> Result<Vec<ArrayRef>> {
         let all = self.states.iter_mut();
         all.map(|states| states.drain_final(groups)).collect()
     }
 
-    /// All groups as records.
-    pub fn records(&mut self) -> Result<Unsorted> {
+    /// All groups as tuples.
+    pub(crate) fn tuples(&mut self) -> Result<Unsorted> {
         let DistinctKeys { keys, hashes } = self.table.drain();
         let states = self.states.iter_mut();
-        let partial =
-            states.map(|states| Ok(Records::Partial(states.drain_partial(hashes.len())?)));
+        let partial = states.map(|states| {
+            Ok(AggregateColumns::Partial(
+                states.drain_partial(hashes.len())?,
+            ))
+        });
         Ok(Unsorted {
             aggregates: partial.collect::<Result<_>>()?,
             keys,
@@ -141,7 +144,7 @@ impl Combiner {
     }
 
     /// Forgets all groups and gives their memory back.
-    pub fn begin_anew(&mut self, table: Box<dyn KeyTable>) -> Result<()> {
+    pub(crate) fn begin_anew(&mut self, table: Box<dyn KeyTable>) -> Result<()> {
         self.collisions += self.table.collisions();
         self.table = table;
         self.states = new_states(&self.spec)?;
@@ -149,12 +152,12 @@ impl Combiner {
     }
 
     /// The refusal with the aggregate whose states hold most of it.
-    pub fn blame(&self, error: Error) -> Error {
+    pub(crate) fn blame(&self, error: Error) -> Error {
         blame(error, &self.spec, &self.states, self.bytes())
     }
 }
 
-/// Records of several blocks become one record per group, range by range of their partitions, where a sample comes to
+/// Tuples of several blocks become one tuple per group, range by range of their partitions, where a sample comes to
 /// no more than `worth` of its bytes; true if so. `may_hold` is asked for room for what is new, and ends the work where it
 /// says no: what is done is done.
 pub(crate) fn combine(
@@ -166,17 +169,17 @@ pub(crate) fn combine(
     let mut combiner = Combiner::new(Arc::clone(spec), spec.keys.table())?;
     let (mut results, mut before, mut after) = (Vec::new(), Size::default(), Size::default());
     let ranges = ranges(blocks);
-    let all = ranges.iter().map(|(_, size)| size.records).sum();
+    let all = ranges.iter().map(|(_, size)| size.tuples).sum();
     for (partitions, size) in ranges {
-        let fair = fair_records(all, partitions.len(), spec.sizes.partitions);
-        let likely = size.records.min(fair) * (after.records + 1) / (before.records + 1);
+        let fair = fair_tuples(all, partitions.len(), spec.sizes.partitions);
+        let likely = size.tuples.min(fair) * (after.tuples + 1) / (before.tuples + 1);
         combiner.expect(likely);
         let Some(result) = combined_range(spec, blocks, &partitions, &mut combiner)? else {
             break;
         };
         before = before.plus(size);
         after = after.plus(Size {
-            records: result.len(),
+            tuples: result.len(),
             bytes: result.bytes(),
         });
         if results.is_empty() && after.bytes as f64 > worth * before.bytes as f64 {
@@ -185,7 +188,7 @@ pub(crate) fn combine(
         results.push(result);
         blocks.retain_mut(|block| {
             block.drop_until(partitions.end);
-            !block.records(&(0..block.partitions())).is_empty()
+            !block.tuples(&(0..block.partitions())).is_empty()
         });
         let left: usize = blocks.iter().map(Block::bytes).sum();
         if !may_hold(left + after.bytes + combiner.bytes()) {
@@ -197,8 +200,8 @@ pub(crate) fn combine(
     Ok(is_worth_it)
 }
 
-/// What `some` of `partitions` would have of all records, were no key more frequent than others: groups are spread evenly.
-pub(crate) fn fair_records(all: usize, some: usize, partitions: usize) -> usize {
+/// What `some` of `partitions` would have of all tuples, were no key more frequent than others: groups are spread evenly.
+pub(crate) fn fair_tuples(all: usize, some: usize, partitions: usize) -> usize {
     all * some / partitions + 1
 }
 
@@ -231,11 +234,11 @@ fn combined_range(
     combiner: &mut Combiner,
 ) -> Result<Option<Block>> {
     for block in blocks {
-        combiner.absorb(block, block.records(partitions))?;
+        combiner.absorb(block, block.tuples(partitions))?;
     }
     let bits = spec.sizes.partitions.ilog2();
-    let result = combiner.records();
-    match result.and_then(|records| Block::sort(vec![records], bits, spec.keys.views())) {
+    let result = combiner.tuples();
+    match result.and_then(|tuples| Block::sort(vec![tuples], bits, spec.keys.views())) {
         Err(Error::TooLarge(_) | Error::Arrow(_)) => Ok(None),
         result => result.map(Some),
     }

@@ -41,7 +41,7 @@ pub struct Finished {
 
 /// Columns of a batch: keys, then results, and the number of rows.
 pub struct Emitted {
-    /// Key columns, codes where the layout has a book, then result columns.
+    /// Key columns, codes where the layout has a shared dictionary, then result columns.
     pub columns: Vec<ArrayRef>,
     /// Number of groups in the batch.
     pub rows: usize,

@@ -29,7 +29,7 @@ pub enum Error {
         /// The aggregate whose states were most of what had to be held, if one's were.
         aggregate: Option<String>,
     },
-    /// A file for records that do not fit memory could not be made, written or read.
+    /// A file for tuples that do not fit memory could not be made, written or read.
     #[error("cannot {doing} {name}: {error}")]
     Disk {
         /// What was tried.

@@ -9,18 +9,20 @@
 //! Invariant: a row's hash is computed once and decides its partition everywhere.
 //! Not here: expression evaluation, scheduling, SQL types beyond Arrow's.
 
+#![warn(unreachable_pub)]
+
 // From the ground up: a module names only those above it in this list.
-pub mod error;
+mod error;
 pub mod runtime;
-pub mod batch;
+mod batch;
 pub mod keys;
 pub mod states;
-pub mod spec;
-pub mod policy;
-pub mod partition;
-pub mod spill;
+mod spec;
+mod policy;
+mod partition;
+mod spill;
 mod combine;
-pub mod build;
+mod build;
 pub mod emit;
 pub mod merge;
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::build::{Built, MERGE_FACTOR, WORKING_BYTES, allocated};
-use crate::combine::{Combiner, fair_records};
+use crate::combine::{Combiner, fair_tuples};
 use crate::emit::Finished;
 use crate::error::{Error, Result};
 use crate::keys::DistinctKeys;
@@ -21,16 +21,16 @@ use crate::partition::{Block, Size, neighbours};
 use crate::runtime::counters::Lap;
 use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
-use crate::spill::{Blocks, PartitionLevel, Source, Spill, SpillFile, Stored};
+use crate::spill::{Blocks, PartitionLevel, Spill, SpillFile, Stored, StoredRange};
 
-/// Bytes of a record that is not counted as several: keys and states of the usual kinds are smaller.
+/// Bytes of a tuple that is not counted as several: keys and states of the usual kinds are smaller.
 /// Sketches are not; a task of few of them is worth handing out, and fits a core's cache.
-const RECORD_BYTES: usize = 128;
+const TUPLE_BYTES: usize = 128;
 
-/// A task may have so many bytes of records in any case.
+/// A task may have so many bytes of tuples in any case.
 const ROOM_BYTES_MIN: usize = 1 << 20;
 
-/// A task that memory has no room for becomes 64 parts at once at most: pages of fewer records are dear to read.
+/// A task that memory has no room for becomes 64 parts at once at most: pages of fewer tuples are dear to read.
 const PART_BITS_MAX: u32 = 6;
 /// No task is parted by bits of the hash beyond these.
 const HASH_BITS: u32 = 60;
@@ -38,8 +38,8 @@ const HASH_BITS: u32 = 60;
 /// Where the table of a task turned out too large: how much, nobody knows.
 const REFUSED_BITS: u32 = 3;
 
-/// Records between two looks whether anybody still wants them: some milliseconds.
-const LOOK_RECORDS: usize = 256 << 10;
+/// Tuples between two looks whether anybody still wants them: some milliseconds.
+const LOOK_TUPLES: usize = 256 << 10;
 
 /// Parts are written together until they have so many bytes, or more where memory has room.
 const PARTS_BYTES: usize = WORKING_BYTES / 2;
@@ -81,23 +81,23 @@ impl FromIterator<Built> for Gathered {
 struct TaskPlanner<'a> {
     spec: &'a Spec,
     bits: u32,
-    of_records: usize,
-    /// Bytes of records that a task may have.
+    of_tuples: usize,
+    /// Bytes of tuples that a task may have.
     room: usize,
     /// Covers the blocks.
     grant: Option<Grant>,
 }
 
 impl TaskPlanner<'_> {
-    /// Tasks of neighbouring partitions, the largest last. Each has enough records, or their bytes, or as many as there is
+    /// Tasks of neighbouring partitions, the largest last. Each has enough tuples, or their bytes, or as many as there is
     /// room for.
     fn tasks(self, blocks: Blocks) -> Vec<MergeTask> {
         let all = blocks.sizes.iter().copied();
         let all = all.fold(Size::default(), Size::plus);
-        let (records_min, bytes_min) = match self.room {
+        let (tuples_min, bytes_min) = match self.room {
             usize::MAX => {
-                let records = self.spec.sizes.task_records;
-                (records, records * RECORD_BYTES)
+                let tuples = self.spec.sizes.task_tuples;
+                (tuples, tuples * TUPLE_BYTES)
             }
             // Neighbouring partitions share pages on disk.
             room => {
@@ -105,17 +105,17 @@ impl TaskPlanner<'_> {
                 (usize::MAX, room.min(share).max(1))
             }
         };
-        let is_enough = |size: Size| size.records >= records_min || size.bytes >= bytes_min;
+        let is_enough = |size: Size| size.tuples >= tuples_min || size.bytes >= bytes_min;
         let mut ranges = neighbours(&blocks.sizes, is_enough, self.room);
         // Without GROUP BY there is one group, also when no row came.
-        if ranges.is_empty() && self.spec.keys.types().is_empty() {
+        if ranges.is_empty() && self.spec.is_keyless() {
             ranges.push((0..blocks.sizes.len(), Size::default()));
         }
         let level = Arc::new(PartitionLevel {
             blocks,
             bits: self.bits,
-            records: all.records,
-            of_records: self.of_records,
+            tuples: all.tuples,
+            of_tuples: self.of_tuples,
             _grant: self.grant,
         });
         let task = |(partitions, size)| MergeTask {
@@ -124,22 +124,22 @@ impl TaskPlanner<'_> {
             size,
         };
         let mut tasks: Vec<_> = ranges.into_iter().map(task).collect();
-        tasks.sort_unstable_by_key(|task| task.size.records);
+        tasks.sort_unstable_by_key(|task| task.size.tuples);
         tasks
     }
 }
 
 impl MergeTask {
-    /// Number of records to aggregate.
-    pub fn records(&self) -> usize {
-        self.size.records
+    /// Number of tuples to aggregate.
+    pub fn tuples(&self) -> usize {
+        self.size.tuples
     }
 
-    /// False where parting again would not help: bits are used up, or almost all records came into one part, as those
+    /// False where parting again would not help: bits are used up, or almost all tuples came into one part, as those
     /// of one key do.
     fn may_part(&self) -> bool {
         let level = &self.level;
-        level.bits + PART_BITS_MAX <= HASH_BITS && self.size.records < level.of_records / 4 * 3
+        level.bits + PART_BITS_MAX <= HASH_BITS && self.size.tuples < level.of_tuples / 4 * 3
     }
 }
 
@@ -154,7 +154,7 @@ pub enum Merged {
 }
 
 impl Merged {
-    /// The groups; `None` for all else, which does not happen where all records are in memory and nobody cancels.
+    /// The groups; `None` for all else, which does not happen where all tuples are in memory and nobody cancels.
     pub fn groups(self) -> Option<Finished> {
         match self {
             Self::Groups(finished) => Some(finished),
@@ -172,12 +172,12 @@ pub struct Merge {
     cut: usize,
     /// Where parts go.
     spill: Option<Arc<Spill>>,
-    /// Bytes of records that a task may have: all where all are in memory.
+    /// Bytes of tuples that a task may have: all where all are in memory.
     room: usize,
 }
 
 impl Merge {
-    /// Cuts the partitions into tasks. Once something had to leave memory, a task has as many bytes of records as memory
+    /// Cuts the partitions into tasks. Once something had to leave memory, a task has as many bytes of tuples as memory
     /// allows.
     pub fn new(spec: Arc<Spec>, gathered: Gathered, spill: Option<Arc<Spill>>) -> Self {
         let Gathered {
@@ -199,7 +199,7 @@ impl Merge {
         let planner = TaskPlanner {
             spec: &spec,
             bits: spec.sizes.partitions.ilog2(),
-            of_records: usize::MAX,
+            of_tuples: usize::MAX,
             room,
             grant,
         };
@@ -250,7 +250,7 @@ pub struct MergeWorker {
     refers: bool,
     grant: Grant,
     counters: Counters,
-    /// Groups and records of the tasks so far.
+    /// Groups and tuples of the tasks so far.
     yielded: (usize, usize),
 }
 
@@ -260,7 +260,7 @@ impl MergeWorker {
         &self.counters
     }
 
-    /// Aggregates the records of `task`, or parts them where memory has no room; looks between two pieces of it whether
+    /// Aggregates the tuples of `task`, or parts them where memory has no room; looks between two pieces of it whether
     /// it is `cancelled`.
     pub fn run(
         &mut self,
@@ -270,11 +270,11 @@ impl MergeWorker {
     ) -> Result<Merged> {
         let mut lap = Lap::start();
         let emit_ns = self.counters.emit_ns;
-        let is_part = task.level.of_records < usize::MAX;
+        let is_part = task.level.of_tuples < usize::MAX;
         if is_part && (std::mem::take(&mut self.refers) || !task.may_part()) {
             self.combiner.begin_anew(self.spec.keys.table())?;
         }
-        let keyless = self.spec.keys.types().is_empty();
+        let keyless = self.spec.is_keyless();
         let spill = merge.spill.as_ref();
         let spill = spill.filter(|_| !keyless && task.may_part());
         let merged = match spill {
@@ -295,20 +295,20 @@ impl MergeWorker {
         merged
     }
 
-    /// Bytes of records that are left once those of one key are one: as in the tasks before, all in the first.
+    /// Bytes of tuples that are left once those of one key are one: as in the tasks before, all in the first.
     fn expected_bytes(&self, task: &MergeTask) -> usize {
         match self.yielded {
             (_, 0) => task.size.bytes,
-            (groups, records) => (task.size.bytes as f64 * groups as f64 / records as f64) as usize,
+            (groups, tuples) => (task.size.bytes as f64 * groups as f64 / tuples as f64) as usize,
         }
     }
 
     fn groups(&mut self, task: &MergeTask, cancelled: &dyn Fn() -> bool) -> Result<Merged> {
         let blocks = task.level.blocks.stored.iter();
-        let with_records = blocks.filter(|stored| !stored.records(&task.partitions).is_empty());
-        let stored: Vec<&Stored> = with_records.collect();
-        let sources: Vec<Source<'_>> = sources(&stored, task).collect();
-        let keyless = self.spec.keys.types().is_empty();
+        let with_tuples = blocks.filter(|stored| !stored.tuples(&task.partitions).is_empty());
+        let stored: Vec<&Stored> = with_tuples.collect();
+        let sources: Vec<StoredRange<'_>> = sources(&stored, task).collect();
+        let keyless = self.spec.is_keyless();
         let keys = match (stored.as_slice(), sources.as_slice()) {
             ([stored], [source]) if stored.distinct() && !keyless => self.take_over(source)?,
             _ => match self.combine(&sources, task, cancelled)? {
@@ -319,55 +319,55 @@ impl MergeWorker {
         self.finish(keys, &task.level).map(Merged::Groups)
     }
 
-    /// Records that are one per key already.
-    fn take_over(&mut self, source: &Source<'_>) -> Result<DistinctKeys> {
-        let (block, records) = source.open(&mut self.counters)?;
-        let keys = self.combiner.take_over(&block.slice(records))?;
+    /// Tuples that are one per key already.
+    fn take_over(&mut self, source: &StoredRange<'_>) -> Result<DistinctKeys> {
+        let (block, tuples) = source.open(&mut self.counters)?;
+        let keys = self.combiner.take_over(&block.slice(tuples))?;
         self.hold(block.bytes())?;
         Ok(keys)
     }
 
-    /// One group per key of all the records; `None` if `cancelled`.
+    /// One group per key of all the tuples; `None` if `cancelled`.
     fn combine(
         &mut self,
-        sources: &[Source<'_>],
+        sources: &[StoredRange<'_>],
         task: &MergeTask,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Option<DistinctKeys>> {
-        // As many per record as in the tasks before; half of them in the first.
-        let (groups, records) = self.yielded;
+        // As many per tuple as in the tasks before; half of them in the first.
+        let (groups, tuples) = self.yielded;
         let level = &task.level;
-        let fair = fair_records(
-            level.records,
+        let fair = fair_tuples(
+            level.tuples,
             task.partitions.len(),
             level.blocks.sizes.len(),
         );
         // What cannot be parted is mostly of one key, and a table for many could be refused for nothing.
         let likely = match task.may_part() {
-            true => task.size.records.min(fair),
+            true => task.size.tuples.min(fair),
             false => 0,
         };
-        self.combiner.expect(likely * (groups + 1) / (records + 2));
+        self.combiner.expect(likely * (groups + 1) / (tuples + 2));
         for source in sources {
             if cancelled() {
                 return Ok(None);
             }
-            let (block, records) = source.open(&mut self.counters)?;
-            for start in records.clone().step_by(LOOK_RECORDS) {
-                if start > records.start && cancelled() {
+            let (block, tuples) = source.open(&mut self.counters)?;
+            for start in tuples.clone().step_by(LOOK_TUPLES) {
+                if start > tuples.start && cancelled() {
                     return Ok(None);
                 }
-                let piece = start..(start + LOOK_RECORDS).min(records.end);
+                let piece = start..(start + LOOK_TUPLES).min(tuples.end);
                 self.combiner.absorb(&block, piece)?;
             }
             self.hold(block.bytes())?;
         }
         self.yielded.0 += self.combiner.len();
-        self.yielded.1 += task.size.records;
+        self.yielded.1 += task.size.tuples;
         Ok(Some(self.combiner.keys()))
     }
 
-    /// The records of `task` go to disk once more, sorted by the next `bits` bits of their hash.
+    /// The tuples of `task` go to disk once more, sorted by the next `bits` bits of their hash.
     fn part(
         &mut self,
         merge: &Merge,
@@ -389,8 +389,8 @@ impl MergeWorker {
             if cancelled() {
                 return Ok(Merged::Cancelled);
             }
-            let (block, records) = source.open(&mut self.counters)?;
-            let parted: Block = block.slice(records).parted(above, bits, &views)?;
+            let (block, tuples) = source.open(&mut self.counters)?;
+            let parted: Block = block.slice(tuples).parted(above, bits, &views)?;
             waiting_bytes += parted.bytes();
             waiting.push(parted);
             let held = self.hold(waiting_bytes + block.bytes());
@@ -409,7 +409,7 @@ impl MergeWorker {
         let planner = TaskPlanner {
             spec: &self.spec,
             bits: above + bits,
-            of_records: task.size.records,
+            of_tuples: task.size.tuples,
             room,
             grant: None,
         };
@@ -418,9 +418,9 @@ impl MergeWorker {
         Ok(Merged::Parted)
     }
 
-    /// Covers the table, its states and `read` bytes of records.
+    /// Covers the table, its states and `read` bytes of tuples.
     fn hold(&mut self, read: usize) -> Result<()> {
-        let bytes = self.combiner.bytes() + self.spec.book_bytes() + read;
+        let bytes = self.combiner.bytes() + self.spec.shared_bytes() + read;
         self.counters.holds(bytes);
         let held = self.grant.hold_or_insist(bytes, WORKING_BYTES);
         held.map_err(|error| self.combiner.blame(error))
@@ -429,7 +429,7 @@ impl MergeWorker {
     fn finish(&mut self, keys: DistinctKeys, level: &Arc<PartitionLevel>) -> Result<Finished> {
         let mut lap = Lap::start();
         // Without GROUP BY there is one group, also when no row came.
-        let keyless = self.spec.keys.types().is_empty();
+        let keyless = self.spec.is_keyless();
         let groups = if keyless { 1 } else { keys.keys.len() };
         let results = self.combiner.results(groups)?;
         self.counters.groups += groups as u64;
@@ -445,7 +445,7 @@ impl MergeWorker {
     }
 }
 
-fn sources<'a>(blocks: &[&'a Stored], task: &MergeTask) -> impl Iterator<Item = Source<'a>> {
+fn sources<'a>(blocks: &[&'a Stored], task: &MergeTask) -> impl Iterator<Item = StoredRange<'a>> {
     let all = blocks.iter().copied();
     all.flat_map(|stored| stored.sources(&task.partitions))
 }

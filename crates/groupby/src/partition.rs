@@ -1,4 +1,4 @@
-//! Records in partition order: the one form in which groups and rows wait for the merge.
+//! Tuples in partition order: the one form in which groups and rows wait for the merge.
 //!
 //! In: encoded keys, hashes and per-aggregate columns. Out: `Block`, sorted by the hash's top bits,
 //! the keys' long strings copied in that order.
@@ -22,19 +22,19 @@ use crate::batch::{Arguments, dense, is_plain, slices};
 use crate::error::Result;
 use crate::keys::views::{fetch, is_long};
 use crate::keys::waiting::{Beside, Made, STRINGS_AHEAD, ShortKeys, StringsBuilder, nulls};
-use crate::keys::{DistinctKeys, EncodedKeys, KeyRows, WaitingKeys};
-use crate::states::truths;
+use crate::keys::{DistinctKeys, EncodedKeys, KeyRows, OfWords, PackedKeys, WaitingKeys, WordKeys};
+use crate::states::true_rows;
 
 /// What the columns of one aggregate in a block are.
 #[derive(Debug, Clone)]
-pub enum Records {
+pub enum AggregateColumns {
     /// Arguments of rows that no table has seen.
     Rows(Arguments),
     /// Partial states.
     Partial(Vec<ArrayRef>),
 }
 
-impl Records {
+impl AggregateColumns {
     /// All columns, a filter last.
     pub fn into_columns(self) -> Vec<ArrayRef> {
         match self {
@@ -49,7 +49,7 @@ impl Records {
         }
     }
 
-    /// Some of the records.
+    /// Some of the tuples.
     fn slice(&self, range: &Range<usize>) -> Self {
         match self {
             Self::Rows(arguments) => Self::Rows(arguments.slice(range)),
@@ -57,7 +57,7 @@ impl Records {
         }
     }
 
-    /// Records of the same kind, whose columns are what `change` makes of these, a filter last.
+    /// Tuples of the same kind, whose columns are what `change` makes of these, a filter last.
     pub(crate) fn with_columns(
         &self,
         mut change: impl FnMut(&ArrayRef) -> Result<ArrayRef>,
@@ -79,7 +79,7 @@ impl Records {
         })
     }
 
-    /// True if records of both can stand in the same columns.
+    /// True if tuples of both can stand in the same columns.
     fn mixes(&self, other: &Self) -> bool {
         let is_one_kind = match (self, other) {
             (Self::Partial(_), Self::Partial(_)) => true,
@@ -98,30 +98,30 @@ impl Records {
     }
 }
 
-/// Records of one moment of one worker, not yet sorted.
+/// Tuples of one moment of one worker, not yet sorted.
 #[derive(Debug)]
 pub struct Unsorted {
     /// Encoded keys.
     pub keys: EncodedKeys,
-    /// One hash per record.
+    /// One hash per tuple.
     pub hashes: Vec<u64>,
     /// One entry per aggregate.
-    pub aggregates: Vec<Records>,
-    /// True if no two records have the same key.
+    pub aggregates: Vec<AggregateColumns>,
+    /// True if no two tuples have the same key.
     pub distinct: bool,
 }
 
 impl Unsorted {
-    /// Bytes held; what keys share with other records counts whole, what arguments share as far as they refer to it.
+    /// Bytes held; what keys share with other tuples counts whole, what arguments share as far as they refer to it.
     /// Partial states share nothing.
     pub fn bytes(&self) -> usize {
-        let of_records = |records: &Records| match records {
-            Records::Rows(arguments) => {
+        let of_tuples = |tuples: &AggregateColumns| match tuples {
+            AggregateColumns::Rows(arguments) => {
                 let columns = arguments.columns.iter();
                 let bytes = columns.map(|column| column.to_data().get_slice_memory_size());
                 bytes.map(|bytes| bytes.unwrap_or(0)).sum()
             }
-            Records::Partial(columns) => {
+            AggregateColumns::Partial(columns) => {
                 let mut buffers = BufferBytes::default();
                 columns
                     .iter()
@@ -129,16 +129,16 @@ impl Unsorted {
                 buffers.bytes
             }
         };
-        let records: usize = self.aggregates.iter().map(of_records).sum();
-        self.keys.bytes() + self.hashes.capacity() * 8 + records
+        let tuples: usize = self.aggregates.iter().map(of_tuples).sum();
+        self.keys.bytes() + self.hashes.capacity() * 8 + tuples
     }
 
     /// True if they can stand in one block with others of the same query.
     pub fn mix(&self) -> bool {
-        self.aggregates.iter().all(Records::mix)
+        self.aggregates.iter().all(AggregateColumns::mix)
     }
 
-    /// The records in pieces of so many bytes of strings at most, or of one record, and the bytes of each.
+    /// The tuples in pieces of so many bytes of strings at most, or of one tuple, and the bytes of each.
     /// `views` are the words of a packed key at which its strings' views begin.
     pub fn pieces(self, bytes_max: usize, views: &[usize]) -> Vec<(Self, usize)> {
         let keys = self.keys.len();
@@ -167,7 +167,7 @@ impl Unsorted {
         Self {
             keys: self.keys.rows(range.clone()).to_owned(),
             hashes: self.hashes[range.clone()].to_vec(),
-            aggregates: aggregates.map(|records| records.slice(&range)).collect(),
+            aggregates: aggregates.map(|tuples| tuples.slice(&range)).collect(),
             distinct: self.distinct,
         }
     }
@@ -176,15 +176,15 @@ impl Unsorted {
 /// How much there is.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Size {
-    pub records: usize,
+    pub tuples: usize,
     pub bytes: usize,
 }
 
 impl Size {
     /// Both together.
-    pub fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self {
-            records: self.records + other.records,
+            tuples: self.tuples + other.tuples,
             bytes: self.bytes + other.bytes,
         }
     }
@@ -200,7 +200,7 @@ pub(crate) fn neighbours(
     let mut all: Vec<(Range<usize>, Size)> = Vec::new();
     let (mut range, mut size) = (0..0, Size::default());
     for (partition, here) in sizes.iter().copied().enumerate() {
-        if size.records > 0 && size.bytes + here.bytes > room {
+        if size.tuples > 0 && size.bytes + here.bytes > room {
             all.push((range, std::mem::take(&mut size)));
             range = partition..partition;
         }
@@ -211,17 +211,17 @@ pub(crate) fn neighbours(
             range = partition + 1..partition + 1;
         }
     }
-    if size.records > 0 {
+    if size.tuples > 0 {
         all.push((range, size));
     }
     all
 }
 
-/// Records sorted by partition.
+/// Tuples sorted by partition.
 #[derive(Debug)]
 pub struct Block {
     pub(crate) keys: WaitingKeys,
-    pub(crate) aggregates: Vec<Records>,
+    pub(crate) aggregates: Vec<AggregateColumns>,
     pub(crate) offsets: Vec<u32>,
     bytes: usize,
     distinct: bool,
@@ -234,7 +234,7 @@ pub struct Slice<'a> {
 }
 
 impl Block {
-    /// Sorts records by the `bits` highest bits of their hash. All of `parts` have the same kinds
+    /// Sorts tuples by the `bits` highest bits of their hash. All of `parts` have the same kinds
     /// of columns; `views` are the words of a packed key at which its strings' views begin.
     pub fn sort(parts: Vec<Unsorted>, bits: u32, views: &[usize]) -> Result<Self> {
         Self::sort_after(parts, 0, bits, views)
@@ -257,15 +257,15 @@ impl Block {
         let sort = Sort::new(&rows, parts.iter().map(|part| part.hashes.len()));
         let keys = sort.keys(&parts, &hashes, views)?;
         let aggregates = (0..parts[0].aggregates.len())
-            .map(|at| sort.records(parts.iter().map(|part| &part.aggregates[at]).collect()))
+            .map(|at| sort.aggregate(parts.iter().map(|part| &part.aggregates[at]).collect()))
             .collect::<Result<Vec<_>>>()?;
         Ok(Self::new(keys, aggregates, offsets, distinct))
     }
 
-    /// A block of sorted records.
+    /// A block of sorted tuples.
     pub(crate) fn new(
         keys: WaitingKeys,
-        aggregates: Vec<Records>,
+        aggregates: Vec<AggregateColumns>,
         offsets: Vec<u32>,
         distinct: bool,
     ) -> Self {
@@ -280,12 +280,12 @@ impl Block {
         block
     }
 
-    /// Number of records.
+    /// Number of tuples.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// True if there is no record.
+    /// True if there is no tuple.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -295,23 +295,23 @@ impl Block {
         self.bytes
     }
 
-    /// Records of a range of partitions and their share of the bytes.
+    /// Tuples of a range of partitions and their share of the bytes.
     pub(crate) fn size(&self, partitions: &Range<usize>) -> Size {
-        share(self.records(partitions).len(), self.len(), self.bytes)
+        share(self.tuples(partitions).len(), self.len(), self.bytes)
     }
 
-    /// Bytes of the records that are not dropped.
+    /// Bytes of the tuples that are not dropped.
     pub fn live_bytes(&self) -> usize {
         self.size(&(0..self.partitions())).bytes
     }
 
-    /// True if records of both blocks can stand in one.
+    /// True if tuples of both blocks can stand in one.
     pub fn mixes(&self, other: &Self) -> bool {
         let mut pairs = self.aggregates.iter().zip(&other.aggregates);
         pairs.all(|(own, other)| own.mixes(other))
     }
 
-    /// True if no two records of the block have the same key.
+    /// True if no two tuples of the block have the same key.
     pub fn distinct(&self) -> bool {
         self.distinct
     }
@@ -321,12 +321,12 @@ impl Block {
         self.offsets.len() - 1
     }
 
-    /// Records of a range of partitions.
-    pub fn records(&self, partitions: &Range<usize>) -> Range<usize> {
+    /// Tuples of a range of partitions.
+    pub fn tuples(&self, partitions: &Range<usize>) -> Range<usize> {
         self.offsets[partitions.start] as usize..self.offsets[partitions.end] as usize
     }
 
-    /// Forgets the records of the partitions before `end`; their memory stays until none is left.
+    /// Forgets the tuples of the partitions before `end`; their memory stays until none is left.
     pub fn drop_until(&mut self, end: usize) {
         let first = self.offsets[end];
         if self.offsets[0] < first {
@@ -334,7 +334,7 @@ impl Block {
         }
     }
 
-    /// A range of records.
+    /// A range of tuples.
     pub fn slice(&self, range: Range<usize>) -> Slice<'_> {
         Slice { block: self, range }
     }
@@ -346,10 +346,10 @@ impl Block {
             .buffers()
             .iter()
             .for_each(|one| buffers.add_one(one));
-        for records in &self.aggregates {
-            let columns = match records {
-                Records::Rows(arguments) => &arguments.columns,
-                Records::Partial(columns) => columns,
+        for tuples in &self.aggregates {
+            let columns = match tuples {
+                AggregateColumns::Rows(arguments) => &arguments.columns,
+                AggregateColumns::Partial(columns) => columns,
             };
             columns
                 .iter()
@@ -359,11 +359,11 @@ impl Block {
     }
 }
 
-/// Some of all records with their share of `bytes`.
-pub(crate) fn share(records: usize, all: usize, bytes: usize) -> Size {
+/// Some of all tuples with their share of `bytes`.
+pub(crate) fn share(tuples: usize, all: usize, bytes: usize) -> Size {
     Size {
-        records,
-        bytes: (bytes as f64 * records as f64 / all.max(1) as f64) as usize,
+        tuples,
+        bytes: (bytes as f64 * tuples as f64 / all.max(1) as f64) as usize,
     }
 }
 
@@ -393,7 +393,7 @@ impl BufferBytes {
 }
 
 impl<'a> Slice<'a> {
-    /// Number of records.
+    /// Number of tuples.
     pub(crate) fn len(&self) -> usize {
         self.range.len()
     }
@@ -411,20 +411,20 @@ impl<'a> Slice<'a> {
         (&self.block.keys, &self.range)
     }
 
-    /// The records sorted by the `bits` bits of their hash below the `above` highest ones.
+    /// The tuples sorted by the `bits` bits of their hash below the `above` highest ones.
     pub fn parted(&self, above: u32, bits: u32, views: &[usize]) -> Result<Block> {
         let DistinctKeys { keys, hashes } = self.distinct_keys();
         let aggregates = (0..self.aggregates()).map(|at| self.aggregate(at));
-        let records = Unsorted {
+        let tuples = Unsorted {
             keys,
             hashes,
             aggregates: aggregates.collect(),
             distinct: self.block.distinct,
         };
-        Block::sort_after(vec![records], above, bits, views)
+        Block::sort_after(vec![tuples], above, bits, views)
     }
 
-    /// The keys of a slice of distinct records, as a table would give them.
+    /// The keys of a slice of distinct tuples, as a table would give them.
     pub fn distinct_keys(&self) -> DistinctKeys {
         self.block.keys.distinct(self.range.clone())
     }
@@ -435,7 +435,7 @@ impl<'a> Slice<'a> {
     }
 
     /// The columns of one aggregate.
-    pub fn aggregate(&self, at: usize) -> Records {
+    pub fn aggregate(&self, at: usize) -> AggregateColumns {
         self.block.aggregates[at].slice(&self.range)
     }
 }
@@ -467,46 +467,63 @@ impl<'a> Sort<'a> {
     }
 
     fn keys(&self, parts: &[Unsorted], hashes: &[u64], views: &[usize]) -> Result<WaitingKeys> {
-        macro_rules! packed {
-            ($variant:ident, $zero:expr) => {{
-                let mut out = vec![$zero; self.rows.len()];
-                for (part, range) in parts.iter().zip(&self.parts) {
-                    let EncodedKeys::$variant(keys) = &part.keys else {
-                        unreachable!("one layout")
-                    };
-                    scatter(keys, &self.rows[range.clone()], &mut out);
-                }
-                WaitingKeys::words(EncodedKeys::$variant(out), hashes, self.rows)
-            }};
+        match &parts[0].keys {
+            EncodedKeys::None(_) => Ok(WaitingKeys::Whole {
+                keys: EncodedKeys::None(self.rows.len()),
+                hashes: hashes.to_vec(),
+                views: Vec::new(),
+            }),
+            EncodedKeys::Packed(PackedKeys::One(_)) => Ok(self.words::<1>(parts, hashes)),
+            EncodedKeys::Packed(PackedKeys::Two(_)) => Ok(self.words::<2>(parts, hashes)),
+            EncodedKeys::Packed(PackedKeys::Four(_)) => self.wide::<4>(parts, hashes, views),
+            EncodedKeys::Packed(PackedKeys::Eight(_)) => self.wide::<8>(parts, hashes, views),
+            EncodedKeys::Packed(PackedKeys::Twelve(_)) => self.wide::<12>(parts, hashes, views),
+            EncodedKeys::Bytes(_) => self.strings(parts, hashes),
         }
+    }
+
+    /// The keys of each part with their destinations.
+    fn words_of<'b, const N: usize>(
+        &self,
+        parts: &'b [Unsorted],
+    ) -> impl Iterator<Item = (&'b WordKeys<N>, &'a [u32])>
+    where
+        PackedKeys: OfWords<N>,
+    {
+        let parts = parts.iter().zip(&self.parts);
+        parts.map(|(part, range)| match &part.keys {
+            EncodedKeys::Packed(keys) => (keys.words(), &self.rows[range.clone()]),
+            _ => unreachable!("one layout"),
+        })
+    }
+
+    fn words<const N: usize>(&self, parts: &[Unsorted], hashes: &[u64]) -> WaitingKeys
+    where
+        PackedKeys: OfWords<N>,
+    {
+        let mut keys = vec![[0; N]; self.rows.len()];
+        for (words, rows) in self.words_of::<N>(parts) {
+            scatter(&words.keys, rows, &mut keys);
+        }
+        let keys = EncodedKeys::of_words(keys, Vec::new());
+        WaitingKeys::words(keys, hashes, self.rows)
+    }
+
+    fn wide<const N: usize>(
+        &self,
+        parts: &[Unsorted],
+        hashes: &[u64],
+        views: &[usize],
+    ) -> Result<WaitingKeys>
+    where
+        PackedKeys: OfWords<N>,
+    {
         let beside = match parts[0].aggregates.is_empty() {
             true => Beside::Nothing,
             false => Beside::Aggregates,
         };
-        macro_rules! wide {
-            ($variant:ident) => {{
-                let parts = parts.iter().zip(&self.parts);
-                let parts = parts.map(|(part, range)| match &part.keys {
-                    EncodedKeys::$variant(keys) => (keys, &self.rows[range.clone()]),
-                    _ => unreachable!("one layout"),
-                });
-                let parts: Vec<_> = parts.collect();
-                return ShortKeys::of(&parts, (hashes, self.rows), views, beside);
-            }};
-        }
-        Ok(match &parts[0].keys {
-            EncodedKeys::None(_) => WaitingKeys::Whole {
-                keys: EncodedKeys::None(self.rows.len()),
-                hashes: hashes.to_vec(),
-                views: Vec::new(),
-            },
-            EncodedKeys::Packed1(_) => packed!(Packed1, [0; 1]),
-            EncodedKeys::Packed2(_) => packed!(Packed2, [0; 2]),
-            EncodedKeys::Packed4(_) => wide!(Packed4),
-            EncodedKeys::Packed8(_) => wide!(Packed8),
-            EncodedKeys::Packed12(_) => wide!(Packed12),
-            EncodedKeys::Bytes(_) => return self.strings(parts, hashes),
-        })
+        let parts: Vec<_> = self.words_of::<N>(parts).collect();
+        ShortKeys::of(&parts, (hashes, self.rows), views, beside)
     }
 
     /// Strings are copied behind each other, in partition order, while they are warm, so that the merge reads them in order
@@ -539,25 +556,27 @@ impl<'a> Sort<'a> {
         Ok(WaitingKeys::Strings(built.finish(nulls)))
     }
 
-    fn records(&self, parts: Vec<&Records>) -> Result<Records> {
+    fn aggregate(&self, parts: Vec<&AggregateColumns>) -> Result<AggregateColumns> {
         match parts[0] {
-            Records::Partial(columns) => {
+            AggregateColumns::Partial(columns) => {
                 let column = |at: usize| {
                     self.column(parts.iter().map(|part| match part {
-                        Records::Partial(columns) => &columns[at],
-                        Records::Rows(_) => unreachable!("one kind of records per block"),
+                        AggregateColumns::Partial(columns) => &columns[at],
+                        AggregateColumns::Rows(_) => unreachable!("one kind of records per block"),
                     }))
                 };
-                Ok(Records::Partial(
+                Ok(AggregateColumns::Partial(
                     (0..columns.len()).map(column).collect::<Result<_>>()?,
                 ))
             }
-            Records::Rows(_) => {
+            AggregateColumns::Rows(_) => {
                 let rows: Vec<&Arguments> = parts
                     .iter()
                     .map(|part| match part {
-                        Records::Rows(arguments) => arguments,
-                        Records::Partial(_) => unreachable!("one kind of records per block"),
+                        AggregateColumns::Rows(arguments) => arguments,
+                        AggregateColumns::Partial(_) => {
+                            unreachable!("one kind of records per block")
+                        }
                     })
                     .collect();
                 let column =
@@ -567,11 +586,13 @@ impl<'a> Sort<'a> {
                     .collect::<Result<_>>()?;
                 // A batch without a filter passes whole.
                 let filter = rows.iter().any(|a| a.filter.is_some()).then(|| {
-                    let truths: Vec<_> =
-                        rows.iter().map(|a| a.filter.as_ref().map(truths)).collect();
-                    BooleanArray::new(self.bits(truths.iter().map(Option::as_ref)), None)
+                    let filters: Vec<_> = rows
+                        .iter()
+                        .map(|a| a.filter.as_ref().map(true_rows))
+                        .collect();
+                    BooleanArray::new(self.bits(filters.iter().map(Option::as_ref)), None)
                 });
-                Ok(Records::Rows(Arguments { columns, filter }))
+                Ok(AggregateColumns::Rows(Arguments { columns, filter }))
             }
         }
     }
@@ -680,17 +701,17 @@ mod tests {
     fn texts_of_states_count() {
         let text = "a text that lies beside its view".repeat(100);
         let states: ArrayRef = Arc::new(StringViewArray::from(vec![text.as_str(); 10]));
-        let records = Unsorted {
+        let tuples = Unsorted {
             keys: EncodedKeys::None(10),
             hashes: vec![0; 10],
-            aggregates: vec![Records::Partial(vec![states])],
+            aggregates: vec![AggregateColumns::Partial(vec![states])],
             distinct: true,
         };
-        assert!(records.bytes() >= 10 * text.len());
+        assert!(tuples.bytes() >= 10 * text.len());
     }
 
     #[test]
-    fn blocks_leave_texts_behind_that_no_record_has() {
+    fn blocks_leave_texts_behind_that_no_tuple_has() {
         let rows = 1000;
         let text = |row: usize| Some(format!("a text that is long, number {row}"));
         let texts = StringViewArray::from_iter((0..rows).map(text));
@@ -700,16 +721,16 @@ mod tests {
             let kept = Int64Array::from_iter_values((0..rows as i64).step_by(each));
             let column = take(&texts, &kept, None).expect("rows that there are");
             let (keys, mut hashes): ([ArrayRef; 1], _) = ([Arc::new(kept)], Vec::new());
-            let records = Unsorted {
+            let tuples = Unsorted {
                 keys: layout.encode(&keys, rows / each, &mut hashes).expect("few"),
                 hashes,
-                aggregates: vec![Records::Rows(Arguments {
+                aggregates: vec![AggregateColumns::Rows(Arguments {
                     columns: vec![column],
                     filter: None,
                 })],
                 distinct: true,
             };
-            let block = Block::sort(vec![records], 1, &[]).expect("few");
+            let block = Block::sort(vec![tuples], 1, &[]).expect("few");
             let mut columns = block.slice(0..rows / each).aggregate(0).into_columns();
             columns.remove(0)
         };

@@ -13,7 +13,7 @@
 
 /// Rows per group below which looking up does not pay.
 const REDUCTION_MIN: f64 = 3.0;
-/// The same where keys have text: a record that waits has a copy of it, which costs more than a lookup saves.
+/// The same where keys have text: a tuple that waits has a copy of it, which costs more than a lookup saves.
 /// Seven queries of hits with 3.0 and 1.6, two runs of each in turn: 0.70 to 0.92 of the time; 1.2 and 2.0 were no better.
 const REDUCTION_MIN_TEXTS: f64 = 1.6;
 /// How far the groups may exceed what was expected of them.
@@ -34,7 +34,7 @@ const ROWS_PER_SLOT: u64 = 8;
 
 /// What a worker saw since its table was last empty.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Rows looked up; without aggregates runs of equal keys.
     pub rows: u64,
     /// Groups in the table.
@@ -55,7 +55,7 @@ pub struct Seen {
 
 /// An array of slots, each a group at most.
 #[derive(Debug, Clone, Copy)]
-pub struct Array {
+pub(crate) struct Array {
     /// Its slots from the lowest to the highest key so far.
     pub slots: usize,
     /// Bytes of array and states, were each of them a group.
@@ -66,7 +66,7 @@ pub struct Array {
 
 /// The bounds that a decision respects.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     /// Bytes a hot table may hold without a look.
     pub hot_bytes: usize,
     /// Bytes a table may grow to.
@@ -83,7 +83,7 @@ pub struct Bounds {
 
 /// What to do with a worker's table.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// Go on.
     Keep,
     /// Go on: all groups fit.
@@ -100,7 +100,7 @@ pub enum Decision {
 }
 
 /// The decision for a worker that has seen `seen`.
-pub fn decide(seen: Seen, bounds: Bounds) -> Decision {
+pub(crate) fn decide(seen: Seen, bounds: Bounds) -> Decision {
     match decide_by_groups(seen, bounds) {
         // Sorting what was appended takes as much again, and reaches further than any cache.
         Decision::Keep | Decision::Grow { .. } if seen.appended_bytes > bounds.grown_bytes => {
@@ -111,7 +111,7 @@ pub fn decide(seen: Seen, bounds: Bounds) -> Decision {
 }
 
 /// True of a worker that had so many rows that an array of so many slots is worth it.
-pub fn had_many(rows: u64, slots: usize) -> bool {
+pub(crate) fn had_many(rows: u64, slots: usize) -> bool {
     rows >= ROWS_PER_SLOT * slots as u64
 }
 

@@ -28,8 +28,8 @@ pub struct Sizes {
     pub bypass_rows: usize,
     /// Groups by all keys of grouping sets that a worker makes before it looks whether they are few.
     pub finest_groups: usize,
-    /// Records that make a merge task worth handing out.
-    pub task_records: usize,
+    /// Tuples that make a merge task worth handing out.
+    pub task_tuples: usize,
     /// Slots of a direct table.
     pub direct_slots: usize,
     /// The same of one over a single column of integers, which may be more where memory is ample.
@@ -42,7 +42,7 @@ pub struct Sizes {
     pub repeat_bytes: usize,
     /// Bytes that a worker holds before it writes to disk, even if the budget has more.
     pub held_bytes: usize,
-    /// Bytes of records that a merge task has at most once something is on disk, even if the budget has more.
+    /// Bytes of tuples that a merge task has at most once something is on disk, even if the budget has more.
     pub room_bytes: usize,
 }
 
@@ -58,10 +58,10 @@ impl Sizes {
             block_bytes: 1 << 30,
             bypass_rows: 1 << 20,
             finest_groups: 256 << 10,
-            task_records: 8 << 10,
+            task_tuples: 8 << 10,
             direct_slots: 1 << 20,
             direct_range: 1 << 22,
-            // Each worker's groups are records of the merge.
+            // Each worker's groups are tuples of the merge.
             array_bytes: ((128 << 20) / workers).clamp(16 << 20, 64 << 20),
             workers,
             repeat_bytes: 32 << 20,
@@ -80,7 +80,7 @@ impl Sizes {
             block_bytes: 1 << 10,
             bypass_rows: 128,
             finest_groups: 64,
-            task_records: 16,
+            task_tuples: 16,
             direct_slots: 64,
             direct_range: 256,
             array_bytes: 8 << 10,
@@ -140,9 +140,19 @@ impl Spec {
         &self.emitted
     }
 
-    /// A worker's share of the bytes of the keys' books.
-    pub(crate) fn book_bytes(&self) -> usize {
-        self.keys.book_bytes() / self.sizes.workers
+    /// A worker's share of the bytes of the keys' shared dictionaries.
+    pub(crate) fn shared_bytes(&self) -> usize {
+        self.keys.shared_bytes() / self.sizes.workers
+    }
+
+    /// True without GROUP BY: there is one group.
+    pub(crate) fn is_keyless(&self) -> bool {
+        self.keys.types().is_empty()
+    }
+
+    /// True of keys without aggregates: a run of equal keys is one tuple, whatever its length.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.aggregates.is_empty()
     }
 
     /// True if rows may stand in blocks as they are: they are for all aggregates, and several batches for one column.

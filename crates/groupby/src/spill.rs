@@ -1,8 +1,8 @@
-//! Blocks on disk: where records wait for the merge once memory does not suffice.
+//! Blocks on disk: where tuples wait for the merge once memory does not suffice.
 //!
-//! In: blocks, sorted by partition. Out: the same records, page by page, to any number of readers.
+//! In: blocks, sorted by partition. Out: the same tuples, page by page, to any number of readers.
 //! Invariant: what is read is held against a checksum that never left memory before anything is made of it; a page is
-//! whole records of one block, in its order; the file ends with its last handle.
+//! whole tuples of one block, in its order; the file ends with its last handle.
 //! Tried and rejected: LZ4 (pages of lineitem 2.4 times smaller for 2 ms of a core per MB, written and read; the disk here
 //! takes 3 ms per MB while the workers go on; mixed numbers did not shrink, which `packed` shortens for less).
 //! Not here: when to write, what to combine (`build`), what a page looks like (`page`), where files lie (the caller's `Disk`).
@@ -54,7 +54,7 @@ pub(crate) struct Handed {
     pub grant: Grant,
 }
 
-/// Gives files for records.
+/// Gives files for tuples.
 pub trait Disk: Send + Sync {
     /// A new file of which nothing is left once it is dropped, and what to call it in messages.
     fn create(&self) -> std::io::Result<(Box<dyn ScratchFile>, String)>;
@@ -103,7 +103,7 @@ impl Spill {
         }
     }
 
-    /// Nobody wants the records any more: writing ends with the next page.
+    /// Nobody wants the tuples any more: writing ends with the next page.
     pub fn cancel(&self) {
         self.run.cancelled.store(true, Ordering::Relaxed);
     }
@@ -113,7 +113,7 @@ impl Spill {
         self.run.shares
     }
 
-    /// True once nobody wants the records any more.
+    /// True once nobody wants the tuples any more.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.run.cancelled.load(Ordering::Relaxed)
     }
@@ -148,12 +148,12 @@ impl Spill {
 
 /// A file and its name for messages.
 #[derive(Debug)]
-struct Scratch {
+struct NamedFile {
     file: Box<dyn ScratchFile>,
     name: String,
 }
 
-impl Scratch {
+impl NamedFile {
     fn failed(&self, doing: &'static str, error: IoError) -> Error {
         Error::Disk {
             doing,
@@ -166,7 +166,7 @@ impl Scratch {
 /// One worker's file, while it is written.
 pub(crate) struct SpillFile {
     spill: Arc<Spill>,
-    scratch: Option<Arc<Scratch>>,
+    scratch: Option<Arc<NamedFile>>,
     end: u64,
     /// Pages that are not written yet.
     buffer: Vec<u8>,
@@ -174,7 +174,7 @@ pub(crate) struct SpillFile {
 
 impl SpillFile {
     /// No file yet: the first block makes one.
-    pub fn new(spill: Arc<Spill>) -> Self {
+    pub(crate) fn new(spill: Arc<Spill>) -> Self {
         Self {
             spill,
             scratch: None,
@@ -184,18 +184,22 @@ impl SpillFile {
     }
 
     /// What all workers share.
-    pub fn shared(&self) -> &Arc<Spill> {
+    pub(crate) fn shared(&self) -> &Arc<Spill> {
         &self.spill
     }
 
     /// Writes neighbouring blocks as one where they can stand in one; their order stays.
-    pub fn write(&mut self, blocks: &[Block], counters: &mut Counters) -> Result<Vec<Stored>> {
+    pub(crate) fn write(
+        &mut self,
+        blocks: &[Block],
+        counters: &mut Counters,
+    ) -> Result<Vec<Stored>> {
         let (mut left, mut stored) = (blocks, Vec::new());
         while let Some(first) = left.first() {
-            let mut records = first.len();
+            let mut tuples = first.len();
             let same = left[1..].iter().take_while(|block| {
-                records += block.len();
-                first.mixes(block) && u32::try_from(records).is_ok()
+                tuples += block.len();
+                first.mixes(block) && u32::try_from(tuples).is_ok()
             });
             let (run, rest) = left.split_at(1 + same.count());
             stored.push(Stored::Disk(self.write_run(run, counters)?));
@@ -204,11 +208,11 @@ impl SpillFile {
         Ok(stored)
     }
 
-    /// Blocks of one shape, partition by partition, so that a task finds its records side by side.
+    /// Blocks of one shape, partition by partition, so that a task finds its tuples side by side.
     fn write_run(&mut self, blocks: &[Block], counters: &mut Counters) -> Result<SpilledBlock> {
         let mut lap = Lap::start();
         let scratch = self.scratch()?;
-        let (mut pages, mut records) = (Vec::new(), 0);
+        let (mut pages, mut tuples) = (Vec::new(), 0);
         for slices in cut(blocks) {
             if self.spill.is_cancelled() {
                 return Err(Error::Cancelled);
@@ -216,10 +220,10 @@ impl SpillFile {
             let from = self.buffer.len();
             page::encode(&slices, &mut self.buffer)?;
             let bytes = &self.buffer[from..];
-            let before = records;
-            records += slices.iter().map(Slice::len).sum::<usize>();
+            let before = tuples;
+            tuples += slices.iter().map(Slice::len).sum::<usize>();
             pages.push(Page {
-                records: before..records,
+                tuples: before..tuples,
                 at: self.end + from as u64,
                 bytes: bytes.len(),
                 checksum: crc32fast::hash(bytes),
@@ -236,12 +240,12 @@ impl SpillFile {
             scratch,
             pages,
             template: page::template(blocks),
-            records,
+            tuples,
             bytes: blocks.iter().map(Block::live_bytes).sum(),
         })
     }
 
-    fn scratch(&mut self) -> Result<Arc<Scratch>> {
+    fn scratch(&mut self) -> Result<Arc<NamedFile>> {
         if let Some(scratch) = &self.scratch {
             return Ok(Arc::clone(scratch));
         }
@@ -251,11 +255,11 @@ impl SpillFile {
             error,
         })?;
         Ok(Arc::clone(
-            self.scratch.insert(Arc::new(Scratch { file, name })),
+            self.scratch.insert(Arc::new(NamedFile { file, name })),
         ))
     }
 
-    fn flush(&mut self, scratch: &Scratch) -> Result<()> {
+    fn flush(&mut self, scratch: &NamedFile) -> Result<()> {
         scratch
             .file
             .write(&self.buffer, self.end)
@@ -266,22 +270,22 @@ impl SpillFile {
     }
 }
 
-/// The records of each page: neighbouring partitions of all blocks, or a part of one that is larger than a page.
+/// The tuples of each page: neighbouring partitions of all blocks, or a part of one that is larger than a page.
 fn cut(blocks: &[Block]) -> Vec<Vec<Slice<'_>>> {
     let bytes: usize = blocks.iter().map(Block::bytes).sum();
-    let records: usize = blocks.iter().map(Block::len).sum();
-    let record_bytes = (bytes / records.max(1)).max(1);
-    let full = PAGE_BYTES.div_ceil(record_bytes);
-    let most = full.max(PAGE_BYTES_MAX / record_bytes);
+    let tuples: usize = blocks.iter().map(Block::len).sum();
+    let tuple_bytes = (bytes / tuples.max(1)).max(1);
+    let full = PAGE_BYTES.div_ceil(tuple_bytes);
+    let most = full.max(PAGE_BYTES_MAX / tuple_bytes);
     let (mut pages, mut page, mut held) = (Vec::new(), Vec::new(), 0);
     for partition in 0..blocks.first().map_or(0, Block::partitions) {
         for block in blocks {
-            let mut records = block.records(&(partition..partition + 1));
-            while !records.is_empty() {
-                let end = records.end.min(records.start + most - held);
-                page.push(block.slice(records.start..end));
-                held += end - records.start;
-                records.start = end;
+            let mut tuples = block.tuples(&(partition..partition + 1));
+            while !tuples.is_empty() {
+                let end = tuples.end.min(tuples.start + most - held);
+                page.push(block.slice(tuples.start..end));
+                held += end - tuples.start;
+                tuples.start = end;
                 if held == most {
                     pages.push(std::mem::take(&mut page));
                     held = 0;
@@ -302,24 +306,24 @@ fn cut(blocks: &[Block]) -> Vec<Vec<Slice<'_>>> {
 /// A block on disk.
 #[derive(Debug)]
 pub struct SpilledBlock {
-    scratch: Arc<Scratch>,
+    scratch: Arc<NamedFile>,
     pages: Vec<Page>,
-    /// The block without its records: kinds and types of columns, where partitions begin.
+    /// The block without its tuples: kinds and types of columns, where partitions begin.
     template: Block,
-    records: usize,
+    tuples: usize,
     bytes: usize,
 }
 
-/// Neighbouring records as one piece of a file.
+/// Neighbouring tuples as one piece of a file.
 #[derive(Debug)]
 pub(crate) struct Page {
-    records: Range<usize>,
+    tuples: Range<usize>,
     at: u64,
     bytes: usize,
     checksum: u32,
 }
 
-/// Records that wait for the merge.
+/// Tuples that wait for the merge.
 #[derive(Debug)]
 pub enum Stored {
     /// In memory.
@@ -328,27 +332,27 @@ pub enum Stored {
     Disk(SpilledBlock),
 }
 
-/// Some of the records of a task: a range of one block, or of one page.
-pub(crate) enum Source<'a> {
+/// Some of the tuples of a task: a range of one block, or of one page.
+pub(crate) enum StoredRange<'a> {
     Memory(&'a Block, Range<usize>),
     Disk(&'a SpilledBlock, &'a Page, Range<usize>),
 }
 
 impl Stored {
-    /// Number of records.
+    /// Number of tuples.
     pub fn len(&self) -> usize {
         match self {
             Self::Memory(block) => block.len(),
-            Self::Disk(spilled) => spilled.records,
+            Self::Disk(spilled) => spilled.tuples,
         }
     }
 
-    /// True if there is no record.
+    /// True if there is no tuple.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes that the records have in memory.
+    /// Bytes that the tuples have in memory.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Memory(block) => block.bytes(),
@@ -356,13 +360,13 @@ impl Stored {
         }
     }
 
-    /// Records of each partition and their share of the bytes.
+    /// Tuples of each partition and their share of the bytes.
     pub(crate) fn sizes(&self, partitions: usize) -> impl Iterator<Item = Size> {
         let (all, bytes) = (self.len(), self.bytes());
-        (0..partitions).map(move |at| share(self.records(&(at..at + 1)).len(), all, bytes))
+        (0..partitions).map(move |at| share(self.tuples(&(at..at + 1)).len(), all, bytes))
     }
 
-    /// True if reading the records takes a disk.
+    /// True if reading the tuples takes a disk.
     pub fn is_on_disk(&self) -> bool {
         matches!(self, Self::Disk(_))
     }
@@ -372,14 +376,14 @@ impl Stored {
         self.block().partitions()
     }
 
-    /// True if no two of the records have the same key.
+    /// True if no two of the tuples have the same key.
     pub fn distinct(&self) -> bool {
         self.block().distinct()
     }
 
-    /// Records of a range of partitions.
-    pub fn records(&self, partitions: &Range<usize>) -> Range<usize> {
-        self.block().records(partitions)
+    /// Tuples of a range of partitions.
+    pub fn tuples(&self, partitions: &Range<usize>) -> Range<usize> {
+        self.block().tuples(partitions)
     }
 
     fn block(&self) -> &Block {
@@ -389,25 +393,25 @@ impl Stored {
         }
     }
 
-    /// Where the records of a range of partitions are; none of the pieces is empty.
-    pub(crate) fn sources<'a>(&'a self, partitions: &Range<usize>) -> Vec<Source<'a>> {
-        let records = self.records(partitions);
-        if records.is_empty() {
+    /// Where the tuples of a range of partitions are; none of the pieces is empty.
+    pub(crate) fn sources<'a>(&'a self, partitions: &Range<usize>) -> Vec<StoredRange<'a>> {
+        let tuples = self.tuples(partitions);
+        if tuples.is_empty() {
             return Vec::new();
         }
         let spilled = match self {
-            Self::Memory(block) => return vec![Source::Memory(block, records)],
+            Self::Memory(block) => return vec![StoredRange::Memory(block, tuples)],
             Self::Disk(spilled) => spilled,
         };
         let pages = &spilled.pages;
-        let first = pages.partition_point(|page| page.records.end <= records.start);
+        let first = pages.partition_point(|page| page.tuples.end <= tuples.start);
         let pages = pages[first..].iter();
         pages
-            .take_while(|page| page.records.start < records.end)
+            .take_while(|page| page.tuples.start < tuples.end)
             .map(|page| {
-                let from = records.start.max(page.records.start) - page.records.start;
-                let to = records.end.min(page.records.end) - page.records.start;
-                Source::Disk(spilled, page, from..to)
+                let from = tuples.start.max(page.tuples.start) - page.tuples.start;
+                let to = tuples.end.min(page.tuples.end) - page.tuples.start;
+                StoredRange::Disk(spilled, page, from..to)
             })
             .collect()
     }
@@ -425,7 +429,7 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// Of so many partitions each.
-    pub fn new(stored: Vec<Stored>, partitions: usize) -> Self {
+    pub(crate) fn new(stored: Vec<Stored>, partitions: usize) -> Self {
         let mut blocks = Self {
             sizes: vec![Size::default(); partitions],
             ..Self::default()
@@ -443,7 +447,7 @@ impl Blocks {
     }
 
     /// Takes blocks of as many partitions in.
-    pub fn join(&mut self, other: Self) {
+    pub(crate) fn join(&mut self, other: Self) {
         self.sizes.resize(other.sizes.len(), Size::default());
         add(&mut self.sizes, other.sizes.into_iter());
         self.stored.extend(other.stored);
@@ -463,15 +467,15 @@ pub(crate) struct PartitionLevel {
     pub blocks: Blocks,
     /// The hash's top bits that partitions of these blocks are named by, and those above them.
     pub bits: u32,
-    /// Records of all blocks.
-    pub records: usize,
-    /// Records of the task that these are the parts of.
-    pub of_records: usize,
+    /// Tuples of all blocks.
+    pub tuples: usize,
+    /// Tuples of the task that these are the parts of.
+    pub of_tuples: usize,
     /// Covers the blocks.
     pub _grant: Option<Grant>,
 }
 
-/// A block whose records can be looked at.
+/// A block whose tuples can be looked at.
 #[derive(Debug)]
 pub(crate) enum Opened<'a> {
     /// It was in memory.
@@ -482,7 +486,7 @@ pub(crate) enum Opened<'a> {
 
 impl Opened<'_> {
     /// Bytes that it adds to those of the blocks in memory.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Held(_) => 0,
             Self::Read(block) => block.bytes(),
@@ -501,14 +505,14 @@ impl Deref for Opened<'_> {
     }
 }
 
-impl<'a> Source<'a> {
-    /// The records as a range of a block; what lies on disk is read.
-    pub fn open(&self, counters: &mut Counters) -> Result<(Opened<'a>, Range<usize>)> {
+impl<'a> StoredRange<'a> {
+    /// The tuples as a range of a block; what lies on disk is read.
+    pub(crate) fn open(&self, counters: &mut Counters) -> Result<(Opened<'a>, Range<usize>)> {
         match self {
-            Self::Memory(block, records) => Ok((Opened::Held(block), records.clone())),
-            Self::Disk(spilled, page, records) => {
+            Self::Memory(block, tuples) => Ok((Opened::Held(block), tuples.clone())),
+            Self::Disk(spilled, page, tuples) => {
                 let read = spilled.read(page, counters)?;
-                Ok((Opened::Read(read), records.clone()))
+                Ok((Opened::Read(read), tuples.clone()))
             }
         }
     }
@@ -528,7 +532,7 @@ impl SpilledBlock {
             return Err(self.scratch.failed("read from", changed));
         }
         counters.read_bytes += page.bytes as u64;
-        let block = page::decode(bytes, page.records.len(), &self.template)?;
+        let block = page::decode(bytes, page.tuples.len(), &self.template)?;
         lap.end(&mut counters.read_ns);
         Ok(block)
     }
@@ -538,19 +542,19 @@ impl SpilledBlock {
 mod tests {
     use super::*;
     use crate::keys::waiting::Made;
-    use crate::keys::{EncodedKeys, KeyRows, WaitingKeys};
+    use crate::keys::{EncodedKeys, KeyRows, PackedRows, WaitingKeys};
 
-    /// Keys of 8 bytes; partitions of these numbers of records.
+    /// Keys of 8 bytes; partitions of these numbers of tuples.
     fn block(partitions: &[u32]) -> Block {
         let mut offsets = vec![0];
-        for records in partitions {
-            offsets.push(offsets[offsets.len() - 1] + records);
+        for tuples in partitions {
+            offsets.push(offsets[offsets.len() - 1] + tuples);
         }
-        let records = offsets[partitions.len()];
-        let keys = (0..u64::from(records)).map(|key| [key]).collect();
+        let tuples = offsets[partitions.len()];
+        let keys: Vec<_> = (0..u64::from(tuples)).map(|key| [key; 1]).collect();
         Block::new(
             WaitingKeys::Words {
-                keys: EncodedKeys::Packed1(keys),
+                keys: EncodedKeys::of_words(keys, Vec::new()),
                 nulls: Vec::new(),
             },
             Vec::new(),
@@ -587,7 +591,7 @@ mod tests {
                 .map(|page| page.iter().map(Slice::len).sum())
                 .collect()
         };
-        // 8 bytes a record, and the offsets.
+        // 8 bytes a tuple, and the offsets.
         let page = (PAGE_BYTES / 8) as u32;
         let small = [
             block(&[page / 2, page / 2 + 9, 0, 5]),
@@ -605,12 +609,13 @@ mod tests {
         let mut keys = Vec::new();
         for source in stored.sources(&partitions) {
             let opened = source.open(&mut Counters::default());
-            let (block, records) = opened.expect("read");
+            let (block, tuples) = opened.expect("read");
             let mut made = Made::default();
-            let KeyRows::Packed1(words) = block.slice(records).keys(&mut made).0 else {
+            let KeyRows::Packed(PackedRows::One(words)) = block.slice(tuples).keys(&mut made).0
+            else {
                 panic!("keys of one word")
             };
-            keys.extend(words.as_flattened());
+            keys.extend(words.keys.as_flattened());
         }
         keys
     }
@@ -639,7 +644,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_a_block_has_dropped_are_not_written() {
+    fn tuples_that_a_block_has_dropped_are_not_written() {
         let (_, mut file) = folder();
         let mut first = block(&[3, 2, 4]);
         first.drop_until(1);
@@ -647,14 +652,14 @@ mod tests {
         let written = file.write(&blocks, &mut Counters::default());
         let stored = &written.expect("written")[0];
         assert_eq!(stored.len(), 9);
-        let records = |partition: usize| stored.records(&(partition..partition + 1));
-        assert_eq!([records(0), records(1), records(2)], [0..0, 0..3, 3..9]);
+        let tuples = |partition: usize| stored.tuples(&(partition..partition + 1));
+        assert_eq!([tuples(0), tuples(1), tuples(2)], [0..0, 0..3, 3..9]);
         assert_eq!(keys_of(stored, 0..3), [3, 4, 0, 5, 6, 7, 8, 1, 2]);
     }
 
-    struct Full;
+    struct FullDisk;
 
-    impl Disk for Full {
+    impl Disk for FullDisk {
         fn create(&self) -> std::io::Result<(Box<dyn ScratchFile>, String)> {
             let file = File::options().read(true).write(true).open("/dev/full")?;
             Ok((Box::new(file), "/dev/full".to_string()))
@@ -663,7 +668,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_an_error_that_names_the_file() {
-        let mut file = SpillFile::new(Arc::new(Spill::new(Full, false)));
+        let mut file = SpillFile::new(Arc::new(Spill::new(FullDisk, false)));
         let written = file.write(&[block(&[100])], &mut Counters::default());
         let error = written.expect_err("no room").to_string();
         assert!(

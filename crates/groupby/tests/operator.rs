@@ -242,8 +242,8 @@ fn spec(case: &Case, how: &How) -> Result<Arc<Spec>, Error> {
         .map(|(at, key)| Arc::new(Field::new(format!("k{at}"), key.data_type().clone(), true)))
         .collect();
     let aggregates = vec![
-        count::count("count(*)").expect("native"),
-        sum::sum("sum(v)", &DataType::Int64, &DataType::Int64).expect("native"),
+        count("count(*)").expect("native"),
+        sum("sum(v)", &DataType::Int64, &DataType::Int64).expect("native"),
     ];
     let keys = KeyLayout::knowing(&fields, &case.known, how.table)?;
     Ok(Arc::new(Spec::new(keys, aggregates, how.sizes)))
@@ -666,14 +666,14 @@ impl Budget for Switched {
     }
 }
 
-/// All records are in memory and one task, whose table is refused: it goes to disk in parts.
+/// All tuples are in memory and one task, whose table is refused: it goes to disk in parts.
 #[test]
 fn a_merge_in_memory_parts_what_is_refused() {
     let case = case(&[0], 300_000, 10_000_000, false, 23);
     let how = How {
         table: TableKind::Auto,
         sizes: Sizes {
-            task_records: 1 << 20,
+            task_tuples: 1 << 20,
             ..normal()
         },
         workers: 2,
@@ -736,7 +736,7 @@ fn only_the_columns_that_are_asked_for_come_out() {
 fn narrowed(case: &Case, table: TableKind, emitted: &[usize]) -> (usize, Vec<Vec<DataType>>) {
     let field = |key: &ArrayRef| Arc::new(Field::new("k", key.data_type().clone(), true));
     let fields: Vec<FieldRef> = case.keys.iter().map(field).collect();
-    let aggregates = vec![count::count("count(*)").expect("native")];
+    let aggregates = vec![count("count(*)").expect("native")];
     let keys = KeyLayout::new(&fields, table).expect("a layout");
     let spec = Spec::new(keys, aggregates, normal());
     let spec = Arc::new(spec.emitting(emitted.to_vec()));

@@ -4,8 +4,8 @@
 //! Invariant: bits past the last row are 0.
 //! Not here: NULLs; integers of more than two bytes, for which DataFusion's loop is as fast; texts of more than 12 bytes.
 
+use crate::booleans;
 use crate::hash::inline_view;
-use crate::truths;
 use crate::view::INLINE_MAX;
 
 /// A comparison.
@@ -37,12 +37,12 @@ macro_rules! compared {
         $(impl Compared for $integer {
             fn compared(rows: &[Self], comparison: Comparison, with: Self) -> Vec<u64> {
                 match comparison {
-                    Comparison::Equal => truths::words(rows, |row| *row == with),
-                    Comparison::NotEqual => truths::words(rows, |row| *row != with),
-                    Comparison::Less => truths::words(rows, |row| *row < with),
-                    Comparison::LessOrEqual => truths::words(rows, |row| *row <= with),
-                    Comparison::Greater => truths::words(rows, |row| *row > with),
-                    Comparison::GreaterOrEqual => truths::words(rows, |row| *row >= with),
+                    Comparison::Equal => booleans::words(rows, |row| *row == with),
+                    Comparison::NotEqual => booleans::words(rows, |row| *row != with),
+                    Comparison::Less => booleans::words(rows, |row| *row < with),
+                    Comparison::LessOrEqual => booleans::words(rows, |row| *row <= with),
+                    Comparison::Greater => booleans::words(rows, |row| *row > with),
+                    Comparison::GreaterOrEqual => booleans::words(rows, |row| *row >= with),
                 }
             }
         })*
@@ -67,14 +67,14 @@ pub fn views_equal(views: &[u128], text: &[u8], equal: bool) -> Vec<u64> {
     if text.is_empty() {
         // The length alone says so, a load of 4 bytes.
         return match equal {
-            true => truths::words(views, |view| *view as u32 == 0),
-            false => truths::words(views, |view| *view as u32 != 0),
+            true => booleans::words(views, |view| *view as u32 == 0),
+            false => booleans::words(views, |view| *view as u32 != 0),
         };
     }
     let wanted = inline_view(text);
     match equal {
-        true => truths::words(views, |view| *view == wanted),
-        false => truths::words(views, |view| *view != wanted),
+        true => booleans::words(views, |view| *view == wanted),
+        false => booleans::words(views, |view| *view != wanted),
     }
 }
 

@@ -12,7 +12,7 @@ pub mod narrow;
 pub mod divide;
 pub mod multiples;
 pub mod byte_pack;
-mod truths;
+mod booleans;
 pub mod lookup;
 pub mod places;
 pub mod select;

@@ -140,10 +140,10 @@ pub fn compared<T: PartialOrd>(rows: &[T], comparison: Comparison, with: T) -> V
 }
 
 /// `lookup::bits`.
-pub fn bits(codes: &[u32], truths: &[bool]) -> Vec<u64> {
+pub fn bits(codes: &[u32], booleans: &[bool]) -> Vec<u64> {
     let mut bits = vec![0; codes.len().div_ceil(64)];
     for (row, &code) in codes.iter().enumerate() {
-        if truths[code as usize] {
+        if booleans[code as usize] {
             bits[row / 64] |= 1 << (row % 64);
         }
     }

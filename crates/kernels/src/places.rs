@@ -4,13 +4,13 @@
 //! Invariant: none but that.
 //! Not here: what the places mean.
 
-use crate::truths;
+use crate::booleans;
 
 /// The bytes of `block` that are one of `wanted`.
 #[inline(always)]
 pub fn places(block: &[u8; 64], wanted: [u8; 3]) -> u64 {
     let [a, b, c] = wanted;
-    truths::word(&block.map(|byte| (byte == a) | (byte == b) | (byte == c)))
+    booleans::word(&block.map(|byte| (byte == a) | (byte == b) | (byte == c)))
 }
 
 #[cfg(test)]

@@ -100,8 +100,8 @@ fn quotients<T: DecimalType<Native: Divided>>(
     y: &ArrayRef,
     of: &DataType,
 ) -> Result<ArrayRef> {
-    let shift = i16::from(size(of).1) - i16::from(size(x.data_type()).1)
-        + i16::from(size(y.data_type()).1);
+    let shift =
+        i16::from(size(of).1) - i16::from(size(x.data_type()).1) + i16::from(size(y.data_type()).1);
     let power = |exponent: i16| T::Native::ten_to(u32::try_from(exponent.max(0)).unwrap_or(0));
     let (up, down) = (power(shift), power(-shift));
     let overflow = || ArrowError::ArithmeticOverflow(format!("a quotient does not fit {of}"));
@@ -173,14 +173,24 @@ mod tests {
 
     #[test]
     fn quotients_are_rounded() {
-        let cases = [(1, 3, 0), (2, 3, 1), (-2, 3, -1), (1, -2, -1), (-5, -2, 3), (0, -7, 0)];
+        let cases = [
+            (1, 3, 0),
+            (2, 3, 1),
+            (-2, 3, -1),
+            (1, -2, -1),
+            (-5, -2, 3),
+            (0, -7, 0),
+        ];
         for (x, y, expected) in cases {
             assert_eq!(i128::quotient(x, 1, y, 1), Some(expected), "{x} / {y}");
             let [x, y] = [x, y].map(i256::from_i128);
             let wide = i256::quotient(x, i256::ONE, y, i256::ONE);
             assert_eq!(wide, Some(i256::from_i128(expected)), "{x} / {y}");
         }
-        assert_eq!(i128::quotient(i128::MAX, 100, 1000, 1), Some(i128::MAX / 10 + 1));
+        assert_eq!(
+            i128::quotient(i128::MAX, 100, 1000, 1),
+            Some(i128::MAX / 10 + 1)
+        );
         assert_eq!(i128::quotient(i128::MIN, 1, -1, 1), None);
     }
 }

@@ -42,8 +42,7 @@ const UNAWARE: [&str; 19] = [
 
 /// The aggregate as it runs with DISTINCT; `None` where it does by itself.
 pub(crate) fn of_distinct_rows(function: &Arc<AggregateUDF>) -> Option<Arc<AggregateUDF>> {
-    let is_unaware =
-        UNAWARE.contains(&function.name()) && !function.inner().is::<DistinctRows>();
+    let is_unaware = UNAWARE.contains(&function.name()) && !function.inner().is::<DistinctRows>();
     is_unaware.then(|| Arc::new(AggregateUDF::from(DistinctRows(Arc::clone(function)))))
 }
 
@@ -128,12 +127,16 @@ impl Rows {
     fn columns(&self) -> Result<Vec<ArrayRef>> {
         if self.counts.is_empty() {
             let fields = self.expr_fields.iter();
-            return Ok(fields.map(|field| new_empty_array(field.data_type())).collect());
+            return Ok(fields
+                .map(|field| new_empty_array(field.data_type()))
+                .collect());
         }
         // In one order, so that sums of floats are one.
         let mut rows: Vec<&OwnedRow> = self.counts.keys().collect();
         rows.sort_unstable();
-        Ok(self.converter.convert_rows(rows.into_iter().map(OwnedRow::row))?)
+        Ok(self
+            .converter
+            .convert_rows(rows.into_iter().map(OwnedRow::row))?)
     }
 }
 
@@ -187,7 +190,10 @@ impl Accumulator for Rows {
     }
 
     fn size(&self) -> usize {
-        let rows = self.counts.keys().map(|row| row.row().data().len() + size_of::<OwnedRow>());
+        let rows = self
+            .counts
+            .keys()
+            .map(|row| row.row().data().len() + size_of::<OwnedRow>());
         size_of_val(self) + rows.sum::<usize>()
     }
 }

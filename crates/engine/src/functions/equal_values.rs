@@ -20,9 +20,9 @@ use crate::expr::columns::is_comparison;
 use crate::functions::ANY_EQUAL;
 pub(crate) use canonical::plain;
 use canonical::{canonical, is_canonical};
-pub(crate) use ordered::sortable;
 pub(crate) use chosen::extreme_items;
 use chosen::{chosen, is_chosen};
+pub(crate) use ordered::sortable;
 use ordered::{extreme, is_extreme, item_bytes, ordered, sort_bytes};
 
 /// Functions that tell whether and where a list has a value.

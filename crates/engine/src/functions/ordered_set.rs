@@ -85,7 +85,11 @@ impl AggregateUDFImpl for Median {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         if temporal_median(args.expr_fields[0].data_type()).is_some() {
             let result = args.return_type().clone();
-            return Ok(Box::new(Middle::new(Quantile::Median, args.is_distinct, result)));
+            return Ok(Box::new(Middle::new(
+                Quantile::Median,
+                args.is_distinct,
+                result,
+            )));
         }
         median_udaf().accumulator(args)
     }
@@ -93,7 +97,11 @@ impl AggregateUDFImpl for Median {
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         if temporal_median(args.expr_fields[0].data_type()).is_some() {
             let result = args.return_type().clone();
-            return Ok(Box::new(Middle::new(Quantile::Median, args.is_distinct, result)));
+            return Ok(Box::new(Middle::new(
+                Quantile::Median,
+                args.is_distinct,
+                result,
+            )));
         }
         median_udaf().create_sliding_accumulator(args)
     }

@@ -68,7 +68,11 @@ impl AggregateUDFImpl for PercentileCont {
                 Ok(vec![decoded(of).clone(), DataType::Float64])
             }
             [of, share] => {
-                let of = if of.is_null() { &DataType::Float64 } else { decoded(of) };
+                let of = if of.is_null() {
+                    &DataType::Float64
+                } else {
+                    decoded(of)
+                };
                 let types = [of.clone(), share.clone()];
                 taken_by(&percentile_cont_udaf(), &types, TAKES)
             }

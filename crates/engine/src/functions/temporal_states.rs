@@ -235,7 +235,9 @@ impl Accumulator for Mean {
         if self.distinct.is_some() {
             return not_impl_err!("avg of DISTINCT intervals beside other aggregates");
         }
-        let sums = self.sums.map(|sum| ScalarValue::Decimal128(Some(sum), 38, 0));
+        let sums = self
+            .sums
+            .map(|sum| ScalarValue::Decimal128(Some(sum), 38, 0));
         let count = ScalarValue::Int64(Some(self.count));
         Ok(sums.into_iter().chain([count]).collect())
     }

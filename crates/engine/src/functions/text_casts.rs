@@ -312,8 +312,7 @@ impl Reader {
             }
         }
         let columns = columns.iter_mut().zip(fields);
-        let columns =
-            columns.map(|(texts, field)| self.values(&texts.finish(), field.data_type()));
+        let columns = columns.map(|(texts, field)| self.values(&texts.finish(), field.data_type()));
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let nulls = Some(NullBuffer::from(valid));
         let structs =
@@ -327,7 +326,10 @@ impl Reader {
         };
         let known = |text: &str| {
             let members = members(text, '=').or_else(|| members(text, ':'))?;
-            members.iter().all(|(key, _)| key.is_some()).then_some(members)
+            members
+                .iter()
+                .all(|(key, _)| key.is_some())
+                .then_some(members)
         };
         let (mut keys, mut values) = (StringViewBuilder::new(), StringViewBuilder::new());
         let mut lengths = Vec::with_capacity(texts.len());
@@ -348,7 +350,9 @@ impl Reader {
         let offsets = OffsetBuffer::from_lengths(lengths);
         let nulls = Some(NullBuffer::from(valid));
         let entries = Arc::clone(entries);
-        Ok(Arc::new(MapArray::try_new(entries, offsets, columns, nulls, false)?))
+        Ok(Arc::new(MapArray::try_new(
+            entries, offsets, columns, nulls, false,
+        )?))
     }
 
     fn lists(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {

@@ -75,7 +75,9 @@ impl<T: Summable<Native: states::RoundedMean>> Outcome<T> for RoundedMean {
     fn of(total: Total<T::Native>, summed: &DataType, data_type: &DataType) -> Option<T::Native> {
         let digits = match (summed, data_type) {
             (DataType::Decimal128(_, from), DataType::Decimal128(_, to))
-            | (DataType::Decimal256(_, from), DataType::Decimal256(_, to)) => to.checked_sub(*from)?,
+            | (DataType::Decimal256(_, from), DataType::Decimal256(_, to)) => {
+                to.checked_sub(*from)?
+            }
             _ => 0,
         };
         let factor = 10_i64.checked_pow(u32::try_from(digits).ok()?)?;

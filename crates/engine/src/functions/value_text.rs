@@ -125,7 +125,11 @@ pub(crate) fn texts_of_values(values: &ArrayRef) -> Result<StringViewArray> {
 pub fn written(column: &ArrayRef) -> Result<ArrayRef> {
     use DataType::{Duration, Interval, Time32, Time64, Timestamp};
     let renamed = |item: &FieldRef, values: &ArrayRef| {
-        Arc::new(item.as_ref().clone().with_data_type(values.data_type().clone()))
+        Arc::new(
+            item.as_ref()
+                .clone()
+                .with_data_type(values.data_type().clone()),
+        )
     };
     let changed: ArrayRef = match column.data_type() {
         Timestamp(..) | Time32(_) | Time64(_) | Interval(_) | Duration(_) => {
@@ -135,7 +139,12 @@ pub fn written(column: &ArrayRef) -> Result<ArrayRef> {
         DataType::List(item) => {
             let (_, offsets, values, nulls) = column.as_list::<i32>().clone().into_parts();
             let values = written(&values)?;
-            Arc::new(ListArray::try_new(renamed(item, &values), offsets, values, nulls)?)
+            Arc::new(ListArray::try_new(
+                renamed(item, &values),
+                offsets,
+                values,
+                nulls,
+            )?)
         }
         DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             return written(&cast(column, &DataType::List(Arc::clone(item)))?);
@@ -143,9 +152,14 @@ pub fn written(column: &ArrayRef) -> Result<ArrayRef> {
         DataType::Struct(_) => {
             let (fields, columns, nulls) = column.as_struct().clone().into_parts();
             let columns = columns.iter().map(written).collect::<Result<Vec<_>>>()?;
-            let fields = fields.iter().zip(&columns).map(|(field, column)| renamed(field, column));
+            let fields = fields
+                .iter()
+                .zip(&columns)
+                .map(|(field, column)| renamed(field, column));
             let (fields, rows) = (fields.collect(), column.len());
-            Arc::new(StructArray::try_new_with_length(fields, columns, nulls, rows)?)
+            Arc::new(StructArray::try_new_with_length(
+                fields, columns, nulls, rows,
+            )?)
         }
         DataType::Map(item, _) => {
             let (_, offsets, entries, nulls, ordered) = column.as_map().clone().into_parts();

@@ -1,15 +1,16 @@
 //! Blocks of a worker in which the same groups repeat become one.
 //!
 //! In: a build's blocks, and those that other workers left where memory is short. Out: fewer of them, where that is worth it.
-//! Not here: combining itself (`combine`), what goes to disk (`build`).
+//! Not here: combining itself (`combine`), what goes to disk (`overflow`).
 
-use super::{Build, allocated};
+use super::allocated;
+use super::overflow::Overflow;
+use super::staging::Staging;
 use crate::combine::{WORTH, WORTH_AT_ANY_TIME, combine};
 use crate::error::Result;
-use crate::partition::Block;
+use crate::runtime::Counters;
 use crate::runtime::counters::Lap;
 use crate::spec::Sizes;
-use crate::spill::{Handed, Spill};
 
 /// Where memory is not short, so many times the bytes come together before what was combined is combined again.
 /// 100 M rows of 2 M keys in turn, four times and from the first on: 550 instead of 370 MB, 1.6 instead of 2.2 s.
@@ -27,11 +28,11 @@ pub(super) struct NextLook {
 }
 
 impl NextLook {
-    pub fn first(sizes: &Sizes) -> Self {
+    pub(super) fn first(sizes: &Sizes) -> Self {
         Self::after(0, true, sizes)
     }
 
-    /// After a look at so many bytes: it costs a sample, combining a lookup for every record.
+    /// After a look at so many bytes: it costs a sample, combining a lookup for every tuple.
     fn after(blocks_bytes: usize, is_worth_it: bool, sizes: &Sizes) -> Self {
         let short = match is_worth_it {
             true => 2 * blocks_bytes,
@@ -54,28 +55,37 @@ impl NextLook {
     }
 }
 
-impl Build {
+impl Overflow {
     /// True if memory would not hold as much again of every worker.
-    fn is_short(&self) -> bool {
-        let held = self.spec.sizes.held_bytes.saturating_sub(self.bytes());
-        let free = self.grant.free().min(held);
-        free < self.blocks_bytes.saturating_mul(self.spec.sizes.workers)
+    fn is_short(&self, beside: usize, staging: &Staging) -> bool {
+        let held = beside + staging.bytes();
+        let free = self.spec.sizes.held_bytes.saturating_sub(held);
+        let free = self.grant.free().min(free);
+        free < staging
+            .block_bytes()
+            .saturating_mul(self.spec.sizes.workers)
     }
 
     /// Blocks with the same groups become one: this worker's and, where memory gets short, its and those of others.
     /// Those of which little would be left soon: 10 M rows of 100,000 groups that go by the table waited in 165 MB.
     /// Also where it does not: 100 M rows of 2 M keys in turn held 2.2 GB, most of it memory never touched before.
-    pub(super) fn combine_repeats(&mut self) -> Result<()> {
+    pub(super) fn combine_repeats(
+        &mut self,
+        beside: usize,
+        staging: &mut Staging,
+        counters: &mut Counters,
+    ) -> Result<()> {
         let NextLook {
             early,
             short,
             ample,
         } = self.next_look;
-        let is_due = |bytes| bytes >= ample || bytes >= short && self.is_short();
-        if !is_due(self.blocks_bytes) {
-            if self.blocks_bytes >= early {
-                self.next_look = match self.combine_blocks(WORTH_AT_ANY_TIME)? {
-                    true => NextLook::after(self.blocks_bytes, true, &self.spec.sizes),
+        let bytes = staging.block_bytes();
+        if bytes < ample && (bytes < short || !self.is_short(beside, staging)) {
+            if bytes >= early {
+                let worth = WORTH_AT_ANY_TIME;
+                self.next_look = match self.combine_blocks(worth, beside, staging, counters)? {
+                    true => NextLook::after(staging.block_bytes(), true, &self.spec.sizes),
                     false => NextLook {
                         early: usize::MAX,
                         ..self.next_look
@@ -84,64 +94,49 @@ impl Build {
             }
             return Ok(());
         }
-        let mut is_worth_it = self.combine_blocks(WORTH)?;
+        let mut is_worth_it = self.combine_blocks(WORTH, beside, staging, counters)?;
         let others = self.spill().filter(|spill| spill.shares());
         if let Some(spill) = others.cloned()
             && self.may_hand
-            && self.is_short()
+            && self.is_short(beside, staging)
         {
-            let have_met = self.take_handed(&spill);
+            let have_met = self.take_handed(&spill, staging);
             if have_met {
-                is_worth_it = self.combine_blocks(WORTH)?;
+                is_worth_it = self.combine_blocks(WORTH, beside, staging, counters)?;
             }
             self.may_hand = !have_met || is_worth_it;
             if self.may_hand {
-                self.hand_over(&spill);
+                self.hand_over(beside, &spill, staging);
             }
         }
-        self.next_look = NextLook::after(self.blocks_bytes, is_worth_it, &self.spec.sizes);
+        self.next_look = NextLook::after(staging.block_bytes(), is_worth_it, &self.spec.sizes);
         Ok(())
     }
 
     /// True if that was worth it: what is left is no more than that part of what was.
-    fn combine_blocks(&mut self, worth: f64) -> Result<bool> {
+    fn combine_blocks(
+        &mut self,
+        worth: f64,
+        beside: usize,
+        staging: &mut Staging,
+        counters: &mut Counters,
+    ) -> Result<bool> {
         let mut lap = Lap::start();
-        let beside = self.bytes() - allocated(self.blocks_bytes);
+        let beside = beside + staging.bytes() - allocated(staging.block_bytes());
         let spill = self.spill().cloned();
         let grant = &mut self.grant;
         let mut most = 0;
-        let is_worth_it = combine(&self.spec, &mut self.blocks, worth, |bytes| {
-            most = most.max(bytes);
-            let is_cancelled = spill.as_ref().is_some_and(|spill| spill.is_cancelled());
-            !is_cancelled && grant.hold(beside + allocated(bytes)).is_ok()
+        let is_worth_it = staging.change(|blocks| {
+            combine(&self.spec, blocks, worth, |bytes| {
+                most = most.max(bytes);
+                let is_cancelled = spill.as_ref().is_some_and(|spill| spill.is_cancelled());
+                !is_cancelled && grant.hold(beside + allocated(bytes)).is_ok()
+            })
         })?;
-        self.counters.combined += u64::from(is_worth_it);
-        self.counters.holds(beside + allocated(most));
-        self.blocks_bytes = self.blocks.iter().map(Block::bytes).sum();
-        self.grant.keep(self.bytes());
-        lap.end(&mut self.counters.partition_ns);
+        counters.combined += u64::from(is_worth_it);
+        counters.holds(beside + allocated(most));
+        self.grant.keep(beside + allocated(staging.block_bytes()));
+        lap.end(&mut counters.partition_ns);
         Ok(is_worth_it)
-    }
-
-    /// True if another worker had left blocks.
-    pub(super) fn take_handed(&mut self, spill: &Spill) -> bool {
-        let Some(Handed { blocks, grant }) = spill.take_handed() else {
-            return false;
-        };
-        self.blocks_bytes += blocks.iter().map(Block::bytes).sum::<usize>();
-        self.blocks.extend(blocks);
-        self.grant.join(grant);
-        true
-    }
-
-    /// Leaves the blocks to the next worker that is short of memory, and to whoever is done.
-    fn hand_over(&mut self, spill: &Spill) {
-        let blocks = std::mem::take(&mut self.blocks);
-        let blocks_bytes = std::mem::take(&mut self.blocks_bytes);
-        let grant = self.grant.split(self.bytes());
-        if let Some(Handed { blocks, grant }) = spill.hand(Handed { blocks, grant }) {
-            (self.blocks, self.blocks_bytes) = (blocks, blocks_bytes);
-            self.grant.join(grant);
-        }
     }
 }

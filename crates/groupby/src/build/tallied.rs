@@ -17,14 +17,14 @@ use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
 use grouse_kernels::select::{Selected, Side};
 
-use super::{Build, Route};
+use super::Build;
 use crate::batch::{Arguments, Batch};
 use crate::error::Result;
 use crate::keys::columns::is_integer;
 use crate::keys::direct::{as_integers, ends};
 use crate::keys::with_integers;
 use crate::runtime::counters::Lap;
-use crate::states::{Sums, Tallied, Tally};
+use crate::states::Tally;
 
 /// After so many batches in a row with too many codes, NULLs, or what cannot be added up there is mostly no other.
 const NOT_TALLIED_MAX: usize = 4;
@@ -158,14 +158,13 @@ impl Codes {
 impl Build {
     /// True if batches go by code, as far as is known of those before: then those with rows that nobody wants are welcome.
     pub fn takes_marks(&self) -> bool {
-        matches!(self.route, Route::Direct) && self.not_tallied < NOT_TALLIED_MAX
+        self.index.is_addressed() && self.not_tallied < NOT_TALLIED_MAX
     }
 
     /// Takes in a batch by codes. Where it has to be looked at row by row, nothing was taken, and its wanted rows come back.
     pub(super) fn push_tallied<'a>(&mut self, batch: &'a Batch) -> Result<Option<Cow<'a, Batch>>> {
         // States take a group that is new to them to have a row: those that do not know all groups yet get rows first.
-        let groups = self.len();
-        let know_all = self.known.iter().all(|known| *known >= groups);
+        let know_all = self.states.know(self.groups());
         let is_tried = self.takes_marks() && !batch.are_partial && Tally::pays(batch.rows, 1);
         if !is_tried || !know_all {
             return batch.kept().map(Some);
@@ -187,7 +186,7 @@ impl Build {
 
     /// Takes in a batch by codes; false, and nothing was taken, where that does not go.
     fn tally(&mut self, batch: &Batch) -> Result<bool> {
-        let groups = self.len();
+        let groups = self.groups();
         if !batch.arguments.iter().all(are_whole) {
             return Ok(false);
         }
@@ -197,7 +196,7 @@ impl Build {
             return Ok(false);
         };
         let mut tally = Tally::new(&codes.of_rows, codes.with_nobodys);
-        let Some(sums) = self.sums(&batch.arguments, &mut tally)? else {
+        let Some(sums) = self.states.tally(&batch.arguments, &mut tally)? else {
             return Ok(false);
         };
         let (counts, mut present) = tally.present();
@@ -206,37 +205,17 @@ impl Build {
         lap.end(&mut self.counters.update_ns);
         let keys = codes.keys(&keys, &present)?;
         self.groups.clear();
-        let array = self.array.as_mut();
-        if array.is_none_or(|array| array.assign(&keys, &mut self.groups).is_err()) {
+        if !self.index.address(&keys, &mut self.groups) {
             return Ok(false);
         }
         lap.end(&mut self.counters.assign_ns);
-        let total = self.len();
-        for ((states, known), sums) in self.states.iter_mut().zip(&mut self.known).zip(sums) {
-            let tallied = Tallied {
-                sums: &sums.of(&present),
-                counts,
-                groups: &self.groups,
-            };
-            states.add_tallied(tallied, total);
-            *known = total;
-        }
+        let total = self.groups();
+        let sums = sums.into_iter().map(|sums| sums.of(&present));
+        self.states.add_tallied(sums, counts, &self.groups, total);
         lap.end(&mut self.counters.update_ns);
         self.counters.tallied_rows += batch.wanted_rows() as u64;
         self.see(batch.wanted_rows() as u64, (total - groups) as u64);
         Ok(true)
-    }
-
-    /// What the values of each aggregate add up to; `None` if one has to see them row by row.
-    fn sums(
-        &self,
-        arguments: &[Option<Arguments>],
-        tally: &mut Tally<'_>,
-    ) -> Result<Option<Vec<Sums>>> {
-        let columns = arguments.iter().flatten().map(|of_one| &of_one.columns);
-        let sums = self.states.iter().zip(columns);
-        sums.map(|(states, columns)| states.tally(columns, tally))
-            .collect()
     }
 }
 

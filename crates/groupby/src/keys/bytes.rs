@@ -39,7 +39,7 @@ pub(super) fn are_views_of(column: &ArrayRef, data_type: &DataType) -> bool {
 }
 
 /// The column as views that share its buffers; of a NULL any.
-pub fn encode(column: &ArrayRef) -> Result<ByteKeys> {
+pub(super) fn encode(column: &ArrayRef) -> Result<ByteKeys> {
     match column.data_type() {
         DataType::Dictionary(..) => {
             let coded = column.as_any_dictionary();
@@ -122,7 +122,7 @@ fn copied<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<ByteKeys> {
 }
 
 /// Hashes of all keys, appended.
-pub fn hash(keys: &ByteKeys, hashes: &mut Vec<u64>) {
+pub(super) fn hash(keys: &ByteKeys, hashes: &mut Vec<u64>) {
     hashes.extend(keys.views.iter().map(|&view| hash_one(view, &keys.buffers)));
 }
 
@@ -137,7 +137,7 @@ pub(super) fn hash_one(view: u128, buffers: &[Buffer]) -> u64 {
 }
 
 /// Distinct keys as a column of `data_type`.
-pub fn decode(keys: KeyRows<'_>, hashes: &[u64], data_type: &DataType) -> Result<ArrayRef> {
+pub(super) fn decode(keys: KeyRows<'_>, hashes: &[u64], data_type: &DataType) -> Result<ArrayRef> {
     let KeyRows::Bytes(views, buffers) = keys else {
         unreachable!("byte-string keys")
     };

@@ -57,7 +57,7 @@ pub(crate) fn is_integer(data_type: &DataType) -> bool {
 }
 
 /// Bytes of a fixed-width key column (booleans take one), `None` for other types.
-pub fn fixed_width(data_type: &DataType) -> Option<usize> {
+pub(crate) fn fixed_width(data_type: &DataType) -> Option<usize> {
     match data_type {
         DataType::Boolean => Some(1),
         DataType::Decimal256(..) => None,

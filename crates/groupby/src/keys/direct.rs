@@ -28,12 +28,12 @@ const EMPTY: u32 = u32::MAX;
 const FEW: usize = 8;
 
 /// True of keys that are one column of integers: every slot of its array is one value.
-pub fn is_one_range(types: &[DataType]) -> bool {
+pub(crate) fn is_one_range(types: &[DataType]) -> bool {
     matches!(types, [only] if is_integer(only))
 }
 
 /// True if all of these types can address an array.
-pub fn is_supported(types: &[DataType]) -> bool {
+pub(crate) fn is_supported(types: &[DataType]) -> bool {
     (1..=COLUMNS_MAX).contains(&types.len())
         && types.iter().all(|of| is_integer(of) || is_bytes(of))
 }
@@ -369,14 +369,14 @@ impl DirectTable {
     }
 }
 
-/// The column, truths as bytes of 0 and 1.
+/// The column, booleans as bytes of 0 and 1.
 pub(crate) fn as_integers(column: &ArrayRef) -> ArrayRef {
-    let Some(truths) = column.as_boolean_opt() else {
+    let Some(booleans) = column.as_boolean_opt() else {
         return Arc::clone(column);
     };
-    let words: Vec<u64> = truths.values().bit_chunks().iter_padded().collect();
-    let bytes = u8::select(&words, truths.len(), Side::Value(1), Side::Value(0));
-    Arc::new(UInt8Array::new(bytes.into(), truths.nulls().cloned()))
+    let words: Vec<u64> = booleans.values().bit_chunks().iter_padded().collect();
+    let bytes = u8::select(&words, booleans.len(), Side::Value(1), Side::Value(0));
+    Arc::new(UInt8Array::new(bytes.into(), booleans.nulls().cloned()))
 }
 
 /// The rows that found no group; `None` if they are many.

@@ -8,23 +8,22 @@
 
 use grouse_kernels::prefetch::prefetch;
 
-use super::slots::{AT_ONCE, EMPTY, NEAR_BYTES, Others, SLOTS_MIN, grown, has_tag, tag};
-use super::words::is_equal;
+use super::slots::{AT_ONCE, NEAR_BYTES, Others, SLOTS_MIN, Slot, grown};
+use super::words::{OfWords, PackedKeys, is_equal};
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::Result;
 
-/// One slot.
+/// A slot with the key of its group.
 #[derive(Debug, Clone, Copy)]
-struct Slot<const N: usize> {
+struct KeyedSlot<const N: usize> {
     key: [u64; N],
-    /// The hash's tag and the group, or `EMPTY`.
-    tagged: u64,
+    slot: Slot,
 }
 
 /// A table of keys of `N` words.
 #[derive(Debug)]
-pub struct InlineTable<const N: usize> {
-    slots: Vec<Slot<N>>,
+pub(super) struct InlineTable<const N: usize> {
+    slots: Vec<KeyedSlot<N>>,
     keys: Vec<[u64; N]>,
     hashes: Vec<u64>,
     collisions: u64,
@@ -32,10 +31,10 @@ pub struct InlineTable<const N: usize> {
     mostly_new: bool,
 }
 
-impl<const N: usize> Slot<N> {
+impl<const N: usize> KeyedSlot<N> {
     #[inline(always)]
     fn holds(&self, key: &[u64; N], hash: u64) -> bool {
-        is_equal(&self.key, key) && has_tag(self.tagged, hash)
+        is_equal(&self.key, key) && self.slot.has_tag(hash)
     }
 }
 
@@ -52,9 +51,9 @@ impl<const N: usize> Default for InlineTable<N> {
 }
 
 impl<const N: usize> InlineTable<N> {
-    const VACANT: Slot<N> = Slot {
+    const VACANT: KeyedSlot<N> = KeyedSlot {
         key: [0; N],
-        tagged: EMPTY,
+        slot: Slot::EMPTY,
     };
 
     /// First the rows whose first slot has their key, then all others.
@@ -63,9 +62,9 @@ impl<const N: usize> InlineTable<N> {
         let mask = self.slots.len() - 1;
         let slots = &self.slots[..=mask];
         for (row, ((key, &hash), group)) in rows.iter().zip(hashes).zip(&mut *out).enumerate() {
-            let slot = &slots[hash as usize & mask];
-            *group = GroupId(slot.tagged as u32);
-            let is_known = is_equal(&slot.key, key) & has_tag(slot.tagged, hash);
+            let KeyedSlot { key: own, slot } = &slots[hash as usize & mask];
+            *group = slot.group();
+            let is_known = is_equal(own, key) & slot.has_tag(hash);
             others.add(row, !is_known);
         }
         for row in others.rows() {
@@ -85,11 +84,11 @@ impl<const N: usize> InlineTable<N> {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
-            let slot = &self.slots[at];
-            if slot.holds(key, hash) {
-                return GroupId(slot.tagged as u32);
+            let keyed = &self.slots[at];
+            if keyed.holds(key, hash) {
+                return keyed.slot.group();
             }
-            if slot.tagged == EMPTY {
+            if keyed.slot.is_empty() {
                 return self.insert(at, key, hash);
             }
             at = (at + 1) & mask;
@@ -99,15 +98,15 @@ impl<const N: usize> InlineTable<N> {
 
     /// True if lookups miss the core's own cache.
     fn is_far(&self) -> bool {
-        self.slots.len() * size_of::<Slot<N>>() > NEAR_BYTES
+        self.slots.len() * size_of::<KeyedSlot<N>>() > NEAR_BYTES
     }
 
     #[inline]
     fn insert(&mut self, at: usize, key: &[u64; N], hash: u64) -> GroupId {
         let group = self.keys.len();
-        self.slots[at] = Slot {
+        self.slots[at] = KeyedSlot {
             key: *key,
-            tagged: tag(hash) | group as u64,
+            slot: Slot::new(hash, group),
         };
         self.keys.push(*key);
         self.hashes.push(hash);
@@ -124,47 +123,18 @@ impl<const N: usize> InlineTable<N> {
         let mask = slots - 1;
         for (group, (&key, &hash)) in self.keys.iter().zip(&self.hashes).enumerate() {
             let mut at = hash as usize & mask;
-            while self.slots[at].tagged != EMPTY {
+            while !self.slots[at].slot.is_empty() {
                 at = (at + 1) & mask;
             }
-            self.slots[at] = Slot {
-                key,
-                tagged: tag(hash) | group as u64,
-            };
+            let slot = Slot::new(hash, group);
+            self.slots[at] = KeyedSlot { key, slot };
         }
     }
 }
 
-/// Keys that the table can take from and give back as an encoding.
-pub(super) trait Inline: Sized {
-    /// The keys of a borrowed range; the layout guarantees the width.
-    fn of(keys: KeyRows<'_>) -> &[Self];
-    /// Owned keys.
-    fn encoded(keys: Vec<Self>) -> EncodedKeys;
-}
-
-macro_rules! inline {
-    ($words:literal, $variant:ident) => {
-        impl Inline for [u64; $words] {
-            fn of(keys: KeyRows<'_>) -> &[Self] {
-                match keys {
-                    KeyRows::$variant(keys) => keys,
-                    _ => unreachable!("the layout made keys of another width"),
-                }
-            }
-
-            fn encoded(keys: Vec<Self>) -> EncodedKeys {
-                EncodedKeys::$variant(keys)
-            }
-        }
-    };
-}
-inline!(1, Packed1);
-inline!(2, Packed2);
-
 impl<const N: usize> KeyTable for InlineTable<N>
 where
-    [u64; N]: Inline,
+    PackedKeys: OfWords<N>,
 {
     fn assign(
         &mut self,
@@ -172,7 +142,10 @@ where
         hashes: &[u64],
         groups: &mut Vec<GroupId>,
     ) -> Result<()> {
-        let rows = <[u64; N]>::of(keys);
+        let KeyRows::Packed(rows) = keys else {
+            unreachable!("the layout made keys of another kind")
+        };
+        let rows = PackedKeys::rows_of(rows).keys;
         assert_eq!(rows.len(), hashes.len(), "one hash per key");
         let out = room(groups, rows.len());
         let chunks = out.chunks_mut(AT_ONCE).zip(rows.chunks(AT_ONCE));
@@ -207,13 +180,13 @@ where
     }
 
     fn bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Slot<N>>()
+        self.slots.capacity() * size_of::<KeyedSlot<N>>()
             + self.keys.capacity() * N * 8
             + self.hashes.capacity() * 8
     }
 
     fn used_bytes(&self) -> usize {
-        self.keys.len() * (2 * size_of::<Slot<N>>() + (N + 1) * 8)
+        self.keys.len() * (2 * size_of::<KeyedSlot<N>>() + (N + 1) * 8)
     }
 
     fn collisions(&self) -> u64 {
@@ -228,7 +201,7 @@ where
         let groups = self.keys.capacity();
         let keys = std::mem::replace(&mut self.keys, Vec::with_capacity(groups));
         DistinctKeys {
-            keys: <[u64; N]>::encoded(keys),
+            keys: EncodedKeys::of_words(keys, Vec::new()),
             hashes: std::mem::replace(&mut self.hashes, Vec::with_capacity(groups)),
         }
     }

@@ -42,14 +42,14 @@ pub struct Full;
 
 /// A view and its code; `batch` is the one whose buffers a long view points into.
 #[derive(Debug, Clone, Copy)]
-struct Near {
+struct CachedView {
     low: u64,
     high: u64,
     code: u32,
     batch: u32,
 }
 
-impl Near {
+impl CachedView {
     #[inline(always)]
     fn is(&self, view: u128, batch: u32) -> bool {
         self.low == view as u64
@@ -85,7 +85,7 @@ impl Translation {
 #[derive(Debug)]
 pub(super) struct Interner {
     table: BytesTable,
-    near: Vec<Near>,
+    near: Vec<CachedView>,
     batch: u32,
     translation: Option<Translation>,
     /// Dictionaries that were translated so far.
@@ -99,8 +99,8 @@ pub(super) struct Interner {
 
 impl Interner {
     /// No values yet, of a column that is the only key or not.
-    pub fn new(is_only: bool) -> Self {
-        let nothing = Near {
+    pub(super) fn new(is_only: bool) -> Self {
+        let nothing = CachedView {
             low: NOTHING as u64,
             high: (NOTHING >> 64) as u64,
             code: 0,
@@ -123,7 +123,7 @@ impl Interner {
     }
 
     /// Fills `codes` for the rows of `column`, whose values are of `data_type`.
-    pub fn push(
+    pub(super) fn push(
         &mut self,
         column: &ArrayRef,
         data_type: &DataType,
@@ -154,7 +154,7 @@ impl Interner {
 
     /// Takes up the dictionary of a column before its rows, if it is another than the last: the codes of those of its values that
     /// have any. Not of one that has more values than there are rows.
-    pub fn meet(&mut self, column: &ArrayRef, data_type: &DataType) {
+    pub(super) fn meet(&mut self, column: &ArrayRef, data_type: &DataType) {
         let Some(coded) = column.as_any_dictionary_opt() else {
             return;
         };
@@ -244,7 +244,10 @@ impl Interner {
 
     /// The keys of a column of codes and the codes of its dictionary's values, as many as a power of two, where no key is NULL
     /// (a value may be) and that dictionary is the one of the last batch that came as codes.
-    pub fn translated<'a>(&'a self, column: &'a ArrayRef) -> Option<(&'a dyn Array, &'a [u32])> {
+    pub(super) fn translated<'a>(
+        &'a self,
+        column: &'a ArrayRef,
+    ) -> Option<(&'a dyn Array, &'a [u32])> {
         let (coded, known) = (column.as_any_dictionary_opt()?, self.translation.as_ref()?);
         let is_known =
             column.null_count() == 0 && same_dictionary(&known.dictionary, coded.values());
@@ -252,7 +255,7 @@ impl Interner {
     }
 
     /// Whether the dictionary of the last batch that came as codes has values that are NULL, whose codes are not known.
-    pub fn has_null_value(&self) -> bool {
+    pub(super) fn has_null_value(&self) -> bool {
         let known = self.translation.as_ref();
         known.is_some_and(|known| known.dictionary.null_count() > 0)
     }
@@ -317,7 +320,7 @@ impl Interner {
         };
         let place = Self::place(view);
         self.near[place ^ 1] = self.near[place];
-        self.near[place] = Near {
+        self.near[place] = CachedView {
             low: view as u64,
             high: (view >> 64) as u64,
             code: group.0,
@@ -327,21 +330,21 @@ impl Interner {
     }
 
     /// Number of different strings so far.
-    pub fn values(&self) -> usize {
+    pub(super) fn values(&self) -> usize {
         self.table.groups()
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let translated = self.translation.as_ref().map_or(0, |known| {
             known.dictionary.get_array_memory_size() + known.codes.len() * (4 + 16)
         });
-        let held = NEAR * size_of::<Near>() + self.codes.capacity() * 4;
+        let held = NEAR * size_of::<CachedView>() + self.codes.capacity() * 4;
         self.table.held_bytes() + held + translated
     }
 
     /// These codes with the strings that they stand for, of `data_type`.
-    pub fn column(&self, codes: &[Option<i64>], data_type: &DataType) -> Result<ArrayRef> {
+    pub(super) fn column(&self, codes: &[Option<i64>], data_type: &DataType) -> Result<ArrayRef> {
         let codes = codes.iter().map(|code| code.map(|code| code as u32));
         let strings = self.table.column(data_type)?;
         Ok(Arc::new(DictionaryArray::try_new(

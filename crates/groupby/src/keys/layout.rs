@@ -12,12 +12,13 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, FieldRef};
 use grouse_kernels::hash;
 
-use super::book::Translations;
 use super::bytes::{self, Arena, BytesTable, Shared};
 use super::columns::{is_bytes, unpacked};
 use super::packed::{KeyValues, PackedLayout};
 use super::row::RowLayout;
 use super::runs;
+use super::shared_dictionary::CodeMaps;
+use super::words::{PackedKeys, with_width};
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
 use crate::error::Result;
 
@@ -86,7 +87,7 @@ impl KeyLayout {
         &self.types
     }
 
-    /// Bits of a packed key that bounds or books have made shorter.
+    /// Bits of a packed key that bounds or shared dictionaries have made shorter.
     pub fn narrowed_bits(&self) -> Option<u32> {
         match &self.encoding {
             Encoding::Packed(layout) => layout.narrowed_bits(),
@@ -117,11 +118,11 @@ impl KeyLayout {
         self.direct || matches!(self.encoding, Encoding::Packed(_)) && self.types.len() > 1
     }
 
-    /// The columns with the codes of their books where they come as codes; `known` is the worker's own.
+    /// The columns with the codes of their shared dictionaries where they come as codes; `known` is the worker's own.
     pub fn translated<'a>(
         &self,
         columns: &'a [ArrayRef],
-        known: &mut Translations,
+        known: &mut CodeMaps,
     ) -> Result<Cow<'a, [ArrayRef]>> {
         match &self.encoding {
             Encoding::Packed(layout) => layout.translated(columns, known),
@@ -129,10 +130,10 @@ impl KeyLayout {
         }
     }
 
-    /// Bytes of the books, which all workers share.
-    pub fn book_bytes(&self) -> usize {
+    /// Bytes of the shared dictionaries, which all workers share.
+    pub fn shared_bytes(&self) -> usize {
         match &self.encoding {
-            Encoding::Packed(layout) => layout.book_bytes(),
+            Encoding::Packed(layout) => layout.shared_bytes(),
             Encoding::None | Encoding::Bytes | Encoding::Row(_) => 0,
         }
     }
@@ -223,8 +224,8 @@ impl KeyLayout {
         self.types.len() == 1 && !matches!(self.encoding, Encoding::Row(_))
     }
 
-    /// The columns without dictionaries, but for those that have a book and those of few texts, of which each is one view for
-    /// all its rows: as rows with bytes of their own two keys took 1.3 of the time, gathered into a column of views 1.1.
+    /// The columns without dictionaries, but for those that have a shared one and those of few texts, of which each is one view
+    /// for all its rows: as rows with bytes of their own two keys took 1.3 of the time, gathered into a column of views 1.1.
     fn plain<'a>(&self, columns: &'a [ArrayRef]) -> Result<Cow<'a, [ArrayRef]>> {
         let is_coded = |column: &ArrayRef| column.as_any_dictionary_opt().is_some();
         if !columns.iter().any(is_coded) {
@@ -232,10 +233,10 @@ impl KeyLayout {
         }
         let types = columns.iter().zip(&self.types).enumerate();
         let are_views = matches!(self.encoding, Encoding::Packed(_) | Encoding::Bytes);
-        let has_book =
-            |at| matches!(&self.encoding, Encoding::Packed(layout) if layout.has_book(at));
+        let has_shared_dictionary = |at| matches!(&self.encoding, Encoding::Packed(layout) if layout.has_shared_dictionary(at));
         let plain = types.map(|(at, (column, data_type))| {
-            let is_taken = are_views && bytes::are_views_of(column, data_type) || has_book(at);
+            let is_taken =
+                are_views && bytes::are_views_of(column, data_type) || has_shared_dictionary(at);
             match is_taken {
                 true => Ok(Arc::clone(column)),
                 false => unpacked(column, data_type),
@@ -256,17 +257,13 @@ impl KeyLayout {
     fn hash(&self, keys: &EncodedKeys, hashes: &mut Vec<u64>) {
         hashes.clear();
         match (keys, &self.encoding) {
-            (EncodedKeys::Packed1(keys), _) => hash::hash_packed(keys, hashes),
-            (EncodedKeys::Packed2(keys), _) => hash::hash_packed(keys, hashes),
-            (EncodedKeys::Packed4(wide), Encoding::Packed(layout)) => layout.hash(wide, hashes),
-            (EncodedKeys::Packed8(wide), Encoding::Packed(layout)) => layout.hash(wide, hashes),
-            (EncodedKeys::Packed12(wide), Encoding::Packed(layout)) => layout.hash(wide, hashes),
+            (EncodedKeys::Packed(keys), Encoding::Packed(layout)) => layout.hash(keys, hashes),
             (EncodedKeys::Bytes(keys), _) => bytes::hash(keys, hashes),
             _ => hashes.resize(keys.len(), 0),
         }
     }
 
-    /// The key columns that `wanted` names, of the groups in `range`; those that have a book as codes of it.
+    /// The key columns that `wanted` names, of the groups in `range`; those that have a shared dictionary as codes of it.
     pub fn decode(
         &self,
         keys: &DistinctKeys,
@@ -293,12 +290,7 @@ impl KeyLayout {
     pub fn fitting(&self, keys: &DistinctKeys, range: Range<usize>) -> usize {
         const OFFSET_BYTES_MAX: u64 = i32::MAX as u64;
         if let Encoding::Packed(layout) = &self.encoding {
-            return match keys.keys.rows(range.clone()) {
-                KeyRows::Packed4(keys, _) => layout.fitting(keys, OFFSET_BYTES_MAX),
-                KeyRows::Packed8(keys, _) => layout.fitting(keys, OFFSET_BYTES_MAX),
-                KeyRows::Packed12(keys, _) => layout.fitting(keys, OFFSET_BYTES_MAX),
-                _ => range.len(),
-            };
+            return layout.fitting(keys.keys.rows(range), OFFSET_BYTES_MAX);
         }
         let EncodedKeys::Bytes(bytes) = &keys.keys else {
             return range.len();
@@ -331,10 +323,9 @@ fn mark_nulls(column: &ArrayRef, keys: &mut EncodedKeys, hashes: &mut [u64]) {
         hashes[row] = hash::NULL_HASH;
         match keys {
             EncodedKeys::None(_) => {}
-            EncodedKeys::Packed1(keys) => keys[row] = [0; 1],
-            EncodedKeys::Packed2(keys) => keys[row] = [0; 2],
-            // A wide key has several columns: its NULLs are bits of the key.
-            EncodedKeys::Packed4(_) | EncodedKeys::Packed8(_) | EncodedKeys::Packed12(_) => {}
+            EncodedKeys::Packed(packed) => {
+                with_width!(packed, PackedKeys(words) => words.keys[row].fill(0));
+            }
             EncodedKeys::Bytes(keys) => keys.views[row] = 0,
         }
     }

@@ -35,14 +35,14 @@ pub(crate) mod views;
 pub(crate) mod words;
 mod slots;
 mod bytes;
-mod book;
+mod shared_dictionary;
 mod intern;
 mod inline;
 mod wide;
 mod packed;
 pub mod row;
 pub(crate) mod runs;
-pub mod direct;
+pub(crate) mod direct;
 mod layout;
 pub(crate) mod waiting;
 
@@ -52,15 +52,16 @@ use arrow::buffer::Buffer;
 
 use crate::error::Result;
 
-pub use book::Translations;
 pub use columns::{as_views, decoded, is_bytes, same_dictionary, texts_of};
 pub(crate) use columns::{strict_cast, unpacked};
 pub use direct::DirectTable;
 pub use layout::{KeyLayout, TableKind};
 pub use packed::{KeyBounds, KeyValues};
+pub use shared_dictionary::CodeMaps;
 pub use views::fetch;
 pub use waiting::WaitingKeys;
-pub use words::WideKeys;
+pub use words::{OfWords, PackedKeys, PackedRows, WordKeys};
+use words::{map_width, with_width};
 
 /// A group's number in one table: dense from 0. Tables are flushed long before 2^32 groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -79,16 +80,8 @@ fn room(groups: &mut Vec<GroupId>, rows: usize) -> &mut [GroupId] {
 pub enum EncodedKeys {
     /// No GROUP BY: only the number of rows.
     None(usize),
-    /// Fixed width, up to 8 bytes.
-    Packed1(Vec<[u64; 1]>),
-    /// Fixed width, up to 16 bytes.
-    Packed2(Vec<[u64; 2]>),
-    /// Up to 32 bytes, strings as views.
-    Packed4(WideKeys<4>),
-    /// Up to 64 bytes, strings as views.
-    Packed8(WideKeys<8>),
-    /// Up to 96 bytes, strings as views.
-    Packed12(WideKeys<12>),
+    /// Words.
+    Packed(PackedKeys),
     /// One byte string per row.
     Bytes(ByteKeys),
 }
@@ -107,30 +100,26 @@ pub struct ByteKeys {
 pub enum KeyRows<'a> {
     /// No GROUP BY.
     None(usize),
-    /// See `EncodedKeys::Packed1`.
-    Packed1(&'a [[u64; 1]]),
-    /// See `EncodedKeys::Packed2`.
-    Packed2(&'a [[u64; 2]]),
-    /// See `EncodedKeys::Packed4`.
-    Packed4(&'a [[u64; 4]], &'a [Buffer]),
-    /// See `EncodedKeys::Packed8`.
-    Packed8(&'a [[u64; 8]], &'a [Buffer]),
-    /// See `EncodedKeys::Packed12`.
-    Packed12(&'a [[u64; 12]], &'a [Buffer]),
+    /// Words.
+    Packed(PackedRows<'a>),
     /// Views and the buffers they point into.
     Bytes(&'a [u128], &'a [Buffer]),
 }
 
 impl EncodedKeys {
+    /// Keys of `N` words and what their views point into.
+    pub fn of_words<const N: usize>(keys: Vec<[u64; N]>, buffers: Vec<Buffer>) -> Self
+    where
+        PackedKeys: OfWords<N>,
+    {
+        Self::Packed(PackedKeys::of(WordKeys { keys, buffers }))
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         match self {
             Self::None(rows) => *rows,
-            Self::Packed1(keys) => keys.len(),
-            Self::Packed2(keys) => keys.len(),
-            Self::Packed4(wide) => wide.keys.len(),
-            Self::Packed8(wide) => wide.keys.len(),
-            Self::Packed12(wide) => wide.keys.len(),
+            Self::Packed(packed) => with_width!(packed, PackedKeys(words) => words.keys.len()),
             Self::Bytes(keys) => keys.views.len(),
         }
     }
@@ -149,11 +138,9 @@ impl EncodedKeys {
     pub fn none(&self) -> Self {
         match self {
             Self::None(_) => Self::None(0),
-            Self::Packed1(_) => Self::Packed1(Vec::new()),
-            Self::Packed2(_) => Self::Packed2(Vec::new()),
-            Self::Packed4(_) => Self::Packed4(WideKeys::default()),
-            Self::Packed8(_) => Self::Packed8(WideKeys::default()),
-            Self::Packed12(_) => Self::Packed12(WideKeys::default()),
+            Self::Packed(packed) => {
+                Self::Packed(map_width!(packed, PackedKeys(_) => PackedKeys(WordKeys::default())))
+            }
             Self::Bytes(_) => Self::Bytes(ByteKeys::default()),
         }
     }
@@ -162,11 +149,9 @@ impl EncodedKeys {
     pub fn rows(&self, range: Range<usize>) -> KeyRows<'_> {
         match self {
             Self::None(_) => KeyRows::None(range.len()),
-            Self::Packed1(keys) => KeyRows::Packed1(&keys[range]),
-            Self::Packed2(keys) => KeyRows::Packed2(&keys[range]),
-            Self::Packed4(wide) => KeyRows::Packed4(&wide.keys[range], &wide.buffers),
-            Self::Packed8(wide) => KeyRows::Packed8(&wide.keys[range], &wide.buffers),
-            Self::Packed12(wide) => KeyRows::Packed12(&wide.keys[range], &wide.buffers),
+            Self::Packed(packed) => KeyRows::Packed(
+                map_width!(packed, PackedKeys(words) => PackedRows(words.rows(range))),
+            ),
             Self::Bytes(keys) => KeyRows::Bytes(&keys.views[range], &keys.buffers),
         }
     }
@@ -175,11 +160,11 @@ impl EncodedKeys {
     pub fn picked(&self, rows: &[u32]) -> Self {
         match self {
             Self::None(_) => Self::None(rows.len()),
-            Self::Packed1(keys) => Self::Packed1(picked(keys, rows)),
-            Self::Packed2(keys) => Self::Packed2(picked(keys, rows)),
-            Self::Packed4(wide) => Self::Packed4(wide.picked(rows)),
-            Self::Packed8(wide) => Self::Packed8(wide.picked(rows)),
-            Self::Packed12(wide) => Self::Packed12(wide.picked(rows)),
+            Self::Packed(packed) => {
+                Self::Packed(map_width!(packed, PackedKeys(words) => PackedKeys(
+                    words.with_keys(picked(&words.keys, rows))
+                )))
+            }
             Self::Bytes(keys) => Self::Bytes(ByteKeys {
                 views: picked(&keys.views, rows),
                 buffers: keys.buffers.clone(),
@@ -189,12 +174,12 @@ impl EncodedKeys {
 
     /// Bytes of the strings of one key; `views` are the words of a packed one at which their views begin.
     pub fn text_bytes(&self, row: usize, views: &[usize]) -> usize {
-        let of_words = |key: &[u64]| views.iter().map(|&word| key[word] as u32 as usize).sum();
         match self {
-            Self::None(_) | Self::Packed1(_) | Self::Packed2(_) => 0,
-            Self::Packed4(wide) => of_words(&wide.keys[row]),
-            Self::Packed8(wide) => of_words(&wide.keys[row]),
-            Self::Packed12(wide) => of_words(&wide.keys[row]),
+            Self::None(_) => 0,
+            Self::Packed(packed) => with_width!(packed, PackedKeys(words) => {
+                let key = &words.keys[row];
+                views.iter().map(|&word| key[word] as u32 as usize).sum()
+            }),
             Self::Bytes(keys) => keys.views[row] as u32 as usize,
         }
     }
@@ -202,24 +187,21 @@ impl EncodedKeys {
     /// What the strings of the keys point into.
     pub fn buffers(&self) -> &[Buffer] {
         match self {
-            Self::None(_) | Self::Packed1(_) | Self::Packed2(_) => &[],
-            Self::Packed4(wide) => &wide.buffers,
-            Self::Packed8(wide) => &wide.buffers,
-            Self::Packed12(wide) => &wide.buffers,
+            Self::None(_) => &[],
+            Self::Packed(packed) => with_width!(packed, PackedKeys(words) => &words.buffers),
             Self::Bytes(keys) => &keys.buffers,
         }
     }
 
     /// Bytes held without the buffers, which may be shared.
     pub fn own_bytes(&self) -> usize {
+        fn bytes<T>(keys: &Vec<T>) -> usize {
+            keys.capacity() * size_of::<T>()
+        }
         match self {
             Self::None(_) => 0,
-            Self::Packed1(keys) => keys.capacity() * 8,
-            Self::Packed2(keys) => keys.capacity() * 16,
-            Self::Packed4(wide) => wide.keys.capacity() * 32,
-            Self::Packed8(wide) => wide.keys.capacity() * 64,
-            Self::Packed12(wide) => wide.keys.capacity() * 96,
-            Self::Bytes(keys) => keys.views.capacity() * 16,
+            Self::Packed(packed) => with_width!(packed, PackedKeys(words) => bytes(&words.keys)),
+            Self::Bytes(keys) => bytes(&keys.views),
         }
     }
 
@@ -234,11 +216,7 @@ impl KeyRows<'_> {
     pub fn len(&self) -> usize {
         match self {
             Self::None(rows) => *rows,
-            Self::Packed1(keys) => keys.len(),
-            Self::Packed2(keys) => keys.len(),
-            Self::Packed4(keys, _) => keys.len(),
-            Self::Packed8(keys, _) => keys.len(),
-            Self::Packed12(keys, _) => keys.len(),
+            Self::Packed(packed) => with_width!(packed, PackedRows(rows) => rows.keys.len()),
             Self::Bytes(views, _) => views.len(),
         }
     }
@@ -252,11 +230,12 @@ impl KeyRows<'_> {
     pub fn to_owned(self) -> EncodedKeys {
         match self {
             Self::None(rows) => EncodedKeys::None(rows),
-            Self::Packed1(keys) => EncodedKeys::Packed1(keys.to_vec()),
-            Self::Packed2(keys) => EncodedKeys::Packed2(keys.to_vec()),
-            Self::Packed4(keys, buffers) => EncodedKeys::Packed4(WideKeys::of(keys, buffers)),
-            Self::Packed8(keys, buffers) => EncodedKeys::Packed8(WideKeys::of(keys, buffers)),
-            Self::Packed12(keys, buffers) => EncodedKeys::Packed12(WideKeys::of(keys, buffers)),
+            Self::Packed(packed) => {
+                EncodedKeys::Packed(map_width!(packed, PackedRows(rows) => PackedKeys(WordKeys {
+                    keys: rows.keys.to_vec(),
+                    buffers: rows.buffers.to_vec(),
+                })))
+            }
             Self::Bytes(views, buffers) => EncodedKeys::Bytes(ByteKeys {
                 views: views.to_vec(),
                 buffers: buffers.to_vec(),

@@ -1,7 +1,7 @@
 //! Keys of up to 96 bytes: the columns' bits side by side in 1 to 12 64-bit words.
 //!
 //! In: columns of integers, floats, decimals, dates, times, booleans, intervals; beside others also
-//! strings and binary, as views of two words or as codes of a book; what is known of their values. Out: words.
+//! strings and binary, as views of two words or as codes of a shared dictionary; what is known of their values. Out: words.
 //! Invariant: equal keys have equal words but for the places of long strings: floats are
 //! normalised, a NULL's bits are zero, and its null bit is set (a single-column key marks NULL
 //! through the hash instead, see `layout`). A value that its column's bits do not hold is an error.
@@ -22,13 +22,13 @@ use arrow::datatypes::{ArrowNativeType, DataType, FieldRef, UInt32Type};
 use arrow::util::display::array_value_to_string;
 use grouse_kernels::hash;
 
-use super::book::{Book, Translations};
 use super::bytes;
 use super::columns::{fixed_width, is_bytes, nulls_of};
 use super::inline::InlineTable;
+use super::shared_dictionary::{CodeMaps, SharedDictionary};
 use super::views::is_long;
 use super::wide::WideTable;
-use super::words::{WideKeys, set_view, view_of};
+use super::words::{PackedKeys, PackedRows, WordKeys, WordRows, set_view, view_of, with_width};
 use super::{EncodedKeys, KeyRows, KeyTable};
 use crate::error::{Error, Result};
 
@@ -38,7 +38,7 @@ const WORD_BITS: u32 = 64;
 /// Bits of a string's view.
 const VIEW_BITS: u32 = 128;
 
-/// Bits of a string's code in its book.
+/// Bits of a string's code in its shared dictionary.
 const CODE_BITS: u32 = 32;
 
 /// Words of the longest key.
@@ -112,13 +112,13 @@ fn is_integral(data_type: &DataType) -> bool {
 
 /// How many bits a column takes, above which value.
 #[derive(Debug, Clone)]
-struct Width {
+struct ColumnWidth {
     /// Bytes of a value in Arrow's array.
     bytes: usize,
     bits: u32,
     /// Subtracted from each value.
     least: i128,
-    /// True of strings that codes of a book stand for.
+    /// True of strings that codes of a shared dictionary stand for.
     is_code: bool,
 }
 
@@ -131,7 +131,7 @@ fn type_bits(data_type: &DataType) -> Option<u32> {
     }
 }
 
-impl Width {
+impl ColumnWidth {
     /// `None` if the type has no place in a packed key.
     fn of(data_type: &DataType, values: KeyValues) -> Option<Self> {
         let bits = type_bits(data_type)?;
@@ -162,23 +162,23 @@ impl Width {
 
 /// A place in a key's words.
 #[derive(Debug, Clone, Copy)]
-struct Bits {
+struct BitOffset {
     word: usize,
     shift: u32,
 }
 
 /// The words of a key, filled from the first.
 #[derive(Default)]
-struct Words {
+struct WordsUsed {
     used: Vec<u32>,
 }
 
-impl Words {
+impl WordsUsed {
     /// The first place for so many bits; none straddles a word, and what takes two begins one.
-    fn place(&mut self, bits: u32) -> Bits {
+    fn place(&mut self, bits: u32) -> BitOffset {
         if bits > WORD_BITS {
             self.used.extend([WORD_BITS; 2]);
-            return Bits {
+            return BitOffset {
                 word: self.used.len() - 2,
                 shift: 0,
             };
@@ -190,34 +190,34 @@ impl Words {
         });
         let shift = self.used[word];
         self.used[word] += bits;
-        Bits { word, shift }
+        BitOffset { word, shift }
     }
 }
 
 /// Where one column's bits lie.
 #[derive(Debug, Clone)]
-struct Place {
+struct PackedColumn {
     name: String,
     data_type: DataType,
-    width: Width,
-    at: Bits,
+    width: ColumnWidth,
+    at: BitOffset,
     /// The bit that says NULL; `None` for columns that cannot be NULL and for single-column keys.
-    null: Option<Bits>,
+    null: Option<BitOffset>,
     /// Of strings that are codes here.
-    book: Option<Arc<Book>>,
+    shared: Option<Arc<SharedDictionary>>,
 }
 
-impl Place {
+impl PackedColumn {
     /// True of strings that lie in the words, or whose place does.
     fn is_view(&self) -> bool {
-        is_bytes(&self.data_type) && self.book.is_none()
+        is_bytes(&self.data_type) && self.shared.is_none()
     }
 }
 
 /// Places of all columns of a packed key.
 #[derive(Debug)]
-pub struct PackedLayout {
-    places: Vec<Place>,
+pub(super) struct PackedLayout {
+    places: Vec<PackedColumn>,
     words: usize,
     /// The words at which views begin.
     views: Vec<usize>,
@@ -226,7 +226,7 @@ pub struct PackedLayout {
 impl PackedLayout {
     /// `None` if a column has no place in a packed key, all together exceed 96 bytes, or it is one
     /// string, which is its own key. `values` has one entry per field.
-    pub fn new(fields: &[FieldRef], values: &[KeyValues]) -> Option<Self> {
+    pub(super) fn new(fields: &[FieldRef], values: &[KeyValues]) -> Option<Self> {
         let is_one = fields.len() == 1;
         if is_one && is_bytes(fields[0].data_type()) {
             return None;
@@ -235,14 +235,14 @@ impl PackedLayout {
             // One word is one word.
             let is_word = is_one && fixed_width(field.data_type()).is_some_and(|bytes| bytes <= 8);
             let values = if is_word { KeyValues::Any } else { *values };
-            Width::of(field.data_type(), values)
+            ColumnWidth::of(field.data_type(), values)
         });
-        let widths: Vec<Width> = widths.collect::<Option<_>>()?;
+        let widths: Vec<ColumnWidth> = widths.collect::<Option<_>>()?;
         // Widest first leaves the smallest gaps, null bits close them.
         let mut order: Vec<usize> = (0..fields.len()).collect();
         order.sort_by_key(|&column| std::cmp::Reverse(widths[column].bits));
-        let mut words = Words::default();
-        let mut at = vec![Bits { word: 0, shift: 0 }; fields.len()];
+        let mut words = WordsUsed::default();
+        let mut at = vec![BitOffset { word: 0, shift: 0 }; fields.len()];
         for column in order {
             at[column] = words.place(widths[column].bits);
         }
@@ -253,16 +253,18 @@ impl PackedLayout {
             .map(|((field, width), at)| {
                 let null = (!is_one && field.is_nullable()).then(|| words.place(1));
                 let data_type = field.data_type();
-                Place {
+                PackedColumn {
                     name: field.name().clone(),
                     data_type: data_type.clone(),
                     at,
                     null,
-                    book: width.is_code.then(|| Arc::new(Book::new(data_type))),
+                    shared: width
+                        .is_code
+                        .then(|| Arc::new(SharedDictionary::new(data_type))),
                     width,
                 }
             });
-        let places: Vec<Place> = places.collect();
+        let places: Vec<PackedColumn> = places.collect();
         let words = match words.used.len() {
             0..=1 => 1,
             2 => 2,
@@ -279,9 +281,9 @@ impl PackedLayout {
         })
     }
 
-    /// Bits of a key, if bounds or books have made it shorter.
-    pub fn narrowed_bits(&self) -> Option<u32> {
-        let is_narrow = |place: &Place| Some(place.width.bits) < type_bits(&place.data_type);
+    /// Bits of a key, if bounds or shared dictionaries have made it shorter.
+    pub(super) fn narrowed_bits(&self) -> Option<u32> {
+        let is_narrow = |place: &PackedColumn| Some(place.width.bits) < type_bits(&place.data_type);
         let nulls = self.places.iter().filter(|place| place.null.is_some());
         let bits: u32 = self.places.iter().map(|place| place.width.bits).sum();
         let is_narrowed = self.places.iter().any(is_narrow);
@@ -289,40 +291,40 @@ impl PackedLayout {
     }
 
     /// See `KeyLayout::translated`.
-    pub fn translated<'a>(
+    pub(super) fn translated<'a>(
         &self,
         columns: &'a [ArrayRef],
-        known: &mut Translations,
+        known: &mut CodeMaps,
     ) -> Result<Cow<'a, [ArrayRef]>> {
-        if self.places.iter().all(|place| place.book.is_none()) {
+        if self.places.iter().all(|place| place.shared.is_none()) {
             return Ok(Cow::Borrowed(columns));
         }
         let places = self.places.iter().zip(columns).enumerate();
-        let columns = places.map(|(at, (place, column))| match &place.book {
-            Some(book) => known.of(at, column, book),
+        let columns = places.map(|(at, (place, column))| match &place.shared {
+            Some(shared) => known.of(at, column, shared),
             None => Ok(Arc::clone(column)),
         });
         columns.collect::<Result<_>>().map(Cow::Owned)
     }
 
-    /// True if the `at`th column's strings are codes of a book.
-    pub fn has_book(&self, at: usize) -> bool {
-        self.places[at].book.is_some()
+    /// True if the `at`th column's strings are codes of a shared dictionary.
+    pub(super) fn has_shared_dictionary(&self, at: usize) -> bool {
+        self.places[at].shared.is_some()
     }
 
-    /// Bytes of the books.
-    pub fn book_bytes(&self) -> usize {
-        let books = self.places.iter().filter_map(|place| place.book.as_ref());
-        books.map(|book| book.bytes()).sum()
+    /// Bytes of the shared dictionaries.
+    pub(super) fn shared_bytes(&self) -> usize {
+        let dictionaries = self.places.iter().filter_map(|place| place.shared.as_ref());
+        dictionaries.map(|shared| shared.bytes()).sum()
     }
 
     /// The words at which views begin.
-    pub fn views(&self) -> &[usize] {
+    pub(super) fn views(&self) -> &[usize] {
         &self.views
     }
 
     /// An empty table for these keys.
-    pub fn table(&self) -> Box<dyn KeyTable> {
+    pub(super) fn table(&self) -> Box<dyn KeyTable> {
         match self.words {
             1 => Box::new(InlineTable::<1>::default()),
             2 => Box::new(InlineTable::<2>::default()),
@@ -333,31 +335,31 @@ impl PackedLayout {
     }
 
     /// Packs the columns of `rows` rows.
-    pub fn encode(&self, columns: &[ArrayRef], rows: usize) -> Result<EncodedKeys> {
-        Ok(match self.words {
-            1 => EncodedKeys::Packed1(self.pack(columns, rows)?.keys),
-            2 => EncodedKeys::Packed2(self.pack(columns, rows)?.keys),
-            4 => EncodedKeys::Packed4(self.pack(columns, rows)?),
-            8 => EncodedKeys::Packed8(self.pack(columns, rows)?),
-            _ => EncodedKeys::Packed12(self.pack(columns, rows)?),
-        })
+    pub(super) fn encode(&self, columns: &[ArrayRef], rows: usize) -> Result<EncodedKeys> {
+        Ok(EncodedKeys::Packed(match self.words {
+            1 => PackedKeys::One(self.pack(columns, rows)?),
+            2 => PackedKeys::Two(self.pack(columns, rows)?),
+            4 => PackedKeys::Four(self.pack(columns, rows)?),
+            8 => PackedKeys::Eight(self.pack(columns, rows)?),
+            _ => PackedKeys::Twelve(self.pack(columns, rows)?),
+        }))
     }
 
-    fn pack<const N: usize>(&self, columns: &[ArrayRef], rows: usize) -> Result<WideKeys<N>> {
+    fn pack<const N: usize>(&self, columns: &[ArrayRef], rows: usize) -> Result<WordKeys<N>> {
         let mut buffers = Vec::new();
         if let ([place], [column]) = (self.places.as_slice(), columns)
             && N == 1
             && let Some(keys) = single_word(place, column)
         {
-            return Ok(WideKeys { keys, buffers });
+            return Ok(WordKeys { keys, buffers });
         }
         let mut keys = vec![[0u64; N]; rows];
         for (place, column) in self.places.iter().zip(columns) {
             let nulls = column
                 .logical_nulls()
                 .filter(|nulls| nulls.null_count() > 0);
-            if let Some(book) = &place.book {
-                pack_codes(place, book, column, nulls.as_ref(), &mut keys)?;
+            if let Some(shared) = &place.shared {
+                pack_codes(place, shared, column, nulls.as_ref(), &mut keys)?;
             } else if place.is_view() {
                 pack_views(place, column, nulls.as_ref(), &mut keys, &mut buffers)?;
             } else if let Err(row) = pack_column(place, column, nulls.as_ref(), &mut keys) {
@@ -372,16 +374,25 @@ impl PackedLayout {
                 }
             }
         }
-        Ok(WideKeys { keys, buffers })
+        Ok(WordKeys { keys, buffers })
     }
 
-    /// Hashes of wide keys, appended: strings by their bytes, wherever they lie.
-    pub fn hash<const N: usize>(&self, wide: &WideKeys<N>, hashes: &mut Vec<u64>) {
-        hash_wide(&wide.keys, &wide.buffers, &self.views, hashes);
+    /// Hashes of keys, appended: strings by their bytes, wherever they lie.
+    pub(super) fn hash(&self, keys: &PackedKeys, hashes: &mut Vec<u64>) {
+        with_width!(keys, PackedKeys(WordKeys { keys, buffers }) => {
+            hash_wide(keys, buffers, &self.views, hashes);
+        });
     }
 
     /// Of these keys, how many fit one batch: the strings of a column end at `bytes_max`.
-    pub fn fitting<const N: usize>(&self, keys: &[[u64; N]], bytes_max: u64) -> usize {
+    pub(super) fn fitting(&self, keys: KeyRows<'_>, bytes_max: u64) -> usize {
+        let KeyRows::Packed(rows) = keys else {
+            unreachable!("a packed layout has packed keys")
+        };
+        with_width!(rows, PackedRows(rows) => self.fitting_words(rows.keys, bytes_max))
+    }
+
+    fn fitting_words<const N: usize>(&self, keys: &[[u64; N]], bytes_max: u64) -> usize {
         let length = |key: &[u64; N], word: usize| u64::from(key[word] as u32);
         let total = |word: &usize| keys.iter().map(|key| length(key, *word)).sum::<u64>();
         if self.views.iter().all(|word| total(word) <= bytes_max) {
@@ -400,28 +411,21 @@ impl PackedLayout {
     }
 
     /// Of the key columns of these keys those that `wanted` names.
-    pub fn decode(
+    pub(super) fn decode(
         &self,
         keys: KeyRows<'_>,
         hashes: &[u64],
         wanted: &[usize],
     ) -> Result<Vec<ArrayRef>> {
-        match keys {
-            KeyRows::Packed1(keys) => self.unpack(keys, &[], hashes, wanted),
-            KeyRows::Packed2(keys) => self.unpack(keys, &[], hashes, wanted),
-            KeyRows::Packed4(keys, buffers) => self.unpack(keys, buffers, hashes, wanted),
-            KeyRows::Packed8(keys, buffers) => self.unpack(keys, buffers, hashes, wanted),
-            KeyRows::Packed12(keys, buffers) => self.unpack(keys, buffers, hashes, wanted),
-            KeyRows::None(_) | KeyRows::Bytes(..) => {
-                unreachable!("a packed layout has packed keys")
-            }
-        }
+        let KeyRows::Packed(rows) = keys else {
+            unreachable!("a packed layout has packed keys")
+        };
+        with_width!(rows, PackedRows(rows) => self.unpack(rows, hashes, wanted))
     }
 
     fn unpack<const N: usize>(
         &self,
-        keys: &[[u64; N]],
-        buffers: &[Buffer],
+        WordRows { keys, buffers }: WordRows<'_, N>,
         hashes: &[u64],
         wanted: &[usize],
     ) -> Result<Vec<ArrayRef>> {
@@ -441,8 +445,8 @@ impl PackedLayout {
                     None => None,
                 };
                 let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
-                if let Some(book) = &place.book {
-                    return unpack_codes(place, book, keys, nulls);
+                if let Some(shared) = &place.shared {
+                    return unpack_codes(place, shared, keys, nulls);
                 }
                 if place.is_view() {
                     let views = keys.iter().map(|key| view_of(key, place.at.word));
@@ -456,7 +460,7 @@ impl PackedLayout {
 }
 
 /// One 8-byte integer column is its own packed form.
-fn single_word<const N: usize>(place: &Place, column: &ArrayRef) -> Option<Vec<[u64; N]>> {
+fn single_word<const N: usize>(place: &PackedColumn, column: &ArrayRef) -> Option<Vec<[u64; N]>> {
     if place.width.bytes != 8 || place.data_type == DataType::Float64 {
         return None;
     }
@@ -476,7 +480,7 @@ fn copied<T: ArrowNativeType>(data: &ArrayData) -> impl Iterator<Item = T> + Clo
 
 /// The views of a column of strings; its buffers come behind those of the columns before it.
 fn pack_views<const N: usize>(
-    place: &Place,
+    place: &PackedColumn,
     column: &ArrayRef,
     nulls: Option<&NullBuffer>,
     keys: &mut [[u64; N]],
@@ -508,11 +512,11 @@ fn pack_views<const N: usize>(
     Ok(())
 }
 
-/// The codes of a column of strings in its book: one that comes as codes has those of the book for its values already, or is
-/// asked for.
+/// The codes of a column of strings in its shared dictionary. A column that comes as codes has those for its values already, or
+/// they are asked for.
 fn pack_codes<const N: usize>(
-    place: &Place,
-    book: &Book,
+    place: &PackedColumn,
+    shared: &SharedDictionary,
     column: &ArrayRef,
     nulls: Option<&NullBuffer>,
     keys: &mut [[u64; N]],
@@ -521,7 +525,7 @@ fn pack_codes<const N: usize>(
     let strings = coded.map_or(column, AnyDictionaryArray::values);
     let codes = match strings.as_primitive_opt::<UInt32Type>() {
         Some(codes) => codes.clone(),
-        None => book.codes(strings)?,
+        None => shared.codes(strings)?,
     };
     let codes = codes.values();
     let packed = match coded {
@@ -537,15 +541,15 @@ fn pack_codes<const N: usize>(
 }
 
 fn unpack_codes<const N: usize>(
-    place: &Place,
-    book: &Book,
+    place: &PackedColumn,
+    shared: &SharedDictionary,
     keys: &[[u64; N]],
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    let Bits { word, shift } = place.at;
+    let BitOffset { word, shift } = place.at;
     let codes = keys.iter().map(|key| (key[word] >> shift) as u32);
     let codes = UInt32Array::new(codes.collect::<Vec<u32>>().into(), nulls);
-    Ok(Arc::new(DictionaryArray::try_new(codes, book.column()?)?))
+    Ok(Arc::new(DictionaryArray::try_new(codes, shared.column()?)?))
 }
 
 fn put_views<const N: usize>(
@@ -569,14 +573,14 @@ fn put_views<const N: usize>(
 
 /// The bits of one column as 64-bit integers or-ed into their place; the row of the first that has more than the place.
 fn pack_column<const N: usize>(
-    place: &Place,
+    place: &PackedColumn,
     column: &ArrayRef,
     nulls: Option<&NullBuffer>,
     keys: &mut [[u64; N]],
 ) -> Result<(), usize> {
     let data = column.to_data();
     let at = place.at;
-    let Width {
+    let ColumnWidth {
         bytes, bits, least, ..
     } = place.width;
     macro_rules! pack {
@@ -608,7 +612,7 @@ fn pack_column<const N: usize>(
         }),
         _ => {
             pack!(i128, |v: i128| v as u64)?;
-            let next = Bits {
+            let next = BitOffset {
                 word: at.word + 1,
                 ..at
             };
@@ -620,13 +624,13 @@ fn pack_column<const N: usize>(
 
 #[inline(always)]
 fn pack_values<T: Copy, const N: usize>(
-    (at, bits): (Bits, u32),
+    (at, bits): (BitOffset, u32),
     values: impl Iterator<Item = T> + Clone,
     nulls: Option<&NullBuffer>,
     keys: &mut [[u64; N]],
     bits_of: impl Fn(T) -> u64,
 ) -> Result<(), usize> {
-    let Bits { word, shift } = at;
+    let BitOffset { word, shift } = at;
     let mut all = 0;
     let mut pack = |key: &mut [u64; N], bits: u64| {
         all |= bits;
@@ -656,12 +660,12 @@ fn pack_values<T: Copy, const N: usize>(
 }
 
 fn unpack_column<const N: usize>(
-    place: &Place,
+    place: &PackedColumn,
     keys: &[[u64; N]],
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    let Bits { word, shift } = place.at;
-    let Width {
+    let BitOffset { word, shift } = place.at;
+    let ColumnWidth {
         bytes, bits, least, ..
     } = place.width;
     let mask = u64::MAX >> WORD_BITS.saturating_sub(bits);

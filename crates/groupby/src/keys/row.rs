@@ -52,7 +52,7 @@ const SLACK_BYTES: usize = 16;
 #[derive(Debug)]
 pub struct RowLayout {
     /// In the order of the row.
-    places: Vec<Place>,
+    places: Vec<RowColumn>,
     /// Of the places, the first are numbers of up to 8 bytes.
     numbers: usize,
     /// The next are numbers of 16 bytes.
@@ -60,7 +60,7 @@ pub struct RowLayout {
 }
 
 #[derive(Debug)]
-struct Place {
+struct RowColumn {
     /// Which key column this is.
     column: usize,
     data_type: DataType,
@@ -90,13 +90,13 @@ impl RowLayout {
                 None if is_bytes(&data_type) => Form::Bytes,
                 None => Form::Nested(RowConverter::new(vec![SortField::new(data_type.clone())])?),
             };
-            Ok(Place {
+            Ok(RowColumn {
                 column,
                 data_type,
                 form,
             })
         };
-        let mut places: Vec<Place> = fields
+        let mut places: Vec<RowColumn> = fields
             .iter()
             .enumerate()
             .map(place)
@@ -182,37 +182,37 @@ impl Written {
 
 /// A key column, ready to be read row by row.
 struct Input {
-    source: Source,
+    source: ColumnValues,
     nulls: Option<NullBuffer>,
 }
 
-enum Source {
+enum ColumnValues {
     Number(ArrayData),
     Wide(ArrayData),
     Bytes(ByteKeys),
 }
 
 impl Input {
-    fn new(place: &Place, column: &ArrayRef) -> Result<Self> {
+    fn new(place: &RowColumn, column: &ArrayRef) -> Result<Self> {
         let nulls = column
             .logical_nulls()
             .filter(|nulls| nulls.null_count() > 0);
         Ok(match &place.form {
             Form::Number => Self {
-                source: Source::Number(column.to_data()),
+                source: ColumnValues::Number(column.to_data()),
                 nulls,
             },
             Form::Wide => Self {
-                source: Source::Wide(column.to_data()),
+                source: ColumnValues::Wide(column.to_data()),
                 nulls,
             },
             Form::Bytes => Self {
-                source: Source::Bytes(bytes::encode(column)?),
+                source: ColumnValues::Bytes(bytes::encode(column)?),
                 nulls,
             },
             // Arrow's row format holds NULL itself.
             Form::Nested(converter) => Self {
-                source: Source::Bytes(nested::encode(converter, column)?),
+                source: ColumnValues::Bytes(nested::encode(converter, column)?),
                 nulls: None,
             },
         })
@@ -248,11 +248,11 @@ impl Tile {
         let strings: usize = inputs
             .iter()
             .map(|input| match &input.source {
-                Source::Bytes(keys) => keys.views[range.clone()]
+                ColumnValues::Bytes(keys) => keys.views[range.clone()]
                     .iter()
                     .map(|&view| LENGTH_BYTES_MAX + view as u32 as usize)
                     .sum(),
-                Source::Number(_) | Source::Wide(_) => 0,
+                ColumnValues::Number(_) | ColumnValues::Wide(_) => 0,
             })
             .sum();
         fixed * range.len() + strings + SLACK_BYTES
@@ -263,15 +263,15 @@ impl Tile {
         let (mut numbers, mut wides) = (self.numbers.iter_mut(), self.wides.iter_mut());
         for input in inputs {
             match &input.source {
-                Source::Number(data) => {
+                ColumnValues::Number(data) => {
                     let out = numbers.next().expect("a place for each");
                     numbers::load(data, range.start, &mut out[..range.len()]);
                 }
-                Source::Wide(data) => {
+                ColumnValues::Wide(data) => {
                     let out = wides.next().expect("a place for each");
                     numbers::load_wide(data, range.start, &mut out[..range.len()]);
                 }
-                Source::Bytes(_) => {}
+                ColumnValues::Bytes(_) => {}
             }
         }
     }
@@ -283,7 +283,7 @@ impl Tile {
         let (mut at, buffer) = (out.end, out.buffer.as_mut_slice());
         for row in 0..range.len() {
             let (from, source_row) = (at, range.start + row);
-            let mut sizes = Sizes::default();
+            let mut sizes = RowSizes::default();
             for (input, column) in numbers.iter().zip(&self.numbers) {
                 if NULLS && input.is_null(source_row) {
                     sizes.push(NULL);
@@ -305,7 +305,7 @@ impl Tile {
                 at += number_bytes(size);
             }
             for input in strings {
-                let Source::Bytes(keys) = &input.source else {
+                let ColumnValues::Bytes(keys) = &input.source else {
                     unreachable!("strings come last")
                 };
                 if NULLS && input.is_null(source_row) {
@@ -325,14 +325,14 @@ impl Tile {
 
 /// The sizes of one row, on their way to its end.
 #[derive(Default)]
-struct Sizes {
+struct RowSizes {
     /// Whole words, for rows of many columns.
     words: Vec<u64>,
     word: u64,
     shift: u32,
 }
 
-impl Sizes {
+impl RowSizes {
     #[inline(always)]
     fn push(&mut self, size: u64) {
         if self.shift == u64::BITS {

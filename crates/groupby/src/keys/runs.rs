@@ -5,7 +5,7 @@
 //! long strings in different places).
 //! Not here: hashes, lookups.
 
-use super::words::{WideKeys, is_equal};
+use super::words::{PackedKeys, is_equal, map_width};
 use super::{ByteKeys, EncodedKeys, GroupId, room};
 
 /// Pairs of neighbours that are looked at before all of them are.
@@ -16,25 +16,18 @@ const SHARE_MIN: f64 = 0.25;
 const WRITTEN: usize = 8;
 
 /// The keys at the beginnings of runs, if there are few enough; `starts` is overwritten.
-pub fn compress(keys: &EncodedKeys, starts: &mut Vec<u32>) -> Option<EncodedKeys> {
-    match keys {
-        EncodedKeys::None(_) => None,
-        EncodedKeys::Packed1(keys) => Some(EncodedKeys::Packed1(firsts(keys, is_equal, starts)?)),
-        EncodedKeys::Packed2(keys) => Some(EncodedKeys::Packed2(firsts(keys, is_equal, starts)?)),
-        EncodedKeys::Packed4(keys) => Some(EncodedKeys::Packed4(wide(keys, starts)?)),
-        EncodedKeys::Packed8(keys) => Some(EncodedKeys::Packed8(wide(keys, starts)?)),
-        EncodedKeys::Packed12(keys) => Some(EncodedKeys::Packed12(wide(keys, starts)?)),
-        EncodedKeys::Bytes(keys) => Some(EncodedKeys::Bytes(ByteKeys {
+pub(crate) fn compress(keys: &EncodedKeys, starts: &mut Vec<u32>) -> Option<EncodedKeys> {
+    Some(match keys {
+        EncodedKeys::None(_) => return None,
+        EncodedKeys::Packed(packed) => {
+            EncodedKeys::Packed(map_width!(packed, PackedKeys(words) => PackedKeys(
+                words.with_keys(firsts(&words.keys, is_equal, starts)?)
+            )))
+        }
+        EncodedKeys::Bytes(keys) => EncodedKeys::Bytes(ByteKeys {
             views: firsts(&keys.views, u128::eq, starts)?,
             buffers: keys.buffers.clone(),
-        })),
-    }
-}
-
-fn wide<const N: usize>(keys: &WideKeys<N>, starts: &mut Vec<u32>) -> Option<WideKeys<N>> {
-    Some(WideKeys {
-        keys: firsts(&keys.keys, is_equal, starts)?,
-        buffers: keys.buffers.clone(),
+        }),
     })
 }
 
@@ -66,7 +59,7 @@ fn firsts<T: Copy>(
 }
 
 /// The group of each row from the group of each run; appended to `groups`.
-pub fn expand(runs: &[GroupId], starts: &[u32], rows: usize, groups: &mut Vec<GroupId>) {
+pub(crate) fn expand(runs: &[GroupId], starts: &[u32], rows: usize, groups: &mut Vec<GroupId>) {
     let places = room(groups, rows + WRITTEN);
     let ends = starts[1..].iter().copied().chain([rows as u32]);
     for ((&group, &start), end) in runs.iter().zip(starts).zip(ends) {
@@ -87,13 +80,17 @@ mod tests {
     fn runs_come_back_as_rows() {
         let rows: Vec<[u64; 1]> = (0..1000u64).map(|row| [row / 7 % 5]).collect();
         let mut starts = Vec::new();
-        let Some(EncodedKeys::Packed1(firsts)) =
-            compress(&EncodedKeys::Packed1(rows.clone()), &mut starts)
+        let keys = EncodedKeys::of_words(rows.clone(), Vec::new());
+        let Some(EncodedKeys::Packed(PackedKeys::One(firsts))) = compress(&keys, &mut starts)
         else {
             panic!("runs of seven are worth it");
         };
-        assert_eq!(firsts.len(), 143);
-        let runs: Vec<_> = firsts.iter().map(|key| GroupId(key[0] as u32)).collect();
+        assert_eq!(firsts.keys.len(), 143);
+        let runs: Vec<_> = firsts
+            .keys
+            .iter()
+            .map(|key| GroupId(key[0] as u32))
+            .collect();
         let mut groups = vec![GroupId(99)];
         expand(&runs, &starts, rows.len(), &mut groups);
         let expected: Vec<_> = rows.iter().map(|key| GroupId(key[0] as u32)).collect();
@@ -103,10 +100,11 @@ mod tests {
     #[test]
     fn keys_without_runs_stay_as_they_are() {
         let mut starts = Vec::new();
-        let unique = EncodedKeys::Packed1((0..1000).map(|row| [row]).collect());
-        assert!(compress(&unique, &mut starts).is_none());
-        let late = (0..4096).map(|row: u64| [if row < 300 { 0 } else { row }]);
-        assert!(compress(&EncodedKeys::Packed1(late.collect()), &mut starts).is_none());
-        assert!(compress(&EncodedKeys::Packed1(Vec::new()), &mut starts).is_none());
+        let unique = (0..1000).map(|row| [row; 1]);
+        let late = (0..4096).map(|row| [if row < 300 { 0 } else { row }; 1]);
+        for keys in [unique.collect(), late.collect(), Vec::new()] {
+            let keys = EncodedKeys::of_words(keys, Vec::new());
+            assert!(compress(&keys, &mut starts).is_none());
+        }
     }
 }

@@ -21,10 +21,6 @@ const SLOTS_SMALL: usize = 1 << 11;
 /// From here on half of the slots may be taken, below a quarter: 100,000 strings of 9 bytes take 0.94 of the time. Keys that
 /// lie in their slot have none to spare: of 10 M keys of one word, all new, 1.17 of the time.
 const SLOTS_MANY: usize = 1 << 19;
-/// No group: ids stay below this.
-pub(super) const EMPTY: u64 = u64::MAX;
-/// One bit short of all, so that no tag looks like `EMPTY`.
-const TAG_BITS: u64 = 0xffff_fffe_0000_0000;
 /// Tables that lie in the second-level cache anyway are not prefetched.
 pub(super) const NEAR_BYTES: usize = 1 << 20;
 /// Rows between asking for a slot and reading it: enough for the latency of memory.
@@ -42,7 +38,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    pub fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self {
             rows: [0; AT_ONCE],
             count: 0,
@@ -51,21 +47,63 @@ impl Others {
 
     /// Adds `row`, if it `is_other`. No more than `AT_ONCE` are asked for.
     #[inline(always)]
-    pub fn add(&mut self, row: usize, is_other: bool) {
+    pub(super) fn add(&mut self, row: usize, is_other: bool) {
         self.rows[self.count % AT_ONCE] = row as u16;
         self.count += usize::from(is_other);
     }
 
     /// In their order.
-    pub fn rows(&self) -> impl Iterator<Item = usize> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = usize> {
         self.rows[..self.count].iter().map(|&row| usize::from(row))
+    }
+}
+
+/// The group that lies here and a tag of its hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub(super) struct Slot(u64);
+
+impl Slot {
+    /// No group: numbers of groups stay below this.
+    pub(super) const EMPTY: Self = Self(u64::MAX);
+    /// One bit short of all, so that no tag looks like that of `EMPTY`.
+    const TAG_BITS: u64 = 0xffff_fffe_0000_0000;
+
+    /// The slot of a group whose key has that hash.
+    #[inline(always)]
+    pub(super) fn new(hash: u64, group: usize) -> Self {
+        Self(Self::tag(hash) | group as u64)
+    }
+
+    /// The bits of a hash that a slot keeps.
+    #[inline(always)]
+    fn tag(hash: u64) -> u64 {
+        (hash << 8) & Self::TAG_BITS
+    }
+
+    /// True if it keeps the tag of `hash`; an empty one keeps none.
+    #[inline(always)]
+    pub(super) fn has_tag(self, hash: u64) -> bool {
+        (self.0 ^ Self::tag(hash)) >> 32 == 0
+    }
+
+    /// True of no group.
+    #[inline(always)]
+    pub(super) fn is_empty(self) -> bool {
+        self == Self::EMPTY
+    }
+
+    /// Its group; of no group one beyond all.
+    #[inline(always)]
+    pub(super) fn group(self) -> GroupId {
+        GroupId(self.0 as u32)
     }
 }
 
 /// Slots of one table and the hashes of its groups.
 #[derive(Debug)]
 pub(super) struct Slots {
-    slots: Vec<u64>,
+    slots: Vec<Slot>,
     hashes: Vec<u64>,
     collisions: u64,
 }
@@ -73,23 +111,11 @@ pub(super) struct Slots {
 impl Default for Slots {
     fn default() -> Self {
         Self {
-            slots: vec![EMPTY; SLOTS_MIN],
+            slots: vec![Slot::EMPTY; SLOTS_MIN],
             hashes: Vec::new(),
             collisions: 0,
         }
     }
-}
-
-/// The hash bits that a slot keeps.
-#[inline(always)]
-pub fn tag(hash: u64) -> u64 {
-    (hash << 8) & TAG_BITS
-}
-
-/// True if a slot keeps the tag of `hash`; an empty one keeps none.
-#[inline(always)]
-pub(super) fn has_tag(slot: u64, hash: u64) -> bool {
-    (slot ^ tag(hash)) >> 32 == 0
 }
 
 /// How many slots a table of `groups` groups has that so far had `slots` and wants `per_group` of them for each group. Small
@@ -107,14 +133,14 @@ pub(super) fn grown(slots: usize, groups: usize, per_group: usize) -> Option<usi
 impl Slots {
     /// The slot that a hash looks at first.
     #[inline(always)]
-    fn first(&self, hash: u64) -> u64 {
+    fn first(&self, hash: u64) -> Slot {
         self.slots[hash as usize & (self.slots.len() - 1)]
     }
 
     /// The group of a key: `same(g)` says whether group `g` has it. `None`: the key is the new
     /// group `len() - 1`, and the caller keeps it.
     #[inline(always)]
-    pub fn find_or_insert(
+    pub(super) fn find_or_insert(
         &mut self,
         hash: u64,
         mut same: impl FnMut(GroupId) -> bool,
@@ -123,15 +149,12 @@ impl Slots {
         let mut at = hash as usize & mask;
         loop {
             let slot = self.slots[at];
-            if slot == EMPTY {
+            if slot.is_empty() {
                 self.insert(at, hash);
                 return None;
             }
-            if has_tag(slot, hash) {
-                let group = GroupId(slot as u32);
-                if same(group) {
-                    return Some(group);
-                }
+            if slot.has_tag(hash) && same(slot.group()) {
+                return Some(slot.group());
             }
             at = (at + 1) & mask;
             self.collisions += 1;
@@ -139,17 +162,20 @@ impl Slots {
     }
 
     /// The group of a key; `None` if it has none.
-    pub fn find_one(&self, hash: u64, mut same: impl FnMut(GroupId) -> bool) -> Option<GroupId> {
+    pub(super) fn find_one(
+        &self,
+        hash: u64,
+        mut same: impl FnMut(GroupId) -> bool,
+    ) -> Option<GroupId> {
         let mask = self.slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
             let slot = self.slots[at];
-            if slot == EMPTY {
+            if slot.is_empty() {
                 return None;
             }
-            let group = GroupId(slot as u32);
-            if has_tag(slot, hash) && same(group) {
-                return Some(group);
+            if slot.has_tag(hash) && same(slot.group()) {
+                return Some(slot.group());
             }
             at = (at + 1) & mask;
         }
@@ -157,7 +183,7 @@ impl Slots {
 
     #[inline]
     fn insert(&mut self, at: usize, hash: u64) {
-        self.slots[at] = tag(hash) | self.hashes.len() as u64;
+        self.slots[at] = Slot::new(hash, self.hashes.len());
         self.hashes.push(hash);
         let per_group = if self.slots.len() < SLOTS_MANY { 4 } else { 2 };
         if let Some(slots) = grown(self.slots.len(), self.hashes.len(), per_group) {
@@ -168,19 +194,19 @@ impl Slots {
     #[cold]
     fn grow(&mut self, slots: usize) {
         self.slots.clear();
-        self.slots.resize(slots, EMPTY);
+        self.slots.resize(slots, Slot::EMPTY);
         let mask = slots - 1;
         for (group, &hash) in self.hashes.iter().enumerate() {
             let mut at = hash as usize & mask;
-            while self.slots[at] != EMPTY {
+            while !self.slots[at].is_empty() {
                 at = (at + 1) & mask;
             }
-            self.slots[at] = tag(hash) | group as u64;
+            self.slots[at] = Slot::new(hash, group);
         }
     }
 
     /// Makes room for so many groups in all.
-    pub fn expect(&mut self, groups: usize) {
+    pub(super) fn expect(&mut self, groups: usize) {
         let slots = (groups * 2).next_power_of_two();
         if slots > self.slots.len() {
             self.grow(slots);
@@ -189,14 +215,14 @@ impl Slots {
     }
 
     /// True if lookups miss the core's own cache.
-    pub fn is_far(&self) -> bool {
+    pub(super) fn is_far(&self) -> bool {
         self.slots.len() * 8 > NEAR_BYTES
     }
 
     /// The first pass over up to `AT_ONCE` rows: gives each the group that its first slot holds, and says of which that was
     /// not it; `same(row, key)` compares with a group's key.
     #[inline(always)]
-    pub fn find<K>(
+    pub(super) fn find<K>(
         &self,
         keys: &[K],
         hashes: &[u64],
@@ -209,15 +235,15 @@ impl Slots {
                 prefetch(&self.slots, hash as usize & (self.slots.len() - 1));
             }
             for &hash in hashes {
-                prefetch(keys, self.first(hash) as u32 as usize);
+                prefetch(keys, self.first(hash).group().0 as usize);
             }
         }
         for (row, (&hash, group)) in hashes.iter().zip(out).enumerate() {
             let slot = self.first(hash);
-            *group = GroupId(slot as u32);
+            *group = slot.group();
             // What no group has is beyond them all.
-            let is_known = match keys.get(slot as u32 as usize) {
-                Some(key) => has_tag(slot, hash) & same(row, key),
+            let is_known = match keys.get(group.0 as usize) {
+                Some(key) => slot.has_tag(hash) & same(row, key),
                 None => false,
             };
             others.add(row, !is_known);
@@ -227,48 +253,49 @@ impl Slots {
 
     /// The group in the slot that a hash looks at first, if it has the tag and `same` says that its key is the one.
     #[inline(always)]
-    pub fn held_first<K>(
+    pub(super) fn held_first<K>(
         &self,
         hash: u64,
         keys: &[K],
         same: impl Fn(&K) -> bool,
     ) -> Option<GroupId> {
         let slot = self.first(hash);
-        (has_tag(slot, hash) && same(&keys[slot as u32 as usize])).then_some(GroupId(slot as u32))
+        let group = slot.group();
+        (slot.has_tag(hash) && same(&keys[group.0 as usize])).then_some(group)
     }
 
     /// Asks for what rows to come will read: their slots, and behind those their keys.
     #[inline(always)]
-    pub fn fetch_ahead<K>(&self, hashes: &[u64], row: usize, keys: &[K]) {
+    pub(super) fn fetch_ahead<K>(&self, hashes: &[u64], row: usize, keys: &[K]) {
         if let Some(&hash) = hashes.get(row + 2 * AHEAD) {
             prefetch(&self.slots, hash as usize & (self.slots.len() - 1));
         }
         if let Some(&hash) = hashes.get(row + AHEAD) {
-            prefetch(keys, self.first(hash) as u32 as usize);
+            prefetch(keys, self.first(hash).group().0 as usize);
         }
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         (self.slots.capacity() + self.hashes.capacity()) * 8
     }
 
     /// Bytes of the groups that are there: two slots and a hash each.
-    pub fn used_bytes(&self) -> usize {
+    pub(super) fn used_bytes(&self) -> usize {
         self.hashes.len() * 24
     }
 
     /// Slots looked at in vain so far.
-    pub fn collisions(&self) -> u64 {
+    pub(super) fn collisions(&self) -> u64 {
         self.collisions
     }
 
     /// The hashes in group order; no group is left, the memory stays.
-    pub fn drain(&mut self) -> Vec<u64> {
+    pub(super) fn drain(&mut self) -> Vec<u64> {
         if self.is_far() {
             self.slots.truncate(SLOTS_MIN);
         }
-        self.slots.fill(EMPTY);
+        self.slots.fill(Slot::EMPTY);
         let capacity = self.hashes.capacity();
         std::mem::replace(&mut self.hashes, Vec::with_capacity(capacity))
     }

@@ -15,6 +15,7 @@ use grouse_kernels::hash::{NULL_HASH, hash_packed};
 
 use super::bytes;
 use super::views::{is_long, with_bytes};
+use super::words::{PackedRows, with_width};
 use super::{DistinctKeys, EncodedKeys, KeyRows};
 use crate::error::{Error, Result};
 pub(crate) use short::{Beside, ShortKeys};
@@ -59,7 +60,7 @@ pub struct Strings {
 }
 
 /// Strings between asking for one and copying it: they lie where the scan left them.
-pub const STRINGS_AHEAD: usize = 16;
+pub(crate) const STRINGS_AHEAD: usize = 16;
 
 /// Room for what keys do not keep.
 #[derive(Debug)]
@@ -154,11 +155,10 @@ impl WaitingKeys {
             Self::Words { keys, nulls } => {
                 let rows = keys.rows(range.clone());
                 made.hashes.clear();
-                match rows {
-                    KeyRows::Packed1(keys) => hash_packed(keys, &mut made.hashes),
-                    KeyRows::Packed2(keys) => hash_packed(keys, &mut made.hashes),
-                    _ => unreachable!("keys of one or two words"),
-                }
+                let KeyRows::Packed(words) = rows else {
+                    unreachable!("keys of one or two words")
+                };
+                with_width!(words, PackedRows(words) => hash_packed(words.keys, &mut made.hashes));
                 mark(places(nulls, &range), &mut made.hashes);
                 (rows, &made.hashes)
             }
@@ -250,21 +250,21 @@ fn view_in(bytes: &[u8], start: u32, length: u32) -> u128 {
 }
 
 /// Strings one behind the other, as they come.
-pub struct StringsBuilder {
+pub(crate) struct StringsBuilder {
     starts: Vec<u32>,
     bytes: Vec<u8>,
 }
 
 impl StringsBuilder {
     /// Room for strings of so many bytes, of which a block has no more than 4 GiB.
-    pub fn checked(strings: usize, bytes: usize) -> Result<Self> {
+    pub(crate) fn checked(strings: usize, bytes: usize) -> Result<Self> {
         u32::try_from(bytes)
             .map_err(|_| Error::TooLarge("4 GiB of text in keys of one block".to_string()))?;
         Ok(Self::new(strings, bytes))
     }
 
     /// Room for so many strings, whose bytes are fewer than 4 GiB.
-    pub fn new(strings: usize, bytes: usize) -> Self {
+    pub(crate) fn new(strings: usize, bytes: usize) -> Self {
         assert!(u32::try_from(bytes).is_ok(), "places of 32 bits");
         let mut starts = Vec::with_capacity(strings + 1);
         starts.push(0);
@@ -276,7 +276,7 @@ impl StringsBuilder {
 
     /// The string of a view.
     #[inline(always)]
-    pub fn push(&mut self, view: u128, buffers: &[Buffer]) {
+    pub(crate) fn push(&mut self, view: u128, buffers: &[Buffer]) {
         if is_long(view) {
             with_bytes(view, buffers, |bytes| self.bytes.extend_from_slice(bytes));
         } else if view as u32 > 0 {
@@ -288,7 +288,7 @@ impl StringsBuilder {
     }
 
     /// Strings of these lengths.
-    pub fn extend(&mut self, lengths: impl Iterator<Item = u32>, bytes: &[u8]) {
+    pub(crate) fn extend(&mut self, lengths: impl Iterator<Item = u32>, bytes: &[u8]) {
         let ends = ends(self.bytes.len(), lengths);
         self.starts.extend(ends.map(|end| end as u32));
         self.bytes.extend_from_slice(bytes);
@@ -297,7 +297,7 @@ impl StringsBuilder {
     }
 
     /// The strings, of which those at `nulls` are NULL.
-    pub fn finish(mut self, nulls: Vec<u32>) -> Strings {
+    pub(crate) fn finish(mut self, nulls: Vec<u32>) -> Strings {
         self.bytes.extend_from_slice(&[0; SPARE_BYTES]);
         Strings {
             starts: self.starts,
@@ -308,7 +308,10 @@ impl StringsBuilder {
 }
 
 /// Where strings of these lengths end, the first of which begins at `start`.
-pub fn ends(start: usize, lengths: impl Iterator<Item = u32>) -> impl Iterator<Item = usize> {
+pub(crate) fn ends(
+    start: usize,
+    lengths: impl Iterator<Item = u32>,
+) -> impl Iterator<Item = usize> {
     lengths.scan(start, |end, length| {
         *end += length as usize;
         Some(*end)
@@ -316,7 +319,7 @@ pub fn ends(start: usize, lengths: impl Iterator<Item = u32>) -> impl Iterator<I
 }
 
 /// Of hashes that come to `places` those of NULL, ascending.
-pub fn nulls(hashes: &[u64], places: &[u32]) -> Vec<u32> {
+pub(crate) fn nulls(hashes: &[u64], places: &[u32]) -> Vec<u32> {
     let pairs = hashes.iter().zip(places);
     let nulls = pairs.filter(|(hash, _)| **hash == NULL_HASH);
     let mut nulls: Vec<u32> = nulls.map(|(_, place)| *place).collect();
@@ -325,7 +328,7 @@ pub fn nulls(hashes: &[u64], places: &[u32]) -> Vec<u32> {
 }
 
 /// Places of NULLs in a range, counted from its start.
-pub fn places(nulls: &[u32], range: &Range<usize>) -> impl Iterator<Item = usize> {
+pub(crate) fn places(nulls: &[u32], range: &Range<usize>) -> impl Iterator<Item = usize> {
     let Range { start, end } = *range;
     let first = nulls.partition_point(|&place| (place as usize) < start);
     let from_first = nulls[first..].iter().map(|&place| place as usize);
@@ -342,7 +345,7 @@ fn mark(nulls: impl Iterator<Item = usize>, hashes: &mut [u64]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::ByteKeys;
+    use super::super::{ByteKeys, PackedKeys};
     use super::*;
     use proptest::prelude::*;
 
@@ -351,8 +354,9 @@ mod tests {
         let rows = keys.len();
         let mut hashes = Vec::new();
         match &keys {
-            EncodedKeys::Packed1(keys) => hash_packed(keys, &mut hashes),
-            EncodedKeys::Packed2(keys) => hash_packed(keys, &mut hashes),
+            EncodedKeys::Packed(packed) => {
+                with_width!(packed, PackedKeys(words) => hash_packed(&words.keys, &mut hashes));
+            }
             EncodedKeys::Bytes(keys) => bytes::hash(keys, &mut hashes),
             _ => unreachable!("the forms below"),
         }
@@ -374,11 +378,11 @@ mod tests {
         let found = waiting.distinct(range.clone());
         assert_eq!(found.hashes, hashes[range.clone()]);
         match (found.keys, keys) {
-            (EncodedKeys::Packed1(found), EncodedKeys::Packed1(keys)) => {
-                assert_eq!(found, keys[range])
-            }
-            (EncodedKeys::Packed2(found), EncodedKeys::Packed2(keys)) => {
-                assert_eq!(found, keys[range])
+            (EncodedKeys::Packed(found), EncodedKeys::Packed(keys)) => {
+                let words = |keys: &PackedKeys| -> Vec<Vec<u64>> {
+                    with_width!(keys, PackedKeys(words) => words.keys.iter().map(|key| key.to_vec()).collect())
+                };
+                assert_eq!(words(&found), words(&keys)[range]);
             }
             (EncodedKeys::Bytes(found), EncodedKeys::Bytes(keys)) => {
                 let texts = |keys: &ByteKeys, range: Range<usize>| -> Vec<Vec<u8>> {
@@ -406,8 +410,9 @@ mod tests {
         ) {
             let is_null: Vec<bool> = words.iter().map(Option::is_none).collect();
             let of = words.iter().map(|word| word.unwrap_or(0));
-            check(EncodedKeys::Packed1(of.clone().map(|word| [word; 1]).collect()), &is_null, from);
-            check(EncodedKeys::Packed2(of.map(|word| [word; 2]).collect()), &is_null, from);
+            let keys = of.clone().map(|word| [word; 1]);
+            check(EncodedKeys::of_words(keys.collect(), Vec::new()), &is_null, from);
+            check(EncodedKeys::of_words(of.map(|word| [word; 2]).collect(), Vec::new()), &is_null, from);
             let is_null: Vec<bool> = texts.iter().map(Option::is_none).collect();
             let column = arrow::array::BinaryViewArray::from_iter(texts.iter().map(|text| Some(text.as_deref().unwrap_or_default())));
             let column: arrow::array::ArrayRef = std::sync::Arc::new(column);

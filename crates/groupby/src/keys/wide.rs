@@ -11,13 +11,13 @@ use arrow::buffer::Buffer;
 use super::bytes::Arena;
 use super::slots::Slots;
 use super::views::{is_long, long_bytes};
-use super::words::{WideKeys, is_equal, view_of};
+use super::words::{OfWords, PackedKeys, WordRows, is_equal, view_of};
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::Result;
 
 /// A table of keys of `N` words.
 #[derive(Debug)]
-pub struct WideTable<const N: usize> {
+pub(super) struct WideTable<const N: usize> {
     slots: Slots,
     keys: Vec<[u64; N]>,
     /// The first words of the views.
@@ -27,7 +27,7 @@ pub struct WideTable<const N: usize> {
 
 impl<const N: usize> WideTable<N> {
     /// An empty table of keys that have views at these words.
-    pub fn new(views: Vec<usize>) -> Self {
+    pub(super) fn new(views: Vec<usize>) -> Self {
         Self {
             slots: Slots::default(),
             keys: Vec::new(),
@@ -125,37 +125,9 @@ fn is_same<const N: usize>(
     })
 }
 
-/// Keys that the table can take from and give back as an encoding.
-pub(crate) trait Wide: Sized {
-    /// The keys of a borrowed range; the layout guarantees the width.
-    fn of(keys: KeyRows<'_>) -> (&[Self], &[Buffer]);
-    /// Owned keys.
-    fn encoded(keys: Vec<Self>, buffers: Vec<Buffer>) -> EncodedKeys;
-}
-
-macro_rules! wide {
-    ($words:literal, $variant:ident) => {
-        impl Wide for [u64; $words] {
-            fn of(keys: KeyRows<'_>) -> (&[Self], &[Buffer]) {
-                match keys {
-                    KeyRows::$variant(keys, buffers) => (keys, buffers),
-                    _ => unreachable!("the layout made keys of another width"),
-                }
-            }
-
-            fn encoded(keys: Vec<Self>, buffers: Vec<Buffer>) -> EncodedKeys {
-                EncodedKeys::$variant(WideKeys { keys, buffers })
-            }
-        }
-    };
-}
-wide!(4, Packed4);
-wide!(8, Packed8);
-wide!(12, Packed12);
-
 impl<const N: usize> KeyTable for WideTable<N>
 where
-    [u64; N]: Wide,
+    PackedKeys: OfWords<N>,
 {
     fn assign(
         &mut self,
@@ -163,14 +135,17 @@ where
         hashes: &[u64],
         groups: &mut Vec<GroupId>,
     ) -> Result<()> {
-        let (rows, buffers) = <[u64; N]>::of(keys);
-        assert_eq!(rows.len(), hashes.len(), "one hash per key");
-        let out = room(groups, rows.len());
+        let KeyRows::Packed(rows) = keys else {
+            unreachable!("the layout made keys of another kind")
+        };
+        let WordRows { keys, buffers } = PackedKeys::rows_of(rows);
+        assert_eq!(keys.len(), hashes.len(), "one hash per key");
+        let out = room(groups, keys.len());
         if buffers.is_empty() {
-            self.assign_words(rows, hashes, out);
+            self.assign_words(keys, hashes, out);
             Ok(())
         } else {
-            self.assign_views(rows, buffers, hashes, out)
+            self.assign_views(keys, buffers, hashes, out)
         }
     }
 
@@ -200,7 +175,7 @@ where
         let keys = std::mem::replace(&mut self.keys, Vec::with_capacity(groups));
         let buffers = std::mem::take(&mut self.arena).into_buffers();
         DistinctKeys {
-            keys: <[u64; N]>::encoded(keys, buffers),
+            keys: EncodedKeys::of_words(keys, buffers),
             hashes: self.slots.drain(),
         }
     }

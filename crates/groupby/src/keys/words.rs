@@ -1,20 +1,23 @@
-//! Keys of several words, and the views in them.
+//! Keys of one to twelve words, in one of five widths, and the views in them.
 //!
 //! In: words. Out: keys, told apart word by word; the view that begins at a word.
-//! Not here: the table of such keys.
+//! Invariant: code for all widths is written once, and compiled once per width: nothing asks for it per row.
+//! Not here: the tables of such keys.
+
+use std::ops::Range;
 
 use arrow::buffer::Buffer;
 
 /// Keys of `N` words and what their long strings point into.
 #[derive(Debug, Clone)]
-pub struct WideKeys<const N: usize> {
+pub struct WordKeys<const N: usize> {
     /// One key per row.
     pub keys: Vec<[u64; N]>,
     /// What longer views point into.
     pub buffers: Vec<Buffer>,
 }
 
-impl<const N: usize> Default for WideKeys<N> {
+impl<const N: usize> Default for WordKeys<N> {
     fn default() -> Self {
         Self {
             keys: Vec::new(),
@@ -23,23 +26,123 @@ impl<const N: usize> Default for WideKeys<N> {
     }
 }
 
-impl<const N: usize> WideKeys<N> {
-    /// Copies of keys whose strings stay where they are.
-    pub(super) fn of(keys: &[[u64; N]], buffers: &[Buffer]) -> Self {
-        Self {
-            keys: keys.to_vec(),
-            buffers: buffers.to_vec(),
+impl<const N: usize> WordKeys<N> {
+    /// Some of them.
+    pub fn rows(&self, range: Range<usize>) -> WordRows<'_, N> {
+        WordRows {
+            keys: &self.keys[range],
+            buffers: &self.buffers,
         }
     }
 
-    /// Copies of the keys at these places, whose strings stay where they are.
-    pub(super) fn picked(&self, rows: &[u32]) -> Self {
-        Self {
-            keys: super::picked(&self.keys, rows),
-            buffers: self.buffers.clone(),
-        }
+    /// Keys whose strings are where those of these are.
+    pub fn with_keys(&self, keys: Vec<[u64; N]>) -> Self {
+        let buffers = self.buffers.clone();
+        Self { keys, buffers }
     }
 }
+
+/// Neighbouring keys of `N` words.
+#[derive(Debug, Clone, Copy)]
+pub struct WordRows<'a, const N: usize> {
+    /// One key per row.
+    pub keys: &'a [[u64; N]],
+    /// What longer views point into.
+    pub buffers: &'a [Buffer],
+}
+
+/// Keys of one of the widths that there are tables for.
+#[derive(Debug, Clone)]
+pub enum PackedKeys {
+    /// Up to 8 bytes.
+    One(WordKeys<1>),
+    /// Up to 16 bytes.
+    Two(WordKeys<2>),
+    /// Up to 32 bytes, strings as views.
+    Four(WordKeys<4>),
+    /// Up to 64 bytes, strings as views.
+    Eight(WordKeys<8>),
+    /// Up to 96 bytes, strings as views.
+    Twelve(WordKeys<12>),
+}
+
+/// Some of them.
+#[derive(Debug, Clone, Copy)]
+pub enum PackedRows<'a> {
+    /// See `PackedKeys::One`.
+    One(WordRows<'a, 1>),
+    /// See `PackedKeys::Two`.
+    Two(WordRows<'a, 2>),
+    /// See `PackedKeys::Four`.
+    Four(WordRows<'a, 4>),
+    /// See `PackedKeys::Eight`.
+    Eight(WordRows<'a, 8>),
+    /// See `PackedKeys::Twelve`.
+    Twelve(WordRows<'a, 12>),
+}
+
+/// Evaluates `$body` with `$keys`, which are of one width.
+macro_rules! with_width {
+    ($packed:expr, $kind:ident($keys:pat) => $body:expr) => {
+        match $packed {
+            $kind::One($keys) => $body,
+            $kind::Two($keys) => $body,
+            $kind::Four($keys) => $body,
+            $kind::Eight($keys) => $body,
+            $kind::Twelve($keys) => $body,
+        }
+    };
+}
+pub(crate) use with_width;
+
+/// The same, of what `$body` makes, which is of the same width.
+macro_rules! map_width {
+    ($packed:expr, $from:ident($keys:pat) => $to:ident($body:expr)) => {
+        match $packed {
+            $from::One($keys) => $to::One($body),
+            $from::Two($keys) => $to::Two($body),
+            $from::Four($keys) => $to::Four($body),
+            $from::Eight($keys) => $to::Eight($body),
+            $from::Twelve($keys) => $to::Twelve($body),
+        }
+    };
+}
+pub(crate) use map_width;
+
+/// The variant for keys of `N` words; a layout makes keys of one width, so that no other is met.
+pub trait OfWords<const N: usize>: Sized {
+    /// Keys of that width.
+    fn of(keys: WordKeys<N>) -> Self;
+    /// The same back.
+    fn words(&self) -> &WordKeys<N>;
+    /// Some keys of that width.
+    fn rows_of(rows: PackedRows<'_>) -> WordRows<'_, N>;
+}
+
+macro_rules! of_words {
+    ($($words:literal $variant:ident),*) => {$(
+        impl OfWords<$words> for PackedKeys {
+            fn of(keys: WordKeys<$words>) -> Self {
+                Self::$variant(keys)
+            }
+
+            fn words(&self) -> &WordKeys<$words> {
+                match self {
+                    Self::$variant(keys) => keys,
+                    _ => unreachable!("the layout made keys of another width"),
+                }
+            }
+
+            fn rows_of(rows: PackedRows<'_>) -> WordRows<'_, $words> {
+                match rows {
+                    PackedRows::$variant(keys) => keys,
+                    _ => unreachable!("the layout made keys of another width"),
+                }
+            }
+        }
+    )*};
+}
+of_words!(1 One, 2 Two, 4 Four, 8 Eight, 12 Twelve);
 
 /// The view whose first word is `word`.
 #[inline(always)]

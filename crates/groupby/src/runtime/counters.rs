@@ -3,7 +3,7 @@
 //! In: increments by the one owner. Out: sums for EXPLAIN ANALYZE and the progress bar.
 //! Invariant: no counter is shared while rows flow.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Counts and times of one worker, or of several added up.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +28,7 @@ pub struct Counters {
     pub tallied_rows: u64,
     /// Times a direct table's ranges grew.
     pub widened: u64,
-    /// Blocks of partitioned records.
+    /// Blocks of partitioned tuples.
     pub blocks: u64,
     /// Times that blocks with the same groups became one before the merge.
     pub combined: u64,
@@ -50,7 +50,7 @@ pub struct Counters {
     pub assign_ns: u64,
     /// Updating states.
     pub update_ns: u64,
-    /// Sorting records into partitions.
+    /// Sorting tuples into partitions.
     pub partition_ns: u64,
     /// Writing blocks to disk.
     pub spill_ns: u64,
@@ -115,23 +115,18 @@ impl Counters {
 
 /// Adds the time since its start to a counter, and starts anew.
 #[derive(Debug)]
-pub struct Lap(Instant);
+pub(crate) struct Lap(Instant);
 
 impl Lap {
     /// Starts.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self(Instant::now())
     }
 
     /// Adds the time since the last lap to `ns`.
-    pub fn end(&mut self, ns: &mut u64) {
+    pub(crate) fn end(&mut self, ns: &mut u64) {
         let now = Instant::now();
         *ns += u64::try_from((now - self.0).as_nanos()).unwrap_or(u64::MAX);
         self.0 = now;
-    }
-
-    /// Time since the last lap.
-    pub fn elapsed(&self) -> Duration {
-        self.0.elapsed()
     }
 }

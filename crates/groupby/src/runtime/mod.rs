@@ -4,7 +4,7 @@
 //! Not here: threads; the caller owns them.
 
 pub mod budget;
-pub mod counters;
+pub(crate) mod counters;
 pub mod topology;
 
 pub use budget::{Budget, Grant};

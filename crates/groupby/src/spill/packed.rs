@@ -118,17 +118,17 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// From there on.
-    pub fn new(bytes: &'a [u8]) -> Self {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
     /// True where nothing but what `finish` appends is left.
-    pub fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         self.bytes.len() == SPARE_BYTES
     }
 
     /// So many bytes.
-    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
+    pub(super) fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
         let (bytes, rest) = self.bytes.split_at_checked(count).ok_or_else(malformed)?;
         self.bytes = rest;
         Ok(bytes)
@@ -139,13 +139,13 @@ impl<'a> Reader<'a> {
     }
 
     /// A number that was written as its bytes.
-    pub fn number(&mut self) -> Result<u64> {
+    pub(super) fn number(&mut self) -> Result<u64> {
         let bytes = self.bytes(8)?.try_into();
         Ok(u64::from_le_bytes(bytes.expect("eight bytes")))
     }
 
     /// What `write_words` made of so many values.
-    pub fn words<T: ArrowNativeType, const N: usize>(
+    pub(super) fn words<T: ArrowNativeType, const N: usize>(
         &mut self,
         rows: usize,
     ) -> Result<Vec<[T; N]>> {
@@ -168,13 +168,13 @@ impl<'a> Reader<'a> {
     }
 
     /// What `write_bits` made of so many.
-    pub fn bits(&mut self, rows: usize) -> Result<BooleanBuffer> {
+    pub(super) fn bits(&mut self, rows: usize) -> Result<BooleanBuffer> {
         let bytes = self.bytes(rows.div_ceil(8))?;
         Ok(BooleanBuffer::new(Buffer::from(bytes), 0, rows))
     }
 
     /// What `write_column` made of so many values.
-    pub fn column(&mut self, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
+    pub(super) fn column(&mut self, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
         let nulls = match self.byte()? {
             0 => None,
             _ => Some(NullBuffer::new(self.bits(rows)?)),

@@ -1,11 +1,11 @@
-//! Pages: records as bytes, and back.
+//! Pages: tuples as bytes, and back.
 //!
 //! ```text
 //! length of the stream (8 bytes, of 16) | columns that are not of fixed width as a stream of Arrow IPC
 //! | keys | columns of fixed width (`packed`) | spare bytes
 //! ```
 //!
-//! In: slices of blocks of one shape. Out: bytes; the same records as a block of their own.
+//! In: slices of blocks of one shape. Out: bytes; the same tuples as a block of their own.
 //! Invariant: columns keep their types; what a slice does not refer to is not written.
 //! Not here: files.
 
@@ -26,26 +26,31 @@ use crate::batch::Arguments;
 use crate::error::{Error, Result};
 use crate::keys::views::{is_long, with_bytes};
 use crate::keys::waiting::{Made, StringsBuilder};
+use crate::keys::words::{
+    OfWords, PackedKeys, PackedRows, WordKeys, WordRows, map_width, with_width,
+};
 use crate::keys::words::{set_view, view_of};
-use crate::keys::{EncodedKeys, KeyRows, WaitingKeys, WideKeys};
-use crate::partition::{Block, Records, Slice};
+use crate::keys::{EncodedKeys, KeyRows, WaitingKeys};
+use crate::partition::{AggregateColumns, Block, Slice};
 
 /// Where the stream begins in a page.
 const STREAM_AT: usize = 16;
 
-/// The blocks as one, without its records: kinds and types of columns, where partitions begin.
+/// The blocks as one, without its tuples: kinds and types of columns, where partitions begin.
 pub(super) fn template(blocks: &[Block]) -> Block {
     let block = &blocks[0];
     let empty = |column: &ArrayRef| new_empty_array(column.data_type());
-    let aggregates = block.aggregates.iter().map(|records| match records {
-        Records::Rows(arguments) => Records::Rows(Arguments {
+    let aggregates = block.aggregates.iter().map(|tuples| match tuples {
+        AggregateColumns::Rows(arguments) => AggregateColumns::Rows(Arguments {
             columns: arguments.columns.iter().map(empty).collect(),
             filter: arguments
                 .filter
                 .as_ref()
                 .map(|_| BooleanArray::from(Vec::<bool>::new())),
         }),
-        Records::Partial(columns) => Records::Partial(columns.iter().map(empty).collect()),
+        AggregateColumns::Partial(columns) => {
+            AggregateColumns::Partial(columns.iter().map(empty).collect())
+        }
     });
     let before = |at: usize| {
         blocks
@@ -62,7 +67,7 @@ pub(super) fn template(blocks: &[Block]) -> Block {
     )
 }
 
-/// Appends the records of slices of one shape as bytes.
+/// Appends the tuples of slices of one shape as bytes.
 pub(super) fn encode(slices: &[Slice<'_>], out: &mut Vec<u8>) -> Result<()> {
     let mut columns: Vec<Vec<ArrayRef>> = Vec::new();
     for at in 0..slices[0].aggregates() {
@@ -169,46 +174,30 @@ fn encode_nulls(slices: &[Slice<'_>], out: &mut Vec<u8>) {
 
 /// Words; strings that do not fit them behind them.
 fn encode_words(parts: &[KeyRows<'_>], views: &[usize], out: &mut Vec<u8>) {
-    macro_rules! packed {
-        ($variant:ident) => {{
-            let parts = parts.iter().map(|part| match part {
-                KeyRows::$variant(keys) => *keys,
-                _ => unreachable!("one layout"),
-            });
-            packed::write_words(parts, out);
-        }};
-    }
-    macro_rules! wide {
-        ($variant:ident) => {{
-            let parts = parts.iter().map(|part| match part {
-                KeyRows::$variant(keys, buffers) => (*keys, *buffers),
-                _ => unreachable!("one layout"),
-            });
-            encode_wide(parts, views, out);
-        }};
-    }
     match parts[0] {
         KeyRows::None(_) => {}
-        KeyRows::Packed1(_) => packed!(Packed1),
-        KeyRows::Packed2(_) => packed!(Packed2),
-        KeyRows::Packed4(..) => wide!(Packed4),
-        KeyRows::Packed8(..) => wide!(Packed8),
-        KeyRows::Packed12(..) => wide!(Packed12),
+        KeyRows::Packed(first) => with_width!(first, PackedRows(first) => {
+            let others = parts[1..].iter().map(|part| match part {
+                KeyRows::Packed(rows) => PackedKeys::rows_of(*rows),
+                _ => unreachable!("one layout"),
+            });
+            encode_packed(std::iter::once(first).chain(others), views, out);
+        }),
         KeyRows::Bytes(..) => unreachable!("strings wait one behind the other"),
     }
 }
 
 /// Where long strings lie is not written: they come back in the order of their views.
-fn encode_wide<'a, const N: usize>(
-    parts: impl Iterator<Item = (&'a [[u64; N]], &'a [Buffer])> + Clone,
+fn encode_packed<'a, const N: usize>(
+    parts: impl Iterator<Item = WordRows<'a, N>> + Clone,
     views: &[usize],
     out: &mut Vec<u8>,
 ) {
-    if parts.clone().all(|(_, buffers)| buffers.is_empty()) {
-        return packed::write_words(parts.map(|(keys, _)| keys), out);
+    if parts.clone().all(|rows| rows.buffers.is_empty()) {
+        return packed::write_words(parts.map(|rows| rows.keys), out);
     }
     let (mut placeless, mut strings) = (Vec::new(), Vec::new());
-    for (keys, buffers) in parts {
+    for WordRows { keys, buffers } in parts {
         for key in keys {
             let mut key = *key;
             for &word in views {
@@ -274,16 +263,16 @@ fn compact_children(data: ArrayData) -> Result<ArrayData> {
     Ok(data.into_builder().child_data(children).build()?)
 }
 
-/// The so many records that `encode` made `bytes` of; `template` is the block that they come from.
-pub(super) fn decode(bytes: Vec<u8>, records: usize, template: &Block) -> Result<Block> {
+/// The so many tuples that `encode` made `bytes` of; `template` is the block that they come from.
+pub(super) fn decode(bytes: Vec<u8>, tuples: usize, template: &Block) -> Result<Block> {
     let bytes = Buffer::from_vec(bytes);
     let mut page = Reader::new(&bytes);
     let length = page.number()? as usize;
     page.bytes(STREAM_AT - 8 + length)?;
     let mut others = decode_stream(bytes.slice_with_length(STREAM_AT, length))?.into_iter();
-    let keys = decode_keys(&template.keys, &mut page, records)?;
+    let keys = decode_keys(&template.keys, &mut page, tuples)?;
     let mut column = |like: &ArrayRef| match packed::is_fixed(like.data_type()) {
-        true => page.column(like.data_type(), records),
+        true => page.column(like.data_type(), tuples),
         false => others.next().ok_or(Error::Malformed("records on disk")),
     };
     let aggregates = template.aggregates.iter();
@@ -306,25 +295,25 @@ fn decode_stream(mut bytes: Buffer) -> Result<Vec<ArrayRef>> {
 }
 
 /// Keys of the form of `like`.
-fn decode_keys(like: &WaitingKeys, page: &mut Reader<'_>, records: usize) -> Result<WaitingKeys> {
+fn decode_keys(like: &WaitingKeys, page: &mut Reader<'_>, tuples: usize) -> Result<WaitingKeys> {
     Ok(match like {
         WaitingKeys::Whole { keys, views, .. } => WaitingKeys::Whole {
-            hashes: page.words::<u64, 1>(records)?.into_flattened(),
-            keys: decode_words(keys, page, records, views)?,
+            hashes: page.words::<u64, 1>(tuples)?.into_flattened(),
+            keys: decode_words(keys, page, tuples, views)?,
             views: views.clone(),
         },
         WaitingKeys::Words { keys, .. } => {
             let nulls = decode_nulls(page)?;
-            let keys = decode_words(keys, page, records, &[])?;
+            let keys = decode_words(keys, page, tuples, &[])?;
             WaitingKeys::Words { keys, nulls }
         }
         WaitingKeys::Short(_) => unreachable!("a page has them whole"),
         WaitingKeys::Strings(_) => {
             let nulls = decode_nulls(page)?;
-            let lengths = page.words::<u32, 1>(records)?.into_flattened();
+            let lengths = page.words::<u32, 1>(tuples)?.into_flattened();
             let bytes = lengths.iter().map(|length| *length as usize).sum();
             u32::try_from(bytes).map_err(|_| too_large())?;
-            let mut built = StringsBuilder::new(records, bytes);
+            let mut built = StringsBuilder::new(tuples, bytes);
             built.extend(lengths.into_iter(), page.bytes(bytes)?);
             WaitingKeys::Strings(built.finish(nulls))
         }
@@ -340,27 +329,25 @@ fn decode_nulls(page: &mut Reader<'_>) -> Result<Vec<u32>> {
 fn decode_words(
     like: &EncodedKeys,
     page: &mut Reader<'_>,
-    records: usize,
+    tuples: usize,
     views: &[usize],
 ) -> Result<EncodedKeys> {
     Ok(match like {
-        EncodedKeys::None(_) => EncodedKeys::None(records),
-        EncodedKeys::Packed1(_) => EncodedKeys::Packed1(page.words(records)?),
-        EncodedKeys::Packed2(_) => EncodedKeys::Packed2(page.words(records)?),
-        EncodedKeys::Packed4(_) => EncodedKeys::Packed4(decode_wide(page, records, views)?),
-        EncodedKeys::Packed8(_) => EncodedKeys::Packed8(decode_wide(page, records, views)?),
-        EncodedKeys::Packed12(_) => EncodedKeys::Packed12(decode_wide(page, records, views)?),
+        EncodedKeys::None(_) => EncodedKeys::None(tuples),
+        EncodedKeys::Packed(packed) => EncodedKeys::Packed(
+            map_width!(packed, PackedKeys(_) => PackedKeys(decode_packed(page, tuples, views)?)),
+        ),
         EncodedKeys::Bytes(_) => unreachable!("strings wait one behind the other"),
     })
 }
 
 /// Keys whose views point into the one buffer that holds all long strings.
-fn decode_wide<const N: usize>(
+fn decode_packed<const N: usize>(
     page: &mut Reader<'_>,
-    records: usize,
+    tuples: usize,
     views: &[usize],
-) -> Result<WideKeys<N>> {
-    let mut keys = page.words::<u64, N>(records)?;
+) -> Result<WordKeys<N>> {
+    let mut keys = page.words::<u64, N>(tuples)?;
     let mut place = 0u64;
     for key in &mut keys {
         for &word in views {
@@ -377,7 +364,7 @@ fn decode_wide<const N: usize>(
         0 => Vec::new(),
         _ => vec![Buffer::from(page.bytes(place as usize)?)],
     };
-    Ok(WideKeys { keys, buffers })
+    Ok(WordKeys { keys, buffers })
 }
 
 fn too_large() -> Error {

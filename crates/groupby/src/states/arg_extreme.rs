@@ -15,14 +15,15 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, UInt8Type};
 
 use super::Aggregate;
-use super::byte_values::{ByteValues, is_bytes, with_bytes};
+use super::byte_values::{ByteValues, with_byte_values};
 use super::chosen::{Chosen, Fixed, Make, Rank, TakingPart, Winners, payload_of};
 use super::fixed::values_of;
-use super::min_max::{Extreme, Greatest, Least, Native, Order};
+use super::min_max::{Extreme, Greatest, Least, NativeType, Order};
 use super::native::native_of_codes;
 use super::rows::Rows;
 use crate::error::Result;
 use crate::keys::decoded;
+use crate::keys::is_bytes;
 
 /// `min_by` or `max_by` as `result_type`; `None` if a type is not native.
 pub fn arg_extreme(
@@ -60,7 +61,7 @@ fn rank_of<O: Order>(data_type: &DataType) -> Option<Make<dyn Rank>> {
     }
 }
 
-fn fixed_rank<N: Native, O: Order>(data_type: DataType) -> Make<dyn Rank> {
+fn fixed_rank<N: NativeType, O: Order>(data_type: DataType) -> Make<dyn Rank> {
     Box::new(move || {
         Box::new(FixedRank::<N, O>(
             Fixed::new(data_type.clone()),
@@ -95,7 +96,7 @@ fn one_zero_one_nan(column: &ArrayRef) -> ArrayRef {
 
 struct FixedRank<N, O>(Fixed<N>, PhantomData<O>);
 
-impl<N: Native, O: Order> Rank for FixedRank<N, O> {
+impl<N: NativeType, O: Order> Rank for FixedRank<N, O> {
     fn scan(&mut self, columns: &[ArrayRef], rows: &Rows<'_>, winners: &mut Winners) -> Result<()> {
         let values = values_of::<N>(&one_zero_one_nan(&columns[0]))?;
         let best = self.0.values.as_mut_slice();
@@ -139,7 +140,7 @@ impl<O> Default for BytesRank<O> {
 impl<O: Order> BytesRank<O> {
     /// The rank's `scan` of texts.
     #[inline]
-    pub fn offer<'a>(
+    pub(super) fn offer<'a>(
         &mut self,
         value: impl Fn(usize) -> &'a [u8],
         rows: &Rows<'_>,
@@ -163,7 +164,7 @@ impl<O: Order> BytesRank<O> {
 
 impl<O: Order> Rank for BytesRank<O> {
     fn scan(&mut self, columns: &[ArrayRef], rows: &Rows<'_>, winners: &mut Winners) -> Result<()> {
-        with_bytes!(&columns[0], |value| self.offer(value, rows, winners))
+        with_byte_values!(&columns[0], |value| self.offer(value, rows, winners))
     }
 
     fn grow(&mut self, total: usize) {

@@ -8,19 +8,19 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type, UInt64Type, i256};
 
 use super::avg_integers::{AvgIntegers, nearest_mean};
 use super::count::{add_counts, count_rows};
 use super::fixed::{column_of, values_of};
-use super::lanes::add_up;
+use super::fold::Reduce;
+use super::mean::{Mean, counts_of, not_zero};
 use super::native::native;
 use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::sum::sum_floats;
 use super::wide::{
-    DecimalWords, Fewer, Summed, WideSums, Width, limit_of, with_integers_summed, with_summed,
+    DecimalWords, Fewer, SumWidth, Summed, WideSums, limit_of, with_integers_summed, with_summed,
 };
 use super::{Aggregate, GroupStates, Groups, Sums, Tallied, Tally};
 use crate::error::{Error, Result};
@@ -116,14 +116,14 @@ fn factor_of(input: &DataType, result: &DataType) -> Option<i64> {
     }
 }
 
-/// Sum and count side by side: one cache miss per row instead of two.
-#[derive(Debug, Clone, Copy, Default)]
-struct Mean {
-    sum: f64,
-    count: i64,
-}
+impl Reduce<f64> for Mean<f64> {
+    fn of(values: &[f64]) -> Self {
+        Self {
+            sum: sum_floats(values),
+            count: values.len() as i64,
+        }
+    }
 
-impl Mean {
     #[inline(always)]
     fn add(&mut self, value: f64) {
         self.sum += value;
@@ -139,7 +139,7 @@ impl Mean {
 
 #[derive(Debug, Default)]
 struct AvgFloat {
-    means: PerGroup<Mean>,
+    means: PerGroup<Mean<f64>>,
 }
 
 impl GroupStates for AvgFloat {
@@ -152,16 +152,7 @@ impl GroupStates for AvgFloat {
     ) -> Result<()> {
         let rows = Rows::new(columns, filter, groups);
         let values = columns[0].as_primitive::<Float64Type>().values();
-        let means = self.means.grow(total);
-        if rows.is_whole_column() {
-            means[0].sum += sum_floats(values);
-            means[0].count += rows.count() as i64;
-        } else if let Some(ids) = rows.few(total) {
-            let fold = |group: usize, part: Mean| means[group].merge(part);
-            add_up(ids, values, total, Mean::add, fold);
-        } else {
-            rows.for_each(values, |group, value| means[group].add(value));
-        }
+        rows.fold(values, total, self.means.grow(total));
         Ok(())
     }
 
@@ -191,11 +182,7 @@ impl GroupStates for AvgFloat {
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
         let means = self.means.take(total);
         let sums: Vec<_> = means.iter().map(|mean| mean.sum).collect();
-        let counts: Vec<_> = means.iter().map(|mean| mean.count).collect();
-        Ok(vec![
-            Arc::new(Float64Array::from(sums)),
-            Arc::new(Int64Array::from(counts)),
-        ])
+        Ok(vec![Arc::new(Float64Array::from(sums)), counts_of(&means)])
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
@@ -213,12 +200,6 @@ impl GroupStates for AvgFloat {
     }
 }
 
-/// Groups without values are NULL.
-pub(super) fn not_zero(counts: impl Iterator<Item = i64>) -> Option<NullBuffer> {
-    let nulls = NullBuffer::new(counts.map(|count| count != 0).collect::<BooleanBuffer>());
-    (nulls.null_count() > 0).then_some(nulls)
-}
-
 /// Exact sums by their counts.
 struct Division<W> {
     name: String,
@@ -227,7 +208,7 @@ struct Division<W> {
     factor: i64,
 }
 
-impl<W: Width> Division<W> {
+impl<W: SumWidth> Division<W> {
     fn new(name: String, result_type: DataType, factor: i64) -> Self {
         let limit = limit_of(&result_type);
         Self {
@@ -279,8 +260,8 @@ impl<T: Summed> GroupStates for AvgWide<T> {
     ) -> Result<()> {
         let rows = Rows::new(columns, filter, groups);
         self.sums.grow(total);
-        self.sums
-            .update(&rows, &values_of::<T::Value>(&columns[0])?, T::widen);
+        let values = values_of::<T::Value>(&columns[0])?;
+        self.sums.update::<T>(&rows, &values);
         count_rows(self.counts.grow(total), &rows, groups, total);
         Ok(())
     }

@@ -9,14 +9,16 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, PrimitiveArray};
 use arrow::datatypes::Int64Type;
 
-use super::avg::not_zero;
 use super::fixed::values_of;
+use super::fold::Fold;
 use super::lanes::add_up;
+use super::mean::{Mean, counts_of, not_zero};
 use super::per_group::PerGroup;
 use super::rows::Rows;
-use super::wide::{Summed, Width, add_carry, are_narrow};
+use super::wide::{SumWidth, Summed, add_carry, are_narrow};
 use super::{GroupStates, Groups, Sums, Tallied, Tally};
 use crate::error::Result;
+use crate::keys::GroupId;
 
 /// Doubles hold all integers below.
 const EXACT_END: u128 = 1 << f64::MANTISSA_DIGITS;
@@ -36,13 +38,6 @@ pub fn nearest_mean(sum: i128, count: i64) -> f64 {
     if sum < 0 { -mean } else { mean }
 }
 
-/// Sum and count side by side: one cache miss per row instead of two.
-#[derive(Debug, Clone, Copy, Default)]
-struct Mean<T> {
-    sum: T,
-    count: i64,
-}
-
 pub(super) struct AvgIntegers<T: Summed> {
     means: PerGroup<Mean<T::Sum>>,
     /// What the sums lack, in units of 2^64; empty until the first overflow.
@@ -58,21 +53,65 @@ impl<T: Summed> Default for AvgIntegers<T> {
     }
 }
 
-impl<T: Summed> AvgIntegers<T> {
+/// The groups' sums, which are exact, and counts.
+struct ExactMeans<'a, S> {
+    means: &'a mut [Mean<S>],
+    carries: &'a mut Vec<i64>,
+}
+
+impl<S: SumWidth> ExactMeans<'_, S> {
     #[inline]
-    fn add(
-        means: &mut [Mean<T::Sum>],
-        carries: &mut Vec<i64>,
-        group: usize,
-        part: Mean<T::Sum>,
-        carry: i64,
-    ) {
-        let mean = &mut means[group];
+    fn merge(&mut self, group: usize, part: Mean<S>, carry: i64) {
+        let mean = &mut self.means[group];
         let (sum, wrapped) = mean.sum.add(part.sum);
         mean.sum = sum;
         mean.count += part.count;
         if wrapped + carry != 0 {
-            add_carry(carries, means.len(), group, wrapped + carry);
+            add_carry(self.carries, self.means.len(), group, wrapped + carry);
+        }
+    }
+}
+
+/// Values that are summed as `T` says.
+struct SummingMeans<'a, T: Summed>(ExactMeans<'a, T::Sum>);
+
+impl<T: Summed> Fold<T::Value> for SummingMeans<'_, T> {
+    fn column(&mut self, values: &[T::Value]) {
+        let (sum, carry) = T::Sum::sum(values, T::widen);
+        let count = values.len() as i64;
+        self.0.merge(0, Mean { sum, count }, carry);
+    }
+
+    #[inline]
+    fn add(&mut self, group: usize, value: T::Value) {
+        let sum = T::widen(value);
+        self.0.merge(group, Mean { sum, count: 1 }, 0);
+    }
+
+    #[inline]
+    fn few(&mut self, ids: &[GroupId], values: &[T::Value], total: usize) {
+        let add = |part: &mut Mean<i64>, value| {
+            part.sum += T::widen(value).word();
+            part.count += 1;
+        };
+        add_up(ids, values, total, add, |group, Mean { sum, count }| {
+            let sum = T::Sum::of_word(sum);
+            self.0.merge(group, Mean { sum, count }, 0);
+        });
+    }
+
+    #[inline]
+    fn fits_lanes(values: &[T::Value]) -> bool {
+        are_narrow(values, T::widen)
+    }
+}
+
+impl<T: Summed> AvgIntegers<T> {
+    /// The means of `total` groups at least.
+    fn grow(&mut self, total: usize) -> ExactMeans<'_, T::Sum> {
+        ExactMeans {
+            means: self.means.grow(total),
+            carries: &mut self.carry,
         }
     }
 
@@ -94,40 +133,21 @@ impl<T: Summed<Sum: Into<i128>>> GroupStates for AvgIntegers<T> {
     ) -> Result<()> {
         let rows = Rows::new(columns, filter, groups);
         let values = &*values_of::<T::Value>(&columns[0])?;
-        let (means, carries) = (self.means.grow(total), &mut self.carry);
-        if rows.is_whole_column() {
-            let (sum, carry) = T::Sum::sum(values, T::widen);
-            let count = rows.count() as i64;
-            Self::add(means, carries, 0, Mean { sum, count }, carry);
-        } else if let Some(ids) = rows.few(total).filter(|_| are_narrow(values, T::widen)) {
-            let add = |part: &mut Mean<i64>, value: T::Value| {
-                part.sum += T::widen(value).word();
-                part.count += 1;
-            };
-            add_up(ids, values, total, add, |group, Mean { sum, count }| {
-                let sum = T::Sum::of_word(sum);
-                Self::add(means, carries, group, Mean { sum, count }, 0);
-            });
-        } else {
-            rows.for_each(values, |group, value| {
-                let sum = T::widen(value);
-                Self::add(means, carries, group, Mean { sum, count: 1 }, 0);
-            });
-        }
+        rows.fold(values, total, SummingMeans::<T>(self.grow(total)));
         Ok(())
     }
 
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
         let rows = Rows::new(&[], None, groups);
         let sums = partial[0]
-            .as_primitive::<<T::Sum as Width>::Carrier>()
+            .as_primitive::<<T::Sum as SumWidth>::Carrier>()
             .values();
         let carry = partial[1].as_primitive::<Int64Type>().values();
         let counts = partial[2].as_primitive::<Int64Type>().values();
-        let (means, carries) = (self.means.grow(total), &mut self.carry);
+        let mut means = self.grow(total);
         rows.for_each_row(|group, row| {
             let (sum, count) = (sums[row], counts[row]);
-            Self::add(means, carries, group, Mean { sum, count }, carry[row]);
+            means.merge(group, Mean { sum, count }, carry[row]);
         });
         Ok(())
     }
@@ -137,21 +157,20 @@ impl<T: Summed<Sum: Into<i128>>> GroupStates for AvgIntegers<T> {
     }
 
     fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
-        let (means, carries) = (self.means.grow(total), &mut self.carry);
+        let mut means = self.grow(total);
         for ((group, count), &sum) in tallied.counts().zip(tallied.sums.words()) {
             let sum = T::Sum::of_word(sum);
-            Self::add(means, carries, group, Mean { sum, count }, 0);
+            means.merge(group, Mean { sum, count }, 0);
         }
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
         let means = self.means.take(total);
         let sums = means.iter().map(|mean| mean.sum);
-        let counts = means.iter().map(|mean| mean.count);
         Ok(vec![
-            Arc::new(PrimitiveArray::<<T::Sum as Width>::Carrier>::from_iter_values(sums)),
+            Arc::new(PrimitiveArray::<<T::Sum as SumWidth>::Carrier>::from_iter_values(sums)),
             Arc::new(Int64Array::from(self.take_carries(total))),
-            Arc::new(Int64Array::from_iter_values(counts)),
+            counts_of(&means),
         ])
     }
 

@@ -32,7 +32,7 @@ const NEAR_BYTES: usize = 512 << 10;
 const BUFFER_BITS: u32 = 30;
 
 /// `$body` with `$value`, a function from row to bytes, for a string or binary column.
-macro_rules! with_bytes {
+macro_rules! with_byte_values {
     ($column:expr, |$value:ident| $body:expr) => {{
         use arrow::array::{Array, AsArray};
         use arrow::datatypes::DataType;
@@ -58,23 +58,14 @@ macro_rules! with_bytes {
         }
     }};
 }
-pub(super) use with_bytes;
-
-/// True for the types that `with_bytes` knows.
-pub(super) fn is_bytes(data_type: &DataType) -> bool {
-    use DataType::{Binary, BinaryView, FixedSizeBinary, LargeBinary, LargeUtf8, Utf8, Utf8View};
-    matches!(
-        data_type,
-        Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | FixedSizeBinary(_)
-    )
-}
+pub(super) use with_byte_values;
 
 /// Length (4 bytes), then up to 12 bytes of the string, or a prefix (4) and an offset (8).
 #[derive(Debug, Clone, Copy)]
 #[repr(align(16))]
-struct Entry([u8; 16]);
+struct ShortString([u8; 16]);
 
-impl Entry {
+impl ShortString {
     const EMPTY: Self = Self((NONE as u128).to_le_bytes());
 
     fn inline(bytes: &[u8]) -> Self {
@@ -152,32 +143,32 @@ fn prefix_of(bytes: &[u8]) -> u32 {
 /// One byte string per group, or none.
 #[derive(Debug, Default)]
 pub(super) struct ByteValues {
-    entries: Vec<Entry>,
+    entries: Vec<ShortString>,
     arena: Vec<u8>,
     garbage_bytes: usize,
 }
 
 impl ByteValues {
     /// Entries for groups `0..total`, new ones without a string.
-    pub fn grow(&mut self, total: usize) {
+    pub(super) fn grow(&mut self, total: usize) {
         self.entries
-            .resize(total.max(self.entries.len()), Entry::EMPTY);
+            .resize(total.max(self.entries.len()), ShortString::EMPTY);
     }
 
     /// True if entries and strings miss the core's own cache.
-    pub fn are_far(&self) -> bool {
-        self.entries.len() * size_of::<Entry>() + self.arena.len() > NEAR_BYTES
+    pub(super) fn are_far(&self) -> bool {
+        self.entries.len() * size_of::<ShortString>() + self.arena.len() > NEAR_BYTES
     }
 
     /// Starts to fetch a group's entry.
     #[inline(always)]
-    pub fn fetch(&self, group: usize) {
+    pub(super) fn fetch(&self, group: usize) {
         prefetch(&self.entries, group);
     }
 
     /// Starts to fetch the string of an entry that is there by now.
     #[inline(always)]
-    pub fn fetch_bytes(&self, group: usize) {
+    pub(super) fn fetch_bytes(&self, group: usize) {
         if let Some(entry) = self.entries.get(group)
             && entry.long_len() > 0
         {
@@ -187,7 +178,7 @@ impl ByteValues {
 
     /// True if `bytes` should replace the group's string (or it has none).
     #[inline]
-    pub fn is_improved_by<O: Order>(&self, group: usize, bytes: &[u8]) -> bool {
+    pub(super) fn is_improved_by<O: Order>(&self, group: usize, bytes: &[u8]) -> bool {
         let entry = self.entries[group];
         if entry.len() == NONE {
             return true;
@@ -200,7 +191,7 @@ impl ByteValues {
     }
 
     /// The string of an entry that has one.
-    fn bytes_of<'a>(&'a self, entry: &'a Entry) -> &'a [u8] {
+    fn bytes_of<'a>(&'a self, entry: &'a ShortString) -> &'a [u8] {
         match entry.long_len() {
             0 => &entry.0[4..4 + entry.len() as usize],
             len => &self.arena[entry.offset()..entry.offset() + len],
@@ -208,13 +199,13 @@ impl ByteValues {
     }
 
     /// Leaves the group without a string.
-    pub fn unset(&mut self, group: usize) {
+    pub(super) fn unset(&mut self, group: usize) {
         self.garbage_bytes += self.entries[group].long_len();
-        self.entries[group] = Entry::EMPTY;
+        self.entries[group] = ShortString::EMPTY;
     }
 
     /// Makes `bytes` the group's string.
-    pub fn set(&mut self, group: usize, bytes: &[u8]) -> Result<()> {
+    pub(super) fn set(&mut self, group: usize, bytes: &[u8]) -> Result<()> {
         if bytes.len() >= NONE as usize {
             let message = format!("a string of {} bytes: the limit is 4 GiB", bytes.len());
             return Err(Error::TooLarge(message));
@@ -222,23 +213,23 @@ impl ByteValues {
         let held = self.entries[group].long_len();
         self.garbage_bytes += held;
         self.entries[group] = if bytes.len() <= INLINE_BYTES {
-            Entry::inline(bytes)
+            ShortString::inline(bytes)
         } else if bytes.len() <= held {
             // The new string takes the old one's place; what is left over stays garbage.
             self.garbage_bytes -= bytes.len();
             let offset = self.entries[group].offset();
             self.arena[offset..offset + bytes.len()].copy_from_slice(bytes);
-            Entry::long(bytes, offset)
+            ShortString::long(bytes, offset)
         } else {
             let offset = self.arena.len();
             self.arena.extend_from_slice(bytes);
-            Entry::long(bytes, offset)
+            ShortString::long(bytes, offset)
         };
         Ok(())
     }
 
     /// Called after each batch: gets rid of garbage where it is the larger part.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         let live = self.arena.len() - self.garbage_bytes;
         if self.arena.len() < COMPACT_BYTES_MIN || self.garbage_bytes <= live {
             return;
@@ -249,26 +240,26 @@ impl ByteValues {
             let bytes = &self.arena[entry.offset()..entry.offset() + entry.long_len()];
             let offset = arena.len();
             arena.extend_from_slice(bytes);
-            *entry = Entry::long(bytes, offset);
+            *entry = ShortString::long(bytes, offset);
         }
         self.arena = arena;
         self.garbage_bytes = 0;
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>() + self.arena.capacity()
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<ShortString>() + self.arena.capacity()
     }
 
     /// The strings of `total` groups as a binary view column, without copying the arena. None
     /// are left.
-    pub fn take_partial(&mut self, total: usize) -> Result<ArrayRef> {
+    pub(super) fn take_partial(&mut self, total: usize) -> Result<ArrayRef> {
         let (views, buffers, nulls) = self.take_views(total);
         Ok(Arc::new(BinaryViewArray::try_new(views, buffers, nulls)?))
     }
 
     /// The strings of `total` groups as a column of `data_type`. None are left.
-    pub fn take(&mut self, total: usize, data_type: &DataType) -> Result<ArrayRef> {
+    pub(super) fn take(&mut self, total: usize, data_type: &DataType) -> Result<ArrayRef> {
         match data_type {
             DataType::Utf8 => self.take_with_offsets::<Utf8Type>(total),
             DataType::LargeUtf8 => self.take_with_offsets::<LargeUtf8Type>(total),
@@ -289,7 +280,7 @@ impl ByteValues {
     ) -> (ScalarBuffer<u128>, Vec<Buffer>, Option<NullBuffer>) {
         let nulls = self.finish(total);
         let Self { entries, arena, .. } = std::mem::take(self);
-        let views: Vec<_> = entries.into_iter().map(Entry::view).collect();
+        let views: Vec<_> = entries.into_iter().map(ShortString::view).collect();
         let arena = Buffer::from_vec(arena);
         let starts = (0..arena.len()).step_by(1 << BUFFER_BITS);
         (
@@ -345,7 +336,7 @@ impl ByteValues {
     }
 
     fn finish(&mut self, total: usize) -> Option<NullBuffer> {
-        self.entries.resize(total, Entry::EMPTY);
+        self.entries.resize(total, ShortString::EMPTY);
         let present = BooleanBuffer::collect_bool(total, |at| self.entries[at].len() != NONE);
         let nulls = NullBuffer::new(present);
         (nulls.null_count() > 0).then_some(nulls)

@@ -12,14 +12,15 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{DataType, UInt8Type};
 
-use super::byte_values::{ByteValues, is_bytes, with_bytes};
+use super::byte_values::{ByteValues, with_byte_values};
 use super::fixed::{column_of, values_of};
-use super::min_max::Native;
+use super::min_max::NativeType;
 use super::ranked::codes_of;
 use super::rows::Rows;
-use super::seen::Bits;
+use super::validity::Bitmap;
 use super::{GroupStates, Groups};
 use crate::error::Result;
+use crate::keys::is_bytes;
 
 /// A row that became its group's.
 #[derive(Debug, Clone, Copy)]
@@ -31,20 +32,20 @@ pub(super) struct Winner {
 /// The rows of a batch that became their groups', and which groups have one.
 #[derive(Default)]
 pub(super) struct Winners {
-    seen: Bits,
+    seen: Bitmap,
     rows: Vec<Winner>,
 }
 
 impl Winners {
     /// True if `group` has a row.
     #[inline]
-    pub fn has(&self, group: usize) -> bool {
+    pub(super) fn has(&self, group: usize) -> bool {
         self.seen.get(group)
     }
 
     /// Makes `row` the group's.
     #[inline]
-    pub fn add(&mut self, group: usize, row: usize) {
+    pub(super) fn add(&mut self, group: usize, row: usize) {
         self.seen.set(group);
         self.rows.push(Winner {
             group: group as u32,
@@ -96,18 +97,22 @@ pub(super) struct Chosen {
     taking_part: TakingPart,
     winners: Winners,
     /// In which groups x is not NULL; not kept where it never is.
-    valid: Bits,
+    valid: Bitmap,
 }
 
 impl Chosen {
     /// No group has a row.
-    pub fn new(rank: Box<dyn Rank>, payload: Box<dyn Payload>, taking_part: TakingPart) -> Self {
+    pub(super) fn new(
+        rank: Box<dyn Rank>,
+        payload: Box<dyn Payload>,
+        taking_part: TakingPart,
+    ) -> Self {
         Self {
             rank,
             payload,
             taking_part,
             winners: Winners::default(),
-            valid: Bits::default(),
+            valid: Bitmap::default(),
         }
     }
 
@@ -257,7 +262,7 @@ fn payload(data_type: &DataType) -> Option<Make<dyn Payload>> {
     }
 }
 
-fn fixed_payload<N: Native>(data_type: DataType) -> Make<dyn Payload> {
+fn fixed_payload<N: NativeType>(data_type: DataType) -> Make<dyn Payload> {
     Box::new(move || Box::new(Fixed::<N>::new(data_type.clone())))
 }
 
@@ -267,25 +272,25 @@ pub(super) struct Fixed<N> {
     pub values: Vec<N>,
 }
 
-impl<N: Native> Fixed<N> {
-    pub fn new(data_type: DataType) -> Self {
+impl<N: NativeType> Fixed<N> {
+    pub(super) fn new(data_type: DataType) -> Self {
         Self {
             data_type,
             values: Vec::new(),
         }
     }
 
-    pub fn take(&mut self, total: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    pub(super) fn take(&mut self, total: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
         self.values.resize(total, N::default());
         column_of(std::mem::take(&mut self.values), nulls, &self.data_type)
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.values.capacity() * size_of::<N>()
     }
 }
 
-impl<N: Native> Payload for Fixed<N> {
+impl<N: NativeType> Payload for Fixed<N> {
     fn store(&mut self, column: &ArrayRef, winners: &[Winner]) -> Result<()> {
         let from = values_of::<N>(column)?;
         for winner in winners {
@@ -333,12 +338,12 @@ impl Payload for BytesPayload {
         match column.as_any_dictionary_opt() {
             Some(coded) => {
                 let codes = codes_of(coded);
-                with_bytes!(coded.values(), |value| for winner in winners {
+                with_byte_values!(coded.values(), |value| for winner in winners {
                     let code = codes[winner.row as usize];
                     values.set(winner.group as usize, value(code as usize))?;
                 });
             }
-            None => with_bytes!(column, |value| for winner in winners {
+            None => with_byte_values!(column, |value| for winner in winners {
                 values.set(winner.group as usize, value(winner.row as usize))?;
             }),
         }

@@ -16,10 +16,10 @@ use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, Int64Typ
 
 use super::element::{Element, Float};
 use super::fixed::values_of;
-use super::gathered::{ByGroup, Gathered};
 use super::native::native;
 use super::quantile::{Parts, Quantile, at, between, exact};
 use super::rows::Rows;
+use super::values_by_group::{ByGroup, ValuesByGroup};
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::Result;
 use crate::keys::GroupId;
@@ -82,8 +82,8 @@ fn states<E: Float>(
         shares: shares.clone(),
         parts,
         size,
-        values: Gathered::new(),
-        centroids: Gathered::new(),
+        values: ValuesByGroup::new(),
+        centroids: ValuesByGroup::new(),
         held_max: 0,
         kept_bytes: 0,
         groups: 0,
@@ -105,9 +105,9 @@ struct Digests<E: Float> {
     parts: Parts,
     size: usize,
     /// Values that are in no centroid, as words that order as they do.
-    values: Gathered<Int64Type>,
+    values: ValuesByGroup<Int64Type>,
     /// Means and weights in turn; of one list in order.
-    centroids: Gathered<Float64Type>,
+    centroids: ValuesByGroup<Float64Type>,
     /// As many values and centroids may wait to be condensed.
     held_max: usize,
     /// Bytes of lists that are nobody else's.
@@ -117,16 +117,16 @@ struct Digests<E: Float> {
 }
 
 /// What is held of each group.
-struct Held {
+struct TakenDigests {
     values: ByGroup<i64>,
     centroids: ByGroup<f64>,
 }
 
 impl<E: Float> Digests<E> {
     /// What is held; nothing is left.
-    fn take(&mut self, total: usize) -> Held {
+    fn take(&mut self, total: usize) -> TakenDigests {
         (self.groups, self.held_max, self.kept_bytes) = (0, 0, 0);
-        Held {
+        TakenDigests {
             values: self.values.by_group(total),
             centroids: self.centroids.by_group(total),
         }
@@ -156,7 +156,7 @@ impl<E: Float> Digests<E> {
     }
 }
 
-impl Held {
+impl TakenDigests {
     /// True if no group has more than `size` values, and none a digest.
     fn is_exact(&self, size: usize) -> bool {
         self.centroids.values.is_empty() && self.values.groups().all(|group| group.len() <= size)
@@ -340,7 +340,7 @@ impl<E: Float> GroupStates for Digests<E> {
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
-        let Held {
+        let TakenDigests {
             mut values,
             centroids,
         } = self.take(total);

@@ -75,7 +75,7 @@ fn arriving(end: End) -> Make<dyn Rank> {
 fn sorted<O: Order>(order: &[SortField]) -> Option<Make<dyn Rank>> {
     let converter = Arc::new(RowConverter::new(order.to_vec()).ok()?);
     Some(Box::new(move || {
-        Box::new(Sorted::<O> {
+        Box::new(ByOrder::<O> {
             converter: Arc::clone(&converter),
             rows: None,
             best: BytesRank::default(),
@@ -152,14 +152,14 @@ impl Rank for LastComer {
 }
 
 /// The row that an order puts first or last: its columns are one text whose bytes order as they do.
-struct Sorted<O> {
+struct ByOrder<O> {
     converter: Arc<RowConverter>,
     /// Of the last batch, to be used again.
     rows: Option<row::Rows>,
     best: BytesRank<O>,
 }
 
-impl<O: Order> Rank for Sorted<O> {
+impl<O: Order> Rank for ByOrder<O> {
     fn scan(&mut self, columns: &[ArrayRef], rows: &Rows<'_>, winners: &mut Winners) -> Result<()> {
         let converter = &self.converter;
         let texts = self.rows.get_or_insert_with(|| converter.empty_rows(0, 0));

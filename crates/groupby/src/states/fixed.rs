@@ -3,7 +3,7 @@
 //!
 //! In: a column. Out: its values. And back.
 //! Invariant: booleans are held as 0 and 1 in bytes, all others as Arrow holds them.
-//! Not here: NULLs, which stay with `rows` and `seen`.
+//! Not here: NULLs, which stay with `rows` and `validity`.
 
 use arrow::array::{Array, ArrayData, ArrayRef, make_array};
 use arrow::buffer::{NullBuffer, ScalarBuffer};

@@ -47,7 +47,7 @@ impl Few for u8 {
 
 impl<'a> Rows<'a> {
     /// The groups of all rows if lanes pay for `total` groups.
-    pub fn few(&self, total: usize) -> Option<&'a [GroupId]> {
+    pub(super) fn few(&self, total: usize) -> Option<&'a [GroupId]> {
         match self.whole() {
             Some(Groups::Ids(ids)) if pays(self.count(), total) => Some(ids),
             _ => None,

@@ -20,13 +20,14 @@ use arrow::compute::{FilterBuilder, cast, interleave};
 use arrow::datatypes::{DataType, Field, FieldRef, UInt32Type};
 use arrow::row::{RowConverter, SortField};
 
-use super::byte_values::{is_bytes, with_bytes};
+use super::byte_values::with_byte_values;
 use super::first_last::NullRows;
 use super::native::native;
 use super::rows::mask;
 use super::{Aggregate, GroupStates, Groups};
 use crate::batch::{bytes_of, dense, is_plain};
 use crate::error::{Error, Result};
+use crate::keys::is_bytes;
 use crate::keys::{same_dictionary, strict_cast, unpacked};
 
 /// What becomes of a group's rows.
@@ -103,14 +104,14 @@ fn is_listed(value_type: &DataType, items: &DataType) -> bool {
 }
 
 /// Rows that came together.
-struct Chunk {
+struct RowChunk {
     groups: Vec<u32>,
     values: ArrayRef,
     /// What orders them.
     keys: Option<BinaryViewArray>,
 }
 
-impl Chunk {
+impl RowChunk {
     fn key(&self, row: u32) -> &[u8] {
         let keys = self.keys.as_ref();
         keys.map_or(&[], |keys| keys.value(row as usize))
@@ -125,7 +126,7 @@ struct Listed {
     value_type: DataType,
     /// None where rows stay as they come.
     converter: Option<Arc<RowConverter>>,
-    chunks: Vec<Chunk>,
+    chunks: Vec<RowChunk>,
     rows: usize,
     /// Of the chunks.
     bytes: usize,
@@ -135,12 +136,12 @@ struct Listed {
 
 /// A row among the chunks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct RowPlace {
     chunk: u32,
     row: u32,
 }
 
-impl Place {
+impl RowPlace {
     /// As copies want it.
     fn pair(self) -> (usize, usize) {
         (self.chunk as usize, self.row as usize)
@@ -151,7 +152,7 @@ impl Place {
 #[derive(Debug, Clone, Copy, Default)]
 struct Keyed {
     head: u128,
-    place: Place,
+    place: RowPlace,
 }
 
 /// What a row takes beside itself while it leaves: its head and place, and where it is for the copy. Counted from the start,
@@ -181,10 +182,10 @@ impl Listed {
         let values = dense(values);
         let keys = keys.map(|keys| dense(Arc::new(keys)).as_binary_view().clone());
         let keys_bytes = keys.as_ref().map_or(0, |keys| bytes_of(keys));
-        let chunk_bytes = size_of::<Chunk>() + groups.len() * size_of::<u32>();
+        let chunk_bytes = size_of::<RowChunk>() + groups.len() * size_of::<u32>();
         self.bytes += chunk_bytes + self.value_bytes(&values) + keys_bytes;
         self.rows += groups.len();
-        self.chunks.push(Chunk {
+        self.chunks.push(RowChunk {
             groups,
             values,
             keys,
@@ -211,7 +212,7 @@ impl Listed {
     fn grouped<T: Copy + Default>(
         &self,
         total: usize,
-        of: impl Fn(&Chunk, Place) -> T,
+        of: impl Fn(&RowChunk, RowPlace) -> T,
     ) -> (Vec<usize>, Vec<T>) {
         let mut starts = vec![0; total + 1];
         for group in self.chunks.iter().flat_map(|chunk| &chunk.groups) {
@@ -224,7 +225,7 @@ impl Listed {
         let mut next = starts.clone();
         for (at, chunk) in self.chunks.iter().enumerate() {
             for (row, group) in chunk.groups.iter().enumerate() {
-                let place = Place {
+                let place = RowPlace {
                     chunk: at as u32,
                     row: row as u32,
                 };
@@ -237,11 +238,11 @@ impl Listed {
     }
 
     /// The rows of each group in their order.
-    fn sorted(&self, total: usize) -> (Vec<usize>, Vec<Place>) {
+    fn sorted(&self, total: usize) -> (Vec<usize>, Vec<RowPlace>) {
         if self.converter.is_none() {
             return self.grouped(total, |_, place| place);
         }
-        let key = |place: Place| self.chunks[place.chunk as usize].key(place.row);
+        let key = |place: RowPlace| self.chunks[place.chunk as usize].key(place.row);
         let (starts, mut rows) = self.grouped(total, |chunk, place| Keyed {
             head: head_of(chunk.key(place.row)),
             place,
@@ -253,7 +254,7 @@ impl Listed {
                 keys.then(left.place.cmp(&right.place))
             });
         }
-        let places: Vec<Place> = rows.into_iter().map(|row| row.place).collect();
+        let places: Vec<RowPlace> = rows.into_iter().map(|row| row.place).collect();
         match (self.listed, &self.listing) {
             (ListedRows::Distinct, _) => picked(&starts, &places, |rows| {
                 let equal = rows.chunk_by(|left, right| key(*left) == key(*right));
@@ -300,14 +301,14 @@ impl Listed {
     }
 
     /// x of these rows, `None` being NULL.
-    fn values(&self, rows: impl Iterator<Item = Option<Place>>) -> Result<ArrayRef> {
+    fn values(&self, rows: impl Iterator<Item = Option<RowPlace>>) -> Result<ArrayRef> {
         let null = new_null_array(&self.value_type, 1);
         let (mut columns, mut sources) = (vec![null], Vec::with_capacity(self.chunks.len()));
         let mut dictionary: Option<(&ArrayRef, usize)> = None;
-        for Chunk { values, .. } in &self.chunks {
+        for RowChunk { values, .. } in &self.chunks {
             let Some(coded) = values.as_any_dictionary_opt() else {
                 columns.push(Arc::clone(values));
-                sources.push(Source::Column(columns.len() - 1));
+                sources.push(CopySource::Column(columns.len() - 1));
                 continue;
             };
             // The texts of codes that came together are copied from one column.
@@ -320,7 +321,7 @@ impl Listed {
                 }
             };
             let codes = coded.keys().as_primitive::<UInt32Type>();
-            sources.push(Source::Codes(column, codes));
+            sources.push(CopySource::Codes(column, codes));
         }
         let rows = rows.map(|place| match place {
             Some(place) => sources[place.chunk as usize].place(place.row as usize),
@@ -337,7 +338,7 @@ impl Listed {
         self.bytes = 0;
     }
 
-    fn list(&self, item: &FieldRef, starts: &[usize], rows: &[Place]) -> Result<ArrayRef> {
+    fn list(&self, item: &FieldRef, starts: &[usize], rows: &[RowPlace]) -> Result<ArrayRef> {
         let ends = starts.iter().map(|start| i32::try_from(*start));
         let Ok(offsets) = ends.collect::<Result<Vec<_>, _>>() else {
             let message = format!("{} items of lists in one column", rows.len());
@@ -351,9 +352,9 @@ impl Listed {
         Ok(Arc::new(list))
     }
 
-    fn joined(&self, between: &str, starts: &[usize], rows: &[Place]) -> Result<ArrayRef> {
+    fn joined(&self, between: &str, starts: &[usize], rows: &[RowPlace]) -> Result<ArrayRef> {
         let values = self.values(rows.iter().copied().map(Some))?;
-        with_bytes!(&values, |value| {
+        with_byte_values!(&values, |value| {
             let bytes: usize = (0..rows.len()).map(|row| value(row).len()).sum();
             let bytes = bytes + rows.len() * between.len();
             let mut texts = LargeStringBuilder::with_capacity(starts.len(), bytes);
@@ -374,7 +375,7 @@ impl Listed {
         })
     }
 
-    fn nth(&self, n: i64, starts: &[usize], rows: &[Place]) -> Result<ArrayRef> {
+    fn nth(&self, n: i64, starts: &[usize], rows: &[RowPlace]) -> Result<ArrayRef> {
         let picked = starts.windows(2).map(|range| {
             let rows = &rows[range[0]..range[1]];
             let before = usize::try_from(n.unsigned_abs()).ok()?.checked_sub(1)?;
@@ -392,29 +393,29 @@ impl Listed {
 const NULL_PLACE: (usize, usize) = (0, 0);
 
 /// Where the values of a chunk are copied from.
-enum Source<'a> {
+enum CopySource<'a> {
     /// Its own column.
     Column(usize),
     /// The column of its dictionary's values, by its codes.
     Codes(usize, &'a UInt32Array),
 }
 
-impl Source<'_> {
+impl CopySource<'_> {
     fn place(&self, row: usize) -> (usize, usize) {
         match self {
-            Source::Column(column) => (*column, row),
-            Source::Codes(_, codes) if codes.is_null(row) => NULL_PLACE,
-            Source::Codes(column, codes) => (*column, codes.value(row) as usize),
+            CopySource::Column(column) => (*column, row),
+            CopySource::Codes(_, codes) if codes.is_null(row) => NULL_PLACE,
+            CopySource::Codes(column, codes) => (*column, codes.value(row) as usize),
         }
     }
 }
 
 /// Of the rows of each group those that `pick` leaves, and where the rows of each group then begin.
-fn picked<'a, I: Iterator<Item = Place>>(
+fn picked<'a, I: Iterator<Item = RowPlace>>(
     starts: &[usize],
-    rows: &'a [Place],
-    pick: impl Fn(&'a [Place]) -> I,
-) -> (Vec<usize>, Vec<Place>) {
+    rows: &'a [RowPlace],
+    pick: impl Fn(&'a [RowPlace]) -> I,
+) -> (Vec<usize>, Vec<RowPlace>) {
     let (mut picked_starts, mut picked) = (vec![0], Vec::new());
     for range in starts.windows(2) {
         picked.extend(pick(&rows[range[0]..range[1]]));
@@ -504,7 +505,7 @@ impl GroupStates for Listed {
         if self.converter.is_some() {
             let keys = self.chunks.iter().filter_map(|chunk| chunk.keys.as_ref());
             let keys: Vec<_> = keys.map(|keys| keys as &dyn Array).collect();
-            let rows: Vec<_> = rows.into_iter().map(Place::pair).collect();
+            let rows: Vec<_> = rows.into_iter().map(RowPlace::pair).collect();
             let keys: ArrayRef = match keys.is_empty() {
                 true => Arc::new(BinaryViewArray::from_iter_values([[]; 0])),
                 false => interleave(&keys, &rows)?,

@@ -16,7 +16,7 @@ use arrow::datatypes::{ArrowNativeType, DataType, UInt8Type};
 use super::fixed::{column_of, values_of};
 use super::native::native;
 use super::rows::Rows;
-use super::seen::Seen;
+use super::validity::Validity;
 use super::{Aggregate, GroupStates, Groups, min_max_bytes};
 use crate::error::Result;
 
@@ -61,7 +61,7 @@ fn states_of<O: Order>(
     }
 }
 
-fn fixed<N: Native, O: Order>(name: &str, data_type: &DataType) -> Arc<dyn Aggregate> {
+fn fixed<N: NativeType, O: Order>(name: &str, data_type: &DataType) -> Arc<dyn Aggregate> {
     let result_type = data_type.clone();
     native(name, data_type, move || {
         MinMax::<N, O>::new(result_type.clone())
@@ -69,9 +69,9 @@ fn fixed<N: Native, O: Order>(name: &str, data_type: &DataType) -> Arc<dyn Aggre
 }
 
 /// Values with a total order.
-pub(super) trait Native: ArrowNativeType + ArrowNativeTypeOp {}
+pub(super) trait NativeType: ArrowNativeType + ArrowNativeTypeOp {}
 
-impl<N: ArrowNativeType + ArrowNativeTypeOp> Native for N {}
+impl<N: ArrowNativeType + ArrowNativeTypeOp> NativeType for N {}
 
 /// One end of the order.
 pub(super) trait Order: Send + Sync + 'static {
@@ -132,7 +132,7 @@ impl Order for Greatest {
 /// All NaN as one, the greatest of the total order; other values as they are.
 #[inline]
 #[expect(clippy::eq_op, reason = "only NaN is unlike itself")]
-fn one_nan<N: Native>(value: N) -> N {
+fn one_nan<N: NativeType>(value: N) -> N {
     if value == value {
         value
     } else {
@@ -141,7 +141,7 @@ fn one_nan<N: Native>(value: N) -> N {
 }
 
 /// The best of some values, found in as many lanes as a vector register may have.
-fn best<N: Native, O: Order>(values: &[N]) -> N {
+fn best<N: NativeType, O: Order>(values: &[N]) -> N {
     let mut lanes = [O::worst::<N>(); 16];
     let (chunks, rest) = values.as_chunks::<16>();
     for chunk in chunks {
@@ -157,7 +157,7 @@ fn best<N: Native, O: Order>(values: &[N]) -> N {
 struct MinMax<N, O> {
     data_type: DataType,
     best: Vec<N>,
-    seen: Seen,
+    seen: Validity,
     order: PhantomData<O>,
 }
 
@@ -166,13 +166,13 @@ impl<N, O> MinMax<N, O> {
         Self {
             data_type,
             best: Vec::new(),
-            seen: Seen::default(),
+            seen: Validity::default(),
             order: PhantomData,
         }
     }
 }
 
-impl<N: Native, O: Order> GroupStates for MinMax<N, O> {
+impl<N: NativeType, O: Order> GroupStates for MinMax<N, O> {
     fn update(
         &mut self,
         columns: &[ArrayRef],

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use arrow::array::{AnyDictionaryArray, ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::DataType;
 
-use super::byte_values::{ByteValues, is_bytes, with_bytes};
+use super::byte_values::{ByteValues, with_byte_values};
 use super::min_max::Order;
 use super::native::native_of_codes;
 use super::ranked::{Ranked, codes_of, is_worth_ranks};
 use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::Result;
+use crate::keys::is_bytes;
 use crate::keys::{decoded, same_dictionary};
 
 /// Rows between the one that is read and the one whose string is asked for; its entry is asked for as many earlier.
@@ -97,7 +98,7 @@ impl<O: Order> MinMaxBytes<O> {
                 return Ok(());
             }
         }
-        with_bytes!(dictionary, |value| {
+        with_byte_values!(dictionary, |value| {
             let value = |row| value(codes[row] as usize);
             match groups {
                 Groups::Ids(_) => self.offer(rows, value),
@@ -112,7 +113,7 @@ impl<O: Order> MinMaxBytes<O> {
             return Ok(());
         };
         let found = ranked.take();
-        with_bytes!(ranked.dictionary(), |value| {
+        with_byte_values!(ranked.dictionary(), |value| {
             for (group, at) in found {
                 let new = value(at);
                 if self.best.is_improved_by::<O>(group, new) {
@@ -156,7 +157,7 @@ impl<O: Order> GroupStates for MinMaxBytes<O> {
         self.best.grow(total);
         match columns[0].as_any_dictionary_opt() {
             Some(coded) => self.offer_codes(coded, &rows, groups, total)?,
-            None => with_bytes!(&columns[0], |value| match groups {
+            None => with_byte_values!(&columns[0], |value| match groups {
                 Groups::Ids(_) => self.offer(&rows, value),
                 Groups::One(_) => self.offer_to_one(&rows, value),
             })?,

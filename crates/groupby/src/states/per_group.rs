@@ -17,19 +17,19 @@ impl<T> Default for PerGroup<T> {
 impl<T: Clone + Default> PerGroup<T> {
     /// The values, of groups `0..total` at least.
     #[inline]
-    pub fn grow(&mut self, total: usize) -> &mut [T] {
+    pub(super) fn grow(&mut self, total: usize) -> &mut [T] {
         self.0.resize(total.max(self.0.len()), T::default());
         &mut self.0
     }
 
     /// The values of groups `0..total`; none are left.
-    pub fn take(&mut self, total: usize) -> Vec<T> {
+    pub(super) fn take(&mut self, total: usize) -> Vec<T> {
         self.0.resize(total, T::default());
         std::mem::take(&mut self.0)
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.0.capacity() * size_of::<T>()
     }
 }

@@ -18,10 +18,10 @@ use arrow::datatypes::{DataType, Decimal32Type, Decimal64Type, Decimal128Type, D
 
 use super::element::{Element, Float, Word};
 use super::fixed::{column_of, values_of};
-use super::gathered::Gathered;
 use super::native::native;
 use super::parts::{in_struct, struct_of};
 use super::rows::Rows;
+use super::values_by_group::ValuesByGroup;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::Result;
 
@@ -129,7 +129,7 @@ fn of<E: Element>(
         data_type: data_type.clone(),
         parts,
         picks: Arc::clone(&picks),
-        gathered: Gathered::new(),
+        gathered: ValuesByGroup::new(),
         groups: 0,
     })
 }
@@ -228,7 +228,7 @@ struct Values<E: Element> {
     data_type: DataType,
     parts: Parts,
     picks: Arc<Vec<Pick<E>>>,
-    gathered: Gathered<E::Words>,
+    gathered: ValuesByGroup<E::Words>,
     groups: usize,
 }
 

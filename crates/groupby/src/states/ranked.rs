@@ -6,7 +6,7 @@
 
 use arrow::array::{AnyDictionaryArray, Array, ArrayRef};
 
-use super::byte_values::with_bytes;
+use super::byte_values::with_byte_values;
 use super::min_max::Order;
 use super::rows::Rows;
 use crate::keys::{same_dictionary, with_integers};
@@ -42,10 +42,10 @@ pub(super) fn is_worth_ranks(values: usize, rows: usize, groups: usize) -> bool 
 
 impl Ranked {
     /// No group has any row.
-    pub fn new<O: Order>(dictionary: &ArrayRef) -> Self {
+    pub(super) fn new<O: Order>(dictionary: &ArrayRef) -> Self {
         let is_valid = |value: &u32| dictionary.is_valid(*value as usize);
         let mut values: Vec<u32> = (0..dictionary.len() as u32).filter(is_valid).collect();
-        with_bytes!(dictionary, |value| {
+        with_byte_values!(dictionary, |value| {
             values.sort_unstable_by(|left, right| {
                 let (left, right) = (value(*left as usize), value(*right as usize));
                 O::is_better_bytes(right, left).cmp(&O::is_better_bytes(left, right))
@@ -64,17 +64,17 @@ impl Ranked {
     }
 
     /// True if rows of `dictionary` are of this one.
-    pub fn is_of(&self, dictionary: &ArrayRef) -> bool {
+    pub(super) fn is_of(&self, dictionary: &ArrayRef) -> bool {
         same_dictionary(&self.dictionary, dictionary)
     }
 
     /// The dictionary.
-    pub fn dictionary(&self) -> &ArrayRef {
+    pub(super) fn dictionary(&self) -> &ArrayRef {
         &self.dictionary
     }
 
     /// Takes in the rows with these codes.
-    pub fn offer(&mut self, codes: &[u32], rows: &Rows<'_>, total: usize) {
+    pub(super) fn offer(&mut self, codes: &[u32], rows: &Rows<'_>, total: usize) {
         let (ranks, best) = (&self.ranks, &mut self.best);
         best.resize(total.max(best.len()), WORST);
         rows.for_each(codes, |group, code| {
@@ -83,7 +83,7 @@ impl Ranked {
     }
 
     /// The groups that had rows and their best values' places. None are left.
-    pub fn take(&mut self) -> Vec<(usize, usize)> {
+    pub(super) fn take(&mut self) -> Vec<(usize, usize)> {
         let best = self.best.drain(..).enumerate();
         let had_rows = best.filter(|(_, rank)| *rank != WORST);
         let values = &self.values;
@@ -92,13 +92,13 @@ impl Ranked {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let of_values = (self.ranks.capacity() + self.values.capacity()) * size_of::<u32>();
         self.dictionary.get_array_memory_size() + of_values + self.group_bytes()
     }
 
     /// Those of them that grow with the groups.
-    pub fn group_bytes(&self) -> usize {
+    pub(super) fn group_bytes(&self) -> usize {
         self.best.capacity() * size_of::<u32>()
     }
 }

@@ -27,12 +27,16 @@ pub(super) fn mask(columns: &[ArrayRef], filter: Option<&BooleanArray>) -> Optio
         .filter_map(|column| column.logical_nulls())
         .filter(|nulls| nulls.null_count() > 0)
         .map(NullBuffer::into_inner);
-    valid.chain(filter.map(truths)).reduce(|a, b| &a & &b)
+    valid.chain(filter.map(true_rows)).reduce(|a, b| &a & &b)
 }
 
 impl<'a> Rows<'a> {
     /// Rows where no column is NULL and the filter, if any, is true.
-    pub fn new(columns: &[ArrayRef], filter: Option<&BooleanArray>, groups: Groups<'a>) -> Self {
+    pub(super) fn new(
+        columns: &[ArrayRef],
+        filter: Option<&BooleanArray>,
+        groups: Groups<'a>,
+    ) -> Self {
         let count = match groups {
             Groups::Ids(ids) => ids.len(),
             Groups::One(rows) => rows,
@@ -52,28 +56,28 @@ impl<'a> Rows<'a> {
     }
 
     /// Number of rows, live or not.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.count
     }
 
     /// Number of live rows.
-    pub fn live(&self) -> usize {
+    pub(super) fn live(&self) -> usize {
         self.live
     }
 
     /// The groups, if all rows are live.
-    pub fn whole(&self) -> Option<Groups<'a>> {
+    pub(super) fn whole(&self) -> Option<Groups<'a>> {
         self.mask.is_none().then_some(self.groups)
     }
 
     /// True if all rows are live and belong to group 0: kernels may run over whole columns.
-    pub fn is_whole_column(&self) -> bool {
+    pub(super) fn is_whole_column(&self) -> bool {
         matches!(self.whole(), Some(Groups::One(_)))
     }
 
     /// Calls `step(group, value)` for each live row.
     #[inline]
-    pub fn for_each<T: Copy>(&self, values: &[T], mut step: impl FnMut(usize, T)) {
+    pub(super) fn for_each<T: Copy>(&self, values: &[T], mut step: impl FnMut(usize, T)) {
         assert_eq!(
             values.len(),
             self.count,
@@ -91,7 +95,7 @@ impl<'a> Rows<'a> {
 
     /// Calls `step(group, row)` for each live row.
     #[inline]
-    pub fn for_each_row(&self, mut step: impl FnMut(usize, usize)) {
+    pub(super) fn for_each_row(&self, mut step: impl FnMut(usize, usize)) {
         // One loop per case in this body: with closures in between, states are not kept in
         // registers.
         match (self.groups, &self.mask) {
@@ -112,13 +116,13 @@ impl<'a> Rows<'a> {
 
     /// Calls `step(group)` for each live row.
     #[inline]
-    pub fn for_each_group(&self, mut step: impl FnMut(usize)) {
+    pub(super) fn for_each_group(&self, mut step: impl FnMut(usize)) {
         self.for_each_row(|group, _| step(group));
     }
 }
 
 /// The rows where a filter is true (NULL is not).
-pub(crate) fn truths(filter: &BooleanArray) -> BooleanBuffer {
+pub(crate) fn true_rows(filter: &BooleanArray) -> BooleanBuffer {
     match filter.nulls() {
         Some(nulls) => filter.values() & nulls.inner(),
         None => filter.values().clone(),

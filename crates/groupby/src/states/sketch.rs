@@ -173,7 +173,7 @@ pub(super) struct Distinct {
 
 impl Distinct {
     /// Moves the distinct codes to the front, in their order; gives their number.
-    pub fn dedup(&mut self, codes: &mut [u32]) -> usize {
+    pub(super) fn dedup(&mut self, codes: &mut [u32]) -> usize {
         // 0 is no code. Codes begin with bits of a hash, so they are slot numbers as they are.
         let slots = (codes.len() * 2).next_power_of_two().max(2);
         let shift = u32::BITS - slots.ilog2();
@@ -195,7 +195,7 @@ impl Distinct {
 
     /// True if more than half of the codes are distinct for sure: a bitmap of their first bits
     /// says so at a third of the cost of `dedup`.
-    pub fn mostly(&mut self, codes: impl ExactSizeIterator<Item = u32>) -> bool {
+    pub(super) fn mostly(&mut self, codes: impl ExactSizeIterator<Item = u32>) -> bool {
         let words = (codes.len() / 4).next_power_of_two();
         let shift = u32::BITS - (words * 32).ilog2();
         let enough = codes.len() / 2;
@@ -210,7 +210,7 @@ impl Distinct {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.slots.capacity() * size_of::<u32>()
     }
 }

@@ -15,7 +15,7 @@
 use grouse_kernels::hash;
 use grouse_kernels::prefetch::prefetch;
 
-use super::blocks::{Block, Blocks, UNIT_BYTES};
+use super::buddy::{BuddyAllocator, BuddyBlock, UNIT_BYTES};
 use super::sketch::{self, Distinct, REGISTERS, Registers};
 
 /// Codes that a cell holds.
@@ -63,14 +63,14 @@ enum Stage {
     Nothing,
     /// So many codes, fewer than the block has room for.
     List {
-        block: Block,
+        block: BuddyBlock,
         order: u8,
         codes: u16,
     },
     /// Registers, and so many codes that are not yet in them.
     Registers {
-        registers: Block,
-        wait: Block,
+        registers: BuddyBlock,
+        wait: BuddyBlock,
         waiting: u16,
     },
 }
@@ -127,13 +127,13 @@ fn write(codes: &[u32], bytes: &mut [u8]) {
 
 /// What is made anew whenever it is needed; kept for its memory.
 #[derive(Debug, Default)]
-struct Scratch {
+struct SketchScratch {
     codes: Vec<u32>,
     registers: Vec<u8>,
     distinct: Distinct,
 }
 
-impl Scratch {
+impl SketchScratch {
     /// Registers that no code has reached.
     fn registers(registers: &mut Vec<u8>) -> &mut Registers {
         registers.clear();
@@ -148,7 +148,7 @@ fn as_registers_mut(bytes: &mut [u8]) -> &mut Registers {
 
 /// The codes of a full cell.
 #[derive(Debug, Clone, Copy, Default)]
-struct Spill {
+struct SpilledCell {
     group: u32,
     codes: [u32; CELL_CODES],
 }
@@ -157,24 +157,24 @@ struct Spill {
 #[derive(Debug, Default)]
 pub(super) struct Sketches {
     cells: Vec<Cell>,
-    spills: [Spill; SPILLS],
+    spills: [SpilledCell; SPILLS],
     /// Cells emptied so far; the last ones of them are in `spills`.
     spilled: usize,
     /// Spills that are in their lists.
     arrived: usize,
-    blocks: Blocks,
-    scratch: Scratch,
+    blocks: BuddyAllocator,
+    scratch: SketchScratch,
 }
 
 impl Sketches {
     /// Sketches for groups `0..total`, new ones empty.
-    pub fn grow(&mut self, total: usize) {
+    pub(super) fn grow(&mut self, total: usize) {
         self.cells.resize(total.max(self.cells.len()), Cell::EMPTY);
     }
 
     /// Adds a code to a group; `arrive` has to follow.
     #[inline(always)]
-    pub fn push(&mut self, group: usize, code: u32) {
+    pub(super) fn push(&mut self, group: usize, code: u32) {
         let cell = &mut self.cells[group];
         let at = usize::from(cell.used);
         if at == CELL_CODES {
@@ -196,7 +196,7 @@ impl Sketches {
             }
             return self.push(group, code);
         }
-        let spill = Spill {
+        let spill = SpilledCell {
             group: group as u32,
             codes: cell.fresh,
         };
@@ -213,13 +213,13 @@ impl Sketches {
     /// The oldest spill goes to its list.
     #[inline(always)]
     fn arrive_one(&mut self) {
-        let Spill { group, codes } = self.spills[self.arrived % SPILLS];
+        let SpilledCell { group, codes } = self.spills[self.arrived % SPILLS];
         self.arrived += 1;
         self.extend(group as usize, &codes);
     }
 
     /// All codes are where they belong.
-    pub fn arrive(&mut self) {
+    pub(super) fn arrive(&mut self) {
         while self.arrived < self.spilled {
             self.arrive_one();
         }
@@ -252,7 +252,7 @@ impl Sketches {
     }
 
     /// Adds codes to a group, past its cell.
-    pub fn extend(&mut self, group: usize, mut codes: &[u32]) {
+    pub(super) fn extend(&mut self, group: usize, mut codes: &[u32]) {
         while !codes.is_empty() {
             let taken = match &mut self.cells[group].stage {
                 Stage::Nothing => {
@@ -323,7 +323,7 @@ impl Sketches {
             unreachable!("a group with registers")
         };
         let codes = usize::from(std::mem::take(waiting));
-        let Scratch { codes: scratch, .. } = &mut self.scratch;
+        let SketchScratch { codes: scratch, .. } = &mut self.scratch;
         scratch.clear();
         scratch.extend(codes_in(
             &self.blocks.bytes(*wait, WAITING_ORDER)[..codes * CODE_BYTES],
@@ -346,13 +346,13 @@ impl Sketches {
             unreachable!("a group with a list")
         };
         let list = &self.blocks.bytes(block, order)[..usize::from(listed) * CODE_BYTES];
-        let Scratch {
+        let SketchScratch {
             codes,
             registers,
             distinct,
         } = &mut self.scratch;
         if order == REGISTERS_ORDER {
-            let registers = Scratch::registers(registers);
+            let registers = SketchScratch::registers(registers);
             sketch::apply(registers, codes_in(list));
             if sketch::reached(registers) > LISTED_MAX {
                 return self.make_registers(group);
@@ -426,7 +426,7 @@ impl Sketches {
     }
 
     /// Adds the registers of another sketch to a group.
-    pub fn unite(&mut self, group: usize, others: &Registers) {
+    pub(super) fn unite(&mut self, group: usize, others: &Registers) {
         let stage = self.cells[group].stage;
         if let Stage::Registers { registers, .. } = stage {
             let bytes = self.blocks.bytes_mut(registers, REGISTERS_ORDER);
@@ -454,7 +454,7 @@ impl Sketches {
     }
 
     /// Distinct values of a group; its sketch is of no use afterwards.
-    pub fn count(&mut self, group: usize) -> u64 {
+    pub(super) fn count(&mut self, group: usize) -> u64 {
         debug_assert_eq!(self.arrived, self.spilled, "a batch ends with `arrive`");
         let cell = &mut self.cells[group];
         let scratch = &mut self.scratch;
@@ -477,7 +477,7 @@ impl Sketches {
                 if kept <= LISTED_MAX {
                     return kept as u64;
                 }
-                let registers = Scratch::registers(&mut scratch.registers);
+                let registers = SketchScratch::registers(&mut scratch.registers);
                 sketch::apply(registers, scratch.codes[..kept].iter().copied());
                 sketch::estimate(registers)
             }
@@ -496,7 +496,7 @@ impl Sketches {
     }
 
     /// The sketches of groups `0..total` as Arrow views, and the buffers they point into.
-    pub fn into_views(mut self, total: usize) -> (Vec<u128>, Vec<Vec<u8>>) {
+    pub(super) fn into_views(mut self, total: usize) -> (Vec<u128>, Vec<Vec<u8>>) {
         assert_eq!(self.arrived, self.spilled, "a batch ends with `arrive`");
         self.grow(total);
         let first = self.blocks.slabs();
@@ -565,8 +565,8 @@ impl Sketches {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
-        let Scratch {
+    pub(super) fn bytes(&self) -> usize {
+        let SketchScratch {
             codes,
             registers,
             distinct,
@@ -576,7 +576,7 @@ impl Sketches {
     }
 
     /// Bytes that `push` touches at random.
-    pub fn hot_bytes(&self) -> usize {
+    pub(super) fn hot_bytes(&self) -> usize {
         self.cells.len() * size_of::<Cell>()
     }
 }

@@ -11,13 +11,13 @@ use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array};
 use arrow::datatypes::{DataType, Float64Type, i256};
 
 use super::fixed::{column_of, values_of};
-use super::lanes::add_up;
+use super::fold::Reduce;
 use super::native::native;
 use super::per_group::PerGroup;
 use super::rows::Rows;
-use super::seen::Seen;
+use super::validity::Validity;
 use super::wide::{
-    DecimalWords, Fewer, Summed, WideSums, Width, limit_of, with_integers_summed, with_summed,
+    DecimalWords, Fewer, SumWidth, Summed, WideSums, limit_of, with_integers_summed, with_summed,
 };
 use super::{Aggregate, GroupStates, Groups, Sums, Tallied, Tally};
 use crate::error::{Error, Result};
@@ -66,7 +66,7 @@ struct SumWide<T: Summed> {
     result_type: DataType,
     limit: Option<T::Sum>,
     sums: WideSums<T::Sum>,
-    seen: Seen,
+    seen: Validity,
 }
 
 impl<T: Summed> SumWide<T> {
@@ -77,7 +77,7 @@ impl<T: Summed> SumWide<T> {
             result_type,
             limit,
             sums: WideSums::default(),
-            seen: Seen::default(),
+            seen: Validity::default(),
         }
     }
 }
@@ -93,8 +93,8 @@ impl<T: Summed> GroupStates for SumWide<T> {
         let rows = Rows::new(columns, filter, groups);
         self.sums.grow(total);
         self.seen.note(&rows, total);
-        self.sums
-            .update(&rows, &values_of::<T::Value>(&columns[0])?, T::widen);
+        let values = values_of::<T::Value>(&columns[0])?;
+        self.sums.update::<T>(&rows, &values);
         Ok(())
     }
 
@@ -171,10 +171,26 @@ pub(super) fn sum_floats(values: &[f64]) -> f64 {
     rest.iter().chain(&lanes).sum()
 }
 
+impl Reduce<f64> for f64 {
+    fn of(values: &[f64]) -> f64 {
+        sum_floats(values)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, value: f64) {
+        *self += value;
+    }
+
+    #[inline(always)]
+    fn merge(&mut self, other: f64) {
+        *self += other;
+    }
+}
+
 #[derive(Debug, Default)]
 struct SumFloat {
     sums: PerGroup<f64>,
-    seen: Seen,
+    seen: Validity,
 }
 
 impl GroupStates for SumFloat {
@@ -188,15 +204,7 @@ impl GroupStates for SumFloat {
         let rows = Rows::new(columns, filter, groups);
         self.seen.note(&rows, total);
         let values = columns[0].as_primitive::<Float64Type>().values();
-        let sums = self.sums.grow(total);
-        if rows.is_whole_column() {
-            sums[0] += sum_floats(values);
-        } else if let Some(ids) = rows.few(total) {
-            let fold = |group: usize, sum: f64| sums[group] += sum;
-            add_up(ids, values, total, |sum, value| *sum += value, fold);
-        } else {
-            rows.for_each(values, |group, value| sums[group] += value);
-        }
+        rows.fold(values, total, self.sums.grow(total));
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use super::Groups;
 use super::fixed::values_of;
 use super::lanes::{GROUPS_MAX, LANES, add_up, pays};
 use super::rows::Rows;
-use super::wide::{Summed, Width, bits_of, fit_a_word};
+use super::wide::{SumWidth, Summed, bits_of, fit_a_word};
 use crate::error::Result;
 use crate::keys::GroupId;
 
@@ -142,7 +142,7 @@ impl<'a> Tally<'a> {
         Ok(self.wide_sums(&values_of::<T::Value>(column)?, T::widen))
     }
 
-    fn wide_sums<T: Copy, W: Width>(
+    fn wide_sums<T: Copy, W: SumWidth>(
         &mut self,
         values: &[T],
         widen: impl Fn(T) -> W + Copy,

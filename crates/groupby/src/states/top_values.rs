@@ -88,7 +88,7 @@ impl Aggregate for MostFrequent {
     }
 
     fn states(&self) -> Result<Box<dyn GroupStates>> {
-        Ok(Box::new(States {
+        Ok(Box::new(TopValueStates {
             rows: self.rows.states()?,
             wanted: self.wanted,
             value_type: self.value_type.clone(),
@@ -96,13 +96,13 @@ impl Aggregate for MostFrequent {
     }
 }
 
-struct States {
+struct TopValueStates {
     rows: Box<dyn GroupStates>,
     wanted: TopValues,
     value_type: DataType,
 }
 
-impl GroupStates for States {
+impl GroupStates for TopValueStates {
     fn update(
         &mut self,
         columns: &[ArrayRef],

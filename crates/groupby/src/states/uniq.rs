@@ -37,18 +37,18 @@ pub fn uniq(name: &str, types: &[DataType]) -> Option<Arc<dyn Aggregate>> {
     let shared = Arc::new(layout);
     let make = move || Uniq {
         layout: Arc::clone(&shared),
-        held: Held::default(),
+        held: UniqGroups::default(),
     };
     (!types.is_empty()).then(|| native(name, &DataType::UInt64, make))
 }
 
 struct Uniq {
     layout: Arc<KeyLayout>,
-    held: Held,
+    held: UniqGroups,
 }
 
 #[derive(Default)]
-struct Held {
+struct UniqGroups {
     sketches: Sketches,
     recent: Recent,
     hashes: Vec<u64>,
@@ -106,7 +106,7 @@ impl Uniq {
                 values => cast(column, values),
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let Held { hashes, codes, .. } = &mut self.held;
+        let UniqGroups { hashes, codes, .. } = &mut self.held;
         codes.clear();
         if let Some(words) = one_word(&columns) {
             let hashes = words.iter().map(|word| hash::hash_words(&[*word]));
@@ -144,7 +144,7 @@ impl GroupStates for Uniq {
             return Ok(());
         }
         self.encode(columns, rows.count())?;
-        let Held {
+        let UniqGroups {
             sketches,
             recent,
             codes,
@@ -181,7 +181,7 @@ impl GroupStates for Uniq {
 
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
         let rows = Rows::new(partial, None, groups);
-        let Held {
+        let UniqGroups {
             sketches, codes, ..
         } = &mut self.held;
         sketches.grow(total);
@@ -220,7 +220,7 @@ impl GroupStates for Uniq {
     }
 
     fn bytes(&self) -> usize {
-        let Held {
+        let UniqGroups {
             sketches,
             recent,
             hashes,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array};
 use arrow::datatypes::{DataType, Float64Type};
 
+use super::fold::Reduce;
 use super::lanes::add_up;
 use super::native::native;
 use super::per_group::PerGroup;
@@ -50,7 +51,7 @@ struct Moments {
     squares: f64,
 }
 
-impl Moments {
+impl Reduce<f64> for Moments {
     #[inline]
     fn add(&mut self, value: f64) {
         self.count += 1.0;
@@ -96,17 +97,46 @@ impl Moments {
             squares: squares - apart * apart / count,
         }
     }
+
+    /// In two passes without a division per value. Tried and rejected: one pass over distances from the first value, which
+    /// loses digits where that one lies far from the others.
+    fn few(all: &mut [Self], ids: &[GroupId], values: &[f64]) {
+        let total = all.len();
+        let mut batch = vec![Self::default(); total];
+        let merge = |group: usize, lane: FromFirst| batch[group].merge(lane.mean());
+        add_up(ids, values, total, FromFirst::add, merge);
+        let pairs = ids.iter().zip(values);
+        let apart = pairs.map(|(id, value)| value - batch[id.0 as usize].mean);
+        let apart: Vec<f64> = apart.collect();
+        let add = |[sum, squares]: &mut [f64; 2], apart: f64| {
+            *sum += apart;
+            *squares += apart * apart;
+        };
+        let mut sums = vec![[0.0; 2]; total];
+        let fold = |group: usize, [sum, squares]: [f64; 2]| {
+            sums[group][0] += sum;
+            sums[group][1] += squares;
+        };
+        add_up(ids, &apart, total, add, fold);
+        for ((own, mut of_batch), [sum, squares]) in all.iter_mut().zip(batch).zip(sums) {
+            if of_batch.count > 0.0 {
+                // Less what the rounded mean is off by.
+                of_batch.squares = squares - sum * (sum / of_batch.count);
+            }
+            own.merge(of_batch);
+        }
+    }
 }
 
 /// How many values and their mean, by their distances from the first of them: the mean of equal values is that value.
 #[derive(Debug, Clone, Copy, Default)]
-struct Near {
+struct FromFirst {
     first: f64,
     count: f64,
     sum: f64,
 }
 
-impl Near {
+impl FromFirst {
     #[inline(always)]
     fn add(&mut self, value: f64) {
         if self.count == 0.0 {
@@ -126,34 +156,6 @@ impl Near {
             },
         }
     }
-}
-
-/// The moments of the groups of a batch, where they are few: in two passes without a division per value. Tried and
-/// rejected: one pass over distances from the first value, which loses digits where that one lies far from the others.
-fn few_moments(ids: &[GroupId], values: &[f64], total: usize) -> Vec<Moments> {
-    let mut moments = vec![Moments::default(); total];
-    let fold = |group: usize, part: Near| moments[group].merge(part.mean());
-    add_up(ids, values, total, Near::add, fold);
-    let pairs = ids.iter().zip(values);
-    let apart = pairs.map(|(id, value)| value - moments[id.0 as usize].mean);
-    let apart: Vec<f64> = apart.collect();
-    let add = |[sum, squares]: &mut [f64; 2], apart: f64| {
-        *sum += apart;
-        *squares += apart * apart;
-    };
-    let mut sums = vec![[0.0; 2]; total];
-    let fold = |group: usize, [sum, squares]: [f64; 2]| {
-        sums[group][0] += sum;
-        sums[group][1] += squares;
-    };
-    add_up(ids, &apart, total, add, fold);
-    for (moments, [sum, squares]) in moments.iter_mut().zip(sums) {
-        if moments.count > 0.0 {
-            // Less what the rounded mean is off by.
-            moments.squares = squares - sum * (sum / moments.count);
-        }
-    }
-    moments
 }
 
 /// Sums of what `of` gives for each row, in as many lanes as keep the adders busy.
@@ -199,17 +201,7 @@ impl GroupStates for Variance {
     ) -> Result<()> {
         let rows = Rows::new(columns, filter, groups);
         let values = columns[0].as_primitive::<Float64Type>().values();
-        let moments = self.moments.grow(total);
-        if rows.is_whole_column() {
-            moments[0].merge(Moments::of(values));
-        } else if let Some(ids) = rows.few(total) {
-            let batch = few_moments(ids, values, total);
-            for (moments, batch) in moments.iter_mut().zip(batch) {
-                moments.merge(batch);
-            }
-        } else {
-            rows.for_each(values, |group, value| moments[group].add(value));
-        }
+        rows.fold(values, total, self.moments.grow(total));
         Ok(())
     }
 

@@ -14,8 +14,10 @@ use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowNativeType, DataType, Int64Type, i256};
 
 use super::Tallied;
+use super::fold::Fold;
 use super::lanes::add_up;
 use super::rows::Rows;
+use crate::keys::GroupId;
 
 /// Values of one chunk, so that sums of 32-bit halves stay within 64 bits.
 const CHUNK_ROWS: usize = 1 << 30;
@@ -28,7 +30,7 @@ pub trait RoundedMean: Sized {
 }
 
 /// The native width of a sum.
-pub(super) trait Width: ArrowNativeTypeOp + ArrowNativeType + RoundedMean {
+pub(super) trait SumWidth: ArrowNativeTypeOp + ArrowNativeType + RoundedMean {
     /// Carries a low part between tables.
     type Carrier: ArrowPrimitiveType<Native = Self>;
 
@@ -85,7 +87,7 @@ fn nearest_wide(sum: i256, count: i64) -> Option<i256> {
 
 /// A sum that is carried on from value to value.
 #[inline]
-fn sum_each<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> (W, i64) {
+fn sum_each<T: Copy, W: SumWidth>(values: &[T], widen: impl Fn(T) -> W) -> (W, i64) {
     let mut sum = (W::default(), 0);
     for value in values {
         let (low, carry) = sum.0.add(widen(*value));
@@ -110,7 +112,7 @@ fn sum_words<T: Copy>(values: &[T], word: impl Fn(T) -> u64) -> u128 {
     sum
 }
 
-impl Width for i64 {
+impl SumWidth for i64 {
     type Carrier = types::Int64Type;
     const CARRIER: DataType = DataType::Int64;
 
@@ -158,12 +160,19 @@ impl Width for i64 {
 
 impl RoundedMean for i64 {
     fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
+        if let (0, Some(scaled)) = (carry, self.checked_mul(factor)) {
+            let (quotient, rest) = (scaled / count, (scaled % count).abs());
+            return Some(match rest >= count - rest {
+                true => quotient + scaled.signum(),
+                false => quotient,
+            });
+        }
         let sum = i128::from(self) + (i128::from(carry) << 64);
         i64::try_from(nearest(sum.checked_mul(factor.into())?, count)).ok()
     }
 }
 
-impl Width for u64 {
+impl SumWidth for u64 {
     type Carrier = types::UInt64Type;
     const CARRIER: DataType = DataType::UInt64;
 
@@ -206,7 +215,7 @@ impl RoundedMean for u64 {
     }
 }
 
-impl Width for i128 {
+impl SumWidth for i128 {
     type Carrier = types::Decimal128Type;
     const CARRIER: DataType = DataType::Decimal128(38, 0);
 
@@ -268,7 +277,7 @@ impl RoundedMean for i128 {
     }
 }
 
-impl Width for i256 {
+impl SumWidth for i256 {
     type Carrier = types::Decimal256Type;
     const CARRIER: DataType = DataType::Decimal256(76, 0);
 
@@ -287,7 +296,7 @@ impl Width for i256 {
     }
 
     fn magnitude(self) -> u64 {
-        let fits = self.to_i128().map(Width::magnitude);
+        let fits = self.to_i128().map(SumWidth::magnitude);
         fits.unwrap_or(u64::MAX)
     }
 
@@ -316,7 +325,7 @@ const NARROW_BITS: u32 = 47;
 const NARROW_ROWS_MAX: usize = 1 << (63 - NARROW_BITS);
 
 /// True if sums of these values, as `word`s, fit 64 bits in any order.
-pub(super) fn are_narrow<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> bool {
+pub(super) fn are_narrow<T: Copy, W: SumWidth>(values: &[T], widen: impl Fn(T) -> W) -> bool {
     fit_a_word(values.len(), bits_of(values, widen))
 }
 
@@ -327,7 +336,7 @@ pub(super) fn fit_a_word(values: usize, bits: u32) -> bool {
 
 /// Bits of the largest magnitude, or those of the type where it has few.
 #[inline(always)]
-pub(super) fn bits_of<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> u32 {
+pub(super) fn bits_of<T: Copy, W: SumWidth>(values: &[T], widen: impl Fn(T) -> W) -> u32 {
     let of_type = size_of::<T>() as u32 * 8;
     match of_type <= NARROW_BITS {
         true => of_type,
@@ -337,7 +346,7 @@ pub(super) fn bits_of<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -
 
 /// A number that has at least as many bits as the magnitude of each value.
 #[inline(always)]
-fn magnitudes<T: Copy, W: Width>(values: &[T], widen: impl Fn(T) -> W) -> u64 {
+fn magnitudes<T: Copy, W: SumWidth>(values: &[T], widen: impl Fn(T) -> W) -> u64 {
     let both = |all, value: &T| all | widen(*value).magnitude();
     values.iter().fold(0, both)
 }
@@ -350,72 +359,49 @@ pub(super) struct WideSums<W> {
     carry: Vec<i64>,
 }
 
-impl<W: Width> WideSums<W> {
+impl<W: SumWidth> WideSums<W> {
     /// Sums for groups `0..total`, new ones 0.
-    pub fn grow(&mut self, total: usize) {
+    pub(super) fn grow(&mut self, total: usize) {
         self.low.resize(total.max(self.low.len()), W::default());
     }
 
     /// Adds each live value to its group's sum.
     #[inline]
-    pub fn update<T: Copy>(
-        &mut self,
-        rows: &Rows<'_>,
-        values: &[T],
-        widen: impl Fn(T) -> W + Copy,
-    ) {
-        if rows.is_whole_column() {
-            let (low, carry) = W::sum(values, widen);
-            return self.add_one(0, low, carry);
-        }
-        if let Some(ids) = rows
-            .few(self.low.len())
-            .filter(|_| are_narrow(values, widen))
-        {
-            let add = |sum: &mut i64, value| *sum += widen(value).word();
-            return add_up(ids, values, self.low.len(), add, |group, sum| {
-                self.add_one(group, W::of_word(sum), 0);
-            });
-        }
-        let (low, carry) = (self.low.as_mut_slice(), &mut self.carry);
-        rows.for_each(values, |group, value| {
-            let sum = &mut low[group];
-            let (new, wrapped) = sum.add(widen(value));
-            *sum = new;
-            if wrapped != 0 {
-                add_carry(carry, low.len(), group, wrapped);
-            }
-        });
+    pub(super) fn update<T: Summed<Sum = W>>(&mut self, rows: &Rows<'_>, values: &[T::Value]) {
+        let total = self.low.len();
+        rows.fold(values, total, Summing::<T>(self.parts()));
     }
 
     /// Adds sums in words to those of their groups.
-    pub fn add_words(&mut self, tallied: Tallied<'_>) {
+    pub(super) fn add_words(&mut self, tallied: Tallied<'_>) {
+        let mut parts = self.parts();
         for (group, sum) in tallied.groups.iter().zip(tallied.sums.words()) {
-            self.add_one(group.0 as usize, W::of_word(*sum), 0);
+            parts.merge(group.0 as usize, W::of_word(*sum), 0);
         }
     }
 
-    fn add_one(&mut self, group: usize, low: W, carry: i64) {
-        let (new, wrapped) = self.low[group].add(low);
-        self.low[group] = new;
-        if wrapped + carry != 0 {
-            add_carry(&mut self.carry, self.low.len(), group, wrapped + carry);
+    #[inline]
+    fn parts(&mut self) -> WideParts<'_, W> {
+        WideParts {
+            low: &mut self.low,
+            carry: &mut self.carry,
         }
     }
 
     /// Adds partial sums, as `take_partial` gave them.
-    pub fn merge(&mut self, rows: &Rows<'_>, low: &ArrayRef, carry: &ArrayRef) {
+    pub(super) fn merge(&mut self, rows: &Rows<'_>, low: &ArrayRef, carry: &ArrayRef) {
         let low = low.as_primitive::<W::Carrier>().values();
         let carry: &[i64] = carry.as_primitive::<Int64Type>().values();
         if carry.iter().all(|carry| *carry == 0) {
-            self.update(rows, low, |low| low);
+            self.update::<Same<W>>(rows, low);
         } else {
-            rows.for_each_row(|group, row| self.add_one(group, low[row], carry[row]));
+            let mut parts = self.parts();
+            rows.for_each_row(|group, row| parts.merge(group, low[row], carry[row]));
         }
     }
 
     /// Low parts and carries of `total` groups; no carries if all are 0. None are left.
-    pub fn take(&mut self, total: usize) -> (Vec<W>, Vec<i64>) {
+    pub(super) fn take(&mut self, total: usize) -> (Vec<W>, Vec<i64>) {
         let Self { mut low, mut carry } = std::mem::take(self);
         low.resize(total, W::default());
         if carry.iter().all(|carry| *carry == 0) {
@@ -427,7 +413,11 @@ impl<W: Width> WideSums<W> {
     }
 
     /// Low parts and carries of `total` groups as columns. None are left.
-    pub fn take_partial(&mut self, total: usize, nulls: Option<NullBuffer>) -> [ArrayRef; 2] {
+    pub(super) fn take_partial(
+        &mut self,
+        total: usize,
+        nulls: Option<NullBuffer>,
+    ) -> [ArrayRef; 2] {
         let (low, mut carry) = self.take(total);
         carry.resize(total, 0);
         let low = PrimitiveArray::<W::Carrier>::new(ScalarBuffer::from(low), nulls);
@@ -438,8 +428,53 @@ impl<W: Width> WideSums<W> {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.low.capacity() * size_of::<W>() + self.carry.capacity() * size_of::<i64>()
+    }
+}
+
+/// The sums of all groups, low parts and carries.
+struct WideParts<'a, W> {
+    low: &'a mut [W],
+    carry: &'a mut Vec<i64>,
+}
+
+impl<W: SumWidth> WideParts<'_, W> {
+    #[inline]
+    fn merge(&mut self, group: usize, low: W, carry: i64) {
+        let (new, wrapped) = self.low[group].add(low);
+        self.low[group] = new;
+        if wrapped + carry != 0 {
+            add_carry(self.carry, self.low.len(), group, wrapped + carry);
+        }
+    }
+}
+
+/// Values that are summed as `T` says.
+struct Summing<'a, T: Summed>(WideParts<'a, T::Sum>);
+
+impl<T: Summed> Fold<T::Value> for Summing<'_, T> {
+    fn column(&mut self, values: &[T::Value]) {
+        let (low, carry) = T::Sum::sum(values, T::widen);
+        self.0.merge(0, low, carry);
+    }
+
+    #[inline]
+    fn add(&mut self, group: usize, value: T::Value) {
+        self.0.merge(group, T::widen(value), 0);
+    }
+
+    #[inline]
+    fn few(&mut self, ids: &[GroupId], values: &[T::Value], total: usize) {
+        let add = |sum: &mut i64, value| *sum += T::widen(value).word();
+        add_up(ids, values, total, add, |group, sum| {
+            self.0.merge(group, T::Sum::of_word(sum), 0);
+        });
+    }
+
+    #[inline]
+    fn fits_lanes(values: &[T::Value]) -> bool {
+        are_narrow(values, T::widen)
     }
 }
 
@@ -457,20 +492,38 @@ pub(super) trait Summed: 'static {
     type Value: ArrowNativeType;
 
     /// The width of the sum.
-    type Sum: Width;
+    type Sum: SumWidth;
 
     /// The width of the result.
-    type Result: ArrowNativeType;
+    type Output: ArrowNativeType;
 
     /// A value in the sum's width.
     fn widen(value: Self::Value) -> Self::Sum;
 
     /// Sums that fit, in the result's width.
-    fn narrow(sums: Vec<Self::Sum>) -> ScalarBuffer<Self::Result>;
+    fn narrow(sums: Vec<Self::Sum>) -> ScalarBuffer<Self::Output>;
 }
 
 /// Decimals of 128 bits whose column came in words.
 pub(super) struct DecimalWords;
+
+/// Sums themselves.
+struct Same<W>(PhantomData<W>);
+
+impl<W: SumWidth> Summed for Same<W> {
+    type Value = W;
+    type Sum = W;
+    type Output = W;
+
+    #[inline(always)]
+    fn widen(value: W) -> W {
+        value
+    }
+
+    fn narrow(sums: Vec<W>) -> ScalarBuffer<W> {
+        ScalarBuffer::from(sums)
+    }
+}
 
 /// Integers of fewer bits than their sum.
 pub(super) struct Fewer<T>(PhantomData<T>);
@@ -480,7 +533,7 @@ macro_rules! summed {
         impl Summed for $summed {
             type Value = $value;
             type Sum = $sum;
-            type Result = $sum;
+            type Output = $sum;
 
             #[inline(always)]
             fn widen(value: $value) -> $sum {
@@ -501,7 +554,7 @@ summed!(Fewer<u8>: u8 => u64, Fewer<u16>: u16 => u64, Fewer<u32>: u32 => u64);
 impl Summed for i32 {
     type Value = i32;
     type Sum = i64;
-    type Result = i32;
+    type Output = i32;
 
     #[inline(always)]
     fn widen(value: i32) -> i64 {
@@ -514,7 +567,7 @@ impl Summed for i32 {
 }
 
 /// The bound that a decimal type's values lie below; none for types that hold what their width does.
-pub(super) fn limit_of<W: Width>(data_type: &DataType) -> Option<W> {
+pub(super) fn limit_of<W: SumWidth>(data_type: &DataType) -> Option<W> {
     match data_type {
         DataType::Decimal32(precision, _)
         | DataType::Decimal64(precision, _)
@@ -561,7 +614,7 @@ pub(super) use with_integers_summed;
 mod tests {
     use super::*;
 
-    fn exact<W: Width + Into<i128>>(sum: (W, i64)) -> i128 {
+    fn exact<W: SumWidth + Into<i128>>(sum: (W, i64)) -> i128 {
         sum.0.into() + (i128::from(sum.1) << 64)
     }
 
@@ -606,7 +659,10 @@ mod tests {
         assert_eq!(i128::mean(0, 1, 1, 1), None);
         assert_eq!(i128::mean(-5, 0, 1, 2), Some(-3));
         assert_eq!(i128::mean(0, 1, 1, 3), Some((1 << 126) / 3 * 4 + 1));
-        assert_eq!(i256::from_i128(-5).mean(0, 10, 4), Some(i256::from_i128(-13)));
+        assert_eq!(
+            i256::from_i128(-5).mean(0, 10, 4),
+            Some(i256::from_i128(-13))
+        );
         assert_eq!(i256::mean(i256::MAX, 0, 10, 1), None);
     }
 }

@@ -94,9 +94,9 @@ fn texts(batch: usize, values: usize) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(texts))
 }
 
-fn truths(batch: usize) -> ArrayRef {
-    let truths = numbered(batch, 7).map(|value| value > 3);
-    Arc::new(BooleanArray::from_iter(truths.map(Some)))
+fn booleans(batch: usize) -> ArrayRef {
+    let booleans = numbered(batch, 7).map(|value| value > 3);
+    Arc::new(BooleanArray::from_iter(booleans.map(Some)))
 }
 
 /// Integers from `least` on, of which later batches have others.
@@ -268,10 +268,10 @@ fn codes_add_up_to_what_rows_do() {
     ];
     let keys: [&[Key]; 11] = [
         &[|batch| texts(batch, 5)],
-        &[truths, |batch| texts(batch, 5)],
+        &[booleans, |batch| texts(batch, 5)],
         &[
             |batch| range::<TimestampSecondType>(batch, 100, 1 << 33),
-            truths,
+            booleans,
         ],
         &[|batch| texts(batch, 60)],
         &[|batch| texts(batch, 5), |batch| texts(batch, 6)],

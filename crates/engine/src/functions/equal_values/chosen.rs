@@ -173,7 +173,11 @@ impl ScalarUDFImpl for Chosen {
         let (lists, rest) = columns.split_at(lists);
         let lists: Vec<&ListArray> = lists.iter().map(|column| column.as_list()).collect();
         if matches!(self.choice, Choice::Greatest | Choice::Least) {
-            let name = if self.choice == Choice::Greatest { "max" } else { "min" };
+            let name = if self.choice == Choice::Greatest {
+                "max"
+            } else {
+                "min"
+            };
             return match extreme_items(lists[0], name)? {
                 Some(column) => Ok(ColumnarValue::Array(column)),
                 None => self.function.invoke_with_args(args),
@@ -189,14 +193,16 @@ impl ScalarUDFImpl for Chosen {
             numbers: numbers.first(),
             nulls: self.nulls(&columns),
         };
-        call.lists(rows, field).map(|lists| ColumnarValue::Array(Arc::new(lists)))
+        call.lists(rows, field)
+            .map(|lists| ColumnarValue::Array(Arc::new(lists)))
     }
 }
 
 impl Chosen {
     /// The rows in which the result is NULL; an item is replaced by NULL and NULL by an item.
     fn nulls(&self, columns: &[ArrayRef]) -> Option<NullBuffer> {
-        let is_read = |at: &usize| !matches!(self.choice, Choice::Replace(_)) || !(1..3).contains(at);
+        let is_read =
+            |at: &usize| !matches!(self.choice, Choice::Replace(_)) || !(1..3).contains(at);
         (0..columns.len()).filter(is_read).fold(None, |nulls, at| {
             NullBuffer::union(nulls.as_ref(), columns[at].logical_nulls().as_ref())
         })
@@ -287,7 +293,12 @@ impl Call<'_> {
         let values = take(&self.items.values, &UInt32Array::from(places), None)?;
         let offsets = OffsetBuffer::from_lengths(lengths);
         let field = Arc::clone(field);
-        Ok(ListArray::try_new(field, offsets, values, self.nulls.clone())?)
+        Ok(ListArray::try_new(
+            field,
+            offsets,
+            values,
+            self.nulls.clone(),
+        )?)
     }
 
     fn row(&self, row: usize, places: &mut Vec<u32>) {
@@ -326,7 +337,9 @@ impl Call<'_> {
 
     /// The items, those that are equal to the first argument replaced by `by`.
     fn replaced(&self, row: usize, number: Number, by: Option<u32>, places: &mut Vec<u32>) {
-        let given = self.numbers.map(|numbers| numbers.as_primitive::<Int64Type>().value(row));
+        let given = self
+            .numbers
+            .map(|numbers| numbers.as_primitive::<Int64Type>().value(row));
         let mut left = match number {
             Number::One => 1,
             Number::Given => given.unwrap_or(0),

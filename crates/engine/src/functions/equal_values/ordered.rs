@@ -106,7 +106,12 @@ impl ScalarUDFImpl for SortBytes {
             Of::Values => bytes(column)?,
             Of::Items => {
                 let (_, offsets, items, nulls) = column.as_list::<i32>().clone().into_parts();
-                Arc::new(ListArray::try_new(bytes_item(), offsets, bytes(items)?, nulls)?)
+                Arc::new(ListArray::try_new(
+                    bytes_item(),
+                    offsets,
+                    bytes(items)?,
+                    nulls,
+                )?)
             }
         }))
     }

@@ -49,10 +49,17 @@ pub(super) fn with_guarded_keys(join: &Join) -> Result<Option<Join>> {
         changed |= sides.iter().any(Option::is_some);
         let [new_left, new_right] = sides;
         let left = new_left.unwrap_or_else(|| left.as_ref().clone());
-        binary_expr(left, *op, new_right.unwrap_or_else(|| right.as_ref().clone()))
+        binary_expr(
+            left,
+            *op,
+            new_right.unwrap_or_else(|| right.as_ref().clone()),
+        )
     });
     let guarded: Vec<Expr> = guarded.collect();
-    let all = sure.iter().map(|condition| (*condition).clone()).chain(guarded);
+    let all = sure
+        .iter()
+        .map(|condition| (*condition).clone())
+        .chain(guarded);
     let filter = conjunction(all);
     Ok(changed.then(|| Join {
         filter,
@@ -73,7 +80,9 @@ fn guarded(key: &Expr, conditions: &[&Expr], join: &Join) -> Option<Expr> {
     if is_case || !can_fail(key, schema) {
         return None;
     }
-    let own = conditions.iter().filter(|condition| reads(condition, schema));
+    let own = conditions
+        .iter()
+        .filter(|condition| reads(condition, schema));
     let when = conjunction(own.map(|condition| (*condition).clone()))?;
     Some(Expr::Case(Case {
         expr: None,

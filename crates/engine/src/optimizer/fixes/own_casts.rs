@@ -18,8 +18,8 @@ use datafusion::optimizer::AnalyzerRule;
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    Halves, decimal_quotient, is_nested_cast, is_text_cast, is_written_here, is_zone_cast, is_zone_sum, nested_cast,
-    read_texts, text_cast, text_of_value, zone_cast, zone_sum,
+    Halves, decimal_quotient, is_nested_cast, is_text_cast, is_written_here, is_zone_cast,
+    is_zone_sum, nested_cast, read_texts, text_cast, text_of_value, zone_cast, zone_sum,
 };
 
 /// The rule.
@@ -52,7 +52,10 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     if let Expr::ScalarFunction(call) = &mut part
         && call.func.name() == "array_to_string"
     {
-        let written = call.args.first_mut().map(|list| with_items_written(list, schema));
+        let written = call
+            .args
+            .first_mut()
+            .map(|list| with_items_written(list, schema));
         return Ok(Transformed::new_transformed(part, written.unwrap_or(false)));
     }
     if let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &mut part

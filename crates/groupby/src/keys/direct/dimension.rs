@@ -1,6 +1,6 @@
 //! One key column of a direct table: the values that it has addresses for, and each one's part of the address.
 //!
-//! In: columns of integers, dates, times, truths as bytes. Out: the range of their values and its step, the parts of the addresses.
+//! In: columns of integers, dates, times, booleans as bytes. Out: the range of their values and its step, the parts of the addresses.
 //! Invariant: a range starts at a value of its column and holds every value that was observed, in steps from there: keys that
 //! are all multiples of one number, as the beginnings of minutes are, have addresses without gaps between them.
 //! Not here: codes of strings (intern.rs), groups (direct.rs, known.rs).
@@ -43,7 +43,7 @@ pub(super) struct Observed {
 
 impl Dimension {
     /// No value yet.
-    pub fn new(data_type: &DataType) -> Self {
+    pub(super) fn new(data_type: &DataType) -> Self {
         Self {
             data_type: data_type.clone(),
             range: None,
@@ -55,12 +55,12 @@ impl Dimension {
     }
 
     /// Its codes, that of NULL included once one was seen.
-    pub fn codes(&self) -> usize {
+    pub(super) fn codes(&self) -> usize {
         self.codes_of(self.range.as_ref())
     }
 
     /// The same of the values that were observed.
-    pub fn reached_codes(&self) -> usize {
+    pub(super) fn reached_codes(&self) -> usize {
         self.codes_of(self.reached.as_ref())
     }
 
@@ -74,22 +74,22 @@ impl Dimension {
     }
 
     /// The value of the first code but NULL's.
-    pub fn start(&self) -> i64 {
+    pub(super) fn start(&self) -> i64 {
         self.range.as_ref().map_or(0, |range| *range.start())
     }
 
     /// The distance of a code's value from the next one's.
-    pub fn step(&self) -> Step {
+    pub(super) fn step(&self) -> Step {
         self.step
     }
 
     /// The value so many codes after the first.
-    pub fn value_of(&self, code: usize) -> i64 {
+    pub(super) fn value_of(&self, code: usize) -> i64 {
         self.start() + code as i64 * self.step.size() as i64
     }
 
     /// What an address of the whole table holds of this column, of so many codes.
-    pub fn value(&self, address: usize, codes: usize) -> Option<i64> {
+    pub(super) fn value(&self, address: usize, codes: usize) -> Option<i64> {
         let code = address / self.stride % codes;
         match (self.null, code) {
             (true, 0) => None,
@@ -98,14 +98,14 @@ impl Dimension {
     }
 
     /// The part of the address that this column gives to a value inside the range.
-    pub fn address(&self, value: Option<i64>) -> usize {
+    pub(super) fn address(&self, value: Option<i64>) -> usize {
         let code = |value: i64| self.step.times((value - self.start()) as u64) as usize;
         let code = value.map_or(0, |value| code(value) + usize::from(self.null));
         code * self.stride
     }
 
     /// Adds the part of each row's value, all of which are inside the range.
-    pub fn add_addresses(&self, column: &ArrayRef, addresses: &mut [u32]) {
+    pub(super) fn add_addresses(&self, column: &ArrayRef, addresses: &mut [u32]) {
         let nulls = column
             .logical_nulls()
             .filter(|nulls| nulls.null_count() > 0);
@@ -131,7 +131,7 @@ impl Dimension {
     }
 
     /// The range and the step of a column's values.
-    pub fn observe(&self, column: &ArrayRef) -> Result<Observed, Full> {
+    pub(super) fn observe(&self, column: &ArrayRef) -> Result<Observed, Full> {
         let nulls = column
             .logical_nulls()
             .filter(|nulls| nulls.null_count() > 0);
@@ -175,7 +175,7 @@ impl Dimension {
 
     /// Makes the range hold what was observed. One that moves is rounded up in its direction by at most `slack_max` codes, so
     /// that slowly growing keys do not rebuild the array every batch. True if anything changed.
-    pub fn widen(&mut self, observed: &Observed, slack_max: u64) -> bool {
+    pub(super) fn widen(&mut self, observed: &Observed, slack_max: u64) -> bool {
         let mut changed = observed.null && !self.null;
         self.null |= observed.null;
         let Some(seen) = &observed.range else {
@@ -215,14 +215,14 @@ impl Dimension {
     }
 
     /// Takes note of how far the range is in use.
-    pub fn reach(&mut self, observed: &Observed) {
+    pub(super) fn reach(&mut self, observed: &Observed) {
         if let Some(seen) = &observed.range {
             self.reached = Some(hull(self.reached.as_ref().unwrap_or(seen), seen));
         }
     }
 
     /// True where codes that `self` had are those of `wider` too: only the upper end moved.
-    pub fn keeps_codes(&self, wider: &Dimension) -> bool {
+    pub(super) fn keeps_codes(&self, wider: &Dimension) -> bool {
         let begins = |dimension: &Dimension| {
             let start = dimension.range.as_ref().map(|range| *range.start());
             (dimension.null, dimension.step, start)

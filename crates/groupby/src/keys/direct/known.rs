@@ -32,11 +32,11 @@ pub(super) struct ByKey {
 
 impl ByKey {
     /// Forgets all groups.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.of = 0;
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         (self.groups.capacity() + self.shifts.capacity()) * 4
     }
 }

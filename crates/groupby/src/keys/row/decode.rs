@@ -11,7 +11,7 @@ use arrow::buffer::{Buffer, NullBuffer};
 use super::super::KeyRows;
 use super::super::bytes::{self, Arena};
 use super::super::views::with_bytes;
-use super::{Form, LENGTH_1, LENGTH_4, NULL, Place, RowLayout, nested, number_bytes, numbers};
+use super::{Form, LENGTH_1, LENGTH_4, NULL, RowColumn, RowLayout, nested, number_bytes, numbers};
 use crate::error::Result;
 
 /// Rows and how far into each of them the columns are read.
@@ -35,7 +35,7 @@ impl RowLayout {
             sizes_bytes: self.sizes_bytes(),
         };
         let mut columns = vec![None; self.places.len()];
-        let is_wanted = |place: &Place| wanted.contains(&place.column);
+        let is_wanted = |place: &RowColumn| wanted.contains(&place.column);
         let last = self.places.iter().rposition(is_wanted);
         let places = &self.places[..last.map_or(0, |last| last + 1)];
         for (number, place) in places.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Cursor<'_> {
         }
     }
 
-    fn column(&mut self, number: usize, place: &Place) -> Result<ArrayRef> {
+    fn column(&mut self, number: usize, place: &RowColumn) -> Result<ArrayRef> {
         let mut valid = Valid::default();
         match &place.form {
             Form::Number => {

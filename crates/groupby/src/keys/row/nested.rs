@@ -24,7 +24,7 @@ use super::super::views::with_bytes;
 use crate::error::Result;
 
 /// The values as byte strings.
-pub fn encode(converter: &RowConverter, column: &ArrayRef) -> Result<ByteKeys> {
+pub(super) fn encode(converter: &RowConverter, column: &ArrayRef) -> Result<ByteKeys> {
     let column = canonical_values(column)?;
     let mut rows: Rows = converter.empty_rows(column.len(), 0);
     converter.append(&mut rows, std::slice::from_ref(&column))?;
@@ -162,7 +162,11 @@ fn as_i32(value: i128) -> i32 {
 }
 
 /// The byte strings as a column.
-pub fn decode(converter: &RowConverter, views: &[u128], buffers: &[Buffer]) -> Result<ArrayRef> {
+pub(super) fn decode(
+    converter: &RowConverter,
+    views: &[u128],
+    buffers: &[Buffer],
+) -> Result<ArrayRef> {
     let mut values: Vec<u8> = Vec::new();
     let mut lengths = Vec::with_capacity(views.len());
     for &view in views {

@@ -15,7 +15,7 @@ use crate::error::Result;
 
 /// Bytes of a number without its leading zero bytes.
 #[inline(always)]
-pub fn bytes(value: u64) -> u64 {
+pub(super) fn bytes(value: u64) -> u64 {
     u64::from(71 - value.leading_zeros()) >> 3
 }
 
@@ -31,7 +31,7 @@ fn unfolded(value: u64) -> i64 {
 }
 
 /// The values from row `start` on; whatever lies under NULLs as well.
-pub fn load(data: &ArrayData, start: usize, out: &mut [u64]) {
+pub(super) fn load(data: &ArrayData, start: usize, out: &mut [u64]) {
     use DataType::{Boolean, Float16, Float32, Float64, UInt8, UInt16, UInt32, UInt64};
     macro_rules! load {
         ($native:ty, $number:expr) => {{
@@ -66,7 +66,7 @@ pub fn load(data: &ArrayData, start: usize, out: &mut [u64]) {
 }
 
 /// The same for values of 16 bytes.
-pub fn load_wide(data: &ArrayData, start: usize, out: &mut [u128]) {
+pub(super) fn load_wide(data: &ArrayData, start: usize, out: &mut [u128]) {
     let values = &data.buffers()[0].typed_data::<i128>()[data.offset() + start..];
     for (out, &value) in out.iter_mut().zip(values) {
         *out = (value << 1 ^ value >> 127) as u128;
@@ -74,7 +74,11 @@ pub fn load_wide(data: &ArrayData, start: usize, out: &mut [u128]) {
 }
 
 /// Numbers that were loaded, as a column again.
-pub fn column(values: &[u64], nulls: Option<NullBuffer>, data_type: &DataType) -> Result<ArrayRef> {
+pub(super) fn column(
+    values: &[u64],
+    nulls: Option<NullBuffer>,
+    data_type: &DataType,
+) -> Result<ArrayRef> {
     use DataType::{Boolean, Float16, Float32, Float64, UInt8, UInt16, UInt32, UInt64};
     macro_rules! buffer {
         ($number:expr) => {
@@ -104,7 +108,7 @@ pub fn column(values: &[u64], nulls: Option<NullBuffer>, data_type: &DataType) -
 }
 
 /// The same for values of 16 bytes.
-pub fn wide_column(
+pub(super) fn wide_column(
     values: &[u128],
     nulls: Option<NullBuffer>,
     data_type: &DataType,

@@ -17,8 +17,7 @@ use grouse_kernels::scatter::scatter;
 use super::super::bytes::Arena;
 use super::super::packed::hash_wide;
 use super::super::views::{fetch, is_long, long_bytes};
-use super::super::wide::Wide;
-use super::super::words::{WideKeys, set_view, view_of};
+use super::super::words::{OfWords, PackedKeys, WordKeys, set_view, view_of, with_width};
 use super::super::{EncodedKeys, KeyRows};
 use super::{Made, STRINGS_AHEAD, Strings, StringsBuilder, WaitingKeys};
 use crate::error::Result;
@@ -60,19 +59,19 @@ impl ShortKeys {
     /// `places[at]`; `views` are the words at which views begin. Whole ones where it is not worth while to
     /// shorten them.
     pub(crate) fn of<const N: usize>(
-        parts: &[(&WideKeys<N>, &[u32])],
+        parts: &[(&WordKeys<N>, &[u32])],
         (hashes, places): (&[u64], &[u32]),
         views: &[usize],
         beside: Beside,
     ) -> Result<WaitingKeys>
     where
-        [u64; N]: Wide,
+        PackedKeys: OfWords<N>,
     {
-        let Sorted {
+        let SortedKeys {
             keys,
             texts,
             buffers,
-        } = Sorted::of(parts, hashes.len(), views);
+        } = SortedKeys::of(parts, hashes.len(), views);
         let kept = match beside {
             Beside::Nothing => kept(&keys, &texts),
             Beside::Aggregates => None,
@@ -80,9 +79,9 @@ impl ShortKeys {
         let Some(kept) = kept else {
             let mut sorted_hashes = vec![0; hashes.len()];
             scatter(hashes, places, &mut sorted_hashes);
-            let WideKeys { keys, buffers } = copied(keys, &texts, &buffers)?;
+            let WordKeys { keys, buffers } = copied(keys, &texts, &buffers)?;
             return Ok(WaitingKeys::Whole {
-                keys: <[u64; N]>::encoded(keys, buffers),
+                keys: EncodedKeys::of_words(keys, buffers),
                 hashes: sorted_hashes,
                 views: views.to_vec(),
             });
@@ -100,11 +99,11 @@ impl ShortKeys {
 
     /// No keys, which are of the width of these.
     pub fn none(&self) -> EncodedKeys {
-        match self.width {
-            4 => EncodedKeys::Packed4(WideKeys::default()),
-            8 => EncodedKeys::Packed8(WideKeys::default()),
-            _ => EncodedKeys::Packed12(WideKeys::default()),
-        }
+        EncodedKeys::Packed(match self.width {
+            4 => PackedKeys::Four(WordKeys::default()),
+            8 => PackedKeys::Eight(WordKeys::default()),
+            _ => PackedKeys::Twelve(WordKeys::default()),
+        })
     }
 
     /// The words at which views begin.
@@ -130,11 +129,15 @@ impl ShortKeys {
     /// The keys of a range and their hashes.
     pub fn open<'a>(&self, range: Range<usize>, made: &'a mut Made) -> (KeyRows<'a>, &'a [u64]) {
         let Made { keys, hashes, .. } = made;
-        match self.width {
-            4 => self.fill(&range, keys.wide_4(), hashes),
-            8 => self.fill(&range, keys.wide_8(), hashes),
-            12 => self.fill(&range, keys.wide_12(), hashes),
-            width => unreachable!("no table takes keys of {width} words"),
+        // Room that was for keys of another width is begun anew.
+        match keys {
+            EncodedKeys::Packed(PackedKeys::Four(_)) if self.width == 4 => {}
+            EncodedKeys::Packed(PackedKeys::Eight(_)) if self.width == 8 => {}
+            EncodedKeys::Packed(PackedKeys::Twelve(_)) if self.width == 12 => {}
+            _ => *keys = self.none(),
+        }
+        if let EncodedKeys::Packed(packed) = keys {
+            with_width!(packed, PackedKeys(words) => self.fill(&range, words, hashes));
         }
         (keys.all(), hashes)
     }
@@ -142,7 +145,7 @@ impl ShortKeys {
     fn fill<const N: usize>(
         &self,
         range: &Range<usize>,
-        out: &mut WideKeys<N>,
+        out: &mut WordKeys<N>,
         hashes: &mut Vec<u64>,
     ) {
         out.keys.clear();
@@ -187,15 +190,15 @@ impl ShortKeys {
 }
 
 /// Keys of all parts in their order. Whole keys move, each a cache line or less; what is kept of them is read in order.
-struct Sorted<const N: usize> {
+struct SortedKeys<const N: usize> {
     keys: Vec<[u64; N]>,
     /// The views of columns in which a string is long.
     texts: Vec<usize>,
     buffers: Vec<Buffer>,
 }
 
-impl<const N: usize> Sorted<N> {
-    fn of(parts: &[(&WideKeys<N>, &[u32])], all: usize, views: &[usize]) -> Self {
+impl<const N: usize> SortedKeys<N> {
+    fn of(parts: &[(&WordKeys<N>, &[u32])], all: usize, views: &[usize]) -> Self {
         let mut keys = vec![[0; N]; all];
         let mut has_long = [false; N];
         let mut buffers: Vec<Buffer> = Vec::new();
@@ -242,10 +245,10 @@ fn copied<const N: usize>(
     mut keys: Vec<[u64; N]>,
     texts: &[usize],
     buffers: &[Buffer],
-) -> Result<WideKeys<N>> {
+) -> Result<WordKeys<N>> {
     if texts.is_empty() {
         let buffers = Vec::new();
-        return Ok(WideKeys { keys, buffers });
+        return Ok(WordKeys { keys, buffers });
     }
     let mut bytes = 0;
     for key in &keys {
@@ -266,7 +269,7 @@ fn copied<const N: usize>(
         }
     }
     let buffers = arena.into_buffers();
-    Ok(WideKeys { keys, buffers })
+    Ok(WordKeys { keys, buffers })
 }
 
 /// These words of each key.
@@ -308,27 +311,6 @@ fn strings<const N: usize>(
         }
     }
     Ok(built.finish(Vec::new()))
-}
-
-/// Room for keys of each width, begun anew where it was for another.
-macro_rules! wide {
-    ($name:ident, $width:literal, $variant:ident) => {
-        fn $name(&mut self) -> &mut WideKeys<$width> {
-            if !matches!(self, Self::$variant(_)) {
-                *self = Self::$variant(WideKeys::default());
-            }
-            match self {
-                Self::$variant(keys) => keys,
-                _ => unreachable!("it was made so"),
-            }
-        }
-    };
-}
-
-impl EncodedKeys {
-    wide!(wide_4, 4, Packed4);
-    wide!(wide_8, 8, Packed8);
-    wide!(wide_12, 12, Packed12);
 }
 
 #[cfg(test)]
@@ -385,8 +367,8 @@ mod tests {
         let block = Block::sort(parts().into(), 2, layout.views()).unwrap();
         assert_eq!(text(&block.slice(0..rows).distinct_keys()), expected);
         let by_partition = (0..4).flat_map(|partition| {
-            let records = block.records(&(partition..partition + 1));
-            let keys = block.slice(records).distinct_keys();
+            let tuples = block.tuples(&(partition..partition + 1));
+            let keys = block.slice(tuples).distinct_keys();
             assert!(
                 keys.hashes
                     .iter()

@@ -48,12 +48,12 @@ fn holds_views(data_type: &DataType) -> bool {
 
 impl Kept {
     /// Number of rows.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
     /// Copies rows of a batch.
-    pub fn add(&mut self, columns: &[ArrayRef], rows: Vec<u32>) -> Result<()> {
+    pub(super) fn add(&mut self, columns: &[ArrayRef], rows: Vec<u32>) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
         }
@@ -70,7 +70,7 @@ impl Kept {
     }
 
     /// Keeps the given rows, in this order.
-    pub fn keep(&mut self, rows: Vec<u32>) -> Result<()> {
+    pub(super) fn keep(&mut self, rows: Vec<u32>) -> Result<()> {
         if self.chunks.is_empty() {
             return Ok(());
         }
@@ -80,7 +80,7 @@ impl Kept {
     }
 
     /// The given rows, in this order, as columns of `fields`.
-    pub fn take(mut self, rows: Vec<u32>, fields: &[FieldRef]) -> Result<Vec<ArrayRef>> {
+    pub(super) fn take(mut self, rows: Vec<u32>, fields: &[FieldRef]) -> Result<Vec<ArrayRef>> {
         if rows.is_empty() {
             let empty = |field: &FieldRef| new_empty_array(field.data_type());
             return Ok(fields.iter().map(empty).collect());
@@ -105,7 +105,7 @@ impl Kept {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 }

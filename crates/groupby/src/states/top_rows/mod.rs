@@ -21,7 +21,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 
 use self::kept::{Kept, is_copied};
 use self::rank::Ranking;
-use self::slots::{Entry, Slots};
+use self::slots::{RankedRow, TopSlots};
 use super::native::native;
 use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
@@ -92,9 +92,9 @@ pub fn top_rows(name: &str, shape: TopRows) -> Option<Arc<dyn Aggregate>> {
     }
     let result_type = shape.result_type();
     let shape = Arc::new(shape);
-    let make = move || States {
+    let make = move || TopRowStates {
         ranking: Ranking::new(&shape),
-        slots: Slots::new(shape.rows_max),
+        slots: TopSlots::new(shape.rows_max),
         kept: Kept::default(),
         candidates: Vec::new(),
         shape: Arc::clone(&shape),
@@ -109,15 +109,15 @@ struct Candidate {
     row: u32,
 }
 
-struct States {
+struct TopRowStates {
     shape: Arc<TopRows>,
     ranking: Ranking,
-    slots: Slots,
+    slots: TopSlots,
     kept: Kept,
     candidates: Vec<Candidate>,
 }
 
-impl GroupStates for States {
+impl GroupStates for TopRowStates {
     fn update(
         &mut self,
         columns: &[ArrayRef],
@@ -186,7 +186,7 @@ impl GroupStates for States {
     }
 }
 
-impl States {
+impl TopRowStates {
     /// Takes those candidates in that are among the first of their groups.
     fn offer(&mut self, columns: &[ArrayRef]) -> Result<()> {
         if self.candidates.is_empty() {
@@ -247,12 +247,12 @@ impl States {
         for group in 0..total {
             let entries = self.slots.of(group);
             entries.sort_unstable_by(|a, b| self.ranking.compare(a, b));
-            rows.extend(entries.iter().map(|entry: &Entry| entry.kept));
+            rows.extend(entries.iter().map(|entry: &RankedRow| entry.kept));
             offsets.push(rows.len() as i32);
         }
         let fields: &[FieldRef] = &self.shape.columns;
         let columns = std::mem::take(&mut self.kept).take(rows, fields)?;
-        self.slots = Slots::new(self.shape.rows_max);
+        self.slots = TopSlots::new(self.shape.rows_max);
         self.ranking.clear();
         Ok((columns, offsets))
     }

@@ -15,11 +15,12 @@ use arrow::compute::take;
 use arrow::datatypes::DataType;
 use arrow::row::{RowConverter, Rows as Encoded, SortField};
 
-use super::slots::Entry;
+use super::slots::RankedRow;
 use super::{Candidate, SortKey, TopRows};
 use crate::error::Result;
+use crate::keys::is_bytes;
 use crate::keys::row::canonical_values;
-use crate::states::byte_values::{is_bytes, with_bytes};
+use crate::states::byte_values::with_byte_values;
 use crate::states::fixed::values_of;
 
 /// The sign bit of a code.
@@ -80,12 +81,12 @@ pub(super) struct Ranking {
 
 impl Ranking {
     /// True if all keys have an order.
-    pub fn supports(shape: &TopRows) -> bool {
+    pub(super) fn supports(shape: &TopRows) -> bool {
         is_exact(shape) || RowConverter::supports_fields(&sort_fields(shape))
     }
 
     /// The order of `shape`, which is supported.
-    pub fn new(shape: &TopRows) -> Self {
+    pub(super) fn new(shape: &TopRows) -> Self {
         let ties = if is_exact(shape) {
             Ties::Class(None)
         } else {
@@ -104,7 +105,7 @@ impl Ranking {
     }
 
     /// Codes of a batch's rows.
-    pub fn load(&mut self, columns: &[ArrayRef], rows: usize) -> Result<()> {
+    pub(super) fn load(&mut self, columns: &[ArrayRef], rows: usize) -> Result<()> {
         self.codes.clear();
         let Some(first) = self.order.first() else {
             self.codes.resize(rows, 0);
@@ -130,12 +131,12 @@ impl Ranking {
         Ok(())
     }
 
-    pub fn codes(&self) -> &[u64] {
+    pub(super) fn codes(&self) -> &[u64] {
         &self.codes
     }
 
     /// Makes the keys of the rows that codes do not rule out.
-    pub fn encode(&mut self, columns: &[ArrayRef], rows: &[Candidate]) -> Result<()> {
+    pub(super) fn encode(&mut self, columns: &[ArrayRef], rows: &[Candidate]) -> Result<()> {
         let Ties::Bytes {
             converter,
             candidates,
@@ -156,7 +157,7 @@ impl Ranking {
     }
 
     /// Candidate number `at`, which is `row` of the batch, as the kept row of the next number.
-    pub fn push(&mut self, at: usize, row: usize, kept: u32) -> Entry {
+    pub(super) fn push(&mut self, at: usize, row: usize, kept: u32) -> RankedRow {
         let class = match &mut self.ties {
             Ties::Class(nulls) if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) => {
                 match self.order[0].options.nulls_first {
@@ -175,7 +176,7 @@ impl Ranking {
                 VALUE
             }
         };
-        Entry {
+        RankedRow {
             code: self.codes[row],
             kept,
             class,
@@ -183,7 +184,7 @@ impl Ranking {
     }
 
     /// Takes the last `push` back.
-    pub fn pop(&mut self) {
+    pub(super) fn pop(&mut self) {
         if let Ties::Bytes { kept, .. } = &mut self.ties {
             kept.pop();
         }
@@ -191,7 +192,7 @@ impl Ranking {
 
     /// The order of two rows that are kept.
     #[inline]
-    pub fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
+    pub(super) fn compare(&self, a: &RankedRow, b: &RankedRow) -> Ordering {
         let by_code = (a.code, a.class).cmp(&(b.code, b.class));
         match &self.ties {
             Ties::Class(_) => by_code,
@@ -202,7 +203,7 @@ impl Ranking {
     }
 
     /// Keeps the given rows, in this order.
-    pub fn keep(&mut self, rows: &[u32]) {
+    pub(super) fn keep(&mut self, rows: &[u32]) {
         if let Ties::Bytes { kept, .. } = &mut self.ties {
             let mut live = Keys::default();
             rows.iter()
@@ -212,11 +213,11 @@ impl Ranking {
     }
 
     /// Keeps no row.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.keep(&[]);
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let codes = self.codes.capacity() * size_of::<u64>();
         match &self.ties {
             Ties::Class(_) => codes,
@@ -285,7 +286,7 @@ fn append_codes(column: &ArrayRef, descending: bool, codes: &mut Vec<u64>) -> Re
         Float32 => fixed!(f32, |value: f32| u64::from(float32(value))),
         Float64 => fixed!(f64, float64),
         other if is_bytes(other) => {
-            with_bytes!(column, |value| codes
+            with_byte_values!(column, |value| codes
                 .extend((0..column.len()).map(|row| prefix(value(row)) ^ flip)));
         }
         // The keys' bytes decide alone.

@@ -11,7 +11,7 @@ use grouse_kernels::prefetch::prefetch;
 
 /// A row of a group.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Entry {
+pub(super) struct RankedRow {
     /// Rows whose code is less come first.
     pub code: u64,
     /// The number of the row among those that are kept.
@@ -32,19 +32,19 @@ struct Span {
 const ROOM_MIN: usize = 2;
 
 /// All groups of a table.
-pub(super) struct Slots {
+pub(super) struct TopSlots {
     rows_max: usize,
     /// A row whose code is greater is not among the first of its group.
     thresholds: Vec<u64>,
     spans: Vec<Span>,
-    entries: Vec<Entry>,
+    entries: Vec<RankedRow>,
     /// Parts of the entries that groups have left, by the room that they offer.
     free: Vec<Vec<u32>>,
     rows: usize,
 }
 
-impl Slots {
-    pub fn new(rows_max: usize) -> Self {
+impl TopSlots {
+    pub(super) fn new(rows_max: usize) -> Self {
         Self {
             rows_max,
             thresholds: Vec::new(),
@@ -56,37 +56,37 @@ impl Slots {
     }
 
     /// Makes sure that groups `0..total` exist.
-    pub fn grow(&mut self, total: usize) {
+    pub(super) fn grow(&mut self, total: usize) {
         let total = total.max(self.spans.len());
         self.thresholds.resize(total, u64::MAX);
         self.spans.resize(total, Span::default());
     }
 
-    pub fn thresholds(&self) -> &[u64] {
+    pub(super) fn thresholds(&self) -> &[u64] {
         &self.thresholds
     }
 
     /// Number of rows of all groups.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.rows
     }
 
     /// Starts to fetch where the rows of `group` are.
-    pub fn expect(&self, group: usize) {
+    pub(super) fn expect(&self, group: usize) {
         prefetch(&self.spans, group);
     }
 
     /// Starts to fetch the rows of `group`.
-    pub fn expect_rows(&self, group: usize) {
+    pub(super) fn expect_rows(&self, group: usize) {
         prefetch(&self.entries, self.spans[group].start as usize);
     }
 
     /// Takes a row in if it is among the first of its group.
-    pub fn offer(
+    pub(super) fn offer(
         &mut self,
         group: usize,
-        entry: Entry,
-        order: impl Fn(&Entry, &Entry) -> Ordering,
+        entry: RankedRow,
+        order: impl Fn(&RankedRow, &RankedRow) -> Ordering,
     ) -> bool {
         let rows = self.spans[group].rows as usize;
         if rows < self.rows_max {
@@ -105,7 +105,7 @@ impl Slots {
         true
     }
 
-    fn append(&mut self, group: usize, entry: Entry) {
+    fn append(&mut self, group: usize, entry: RankedRow) {
         let mut span = self.spans[group];
         if span.rows == span.room {
             span = self.moved(span);
@@ -121,7 +121,7 @@ impl Slots {
         let room = (from.room as usize * 2).max(ROOM_MIN).min(self.rows_max);
         let start = self.free[room].pop().unwrap_or_else(|| {
             let start = self.entries.len();
-            self.entries.resize(start + room, Entry::default());
+            self.entries.resize(start + room, RankedRow::default());
             u32::try_from(start).expect("rows of one table are counted in 32 bits")
         });
         let old = from.start as usize..from.start as usize + from.rows as usize;
@@ -137,7 +137,7 @@ impl Slots {
     }
 
     /// Puts the last row of a full group first.
-    fn settle(&mut self, group: usize, order: impl Fn(&Entry, &Entry) -> Ordering) {
+    fn settle(&mut self, group: usize, order: impl Fn(&RankedRow, &RankedRow) -> Ordering) {
         let entries = self.of(group);
         let mut last = 0;
         for at in 1..entries.len() {
@@ -150,13 +150,13 @@ impl Slots {
     }
 
     /// The rows of a group.
-    pub fn of(&mut self, group: usize) -> &mut [Entry] {
+    pub(super) fn of(&mut self, group: usize) -> &mut [RankedRow] {
         let span = self.spans[group];
         &mut self.entries[span.start as usize..][..span.rows as usize]
     }
 
     /// Numbers the kept rows anew, without gaps; gives the old number of each.
-    pub fn renumber(&mut self) -> Vec<u32> {
+    pub(super) fn renumber(&mut self) -> Vec<u32> {
         let mut old = Vec::with_capacity(self.rows);
         for group in 0..self.spans.len() {
             for entry in self.of(group) {
@@ -167,11 +167,11 @@ impl Slots {
         old
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         let free: usize = self.free.iter().map(Vec::capacity).sum();
         self.thresholds.capacity() * size_of::<u64>()
             + self.spans.capacity() * size_of::<Span>()
-            + self.entries.capacity() * size_of::<Entry>()
+            + self.entries.capacity() * size_of::<RankedRow>()
             + free * size_of::<u32>()
     }
 }

@@ -11,34 +11,34 @@ use super::rows::Rows;
 
 /// One bit per group.
 #[derive(Debug, Default)]
-pub(super) struct Bits {
+pub(super) struct Bitmap {
     bytes: Vec<u8>,
     groups: usize,
 }
 
-impl Bits {
+impl Bitmap {
     /// Bits for groups `0..total`, the new ones unset.
-    pub fn grow(&mut self, total: usize) {
+    pub(super) fn grow(&mut self, total: usize) {
         self.groups = total.max(self.groups);
         self.bytes.resize(self.groups.div_ceil(8), 0);
     }
 
     /// Sets the bit of `group`.
     #[inline]
-    pub fn set(&mut self, group: usize) {
+    pub(super) fn set(&mut self, group: usize) {
         self.bytes[group / 8] |= 1 << (group % 8);
     }
 
     /// Sets the bit of `group`, or clears it.
     #[inline]
-    pub fn put(&mut self, group: usize, is_set: bool) {
+    pub(super) fn put(&mut self, group: usize, is_set: bool) {
         let byte = &mut self.bytes[group / 8];
         *byte = *byte & !(1 << (group % 8)) | u8::from(is_set) << (group % 8);
     }
 
     /// The bit of `group`.
     #[inline]
-    pub fn get(&self, group: usize) -> bool {
+    pub(super) fn get(&self, group: usize) -> bool {
         self.bytes[group / 8] & (1 << (group % 8)) != 0
     }
 
@@ -62,7 +62,7 @@ impl Bits {
     }
 
     /// The bits as validity of `total` groups; none if all are set.
-    pub fn take(&mut self, total: usize) -> Option<NullBuffer> {
+    pub(super) fn take(&mut self, total: usize) -> Option<NullBuffer> {
         self.grow(total);
         let Self { bytes, groups } = std::mem::take(self);
         let nulls = NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(bytes), 0, groups));
@@ -70,36 +70,36 @@ impl Bits {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.bytes.capacity()
     }
 }
 
 /// The groups that have got a value.
 #[derive(Debug)]
-pub(super) enum Seen {
+pub(super) enum Validity {
     /// All groups below.
     All(usize),
     /// Those whose bit is set; `rows` came since it was last looked whether all are.
-    Some { bits: Bits, rows: usize },
+    Some { bits: Bitmap, rows: usize },
 }
 
-impl Default for Seen {
+impl Default for Validity {
     fn default() -> Self {
         Self::All(0)
     }
 }
 
-impl Seen {
+impl Validity {
     /// Takes note of a batch after which `total` groups exist.
-    pub fn note(&mut self, batch: &Rows<'_>, total: usize) {
+    pub(super) fn note(&mut self, batch: &Rows<'_>, total: usize) {
         let all_live = batch.live() == batch.count() && batch.count() > 0;
         if let Self::All(groups) = self {
             if *groups >= total || all_live {
                 *groups = total.max(*groups);
                 return;
             }
-            let mut bits = Bits::default();
+            let mut bits = Bitmap::default();
             bits.grow(total);
             bits.set_range(0, *groups);
             *self = Self::Some { bits, rows: 0 };
@@ -124,11 +124,11 @@ impl Seen {
     }
 
     /// The validity of `total` groups; afterwards there are none.
-    pub fn take(&mut self, total: usize) -> Option<NullBuffer> {
+    pub(super) fn take(&mut self, total: usize) -> Option<NullBuffer> {
         match std::mem::take(self) {
             Self::All(groups) if groups >= total => None,
             Self::All(groups) => {
-                let mut bits = Bits::default();
+                let mut bits = Bitmap::default();
                 bits.grow(total);
                 bits.set_range(0, groups);
                 bits.take(total)
@@ -138,7 +138,7 @@ impl Seen {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         match self {
             Self::All(_) => 0,
             Self::Some { bits, .. } => bits.bytes(),
@@ -154,13 +154,13 @@ mod tests {
     use crate::keys::GroupId;
     use crate::states::Groups;
 
-    fn note(seen: &mut Seen, ids: &[u32], filter: Option<&[bool]>, total: usize) {
+    fn note(seen: &mut Validity, ids: &[u32], filter: Option<&[bool]>, total: usize) {
         let ids: Vec<_> = ids.iter().map(|id| GroupId(*id)).collect();
         let filter = filter.map(|keep| BooleanArray::from(keep.to_vec()));
         seen.note(&Rows::new(&[], filter.as_ref(), Groups::Ids(&ids)), total);
     }
 
-    fn taken(seen: &mut Seen, total: usize) -> Vec<bool> {
+    fn taken(seen: &mut Validity, total: usize) -> Vec<bool> {
         match seen.take(total) {
             Some(nulls) => nulls.iter().collect(),
             None => vec![true; total],
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn nothing_is_held_while_all_rows_count() {
-        let mut seen = Seen::default();
+        let mut seen = Validity::default();
         note(&mut seen, &[0, 1, 2], None, 3);
         note(&mut seen, &[1, 3], Some(&[true, true]), 4);
         // A filter that only meets groups that have a value changes nothing.
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn new_groups_of_a_filtered_batch_wait_for_a_value() {
-        let mut seen = Seen::default();
+        let mut seen = Validity::default();
         note(&mut seen, &[0, 1], None, 2);
         note(&mut seen, &[2, 3, 4], Some(&[false, true, false]), 5);
         assert!(seen.bytes() > 0);
@@ -195,15 +195,15 @@ mod tests {
 
     #[test]
     fn bits_go_when_all_are_set() {
-        let mut seen = Seen::default();
+        let mut seen = Validity::default();
         note(&mut seen, &[0, 1, 2], Some(&[true, false, false]), 3);
         note(&mut seen, &[1, 2, 1], None, 3);
-        assert!(matches!(seen, Seen::All(3)), "{seen:?}");
+        assert!(matches!(seen, Validity::All(3)), "{seen:?}");
     }
 
     #[test]
     fn an_empty_batch_gives_its_group_no_value() {
-        let mut seen = Seen::default();
+        let mut seen = Validity::default();
         seen.note(&Rows::new(&[], None, Groups::One(0)), 1);
         assert_eq!(taken(&mut seen, 1), [false]);
     }
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn ranges_of_bits() {
         for (from, to) in [(0, 0), (0, 3), (2, 8), (2, 9), (7, 30), (8, 16), (5, 64)] {
-            let mut bits = Bits::default();
+            let mut bits = Bitmap::default();
             bits.grow(70);
             bits.set_range(from, to);
             let set: Vec<_> = (0..70).filter(|group| bits.get(*group)).collect();

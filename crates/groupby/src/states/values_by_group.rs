@@ -19,13 +19,13 @@ use crate::error::Result;
 const CHUNK_VALUES: usize = 64 << 10;
 
 /// Values in the order in which they came.
-pub(super) struct Gathered<T: ArrowPrimitiveType> {
-    chunks: Vec<Chunk<T::Native>>,
+pub(super) struct ValuesByGroup<T: ArrowPrimitiveType> {
+    chunks: Vec<ValueChunk<T::Native>>,
     lists: Vec<Lists>,
     held: usize,
 }
 
-struct Chunk<N> {
+struct ValueChunk<N> {
     /// The group of each; empty where all belong to group 0 (no GROUP BY).
     ids: Vec<u32>,
     values: Vec<N>,
@@ -43,8 +43,8 @@ pub(super) struct ByGroup<N> {
     pub values: Vec<N>,
 }
 
-impl<T: ArrowPrimitiveType> Gathered<T> {
-    pub fn new() -> Self {
+impl<T: ArrowPrimitiveType> ValuesByGroup<T> {
+    pub(super) fn new() -> Self {
         Self {
             chunks: Vec::new(),
             lists: Vec::new(),
@@ -53,12 +53,12 @@ impl<T: ArrowPrimitiveType> Gathered<T> {
     }
 
     /// Number of values.
-    pub fn held(&self) -> usize {
+    pub(super) fn held(&self) -> usize {
         self.held
     }
 
     /// Takes in the live rows of a batch: `word` is what is kept of each of its `values`.
-    pub fn push<V: Copy>(
+    pub(super) fn push<V: Copy>(
         &mut self,
         values: &[V],
         rows: &Rows<'_>,
@@ -88,12 +88,12 @@ impl<T: ArrowPrimitiveType> Gathered<T> {
     }
 
     /// A chunk with room for `rows` values more.
-    fn room(&mut self, rows: usize) -> &mut Chunk<T::Native> {
-        let fits = |chunk: &Chunk<_>| chunk.values.capacity() - chunk.values.len() >= rows;
+    fn room(&mut self, rows: usize) -> &mut ValueChunk<T::Native> {
+        let fits = |chunk: &ValueChunk<_>| chunk.values.capacity() - chunk.values.len() >= rows;
         if !self.chunks.last().is_some_and(fits) {
             // Small states stay small: a chunk has at most as much room as there is already.
             let capacity = rows.max(self.held.min(CHUNK_VALUES));
-            self.chunks.push(Chunk {
+            self.chunks.push(ValueChunk {
                 ids: Vec::new(),
                 values: Vec::with_capacity(capacity),
             });
@@ -103,7 +103,7 @@ impl<T: ArrowPrimitiveType> Gathered<T> {
     }
 
     /// Takes in one list per row.
-    pub fn push_lists(&mut self, lists: &ArrayRef, groups: Groups<'_>) {
+    pub(super) fn push_lists(&mut self, lists: &ArrayRef, groups: Groups<'_>) {
         let lists = lists.as_list_view::<i64>().clone();
         self.held += lists.sizes().iter().sum::<i64>() as usize;
         let ids = groups.to_vec();
@@ -111,7 +111,7 @@ impl<T: ArrowPrimitiveType> Gathered<T> {
     }
 
     /// All values by group, for `total` groups; none are left.
-    pub fn by_group(&mut self, total: usize) -> ByGroup<T::Native> {
+    pub(super) fn by_group(&mut self, total: usize) -> ByGroup<T::Native> {
         let mut starts = vec![0; total + 1];
         // Counted one place further on, so that adding up makes them starts.
         self.count(&mut starts[1..]);
@@ -141,7 +141,7 @@ impl<T: ArrowPrimitiveType> Gathered<T> {
 
     /// Adds to each group's count how many values it has.
     fn count(&self, counts: &mut [usize]) {
-        for Chunk { ids, values } in &self.chunks {
+        for ValueChunk { ids, values } in &self.chunks {
             if ids.is_empty() {
                 counts[0] += values.len();
             }
@@ -155,8 +155,8 @@ impl<T: ArrowPrimitiveType> Gathered<T> {
     }
 
     /// Bytes held, and those that sorting the values of `groups` takes: a second place for each, and two ends of each group.
-    pub fn bytes(&self, groups: usize) -> usize {
-        let chunk = |chunk: &Chunk<_>| {
+    pub(super) fn bytes(&self, groups: usize) -> usize {
+        let chunk = |chunk: &ValueChunk<_>| {
             chunk.values.capacity() * size_of::<T::Native>() + chunk.ids.capacity() * 4
         };
         let chunks: usize = self.chunks.iter().map(chunk).sum();
@@ -166,7 +166,7 @@ impl<T: ArrowPrimitiveType> Gathered<T> {
     }
 }
 
-impl<N: Copy> Chunk<N> {
+impl<N: Copy> ValueChunk<N> {
     /// Writes each value to the next place of its group.
     fn place(self, next: &mut [usize], values: &mut [N]) {
         if self.ids.is_empty() {
@@ -184,12 +184,12 @@ impl<N: Copy> Chunk<N> {
 
 impl<N: ArrowNativeType> ByGroup<N> {
     /// Where each group's values are.
-    pub fn groups(&self) -> impl Iterator<Item = Range<usize>> {
+    pub(super) fn groups(&self) -> impl Iterator<Item = Range<usize>> {
         self.starts.windows(2).map(|ends| ends[0]..ends[1])
     }
 
     /// A list per group; they share one buffer.
-    pub fn into_lists<T: ArrowPrimitiveType<Native = N>>(self) -> Result<ArrayRef> {
+    pub(super) fn into_lists<T: ArrowPrimitiveType<Native = N>>(self) -> Result<ArrayRef> {
         let sizes: Vec<_> = self.groups().map(|group| group.len() as i64).collect();
         let offsets: Vec<_> = self.groups().map(|group| group.start as i64).collect();
         let values = PrimitiveArray::<T>::new(self.values.into(), None);

@@ -2,8 +2,8 @@
 //!
 //! In: the values of dictionaries, or columns of strings. Out: a code per value, the same for the same string whoever asks;
 //! the strings in code order.
-//! Invariant: a code never changes, and codes have no gaps. A book holds its strings as long as the plan lives: only columns whose
-//! dictionaries are small together have one (`KeyValues::Few`).
+//! Invariant: a code never changes, and codes have no gaps. The strings are held as long as the plan lives: only columns whose
+//! dictionaries are small together have a shared one (`KeyValues::Few`).
 //! Not here: who packs codes (`packed`), codes of one worker's direct table (`intern`).
 //!
 //! A key of several columns has 4 bytes of such a string where its view has 16: half of db-benchmark's question 10. Each
@@ -22,7 +22,7 @@ use crate::error::Result;
 
 /// Codes of one column's strings.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(super) struct SharedDictionary {
     data_type: DataType,
     strings: RwLock<BytesTable>,
     /// All strings as they were when somebody last asked for them.
@@ -31,9 +31,9 @@ pub(super) struct Book {
     bytes: AtomicUsize,
 }
 
-impl Book {
-    /// An empty book of strings of this type.
-    pub fn new(data_type: &DataType) -> Self {
+impl SharedDictionary {
+    /// An empty shared dictionary of strings of this type.
+    pub(super) fn new(data_type: &DataType) -> Self {
         Self {
             data_type: data_type.clone(),
             strings: RwLock::default(),
@@ -43,7 +43,7 @@ impl Book {
     }
 
     /// The code of each of these strings; of a NULL any, which is NULL.
-    pub fn codes(&self, strings: &ArrayRef) -> Result<UInt32Array> {
+    pub(super) fn codes(&self, strings: &ArrayRef) -> Result<UInt32Array> {
         let keys = bytes::encode_as(strings, &self.data_type)?;
         let nulls = strings.logical_nulls();
         let is_valid = |at: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at));
@@ -74,7 +74,7 @@ impl Book {
     }
 
     /// All strings so far, in code order: the same array as long as there are no more.
-    pub fn column(&self) -> Result<ArrayRef> {
+    pub(super) fn column(&self) -> Result<ArrayRef> {
         let strings = self.strings.read();
         let mut column = self.column.lock();
         match &*column {
@@ -88,18 +88,23 @@ impl Book {
     }
 
     /// Bytes held, those of the column aside, which somebody else may hold as well.
-    pub fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 }
 
-/// The dictionaries that a worker had last, one per column, and the codes of their values in the column's book.
+/// The dictionaries that a worker had last, one per column, and the codes of their values in the column's shared dictionary.
 #[derive(Debug, Default)]
-pub struct Translations(Vec<Option<(ArrayRef, ArrayRef)>>);
+pub struct CodeMaps(Vec<Option<(ArrayRef, ArrayRef)>>);
 
-impl Translations {
-    /// The `at`th column with codes of `book` for its values; one that is no dictionary as it is.
-    pub(super) fn of(&mut self, at: usize, column: &ArrayRef, book: &Book) -> Result<ArrayRef> {
+impl CodeMaps {
+    /// The `at`th column with codes of `shared` for its values; one that is no dictionary as it is.
+    pub(super) fn of(
+        &mut self,
+        at: usize,
+        column: &ArrayRef,
+        shared: &SharedDictionary,
+    ) -> Result<ArrayRef> {
         let Some(coded) = column.as_any_dictionary_opt() else {
             return Ok(Arc::clone(column));
         };
@@ -115,7 +120,7 @@ impl Translations {
         let codes = match known.as_ref().filter(is_known) {
             Some((_, codes)) => Arc::clone(codes),
             None => {
-                let codes: ArrayRef = Arc::new(book.codes(dictionary)?);
+                let codes: ArrayRef = Arc::new(shared.codes(dictionary)?);
                 *known = Some((Arc::clone(dictionary), Arc::clone(&codes)));
                 codes
             }
@@ -144,47 +149,50 @@ mod tests {
 
     #[test]
     fn a_string_has_one_code_wherever_it_comes_from() {
-        let book = Book::new(&DataType::Utf8View);
+        let shared = SharedDictionary::new(&DataType::Utf8View);
         let first = texts(&[Some("b"), None, Some(LONG), Some(""), Some("b")]);
-        let codes = book.codes(&first).expect("codes");
+        let codes = shared.codes(&first).expect("codes");
         assert_eq!(
             codes,
             UInt32Array::from(vec![Some(0), None, Some(1), Some(2), Some(0)])
         );
-        let known = book.column().expect("strings");
+        let known = shared.column().expect("strings");
         let other: ArrayRef = Arc::new(StringArray::from(vec!["", LONG, "b"]));
         assert_eq!(
-            book.codes(&other).expect("codes"),
+            shared.codes(&other).expect("codes"),
             UInt32Array::from(vec![2, 1, 0])
         );
-        assert!(Arc::ptr_eq(&known, &book.column().expect("strings")));
+        assert!(Arc::ptr_eq(&known, &shared.column().expect("strings")));
         let last = texts(&[Some("new")]);
         assert_eq!(
-            book.codes(&last).expect("codes"),
+            shared.codes(&last).expect("codes"),
             UInt32Array::from(vec![3])
         );
         let all = texts(&[Some("b"), Some(LONG), Some(""), Some("new")]);
-        assert_eq!(&book.column().expect("strings"), &all);
-        assert!(book.bytes() > LONG.len());
+        assert_eq!(&shared.column().expect("strings"), &all);
+        assert!(shared.bytes() > LONG.len());
     }
 
     #[test]
     fn bytes_that_are_no_text_are_refused() {
-        let book = Book::new(&DataType::Utf8View);
+        let shared = SharedDictionary::new(&DataType::Utf8View);
         let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![b"fine".as_ref(), b"\xff"]));
-        assert!(matches!(book.codes(&bytes), Err(Error::Arrow(_))));
-        assert_eq!(book.column().expect("strings").len(), 0);
-        let book = Book::new(&DataType::BinaryView);
+        assert!(matches!(shared.codes(&bytes), Err(Error::Arrow(_))));
+        assert_eq!(shared.column().expect("strings").len(), 0);
+        let shared = SharedDictionary::new(&DataType::BinaryView);
         assert_eq!(
-            book.codes(&bytes).expect("codes"),
+            shared.codes(&bytes).expect("codes"),
             UInt32Array::from(vec![0, 1])
         );
     }
 
     /// A dictionary is asked for once, as long as it is the one before.
     #[test]
-    fn translations_are_of_the_dictionary_that_a_column_has() {
-        let (book, mut known) = (Book::new(&DataType::Utf8View), Translations::default());
+    fn code_maps_are_of_the_dictionary_that_a_column_has() {
+        let (shared, mut known) = (
+            SharedDictionary::new(&DataType::Utf8View),
+            CodeMaps::default(),
+        );
         let keys = UInt8Array::from(vec![Some(1), None, Some(0), Some(2)]);
         let (some, others) = (
             texts(&[Some("x"), Some("y"), None]),
@@ -199,9 +207,9 @@ mod tests {
         ] {
             let column: ArrayRef =
                 Arc::new(DictionaryArray::new(keys.clone(), Arc::clone(dictionary)));
-            let codes = known.of(1, &column, &book).expect("codes");
+            let codes = known.of(1, &column, &shared).expect("codes");
             let values = codes.as_any_dictionary().values();
-            let expected = book.codes(&unpacked(&column, &DataType::Utf8View).expect("texts"));
+            let expected = shared.codes(&unpacked(&column, &DataType::Utf8View).expect("texts"));
             let found = unpacked(&codes, &DataType::UInt32).expect("codes");
             assert_eq!(found.as_ref(), &expected.expect("codes") as &dyn Array);
             let is_like = previous.as_ref().is_some_and(|of| Arc::ptr_eq(of, values));
@@ -209,19 +217,19 @@ mod tests {
             previous = Some(Arc::clone(values));
             // One without values changes nothing.
             let nothing = new_null_array(column.data_type(), 2);
-            let nothing = known.of(1, &nothing, &book).expect("codes");
+            let nothing = known.of(1, &nothing, &shared).expect("codes");
             assert_eq!((nothing.len(), nothing.null_count()), (2, 2));
         }
         let plain = texts(&[Some("x")]);
         assert!(Arc::ptr_eq(
             &plain,
-            &known.of(0, &plain, &book).expect("itself")
+            &known.of(0, &plain, &shared).expect("itself")
         ));
     }
 
     #[test]
     fn workers_that_ask_at_once_get_the_same_codes() {
-        let book = Book::new(&DataType::Utf8View);
+        let shared = SharedDictionary::new(&DataType::Utf8View);
         let names: Vec<String> = (0..3_000).map(|name| format!("{name} of {LONG}")).collect();
         let asked = |worker: usize| {
             // Each begins somewhere else.
@@ -230,7 +238,7 @@ mod tests {
             let column: ArrayRef = Arc::new(StringArray::from_iter_values(
                 rows.iter().map(|row| &names[*row]),
             ));
-            let codes = book.codes(&column).expect("codes");
+            let codes = shared.codes(&column).expect("codes");
             let mut by_name = vec![0; names.len()];
             for (row, code) in rows.iter().zip(codes.values()) {
                 by_name[*row] = *code;
@@ -251,7 +259,7 @@ mod tests {
         let mut codes = all[0].clone();
         codes.sort_unstable();
         assert!(codes.into_iter().eq(0..names.len() as u32));
-        let column = book.column().expect("strings");
+        let column = shared.column().expect("strings");
         for (name, code) in names.iter().zip(&all[0]) {
             assert_eq!(column.as_string_view().value(*code as usize), name);
         }

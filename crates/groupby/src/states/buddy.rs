@@ -1,4 +1,4 @@
-//! Blocks of 64 bytes to 32 KiB, powers of two, out of few large pieces of memory.
+//! A buddy allocator: blocks of 64 bytes to 32 KiB, powers of two, out of few large pieces of memory.
 //!
 //! In: sizes. Out: block numbers and their bytes.
 //! Invariant: a block lies in one slab at a multiple of its size; what is freed joins its
@@ -17,23 +17,23 @@ const SLAB_UNITS: usize = 1 << SLAB_ORDER;
 /// A block, by the number of its first unit. Who holds it knows its order: it has
 /// `UNIT_BYTES << order` bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Block(u32);
+pub(super) struct BuddyBlock(u32);
 
-impl Block {
+impl BuddyBlock {
     /// The slab that it lies in.
-    pub fn slab(self) -> usize {
+    pub(super) fn slab(self) -> usize {
         self.0 as usize / SLAB_UNITS
     }
 
     /// Where in the slab.
-    pub fn offset(self) -> usize {
+    pub(super) fn offset(self) -> usize {
         self.0 as usize % SLAB_UNITS * UNIT_BYTES
     }
 }
 
 /// Memory in blocks.
 #[derive(Debug, Default)]
-pub(super) struct Blocks {
+pub(super) struct BuddyAllocator {
     slabs: Vec<Vec<u8>>,
     /// Blocks that were freed, by order; some have joined a neighbour since.
     free: [Vec<u32>; SLAB_ORDER as usize + 1],
@@ -41,21 +41,21 @@ pub(super) struct Blocks {
     free_order: Vec<u8>,
 }
 
-impl Blocks {
+impl BuddyAllocator {
     /// A block with any bytes in it.
-    pub fn take(&mut self, order: u8) -> Block {
+    pub(super) fn take(&mut self, order: u8) -> BuddyBlock {
         let (unit, found) = (order..=SLAB_ORDER)
             .find_map(|found| Some((self.pop(found)?, found)))
             .unwrap_or_else(|| (self.add_slab(), SLAB_ORDER));
         for half in order..found {
             self.push(unit + (1 << half), half);
         }
-        self.touch(Block(unit), order);
-        Block(unit)
+        self.touch(BuddyBlock(unit), order);
+        BuddyBlock(unit)
     }
 
     /// Gives a block back.
-    pub fn give(&mut self, block: Block, mut order: u8) {
+    pub(super) fn give(&mut self, block: BuddyBlock, mut order: u8) {
         let mut unit = block.0;
         while order < SLAB_ORDER {
             let neighbour = unit ^ 1 << order;
@@ -93,7 +93,7 @@ impl Blocks {
     }
 
     /// Makes sure that the block's bytes are there.
-    fn touch(&mut self, block: Block, order: u8) {
+    fn touch(&mut self, block: BuddyBlock, order: u8) {
         let end = block.offset() + (UNIT_BYTES << order);
         let slab = &mut self.slabs[block.slab()];
         if block.slab() == 0 && slab.len() < end {
@@ -106,28 +106,28 @@ impl Blocks {
 
     /// The bytes of a block.
     #[inline(always)]
-    pub fn bytes(&self, block: Block, order: u8) -> &[u8] {
+    pub(super) fn bytes(&self, block: BuddyBlock, order: u8) -> &[u8] {
         &self.slabs[block.slab()][block.offset()..][..UNIT_BYTES << order]
     }
 
     /// The bytes of a block, to be written.
     #[inline(always)]
-    pub fn bytes_mut(&mut self, block: Block, order: u8) -> &mut [u8] {
+    pub(super) fn bytes_mut(&mut self, block: BuddyBlock, order: u8) -> &mut [u8] {
         &mut self.slabs[block.slab()][block.offset()..][..UNIT_BYTES << order]
     }
 
     /// Number of slabs.
-    pub fn slabs(&self) -> usize {
+    pub(super) fn slabs(&self) -> usize {
         self.slabs.len()
     }
 
     /// All slabs; there is no block afterwards.
-    pub fn into_slabs(self) -> Vec<Vec<u8>> {
+    pub(super) fn into_slabs(self) -> Vec<Vec<u8>> {
         self.slabs
     }
 
     /// Bytes held.
-    pub fn held_bytes(&self) -> usize {
+    pub(super) fn held_bytes(&self) -> usize {
         let slabs = match self.slabs.as_slice() {
             [] => 0,
             [first, full @ ..] => first.capacity() + full.len() * SLAB_BYTES,
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_is_freed_joins_its_neighbour() {
-        let mut blocks = Blocks::default();
+        let mut blocks = BuddyAllocator::default();
         let small: Vec<_> = (0..SLAB_UNITS).map(|_| blocks.take(0)).collect();
         let held = blocks.held_bytes();
         for block in small {
@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn blocks_keep_their_bytes_whatever_comes_and_goes() {
-        let mut blocks = Blocks::default();
-        let mut held: Vec<(Block, u8, u8)> = Vec::new();
+        let mut blocks = BuddyAllocator::default();
+        let mut held: Vec<(BuddyBlock, u8, u8)> = Vec::new();
         for round in 0..5000u32 {
             let order = (round.wrapping_mul(0x9e37_79b1) >> 28) as u8 % 10;
             let block = blocks.take(order);

@@ -1,6 +1,6 @@
-//! Truth values as bits.
+//! Booleans as bits.
 //!
-//! In: a truth value per row. Out: a bit per row, 64 to a word, the first lowest.
+//! In: a boolean per row. Out: a bit per row, 64 to a word, the first lowest.
 //! Invariant: bits past the last row are 0.
 //! Not here: what is true of a row.
 
@@ -18,14 +18,14 @@ pub(crate) fn words<T>(rows: &[T], is_true: impl Fn(&T) -> bool) -> Vec<u64> {
     words
 }
 
-/// The lowest bit of each byte. Without the instruction for it, compilers make each truth value 64 bits wide first: 0.09
+/// The lowest bit of each byte. Without the instruction for it, compilers make each boolean 64 bits wide first: 0.09
 /// nanoseconds per row instead of 0.03 for values of two bytes.
 #[inline(always)]
 #[cfg(target_feature = "avx2")]
 #[expect(unsafe_code, reason = "loads of vectors have no safe form")]
-pub(crate) fn word(truths: &[bool; 64]) -> u64 {
+pub(crate) fn word(booleans: &[bool; 64]) -> u64 {
     use std::arch::x86_64::{__m256i, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_slli_epi16};
-    let halves: *const __m256i = truths.as_ptr().cast();
+    let halves: *const __m256i = booleans.as_ptr().cast();
     // SAFETY: both halves lie within the 64 bytes, at any address; what is compiled here runs where AVX2 is.
     unsafe {
         let half = |at| {
@@ -39,7 +39,7 @@ pub(crate) fn word(truths: &[bool; 64]) -> u64 {
 
 #[inline(always)]
 #[cfg(not(target_feature = "avx2"))]
-pub(crate) fn word(truths: &[bool; 64]) -> u64 {
-    let bits = truths.iter().enumerate();
+pub(crate) fn word(booleans: &[bool; 64]) -> u64 {
+    let bits = booleans.iter().enumerate();
     bits.fold(0, |word, (at, is_true)| word | u64::from(*is_true) << at)
 }
