@@ -6,18 +6,19 @@
 //! in any order and as often as they like.
 //! Not here: executing (run.rs), text (explain.rs).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::equivalence::{EquivalenceProperties, ProjectionMapping};
+use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_expr::{Distribution, OrderingRequirements, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
@@ -27,8 +28,8 @@ use datafusion::physical_plan::execution_plan::{
     ReplaceChildrenOptions, SchedulingType,
 };
 use datafusion::physical_plan::filter_pushdown::{
-    ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
-    PushedDown,
+    ChildFilterDescription, ChildPushdownResult, FilterDescription, FilterPushdownPhase,
+    FilterPushdownPropagation, PushedDown,
 };
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::projection::{
@@ -675,16 +676,26 @@ impl ExecutionPlan for GroupByExec {
 
     fn gather_filters_for_pushdown(
         &self,
-        phase: FilterPushdownPhase,
+        _phase: FilterPushdownPhase,
         parent_filters: Vec<Arc<dyn PhysicalExpr>>,
-        config: &ConfigOptions,
+        _config: &ConfigOptions,
     ) -> Result<FilterDescription> {
         let filters = parent_filters
             .into_iter()
             .map(|filter| self.columns.widen(filter))
-            .collect::<Result<_>>()?;
-        self.described
-            .gather_filters_for_pushdown(phase, filters, config)
+            .collect::<Result<Vec<_>>>()?;
+        let input = self.described.input();
+        let child = match self.described.group_expr() {
+            keys if has_group_without_rows(keys) => {
+                ChildFilterDescription::all_unsupported(&filters)
+            }
+            keys => ChildFilterDescription::from_child_with_allowed_indices(
+                &filters,
+                input_columns(keys, &input.schema()),
+                input,
+            )?,
+        };
+        Ok(FilterDescription::new().with_child(child))
     }
 
     fn handle_child_pushdown_result(
@@ -705,4 +716,29 @@ impl ExecutionPlan for GroupByExec {
             FilterPushdownPropagation::<Arc<dyn ExecutionPlan>>::if_any(child_pushdown_result);
         Ok(filters.with_updated_node(Arc::new(node)))
     }
+}
+
+/// Whether there is a group without a row of the input: then a filter of groups is none of rows.
+fn has_group_without_rows(keys: &PhysicalGroupBy) -> bool {
+    let is_empty = |nulls: &Vec<bool>| nulls.iter().all(|is_null| *is_null);
+    keys.is_true_no_grouping() || keys.groups().iter().any(is_empty)
+}
+
+/// The keys that are columns of the input under their name, and keys of each set: DataFusion finds the columns of a filter by name, and a
+/// key that is computed may have the name of a column.
+fn input_columns(keys: &PhysicalGroupBy, input: &Schema) -> HashSet<usize> {
+    let is_column = |(key, name): &(Arc<dyn PhysicalExpr>, String)| {
+        let column = key.downcast_ref::<Column>();
+        column.is_some_and(|column| {
+            column.name() == name && input.index_of(name).ok() == Some(column.index())
+        })
+    };
+    let in_each_set = |key: usize| {
+        keys.groups()
+            .iter()
+            .all(|nulls| nulls.get(key) != Some(&true))
+    };
+    let keys = keys.expr().iter().enumerate();
+    let columns = keys.filter(|(number, key)| is_column(key) && in_each_set(*number));
+    columns.map(|(number, _)| number).collect()
 }

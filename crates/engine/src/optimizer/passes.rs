@@ -88,6 +88,7 @@ fn analysis() -> Vec<Pass<Analysis>> {
         First, ByDataFusion, mixed_types::RefuseMixedUnions,                "a UNION or CASE of numbers and dates is an error";
         First, ByDataFusion, narrow_dictionaries::UnpackNarrowDictionaries, "first_value(d) of a dictionary of small keys → of its values";
         First, ByDataFusion, compared::CompareExactly,                      "operands of comparisons get the type that loses no digit";
+        Last,  ByDataFusion, outer_types::OuterTypes,                       "columns of an outer UNION have its type in subqueries, too";
         Last,  ByDataFusion, own_casts::OwnCasts,                           "CAST → a function of ours where DataFusion's is not SQL's";
         Last,  ByDataFusion, nullable_scalars::NullableScalars,             "a scalar subquery is NULL without a row";
         Last,  ByDataFusion, read_once::ShareTables,                        "a part of a plan that is copied and must have the same rows is read once";

@@ -10,6 +10,7 @@ pub(super) mod unsigned_literals;
 pub(super) mod signed_counts;
 pub(super) mod composed;
 pub(super) mod meanings;
+pub(super) mod outer_types;
 pub(super) mod own_casts;
 pub(super) mod text_parts;
 pub(super) mod compared;

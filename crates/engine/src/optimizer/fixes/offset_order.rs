@@ -179,9 +179,9 @@ impl ExecutionPlan for SkipExec {
         vec![self.order.clone().map(OrderingRequirements::from)]
     }
 
-    /// Not where it needs no order: a sort above stays there.
+    /// It does, but then DataFusion would put a sort above it below it.
     fn maintains_input_order(&self) -> Vec<bool> {
-        vec![self.order.is_some()]
+        vec![false]
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {

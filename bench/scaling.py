@@ -1,0 +1,71 @@
+"""How the time of queries falls with the number of threads.
+
+In: flags (`--help`). Out: `record/<host>/scaling.csv` and a summary.
+Invariant: the engines run in turn at each number of threads, in processes of their own; answers are checked as in the benchmark.
+"""
+
+import math
+import statistics
+
+import report
+from run import SetRun, checked, shared_flags, stem_of
+
+
+def main() -> None:
+    parser = shared_flags(__doc__)
+    parser.add_argument("--at", default="1,2,4,8,16", help="numbers of threads, with commas")
+    parser.add_argument("--touch-gb", type=float, default=4.0, help="memory that each process touches and frees first")
+    parser.set_defaults(label="scaling", rounds=2, engines="grouse,duckdb", set="hits,g1,tpch,numbers")
+    flags = checked(parser)
+    at = [int(threads) for threads in flags.at.split(",")]
+    stem = stem_of(flags)
+    results = []
+    for set_name in flags.set.split(","):
+        for threads in at:
+            flags.threads = threads
+            print(f"{set_name} on {threads} threads", flush=True)
+            results += [(threads, result) for result in SetRun(set_name, flags).results()]
+            write(stem, at, results, flags)
+
+
+def write(stem, at: list[int], results: list[tuple[int, report.Result]], flags) -> None:
+    rows = [
+        {"set": r.set_name, "table_rows": r.table_rows, "query": r.query, "engine": r.engine, "threads": threads}
+        | {"status": r.status, "best_s": report.seconds(r.best_s), "samples_s": " ".join(map(report.seconds, r.samples_s))}
+        for threads, r in results
+    ]
+    best = {(r.set_name, r.query, r.engine, threads): r.best_s for threads, r in results}
+    names = list(dict.fromkeys((r.set_name, r.query) for _, r in results))
+    engines = list(dict.fromkeys(r.engine for _, r in results))
+    first, last = at[0], at[-1]
+    lines = ["# Scaling", "", *[f"- {line}" for line in report.Machine.here(flags).lines], ""]
+    for engine in engines:
+        lines += [f"## {engine} (best, ms, by threads)", ""]
+        lines += ["| set | query | " + " | ".join(map(str, at)) + f" | {first} to {last} |", "|---|---|" + "---:|" * (len(at) + 1)]
+        for name in names:
+            times = [best.get((*name, engine, threads)) for threads in at]
+            cells = ["" if time is None else f"{time * 1e3:.0f}" for time in times]
+            lines.append("| " + " | ".join([*name, *cells, quotient(times[0], times[-1])]) + " |")
+        lines += ["", f"- {first} to {last} threads, geometric mean: {gain(best, names, engine, first, last)}", ""]
+    if {"grouse", "duckdb"} <= set(engines):
+        lines.append(f"- grouse / duckdb at {last} threads: {against(best, names, last)}")
+    report.leave(stem, rows, lines)
+
+
+def quotient(slow: float | None, fast: float | None) -> str:
+    return f"{slow / fast:.1f}" if slow and fast else ""
+
+
+def gain(best: dict, names: list, engine: str, first: int, last: int) -> str:
+    pairs = [(best.get((*name, engine, first)), best.get((*name, engine, last))) for name in names]
+    gains = [slow / fast for slow, fast in pairs if slow and fast]
+    return f"{math.exp(statistics.fmean(map(math.log, gains))):.1f} ({len(gains)} queries)" if gains else "nothing to compare"
+
+
+def against(best: dict, names: list, threads: int) -> str:
+    pairs = [(best.get((*name, "grouse", threads)), best.get((*name, "duckdb", threads))) for name in names]
+    return report.mean([report.ratio(*pair) for pair in pairs]) or "nothing to compare"
+
+
+if __name__ == "__main__":
+    main()
