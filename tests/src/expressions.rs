@@ -210,7 +210,8 @@ fn summing(random: &mut Random) -> Expression {
         ),
         10 | 11 => Expression::new(format!("avg({integer})"), Both, Ordered),
         12 => Expression::new("avg(exact)", Both, Ordered),
-        13 => Expression::new("avg(amount)", Host, Ordered),
+        // DataFusion cuts it.
+        13 => Expression::new("avg(amount)", Duck, Unordered),
         14 if random.chance(30) => Expression::new("sum(huge)", Duck, MayOverflow),
         _ => Expression::new(format!("sum({})", random.pick(&FLOATS)), Both, Unordered),
     }

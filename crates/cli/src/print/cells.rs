@@ -11,7 +11,9 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use arrow::error::ArrowError;
-use arrow::json::writer::{EncoderOptions, NullableEncoder, make_encoder};
+use arrow::json::writer::{
+    Encoder, EncoderFactory, EncoderOptions, NullableEncoder, make_encoder,
+};
 use arrow::util::display::{ArrayFormatter, ArrayFormatterFactory, FormatOptions};
 
 use super::PrintError;
@@ -81,7 +83,7 @@ impl Columns {
         let columns = columns.collect::<Result<_, ArrowError>>()?;
         let json = EncoderOptions::default()
             .with_explicit_nulls(true)
-            .with_encoder_factory(std::sync::Arc::new(Fallback));
+            .with_encoder_factory(std::sync::Arc::new(Values));
         Ok(Columns {
             columns,
             json,
@@ -132,6 +134,41 @@ impl Cells<'_> {
             }
         }
         Ok(true)
+    }
+}
+
+/// Encoders of floats some of which are not finite, which JSON has no form for: NaN and Infinity are what they are, as in files that
+/// COPY writes.
+#[derive(Debug)]
+struct Values;
+
+impl EncoderFactory for Values {
+    fn make_default_encoder<'a>(
+        &self,
+        field: &'a FieldRef,
+        array: &'a dyn Array,
+        options: &'a EncoderOptions,
+    ) -> Result<Option<NullableEncoder<'a>>, ArrowError> {
+        if !array.data_type().is_floating() {
+            return Fallback.make_default_encoder(field, array, options);
+        }
+        let floats = ArrayFormatter::try_new(array, &FormatOptions::new())?;
+        let encoder = NullableEncoder::new(Box::new(Floats(floats)), array.logical_nulls());
+        Ok(Some(encoder))
+    }
+}
+
+struct Floats<'a>(ArrayFormatter<'a>);
+
+impl Encoder for Floats<'_> {
+    fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
+        let text = self.0.value(row).to_string();
+        let text = match text.as_str() {
+            "inf" => "Infinity",
+            "-inf" => "-Infinity",
+            other => other,
+        };
+        out.extend_from_slice(text.as_bytes());
     }
 }
 

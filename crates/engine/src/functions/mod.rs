@@ -34,6 +34,7 @@ mod lengths;
 mod ordered_set;
 mod percentile_cont;
 mod modulo;
+mod domains;
 mod signed;
 mod whole_row;
 mod any_equal;
@@ -174,7 +175,9 @@ pub fn register(context: &SessionContext) {
     let scalars = patterns::functions().into_iter();
     let scalars = scalars.chain([lengths::length(), as_written::as_written()]);
     let scalars = scalars.chain([at_time_zone::at_time_zone(), coalesce::own_coalesce()]);
-    let scalars = scalars.chain(signed::functions());
+    let scalars = scalars
+        .chain(signed::functions())
+        .chain(domains::functions());
     let marks = [whole_row::whole_row(), any_equal::any_equal()];
     let scalars = scalars
         .chain(marks)

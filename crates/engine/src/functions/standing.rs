@@ -9,7 +9,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::Array;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{DFSchema, Result, ScalarValue, not_impl_err, plan_err};
-use datafusion::functions::core::expr_fn::{named_struct, nullif};
+use datafusion::functions::core::expr_fn::{get_field, named_struct, nullif};
 use datafusion::functions::math::expr_fn::{exp, ln, sqrt};
 use datafusion::functions_aggregate::approx_percentile_cont::approx_percentile_cont_udaf;
 use datafusion::functions_aggregate::array_agg::array_agg_udaf;
@@ -242,8 +242,7 @@ impl ExprPlanner for StandingFunctions {
         let function = match &raw.func_def {
             WindowFunctionDefinition::AggregateUDF(function) => function,
             WindowFunctionDefinition::WindowUDF(function) => {
-                let own_row = own_row(function.name(), &raw.args)?;
-                return Ok(match own_row {
+                return Ok(match of_rows(function.name(), &raw)? {
                     Some(value) => PlannerResult::Planned(value.alias(written_window(raw))),
                     None => PlannerResult::Original(raw),
                 });
@@ -336,6 +335,14 @@ fn in_order_of_values(
     }
 }
 
+/// What a window function stands for, if it is not what it says.
+fn of_rows(name: &str, raw: &RawWindowExpr) -> Result<Option<Expr>> {
+    match own_row(name, &raw.args)? {
+        None => with_default(name, raw),
+        value => Ok(value),
+    }
+}
+
 /// The value of `lag(x, 0)`, which DataFusion looks for in other rows where NULLs are left out; an error of `nth_value(x, 0)`.
 fn own_row(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
     let [value, Expr::Literal(count, _), ..] = args else {
@@ -354,8 +361,34 @@ fn own_row(name: &str, args: &[Expr]) -> Result<Option<Expr>> {
     }
 }
 
+/// `lag(x, n, y)` whose default is no literal, as DataFusion wants it: a row that is not there has no struct.
+fn with_default(name: &str, raw: &RawWindowExpr) -> Result<Option<Expr>> {
+    let [value, count, default] = raw.args.as_slice() else {
+        return Ok(None);
+    };
+    let is_constant = default.column_refs().is_empty() && !default.is_volatile();
+    let ignores_nulls = raw.null_treatment == Some(NullTreatment::IgnoreNulls);
+    if !matches!(name, "lag" | "lead") || is_constant || ignores_nulls {
+        return Ok(None);
+    }
+    let mut there = raw.clone();
+    there.args = vec![
+        named_struct(vec![lit("value"), value.clone()]),
+        count.clone(),
+    ];
+    let there = window(there);
+    let found = get_field(there.clone(), "value");
+    Ok(Some(
+        when(there.is_null(), default.clone()).otherwise(found)?,
+    ))
+}
+
 /// The name of a window function's column.
 fn written_window(raw: RawWindowExpr) -> String {
+    window(raw).schema_name().to_string()
+}
+
+fn window(raw: RawWindowExpr) -> Expr {
     let window = WindowFunction {
         fun: raw.func_def,
         params: WindowFunctionParams {
@@ -368,7 +401,7 @@ fn written_window(raw: RawWindowExpr) -> String {
             distinct: raw.distinct,
         },
     };
-    Expr::from(window).schema_name().to_string()
+    Expr::from(window)
 }
 
 /// A call of an aggregate.

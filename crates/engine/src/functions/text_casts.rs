@@ -1,7 +1,8 @@
 //! Casts of strings that DataFusion does in another way than SQL.
 //!
 //! In: strings, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds, structs of `{a: 1}`, maps of `{k=1}`;
-//! intervals; bytes of `\xAA`; times, which no bare number is; dates and timestamps (written_times.rs); decimals of `1.5e3`; floats, which `1e400` is none of.
+//! intervals; bytes of `\xAA`; times, which no bare number is; dates and timestamps (written_times.rs); decimals of `1.5e3`; floats,
+//! which `1e400` is none of.
 //! Invariant: a text that cannot be read is an error that shows it, or NULL with TRY_CAST.
 //! DataFusion makes a list of one text of any text, months of a bare number, midnight of '11', and infinity of 1e400.
 //! Not here: strings in files (scan/); UUIDs (uuid_text.rs); casts to strings (value_text.rs); what an interval's text means (intervals.rs).
@@ -174,9 +175,7 @@ impl Reader {
                 self.by_host(&readable, to)
             }
             DataType::Time32(_) | DataType::Time64(_) => {
-                let readable = self.each(texts, to, |text| {
-                    text.contains(':').then(|| text.trim().to_owned())
-                })?;
+                let readable = self.each(texts, to, time_of_two_digits)?;
                 self.by_host(&readable, to)
             }
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
@@ -396,6 +395,21 @@ impl Reader {
 fn unreadable<T>(text: &str, to: &DataType) -> Result<T> {
     let to = type_name(to);
     exec_err!("Cannot cast string '{text}' to value of {to} type; TRY_CAST gives NULL for it")
+}
+
+/// `01:02:03` for `1:2:3`; `None` if there is no colon.
+fn time_of_two_digits(text: &str) -> Option<String> {
+    let (hours, rest) = text.trim().split_once(':')?;
+    let parts = std::iter::once(hours).chain(rest.split(':'));
+    let is_short = |part: &str| {
+        let digits = part.split('.').next().unwrap_or(part);
+        digits.len() == 1 && digits.bytes().all(|digit| digit.is_ascii_digit())
+    };
+    let parts = parts.map(|part| match is_short(part) {
+        true => format!("0{part}"),
+        false => part.to_owned(),
+    });
+    Some(parts.collect::<Vec<_>>().join(":"))
 }
 
 /// `1500` for `1.5e3`; `None` if it is no number, or one with hundreds of digits.

@@ -1,16 +1,17 @@
 //! TRY: an expression that is NULL where it would fail.
 //!
-//! In: the argument of `TRY(…)`. Out: the same with casts that give NULL, and divisors that are NULL for 0.
+//! In: the argument of `TRY(…)`. Out: the same with casts that give NULL, and divisors that are NULL for 0, and numbers
+//! that are NULL where they have no logarithm or root.
 //! Invariant: only what is known to fail in no other way is taken; all else is an error that names it.
 //! Not here: TRY_CAST, which DataFusion plans.
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr, Function, UnaryOperator};
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{call, function_name, number, plain_arguments};
+use crate::sql::ast::{call, function_name, number, parse_expr, plain_arguments};
 
 /// Functions that fail for no value of their types.
-const SAFE: [&str; 24] = [
+const SAFE: [&str; 19] = [
     "coalesce",
     "nullif",
     "ifnull",
@@ -27,15 +28,13 @@ const SAFE: [&str; 24] = [
     "strpos",
     "starts_with",
     "reverse",
-    "ln",
-    "log",
-    "log2",
-    "log10",
-    "sqrt",
     "floor",
     "ceil",
     "round",
 ];
+
+/// Functions that fail for numbers below 0, and for 0 but for `sqrt`.
+const OF_POSITIVE: [&str; 5] = ["ln", "log", "log2", "log10", "sqrt"];
 
 /// What TRY makes of its argument.
 pub(super) fn tried(expr: &Expr) -> Result<Expr> {
@@ -87,6 +86,22 @@ fn called(function: &Function) -> Result<Expr> {
         Some(arguments) if SAFE.contains(&name.as_str()) && function.over.is_none() => {
             let arguments = arguments.into_iter().map(tried).collect::<Result<_>>()?;
             Ok(call(&name, arguments))
+        }
+        Some(arguments) if OF_POSITIVE.contains(&name.as_str()) && function.over.is_none() => {
+            let op = match name.as_str() {
+                "sqrt" => BinaryOperator::GtEq,
+                _ => BinaryOperator::Gt,
+            };
+            let arguments = arguments.into_iter().map(|argument| {
+                let argument = tried(argument)?;
+                let is_within = Expr::BinaryOp {
+                    left: Box::new(argument.clone()),
+                    op: op.clone(),
+                    right: Box::new(number(0)),
+                };
+                Ok(call("if", vec![is_within, argument, parse_expr("NULL")?]))
+            });
+            Ok(call(&name, arguments.collect::<Result<_>>()?))
         }
         _ => Err(unknown(&function.to_string())),
     }

@@ -76,7 +76,10 @@ fn composed(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
             Expr::AggregateFunction(call) if has_orders && is_ordered_text(call) => {
                 Some(of_list(call, schema, &mut parts)?)
             }
-            Expr::AggregateFunction(call) => of_parts(call, schema, &mut parts)?,
+            Expr::AggregateFunction(call) => match sorted_list(call, schema, &mut parts) {
+                None => of_parts(call, schema, &mut parts)?,
+                sorted => sorted,
+            },
             _ => None,
         };
         changed |= whole.is_some();
@@ -210,10 +213,6 @@ fn of_parts(
     }
     if is_percentile_disc(&call.func) {
         return percentile_disc(call, parts).map(Some);
-    }
-    let is_nested = first_type.as_ref().is_ok_and(DataType::is_nested);
-    if is(&array_agg_udaf()) && call.params.distinct && is_nested {
-        return Ok(sorted_list(call, parts));
     }
     if is(&string_agg_udaf()) {
         let whole = joined(call, &first_type?, parts)?;
@@ -365,9 +364,18 @@ fn values_in_order(call: &AggregateFunction, value: Expr) -> AggregateFunction {
 }
 
 /// `array_agg(DISTINCT l ORDER BY l)` of lists and structs, which DataFusion sorts as if NULL inside of them were nothing.
-fn sorted_list(call: &AggregateFunction, parts: &mut Parts) -> Option<Expr> {
-    let key = call.params.order_by.first()?;
-    if call.params.order_by.len() > 1 || call.params.args.first() != Some(&key.expr) {
+fn sorted_list(call: &AggregateFunction, schema: &DFSchema, parts: &mut Parts) -> Option<Expr> {
+    let params = &call.params;
+    let is_distinct = *call.func == *array_agg_udaf() && params.distinct;
+    let (true, [value], [key]) = (
+        is_distinct,
+        params.args.as_slice(),
+        params.order_by.as_slice(),
+    ) else {
+        return None;
+    };
+    let is_nested = value.get_type(schema).is_ok_and(|of| of.is_nested());
+    if key.expr != *value || !is_nested {
         return None;
     }
     let mut unsorted = call.clone();

@@ -14,8 +14,11 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Operator};
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
+use super::in_lists::APART;
+
 /// Functions that have a value for all values of the types that they take.
-const SURE: [&str; 47] = [
+const SURE: [&str; 48] = [
+    APART,
     "array_has",
     "array_length",
     "ascii",

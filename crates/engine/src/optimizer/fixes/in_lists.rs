@@ -7,13 +7,22 @@
 //! does not say what is outside of it, and columns of two names may be equal.
 //! Not here: a list alone.
 
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator, binary_expr, lit};
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Expr, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility, binary_expr,
+};
 
 use super::constants::evaluate;
 use super::each_named;
+
+/// The name of what an expression is called within a list that stands apart.
+pub(super) const APART: &str = "apart";
 
 /// The plan with pairs of lists put right.
 pub(super) fn united(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
@@ -57,7 +66,7 @@ fn in_pair(part: Expr) -> Transformed<Expr> {
     let (Some(left), Some(right)) = (list(left), list(right)) else {
         return Transformed::no(part);
     };
-    if left.expr != right.expr || left.expr.is_volatile() {
+    if uncast(&left.expr) != uncast(&right.expr) || left.expr.is_volatile() {
         return Transformed::no(part);
     }
     let kept: fn(&InList, &Expr) -> bool = match (op, left.negated, right.negated) {
@@ -70,8 +79,9 @@ fn in_pair(part: Expr) -> Transformed<Expr> {
         // DataFusion unites these as it should.
         _ => return Transformed::no(part),
     };
-    if ![&left, &right].into_iter().all(is_of_values) {
-        return Transformed::yes(binary_expr(apart(left), *op, apart(right)));
+    if left.expr != right.expr || ![&left, &right].into_iter().all(is_of_values) {
+        let [left, right] = [left, apart(right)].map(Expr::InList);
+        return Transformed::yes(binary_expr(left, *op, right));
     }
     let (mut first, other) = match op {
         Operator::And if left.negated => (right, left),
@@ -175,29 +185,54 @@ fn is_of_values(list: &InList) -> bool {
     list.list.iter().all(is_value)
 }
 
-/// A list as comparisons, which DataFusion does not intersect.
-fn apart(list: InList) -> Expr {
-    let InList {
-        expr,
-        list,
-        negated,
-    } = list;
-    let (values, others): (Vec<_>, Vec<_>) = list
-        .into_iter()
-        .partition(|item| matches!(item, Expr::Literal(value, _) if !value.is_null()));
-    let (op, compared) = match negated {
-        true => (Operator::And, Operator::NotEq),
-        false => (Operator::Or, Operator::Eq),
-    };
-    let others = others.into_iter().map(|item| match item {
-        Expr::Literal(..) => lit(ScalarValue::Boolean(None)),
-        item => binary_expr(expr.as_ref().clone(), compared, item),
-    });
-    let listed = (!values.is_empty()).then(|| {
-        let expr = expr.clone();
-        Expr::InList(InList::new(expr, values, negated))
-    });
-    let parts = listed.into_iter().chain(others);
-    let parts = parts.reduce(|all, part| binary_expr(all, op, part));
-    parts.unwrap_or_else(|| lit(negated))
+/// What is cast: DataFusion does without casts that literals can have instead.
+fn uncast(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast(cast) => uncast(&cast.expr),
+        Expr::TryCast(cast) => uncast(&cast.expr),
+        other => other,
+    }
+}
+
+/// A list of another expression to DataFusion, which does not intersect it then.
+fn apart(mut list: InList) -> InList {
+    let signature = Signature::any(1, Volatility::Immutable);
+    let apart = ScalarUDF::new_from_impl(Apart { signature });
+    list.expr = Box::new(apart.call(vec![*list.expr]));
+    list
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Apart {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Apart {
+    fn name(&self) -> &str {
+        APART
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        Ok(args[0].schema_name().to_string())
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types[0].clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        Ok(Arc::clone(&args.arg_fields[0]))
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(args.args.swap_remove(0))
+    }
 }

@@ -25,6 +25,7 @@ pub(in crate::optimizer) fn rewrite(
     match &plan {
         LogicalPlan::Aggregate(aggregate)
             if has_exact_sum(aggregate)?
+                || has_many_arguments(aggregate)
                 || (has_others(aggregate) || has_struct(aggregate)) && !is_host(config) =>
         {
             Ok(Transformed::no(plan))
@@ -63,6 +64,17 @@ fn has_others(aggregate: &Aggregate) -> bool {
     aggregates.any(|expr| match expr.clone().unalias() {
         Expr::AggregateFunction(function) => !function.params.distinct,
         _ => true,
+    })
+}
+
+/// True of `corr(DISTINCT x, x)`, whose arguments DataFusion takes for one.
+fn has_many_arguments(aggregate: &Aggregate) -> bool {
+    let mut aggregates = aggregate.aggr_expr.iter();
+    aggregates.any(|expr| match expr.clone().unalias() {
+        Expr::AggregateFunction(function) => {
+            function.params.distinct && function.params.args.len() > 1
+        }
+        _ => false,
     })
 }
 

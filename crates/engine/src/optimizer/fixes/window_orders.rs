@@ -3,7 +3,8 @@
 //! In: a plan with windows. Out: the same plan, in which only aggregates that bear it are reversed: `list(i) OVER (ORDER BY i DESC)`
 //! over rows that come by `i` begins with the last. Aggregates that are not told of DISTINCT see each row once.
 //! Invariant: names and values of columns stay.
-//! Not here: what becomes of the aggregate (functions/recomputed.rs, functions/distinct_rows.rs); window functions, which know whether they are reversed.
+//! Not here: what becomes of the aggregate (functions/recomputed.rs, functions/distinct_rows.rs); window functions, which know
+//! whether they are reversed.
 
 use std::sync::Arc;
 
