@@ -85,13 +85,13 @@ pub(crate) fn is_plain(data_type: &DataType) -> bool {
     }
 }
 
-/// Texts in memory of their own where they are less than half of what their views' buffers hold: what keeps rows of a
+/// Strings in memory of their own where they are less than half of what their views' buffers hold: what keeps rows of a
 /// filtered batch would else keep all that the filter has left out.
 pub(crate) fn dense(column: ArrayRef) -> ArrayRef {
-    fn own<T: ByteViewType + ?Sized>(texts: &GenericByteViewArray<T>) -> Option<ArrayRef> {
-        let held: usize = texts.data_buffers().iter().map(Buffer::len).sum();
-        (held > 0 && held / 2 > texts.total_buffer_bytes_used())
-            .then(|| Arc::new(texts.gc()) as ArrayRef)
+    fn own<T: ByteViewType + ?Sized>(strings: &GenericByteViewArray<T>) -> Option<ArrayRef> {
+        let held: usize = strings.data_buffers().iter().map(Buffer::len).sum();
+        (held > 0 && held / 2 > strings.total_buffer_bytes_used())
+            .then(|| Arc::new(strings.gc()) as ArrayRef)
     }
     let own = match column.data_type() {
         DataType::Utf8View => own(column.as_string_view()),
@@ -103,12 +103,12 @@ pub(crate) fn dense(column: ArrayRef) -> ArrayRef {
 
 /// Bytes of a column, of what it shares with others as far as it refers to it.
 pub(crate) fn bytes_of(column: &dyn Array) -> usize {
-    let of_texts = match column.data_type() {
+    let of_strings = match column.data_type() {
         DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),
         DataType::BinaryView => column.as_binary_view().total_buffer_bytes_used(),
         _ => return column.to_data().get_slice_memory_size().unwrap_or(0),
     };
-    column.len() * size_of::<u128>() + of_texts
+    column.len() * size_of::<u128>() + of_strings
 }
 
 /// One batch of input.

@@ -283,7 +283,7 @@ impl Build {
             },
             may_bypass: self.states.may_bypass(batch),
             may_grow: self.may_grow,
-            has_texts: self.spec.keys.has_texts(),
+            has_strings: self.spec.keys.has_strings(),
         };
         self.carry_out(policy::decide(self.seen, bounds))
     }

@@ -145,7 +145,7 @@ impl KeyIndex {
             }
         }
         counters.looked_up += hashes.len() as u64;
-        Ok(match is_bare && !layout.has_texts() {
+        Ok(match is_bare && !layout.has_strings() {
             true => hashes.len(),
             false => batch.rows,
         })
@@ -156,8 +156,8 @@ impl KeyIndex {
         let mut hashes = Vec::with_capacity(batch.rows);
         let layout = &self.spec.keys;
         let columns = layout.translated(&batch.keys, &mut self.code_maps)?;
-        // Texts wait with the whole buffers of their batch, of which few runs would gather many.
-        let keys = match self.spec.is_bare() && !layout.has_texts() {
+        // Strings wait with the whole buffers of their batch, of which few runs would gather many.
+        let keys = match self.spec.is_bare() && !layout.has_strings() {
             true => layout.encode_runs(&columns, batch.rows, &mut hashes, &mut self.starts)?,
             false => layout.encode(&columns, batch.rows, &mut hashes)?,
         };

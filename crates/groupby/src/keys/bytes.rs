@@ -66,7 +66,7 @@ pub(super) fn encode(column: &ArrayRef) -> Result<ByteKeys> {
     }
 }
 
-/// The same of strings that are to be of `data_type`: bytes become text where they are valid.
+/// The same of strings that are to be of `data_type`: bytes become strings where they are valid.
 pub(super) fn encode_as(column: &ArrayRef, data_type: &DataType) -> Result<ByteKeys> {
     match data_type.is_string() && !column.data_type().is_string() {
         true => encode(&strict_cast(column, data_type)?),
@@ -145,9 +145,9 @@ pub(super) fn decode(keys: KeyRows<'_>, hashes: &[u64], data_type: &DataType) ->
     column(views, buffers, nulls, data_type)
 }
 
-/// The text of a key.
+/// The string of a key.
 #[expect(unsafe_code, reason = "checked when the column was made")]
-fn text(bytes: &[u8]) -> &str {
+fn utf8(bytes: &[u8]) -> &str {
     // SAFETY: keys of a string type come from columns of that type, which were valid UTF-8.
     unsafe { std::str::from_utf8_unchecked(bytes) }
 }
@@ -193,13 +193,13 @@ pub(super) fn column(
             }))
         }
         DataType::Utf8 => build!(StringBuilder::new(), |b: &mut StringBuilder, v: &[u8]| {
-            b.append_value(text(v));
+            b.append_value(utf8(v));
             Ok::<_, Error>(())
         }),
         DataType::LargeUtf8 => build!(
             LargeStringBuilder::new(),
             |b: &mut LargeStringBuilder, v: &[u8]| {
-                b.append_value(text(v));
+                b.append_value(utf8(v));
                 Ok::<_, Error>(())
             }
         ),

@@ -402,7 +402,7 @@ mod tests {
         };
         let plain: ArrayRef = Arc::new(StringArray::from(vec!["b", "a"]));
         assert_eq!(push(Arc::clone(&plain)), [0, 1]);
-        // A value that is NULL, a NULL key, a value that no row has, bytes for text.
+        // A value that is NULL, a NULL key, a value that no row has, bytes for strings.
         let values = StringArray::from(vec![Some("a"), None, Some("no row"), Some("c")]);
         let keys = Int8Array::from(vec![Some(3), Some(1), None, Some(0)]);
         let coded = DictionaryArray::new(keys, Arc::new(values));
@@ -434,15 +434,15 @@ mod tests {
     #[test]
     fn too_many_values_are_full() {
         let mut interner = Interner::new(false);
-        let texts = |count: usize| -> ArrayRef {
+        let strings = |count: usize| -> ArrayRef {
             Arc::new(StringArray::from_iter_values(
                 (0..count).map(|n| n.to_string()),
             ))
         };
         let mut push = |column: ArrayRef| interner.push(&column, &DataType::Utf8);
-        assert!(push(texts(VALUES_MAX)).is_ok());
-        assert!(push(texts(VALUES_MAX)).is_ok());
-        assert!(push(texts(VALUES_MAX + 1)).is_err());
+        assert!(push(strings(VALUES_MAX)).is_ok());
+        assert!(push(strings(VALUES_MAX)).is_ok());
+        assert!(push(strings(VALUES_MAX + 1)).is_err());
     }
 
     #[test]

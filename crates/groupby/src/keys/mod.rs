@@ -173,7 +173,7 @@ impl EncodedKeys {
     }
 
     /// Bytes of the strings of one key; `views` are the words of a packed one at which their views begin.
-    pub fn text_bytes(&self, row: usize, views: &[usize]) -> usize {
+    pub fn string_bytes(&self, row: usize, views: &[usize]) -> usize {
         match self {
             Self::None(_) => 0,
             Self::Packed(packed) => with_width!(packed, PackedKeys(words) => {

@@ -78,7 +78,7 @@ pub enum KeyValues {
     Any,
     /// They lie between these.
     Within(KeyBounds),
-    /// Texts as views that mostly come as codes, and of which memory holds one each.
+    /// Strings as views that mostly come as codes, and of which memory holds one each.
     Few,
 }
 

@@ -204,9 +204,9 @@ mod tests {
         let mut hashes = Vec::new();
         let mut groups = Vec::new();
         for end in ["one", "two", "one"] {
-            let texts = [format!("the same beginning {end}"), "short".to_string()];
+            let strings = [format!("the same beginning {end}"), "short".to_string()];
             let columns: [ArrayRef; 2] = [
-                Arc::new(StringViewArray::from_iter_values(texts)),
+                Arc::new(StringViewArray::from_iter_values(strings)),
                 Arc::new(Int64Array::from(vec![1, 1])),
             ];
             let keys = layout.encode(&columns, 2, &mut hashes).unwrap();

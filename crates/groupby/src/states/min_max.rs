@@ -29,7 +29,7 @@ pub enum Extreme {
     Max,
 }
 
-/// `min` or `max` of a column of `data_type`, texts and binary as `result_type`; `None` if it is not native.
+/// `min` or `max` of a column of `data_type`, strings and binary as `result_type`; `None` if it is not native.
 pub fn min_max(
     name: &str,
     extreme: Extreme,

@@ -30,7 +30,7 @@ pub(super) fn native<S: GroupStates + 'static>(
     of_codes(name, result_type, false, make)
 }
 
-/// The same of one whose states take texts as codes in their first column.
+/// The same of one whose states take strings as codes in their first column.
 pub(super) fn native_of_codes<S: GroupStates + 'static>(
     name: &str,
     result_type: &DataType,
@@ -53,7 +53,7 @@ fn of_codes<S: GroupStates + 'static>(
     })
 }
 
-/// Codes as views of their texts.
+/// Codes as views of their strings.
 fn texts_of(column: &ArrayRef) -> Result<ArrayRef> {
     let views = as_views(decoded(column.data_type()));
     match column.as_any_dictionary_opt() {
@@ -116,7 +116,7 @@ impl<S: GroupStates + 'static, F: Fn() -> S + Send + Sync> Aggregate for Native<
         Ok(Box::new((self.make)()))
     }
 
-    /// Codes as texts: rows of several dictionaries wait side by side.
+    /// Codes as strings: rows of several dictionaries wait side by side.
     fn carried(&self, arguments: &Arguments) -> Result<Arguments> {
         if !self.takes_codes {
             return Ok(arguments.clone());

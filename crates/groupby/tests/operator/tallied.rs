@@ -1,4 +1,4 @@
-//! Rows that are added up by code: the same groups as of the texts.
+//! Rows that are added up by code: the same groups as of the strings.
 //!
 //! In: batches of one and two columns of codes, of dictionaries that change, with values twice and, in some, NULL; values that
 //! are added up in words and such that are not. Out: the groups, and how many rows went by code.
@@ -89,9 +89,9 @@ fn numbered(batch: usize, values: usize) -> impl Iterator<Item = usize> {
     (0..ROWS).map(move |row| (row * 7919 + batch) % (values + batch / 8))
 }
 
-fn texts(batch: usize, values: usize) -> ArrayRef {
-    let texts = numbered(batch, values).map(|value| format!("text {value}"));
-    Arc::new(StringArray::from_iter_values(texts))
+fn strings(batch: usize, values: usize) -> ArrayRef {
+    let strings = numbered(batch, values).map(|value| format!("text {value}"));
+    Arc::new(StringArray::from_iter_values(strings))
 }
 
 fn booleans(batch: usize) -> ArrayRef {
@@ -267,19 +267,19 @@ fn codes_add_up_to_what_rows_do() {
         (&[with_nulls], ALL / 3),
     ];
     let keys: [&[Key]; 11] = [
-        &[|batch| texts(batch, 5)],
-        &[booleans, |batch| texts(batch, 5)],
+        &[|batch| strings(batch, 5)],
+        &[booleans, |batch| strings(batch, 5)],
         &[
             |batch| range::<TimestampSecondType>(batch, 100, 1 << 33),
             booleans,
         ],
-        &[|batch| texts(batch, 60)],
-        &[|batch| texts(batch, 5), |batch| texts(batch, 6)],
+        &[|batch| strings(batch, 60)],
+        &[|batch| strings(batch, 5), |batch| strings(batch, 6)],
         &[|batch| range::<Int8Type>(batch, 200, -100)],
         &[|batch| range::<Int64Type>(batch, 250, -1 << 40)],
         &[
             |batch| range::<UInt64Type>(batch, 7, 1 << 40),
-            |batch| texts(batch, 6),
+            |batch| strings(batch, 6),
         ],
         &[
             |batch| range::<Date32Type>(batch, 31, 20_000),
@@ -290,9 +290,9 @@ fn codes_add_up_to_what_rows_do() {
             |batch| range::<Int32Type>(batch, 100, -7),
         ],
         &[
-            |batch| texts(batch, 1),
+            |batch| strings(batch, 1),
             |batch| range::<Int16Type>(batch, 5, 5),
-            |batch| texts(batch, 1),
+            |batch| strings(batch, 1),
         ],
     ];
     for keys in keys {
@@ -396,12 +396,12 @@ fn what_nobody_wants_is_in_no_ones_way() {
 
 #[test]
 fn many_codes_are_looked_up_row_by_row() {
-    check(&[|batch| texts(batch, 200)], &[shorts], 0);
+    check(&[|batch| strings(batch, 200)], &[shorts], 0);
     check(&[|batch| range::<Int32Type>(batch, 257, 0)], &[shorts], 0);
     check(&[|batch| range::<Int64Type>(batch, 300, -20)], &[shorts], 0);
     check(
         &[
-            |batch| texts(batch, 20),
+            |batch| strings(batch, 20),
             |batch| range::<Int8Type>(batch, 9, 0),
         ],
         &[shorts],
