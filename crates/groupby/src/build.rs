@@ -112,7 +112,7 @@ impl Build {
         if batch.rows == 0 {
             return Ok(());
         }
-        self.counters.rows += batch.wanted_rows() as u64;
+        self.counters.rows += batch.selected_rows() as u64;
         self.counters.batches += 1;
         let at_once = self.rows_at_once();
         if batch.rows <= at_once {

@@ -118,14 +118,14 @@ enum Left {
     All,
     /// Three of four, and none of one batch, as copies.
     Copies,
-    /// The same as marks.
-    Marks,
+    /// The same as selection.
+    Selection,
 }
 
-/// The same marks where they do not begin a byte.
-fn behind(marks: &BooleanArray) -> BooleanArray {
-    let longer: BooleanArray = [Some(true); 3].into_iter().chain(marks).collect();
-    longer.slice(3, marks.len())
+/// The same selection where it does not begin a byte.
+fn behind(selection: &BooleanArray) -> BooleanArray {
+    let longer: BooleanArray = [Some(true); 3].into_iter().chain(selection).collect();
+    longer.slice(3, selection.len())
 }
 
 /// Rows left of each batch but one.
@@ -137,7 +137,7 @@ impl Left {
         let is_left = BooleanArray::from_iter(is_left.map(Some));
         match self {
             Left::All => all,
-            Left::Marks => all.wanting(behind(&is_left)),
+            Left::Selection => all.wanting(behind(&is_left)),
             Left::Copies => {
                 let copy = |column: &ArrayRef| filter(column, &is_left).expect("rows");
                 let keys = all.keys.iter().map(copy).collect();
@@ -233,18 +233,18 @@ fn groups_of(spec: Arc<Spec>, build: Build, means: &Means) -> (Vec<String>, u64)
 
 fn check(keys: &[Key], columns: &[Column], expected: u64) {
     let of_left = expected.saturating_sub(ROWS as u64) / ROWS as u64 * LEFT_ROWS;
-    for (sizes, (copies, marks), expected) in [
+    for (sizes, (copies, selection), expected) in [
         (normal(), (Left::All, Left::All), expected),
         (Sizes::tiny(), (Left::All, Left::All), expected),
-        (normal(), (Left::Copies, Left::Marks), of_left),
-        (Sizes::tiny(), (Left::Copies, Left::Marks), of_left),
+        (normal(), (Left::Copies, Left::Selection), of_left),
+        (Sizes::tiny(), (Left::Copies, Left::Selection), of_left),
     ] {
         let (rows, by_rows) = grouped(keys, columns, false, copies, sizes);
-        let (codes, tallied) = grouped(keys, columns, true, marks, sizes);
-        assert_eq!(codes, rows, "{marks:?}");
+        let (codes, tallied) = grouped(keys, columns, true, selection, sizes);
+        assert_eq!(codes, rows, "{selection:?}");
         assert_eq!(by_rows, 0);
-        let (looked_up, _) = grouped(keys, columns, false, marks, sizes);
-        assert_eq!(looked_up, rows, "{marks:?}");
+        let (looked_up, _) = grouped(keys, columns, false, selection, sizes);
+        assert_eq!(looked_up, rows, "{selection:?}");
         let is_direct = sizes.direct_slots == normal().direct_slots;
         let key = keys.iter().map(|key| key(0).slice(0, 1));
         assert!(
@@ -302,7 +302,7 @@ fn codes_add_up_to_what_rows_do() {
     }
 }
 
-/// So many keys that a byte just holds their codes and that of nobody's rows, or just not.
+/// So many keys that a byte just holds their codes and that of rows that are not selected, or just not.
 #[test]
 fn marks_take_one_of_256_codes() {
     let keys = |values: usize| -> ArrayRef {
@@ -367,10 +367,10 @@ fn what_nobody_wants_is_in_no_ones_way() {
         let sums = sum("sum", &DataType::Int64, &DataType::Int64).expect("native");
         let spec = Arc::new(Spec::new(layout, vec![sums], normal()));
         let means = Means::unlimited();
-        let run = |marks: bool| {
+        let run = |selection: bool| {
             let mut build = Build::new(spec.clone(), means.grant(), None).expect("a build");
             for _ in 0..6 {
-                let of = |column: &ArrayRef| match marks {
+                let of = |column: &ArrayRef| match selection {
                     true => column.clone(),
                     false => filter(column, &is_left).expect("rows"),
                 };
@@ -379,7 +379,7 @@ fn what_nobody_wants_is_in_no_ones_way() {
                     filter: None,
                 };
                 let batch = Batch::new(of(key).len(), vec![of(key)], vec![values]);
-                let batch = if marks {
+                let batch = if selection {
                     batch.wanting(is_left.clone())
                 } else {
                     batch
