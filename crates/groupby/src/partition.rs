@@ -254,10 +254,12 @@ impl Block {
                 destinations(&below, bits)
             }
         };
-        let sort = Sort::new(&rows, parts.iter().map(|part| part.hashes.len()));
-        let keys = sort.keys(&parts, &hashes, views)?;
+        let permutation = Permutation::new(&rows, parts.iter().map(|part| part.hashes.len()));
+        let keys = permutation.keys(&parts, &hashes, views)?;
         let aggregates = (0..parts[0].aggregates.len())
-            .map(|at| sort.aggregate(parts.iter().map(|part| &part.aggregates[at]).collect()))
+            .map(|at| {
+                permutation.aggregate(parts.iter().map(|part| &part.aggregates[at]).collect())
+            })
             .collect::<Result<Vec<_>>>()?;
         Ok(Self::new(keys, aggregates, offsets, distinct))
     }
@@ -412,7 +414,7 @@ impl<'a> Slice<'a> {
     }
 
     /// The tuples sorted by the `bits` bits of their hash below the `above` highest ones.
-    pub fn parted(&self, above: u32, bits: u32, views: &[usize]) -> Result<Block> {
+    pub fn repartitioned(&self, above: u32, bits: u32, views: &[usize]) -> Result<Block> {
         let DistinctKeys { keys, hashes } = self.distinct_keys();
         let aggregates = (0..self.aggregates()).map(|at| self.aggregate(at));
         let tuples = Unsorted {
@@ -441,7 +443,7 @@ impl<'a> Slice<'a> {
 }
 
 /// One permutation, applied to column after column.
-struct Sort<'a> {
+struct Permutation<'a> {
     /// Destination of each row of all parts, in order.
     rows: &'a [u32],
     /// The rows of each part.
@@ -450,7 +452,7 @@ struct Sort<'a> {
     sources: std::cell::OnceCell<Vec<(usize, usize)>>,
 }
 
-impl<'a> Sort<'a> {
+impl<'a> Permutation<'a> {
     fn new(rows: &'a [u32], lengths: impl Iterator<Item = usize>) -> Self {
         let mut start = 0;
         let parts = lengths

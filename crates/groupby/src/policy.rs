@@ -9,7 +9,7 @@
 //! one window's hit rate alone (Zipf keys 73, against 36 where the estimate is held against what comes). Freezing a full table
 //! that most rows hit, so that only the others go to partitions: keys by Zipf's law with an exponent of 1.2, of which 85 %
 //! hit, 61 ms instead of 77 here, but as a query 1.0 of the time, with four aggregates 1.1, since arguments have to be
-//! parted too; where half of the rows hit (1.0) 117 ms instead of 85.
+//! partitioned too; where half of the rows hit (1.0) 117 ms instead of 85.
 
 /// Rows per group below which looking up does not pay.
 const REDUCTION_MIN: f64 = 3.0;

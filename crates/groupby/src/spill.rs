@@ -469,7 +469,7 @@ pub(crate) struct PartitionLevel {
     pub bits: u32,
     /// Tuples of all blocks.
     pub tuples: usize,
-    /// Tuples of the task that these are the parts of.
+    /// Tuples of the task that these are sub-partitions of.
     pub of_tuples: usize,
     /// Covers the blocks.
     pub _grant: Option<Grant>,
