@@ -85,8 +85,8 @@ pub(crate) fn is_plain(data_type: &DataType) -> bool {
     }
 }
 
-/// Strings in memory of their own where they are less than half of what their views' buffers hold: what keeps rows of a
-/// filtered batch would else keep all that the filter has left out.
+/// Copies strings that are less than half of what their views' buffers hold. Whoever keeps rows of a filtered batch would
+/// else keep all that the filter has left out.
 pub(crate) fn dense(column: ArrayRef) -> ArrayRef {
     fn own<T: ByteViewType + ?Sized>(strings: &GenericByteViewArray<T>) -> Option<ArrayRef> {
         let held: usize = strings.data_buffers().iter().map(Buffer::len).sum();

@@ -6,10 +6,10 @@
 //!
 //! Nanoseconds of one core per row, all phases (`grouse-operator`, 10 M rows, one count): 1,000 keys in
 //! the cache 10, 100,000 in a grown table 22, unique keys bypassed 35. Tried and rejected: growing on
-//! one window's hit rate alone (Zipf keys 73, against 36 where the estimate is held against what comes). Freezing a full table
-//! that most rows hit, so that only the others go to partitions: keys by Zipf's law with an exponent of 1.2, of which 85 %
-//! hit, 61 ms instead of 77 here, but as a query 1.0 of the time, with four aggregates 1.1, since arguments have to be
-//! partitioned too; where half of the rows hit (1.0) 117 ms instead of 85.
+//! one window's hit rate alone (Zipf keys 73, against 36 where the estimate is held against what comes). Freezing a full
+//! table that most rows hit, so that only the others go to partitions. Keys by Zipf's law with an exponent of 1.2, of
+//! which 85 % hit, took 61 ms instead of 77 here. As a query they took 1.0 of the time, with four aggregates 1.1, since
+//! arguments have to be partitioned too. Where half of the rows hit (1.0), 117 ms instead of 85.
 
 /// Rows per group below which looking up does not pay.
 const REDUCTION_MIN: f64 = 3.0;
@@ -20,15 +20,16 @@ const REDUCTION_MIN_STRINGS: f64 = 1.6;
 const EXPECTED_SLACK: f64 = 1.25;
 
 /// Bytes of a group, and rows per new one, from which on a table that has outgrown what was expected of it grows all the same:
-/// emptying copies the groups. Extremes of two strings by 9,040 keys, emptied at each batch before, took 0.97 of the time; of
-/// smaller groups strings as keys 1.07, two numbers as key 1.07 to 1.25, sites with a string each 1.02 to 1.07.
+/// emptying copies the groups. Extremes of two strings by 9,040 keys, emptied at each batch before, took 0.97 of the
+/// time. Smaller groups took more: strings as keys 1.07, two numbers as key 1.07 to 1.25, sites with a string each 1.02
+/// to 1.07.
 const LARGE_BYTES: u64 = 192;
 const ROWS_PER_MISS_MIN: u64 = 8;
 /// Which part of the bytes that a table may grow to it may then have.
 const BEYOND_SHARE: usize = 4;
 
-/// Rows that a worker has had per slot of an array from which on as many more are expected: what the array costs once,
-/// its slots and groups that no cache holds, is then a small part of what the rows before have cost.
+/// An array is worth it after so many rows per slot: as many more are expected then. What the array costs once, slots and
+/// groups that no cache holds, is a small part of what the rows before have cost.
 /// From the first row on, 3 M rows of 1 M keys took a third more time, 3 M ever new ones a fifth.
 const ROWS_PER_SLOT: u64 = 8;
 

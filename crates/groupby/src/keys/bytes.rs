@@ -2,9 +2,8 @@
 //!
 //! In: string or binary columns (or encoded rows) as views. Out: group ids; distinct keys as views
 //! into arenas, which become the buffers of a view column without a copy.
-//! Invariant: a view of up to 12 bytes holds the whole string and zero padding, so that equal
-//! short strings have equal views; the table copies bytes once per distinct key or, where they
-//! outlive it, never.
+//! Invariant: a view of up to 12 bytes holds the whole string and zero padding, so that equal short strings have equal
+//! views. The table copies bytes once per distinct key or, where they outlive it, never.
 
 use std::sync::Arc;
 
@@ -253,9 +252,9 @@ impl Arena {
         Ok(view(bytes, place as u32, (place >> 32) as u32))
     }
 
-    /// Copies a long string and returns the second word of its view. In line, so that the word is never written as two halves
-    /// and then read as a whole, which waits until the copy before it has left the core (3 % of all time for strings that are
-    /// mostly new).
+    /// Copies a long string and returns the second word of its view. In line, so that the word is never written as two
+    /// halves and then read as a whole. That read waits until the copy before it has left the core: 3 % of all time for
+    /// strings that are mostly new.
     #[inline(always)]
     pub(crate) fn place(&mut self, bytes: &[u8]) -> Result<u64> {
         let has_room = |chunk: &&mut Vec<u8>| chunk.capacity() - chunk.len() >= bytes.len();

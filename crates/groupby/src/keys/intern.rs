@@ -242,8 +242,8 @@ impl Interner {
         Ok(())
     }
 
-    /// The keys of a column of codes and the codes of its dictionary's values, as many as a power of two, where no key is NULL
-    /// (a value may be) and that dictionary is the one of the last batch that came as codes.
+    /// The keys of a column of codes and the codes of its dictionary's values, as many as a power of two. `None` if a key
+    /// is NULL (a value may be), or if the dictionary is not that of the last batch that came as codes.
     pub(super) fn translated<'a>(
         &'a self,
         column: &'a ArrayRef,

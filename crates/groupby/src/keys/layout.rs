@@ -60,8 +60,8 @@ impl KeyLayout {
         Self::knowing(fields, &vec![KeyValues::Any; fields.len()], table)
     }
 
-    /// The same where something is known of some columns' values, one entry per field: the bits that tell them apart suffice,
-    /// and a value beyond its bounds may be an error.
+    /// The same where something is known of some columns' values, one entry per field. The bits that tell them apart
+    /// suffice, and a value beyond its bounds may be an error.
     pub fn knowing(fields: &[FieldRef], values: &[KeyValues], table: TableKind) -> Result<Self> {
         assert_eq!(fields.len(), values.len(), "an entry per field");
         let types: Vec<_> = fields.iter().map(|f| f.data_type().clone()).collect();
@@ -112,8 +112,8 @@ impl KeyLayout {
         }
     }
 
-    /// True if columns of strings may come as codes: a direct table may be tried first, or the words of several columns hold codes,
-    /// or views that are looked up by them.
+    /// True if columns of strings may come as codes. A direct table may be tried first, or the words of several columns
+    /// hold codes, or views that are looked up by them.
     pub fn takes_codes(&self) -> bool {
         self.direct || matches!(self.encoding, Encoding::Packed(_)) && self.types.len() > 1
     }
@@ -195,8 +195,8 @@ impl KeyLayout {
         Ok(encoded)
     }
 
-    /// The same for runs of equal keys: one key and hash per run, whose rows begin at `starts`; if
-    /// there are no runs to speak of, one per row, and `starts` is empty.
+    /// The same for runs of equal keys: one key and hash per run, whose rows begin at `starts`. Without runs to speak of
+    /// there is one per row, and `starts` is empty.
     pub fn encode_runs(
         &self,
         columns: &[ArrayRef],
@@ -224,8 +224,9 @@ impl KeyLayout {
         self.types.len() == 1 && !matches!(self.encoding, Encoding::Row(_))
     }
 
-    /// The columns without dictionaries, but for those that have a shared one and those of few strings, of which each is one view
-    /// for all its rows: as rows with bytes of their own two keys took 1.3 of the time, gathered into a column of views 1.1.
+    /// The columns without dictionaries, but for those that have a shared one and those of few strings. Each of few
+    /// strings is one view for all its rows. Two keys took 1.3 of the time as rows with bytes of their own, 1.1 as a
+    /// column of views.
     fn plain<'a>(&self, columns: &'a [ArrayRef]) -> Result<Cow<'a, [ArrayRef]>> {
         let is_coded = |column: &ArrayRef| column.as_any_dictionary_opt().is_some();
         if !columns.iter().any(is_coded) {

@@ -1,9 +1,9 @@
-//! Keys that wait for the merge: no longer than it takes to have them again, in their order, with their hashes.
+//! Keys that wait for the merge, compact: what can be computed again is not kept.
 //!
 //! In: encoded keys with their hashes, in the order in which they wait. Out: any range of them as they were.
 //! Invariant: what comes out is what went in. Hashes of words and strings are made anew, which is cheaper than 8 bytes of
-//! memory that nobody touched before; the key that is NULL as a whole has the words of zero and the bytes of no string, so
-//! that the places of NULLs are kept.
+//! memory that nobody touched before. A key that is NULL as a whole looks like zero or the empty string, so the places of
+//! NULLs are kept.
 //! Not here: the hash itself (`layout`, kernels), the tables.
 
 mod short;

@@ -2,8 +2,8 @@
 //!
 //! In: packed keys, the buffers that their views point into. Out: group ids; the keys in group
 //! order, their long strings in arenas of the table's own.
-//! Invariant: a string of up to 12 bytes is compared as two words of the key, a longer one by
-//! length and prefix before its bytes; bytes are copied once per distinct key, never per row.
+//! Invariant: a string of up to 12 bytes is compared as two words of the key, a longer one by length and prefix before
+//! its bytes. Bytes are copied once per distinct key, never per row.
 //! Not here: packing (`packed`), keys that fit a slot (`inline`).
 
 use arrow::buffer::Buffer;

@@ -2,8 +2,8 @@
 //!
 //! In: columns x and y, fixed width or strings, x as codes too. Out: the type of x, NULL without rows.
 //! Partial: x and y of the winning row.
-//! Invariant: rows where x or y is NULL do not take part; among rows with equal y the first that
-//! these states saw wins; -0.0 equals 0.0, NaN is one value and greater than all others.
+//! Invariant: rows where x or y is NULL do not take part. Among rows with equal y the first that these states saw wins.
+//! -0.0 equals 0.0, NaN is one value and greater than all others.
 //! Not here: what holds x (`chosen`), the n best rows.
 
 use std::marker::PhantomData;

@@ -1,5 +1,5 @@
-//! array_agg(x ORDER BY …), string_agg(x, … ORDER BY …) and nth_value(x, n ORDER BY …): the rows of a group, in an order,
-//! with DISTINCT those that differ in it; lists and strings also in the order in which rows come.
+//! array_agg(x ORDER BY …), string_agg(x, … ORDER BY …) and nth_value(x, n ORDER BY …): the rows of a group, in an order.
+//! With DISTINCT those that differ in it. Lists and strings also in the order in which rows come.
 //!
 //! In: x of any type, strings also as codes, and the columns of the order, none where it is x or there is none. Out: a list, a string
 //! or one x; NULL without rows.

@@ -271,8 +271,9 @@ fn groups_of_integers(
     out: &mut [GroupId],
 ) {
     let start = dimension.start();
-    // What is below the range is beyond the array too: as a word without a sign its distance is 2^63 less the start, or more, and no
-    // range ends that far. In steps it is more of them than any value of the range; what lies between two is more than all.
+    // A key below the range is beyond the array too. Its distance, read without a sign, is at least 2^63 less the start,
+    // and no range ends that far. In steps it is more of them than any value of the range; what lies between two is more
+    // than all.
     with_integers!(values, values => {
         let distances = values.iter().map(|&value| (value as i64).wrapping_sub(start) as u64);
         match dimension.step() {

@@ -2,8 +2,8 @@
 //!
 //! In: keys with their strings as views, and where each comes to lie. Out: any range of them as tables take them, with their
 //! hashes.
-//! Invariant: what is 0 in all keys is not kept, nor are hashes and views of columns in which a string is long; views of short
-//! ones are words as others are: they take no more room than a place and the string.
+//! Invariant: what is 0 in all keys is not kept, nor are hashes and views of columns in which a string is long. Views of
+//! short strings stay words: they take no more room than a place and the string.
 //! Not here: keys of one or two words and of one string (`waiting`).
 //!
 //! Of 1.3 M keys of a string and a number that leaves 12 bytes and the string of 40 and the string. A column per word was tried: six
