@@ -181,7 +181,7 @@ impl Batch {
     /// # Panics
     /// If `selection` has another length, or NULLs.
     #[must_use]
-    pub fn wanting(self, selection: BooleanArray) -> Self {
+    pub fn selecting(self, selection: BooleanArray) -> Self {
         assert_eq!(selection.len(), self.rows, "a boolean per row");
         assert_eq!(selection.null_count(), 0, "NULL is not true");
         Self {

@@ -148,7 +148,7 @@ pub enum Merged {
     /// Its groups.
     Groups(Finished),
     /// Memory has no room for them all: its sub-partitions are tasks now.
-    Parted,
+    Repartitioned,
     /// Nobody wants it any more.
     Cancelled,
 }
@@ -158,7 +158,7 @@ impl Merged {
     pub fn groups(self) -> Option<Finished> {
         match self {
             Self::Groups(finished) => Some(finished),
-            Self::Parted | Self::Cancelled => None,
+            Self::Repartitioned | Self::Cancelled => None,
         }
     }
 }
@@ -404,7 +404,7 @@ impl MergeWorker {
             }
         }
         stored.extend(file.write(&waiting, &mut self.counters)?);
-        self.counters.parted += 1;
+        self.counters.repartitioned += 1;
         let blocks = Blocks::new(stored, 1 << bits);
         // As small as the sub-partitions are: what was refused once would be as large again.
         let room = merge.room.min(task.size.bytes / 4).max(1);
@@ -417,7 +417,7 @@ impl MergeWorker {
         };
         let tasks = planner.tasks(blocks);
         merge.tasks.lock().extend(tasks);
-        Ok(Merged::Parted)
+        Ok(Merged::Repartitioned)
     }
 
     /// Covers the table, its states and `read` bytes of tuples.

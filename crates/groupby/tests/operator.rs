@@ -298,14 +298,14 @@ fn merged((spec, built): (Arc<Spec>, Vec<Built>), means: &Means) -> Result<(Rows
     while let Some(task) = merge.next() {
         collect(worker.run(&merge, &task, &|| false)?, &mut groups)?;
     }
-    Ok((groups, worker.counters().parted))
+    Ok((groups, worker.counters().repartitioned))
 }
 
 /// The groups of a task, none of which may be there.
 fn collect(merged: Merged, groups: &mut Rows) -> Result<(), Error> {
     let mut finished = match merged {
         Merged::Groups(finished) => finished,
-        Merged::Parted => return Ok(()),
+        Merged::Repartitioned => return Ok(()),
         Merged::Cancelled => panic!("nobody cancels"),
     };
     while let Some(emitted) = finished.next(7)? {

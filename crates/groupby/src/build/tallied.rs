@@ -157,7 +157,7 @@ impl Codes {
 
 impl Build {
     /// True if batches go by code, as far as is known of those before: then those with a selection are welcome.
-    pub fn takes_marks(&self) -> bool {
+    pub fn takes_selections(&self) -> bool {
         self.index.is_addressed() && self.not_tallied < NOT_TALLIED_MAX
     }
 
@@ -165,7 +165,7 @@ impl Build {
     pub(super) fn push_tallied<'a>(&mut self, batch: &'a Batch) -> Result<Option<Cow<'a, Batch>>> {
         // States take a group that is new to them to have a row: those that do not know all groups yet get rows first.
         let know_all = self.states.know(self.groups());
-        let is_tried = self.takes_marks() && !batch.are_partial && Tally::pays(batch.rows, 1);
+        let is_tried = self.takes_selections() && !batch.are_partial && Tally::pays(batch.rows, 1);
         if !is_tried || !know_all {
             return batch.kept().map(Some);
         }

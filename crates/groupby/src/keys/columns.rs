@@ -85,7 +85,7 @@ pub(crate) fn unpacked(column: &ArrayRef, data_type: &DataType) -> Result<ArrayR
 }
 
 /// The strings of a column of codes, row by row, without those of other rows that would be held by as few of them as a batch has.
-pub fn texts_of(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+pub fn strings_of(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
     unpacked(column, data_type).map(dense)
 }
 

@@ -52,7 +52,7 @@ use arrow::buffer::Buffer;
 
 use crate::error::Result;
 
-pub use columns::{as_views, decoded, is_bytes, same_dictionary, texts_of};
+pub use columns::{as_views, decoded, is_bytes, same_dictionary, strings_of};
 pub(crate) use columns::{strict_cast, unpacked};
 pub use direct::DirectTable;
 pub use layout::{KeyLayout, TableKind};

@@ -60,7 +60,7 @@ counters! {
     /// Bytes that were read back.
     read_bytes,
     /// Tasks of the merge that memory had no room for.
-    parted,
+    repartitioned,
     /// Most bytes held at once (a sum over workers when added up).
     bytes_peak,
     /// Encoding and hashing keys.

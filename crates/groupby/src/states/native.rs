@@ -54,7 +54,7 @@ fn of_codes<S: GroupStates + 'static>(
 }
 
 /// Codes as views of their strings.
-fn texts_of(column: &ArrayRef) -> Result<ArrayRef> {
+fn as_strings(column: &ArrayRef) -> Result<ArrayRef> {
     let views = as_views(decoded(column.data_type()));
     match column.as_any_dictionary_opt() {
         Some(_) => unpacked(column, &views),
@@ -122,7 +122,7 @@ impl<S: GroupStates + 'static, F: Fn() -> S + Send + Sync> Aggregate for Native<
             return Ok(arguments.clone());
         }
         let mut columns = arguments.columns.clone();
-        columns[0] = texts_of(&columns[0])?;
+        columns[0] = as_strings(&columns[0])?;
         Ok(Arguments {
             columns,
             filter: arguments.filter.clone(),

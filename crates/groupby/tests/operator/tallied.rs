@@ -137,7 +137,7 @@ impl Left {
         let is_left = BooleanArray::from_iter(is_left.map(Some));
         match self {
             Left::All => all,
-            Left::Selection => all.wanting(behind(&is_left)),
+            Left::Selection => all.selecting(behind(&is_left)),
             Left::Copies => {
                 let copy = |column: &ArrayRef| filter(column, &is_left).expect("rows");
                 let keys = all.keys.iter().map(copy).collect();
@@ -317,7 +317,9 @@ fn marks_take_one_of_256_codes() {
         let mut build = Build::new(spec.clone(), means.grant(), None).expect("a build");
         let is_left = BooleanArray::from_iter((0..ROWS).map(|row| Some(row % 3 > 0)));
         let batch = Batch::new(ROWS, vec![keys(values)], vec![Arguments::default()]);
-        build.push(&batch.wanting(is_left.clone())).expect("groups");
+        build
+            .push(&batch.selecting(is_left.clone()))
+            .expect("groups");
         let (groups, tallied) = groups_of(spec, build, &means);
         let left = filter(&keys(values), &is_left).expect("rows");
         let mut twin = BTreeMap::new();
@@ -380,7 +382,7 @@ fn what_nobody_wants_is_in_no_ones_way() {
                 };
                 let batch = Batch::new(of(key).len(), vec![of(key)], vec![values]);
                 let batch = if selection {
-                    batch.wanting(is_left.clone())
+                    batch.selecting(is_left.clone())
                 } else {
                     batch
                 };
