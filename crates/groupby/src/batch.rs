@@ -85,13 +85,13 @@ pub(crate) fn is_plain(data_type: &DataType) -> bool {
     }
 }
 
-/// Texts in memory of their own where they are less than half of what their views' buffers hold: what keeps rows of a
-/// filtered batch would else keep all that the filter has left out.
+/// Copies strings that are less than half of what their views' buffers hold. Whoever keeps rows of a filtered batch would
+/// else keep all that the filter has left out.
 pub(crate) fn dense(column: ArrayRef) -> ArrayRef {
-    fn own<T: ByteViewType + ?Sized>(texts: &GenericByteViewArray<T>) -> Option<ArrayRef> {
-        let held: usize = texts.data_buffers().iter().map(Buffer::len).sum();
-        (held > 0 && held / 2 > texts.total_buffer_bytes_used())
-            .then(|| Arc::new(texts.gc()) as ArrayRef)
+    fn own<T: ByteViewType + ?Sized>(strings: &GenericByteViewArray<T>) -> Option<ArrayRef> {
+        let held: usize = strings.data_buffers().iter().map(Buffer::len).sum();
+        (held > 0 && held / 2 > strings.total_buffer_bytes_used())
+            .then(|| Arc::new(strings.gc()) as ArrayRef)
     }
     let own = match column.data_type() {
         DataType::Utf8View => own(column.as_string_view()),
@@ -103,12 +103,12 @@ pub(crate) fn dense(column: ArrayRef) -> ArrayRef {
 
 /// Bytes of a column, of what it shares with others as far as it refers to it.
 pub(crate) fn bytes_of(column: &dyn Array) -> usize {
-    let of_texts = match column.data_type() {
+    let of_strings = match column.data_type() {
         DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),
         DataType::BinaryView => column.as_binary_view().total_buffer_bytes_used(),
         _ => return column.to_data().get_slice_memory_size().unwrap_or(0),
     };
-    column.len() * size_of::<u128>() + of_texts
+    column.len() * size_of::<u128>() + of_strings
 }
 
 /// One batch of input.
@@ -123,7 +123,7 @@ pub struct Batch {
     /// True if arguments are partial states, one per row (`states::partial`).
     pub are_partial: bool,
     /// The rows that a filter leaves, if not all: the others are as if they were not there.
-    wanted: Option<BooleanArray>,
+    selection: Option<BooleanArray>,
 }
 
 impl Batch {
@@ -161,7 +161,7 @@ impl Batch {
             keys,
             arguments,
             are_partial: false,
-            wanted: None,
+            selection: None,
         }
     }
 
@@ -176,37 +176,37 @@ impl Batch {
         }
     }
 
-    /// The same of those rows alone that `wanted` says, without a copy of them.
+    /// The same of those rows alone that `selection` says, without a copy of them.
     ///
     /// # Panics
-    /// If `wanted` has another length, or NULLs.
+    /// If `selection` has another length, or NULLs.
     #[must_use]
-    pub fn wanting(self, wanted: BooleanArray) -> Self {
-        assert_eq!(wanted.len(), self.rows, "a boolean per row");
-        assert_eq!(wanted.null_count(), 0, "NULL is not true");
+    pub fn selecting(self, selection: BooleanArray) -> Self {
+        assert_eq!(selection.len(), self.rows, "a boolean per row");
+        assert_eq!(selection.null_count(), 0, "NULL is not true");
         Self {
-            wanted: Some(wanted),
+            selection: Some(selection),
             ..self
         }
     }
 
     /// The rows that a filter leaves, if not all.
-    pub(crate) fn wanted(&self) -> Option<&BooleanArray> {
-        self.wanted.as_ref()
+    pub(crate) fn selection(&self) -> Option<&BooleanArray> {
+        self.selection.as_ref()
     }
 
     /// How many rows there are without those that a filter has left out.
-    pub fn wanted_rows(&self) -> usize {
-        let wanted = self.wanted.as_ref();
-        wanted.map_or(self.rows, BooleanArray::true_count)
+    pub fn selected_rows(&self) -> usize {
+        let selection = self.selection.as_ref();
+        selection.map_or(self.rows, BooleanArray::true_count)
     }
 
     /// Those rows alone.
     pub(crate) fn kept(&self) -> Result<Cow<'_, Self>> {
-        let Some(wanted) = &self.wanted else {
+        let Some(selection) = &self.selection else {
             return Ok(Cow::Borrowed(self));
         };
-        let kept = FilterBuilder::new(wanted).optimize().build();
+        let kept = FilterBuilder::new(selection).optimize().build();
         let arguments = self.arguments.iter();
         let arguments = arguments.map(|of_one| of_one.as_ref().map(|of_one| of_one.kept(&kept)));
         Ok(Cow::Owned(Self {
@@ -214,7 +214,7 @@ impl Batch {
             keys: filtered(&self.keys, &kept)?,
             arguments: arguments.map(Option::transpose).collect::<Result<_>>()?,
             are_partial: self.are_partial,
-            wanted: None,
+            selection: None,
         }))
     }
 
@@ -227,10 +227,10 @@ impl Batch {
             keys: slices(&self.keys, rows),
             arguments: arguments.collect(),
             are_partial: self.are_partial,
-            wanted: self
-                .wanted
+            selection: self
+                .selection
                 .as_ref()
-                .map(|wanted| wanted.slice(rows.start, rows.len())),
+                .map(|selection| selection.slice(rows.start, rows.len())),
         }
     }
 }

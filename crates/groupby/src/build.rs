@@ -112,7 +112,7 @@ impl Build {
         if batch.rows == 0 {
             return Ok(());
         }
-        self.counters.rows += batch.wanted_rows() as u64;
+        self.counters.rows += batch.selected_rows() as u64;
         self.counters.batches += 1;
         let at_once = self.rows_at_once();
         if batch.rows <= at_once {
@@ -125,8 +125,8 @@ impl Build {
         Ok(())
     }
 
-    /// Rows after which memory is asked for: those of a batch, fewer where it is short and groups are large, since any
-    /// row may double its group (sketches of groups that are equally frequent all grow at once).
+    /// Rows after which memory is asked for: those of a batch, fewer where it is short and groups are large. Any row may
+    /// double its group: sketches of groups that are equally frequent all grow at once.
     fn rows_at_once(&self) -> usize {
         if self.spec.is_keyless() || self.groups() == 0 {
             return usize::MAX;
@@ -272,7 +272,9 @@ impl Build {
         let is_small = self.seen.bytes <= self.spec.sizes.hot_bytes;
         self.seen.array = match is_small {
             true => None,
-            false => self.seen_array(),
+            false => self
+                .index
+                .seen_array(self.states.used_bytes(), self.counters.rows),
         };
         let bounds = Bounds {
             hot_bytes: self.spec.sizes.hot_bytes,
@@ -283,7 +285,7 @@ impl Build {
             },
             may_bypass: self.states.may_bypass(batch),
             may_grow: self.may_grow,
-            has_texts: self.spec.keys.has_texts(),
+            has_strings: self.spec.keys.has_strings(),
         };
         self.carry_out(policy::decide(self.seen, bounds))
     }
@@ -391,17 +393,6 @@ impl Build {
     /// What lookups and updates touch.
     fn used_bytes(&self) -> usize {
         self.index.used_bytes() + self.states.used_bytes()
-    }
-
-    /// The array, as the policy sees it.
-    fn seen_array(&self) -> Option<policy::Array> {
-        let (_, slots) = self.index.slots()?;
-        let state_bytes = self.states.used_bytes() / self.groups().max(1);
-        Some(policy::Array {
-            slots,
-            full_bytes: KeyIndex::full_bytes(slots, state_bytes),
-            rows: self.counters.rows,
-        })
     }
 
     fn bytes(&self) -> usize {

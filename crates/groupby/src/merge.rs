@@ -1,8 +1,8 @@
 //! Phase 2: ranges of partitions, each aggregated once, by any number of workers that never meet.
 //!
 //! In: the blocks of all builds, in memory or on disk. Out: `Finished` groups, one per task.
-//! Invariant: a task's partitions are in no other task; the largest task is handed out first, but for the parts of a task that
-//! memory has no room for, which come at once.
+//! Invariant: a task's partitions are in no other task. The largest task is handed out first, but sub-partitions of a
+//! task that memory has no room for come at once.
 //! Tried and rejected: blocks of a quarter of the partitions each, whose memory is free when that quarter is merged. One query
 //! of hits held 212 MB instead of 252, others 2 to 4 % more.
 //! Not here: threads; a caller makes one `MergeWorker` per thread.
@@ -30,9 +30,9 @@ const TUPLE_BYTES: usize = 128;
 /// A task may have so many bytes of tuples in any case.
 const ROOM_BYTES_MIN: usize = 1 << 20;
 
-/// A task that memory has no room for becomes 64 parts at once at most: pages of fewer tuples are dear to read.
-const PART_BITS_MAX: u32 = 6;
-/// No task is parted by bits of the hash beyond these.
+/// A task that memory has no room for becomes 64 sub-partitions at once at most: pages of fewer tuples are dear to read.
+const REPARTITION_BITS_MAX: u32 = 6;
+/// No task is repartitioned by bits of the hash beyond these.
 const HASH_BITS: u32 = 60;
 
 /// Where the table of a task turned out too large: how much, nobody knows.
@@ -41,8 +41,8 @@ const REFUSED_BITS: u32 = 3;
 /// Tuples between two looks whether anybody still wants them: some milliseconds.
 const LOOK_TUPLES: usize = 256 << 10;
 
-/// Parts are written together until they have so many bytes, or more where memory has room.
-const PARTS_BYTES: usize = WORKING_BYTES / 2;
+/// Sub-partitions are written together until they have so many bytes, or more where memory has room.
+const SUB_PARTITIONS_BYTES: usize = WORKING_BYTES / 2;
 
 /// A range of partitions to aggregate.
 pub struct MergeTask {
@@ -135,11 +135,11 @@ impl MergeTask {
         self.size.tuples
     }
 
-    /// False where parting again would not help: bits are used up, or almost all tuples came into one part, as those
+    /// False where repartitioning again would not help: bits are used up, or almost all tuples came into one sub-partition, as those
     /// of one key do.
-    fn may_part(&self) -> bool {
+    fn may_repartition(&self) -> bool {
         let level = &self.level;
-        level.bits + PART_BITS_MAX <= HASH_BITS && self.size.tuples < level.of_tuples / 4 * 3
+        level.bits + REPARTITION_BITS_MAX <= HASH_BITS && self.size.tuples < level.of_tuples / 4 * 3
     }
 }
 
@@ -147,8 +147,8 @@ impl MergeTask {
 pub enum Merged {
     /// Its groups.
     Groups(Finished),
-    /// Memory has no room for them all: its parts are tasks now.
-    Parted,
+    /// Memory has no room for them all: its sub-partitions are tasks now.
+    Repartitioned,
     /// Nobody wants it any more.
     Cancelled,
 }
@@ -158,7 +158,7 @@ impl Merged {
     pub fn groups(self) -> Option<Finished> {
         match self {
             Self::Groups(finished) => Some(finished),
-            Self::Parted | Self::Cancelled => None,
+            Self::Repartitioned | Self::Cancelled => None,
         }
     }
 }
@@ -166,11 +166,11 @@ impl Merged {
 /// The merge phase, shared by its workers.
 pub struct Merge {
     spec: Arc<Spec>,
-    /// The next one last: parts come to the others as they are made.
+    /// The next one last: sub-partitions come to the others as they are made.
     tasks: Mutex<Vec<MergeTask>>,
     /// How many there were at first.
     cut: usize,
-    /// Where parts go.
+    /// Where sub-partitions go.
     spill: Option<Arc<Spill>>,
     /// Bytes of tuples that a task may have: all where all are in memory.
     room: usize,
@@ -260,7 +260,7 @@ impl MergeWorker {
         &self.counters
     }
 
-    /// Aggregates the tuples of `task`, or parts them where memory has no room; looks between two pieces of it whether
+    /// Aggregates the tuples of `task`, or repartitions them where memory has no room; looks between two pieces of it whether
     /// it is `cancelled`.
     pub fn run(
         &mut self,
@@ -270,20 +270,22 @@ impl MergeWorker {
     ) -> Result<Merged> {
         let mut lap = Lap::start();
         let emit_ns = self.counters.emit_ns;
-        let is_part = task.level.of_tuples < usize::MAX;
-        if is_part && (std::mem::take(&mut self.refers) || !task.may_part()) {
+        let is_sub_partition = task.level.of_tuples < usize::MAX;
+        if is_sub_partition && (std::mem::take(&mut self.refers) || !task.may_repartition()) {
             self.combiner.begin_anew(self.spec.keys.table())?;
         }
         let keyless = self.spec.is_keyless();
         let spill = merge.spill.as_ref();
-        let spill = spill.filter(|_| !keyless && task.may_part());
+        let spill = spill.filter(|_| !keyless && task.may_repartition());
         let merged = match spill {
             Some(spill) if self.expected_bytes(task) > merge.room => {
                 let parts = (task.size.bytes / merge.room + 1).next_power_of_two();
-                self.part(merge, spill, task, parts.ilog2(), cancelled)
+                self.repartition(merge, spill, task, parts.ilog2(), cancelled)
             }
             Some(spill) => match self.groups(task, cancelled) {
-                Err(Error::Memory { .. }) => self.part(merge, spill, task, REFUSED_BITS, cancelled),
+                Err(Error::Memory { .. }) => {
+                    self.repartition(merge, spill, task, REFUSED_BITS, cancelled)
+                }
                 merged => merged,
             },
             None => self.groups(task, cancelled),
@@ -342,8 +344,8 @@ impl MergeWorker {
             task.partitions.len(),
             level.blocks.sizes.len(),
         );
-        // What cannot be parted is mostly of one key, and a table for many could be refused for nothing.
-        let likely = match task.may_part() {
+        // What cannot be repartitioned is mostly of one key, and a table for many could be refused for nothing.
+        let likely = match task.may_repartition() {
             true => task.size.tuples.min(fair),
             false => 0,
         };
@@ -368,7 +370,7 @@ impl MergeWorker {
     }
 
     /// The tuples of `task` go to disk once more, sorted by the next `bits` bits of their hash.
-    fn part(
+    fn repartition(
         &mut self,
         merge: &Merge,
         spill: &Arc<Spill>,
@@ -378,10 +380,10 @@ impl MergeWorker {
     ) -> Result<Merged> {
         self.refers = false;
         self.combiner.begin_anew(self.spec.keys.table())?;
-        let bits = bits.clamp(1, PART_BITS_MAX);
+        let bits = bits.clamp(1, REPARTITION_BITS_MAX);
         let above = task.level.bits;
         let views = self.spec.keys.views().to_vec();
-        let write_bytes = PARTS_BYTES.max(merge.room.min(8 * PARTS_BYTES));
+        let write_bytes = SUB_PARTITIONS_BYTES.max(merge.room.min(8 * SUB_PARTITIONS_BYTES));
         let mut file = SpillFile::new(Arc::clone(spill));
         let (mut stored, mut waiting, mut waiting_bytes) = (Vec::new(), Vec::new(), 0);
         let blocks: Vec<&Stored> = task.level.blocks.stored.iter().collect();
@@ -390,9 +392,9 @@ impl MergeWorker {
                 return Ok(Merged::Cancelled);
             }
             let (block, tuples) = source.open(&mut self.counters)?;
-            let parted: Block = block.slice(tuples).parted(above, bits, &views)?;
-            waiting_bytes += parted.bytes();
-            waiting.push(parted);
+            let repartitioned: Block = block.slice(tuples).repartitioned(above, bits, &views)?;
+            waiting_bytes += repartitioned.bytes();
+            waiting.push(repartitioned);
             let held = self.hold(waiting_bytes + block.bytes());
             if waiting_bytes >= write_bytes || held.is_err() {
                 stored.extend(file.write(&waiting, &mut self.counters)?);
@@ -402,9 +404,9 @@ impl MergeWorker {
             }
         }
         stored.extend(file.write(&waiting, &mut self.counters)?);
-        self.counters.parted += 1;
+        self.counters.repartitioned += 1;
         let blocks = Blocks::new(stored, 1 << bits);
-        // As small as the parts are: what was refused once would be as large again.
+        // As small as the sub-partitions are: what was refused once would be as large again.
         let room = merge.room.min(task.size.bytes / 4).max(1);
         let planner = TaskPlanner {
             spec: &self.spec,
@@ -413,9 +415,9 @@ impl MergeWorker {
             room,
             grant: None,
         };
-        let parts = planner.tasks(blocks);
-        merge.tasks.lock().extend(parts);
-        Ok(Merged::Parted)
+        let tasks = planner.tasks(blocks);
+        merge.tasks.lock().extend(tasks);
+        Ok(Merged::Repartitioned)
     }
 
     /// Covers the table, its states and `read` bytes of tuples.

@@ -148,7 +148,7 @@ impl Unsorted {
         }
         let (mut pieces, mut start, mut bytes) = (Vec::new(), 0, 0);
         for row in 0..keys {
-            let length = self.keys.text_bytes(row, views);
+            let length = self.keys.string_bytes(row, views);
             if row > start && bytes + length > bytes_max {
                 pieces.push((self.slice(start..row), bytes));
                 (start, bytes) = (row, 0);
@@ -254,10 +254,12 @@ impl Block {
                 destinations(&below, bits)
             }
         };
-        let sort = Sort::new(&rows, parts.iter().map(|part| part.hashes.len()));
-        let keys = sort.keys(&parts, &hashes, views)?;
+        let permutation = Permutation::new(&rows, parts.iter().map(|part| part.hashes.len()));
+        let keys = permutation.keys(&parts, &hashes, views)?;
         let aggregates = (0..parts[0].aggregates.len())
-            .map(|at| sort.aggregate(parts.iter().map(|part| &part.aggregates[at]).collect()))
+            .map(|at| {
+                permutation.aggregate(parts.iter().map(|part| &part.aggregates[at]).collect())
+            })
             .collect::<Result<Vec<_>>>()?;
         Ok(Self::new(keys, aggregates, offsets, distinct))
     }
@@ -412,7 +414,7 @@ impl<'a> Slice<'a> {
     }
 
     /// The tuples sorted by the `bits` bits of their hash below the `above` highest ones.
-    pub fn parted(&self, above: u32, bits: u32, views: &[usize]) -> Result<Block> {
+    pub fn repartitioned(&self, above: u32, bits: u32, views: &[usize]) -> Result<Block> {
         let DistinctKeys { keys, hashes } = self.distinct_keys();
         let aggregates = (0..self.aggregates()).map(|at| self.aggregate(at));
         let tuples = Unsorted {
@@ -441,7 +443,7 @@ impl<'a> Slice<'a> {
 }
 
 /// One permutation, applied to column after column.
-struct Sort<'a> {
+struct Permutation<'a> {
     /// Destination of each row of all parts, in order.
     rows: &'a [u32],
     /// The rows of each part.
@@ -450,7 +452,7 @@ struct Sort<'a> {
     sources: std::cell::OnceCell<Vec<(usize, usize)>>,
 }
 
-impl<'a> Sort<'a> {
+impl<'a> Permutation<'a> {
     fn new(rows: &'a [u32], lengths: impl Iterator<Item = usize>) -> Self {
         let mut start = 0;
         let parts = lengths
@@ -698,28 +700,28 @@ mod tests {
     use crate::keys::TableKind;
 
     #[test]
-    fn texts_of_states_count() {
-        let text = "a text that lies beside its view".repeat(100);
-        let states: ArrayRef = Arc::new(StringViewArray::from(vec![text.as_str(); 10]));
+    fn strings_of_states_count() {
+        let string = "a text that lies beside its view".repeat(100);
+        let states: ArrayRef = Arc::new(StringViewArray::from(vec![string.as_str(); 10]));
         let tuples = Unsorted {
             keys: EncodedKeys::None(10),
             hashes: vec![0; 10],
             aggregates: vec![AggregateColumns::Partial(vec![states])],
             distinct: true,
         };
-        assert!(tuples.bytes() >= 10 * text.len());
+        assert!(tuples.bytes() >= 10 * string.len());
     }
 
     #[test]
-    fn blocks_leave_texts_behind_that_no_tuple_has() {
+    fn blocks_leave_strings_behind_that_no_tuple_has() {
         let rows = 1000;
-        let text = |row: usize| Some(format!("a text that is long, number {row}"));
-        let texts = StringViewArray::from_iter((0..rows).map(text));
+        let string = |row: usize| Some(format!("a text that is long, number {row}"));
+        let strings = StringViewArray::from_iter((0..rows).map(string));
         let field = Arc::new(Field::new("k", DataType::Int64, false));
         let layout = KeyLayout::new(&[field], TableKind::Packed).expect("a number");
         let block = |each: usize| {
             let kept = Int64Array::from_iter_values((0..rows as i64).step_by(each));
-            let column = take(&texts, &kept, None).expect("rows that there are");
+            let column = take(&strings, &kept, None).expect("rows that there are");
             let (keys, mut hashes): ([ArrayRef; 1], _) = ([Arc::new(kept)], Vec::new());
             let tuples = Unsorted {
                 keys: layout.encode(&keys, rows / each, &mut hashes).expect("few"),

@@ -6,29 +6,30 @@
 //!
 //! Nanoseconds of one core per row, all phases (`grouse-operator`, 10 M rows, one count): 1,000 keys in
 //! the cache 10, 100,000 in a grown table 22, unique keys bypassed 35. Tried and rejected: growing on
-//! one window's hit rate alone (Zipf keys 73, against 36 where the estimate is held against what comes). Freezing a full table
-//! that most rows hit, so that only the others go to partitions: keys by Zipf's law with an exponent of 1.2, of which 85 %
-//! hit, 61 ms instead of 77 here, but as a query 1.0 of the time, with four aggregates 1.1, since arguments have to be
-//! parted too; where half of the rows hit (1.0) 117 ms instead of 85.
+//! one window's hit rate alone (Zipf keys 73, against 36 where the estimate is held against what comes). Freezing a full
+//! table that most rows hit, so that only the others go to partitions. Keys by Zipf's law with an exponent of 1.2, of
+//! which 85 % hit, took 61 ms instead of 77 here. As a query they took 1.0 of the time, with four aggregates 1.1, since
+//! arguments have to be partitioned too. Where half of the rows hit (1.0), 117 ms instead of 85.
 
 /// Rows per group below which looking up does not pay.
 const REDUCTION_MIN: f64 = 3.0;
-/// The same where keys have text: a tuple that waits has a copy of it, which costs more than a lookup saves.
+/// The same where keys have strings: a tuple that waits has a copy of it, which costs more than a lookup saves.
 /// Seven queries of hits with 3.0 and 1.6, two runs of each in turn: 0.70 to 0.92 of the time; 1.2 and 2.0 were no better.
-const REDUCTION_MIN_TEXTS: f64 = 1.6;
+const REDUCTION_MIN_STRINGS: f64 = 1.6;
 /// How far the groups may exceed what was expected of them.
 const EXPECTED_SLACK: f64 = 1.25;
 
 /// Bytes of a group, and rows per new one, from which on a table that has outgrown what was expected of it grows all the same:
-/// emptying copies the groups. Extremes of two texts by 9,040 keys, emptied at each batch before, took 0.97 of the time; of
-/// smaller groups texts as keys 1.07, two numbers as key 1.07 to 1.25, sites with a text each 1.02 to 1.07.
+/// emptying copies the groups. Extremes of two strings by 9,040 keys, emptied at each batch before, took 0.97 of the
+/// time. Smaller groups took more: strings as keys 1.07, two numbers as key 1.07 to 1.25, sites with a string each 1.02
+/// to 1.07.
 const LARGE_BYTES: u64 = 192;
 const ROWS_PER_MISS_MIN: u64 = 8;
 /// Which part of the bytes that a table may grow to it may then have.
 const BEYOND_SHARE: usize = 4;
 
-/// Rows that a worker has had per slot of an array from which on as many more are expected: what the array costs once,
-/// its slots and groups that no cache holds, is then a small part of what the rows before have cost.
+/// An array is worth it after so many rows per slot: as many more are expected then. What the array costs once, slots and
+/// groups that no cache holds, is a small part of what the rows before have cost.
 /// From the first row on, 3 M rows of 1 M keys took a third more time, 3 M ever new ones a fifth.
 const ROWS_PER_SLOT: u64 = 8;
 
@@ -77,8 +78,8 @@ pub(crate) struct Bounds {
     pub may_bypass: bool,
     /// False once a table grew in vain.
     pub may_grow: bool,
-    /// True of keys with text.
-    pub has_texts: bool,
+    /// True of keys with strings.
+    pub has_strings: bool,
 }
 
 /// What to do with a worker's table.
@@ -137,8 +138,8 @@ fn decide_by_groups(seen: Seen, bounds: Bounds) -> Decision {
             return Decision::Grow { expected_groups };
         }
     }
-    let reduction_min = match bounds.has_texts {
-        true => REDUCTION_MIN_TEXTS,
+    let reduction_min = match bounds.has_strings {
+        true => REDUCTION_MIN_STRINGS,
         false => REDUCTION_MIN,
     };
     if bounds.may_bypass && (seen.rows as f64) < reduction_min * seen.groups as f64 {
@@ -175,7 +176,7 @@ mod tests {
         array_bytes: 20_000,
         may_bypass: true,
         may_grow: true,
-        has_texts: false,
+        has_strings: false,
     };
 
     fn seen(rows: u64, groups: u64, window: (u64, u64), bytes: usize) -> Seen {
@@ -277,9 +278,9 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_looked_up_where_numbers_go_by() {
+    fn strings_are_looked_up_where_numbers_go_by() {
         let bounds = Bounds {
-            has_texts: true,
+            has_strings: true,
             ..BOUNDS
         };
         let two_a_group = seen(200, 100, (100, 90), 2000);

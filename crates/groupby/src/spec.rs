@@ -32,7 +32,7 @@ pub struct Sizes {
     pub task_tuples: usize,
     /// Slots of a direct table.
     pub direct_slots: usize,
-    /// The same of one over a single column of integers, which may be more where memory is ample.
+    /// Slots of a direct table over a single column of integers, which has more where memory is ample.
     pub direct_range: usize,
     /// Bytes of a direct table and its states, were each slot a group, up to which it may be kept beyond the cache.
     pub array_bytes: usize,

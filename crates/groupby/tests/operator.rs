@@ -44,12 +44,12 @@ fn column(kind: usize, rows: usize, distinct: u64, nulls: bool, seed: u64) -> Ar
     let values: Vec<Option<u64>> = (0..rows)
         .map(|_| (!nulls || next() % 5 != 0).then(|| next() % distinct.max(1)))
         .collect();
-    let text = |value: u64| match value % 3 {
+    let string = |value: u64| match value % 3 {
         0 => format!("{value}"),
         1 => format!("twelve bytes{value}"),
         _ => format!("a longer string that shares its beginning {value} and its end"),
     };
-    let texts = || values.iter().map(|value| value.map(text));
+    let strings = || values.iter().map(|value| value.map(string));
     match kind {
         0 => Arc::new(Int64Array::from_iter(
             values
@@ -83,11 +83,11 @@ fn column(kind: usize, rows: usize, distinct: u64, nulls: bool, seed: u64) -> Ar
         7 => Arc::new(Decimal128Array::from_iter(
             values.iter().map(|v| v.map(|v| i128::from(v) << 70)),
         )),
-        8 => Arc::new(StringArray::from_iter(texts())),
-        9 => Arc::new(StringViewArray::from_iter(texts())),
-        10 => Arc::new(LargeStringArray::from_iter(texts())),
+        8 => Arc::new(StringArray::from_iter(strings())),
+        9 => Arc::new(StringViewArray::from_iter(strings())),
+        10 => Arc::new(LargeStringArray::from_iter(strings())),
         11 => Arc::new(BinaryArray::from_iter(
-            texts().map(|t| t.map(String::into_bytes)),
+            strings().map(|t| t.map(String::into_bytes)),
         )),
         12 => {
             let values = values.iter().map(|v| v.map(u64::to_le_bytes));
@@ -112,35 +112,35 @@ const KINDS: usize = 14;
 
 const DICTIONARY_BATCHES: usize = 9;
 
-/// Texts as codes of a dictionary that has each value twice, and NULL, which some dictionaries' NULL rows
+/// Strings as codes of a dictionary that has each value twice, and NULL, which some dictionaries' NULL rows
 /// have for their value; keys of 2, 4 and 8 bytes. `None` of other columns.
-fn coded(texts: &ArrayRef, number: usize) -> Option<ArrayRef> {
-    if !texts.data_type().is_string() && texts.data_type() != &DataType::Binary {
+fn coded(strings: &ArrayRef, number: usize) -> Option<ArrayRef> {
+    if !strings.data_type().is_string() && strings.data_type() != &DataType::Binary {
         return None;
     }
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     let mut firsts = Vec::new();
-    let all = shown(texts);
-    for (row, text) in all
+    let all = shown(strings);
+    for (row, string) in all
         .iter()
         .enumerate()
-        .filter(|(row, _)| texts.is_valid(*row))
+        .filter(|(row, _)| strings.is_valid(*row))
     {
-        places.entry(text.clone()).or_insert_with(|| {
+        places.entry(string.clone()).or_insert_with(|| {
             firsts.push(Some(row as u32));
             firsts.len() - 1
         });
     }
     let values = firsts.len();
-    let nowhere: ArrayRef = new_null_array(texts.data_type(), 1);
-    let texts_and_null = concat(&[texts, &nowhere]).expect("one type");
+    let nowhere: ArrayRef = new_null_array(strings.data_type(), 1);
+    let strings_and_null = concat(&[strings, &nowhere]).expect("one type");
     firsts.extend_from_within(..);
-    firsts.push(Some(texts.len() as u32));
-    let dictionary = take(&texts_and_null, &UInt32Array::from(firsts), None).expect("rows");
-    let keys = Int64Array::from_iter(all.iter().enumerate().map(|(row, text)| {
+    firsts.push(Some(strings.len() as u32));
+    let dictionary = take(&strings_and_null, &UInt32Array::from(firsts), None).expect("rows");
+    let keys = Int64Array::from_iter(all.iter().enumerate().map(|(row, string)| {
         let again = row % 2 * values;
-        match (texts.is_valid(row), number % 2) {
-            (true, _) => Some((places[text] + again) as i64),
+        match (strings.is_valid(row), number % 2) {
+            (true, _) => Some((places[string] + again) as i64),
             (false, 0) => None,
             (false, _) => Some(2 * values as i64),
         }
@@ -193,7 +193,7 @@ fn twin(keys: &[ArrayRef], values: &Int64Array, filter: &BooleanArray) -> Rows {
 
 struct Case {
     keys: Vec<ArrayRef>,
-    /// Texts come as codes of dictionaries, each of which lives for some batches, where the table takes them.
+    /// Strings come as codes of dictionaries, each of which lives for some batches, where the table takes them.
     coded: bool,
     known: Vec<KeyValues>,
     values: Int64Array,
@@ -271,9 +271,9 @@ fn build(case: &Case, how: &How, means: &Means) -> Result<(Arc<Spec>, Vec<Built>
         let window_rows = DICTIONARY_BATCHES * how.batch_rows;
         if start % window_rows == 0 {
             let window = |key: &ArrayRef| {
-                let texts = key.slice(start, window_rows.min(key.len() - start));
-                let coded = is_coded.then(|| coded(&texts, at / DICTIONARY_BATCHES));
-                coded.flatten().unwrap_or(texts)
+                let strings = key.slice(start, window_rows.min(key.len() - start));
+                let coded = is_coded.then(|| coded(&strings, at / DICTIONARY_BATCHES));
+                coded.flatten().unwrap_or(strings)
             };
             windows = case.keys.iter().map(window).collect();
         }
@@ -298,14 +298,14 @@ fn merged((spec, built): (Arc<Spec>, Vec<Built>), means: &Means) -> Result<(Rows
     while let Some(task) = merge.next() {
         collect(worker.run(&merge, &task, &|| false)?, &mut groups)?;
     }
-    Ok((groups, worker.counters().parted))
+    Ok((groups, worker.counters().repartitioned))
 }
 
 /// The groups of a task, none of which may be there.
 fn collect(merged: Merged, groups: &mut Rows) -> Result<(), Error> {
     let mut finished = match merged {
         Merged::Groups(finished) => finished,
-        Merged::Parted => return Ok(()),
+        Merged::Repartitioned => return Ok(()),
         Merged::Cancelled => panic!("nobody cancels"),
     };
     while let Some(emitted) = finished.next(7)? {
@@ -769,17 +769,17 @@ fn narrowed(case: &Case, table: TableKind, emitted: &[usize]) -> (usize, Vec<Vec
 fn whatever_lies_under_a_null_is_one_key() {
     let nulls = Some(arrow::buffer::NullBuffer::from(vec![false; 64]));
     let numbers = Int64Array::new((0..64).collect::<Vec<i64>>().into(), nulls.clone());
-    let texts = StringArray::from_iter_values((0..64).map(|v| format!("hidden {v}")));
-    let texts = StringArray::new(texts.offsets().clone(), texts.values().clone(), nulls);
+    let strings = StringArray::from_iter_values((0..64).map(|v| format!("hidden {v}")));
+    let strings = StringArray::new(strings.offsets().clone(), strings.values().clone(), nulls);
     let filler = case(&[], 64, 1, false, 3);
     for keys in [
         vec![Arc::new(numbers.clone()) as ArrayRef],
-        vec![Arc::new(texts.clone()) as ArrayRef],
+        vec![Arc::new(strings.clone()) as ArrayRef],
         vec![
             Arc::new(numbers.clone()) as ArrayRef,
             Arc::new(numbers.clone()) as ArrayRef,
         ],
-        vec![Arc::new(numbers) as ArrayRef, Arc::new(texts) as ArrayRef],
+        vec![Arc::new(numbers) as ArrayRef, Arc::new(strings) as ArrayRef],
     ] {
         let case = Case {
             coded: false,

@@ -211,7 +211,7 @@ fn check(
         };
         let (keys, column) = result.unwrap();
         assert_eq!(column.data_type(), &aggregate.result_type());
-        let found: BTreeMap<_, _> = keys.into_iter().zip(texts(&column)).collect();
+        let found: BTreeMap<_, _> = keys.into_iter().zip(strings(&column)).collect();
         assert_eq!(&found, twin, "{aggregate:?}, {path:?}");
     }
     check_one_group(aggregate, input, batch_rows, &expected);
@@ -244,7 +244,7 @@ fn check_groups_without_rows(
     for column in [by_states, by_partials.and_then(merged)] {
         match column {
             Ok(column) => assert_eq!(
-                texts(&column)[1..],
+                strings(&column)[1..],
                 [&empty; 3].map(Clone::clone),
                 "{aggregate:?}"
             ),
@@ -263,11 +263,11 @@ fn long_division(sum: i128, count: i128) -> f64 {
     let scaled = rest * 10i128.pow(DIGITS);
     let (digits, follows) = (scaled / count, i32::from(scaled % count != 0));
     let sign = if sum < 0 { "-" } else { "" };
-    let text = format!(
+    let string = format!(
         "{sign}{whole}.{digits:0>width$}{follows}",
         width = DIGITS as usize
     );
-    text.parse().unwrap()
+    string.parse().unwrap()
 }
 
 /// What `column` makes of a word in a column of integers.
@@ -306,7 +306,7 @@ fn check_one_group(
     let rows = one.live_rows().remove(&0).unwrap_or_default();
     for result in run_one_group(aggregate, &one, batch_rows) {
         match (result, expected(&rows)) {
-            (Ok(column), Ok(text)) => assert_eq!(texts(&column), [text], "{aggregate:?}"),
+            (Ok(column), Ok(string)) => assert_eq!(strings(&column), [string], "{aggregate:?}"),
             (Err(Error::Overflow { .. }), Err(())) => {}
             (found, expected) => panic!("{aggregate:?}: {found:?} instead of {expected:?}"),
         }
@@ -338,10 +338,10 @@ fn run_one_group(
 }
 
 /// A column as text, NaN with its sign and -0.0 told apart.
-fn texts(column: &ArrayRef) -> Vec<Option<String>> {
+fn strings(column: &ArrayRef) -> Vec<Option<String>> {
     let options = FormatOptions::default();
     let formatter = ArrayFormatter::try_new(column.as_ref(), &options).unwrap();
-    let text = |row| match column.data_type() {
+    let string = |row| match column.data_type() {
         DataType::Float64 => {
             let value = column.as_primitive::<types::Float64Type>().value(row);
             format!("{value} {}", value.is_sign_negative())
@@ -349,7 +349,7 @@ fn texts(column: &ArrayRef) -> Vec<Option<String>> {
         _ => formatter.value(row).to_string(),
     };
     (0..column.len())
-        .map(|row| column.is_valid(row).then(|| text(row)))
+        .map(|row| column.is_valid(row).then(|| string(row)))
         .collect()
 }
 
@@ -590,16 +590,16 @@ proptest! {
                 if !fits {
                     return Err(());
                 }
-                let text = match &data_type {
+                let string = match &data_type {
                     DataType::Duration(_) => {
                         let one = primitive::<types::DurationSecondType>(
                             [Some(sum as i64)].into_iter(), &data_type, |word| word,
                         );
-                        texts(&one).remove(0).unwrap()
+                        strings(&one).remove(0).unwrap()
                     }
                     _ => sum.to_string(),
                 };
-                Ok((!rows.is_empty()).then_some(text))
+                Ok((!rows.is_empty()).then_some(string))
             });
         }
     }
@@ -625,14 +625,14 @@ proptest! {
             let input = input(&rows, filtered, vec![values]);
             let aggregate = sum("sum(x)", &data_type, &sum_type).unwrap();
             check(&*aggregate, &input, batch_rows, |rows| {
-                decimal_text(total(rows), &sum_type, rows)
+                decimal_string(total(rows), &sum_type, rows)
             });
             let aggregate = avg("avg(x)", &data_type, &avg_type).unwrap();
             check(&*aggregate, &input, batch_rows, |rows| {
                 let digits = scale(&avg_type) - scale(&data_type);
                 let factor = i256::from_i128(10i128.pow(digits as u32));
                 let count = i256::from_i128(rows.len().max(1) as i128);
-                decimal_text(total(rows) * factor / count, &avg_type, rows)
+                decimal_string(total(rows) * factor / count, &avg_type, rows)
             });
         }
     }
@@ -646,14 +646,14 @@ proptest! {
         );
         let input = input(&rows, filtered, vec![values]);
         let total = |rows: &[usize]| rows.iter().map(|row| words[*row].unwrap() as f64).sum::<f64>() + 0.0;
-        let text = |value: f64| format!("{value} {}", value.is_sign_negative());
+        let string = |value: f64| format!("{value} {}", value.is_sign_negative());
         let aggregate = sum("sum(x)", &DataType::Float64, &DataType::Float64).unwrap();
         check(&*aggregate, &input, batch_rows, |rows| {
-            Ok((!rows.is_empty()).then(|| text(total(rows))))
+            Ok((!rows.is_empty()).then(|| string(total(rows))))
         });
         let aggregate = avg("avg(x)", &DataType::Float64, &DataType::Float64).unwrap();
         check(&*aggregate, &input, batch_rows, |rows| {
-            Ok((!rows.is_empty()).then(|| text(total(rows) / rows.len() as f64)))
+            Ok((!rows.is_empty()).then(|| string(total(rows) / rows.len() as f64)))
         });
     }
 
@@ -686,7 +686,7 @@ proptest! {
             let one = primitive::<types::DurationNanosecondType>(
                 [Some(mean as i64)].into_iter(), &data_type, |word| word,
             );
-            Ok((!rows.is_empty()).then(|| texts(&one).remove(0).unwrap()))
+            Ok((!rows.is_empty()).then(|| strings(&one).remove(0).unwrap()))
         });
     }
 }
@@ -701,7 +701,7 @@ proptest! {
         for data_type in ordered_types() {
             let values = column(&words, &data_type);
             let ordered = mapped(&values, one_nan);
-            let shown = texts(&ordered);
+            let shown = strings(&ordered);
             let input = input(&rows, filtered, vec![Arc::clone(&values)]);
             for extreme in [Extreme::Min, Extreme::Max] {
                 let aggregate = min_max("extreme(x)", extreme, &data_type, &data_type).unwrap();
@@ -717,7 +717,7 @@ proptest! {
         let words: Vec<_> = rows.iter().map(|row| row.0).collect();
         for data_type in ordered_types() {
             let values = column(&words, &data_type);
-            // As bytes: far timestamps have no text of their own.
+            // As bytes: far timestamps have no string of their own.
             let sortable = RowConverter::new(vec![SortField::new(data_type.clone())]).unwrap();
             let bytes = sortable.convert_columns(&[tied(&values)]).unwrap();
             let input = input(&rows, filtered, vec![values]);
@@ -737,7 +737,7 @@ proptest! {
         let by_types = types.iter().cycle().skip(skip);
         for (value_type, by_type) in types.iter().zip(by_types) {
             let (values, by) = (column(&words, value_type), column(&others, by_type));
-            let shown = texts(&values);
+            let shown = strings(&values);
             let live = input(&rows, filtered, vec![Arc::clone(&values), Arc::clone(&by)]);
             for extreme in [Extreme::Min, Extreme::Max] {
                 let aggregate = arg_extreme("by(x, y)", extreme, value_type, by_type, value_type).unwrap();
@@ -759,7 +759,7 @@ fn scale(data_type: &DataType) -> i8 {
     }
 }
 
-fn decimal_text(value: i256, data_type: &DataType, rows: &[usize]) -> Result<Option<String>, ()> {
+fn decimal_string(value: i256, data_type: &DataType, rows: &[usize]) -> Result<Option<String>, ()> {
     let precision = match data_type {
         DataType::Decimal32(precision, _)
         | DataType::Decimal64(precision, _)
@@ -773,7 +773,7 @@ fn decimal_text(value: i256, data_type: &DataType, rows: &[usize]) -> Result<Opt
     }
     let one = PrimitiveArray::<types::Decimal256Type>::from(vec![value]);
     let one: ArrayRef = Arc::new(one.with_data_type(DataType::Decimal256(76, scale(data_type))));
-    Ok((!rows.is_empty()).then(|| texts(&one).remove(0).unwrap()))
+    Ok((!rows.is_empty()).then(|| strings(&one).remove(0).unwrap()))
 }
 
 #[test]
@@ -807,7 +807,7 @@ fn a_sum_that_overflows_only_on_its_way_is_right() {
             .chain([Some(7)])
             .collect();
         let values = column(&words, &data_type);
-        let expected = texts(&values).pop().unwrap();
+        let expected = strings(&values).pop().unwrap();
         let groups = (0..words.len() as u32).map(|row| row % 3 / 2).collect();
         let input = Input {
             columns: vec![values],
@@ -819,7 +819,7 @@ fn a_sum_that_overflows_only_on_its_way_is_right() {
         for path in [Path::Direct, Path::Partial, Path::Mixed] {
             let (_, sum) = run(&*aggregate, &one, 100, path).unwrap();
             assert_eq!(
-                texts(&sum),
+                strings(&sum),
                 std::slice::from_ref(&expected),
                 "{data_type}, {path:?}"
             );
@@ -836,7 +836,7 @@ fn many_groups_and_none() {
         .collect();
     for data_type in [DataType::Int64, DataType::Utf8View] {
         let values = column(&words, &data_type);
-        let shown = texts(&values);
+        let shown = strings(&values);
         let input = Input {
             columns: vec![values],
             filter: None,
@@ -845,8 +845,8 @@ fn many_groups_and_none() {
         let aggregate = min_max("min(x)", Extreme::Min, &data_type, &data_type).unwrap();
         let (keys, found) = run(&*aggregate, &input, 8_192, Path::Mixed).unwrap();
         assert_eq!(keys.len(), 50_000);
-        for (key, text) in keys.iter().zip(texts(&found)) {
-            assert_eq!(text, shown[*key as usize]);
+        for (key, string) in keys.iter().zip(strings(&found)) {
+            assert_eq!(string, shown[*key as usize]);
         }
         let mut states = aggregate.states().unwrap();
         let nothing = new_empty_array(&data_type);
@@ -854,7 +854,7 @@ fn many_groups_and_none() {
             .update(&[nothing], None, Groups::Ids(&[]), 0)
             .unwrap();
         assert_eq!(states.drain_partial(0).unwrap()[0].len(), 0);
-        assert_eq!(texts(&states.drain_final(1).unwrap()), [None]);
+        assert_eq!(strings(&states.drain_final(1).unwrap()), [None]);
     }
 }
 

@@ -200,7 +200,7 @@ fn repeats_take_no_memory() {
 
 #[test]
 fn equal_values_count_once_in_every_form() {
-    let texts: ArrayRef = Arc::new(StringArray::from(vec![
+    let strings: ArrayRef = Arc::new(StringArray::from(vec![
         Some("grouse"),
         None,
         Some("a string of more than twelve bytes"),
@@ -215,7 +215,7 @@ fn equal_values_count_once_in_every_form() {
         DataType::Utf8View,
         dictionary,
     ] {
-        let column = cast(&texts, &data_type).unwrap();
+        let column = cast(&strings, &data_type).unwrap();
         let mut one = states(&[data_type]);
         one.update(&[column], None, Groups::One(5), 1).unwrap();
         let partial = one.drain_partial(1).unwrap();
@@ -250,7 +250,7 @@ fn several_columns_count_as_tuples_without_nulls() {
         None,
         Some(2),
     ]));
-    let texts: ArrayRef = Arc::new(StringArray::from(vec![
+    let strings: ArrayRef = Arc::new(StringArray::from(vec![
         Some("a"),
         Some("b"),
         Some("a"),
@@ -266,7 +266,7 @@ fn several_columns_count_as_tuples_without_nulls() {
         Some(true),
         Some(true),
     ]);
-    let columns = [numbers, texts];
+    let columns = [numbers, strings];
     for (filter, expected) in [(None, 3), (Some(&filter), 2)] {
         let mut states = states(&[DataType::Int32, DataType::Utf8]);
         states.update(&columns, filter, Groups::One(6), 1).unwrap();

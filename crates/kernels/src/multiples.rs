@@ -1,8 +1,8 @@
 //! Multiples of a step, divided by it: a multiplication and a rotation, which also tell the numbers that are none.
 //!
 //! In: words of 64 bits without a sign. Out: how many steps each is; of one that is no multiple more than of any multiple.
-//! Invariant: exact. The inverse of an odd number modulo 2^64 brings its multiples to their quotients, and so, as it is one
-//! to one, all others beyond these; bits that a power of two would shift out come back at the top.
+//! Invariant: exact. The inverse of an odd number modulo 2^64 brings its multiples to their quotients. It is one to one,
+//! so it brings all others beyond these. Bits that a power of two would shift out come back at the top.
 //! Not here: quotients that are rounded (`divide`).
 
 /// What numbers are multiples of.

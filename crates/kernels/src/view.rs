@@ -41,8 +41,8 @@ impl Place {
     }
 }
 
-/// The bytes from the first of the long texts to the last, if each follows the one before: all texts of a page at once take a
-/// fraction of the time that they take one by one, whose ends no processor foretells.
+/// The bytes from the first of the long strings to the last, if each follows the one before. All strings of a page at
+/// once take a fraction of the time that they take one by one: no processor foretells their ends.
 ///
 /// # Panics
 /// If a view points outside of the buffers.

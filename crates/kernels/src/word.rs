@@ -1,8 +1,8 @@
 //! A word in texts: which of them contain it.
 //!
 //! In: Arrow's views of texts. Out: true of each that has the word somewhere.
-//! Invariant: of texts that lie one behind the other in memory, as a page of a file has them, bytes between them are
-//! searched as well, but a place that is not whole in one text counts for none.
+//! Invariant: bytes between strings are searched as well where strings lie one behind the other, as in a page of a file.
+//! A place that is not whole in one string counts for none.
 //! Not here: patterns, case, NULL.
 
 use memchr::memmem::Finder;

@@ -116,7 +116,7 @@ impl Builds<'_> {
     /// True if the build of one grouping takes rows that nobody wants.
     pub fn takes_marks(&self, grouping: usize) -> bool {
         let build = self.0[grouping].build.as_ref();
-        build.is_none_or(Build::takes_marks)
+        build.is_none_or(Build::takes_selections)
     }
 
     /// Pushes into the build of one grouping.

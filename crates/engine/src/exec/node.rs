@@ -213,7 +213,7 @@ impl GroupByExec {
         key.map(|(key, _)| Arc::clone(key))
     }
 
-    /// Bits of a packed key, where bounds or books of its columns make it shorter.
+    /// Bits of a packed key, where bounds or shared dictionaries of its columns make it shorter.
     pub fn key_bits(&self) -> Option<u32> {
         self.program.spec.keys.narrowed_bits()
     }

@@ -22,7 +22,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use grouse_groupby::emit::Emitted;
 use grouse_groupby::keys::is_bytes;
-use grouse_groupby::keys::{KeyLayout, KeyValues, decoded, texts_of};
+use grouse_groupby::keys::{KeyLayout, KeyValues, decoded, strings_of};
 use grouse_groupby::states::{Aggregate, in_order};
 use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
 
@@ -239,7 +239,7 @@ impl Program {
             return Ok((self.evaluate(&batch, few)?, rows));
         };
         let groups = std::mem::take(&mut evaluated.groups).into_iter();
-        evaluated.groups = groups.map(|batch| batch.wanting(left.clone())).collect();
+        evaluated.groups = groups.map(|batch| batch.selecting(left.clone())).collect();
         Ok((evaluated, rows))
     }
 
@@ -440,7 +440,7 @@ impl Program {
             .map(
                 |(column, field)| match (column.data_type(), field.data_type()) {
                     (DataType::Dictionary(..), texts) if is_bytes(texts) => {
-                        texts_of(column, texts).map_err(to_host)
+                        strings_of(column, texts).map_err(to_host)
                     }
                     (_, data_type) => as_type(column, data_type),
                 },

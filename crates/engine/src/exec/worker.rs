@@ -203,7 +203,7 @@ impl<'a> Tasks<'a> {
             let merged = worker.run(self.merge, &task, &cancelled);
             match merged.map_err(to_host)? {
                 Merged::Groups(finished) => return Ok(Some(finished)),
-                Merged::Parted => {}
+                Merged::Repartitioned => {}
                 Merged::Cancelled => break,
             }
         }

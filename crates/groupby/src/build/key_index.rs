@@ -93,17 +93,18 @@ impl KeyIndex {
         matches!(self.array, ArrayUse::Addressed(_))
     }
 
-    /// Slots of the array and those that the keys so far have reached, while they address it.
-    pub(super) fn slots(&self) -> Option<(usize, usize)> {
-        match &self.array {
-            ArrayUse::Addressed(array) => Some((array.slots(), array.reached_slots())),
-            ArrayUse::Released(_) | ArrayUse::Absent => None,
-        }
-    }
-
-    /// Bytes of the array, were each of `slots` a group with so many bytes of states.
-    pub(super) fn full_bytes(slots: usize, state_bytes: usize) -> usize {
-        slots * (ARRAY_GROUP_BYTES + state_bytes)
+    /// The array, as the policy sees it after so many `rows`, while keys address it; states have so many bytes.
+    pub(super) fn seen_array(&self, state_bytes: usize, rows: u64) -> Option<policy::Array> {
+        let ArrayUse::Addressed(array) = &self.array else {
+            return None;
+        };
+        let slots = array.reached_slots();
+        let of_group = ARRAY_GROUP_BYTES + state_bytes / array.len().max(1);
+        Some(policy::Array {
+            slots,
+            full_bytes: slots * of_group,
+            rows,
+        })
     }
 
     /// The one group without GROUP BY.
@@ -145,7 +146,7 @@ impl KeyIndex {
             }
         }
         counters.looked_up += hashes.len() as u64;
-        Ok(match is_bare && !layout.has_texts() {
+        Ok(match is_bare && !layout.has_strings() {
             true => hashes.len(),
             false => batch.rows,
         })
@@ -156,8 +157,8 @@ impl KeyIndex {
         let mut hashes = Vec::with_capacity(batch.rows);
         let layout = &self.spec.keys;
         let columns = layout.translated(&batch.keys, &mut self.code_maps)?;
-        // Texts wait with the whole buffers of their batch, of which few runs would gather many.
-        let keys = match self.spec.is_bare() && !layout.has_texts() {
+        // Strings wait with the whole buffers of their batch, of which few runs would gather many.
+        let keys = match self.spec.is_bare() && !layout.has_strings() {
             true => layout.encode_runs(&columns, batch.rows, &mut hashes, &mut self.starts)?,
             false => layout.encode(&columns, batch.rows, &mut hashes)?,
         };
@@ -198,7 +199,7 @@ impl KeyIndex {
     /// never worth it.
     pub(super) fn give_up_large(&mut self, counters: &mut Counters) {
         let few = self.spec.sizes.direct_slots;
-        if self.slots().is_some_and(|(slots, _)| slots > few) {
+        if matches!(&self.array, ArrayUse::Addressed(array) if array.slots() > few) {
             self.drop_array(counters);
         }
     }

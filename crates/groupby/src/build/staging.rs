@@ -13,7 +13,7 @@ use crate::runtime::Counters;
 use crate::runtime::counters::Lap;
 use crate::spec::Spec;
 
-/// What tables of small groups held waits until it has so many bytes: a block costs the merge a step per task.
+/// Small groups of emptied tables wait until they have so many bytes: a block costs the merge a step per task. Of
 /// 10 M user ids, whose tables are emptied 190 times: 190 blocks before, 47 now.
 const EMPTIED_BYTES: usize = 4 << 20;
 

@@ -37,8 +37,8 @@ struct Codes {
     columns: Vec<Column>,
     /// Of how many combinations of keys.
     of_keys: usize,
-    /// The same with the code of rows that nobody wants.
-    with_nobodys: usize,
+    /// The same with the code of rows that are not selected.
+    with_unselected: usize,
 }
 
 /// What the codes of one key column are: those of its dictionary, or distances from the least integer.
@@ -117,8 +117,8 @@ impl Codes {
         let columns = columns.collect::<Option<Vec<_>>>()?;
         let sizes = columns.iter().map(|column| column.codes);
         let of_keys = sizes.fold(1, usize::saturating_mul);
-        let with_nobodys = of_keys.saturating_add(usize::from(batch.wanted().is_some()));
-        if !Tally::pays(rows, with_nobodys) {
+        let with_unselected = of_keys.saturating_add(usize::from(batch.selection().is_some()));
+        if !Tally::pays(rows, with_unselected) {
             return None;
         }
         let (mut of_rows, mut stride) = (vec![0; rows], 1);
@@ -127,17 +127,17 @@ impl Codes {
             column.add(key, stride as u8, &mut of_rows);
             stride *= column.codes;
         }
-        // Rows that a filter has left out have a code of their own, the last, which is nobody's.
-        if let Some(wanted) = batch.wanted() {
-            let words: Vec<u64> = wanted.values().bit_chunks().iter_padded().collect();
-            let nobody = Side::Value(of_keys as u8);
-            of_rows = u8::select(&words, rows, Side::Column(&of_rows), nobody);
+        // Rows that are not selected have a code of their own, the last, which no group has.
+        if let Some(selection) = batch.selection() {
+            let words: Vec<u64> = selection.values().bit_chunks().iter_padded().collect();
+            let unselected = Side::Value(of_keys as u8);
+            of_rows = u8::select(&words, rows, Side::Column(&of_rows), unselected);
         }
         Some(Codes {
             of_rows,
             columns,
             of_keys,
-            with_nobodys,
+            with_unselected,
         })
     }
 
@@ -156,23 +156,23 @@ impl Codes {
 }
 
 impl Build {
-    /// True if batches go by code, as far as is known of those before: then those with rows that nobody wants are welcome.
-    pub fn takes_marks(&self) -> bool {
+    /// True if batches go by code, as far as is known of those before: then those with a selection are welcome.
+    pub fn takes_selections(&self) -> bool {
         self.index.is_addressed() && self.not_tallied < NOT_TALLIED_MAX
     }
 
-    /// Takes in a batch by codes. Where it has to be looked at row by row, nothing was taken, and its wanted rows come back.
+    /// Takes in a batch by codes. Where it has to be looked at row by row, nothing was taken, and its selected rows come back.
     pub(super) fn push_tallied<'a>(&mut self, batch: &'a Batch) -> Result<Option<Cow<'a, Batch>>> {
         // States take a group that is new to them to have a row: those that do not know all groups yet get rows first.
         let know_all = self.states.know(self.groups());
-        let is_tried = self.takes_marks() && !batch.are_partial && Tally::pays(batch.rows, 1);
+        let is_tried = self.takes_selections() && !batch.are_partial && Tally::pays(batch.rows, 1);
         if !is_tried || !know_all {
             return batch.kept().map(Some);
         }
         self.not_tallied += 1;
         let mut is_done = self.tally(batch)?;
         let mut left = Cow::Borrowed(batch);
-        if !is_done && batch.wanted().is_some() {
+        if !is_done && batch.selection().is_some() {
             // What was in the way may have been in the other rows.
             left = batch.kept()?;
             is_done = self.tally(&left)?;
@@ -195,7 +195,7 @@ impl Build {
         let Some(codes) = Codes::of(&keys, batch) else {
             return Ok(false);
         };
-        let mut tally = Tally::new(&codes.of_rows, codes.with_nobodys);
+        let mut tally = Tally::new(&codes.of_rows, codes.with_unselected);
         let Some(sums) = self.states.tally(&batch.arguments, &mut tally)? else {
             return Ok(false);
         };
@@ -213,8 +213,8 @@ impl Build {
         let sums = sums.into_iter().map(|sums| sums.of(&present));
         self.states.add_tallied(sums, counts, &self.groups, total);
         lap.end(&mut self.counters.update_ns);
-        self.counters.tallied_rows += batch.wanted_rows() as u64;
-        self.see(batch.wanted_rows() as u64, (total - groups) as u64);
+        self.counters.tallied_rows += batch.selected_rows() as u64;
+        self.see(batch.selected_rows() as u64, (total - groups) as u64);
         Ok(true)
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! In: string or binary columns (or encoded rows) as views. Out: group ids; distinct keys as views
 //! into arenas, which become the buffers of a view column without a copy.
-//! Invariant: a view of up to 12 bytes holds the whole string and zero padding, so that equal
-//! short strings have equal views; the table copies bytes once per distinct key or, where they
-//! outlive it, never.
+//! Invariant: a view of up to 12 bytes holds the whole string and zero padding, so that equal short strings have equal
+//! views. The table copies bytes once per distinct key or, where they outlive it, never.
 
 use std::sync::Arc;
 
@@ -66,7 +65,7 @@ pub(super) fn encode(column: &ArrayRef) -> Result<ByteKeys> {
     }
 }
 
-/// The same of strings that are to be of `data_type`: bytes become text where they are valid.
+/// The same of strings that are to be of `data_type`: bytes become strings where they are valid.
 pub(super) fn encode_as(column: &ArrayRef, data_type: &DataType) -> Result<ByteKeys> {
     match data_type.is_string() && !column.data_type().is_string() {
         true => encode(&strict_cast(column, data_type)?),
@@ -145,9 +144,9 @@ pub(super) fn decode(keys: KeyRows<'_>, hashes: &[u64], data_type: &DataType) ->
     column(views, buffers, nulls, data_type)
 }
 
-/// The text of a key.
+/// The string of a key.
 #[expect(unsafe_code, reason = "checked when the column was made")]
-fn text(bytes: &[u8]) -> &str {
+fn utf8(bytes: &[u8]) -> &str {
     // SAFETY: keys of a string type come from columns of that type, which were valid UTF-8.
     unsafe { std::str::from_utf8_unchecked(bytes) }
 }
@@ -193,13 +192,13 @@ pub(super) fn column(
             }))
         }
         DataType::Utf8 => build!(StringBuilder::new(), |b: &mut StringBuilder, v: &[u8]| {
-            b.append_value(text(v));
+            b.append_value(utf8(v));
             Ok::<_, Error>(())
         }),
         DataType::LargeUtf8 => build!(
             LargeStringBuilder::new(),
             |b: &mut LargeStringBuilder, v: &[u8]| {
-                b.append_value(text(v));
+                b.append_value(utf8(v));
                 Ok::<_, Error>(())
             }
         ),
@@ -253,9 +252,9 @@ impl Arena {
         Ok(view(bytes, place as u32, (place >> 32) as u32))
     }
 
-    /// Copies a long string and returns the second word of its view. In line, so that the word is never written as two halves
-    /// and then read as a whole, which waits until the copy before it has left the core (3 % of all time for strings that are
-    /// mostly new).
+    /// Copies a long string and returns the second word of its view. In line, so that the word is never written as two
+    /// halves and then read as a whole. That read waits until the copy before it has left the core: 3 % of all time for
+    /// strings that are mostly new.
     #[inline(always)]
     pub(crate) fn place(&mut self, bytes: &[u8]) -> Result<u64> {
         let has_room = |chunk: &&mut Vec<u8>| chunk.capacity() - chunk.len() >= bytes.len();

@@ -23,7 +23,7 @@ pub fn decoded(data_type: &DataType) -> &DataType {
     }
 }
 
-/// The type of views of such texts; another type as it is.
+/// The type of views of such strings; another type as it is.
 pub fn as_views(data_type: &DataType) -> DataType {
     match data_type {
         of if of.is_string() => DataType::Utf8View,
@@ -72,7 +72,7 @@ pub fn same_dictionary(left: &ArrayRef, right: &ArrayRef) -> bool {
     Arc::ptr_eq(left, right) || is_like()
 }
 
-/// The values of a column of codes, row by row; other columns in that type. A cast of codes of texts to views takes a value
+/// The values of a column of codes, row by row; other columns in that type. A cast of codes of strings to views takes a value
 /// that is NULL for an empty one.
 pub(crate) fn unpacked(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
     match column.as_any_dictionary_opt() {
@@ -84,8 +84,8 @@ pub(crate) fn unpacked(column: &ArrayRef, data_type: &DataType) -> Result<ArrayR
     }
 }
 
-/// The texts of a column of codes, row by row, without those of other rows that would be held by as few of them as a batch has.
-pub fn texts_of(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+/// The strings of a column of codes, row by row, without those of other rows that would be held by as few of them as a batch has.
+pub fn strings_of(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
     unpacked(column, data_type).map(dense)
 }
 

@@ -242,8 +242,8 @@ impl Interner {
         Ok(())
     }
 
-    /// The keys of a column of codes and the codes of its dictionary's values, as many as a power of two, where no key is NULL
-    /// (a value may be) and that dictionary is the one of the last batch that came as codes.
+    /// The keys of a column of codes and the codes of its dictionary's values, as many as a power of two. `None` if a key
+    /// is NULL (a value may be), or if the dictionary is not that of the last batch that came as codes.
     pub(super) fn translated<'a>(
         &'a self,
         column: &'a ArrayRef,
@@ -402,7 +402,7 @@ mod tests {
         };
         let plain: ArrayRef = Arc::new(StringArray::from(vec!["b", "a"]));
         assert_eq!(push(Arc::clone(&plain)), [0, 1]);
-        // A value that is NULL, a NULL key, a value that no row has, bytes for text.
+        // A value that is NULL, a NULL key, a value that no row has, bytes for strings.
         let values = StringArray::from(vec![Some("a"), None, Some("no row"), Some("c")]);
         let keys = Int8Array::from(vec![Some(3), Some(1), None, Some(0)]);
         let coded = DictionaryArray::new(keys, Arc::new(values));
@@ -434,15 +434,15 @@ mod tests {
     #[test]
     fn too_many_values_are_full() {
         let mut interner = Interner::new(false);
-        let texts = |count: usize| -> ArrayRef {
+        let strings = |count: usize| -> ArrayRef {
             Arc::new(StringArray::from_iter_values(
                 (0..count).map(|n| n.to_string()),
             ))
         };
         let mut push = |column: ArrayRef| interner.push(&column, &DataType::Utf8);
-        assert!(push(texts(VALUES_MAX)).is_ok());
-        assert!(push(texts(VALUES_MAX)).is_ok());
-        assert!(push(texts(VALUES_MAX + 1)).is_err());
+        assert!(push(strings(VALUES_MAX)).is_ok());
+        assert!(push(strings(VALUES_MAX)).is_ok());
+        assert!(push(strings(VALUES_MAX + 1)).is_err());
     }
 
     #[test]

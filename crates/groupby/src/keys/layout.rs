@@ -60,8 +60,8 @@ impl KeyLayout {
         Self::knowing(fields, &vec![KeyValues::Any; fields.len()], table)
     }
 
-    /// The same where something is known of some columns' values, one entry per field: the bits that tell them apart suffice,
-    /// and a value beyond its bounds may be an error.
+    /// The same where something is known of some columns' values, one entry per field. The bits that tell them apart
+    /// suffice, and a value beyond its bounds may be an error.
     pub fn knowing(fields: &[FieldRef], values: &[KeyValues], table: TableKind) -> Result<Self> {
         assert_eq!(fields.len(), values.len(), "an entry per field");
         let types: Vec<_> = fields.iter().map(|f| f.data_type().clone()).collect();
@@ -103,8 +103,8 @@ impl KeyLayout {
         }
     }
 
-    /// True if keys have text, or whatever else a row of bytes is made of.
-    pub fn has_texts(&self) -> bool {
+    /// True if keys have strings, or whatever else a row of bytes is made of.
+    pub fn has_strings(&self) -> bool {
         match &self.encoding {
             Encoding::Packed(layout) => !layout.views().is_empty(),
             Encoding::Bytes | Encoding::Row(_) => true,
@@ -112,8 +112,8 @@ impl KeyLayout {
         }
     }
 
-    /// True if columns of texts may come as codes: a direct table may be tried first, or the words of several columns hold codes,
-    /// or views that are looked up by them.
+    /// True if columns of strings may come as codes. A direct table may be tried first, or the words of several columns
+    /// hold codes, or views that are looked up by them.
     pub fn takes_codes(&self) -> bool {
         self.direct || matches!(self.encoding, Encoding::Packed(_)) && self.types.len() > 1
     }
@@ -195,8 +195,8 @@ impl KeyLayout {
         Ok(encoded)
     }
 
-    /// The same for runs of equal keys: one key and hash per run, whose rows begin at `starts`; if
-    /// there are no runs to speak of, one per row, and `starts` is empty.
+    /// The same for runs of equal keys: one key and hash per run, whose rows begin at `starts`. Without runs to speak of
+    /// there is one per row, and `starts` is empty.
     pub fn encode_runs(
         &self,
         columns: &[ArrayRef],
@@ -224,8 +224,9 @@ impl KeyLayout {
         self.types.len() == 1 && !matches!(self.encoding, Encoding::Row(_))
     }
 
-    /// The columns without dictionaries, but for those that have a shared one and those of few texts, of which each is one view
-    /// for all its rows: as rows with bytes of their own two keys took 1.3 of the time, gathered into a column of views 1.1.
+    /// The columns without dictionaries, but for those that have a shared one and those of few strings. Each of few
+    /// strings is one view for all its rows. Two keys took 1.3 of the time as rows with bytes of their own, 1.1 as a
+    /// column of views.
     fn plain<'a>(&self, columns: &'a [ArrayRef]) -> Result<Cow<'a, [ArrayRef]>> {
         let is_coded = |column: &ArrayRef| column.as_any_dictionary_opt().is_some();
         if !columns.iter().any(is_coded) {
@@ -392,7 +393,7 @@ mod tests {
         KeyLayout::new(&fields, table).expect("keys")
     }
 
-    /// Words, hashes and decoded keys, of which the places of long texts may differ.
+    /// Words, hashes and decoded keys, of which the places of long strings may differ.
     fn all_of(layout: &KeyLayout, columns: &[ArrayRef]) -> (Vec<u64>, Vec<ArrayRef>) {
         let (mut hashes, rows) = (Vec::new(), columns[0].len());
         let keys = layout.encode(columns, rows, &mut hashes).expect("keys");
@@ -408,7 +409,7 @@ mod tests {
     /// Codes as files and users have them: values twice, one that no row has, NULL by code and by value, a code that is none
     /// under a NULL.
     #[test]
-    fn codes_are_the_keys_that_their_texts_are() {
+    fn codes_are_the_keys_that_their_strings_are() {
         let values = vec![
             Some("a"),
             Some(LONG),
@@ -431,8 +432,8 @@ mod tests {
         let mut raw = under_null.values().to_vec();
         raw[2] = -7;
         under_null = Int32Array::new(raw.into(), under_null.nulls().cloned());
-        let texts = codes.map(|code| code.and_then(|code: u8| values[code as usize]));
-        let plain: ArrayRef = Arc::new(StringViewArray::from(texts.to_vec()));
+        let strings = codes.map(|code| code.and_then(|code: u8| values[code as usize]));
+        let plain: ArrayRef = Arc::new(StringViewArray::from(strings.to_vec()));
         let views: ArrayRef = Arc::new(StringViewArray::from(values.clone()));
         let strings: ArrayRef = Arc::new(arrow::array::StringArray::from(values.clone()));
         let bytes = strict_cast(&strings, &DataType::Binary).expect("bytes");
@@ -445,15 +446,15 @@ mod tests {
             Arc::new(DictionaryArray::new(behind, strings).slice(1, 8)),
         ];
         let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..8));
-        let text = DataType::Utf8View;
+        let string = DataType::Utf8View;
         for (types, table) in [
-            (vec![text.clone()], TableKind::Bytes),
-            (vec![text.clone(), DataType::Int32], TableKind::Packed),
-            (vec![DataType::Int32, text.clone()], TableKind::Row),
+            (vec![string.clone()], TableKind::Bytes),
+            (vec![string.clone(), DataType::Int32], TableKind::Packed),
+            (vec![DataType::Int32, string.clone()], TableKind::Row),
         ] {
             let layout = layout(&types, table);
             let with = |column: &ArrayRef| -> Vec<ArrayRef> {
-                let key = |of: &DataType| if *of == text { column } else { &numbers };
+                let key = |of: &DataType| if *of == string { column } else { &numbers };
                 types.iter().map(|of| Arc::clone(key(of))).collect()
             };
             let expected = all_of(&layout, &with(&plain));

@@ -52,7 +52,7 @@ use arrow::buffer::Buffer;
 
 use crate::error::Result;
 
-pub use columns::{as_views, decoded, is_bytes, same_dictionary, texts_of};
+pub use columns::{as_views, decoded, is_bytes, same_dictionary, strings_of};
 pub(crate) use columns::{strict_cast, unpacked};
 pub use direct::DirectTable;
 pub use layout::{KeyLayout, TableKind};
@@ -173,7 +173,7 @@ impl EncodedKeys {
     }
 
     /// Bytes of the strings of one key; `views` are the words of a packed one at which their views begin.
-    pub fn text_bytes(&self, row: usize, views: &[usize]) -> usize {
+    pub fn string_bytes(&self, row: usize, views: &[usize]) -> usize {
         match self {
             Self::None(_) => 0,
             Self::Packed(packed) => with_width!(packed, PackedKeys(words) => {

@@ -1,14 +1,14 @@
 //! Keys of up to 96 bytes: the columns' bits side by side in 1 to 12 64-bit words.
 //!
-//! In: columns of integers, floats, decimals, dates, times, booleans, intervals; beside others also
-//! strings and binary, as views of two words or as codes of a shared dictionary; what is known of their values. Out: words.
-//! Invariant: equal keys have equal words but for the places of long strings: floats are
-//! normalised, a NULL's bits are zero, and its null bit is set (a single-column key marks NULL
-//! through the hash instead, see `layout`). A value that its column's bits do not hold is an error.
+//! In: columns of integers, floats, decimals, dates, times, booleans, intervals, and what is known of their values.
+//! Beside others also strings and binary, as views of two words or as codes of a shared dictionary. Out: words.
+//! Invariant: equal keys have equal words but for the places of long strings. Floats are normalised. A NULL's bits are
+//! zero, and its null bit is set (a single-column key marks NULL through the hash instead, see `layout`). A value that
+//! its column's bits do not hold is an error.
 //! Not here: nested types, 256-bit decimals, the tables (`inline`, `wide`), who knows bounds.
 //!
-//! A column with bounds takes the bits of their difference: keys of two BIGINT columns of 50,000
-//! and 1 M values are one word instead of two, and so are their slots and what waits for the merge.
+//! A column with bounds takes the bits of their difference. Keys of two BIGINT columns of 50,000 and 1 M values are one
+//! word instead of two, and so are their slots and what waits for the merge.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub enum KeyValues {
     Any,
     /// They lie between these.
     Within(KeyBounds),
-    /// Texts as views that mostly come as codes, and of which memory holds one each.
+    /// Strings as views that mostly come as codes, and of which memory holds one each.
     Few,
 }
 

@@ -423,7 +423,7 @@ mod tests {
     /// More columns than sizes in a word; every size that a value can have.
     fn columns() -> Vec<ArrayRef> {
         let lengths = [0, 1, 11, 12, 13, 254, 255, 256, 257, 70_000];
-        let texts = || lengths.map(|length| Some("x".repeat(length)));
+        let strings = || lengths.map(|length| Some("x".repeat(length)));
         let numbers = [
             0,
             1,
@@ -446,9 +446,9 @@ mod tests {
             ]
         };
         let mut columns: Vec<ArrayRef> = vec![
-            Arc::new(StringViewArray::from_iter(texts())),
-            Arc::new(StringArray::from_iter(texts())),
-            Arc::new(BinaryArray::from_iter(texts())),
+            Arc::new(StringViewArray::from_iter(strings())),
+            Arc::new(StringArray::from_iter(strings())),
+            Arc::new(BinaryArray::from_iter(strings())),
             Arc::new(Int8Array::from_iter(edges.map(|n| n.map(|n| n as i8)))),
             Arc::new(Decimal128Array::from_iter(wide)),
             Arc::new(Decimal128Array::from_iter(edges.map(|n| n.map(i128::from)))),
@@ -515,10 +515,10 @@ mod tests {
     #[test]
     fn rows_beyond_one_tile_follow_each_other() {
         let rows = 2 * TILE_ROWS as i64 + 7;
-        let text = |row: i64| "y".repeat((row * row % 400) as usize);
+        let string = |row: i64| "y".repeat((row * row % 400) as usize);
         let columns: Vec<ArrayRef> = vec![
             Arc::new(Int64Array::from_iter_values((0..rows).map(|row| row * row))),
-            Arc::new(StringViewArray::from_iter_values((0..rows).map(text))),
+            Arc::new(StringViewArray::from_iter_values((0..rows).map(string))),
         ];
         assert_eq!(decoded(&layout(&columns), &columns, &[0, 1]), columns);
     }

@@ -143,14 +143,14 @@ mod tests {
 
     const LONG: &str = "a text that is longer than a view";
 
-    fn texts(texts: &[Option<&str>]) -> ArrayRef {
-        Arc::new(StringViewArray::from(texts.to_vec()))
+    fn strings(strings: &[Option<&str>]) -> ArrayRef {
+        Arc::new(StringViewArray::from(strings.to_vec()))
     }
 
     #[test]
     fn a_string_has_one_code_wherever_it_comes_from() {
         let shared = SharedDictionary::new(&DataType::Utf8View);
-        let first = texts(&[Some("b"), None, Some(LONG), Some(""), Some("b")]);
+        let first = strings(&[Some("b"), None, Some(LONG), Some(""), Some("b")]);
         let codes = shared.codes(&first).expect("codes");
         assert_eq!(
             codes,
@@ -163,12 +163,12 @@ mod tests {
             UInt32Array::from(vec![2, 1, 0])
         );
         assert!(Arc::ptr_eq(&known, &shared.column().expect("strings")));
-        let last = texts(&[Some("new")]);
+        let last = strings(&[Some("new")]);
         assert_eq!(
             shared.codes(&last).expect("codes"),
             UInt32Array::from(vec![3])
         );
-        let all = texts(&[Some("b"), Some(LONG), Some(""), Some("new")]);
+        let all = strings(&[Some("b"), Some(LONG), Some(""), Some("new")]);
         assert_eq!(&shared.column().expect("strings"), &all);
         assert!(shared.bytes() > LONG.len());
     }
@@ -195,8 +195,8 @@ mod tests {
         );
         let keys = UInt8Array::from(vec![Some(1), None, Some(0), Some(2)]);
         let (some, others) = (
-            texts(&[Some("x"), Some("y"), None]),
-            texts(&[Some("y"), Some("z"), Some("x")]),
+            strings(&[Some("x"), Some("y"), None]),
+            strings(&[Some("y"), Some("z"), Some("x")]),
         );
         let mut previous: Option<ArrayRef> = None;
         for (dictionary, is_new) in [
@@ -220,7 +220,7 @@ mod tests {
             let nothing = known.of(1, &nothing, &shared).expect("codes");
             assert_eq!((nothing.len(), nothing.null_count()), (2, 2));
         }
-        let plain = texts(&[Some("x")]);
+        let plain = strings(&[Some("x")]);
         assert!(Arc::ptr_eq(
             &plain,
             &known.of(0, &plain, &shared).expect("itself")

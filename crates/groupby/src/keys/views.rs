@@ -41,7 +41,8 @@ pub(crate) fn long_bytes(view: u128, buffers: &[impl std::ops::Deref<Target = [u
     &buffers[buffer][offset..offset + length]
 }
 
-/// Asks for the first 128 bytes of a string that lies outside of its view; most rows of `keys::row` have fewer. 64 alone: 8 %
+/// Asks for the first 128 bytes of a string that lies outside of its view. Most rows of `keys::row` have fewer. 64 alone:
+/// 8 %
 /// more of all time for distinct rows of lineitem.
 #[inline(always)]
 pub fn fetch(view: u128, buffers: &[Buffer]) {

@@ -1,9 +1,9 @@
-//! Keys that wait for the merge: no longer than it takes to have them again, in their order, with their hashes.
+//! Keys that wait for the merge, compact: what can be computed again is not kept.
 //!
 //! In: encoded keys with their hashes, in the order in which they wait. Out: any range of them as they were.
 //! Invariant: what comes out is what went in. Hashes of words and strings are made anew, which is cheaper than 8 bytes of
-//! memory that nobody touched before; the key that is NULL as a whole has the words of zero and the bytes of no text, so
-//! that the places of NULLs are kept.
+//! memory that nobody touched before. A key that is NULL as a whole looks like zero or the empty string, so the places of
+//! NULLs are kept.
 //! Not here: the hash itself (`layout`, kernels), the tables.
 
 mod short;
@@ -385,13 +385,16 @@ mod tests {
                 assert_eq!(words(&found), words(&keys)[range]);
             }
             (EncodedKeys::Bytes(found), EncodedKeys::Bytes(keys)) => {
-                let texts = |keys: &ByteKeys, range: Range<usize>| -> Vec<Vec<u8>> {
+                let strings = |keys: &ByteKeys, range: Range<usize>| -> Vec<Vec<u8>> {
                     let views = keys.views[range].iter();
                     views
                         .map(|&view| with_bytes(view, &keys.buffers, <[u8]>::to_vec))
                         .collect()
                 };
-                assert_eq!(texts(&found, 0..range.len()), texts(&keys, range.clone()));
+                assert_eq!(
+                    strings(&found, 0..range.len()),
+                    strings(&keys, range.clone())
+                );
                 // Tables compare what is inline as it is.
                 let short = |view: &u128| (!is_long(*view)).then_some(*view);
                 let shorts = |views: &[u128]| views.iter().map(short).collect::<Vec<_>>();
@@ -405,7 +408,7 @@ mod tests {
         #[test]
         fn what_comes_out_is_what_went_in(
             words in proptest::collection::vec(proptest::option::of(0u64..3), 0..50),
-            texts in proptest::collection::vec(proptest::option::of(proptest::collection::vec(any::<u8>(), 0..30)), 0..30),
+            strings in proptest::collection::vec(proptest::option::of(proptest::collection::vec(any::<u8>(), 0..30)), 0..30),
             from in 0usize..50,
         ) {
             let is_null: Vec<bool> = words.iter().map(Option::is_none).collect();
@@ -413,8 +416,8 @@ mod tests {
             let keys = of.clone().map(|word| [word; 1]);
             check(EncodedKeys::of_words(keys.collect(), Vec::new()), &is_null, from);
             check(EncodedKeys::of_words(of.map(|word| [word; 2]).collect(), Vec::new()), &is_null, from);
-            let is_null: Vec<bool> = texts.iter().map(Option::is_none).collect();
-            let column = arrow::array::BinaryViewArray::from_iter(texts.iter().map(|text| Some(text.as_deref().unwrap_or_default())));
+            let is_null: Vec<bool> = strings.iter().map(Option::is_none).collect();
+            let column = arrow::array::BinaryViewArray::from_iter(strings.iter().map(|string| Some(string.as_deref().unwrap_or_default())));
             let column: arrow::array::ArrayRef = std::sync::Arc::new(column);
             check(EncodedKeys::Bytes(bytes::encode(&column).expect("strings")), &is_null, from);
         }

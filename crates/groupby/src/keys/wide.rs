@@ -2,8 +2,8 @@
 //!
 //! In: packed keys, the buffers that their views point into. Out: group ids; the keys in group
 //! order, their long strings in arenas of the table's own.
-//! Invariant: a string of up to 12 bytes is compared as two words of the key, a longer one by
-//! length and prefix before its bytes; bytes are copied once per distinct key, never per row.
+//! Invariant: a string of up to 12 bytes is compared as two words of the key, a longer one by length and prefix before
+//! its bytes. Bytes are copied once per distinct key, never per row.
 //! Not here: packing (`packed`), keys that fit a slot (`inline`).
 
 use arrow::buffer::Buffer;
@@ -204,9 +204,9 @@ mod tests {
         let mut hashes = Vec::new();
         let mut groups = Vec::new();
         for end in ["one", "two", "one"] {
-            let texts = [format!("the same beginning {end}"), "short".to_string()];
+            let strings = [format!("the same beginning {end}"), "short".to_string()];
             let columns: [ArrayRef; 2] = [
-                Arc::new(StringViewArray::from_iter_values(texts)),
+                Arc::new(StringViewArray::from_iter_values(strings)),
                 Arc::new(Int64Array::from(vec![1, 1])),
             ];
             let keys = layout.encode(&columns, 2, &mut hashes).unwrap();

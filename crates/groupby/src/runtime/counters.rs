@@ -5,61 +5,80 @@
 
 use std::time::Instant;
 
-/// Counts and times of one worker, or of several added up.
-#[derive(Debug, Clone, Default)]
-pub struct Counters {
+/// Counters, each with its doc; all of them are numbers that add up.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counts and times of one worker, or of several added up.
+        #[derive(Debug, Clone, Default)]
+        pub struct Counters {
+            $($(#[$doc])* pub $name: u64,)*
+            /// Table kinds that were used, in order of first use.
+            pub kinds: Vec<&'static str>,
+        }
+
+        impl Counters {
+            /// Adds another worker's counters.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)*
+                for kind in &other.kinds {
+                    self.uses(kind);
+                }
+            }
+        }
+    };
+}
+
+counters! {
     /// Rows pushed.
-    pub rows: u64,
+    rows,
     /// Batches pushed.
-    pub batches: u64,
+    batches,
     /// Groups that the build's tables held, over all flushes.
-    pub built_groups: u64,
+    built_groups,
     /// Groups emitted.
-    pub groups: u64,
+    groups,
     /// Slots looked at in hashed tables, build and merge.
-    pub probes: u64,
+    probes,
     /// Rows that were looked up in hashed tables, build and merge.
-    pub looked_up: u64,
+    looked_up,
     /// Times a hot table was emptied into partitions.
-    pub flushes: u64,
+    flushes,
     /// Rows that went to partitions without a lookup.
-    pub bypassed_rows: u64,
+    bypassed_rows,
     /// Rows that were added up by the codes of their keys.
-    pub tallied_rows: u64,
+    tallied_rows,
     /// Times a direct table's ranges grew.
-    pub widened: u64,
+    widened,
     /// Blocks of partitioned tuples.
-    pub blocks: u64,
+    blocks,
     /// Times that blocks with the same groups became one before the merge.
-    pub combined: u64,
+    combined,
     /// Times that blocks were written to disk.
-    pub spills: u64,
+    spills,
     /// Bytes that were written to disk.
-    pub spilled_bytes: u64,
+    spilled_bytes,
     /// Bytes that were read back.
-    pub read_bytes: u64,
+    read_bytes,
     /// Tasks of the merge that memory had no room for.
-    pub parted: u64,
+    repartitioned,
     /// Most bytes held at once (a sum over workers when added up).
-    pub bytes_peak: u64,
-    /// Table kinds that were used, in order of first use.
-    pub kinds: Vec<&'static str>,
+    bytes_peak,
     /// Encoding and hashing keys.
-    pub hash_ns: u64,
+    hash_ns,
     /// Looking up groups.
-    pub assign_ns: u64,
+    assign_ns,
     /// Updating states.
-    pub update_ns: u64,
+    update_ns,
     /// Sorting tuples into partitions.
-    pub partition_ns: u64,
+    partition_ns,
     /// Writing blocks to disk.
-    pub spill_ns: u64,
+    spill_ns,
     /// Reading them back.
-    pub read_ns: u64,
+    read_ns,
     /// Merging partitions.
-    pub merge_ns: u64,
+    merge_ns,
     /// Decoding keys and finishing results.
-    pub emit_ns: u64,
+    emit_ns,
 }
 
 impl Counters {
@@ -73,43 +92,6 @@ impl Counters {
     /// Notes how much is held now.
     pub fn holds(&mut self, bytes: usize) {
         self.bytes_peak = self.bytes_peak.max(bytes as u64);
-    }
-
-    /// Adds another worker's counters.
-    pub fn add(&mut self, other: &Self) {
-        let pairs: [(&mut u64, u64); 24] = [
-            (&mut self.rows, other.rows),
-            (&mut self.batches, other.batches),
-            (&mut self.built_groups, other.built_groups),
-            (&mut self.groups, other.groups),
-            (&mut self.probes, other.probes),
-            (&mut self.looked_up, other.looked_up),
-            (&mut self.flushes, other.flushes),
-            (&mut self.bypassed_rows, other.bypassed_rows),
-            (&mut self.tallied_rows, other.tallied_rows),
-            (&mut self.widened, other.widened),
-            (&mut self.blocks, other.blocks),
-            (&mut self.combined, other.combined),
-            (&mut self.spills, other.spills),
-            (&mut self.spilled_bytes, other.spilled_bytes),
-            (&mut self.read_bytes, other.read_bytes),
-            (&mut self.parted, other.parted),
-            (&mut self.bytes_peak, other.bytes_peak),
-            (&mut self.hash_ns, other.hash_ns),
-            (&mut self.assign_ns, other.assign_ns),
-            (&mut self.update_ns, other.update_ns),
-            (&mut self.partition_ns, other.partition_ns),
-            (&mut self.spill_ns, other.spill_ns),
-            (&mut self.read_ns, other.read_ns),
-            (&mut self.merge_ns, other.merge_ns),
-        ];
-        for (own, others) in pairs {
-            *own += others;
-        }
-        self.emit_ns += other.emit_ns;
-        for kind in &other.kinds {
-            self.uses(kind);
-        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! min_by(x, y) and max_by(x, y): the x of the row with the least or greatest y.
 //!
-//! In: columns x and y, fixed width or text, x as codes too. Out: the type of x, NULL without rows.
+//! In: columns x and y, fixed width or strings, x as codes too. Out: the type of x, NULL without rows.
 //! Partial: x and y of the winning row.
-//! Invariant: rows where x or y is NULL do not take part; among rows with equal y the first that
-//! these states saw wins; -0.0 equals 0.0, NaN is one value and greater than all others.
+//! Invariant: rows where x or y is NULL do not take part. Among rows with equal y the first that these states saw wins.
+//! -0.0 equals 0.0, NaN is one value and greater than all others.
 //! Not here: what holds x (`chosen`), the n best rows.
 
 use std::marker::PhantomData;
@@ -128,7 +128,7 @@ impl<N: NativeType, O: Order> Rank for FixedRank<N, O> {
     }
 }
 
-/// The best text per group, of y or of the columns that an order has.
+/// The best string per group, of y or of the columns that an order has.
 pub(super) struct BytesRank<O>(ByteValues, PhantomData<O>);
 
 impl<O> Default for BytesRank<O> {
@@ -138,7 +138,7 @@ impl<O> Default for BytesRank<O> {
 }
 
 impl<O: Order> BytesRank<O> {
-    /// The rank's `scan` of texts.
+    /// The rank's `scan` of strings.
     #[inline]
     pub(super) fn offer<'a>(
         &mut self,

@@ -1,9 +1,8 @@
 //! One byte string per group, or none: short ones in their entry, long ones in one arena.
 //!
 //! In: byte strings to replace a group's. Out: a string, binary or view column.
-//! Invariant: an entry starts like an Arrow view (length, then all bytes or a prefix), but its
-//! offset has 64 bits; bytes that no entry refers to are counted as garbage and go when they are
-//! the larger part of the arena.
+//! Invariant: an entry starts like an Arrow view (length, then all bytes or a prefix), but its offset has 64 bits. Bytes
+//! that no entry refers to are counted as garbage and go when they are the larger part of the arena.
 //! Not here: which string wins (`min_max_bytes`, `chosen`).
 
 use std::sync::Arc;

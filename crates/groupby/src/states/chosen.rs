@@ -1,6 +1,6 @@
 //! One row per group and its x: the states of min_by, max_by, first_value, last_value and any_value.
 //!
-//! In: column x, fixed width or text (as codes too), and the columns that say which row it is. Out: the type of x, NULL
+//! In: column x, fixed width or strings (as codes too), and the columns that say which row it is. Out: the type of x, NULL
 //! without rows.
 //! Partial: x of the row, whether there is one where x may be NULL, what of it later rows have to beat.
 //! Not here: which row it is (`arg_extreme`, `first_last`).
@@ -235,8 +235,8 @@ pub(super) fn payload_of(
         DataType::Dictionary(_, values) if is_bytes(values) => values,
         other => other,
     };
-    let are_texts = is_bytes(values) && is_bytes(result_type);
-    let is_like = are_texts && values.is_string() == result_type.is_string();
+    let are_strings = is_bytes(values) && is_bytes(result_type);
+    let is_like = are_strings && values.is_string() == result_type.is_string();
     match is_like || values == result_type {
         true => payload(result_type),
         false => None,

@@ -2,8 +2,8 @@
 //!
 //! In: two Float64 columns (DataFusion casts others); rows where either is NULL do not count. Out: Float64, or UInt64
 //! for the count. NULL without rows, and where there is nothing to divide by: one row of a sample, equal x or y.
-//! Invariant: means and distances from them are kept, never sums of products, whose difference loses all digits where
-//! the means are large; a mean is infinite or NaN exactly if its column's sum is, so that no order of rows matters.
+//! Invariant: means and distances from them are kept, never sums of products, whose difference loses all digits where the
+//! means are large. A mean is infinite or NaN exactly if its column's sum is, so that no order of rows matters.
 //! Not here: one column (`variance`), distinct values.
 
 use std::sync::Arc;

@@ -2,8 +2,9 @@
 //!
 //! In: floats (DataFusion casts others). Out: the same type, NULL without values.
 //! Partial: a list of values and a list of centroids per group, the latter as means and weights in turn.
-//! Invariant: a group with at most as many values as a digest has centroids is exact, and so are the least and the greatest of
-//! any group, which are centroids of their own. No centroid is the mean of infinities or NaN and other values. A centroid covers at
+//! Invariant: a group with at most as many values as a digest has centroids is exact. So are the least and the greatest
+//! of any group, which are centroids of their own. No centroid is the mean of infinities or NaN and other values. A
+//! centroid covers at
 //! most one step of a scale that is fine at both ends (`reach`), so that a digest has at most twice as many as steps.
 //! Not here: exact percentiles (`quantile`), values with weights.
 //! Source: T. Dunning and O. Ertl, Computing Extremely Accurate Quantiles Using t-Digests (2019), the merging digest.
@@ -220,7 +221,7 @@ fn merge(values: &mut [i64], centroids: &[f64], merged: &mut Vec<Centroid>) {
     merged.extend(values[below..].iter().map(one));
 }
 
-/// The share of all values up to which a centroid may reach that begins at the share `from`: a step of 1 / `size` further on a
+/// A centroid that begins at the share `from` of all values may reach up to this share: a step of 1 / `size` further on a
 /// scale of square roots.
 fn reach(from: f64, size: usize) -> f64 {
     let scaled = match from < 0.5 {

@@ -1,7 +1,7 @@
 //! first_value(x), last_value(x) and any_value(x), with and without ORDER BY.
 //!
-//! In: x, fixed width or text (as codes too), and the columns of the order. Out: the type of x, NULL without rows.
-//! Partial: see `chosen`; the order's columns as one text.
+//! In: x, fixed width or strings (as codes too), and the columns of the order. Out: the type of x, NULL without rows.
+//! Partial: see `chosen`; the order's columns as one string.
 //! Invariant: NULL is a value like any other unless it is ignored. Of rows that are equal in the order the first wins that
 //! these states saw, without an order the first or the last.
 //! Not here: what holds x (`chosen`).
@@ -151,7 +151,7 @@ impl Rank for LastComer {
     }
 }
 
-/// The row that an order puts first or last: its columns are one text whose bytes order as they do.
+/// The row that an order puts first or last: its columns are one string whose bytes order as they do.
 struct ByOrder<O> {
     converter: Arc<RowConverter>,
     /// Of the last batch, to be used again.
@@ -162,11 +162,12 @@ struct ByOrder<O> {
 impl<O: Order> Rank for ByOrder<O> {
     fn scan(&mut self, columns: &[ArrayRef], rows: &Rows<'_>, winners: &mut Winners) -> Result<()> {
         let converter = &self.converter;
-        let texts = self.rows.get_or_insert_with(|| converter.empty_rows(0, 0));
-        texts.clear();
-        converter.append(texts, columns)?;
-        let texts = &*texts;
-        self.best.offer(|row| texts.row(row).data(), rows, winners)
+        let strings = self.rows.get_or_insert_with(|| converter.empty_rows(0, 0));
+        strings.clear();
+        converter.append(strings, columns)?;
+        let strings = &*strings;
+        self.best
+            .offer(|row| strings.row(row).data(), rows, winners)
     }
 
     fn merge(
@@ -175,8 +176,8 @@ impl<O: Order> Rank for ByOrder<O> {
         rows: &Rows<'_>,
         winners: &mut Winners,
     ) -> Result<()> {
-        let texts = columns[0].as_binary_view();
-        self.best.offer(|row| texts.value(row), rows, winners)
+        let strings = columns[0].as_binary_view();
+        self.best.offer(|row| strings.value(row), rows, winners)
     }
 
     fn grow(&mut self, total: usize) {

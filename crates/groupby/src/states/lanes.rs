@@ -4,8 +4,8 @@
 //! Invariant: a row goes to one lane; all lanes together hold the batch.
 //! Not here: what is added.
 //!
-//! Where groups are few, a row often has the group of one of the rows before it, and adding to it
-//! waits until that row's sum is stored: 5 cycles for integers, 9 for floats. Neighbours that go
+//! Where groups are few, a row often has the group of one of the rows before it. Adding to it waits until that row's sum
+//! is stored: 5 cycles for integers, 9 for floats. Neighbours that go
 //! to different lanes do not wait.
 
 use super::Groups;

@@ -1,12 +1,12 @@
-//! array_agg(x ORDER BY …), string_agg(x, … ORDER BY …) and nth_value(x, n ORDER BY …): the rows of a group, in an order,
-//! with DISTINCT those that differ in it; lists and texts also in the order in which rows come.
+//! array_agg(x ORDER BY …), string_agg(x, … ORDER BY …) and nth_value(x, n ORDER BY …): the rows of a group, in an order.
+//! With DISTINCT those that differ in it. Lists and strings also in the order in which rows come.
 //!
-//! In: x of any type, texts also as codes, and the columns of the order, none where it is x or there is none. Out: a list, a text
+//! In: x of any type, strings also as codes, and the columns of the order, none where it is x or there is none. Out: a list, a string
 //! or one x; NULL without rows.
-//! Partial: lists of x and, if there is an order, of its columns, as texts whose bytes order as they do.
+//! Partial: lists of x and, if there is an order, of its columns, as strings whose bytes order as they do.
 //! Invariant: rows stay as they come until they leave and are sorted then, group by group; of rows that are equal in the order
 //! those come first that came first. Where not all are listed, the others leave whenever there are twice as many bytes. Codes
-//! become texts when rows leave.
+//! become strings when rows leave.
 //! Not here: DISTINCT without an order (pairs).
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ use crate::keys::{same_dictionary, strict_cast, unpacked};
 pub enum Listing {
     /// A list of x, with such items.
     Array(FieldRef),
-    /// One text, with this one between two.
+    /// One string, with this one between two.
     Joined(String),
     /// The x of the n-th row, or of the n-th from the end if n is negative; NULL without so many. n is not 0.
     Nth(i64),
@@ -97,10 +97,10 @@ pub fn listed(
     Some(native(name, &result_type, make))
 }
 
-/// True if lists of `items` take values of this type: texts may come in another form.
+/// True if lists of `items` take values of this type: strings may come in another form.
 fn is_listed(value_type: &DataType, items: &DataType) -> bool {
-    let are_texts = is_bytes(value_type) && is_bytes(items);
-    value_type == items || are_texts && value_type.is_string() == items.is_string()
+    let are_strings = is_bytes(value_type) && is_bytes(items);
+    value_type == items || are_strings && value_type.is_string() == items.is_string()
 }
 
 /// Rows that came together.
@@ -311,7 +311,7 @@ impl Listed {
                 sources.push(CopySource::Column(columns.len() - 1));
                 continue;
             };
-            // The texts of codes that came together are copied from one column.
+            // The strings of codes that came together are copied from one column.
             let is_same = |(last, _): &(&ArrayRef, usize)| same_dictionary(last, coded.values());
             let (_, column) = match dictionary.filter(is_same) {
                 Some(known) => known,
@@ -357,21 +357,21 @@ impl Listed {
         with_byte_values!(&values, |value| {
             let bytes: usize = (0..rows.len()).map(|row| value(row).len()).sum();
             let bytes = bytes + rows.len() * between.len();
-            let mut texts = LargeStringBuilder::with_capacity(starts.len(), bytes);
-            let mut text = Vec::new();
+            let mut strings = LargeStringBuilder::with_capacity(starts.len(), bytes);
+            let mut string = Vec::new();
             for range in starts.windows(2) {
-                text.clear();
+                string.clear();
                 for row in range[0]..range[1] {
                     if row > range[0] {
-                        text.extend_from_slice(between.as_bytes());
+                        string.extend_from_slice(between.as_bytes());
                     }
-                    text.extend_from_slice(value(row));
+                    string.extend_from_slice(value(row));
                 }
                 let has_rows = range[0] < range[1];
-                let text = std::str::from_utf8(&text).expect("texts between texts");
-                texts.append_option(has_rows.then_some(text));
+                let string = std::str::from_utf8(&string).expect("texts between texts");
+                strings.append_option(has_rows.then_some(string));
             }
-            Ok(Arc::new(texts.finish()))
+            Ok(Arc::new(strings.finish()))
         })
     }
 

@@ -2,8 +2,8 @@
 //!
 //! In: integers, floats, decimals, dates, times, timestamps, durations, intervals, booleans.
 //! Out: the same type, NULL without values.
-//! Invariant: all NaN are one value and the greatest, -0.0 comes before 0.0: the answer depends
-//! neither on the order of rows nor on the sign that a machine gives to 0.0 / 0.0.
+//! Invariant: all NaN are one value and the greatest, -0.0 comes before 0.0. The answer depends neither on the order of
+//! rows nor on the sign that a machine gives to 0.0 / 0.0.
 //! Not here: strings and binary (`min_max_bytes`).
 
 use std::marker::PhantomData;
@@ -29,7 +29,7 @@ pub enum Extreme {
     Max,
 }
 
-/// `min` or `max` of a column of `data_type`, texts and binary as `result_type`; `None` if it is not native.
+/// `min` or `max` of a column of `data_type`, strings and binary as `result_type`; `None` if it is not native.
 pub fn min_max(
     name: &str,
     extreme: Extreme,

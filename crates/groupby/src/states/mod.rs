@@ -179,7 +179,7 @@ pub trait GroupStates: Send {
         0
     }
 
-    /// Bytes that updates touch at random, which a cache has to hold: all but what is appended to, and less in states
+    /// Bytes that updates touch at random and a cache has to hold. These are all but what is appended to, fewer in states
     /// that gather what goes to the rest of them.
     fn used_bytes(&self) -> usize {
         self.bytes() - self.appended_bytes()

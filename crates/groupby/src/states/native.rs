@@ -30,7 +30,7 @@ pub(super) fn native<S: GroupStates + 'static>(
     of_codes(name, result_type, false, make)
 }
 
-/// The same of one whose states take texts as codes in their first column.
+/// The same of one whose states take strings as codes in their first column.
 pub(super) fn native_of_codes<S: GroupStates + 'static>(
     name: &str,
     result_type: &DataType,
@@ -53,8 +53,8 @@ fn of_codes<S: GroupStates + 'static>(
     })
 }
 
-/// Codes as views of their texts.
-fn texts_of(column: &ArrayRef) -> Result<ArrayRef> {
+/// Codes as views of their strings.
+fn as_strings(column: &ArrayRef) -> Result<ArrayRef> {
     let views = as_views(decoded(column.data_type()));
     match column.as_any_dictionary_opt() {
         Some(_) => unpacked(column, &views),
@@ -116,13 +116,13 @@ impl<S: GroupStates + 'static, F: Fn() -> S + Send + Sync> Aggregate for Native<
         Ok(Box::new((self.make)()))
     }
 
-    /// Codes as texts: rows of several dictionaries wait side by side.
+    /// Codes as strings: rows of several dictionaries wait side by side.
     fn carried(&self, arguments: &Arguments) -> Result<Arguments> {
         if !self.takes_codes {
             return Ok(arguments.clone());
         }
         let mut columns = arguments.columns.clone();
-        columns[0] = texts_of(&columns[0])?;
+        columns[0] = as_strings(&columns[0])?;
         Ok(Arguments {
             columns,
             filter: arguments.filter.clone(),

@@ -1,8 +1,8 @@
-//! Extremes of texts that come as codes: ranks of a dictionary's values are compared, not their bytes.
+//! Extremes of strings that come as codes: ranks of a dictionary's values are compared, not their bytes.
 //!
 //! In: rows of one dictionary after another. Out: of each group the best value among the rows of the last one.
 //! Invariant: of two ranks the smaller is better; NULL has the worst, as has a group without rows.
-//! Not here: the best of all rows (`min_max_bytes`), whose texts they are offered to before another dictionary comes.
+//! Not here: the best of all rows (`min_max_bytes`), whose strings they are offered to before another dictionary comes.
 
 use arrow::array::{AnyDictionaryArray, Array, ArrayRef};
 

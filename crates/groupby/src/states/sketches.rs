@@ -1,14 +1,14 @@
 //! One sketch per group: a few codes, then a list of them, then registers.
 //!
 //! In: codes of values, sketches as bytes. Out: counts, sketches as bytes.
-//! Invariant: a sketch has registers only if it saw more than `LISTED_MAX` distinct codes; counts
-//! therefore depend on the set of codes alone, not on their order or on how they were merged.
+//! Invariant: a sketch has registers only if it saw more than `LISTED_MAX` distinct codes. Counts therefore depend on the
+//! set of codes alone, not on their order or on how they were merged.
 //! Not here: where codes come from (`uniq`), what registers mean (`sketch`).
 //!
-//! Codes first gather in the group's cell, one cache line, and leave it twelve at a time: rows of
-//! ten thousand groups touch 640 KB at random instead of all registers. A list takes 4 bytes per
-//! code in blocks of 128 bytes to 32 KiB; registers take 32 KiB, and 4 KiB for codes that wait
-//! until there are enough to go through all of them.
+//! Codes first gather in the group's cell, one cache line, and leave it twelve at a time. Rows of ten thousand groups
+//! touch 640 KB at random instead of all registers. A list takes 4 bytes per code in blocks of 128
+//! bytes to 32 KiB. Registers take 32 KiB, and 4 KiB for codes that wait until there are enough to go through all of
+//! them.
 //!
 //! As bytes: a list is its codes, little-endian, with or without repeats; registers are 32,768 bytes.
 
@@ -31,7 +31,7 @@ const CODE_BYTES: usize = 4;
 /// So many codes lie in their Arrow view.
 const INLINE_CODES: usize = 12 / CODE_BYTES;
 /// A list that is full moves to a block twice as large: all lists may be full within one batch, before anybody asks for
-/// the memory. (10,000 groups of 10,000 values: four times as large was not faster.)
+/// the memory. Four times as large was not faster (10,000 groups of 10,000 values).
 const GROWTH_ORDERS: u8 = 1;
 /// Bytes of a buffer of codes that never left their cells, if there are so many.
 const LOOSE_BYTES: usize = 64 << 10;

@@ -1,8 +1,8 @@
 //! Variance and standard deviation, of a sample or of a population.
 //!
 //! In: a Float64 column (DataFusion casts others). Out: Float64; NULL without values, of a sample also with one.
-//! Invariant: count, mean and squared distances from the mean are kept, never sums of squares, whose difference
-//! loses all digits where the mean is large; equal values have a variance of exactly 0, however they were merged.
+//! Invariant: count, mean and squared distances from the mean are kept, never sums of squares, whose difference loses all
+//! digits where the mean is large. Equal values have a variance of exactly 0, however they were merged.
 //! Not here: two columns (`covariance`), distinct values.
 
 use std::sync::Arc;

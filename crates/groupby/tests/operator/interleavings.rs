@@ -141,7 +141,7 @@ fn tasks_of(merge: &Merge, grant: Grant) -> (Rows, u64) {
         let merged = worker.run(merge, &task, &look).expect("memory or disk");
         collect(merged, &mut rows).expect("groups");
     }
-    (rows, worker.counters().parted)
+    (rows, worker.counters().repartitioned)
 }
 
 /// All orders that are tried have the twin's groups; says how many tasks were parted in all of them.

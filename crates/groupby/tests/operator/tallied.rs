@@ -1,4 +1,4 @@
-//! Rows that are added up by code: the same groups as of the texts.
+//! Rows that are added up by code: the same groups as of the strings.
 //!
 //! In: batches of one and two columns of codes, of dictionaries that change, with values twice and, in some, NULL; values that
 //! are added up in words and such that are not. Out: the groups, and how many rows went by code.
@@ -89,9 +89,9 @@ fn numbered(batch: usize, values: usize) -> impl Iterator<Item = usize> {
     (0..ROWS).map(move |row| (row * 7919 + batch) % (values + batch / 8))
 }
 
-fn texts(batch: usize, values: usize) -> ArrayRef {
-    let texts = numbered(batch, values).map(|value| format!("text {value}"));
-    Arc::new(StringArray::from_iter_values(texts))
+fn strings(batch: usize, values: usize) -> ArrayRef {
+    let strings = numbered(batch, values).map(|value| format!("text {value}"));
+    Arc::new(StringArray::from_iter_values(strings))
 }
 
 fn booleans(batch: usize) -> ArrayRef {
@@ -118,14 +118,14 @@ enum Left {
     All,
     /// Three of four, and none of one batch, as copies.
     Copies,
-    /// The same as marks.
-    Marks,
+    /// The same as selection.
+    Selection,
 }
 
-/// The same marks where they do not begin a byte.
-fn behind(marks: &BooleanArray) -> BooleanArray {
-    let longer: BooleanArray = [Some(true); 3].into_iter().chain(marks).collect();
-    longer.slice(3, marks.len())
+/// The same selection where it does not begin a byte.
+fn behind(selection: &BooleanArray) -> BooleanArray {
+    let longer: BooleanArray = [Some(true); 3].into_iter().chain(selection).collect();
+    longer.slice(3, selection.len())
 }
 
 /// Rows left of each batch but one.
@@ -137,7 +137,7 @@ impl Left {
         let is_left = BooleanArray::from_iter(is_left.map(Some));
         match self {
             Left::All => all,
-            Left::Marks => all.wanting(behind(&is_left)),
+            Left::Selection => all.selecting(behind(&is_left)),
             Left::Copies => {
                 let copy = |column: &ArrayRef| filter(column, &is_left).expect("rows");
                 let keys = all.keys.iter().map(copy).collect();
@@ -233,18 +233,18 @@ fn groups_of(spec: Arc<Spec>, build: Build, means: &Means) -> (Vec<String>, u64)
 
 fn check(keys: &[Key], columns: &[Column], expected: u64) {
     let of_left = expected.saturating_sub(ROWS as u64) / ROWS as u64 * LEFT_ROWS;
-    for (sizes, (copies, marks), expected) in [
+    for (sizes, (copies, selection), expected) in [
         (normal(), (Left::All, Left::All), expected),
         (Sizes::tiny(), (Left::All, Left::All), expected),
-        (normal(), (Left::Copies, Left::Marks), of_left),
-        (Sizes::tiny(), (Left::Copies, Left::Marks), of_left),
+        (normal(), (Left::Copies, Left::Selection), of_left),
+        (Sizes::tiny(), (Left::Copies, Left::Selection), of_left),
     ] {
         let (rows, by_rows) = grouped(keys, columns, false, copies, sizes);
-        let (codes, tallied) = grouped(keys, columns, true, marks, sizes);
-        assert_eq!(codes, rows, "{marks:?}");
+        let (codes, tallied) = grouped(keys, columns, true, selection, sizes);
+        assert_eq!(codes, rows, "{selection:?}");
         assert_eq!(by_rows, 0);
-        let (looked_up, _) = grouped(keys, columns, false, marks, sizes);
-        assert_eq!(looked_up, rows, "{marks:?}");
+        let (looked_up, _) = grouped(keys, columns, false, selection, sizes);
+        assert_eq!(looked_up, rows, "{selection:?}");
         let is_direct = sizes.direct_slots == normal().direct_slots;
         let key = keys.iter().map(|key| key(0).slice(0, 1));
         assert!(
@@ -267,19 +267,19 @@ fn codes_add_up_to_what_rows_do() {
         (&[with_nulls], ALL / 3),
     ];
     let keys: [&[Key]; 11] = [
-        &[|batch| texts(batch, 5)],
-        &[booleans, |batch| texts(batch, 5)],
+        &[|batch| strings(batch, 5)],
+        &[booleans, |batch| strings(batch, 5)],
         &[
             |batch| range::<TimestampSecondType>(batch, 100, 1 << 33),
             booleans,
         ],
-        &[|batch| texts(batch, 60)],
-        &[|batch| texts(batch, 5), |batch| texts(batch, 6)],
+        &[|batch| strings(batch, 60)],
+        &[|batch| strings(batch, 5), |batch| strings(batch, 6)],
         &[|batch| range::<Int8Type>(batch, 200, -100)],
         &[|batch| range::<Int64Type>(batch, 250, -1 << 40)],
         &[
             |batch| range::<UInt64Type>(batch, 7, 1 << 40),
-            |batch| texts(batch, 6),
+            |batch| strings(batch, 6),
         ],
         &[
             |batch| range::<Date32Type>(batch, 31, 20_000),
@@ -290,9 +290,9 @@ fn codes_add_up_to_what_rows_do() {
             |batch| range::<Int32Type>(batch, 100, -7),
         ],
         &[
-            |batch| texts(batch, 1),
+            |batch| strings(batch, 1),
             |batch| range::<Int16Type>(batch, 5, 5),
-            |batch| texts(batch, 1),
+            |batch| strings(batch, 1),
         ],
     ];
     for keys in keys {
@@ -302,7 +302,7 @@ fn codes_add_up_to_what_rows_do() {
     }
 }
 
-/// So many keys that a byte just holds their codes and that of nobody's rows, or just not.
+/// So many keys that a byte just holds their codes and that of rows that are not selected, or just not.
 #[test]
 fn marks_take_one_of_256_codes() {
     let keys = |values: usize| -> ArrayRef {
@@ -317,7 +317,9 @@ fn marks_take_one_of_256_codes() {
         let mut build = Build::new(spec.clone(), means.grant(), None).expect("a build");
         let is_left = BooleanArray::from_iter((0..ROWS).map(|row| Some(row % 3 > 0)));
         let batch = Batch::new(ROWS, vec![keys(values)], vec![Arguments::default()]);
-        build.push(&batch.wanting(is_left.clone())).expect("groups");
+        build
+            .push(&batch.selecting(is_left.clone()))
+            .expect("groups");
         let (groups, tallied) = groups_of(spec, build, &means);
         let left = filter(&keys(values), &is_left).expect("rows");
         let mut twin = BTreeMap::new();
@@ -367,10 +369,10 @@ fn what_nobody_wants_is_in_no_ones_way() {
         let sums = sum("sum", &DataType::Int64, &DataType::Int64).expect("native");
         let spec = Arc::new(Spec::new(layout, vec![sums], normal()));
         let means = Means::unlimited();
-        let run = |marks: bool| {
+        let run = |selection: bool| {
             let mut build = Build::new(spec.clone(), means.grant(), None).expect("a build");
             for _ in 0..6 {
-                let of = |column: &ArrayRef| match marks {
+                let of = |column: &ArrayRef| match selection {
                     true => column.clone(),
                     false => filter(column, &is_left).expect("rows"),
                 };
@@ -379,8 +381,8 @@ fn what_nobody_wants_is_in_no_ones_way() {
                     filter: None,
                 };
                 let batch = Batch::new(of(key).len(), vec![of(key)], vec![values]);
-                let batch = if marks {
-                    batch.wanting(is_left.clone())
+                let batch = if selection {
+                    batch.selecting(is_left.clone())
                 } else {
                     batch
                 };
@@ -396,12 +398,12 @@ fn what_nobody_wants_is_in_no_ones_way() {
 
 #[test]
 fn many_codes_are_looked_up_row_by_row() {
-    check(&[|batch| texts(batch, 200)], &[shorts], 0);
+    check(&[|batch| strings(batch, 200)], &[shorts], 0);
     check(&[|batch| range::<Int32Type>(batch, 257, 0)], &[shorts], 0);
     check(&[|batch| range::<Int64Type>(batch, 300, -20)], &[shorts], 0);
     check(
         &[
-            |batch| texts(batch, 20),
+            |batch| strings(batch, 20),
             |batch| range::<Int8Type>(batch, 9, 0),
         ],
         &[shorts],

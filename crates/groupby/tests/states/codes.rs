@@ -1,8 +1,8 @@
-//! Extremes of texts that come as codes: as of the texts.
+//! Extremes of strings that come as codes: as of the strings.
 //!
 //! In: batches of dictionaries that change, with values twice, NULL by code and by value, a filter. Out: the same results and
-//! partial states as those of the texts.
-//! Not here: extremes of texts (`states`).
+//! partial states as those of the strings.
+//! Not here: extremes of strings (`states`).
 
 use arrow::array::{BooleanArray, DictionaryArray, Int32Array, StringArray, UInt8Array};
 use arrow::compute::take;
@@ -18,7 +18,7 @@ const BATCH_ROWS: [usize; 3] = [500, 40, 7];
 
 struct Batch {
     coded: ArrayRef,
-    texts: ArrayRef,
+    strings: ArrayRef,
     groups: Vec<GroupId>,
     filter: Option<BooleanArray>,
 }
@@ -74,12 +74,12 @@ fn batches(groups: usize) -> Vec<Batch> {
             }
         };
         let keys = coded.as_any_dictionary().keys();
-        let texts = take(&values, keys, None).expect("values");
+        let strings = take(&values, keys, None).expect("values");
         let filter: BooleanArray = (0..rows)
             .map(|_| (next(10) > 0).then(|| next(4) > 0))
             .collect();
         Batch {
-            texts: cast(&texts, &DataType::Utf8View).expect("views"),
+            strings: cast(&strings, &DataType::Utf8View).expect("views"),
             coded,
             groups: (0..rows).map(|_| GroupId(next(groups) as u32)).collect(),
             filter: number.is_multiple_of(3).then_some(filter),
@@ -88,22 +88,22 @@ fn batches(groups: usize) -> Vec<Batch> {
     (0..ROUNDS).map(batch).collect()
 }
 
-/// The states that `of` makes for codes against those that it makes for texts.
+/// The states that `of` makes for codes against those that it makes for strings.
 fn check_codes(of: impl Fn(&DataType) -> Option<Arc<dyn Aggregate>>) {
     let coded_type = DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8));
-    let text = DataType::Utf8View;
+    let string = DataType::Utf8View;
     let of = |from| of(from).expect("native").states().unwrap();
     for total in [1, 3, 30, 2000] {
-        let (mut coded, mut plain) = (of(&coded_type), of(&text));
+        let (mut coded, mut plain) = (of(&coded_type), of(&string));
         for (number, batch) in batches(total).iter().enumerate() {
             let groups = match total {
                 1 => Groups::One(batch.groups.len()),
                 _ => Groups::Ids(&batch.groups),
             };
             let order: ArrayRef = Arc::new(Int32Array::from_iter_values(
-                (0..batch.texts.len() as i32).map(|row| row * 37 % 11),
+                (0..batch.strings.len() as i32).map(|row| row * 37 % 11),
             ));
-            for (states, column) in [(&mut coded, &batch.coded), (&mut plain, &batch.texts)] {
+            for (states, column) in [(&mut coded, &batch.coded), (&mut plain, &batch.strings)] {
                 let columns = [Arc::clone(column), Arc::clone(&order)];
                 states
                     .update(&columns, batch.filter.as_ref(), groups, total)
@@ -113,25 +113,25 @@ fn check_codes(of: impl Fn(&DataType) -> Option<Arc<dyn Aggregate>>) {
             // Tables are emptied between any two batches, and go on.
             if number == 4 {
                 let of = |states: &mut Box<dyn GroupStates>| states.drain_partial(total).unwrap();
-                assert_eq!(texts(&of(&mut coded)[0]), texts(&of(&mut plain)[0]));
+                assert_eq!(strings(&of(&mut coded)[0]), strings(&of(&mut plain)[0]));
             }
         }
         let of = |states: &mut Box<dyn GroupStates>| states.drain_final(total).unwrap();
         let (coded, plain) = (of(&mut coded), of(&mut plain));
-        assert_eq!(coded.data_type(), &text);
+        assert_eq!(coded.data_type(), &string);
         assert_eq!(&coded, &plain, "{total} groups");
     }
 }
 
 #[test]
-fn extremes_of_codes_are_those_of_their_texts() {
+fn extremes_of_codes_are_those_of_their_strings() {
     for extreme in [Extreme::Min, Extreme::Max] {
         check_codes(|from| min_max("extreme(x)", extreme, from, &DataType::Utf8View));
     }
 }
 
 #[test]
-fn extremes_by_codes_are_those_by_their_texts() {
+fn extremes_by_codes_are_those_by_their_strings() {
     for extreme in [Extreme::Min, Extreme::Max] {
         check_codes(|from| {
             arg_extreme(
@@ -146,7 +146,7 @@ fn extremes_by_codes_are_those_by_their_texts() {
 }
 
 #[test]
-fn first_and_last_codes_are_those_of_their_texts() {
+fn first_and_last_codes_are_those_of_their_strings() {
     let by = [SortField::new(DataType::Int32)];
     for end in [End::First, End::Last] {
         for nulls in [NullRows::Respected, NullRows::Ignored] {
@@ -160,7 +160,7 @@ fn first_and_last_codes_are_those_of_their_texts() {
 }
 
 #[test]
-fn rows_that_skip_the_table_carry_texts() {
+fn rows_that_skip_the_table_carry_strings() {
     let batch = &batches(3)[0];
     let aggregate = min_max(
         "min(x)",
@@ -175,7 +175,7 @@ fn rows_that_skip_the_table_carry_texts() {
     };
     assert!(!arguments.mix() && aggregate.carried_mix(&arguments));
     let carried = aggregate.carried(&arguments).expect("texts");
-    assert_eq!(&carried.columns[0], &batch.texts);
+    assert_eq!(&carried.columns[0], &batch.strings);
     assert_eq!(carried.filter, batch.filter);
 }
 

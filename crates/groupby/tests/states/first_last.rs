@@ -58,7 +58,7 @@ fn picked(order: &[DynComparator], end: End, rows: &[usize]) -> Option<usize> {
 }
 
 fn check_ends(input: &Input, order: &[SortField], by: &[DynComparator], batch_rows: usize) {
-    let (data_type, shown) = (input.columns[0].data_type(), texts(&input.columns[0]));
+    let (data_type, shown) = (input.columns[0].data_type(), strings(&input.columns[0]));
     for end in [End::First, End::Last] {
         for nulls in [NullRows::Respected, NullRows::Ignored] {
             let aggregate = first_last("end(x)", (end, nulls), order, data_type, data_type);
@@ -72,7 +72,7 @@ fn check_ends(input: &Input, order: &[SortField], by: &[DynComparator], batch_ro
                 for path in [Path::Direct, Path::Partial, Path::Mixed] {
                     let (keys, column) = run(&*aggregate, &input, batch_rows, path).unwrap();
                     assert_eq!(column.data_type(), data_type);
-                    let found: BTreeMap<_, _> = keys.into_iter().zip(texts(&column)).collect();
+                    let found: BTreeMap<_, _> = keys.into_iter().zip(strings(&column)).collect();
                     assert_eq!(found, twin, "{end:?}, {nulls:?}, {order:?}, {path:?}");
                 }
             }

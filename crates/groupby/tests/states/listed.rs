@@ -1,6 +1,6 @@
 //! All rows of each group in an order against a sort that keeps ties as they come.
 //!
-//! In: the columns, groups and paths of the other aggregates, an order of two columns. Out: equal lists, texts and n-th values.
+//! In: the columns, groups and paths of the other aggregates, an order of two columns. Out: equal lists, strings and n-th values.
 //! Invariant: batches reach the states in their order, so that rows that tie have an answer, too.
 
 use arrow::array::DynComparator;
@@ -20,12 +20,12 @@ type Twin<'a> = &'a dyn Fn(&[usize]) -> Option<Vec<Option<String>>>;
 
 fn shown(column: &ArrayRef) -> Vec<Option<Vec<Option<String>>>> {
     let Some(lists) = column.as_list_opt::<i32>() else {
-        return texts(column)
+        return strings(column)
             .into_iter()
-            .map(|text| text.map(|text| vec![Some(text)]))
+            .map(|string| string.map(|string| vec![Some(string)]))
             .collect();
     };
-    let lists = lists.iter().map(|list| list.map(|list| texts(&list)));
+    let lists = lists.iter().map(|list| list.map(|list| strings(&list)));
     lists.collect()
 }
 
@@ -72,7 +72,7 @@ proptest! {
             let values = column(&words, value_type);
             let options = SortOptions { descending: at % 2 == 0, nulls_first: at % 4 < 2 };
             let (order, by) = order_of(&[&values], options);
-            let shown = texts(&values);
+            let shown = strings(&values);
             let all = input(&rows, filtered, vec![Arc::clone(&values), values]);
             let item = Arc::new(Field::new_list_field(value_type.clone(), true));
             for nulls in [NullRows::Respected, NullRows::Ignored] {
@@ -88,18 +88,18 @@ proptest! {
         }
     }
 
-    /// Without an order, plain and, texts, as codes.
+    /// Without an order, plain and, strings, as codes.
     #[test]
     fn rows_as_they_come((rows, filtered, batch_rows) in table()) {
         let words: Vec<_> = rows.iter().map(|row| row.0.map(|word| word % 8)).collect();
         for value_type in ordered_types() {
             let values = column(&words, &value_type);
-            let shown = texts(&values);
-            let are_texts = matches!(value_type, DataType::Utf8View | DataType::BinaryView);
+            let shown = strings(&values);
+            let are_strings = matches!(value_type, DataType::Utf8View | DataType::BinaryView);
             let codes = |code| DataType::Dictionary(Box::new(code), Box::new(value_type.clone()));
             let coded = |code| arrow::compute::cast(&values, &codes(code)).expect("codes");
             let mut columns = vec![Arc::clone(&values)];
-            if are_texts {
+            if are_strings {
                 columns.extend([coded(DataType::UInt32), coded(DataType::Int16)]);
             }
             for values in columns {
@@ -138,7 +138,7 @@ proptest! {
             let (values, by) = (column(&words, value_type), column(&others, by_type));
             let options = SortOptions { descending: at % 2 == 0, nulls_first: at % 4 < 2 };
             let (order, comparators) = order_of(&[&small, &by], options);
-            let shown = texts(&values);
+            let shown = strings(&values);
             let all = input(&rows, filtered, vec![values, Arc::clone(&small), by]);
             let check = |listing: Listing, nulls, twin: Twin<'_>| {
                 let aggregate = listed("listed(x)", listing, (ListedRows::All, nulls), &order, value_type);
@@ -157,7 +157,7 @@ proptest! {
                     if n > 0 {
                         rows.reverse();
                     }
-                    nth(n, &rows).and_then(|row| shown[row].clone()).map(|text| vec![Some(text)])
+                    nth(n, &rows).and_then(|row| shown[row].clone()).map(|string| vec![Some(string)])
                 });
             }
             if value_type.is_string() {
@@ -178,21 +178,21 @@ fn long_keys_with_a_common_start_are_told_apart() {
             row * 7919 % 1000
         )
     };
-    let texts: ArrayRef = Arc::new(arrow::array::StringArray::from_iter_values(
+    let strings: ArrayRef = Arc::new(arrow::array::StringArray::from_iter_values(
         (0..1000).map(long),
     ));
     let order = [SortField::new(DataType::Utf8)];
-    let text = DataType::Utf8;
-    let item = Arc::new(Field::new_list_field(text.clone(), true));
+    let string = DataType::Utf8;
+    let item = Arc::new(Field::new_list_field(string.clone(), true));
     let aggregate = listed(
         "listed(x)",
         Listing::Array(item),
         (ListedRows::All, NullRows::Respected),
         &order,
-        &text,
+        &string,
     );
     let all = Input {
-        columns: vec![Arc::clone(&texts), Arc::clone(&texts)],
+        columns: vec![Arc::clone(&strings), Arc::clone(&strings)],
         filter: None,
         groups: vec![0; 1000],
     };

@@ -98,7 +98,7 @@ proptest! {
                 let one = PrimitiveArray::<types::Decimal256Type>::from(vec![middle]);
                 let one: ArrayRef =
                     Arc::new(one.with_data_type(DataType::Decimal256(76, scale(&data_type))));
-                Ok(texts(&one).remove(0))
+                Ok(strings(&one).remove(0))
             });
         }
     }
@@ -126,7 +126,7 @@ fn values_are_counted_until_they_are_drained() {
     states.merge(&partial, Groups::Ids(&ids), 10).unwrap();
     assert!(states.bytes() >= 8 * 100_000, "{}", states.bytes());
     let medians = states.drain_final(10).unwrap();
-    assert_eq!(texts(&medians)[5], Some("25000 false".to_owned()));
+    assert_eq!(strings(&medians)[5], Some("25000 false".to_owned()));
     assert_eq!(states.bytes(), 0);
 }
 

@@ -7,7 +7,7 @@
 //! Invariant: a column is read as codes only where all its chunks in all files are dictionary pages and nothing else; SQL
 //! types do not change: nothing sees the codes but the group-by and `PerValue`, nothing the words but the group-by and
 //! arithmetic.
-//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`, `keys/book`; per_value.rs), the words (words.rs).
+//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`, `keys/shared_dictionary`; per_value.rs), the words (words.rs).
 //!
 //! As views the reader writes 16 bytes per row, and each is looked up again; as codes it writes 4 and each value is looked up
 //! once per chunk. Decoding chunks that have fallen back to plain pages as codes is slower than as views: 1.8x, measured.

@@ -1,8 +1,8 @@
 //! One key column of a direct table: the values that it has addresses for, and each one's part of the address.
 //!
 //! In: columns of integers, dates, times, booleans as bytes. Out: the range of their values and its step, the parts of the addresses.
-//! Invariant: a range starts at a value of its column and holds every value that was observed, in steps from there: keys that
-//! are all multiples of one number, as the beginnings of minutes are, have addresses without gaps between them.
+//! Invariant: a range starts at a value of its column and holds every value that was observed, in steps from there. Keys
+//! that are multiples of one number, such as beginnings of minutes, have addresses without gaps.
 //! Not here: codes of strings (intern.rs), groups (direct.rs, known.rs).
 
 use std::ops::RangeInclusive;

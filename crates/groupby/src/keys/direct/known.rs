@@ -271,8 +271,9 @@ fn groups_of_integers(
     out: &mut [GroupId],
 ) {
     let start = dimension.start();
-    // What is below the range is beyond the array too: as a word without a sign its distance is 2^63 less the start, or more, and no
-    // range ends that far. In steps it is more of them than any value of the range; what lies between two is more than all.
+    // A key below the range is beyond the array too. Its distance, read without a sign, is at least 2^63 less the start,
+    // and no range ends that far. In steps it is more of them than any value of the range; what lies between two is more
+    // than all.
     with_integers!(values, values => {
         let distances = values.iter().map(|&value| (value as i64).wrapping_sub(start) as u64);
         match dimension.step() {
@@ -393,18 +394,18 @@ mod tests {
     /// Rows of each batch; a dictionary comes for two of them.
     const ROWS: usize = if cfg!(miri) { 40 } else { 3_000 };
 
-    /// Texts as codes of a dictionary in which they lie otherwise in each pair of batches; rare ones come late, one is NULL in
+    /// Strings as codes of a dictionary in which they lie otherwise in each pair of batches; rare ones come late, one is NULL in
     /// the dictionary of the last.
     fn coded(batch: usize, values: usize) -> ArrayRef {
         let turn = batch / 2;
         let value = |at: usize| (at + turn * 3) % values;
         let dictionary = (0..values).map(|at| {
             let is_null = batch > 8 && value(at) == 0;
-            let text = || match value(at) {
+            let string = || match value(at) {
                 1 => String::new(),
                 value => format!("a text of its own, number {value}"),
             };
-            (!is_null).then(text)
+            (!is_null).then(string)
         });
         let dictionary = Arc::new(dictionary.collect::<StringViewArray>());
         let key = |row: usize| match row % 97 {
@@ -462,9 +463,9 @@ mod tests {
     }
 
     fn plain(column: &ArrayRef) -> Vec<Option<String>> {
-        let texts = cast(column, &DataType::Utf8).expect("texts");
-        let texts = texts.as_string::<i32>().iter();
-        texts.map(|text| text.map(str::to_owned)).collect()
+        let strings = cast(column, &DataType::Utf8).expect("texts");
+        let strings = strings.as_string::<i32>().iter();
+        strings.map(|string| string.map(str::to_owned)).collect()
     }
 
     /// Each key has one group in all batches; what a drain gives is those keys, after which the table goes on.
@@ -476,9 +477,9 @@ mod tests {
                 let columns = batch_of(batch);
                 let mut groups = vec![GroupId(77)];
                 table.assign(&columns, &mut groups).expect("they fit");
-                let texts: Vec<_> = columns.iter().map(plain).collect();
+                let strings: Vec<_> = columns.iter().map(plain).collect();
                 for row in 0..ROWS {
-                    let key = texts.iter().map(|column| column[row].clone()).collect();
+                    let key = strings.iter().map(|column| column[row].clone()).collect();
                     let group = *naive.entry(key).or_insert(groups[row + 1]);
                     assert_eq!(groups[row + 1], group, "row {row} of batch {batch}");
                 }
@@ -486,10 +487,10 @@ mod tests {
                 assert_eq!(table.len(), naive.len());
             }
             let columns = table.drain().expect("keys");
-            let texts: Vec<_> = columns.iter().map(plain).collect();
+            let strings: Vec<_> = columns.iter().map(plain).collect();
             for (key, group) in naive {
                 let at = group.0 as usize;
-                let own: Vec<_> = texts.iter().map(|column| column[at].clone()).collect();
+                let own: Vec<_> = strings.iter().map(|column| column[at].clone()).collect();
                 assert_eq!(own, key, "group {at}");
             }
         }
@@ -497,20 +498,20 @@ mod tests {
 
     #[test]
     fn keys_find_their_groups_through_all_dictionaries() {
-        let text = || DataType::Utf8View;
-        check(&[text()], |batch| vec![coded(batch, 70)]);
-        check(&[text(), text()], |batch| {
+        let string = || DataType::Utf8View;
+        check(&[string()], |batch| vec![coded(batch, 70)]);
+        check(&[string(), string()], |batch| {
             vec![coded(batch, 20), coded(batch, 9)]
         });
         // One dictionary stays while the other is another.
-        check(&[text(), text(), text()], |batch| {
+        check(&[string(), string(), string()], |batch| {
             vec![coded(batch, 6), coded(0, 4), coded(batch / 3, 5)]
         });
         // More combinations than rows.
-        check(&[text(), text()], |batch| {
+        check(&[string(), string()], |batch| {
             vec![coded(batch, 300), coded(batch, 200)]
         });
-        check(&[text(), DataType::Int16], |batch| {
+        check(&[string(), DataType::Int16], |batch| {
             vec![coded(batch, 30), integers(batch)]
         });
         check(&[DataType::Int16], |batch| vec![integers(batch)]);

@@ -2,11 +2,11 @@
 //!
 //! In: keys with their strings as views, and where each comes to lie. Out: any range of them as tables take them, with their
 //! hashes.
-//! Invariant: what is 0 in all keys is not kept, nor are hashes and views of columns in which a string is long; views of short
-//! ones are words as others are: they take no more room than a place and the text.
+//! Invariant: what is 0 in all keys is not kept, nor are hashes and views of columns in which a string is long. Views of
+//! short strings stay words: they take no more room than a place and the string.
 //! Not here: keys of one or two words and of one string (`waiting`).
 //!
-//! Of 1.3 M keys of a text and a number that leaves 12 bytes and the text of 40 and the text. A column per word was tried: six
+//! Of 1.3 M keys of a string and a number that leaves 12 bytes and the string of 40 and the string. A column per word was tried: six
 //! keys of db-benchmark 1.25 of the time. So were hashes that are kept: no faster.
 
 use std::ops::Range;
@@ -44,12 +44,12 @@ pub struct ShortKeys {
     /// The words at which views begin.
     views: Vec<usize>,
     /// Those of columns with long strings.
-    texts: Vec<usize>,
+    long: Vec<usize>,
     /// Which words are kept.
     kept: Vec<usize>,
     /// Of each key those words.
     words: Vec<u64>,
-    /// Of each key the strings of `texts`.
+    /// Of each key the strings of `long`.
     strings: Strings,
     keys: usize,
 }
@@ -69,17 +69,17 @@ impl ShortKeys {
     {
         let SortedKeys {
             keys,
-            texts,
+            long,
             buffers,
         } = SortedKeys::of(parts, hashes.len(), views);
         let kept = match beside {
-            Beside::Nothing => kept(&keys, &texts),
+            Beside::Nothing => kept(&keys, &long),
             Beside::Aggregates => None,
         };
         let Some(kept) = kept else {
             let mut sorted_hashes = vec![0; hashes.len()];
             scatter(hashes, places, &mut sorted_hashes);
-            let WordKeys { keys, buffers } = copied(keys, &texts, &buffers)?;
+            let WordKeys { keys, buffers } = copied(keys, &long, &buffers)?;
             return Ok(WaitingKeys::Whole {
                 keys: EncodedKeys::of_words(keys, buffers),
                 hashes: sorted_hashes,
@@ -89,10 +89,10 @@ impl ShortKeys {
         Ok(WaitingKeys::Short(Box::new(Self {
             width: N,
             views: views.to_vec(),
-            strings: strings(&keys, &texts, &buffers)?,
+            strings: strings(&keys, &long, &buffers)?,
             words: words(&keys, &kept),
             keys: keys.len(),
-            texts,
+            long,
             kept,
         })))
     }
@@ -150,14 +150,14 @@ impl ShortKeys {
     ) {
         out.keys.clear();
         out.buffers.clear();
-        if !self.texts.is_empty() {
+        if !self.long.is_empty() {
             out.buffers.extend_from_slice(self.strings.buffers());
         }
         // Loops of their own where few words are kept.
-        match (&self.kept[..], &self.texts[..]) {
-            (&[one], &[text]) => self.fill_words(&[one], &[text], range, &mut out.keys),
-            (&[a, b], &[text]) => self.fill_words(&[a, b], &[text], range, &mut out.keys),
-            (kept, texts) => self.fill_words(kept, texts, range, &mut out.keys),
+        match (&self.kept[..], &self.long[..]) {
+            (&[one], &[view]) => self.fill_words(&[one], &[view], range, &mut out.keys),
+            (&[a, b], &[view]) => self.fill_words(&[a, b], &[view], range, &mut out.keys),
+            (kept, long) => self.fill_words(kept, long, range, &mut out.keys),
         }
         hashes.clear();
         hash_wide(&out.keys, &out.buffers, &self.views, hashes);
@@ -167,12 +167,12 @@ impl ShortKeys {
     fn fill_words<const N: usize>(
         &self,
         kept: &[usize],
-        texts: &[usize],
+        long: &[usize],
         range: &Range<usize>,
         keys: &mut Vec<[u64; N]>,
     ) {
         let own = |each: usize| range.start * each..range.end * each;
-        let mut views = self.strings.views(own(texts.len()));
+        let mut views = self.strings.views(own(long.len()));
         let mut words = &self.words[own(kept.len())];
         keys.extend(range.clone().map(|_| {
             let (own, others) = words.split_at(kept.len());
@@ -181,8 +181,8 @@ impl ShortKeys {
             for (&word, &value) in kept.iter().zip(own) {
                 key[word] = value;
             }
-            for &word in texts {
-                set_view(&mut key, word, views.next().expect("a string per text"));
+            for &word in long {
+                set_view(&mut key, word, views.next().expect("a string per view"));
             }
             key
         }));
@@ -193,7 +193,7 @@ impl ShortKeys {
 struct SortedKeys<const N: usize> {
     keys: Vec<[u64; N]>,
     /// The views of columns in which a string is long.
-    texts: Vec<usize>,
+    long: Vec<usize>,
     buffers: Vec<Buffer>,
 }
 
@@ -217,48 +217,48 @@ impl<const N: usize> SortedKeys<N> {
                 keys[place as usize] = key;
             }
         }
-        let texts = views.iter().copied().filter(|&view| has_long[view]);
+        let long = views.iter().copied().filter(|&view| has_long[view]);
         Self {
             keys,
-            texts: texts.collect(),
+            long: long.collect(),
             buffers,
         }
     }
 }
 
-/// The words of no text that are not 0 in all keys; `None` where keys without them would hardly be shorter.
-fn kept<const N: usize>(keys: &[[u64; N]], texts: &[usize]) -> Option<Vec<usize>> {
+/// The words of no long string that are not 0 in all keys; `None` where keys without them would hardly be shorter.
+fn kept<const N: usize>(keys: &[[u64; N]], long: &[usize]) -> Option<Vec<usize>> {
     let mut any = [0; N];
     for key in keys {
         for word in 0..N {
             any[word] |= key[word];
         }
     }
-    let is_of_text = |word: usize| texts.iter().any(|&text| text == word || text + 1 == word);
-    let kept = (0..N).filter(|&word| any[word] != 0 && !is_of_text(word));
+    let is_of_view = |word: usize| long.iter().any(|&view| view == word || view + 1 == word);
+    let kept = (0..N).filter(|&word| any[word] != 0 && !is_of_view(word));
     let kept: Vec<usize> = kept.collect();
-    (!texts.is_empty() || kept.len() * KEPT_OF <= N * KEPT_MAX).then_some(kept)
+    (!long.is_empty() || kept.len() * KEPT_OF <= N * KEPT_MAX).then_some(kept)
 }
 
 /// The keys with copies of their long strings, which come to lie in the order of the keys while they are warm.
 fn copied<const N: usize>(
     mut keys: Vec<[u64; N]>,
-    texts: &[usize],
+    long: &[usize],
     buffers: &[Buffer],
 ) -> Result<WordKeys<N>> {
-    if texts.is_empty() {
+    if long.is_empty() {
         let buffers = Vec::new();
         return Ok(WordKeys { keys, buffers });
     }
     let mut bytes = 0;
     for key in &keys {
-        for view in texts.iter().map(|&word| view_of(key, word)) {
+        for view in long.iter().map(|&word| view_of(key, word)) {
             bytes += usize::from(is_long(view)) * view as u32 as usize;
         }
     }
     let mut arena = Arena::with_capacity(bytes);
     for at in 0..keys.len() {
-        for &word in texts {
+        for &word in long {
             if let Some(ahead) = keys.get(at + STRINGS_AHEAD) {
                 fetch(view_of(ahead, word), buffers);
             }
@@ -291,19 +291,19 @@ fn words<const N: usize>(keys: &[[u64; N]], kept: &[usize]) -> Vec<u64> {
 /// The strings of these views of each key, copied while they are warm.
 fn strings<const N: usize>(
     keys: &[[u64; N]],
-    texts: &[usize],
+    long: &[usize],
     buffers: &[Buffer],
 ) -> Result<Strings> {
-    if texts.is_empty() {
+    if long.is_empty() {
         return Ok(Strings::default());
     }
     let length = |key: &[u64; N], word: usize| key[word] as u32 as usize;
     let lengths = keys
         .iter()
-        .flat_map(|key| texts.iter().map(|&word| length(key, word)));
-    let mut built = StringsBuilder::checked(keys.len() * texts.len(), lengths.sum())?;
+        .flat_map(|key| long.iter().map(|&word| length(key, word)));
+    let mut built = StringsBuilder::checked(keys.len() * long.len(), lengths.sum())?;
     for (at, key) in keys.iter().enumerate() {
-        for &word in texts {
+        for &word in long {
             if let Some(ahead) = keys.get(at + STRINGS_AHEAD) {
                 fetch(view_of(ahead, word), buffers);
             }
@@ -325,7 +325,7 @@ mod tests {
     use crate::keys::TableKind;
     use crate::partition::{Block, Unsorted};
 
-    /// Columns of texts and numbers, sorted into blocks of several parts, and back, with a hash in front of each row.
+    /// Columns of strings and numbers, sorted into blocks of several parts, and back, with a hash in front of each row.
     fn check(columns: &[ArrayRef]) {
         let rows = columns[0].len();
         let fields = columns.iter().enumerate().map(|(at, column)| {
@@ -334,7 +334,7 @@ mod tests {
         let layout = KeyLayout::new(&fields.collect::<Vec<_>>(), TableKind::Packed).unwrap();
         assert_eq!(layout.hashed_kind(), "packed");
         let wanted: Vec<usize> = (0..columns.len()).collect();
-        let text = |keys: &DistinctKeys| {
+        let lines_of = |keys: &DistinctKeys| {
             let decoded = layout.decode(keys, 0..keys.hashes.len(), &wanted).unwrap();
             let mut lines: Vec<String> = keys.hashes.iter().map(u64::to_string).collect();
             for column in decoded {
@@ -363,9 +363,9 @@ mod tests {
         };
         let mut hashes = Vec::new();
         let keys = layout.encode(columns, rows, &mut hashes).unwrap();
-        let expected = text(&DistinctKeys { keys, hashes });
+        let expected = lines_of(&DistinctKeys { keys, hashes });
         let block = Block::sort(parts().into(), 2, layout.views()).unwrap();
-        assert_eq!(text(&block.slice(0..rows).distinct_keys()), expected);
+        assert_eq!(lines_of(&block.slice(0..rows).distinct_keys()), expected);
         let by_partition = (0..4).flat_map(|partition| {
             let tuples = block.tuples(&(partition..partition + 1));
             let keys = block.slice(tuples).distinct_keys();
@@ -374,7 +374,7 @@ mod tests {
                     .iter()
                     .all(|hash| hash >> 62 == partition as u64)
             );
-            text(&keys)
+            lines_of(&keys)
         });
         let mut by_partition: Vec<String> = by_partition.collect();
         by_partition.sort();
@@ -389,16 +389,16 @@ mod tests {
                 0..40,
             ),
         ) {
-            let texts: ArrayRef = Arc::new(StringViewArray::from_iter(rows.iter().map(|row| row.0.as_deref())));
-            let short: ArrayRef = Arc::new(StringViewArray::from_iter(rows.iter().map(|row| row.0.as_deref().map(|text| &text[..text.len() / 2]))));
+            let strings: ArrayRef = Arc::new(StringViewArray::from_iter(rows.iter().map(|row| row.0.as_deref())));
+            let short: ArrayRef = Arc::new(StringViewArray::from_iter(rows.iter().map(|row| row.0.as_deref().map(|string| &string[..string.len() / 2]))));
             let numbers: ArrayRef = Arc::new(Int64Array::from_iter(rows.iter().map(|row| row.1)));
             let zeros: ArrayRef = Arc::new(Int64Array::from(vec![0; rows.len()]));
             let others: ArrayRef = Arc::new(StringViewArray::from_iter(rows.iter().map(|row| row.2.as_deref())));
-            check(&[texts.clone(), numbers.clone()]);
+            check(&[strings.clone(), numbers.clone()]);
             check(&[short.clone(), numbers.clone()]);
-            check(&[numbers.clone(), texts.clone(), zeros.clone(), others.clone()]);
+            check(&[numbers.clone(), strings.clone(), zeros.clone(), others.clone()]);
             check(&[numbers.clone(), zeros.clone(), numbers.clone()]);
-            check(&[others, short, texts, numbers, zeros]);
+            check(&[others, short, strings, numbers, zeros]);
         }
     }
 }

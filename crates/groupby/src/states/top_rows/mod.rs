@@ -3,8 +3,8 @@
 //! In: argument columns of any types that can be copied row by row, some of which rows are ordered
 //! by. Out: per group a list of structs, the first row first, with its number as the last field.
 //! Partial: the same lists with all arguments and without numbers.
-//! Invariant: the order is total on the keys' values as `SortOptions` define it (-0.0 before 0.0,
-//! NaN by sign); among rows with equal keys any may stay; no group has more than n rows.
+//! Invariant: the order is total on the keys' values as `SortOptions` define it (-0.0 before 0.0, NaN by sign). Among
+//! rows with equal keys any may stay. No group has more than n rows.
 //! Not here: which row has which key (rank.rs), the rows of a group (slots.rs), their columns
 //! (kept.rs).
 

@@ -1,9 +1,9 @@
 //! How rows compare: a 64-bit code that orders most of them, and what decides between equal codes.
 //!
 //! In: the key columns of a batch. Out: codes and an order of entries.
-//! Invariant: a row that comes first never has the greater code. One fixed-width key of at most
-//! 8 bytes is told by code and class; for all others the keys of the rows that are kept are bytes
-//! whose order is the rows', made only for rows that the codes do not rule out. Floats and
+//! Invariant: a row that comes first never has the greater code. One fixed-width key of at most 8 bytes is told by code
+//! and class. All others are kept as bytes whose order is the rows', made only for rows that the codes do not rule out.
+//! Floats and
 //! intervals are compared in their canonical form.
 //! Not here: which rows are compared (slots.rs).
 

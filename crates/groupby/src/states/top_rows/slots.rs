@@ -1,8 +1,8 @@
 //! The rows of each group: how they compare and where they are kept.
 //!
 //! In: rows, one by one. Out: whether a row is among the n first of its group so far.
-//! Invariant: a group has room for about as many rows as it has got; of a full group the last row
-//! in order stands first, and its code is the group's threshold.
+//! Invariant: a group has room for about as many rows as it has got. The last row in order of a full group stands first,
+//! and its code is the group's threshold.
 //! Not here: the order (rank.rs), the rows' columns (kept.rs).
 
 use std::cmp::Ordering;
