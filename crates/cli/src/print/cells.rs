@@ -11,9 +11,7 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use arrow::error::ArrowError;
-use arrow::json::writer::{
-    Encoder, EncoderFactory, EncoderOptions, NullableEncoder, make_encoder,
-};
+use arrow::json::writer::{Encoder, EncoderFactory, EncoderOptions, NullableEncoder, make_encoder};
 use arrow::util::display::{ArrayFormatter, ArrayFormatterFactory, FormatOptions};
 
 use super::PrintError;
