@@ -632,7 +632,11 @@ proptest! {
                 let digits = scale(&avg_type) - scale(&data_type);
                 let factor = i256::from_i128(10i128.pow(digits as u32));
                 let count = i256::from_i128(rows.len().max(1) as i128);
-                decimal_string(total(rows) * factor / count, &avg_type, rows)
+                let sum = total(rows) * factor;
+                let (mean, rest) = (sum / count, (sum % count).wrapping_abs());
+                // Halves away from zero.
+                let mean = if rest >= count - rest { mean + sum.signum() } else { mean };
+                decimal_string(mean, &avg_type, rows)
             });
         }
     }
@@ -682,7 +686,9 @@ proptest! {
         let aggregate = avg("avg(x)", &data_type, &data_type).unwrap();
         check(&*aggregate, &input, batch_rows, |rows| {
             let sum: i128 = rows.iter().map(|row| i128::from(words[*row].unwrap())).sum();
-            let mean = sum / rows.len().max(1) as i128;
+            let count = rows.len().max(1) as i128;
+            // Halves away from zero.
+            let mean = sum / count + if 2 * (sum % count).abs() >= count { sum.signum() } else { 0 };
             let one = primitive::<types::DurationNanosecondType>(
                 [Some(mean as i64)].into_iter(), &data_type, |word| word,
             );

@@ -107,11 +107,15 @@ impl AggregateUDFImpl for Median {
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        median_udaf().state_fields(args)
+        match temporal_median(args.input_fields[0].data_type()) {
+            Some(_) => Ok(Middle::state_fields(&args)),
+            None => median_udaf().state_fields(args),
+        }
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        median_udaf().groups_accumulator_supported(args)
+        temporal_median(args.expr_fields[0].data_type()).is_none()
+            && median_udaf().groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(
