@@ -12,7 +12,7 @@ mod conditions;
 mod program;
 mod finest;
 mod pairs;
-mod marks;
+mod selections;
 mod source;
 mod rendezvous;
 mod meeting;
@@ -28,9 +28,9 @@ mod explain;
 mod node;
 
 pub(crate) use conditions::is_dynamic;
-pub(crate) use marks::MarkingFilterExec;
 pub(crate) use node::GroupByExec;
 pub(crate) use node::{Replaced, Tuning};
 pub(crate) use reads::{FewValues, Form, Read, columns_of};
+pub(crate) use selections::SelectingFilterExec;
 
 pub(crate) use crate::runtime::memory::GROUP_BY as NAME;

@@ -1,7 +1,7 @@
 //! grouse: the GROUP BY engine. SQL over Parquet, CSV, JSON and Arrow files in, grouped rows out.
 //!
 //! In: SQL text. Out: Arrow record batches ([`Query::execute`]), progress, typed errors.
-//! Invariant: this is the only crate that plans with DataFusion, Apache DataFusion; the shell and Python use types of its streams,
+//! Invariant: this is the only crate that plans with Apache DataFusion; the shell and Python use types of its streams,
 //! tables and values.
 //! Not here: the algorithm (crate `grouse-groupby`), the shell and Python (crates of their own).
 

@@ -19,16 +19,13 @@ use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::datatypes::{Schema, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
-use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column as PlanColumn, DataFusionError, ScalarValue, TableReference};
+use datafusion::common::{DataFusionError, ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{
-    DdlStatement, Expr, LogicalPlan, Statement as PlanStatement, Volatility,
-};
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement, Volatility};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::sql::parser::Statement as HostStatement;
@@ -59,7 +56,6 @@ use crate::scan::stores::Stores;
 use crate::scan::writes::arrow::ArrowFactory;
 use crate::scan::writes::request::Writes;
 use crate::session::query::Query;
-use crate::sql::ast::text;
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column};
@@ -70,8 +66,8 @@ use crate::sql::place::placed;
 use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
 use crate::sql::{
-    alterations, changed_rows, changes, hidden, named_casts, planned, reads, repeated_names,
-    spelling, using,
+    alterations, changed_rows, changes, default_values, hidden, named_casts, planned, reads,
+    repeated_names, spelling, using,
 };
 use information_schema::InformationSchema;
 
@@ -642,7 +638,7 @@ impl Catalog for Planning<'_> {
         let fields = scan.source.schema();
         let default = |name: &String| {
             let default = scan.source.get_column_default(name)?;
-            written_default(default).ok()
+            default_values::written(default).ok()
         };
         let names = fields.fields().iter().map(|field| field.name());
         Ok(names.map(default).collect())
@@ -660,24 +656,6 @@ impl Catalog for Planning<'_> {
         let function = self.state.scalar_functions().get(name);
         function.is_some_and(|function| function.signature().volatility == Volatility::Volatile)
     }
-}
-
-/// What a column has by default, as SQL.
-fn written_default(default: &Expr) -> datafusion::error::Result<String> {
-    // DataFusion writes strings without their quotes, and names as they are.
-    let quoted = default.clone().transform_up(|part| {
-        let string = match &part {
-            Expr::Literal(value, _) => value.try_as_str().flatten().map(text),
-            _ => None,
-        };
-        Ok(match string {
-            Some(string) => {
-                Transformed::yes(Expr::Column(PlanColumn::from_name(string.to_string())))
-            }
-            None => Transformed::no(part),
-        })
-    })?;
-    Ok(quoted.data.human_display().to_string())
 }
 
 fn rows_without_order() -> Error {

@@ -570,7 +570,7 @@ fn the_plan_says_keys_aggregates_workers_and_table() {
         "aggregates=[sum(",
         "workers=3",
         "table=direct",
-        "host_states=[bit_or]",
+        "datafusion_states=[bit_or]",
     ] {
         assert!(text.contains(part), "{part} is missing:\n{text}");
     }
@@ -590,11 +590,11 @@ fn the_plan_says_keys_aggregates_workers_and_table() {
             &format!("SELECT small, {aggregates} FROM t GROUP BY small"),
         );
         assert!(text.contains("GroupByExec"), "{text}");
-        assert!(!text.contains("host_states"), "{text}");
+        assert!(!text.contains("datafusion_states"), "{text}");
     }
     let sketched = "SELECT small, uniq(long), uniq(DISTINCT text, list), approx_distinct(float) FROM t GROUP BY small";
     let text = explained(&session, sketched);
-    assert!(!text.contains("host_states"), "{text}");
+    assert!(!text.contains("datafusion_states"), "{text}");
     let kinds = [
         ("text", "direct"),
         ("wide", "direct"),
@@ -988,7 +988,10 @@ fn a_users_aggregate_runs_even_under_a_name_of_ours() {
         session.context().register_udaf(function);
         let grouped = format!("SELECT small, {name}(long) FROM t GROUP BY small");
         let text = explained(&session, &grouped);
-        assert!(text.contains(&format!("host_states=[{name}]")), "{text}");
+        assert!(
+            text.contains(&format!("datafusion_states=[{name}]")),
+            "{text}"
+        );
         // Unlike DataFusion's count it counts NULLs too.
         assert_eq!(
             rows(&session, &grouped),

@@ -26,7 +26,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use grouse_groupby::keys::{KeyBounds, KeyValues};
 
 use super::reads::FewValues;
-use crate::exec::{GroupByExec, MarkingFilterExec};
+use crate::exec::{GroupByExec, SelectingFilterExec};
 
 /// What is known of an expression over what `plan` yields, if it is a column of files that state it.
 pub(crate) fn values_of(
@@ -54,7 +54,7 @@ fn column(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
 }
 
 fn of_column(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<KeyValues> {
-    if let Some(marking) = plan.downcast_ref::<MarkingFilterExec>() {
+    if let Some(marking) = plan.downcast_ref::<SelectingFilterExec>() {
         return of_column(&marking.top(), at);
     }
     if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {

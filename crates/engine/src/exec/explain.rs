@@ -58,7 +58,7 @@ fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     let adapted = adapted(node);
     if !adapted.is_empty() {
-        write!(f, ", host_states=[{}]", adapted.join(", "))?;
+        write!(f, ", datafusion_states=[{}]", adapted.join(", "))?;
     }
     Ok(())
 }
@@ -97,7 +97,7 @@ fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     let adapted = adapted(node);
     if !adapted.is_empty() {
-        writeln!(f, "host_states={}", adapted.join(", "))?;
+        writeln!(f, "datafusion_states={}", adapted.join(", "))?;
     }
     Ok(())
 }

@@ -114,7 +114,7 @@ impl Builds<'_> {
     }
 
     /// True if the build of one grouping takes rows that nobody wants.
-    pub fn takes_marks(&self, grouping: usize) -> bool {
+    pub fn takes_selections(&self, grouping: usize) -> bool {
         let build = self.0[grouping].build.as_ref();
         build.is_none_or(Build::takes_selections)
     }

@@ -287,13 +287,13 @@ impl GroupByExec {
 
     /// True if a filter below may mark the rows that it leaves, and hand batches on in another order: aggregates, if there are
     /// any, count and add up.
-    pub(crate) fn takes_marks(&self) -> bool {
+    pub(crate) fn takes_selections(&self) -> bool {
         let mut aggregates = self.aggregates.iter().zip(self.native());
         let add_up = aggregates.all(|(aggregate, is_native)| {
             *is_native && (is_count(aggregate.fun()) || adds_up(aggregate.fun()))
         });
         let has_filters = self.filters().iter().any(Option::is_some);
-        add_up && !has_filters && self.program.takes_marks()
+        add_up && !has_filters && self.program.takes_selections()
     }
 
     /// What it reads.
@@ -311,7 +311,7 @@ impl GroupByExec {
             let read = all.args.into_iter().chain(all.order_by_exprs);
             let column = |column| Arc::new(column) as Arc<dyn PhysicalExpr>;
             let read: Vec<_> = match aggregate.is_reversed() {
-                // Its expressions stay (node_expressions.rs).
+                // Its expressions stay (plan_expressions.rs).
                 true => read
                     .flat_map(|expr| collect_columns(&expr))
                     .map(column)

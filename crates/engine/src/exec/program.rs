@@ -29,9 +29,9 @@ use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
 use super::column_bounds::values_of;
 use super::conditions::conditions_now;
 use super::finest::Finest;
-use super::marks::{parted, suits_others};
 use super::node::{Columns, Tuning};
 use super::pairs::{Pairs, Planned};
+use super::selections::{parted, suits_others};
 use crate::aggregate::from_datafusion::{Grouping, HostAggregate, Stages};
 use crate::aggregate::native::{Native, Reads, end_of, host_of_distinct, native};
 use crate::error::to_host;
@@ -222,18 +222,18 @@ impl Program {
 
     /// Evaluates everything on a batch that may be marked, and how many of its rows are left. An error of a row that is left out
     /// is none.
-    pub fn evaluate_marked(
+    pub fn evaluate_selected(
         &self,
         batch: RecordBatch,
         few: bool,
-        takes_marks: bool,
+        takes_selections: bool,
     ) -> Result<(Evaluated, usize)> {
         let (batch, left) = parted(batch, self.input.fields().len())?;
         let Some(left) = left else {
             return Ok((self.evaluate(&batch, few)?, batch.num_rows()));
         };
         let rows = left.true_count();
-        let all = takes_marks.then(|| self.evaluate(&batch, few));
+        let all = takes_selections.then(|| self.evaluate(&batch, few));
         let Some(Ok(mut evaluated)) = all else {
             let batch = filter_record_batch(&batch, &left)?;
             return Ok((self.evaluate(&batch, few)?, rows));
@@ -245,7 +245,7 @@ impl Program {
 
     /// True if it may get marked batches: all rows are for one grouping, by integers or codes, and may be evaluated with others
     /// beside them.
-    pub fn takes_marks(&self) -> bool {
+    pub fn takes_selections(&self) -> bool {
         let is_one = self.pairs.is_empty() && self.finest.is_none() && self.sets.len() == 1;
         let has_codes = |key: &Key| {
             let data_type = self.expressions[key.expression].data_type(&self.input);

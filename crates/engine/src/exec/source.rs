@@ -20,8 +20,8 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::stream::{Stream, StreamExt, select_all};
 use tokio::sync::Mutex;
 
-use super::marks::MarkingFilterExec;
 use super::order::Feed;
+use super::selections::SelectingFilterExec;
 use crate::scan::numbers::NumbersExec;
 
 /// A batch of a scan that is no larger than this is still in the core's own cache when it is grouped.
@@ -87,7 +87,8 @@ fn for_input(input: &Arc<dyn ExecutionPlan>, context: Arc<TaskContext>) -> Arc<T
 /// column's values have no fixed width.
 fn row_bytes(input: &Arc<dyn ExecutionPlan>) -> Option<usize> {
     let mut scan = input;
-    while scan.is::<FilterExec>() || scan.is::<MarkingFilterExec>() || scan.is::<ProjectionExec>() {
+    while scan.is::<FilterExec>() || scan.is::<SelectingFilterExec>() || scan.is::<ProjectionExec>()
+    {
         scan = scan.children()[0];
     }
     let files = scan.downcast_ref::<DataSourceExec>();
@@ -145,7 +146,7 @@ impl Sources {
         (0..reach).map(move |offset| (worker + offset) % count)
     }
 
-    /// The next batch of a source, with a mark where its filter marks rows; `None` when it has ended.
+    /// The next batch of a source, with a selection where its filter selects rows; `None` when it has ended.
     pub async fn next(&self, source: usize) -> Result<Option<RecordBatch>> {
         let source = &self.sources[source];
         let mut state = source.state.lock().await;
@@ -163,7 +164,7 @@ impl Sources {
 
     /// Several streams are read in turn: those of an exchange would buffer without bound if one were left alone.
     fn open(&self, partitions: &[usize]) -> Result<Batches> {
-        let filter = self.input.downcast_ref::<MarkingFilterExec>();
+        let filter = self.input.downcast_ref::<SelectingFilterExec>();
         let open = |partition: &usize| -> Result<Batches> {
             let context = Arc::clone(&self.context);
             Ok(match filter {

@@ -112,8 +112,10 @@ async fn build(
                 return Ok(());
             }
             let evaluating = metrics.evaluate.timer();
-            let takes_marks = builds.groups.takes_marks(0);
-            let marked = shared.program.evaluate_marked(batch, few, takes_marks);
+            let takes_selections = builds.groups.takes_selections(0);
+            let marked = shared
+                .program
+                .evaluate_selected(batch, few, takes_selections);
             let (evaluated, rows) = marked?;
             metrics.rows_in(rows);
             evaluating.done();

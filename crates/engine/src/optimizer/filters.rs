@@ -29,7 +29,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 use grouse_kernels::word::Word;
 
-use crate::exec::{GroupByExec, MarkingFilterExec};
+use crate::exec::{GroupByExec, SelectingFilterExec};
 use crate::expr::plan_expressions::exchanged;
 use crate::expr::specialised::{Way, instead};
 use crate::runtime::options::{GroupByOperator, SessionOptions};
@@ -61,7 +61,7 @@ impl PhysicalOptimizerRule for OwnFilters {
             let keeps_none = group_by.native().iter().all(|is_native| *is_native);
             let input = keeps_none.then(|| handing_on(group_by.children()[0]));
             let input = input.transpose()?.flatten();
-            let input = input.map(|input| match group_by.takes_marks() {
+            let input = input.map(|input| match group_by.takes_selections() {
                 true => marking(input),
                 false => input,
             });
@@ -98,9 +98,9 @@ fn handing_on(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionP
     below.map(over).transpose()
 }
 
-/// The filter, and the projection above it, as one that marks rows; another node as it is.
+/// The filter, and the projection above it, as one that selects rows; another node as it is.
 fn marking(node: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
-    match MarkingFilterExec::replacing(&node) {
+    match SelectingFilterExec::replacing(&node) {
         Some(marking) => Arc::new(marking),
         None => node,
     }

@@ -2,14 +2,17 @@
 //!
 //! In: INSERT of VALUES. Out: the same without the columns that are DEFAULT in each row.
 //! Invariant: DEFAULT in some rows alone is an error that says how it is written.
-//! Not here: what the default of a column is, which the table knows.
+//! Not here: what the default of a column is, which the table knows; [`written`] says it in SQL.
 
+use datafusion::common::Column;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::logical_expr::Expr as PlanExpr;
 use datafusion::sql::sqlparser::ast::{
     Expr, Insert, SetExpr, Statement as SqlStatement, TableObject,
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{object, parse_query, quoted};
+use crate::sql::ast::{object, parse_query, quoted, text};
 use crate::sql::expand::Scope;
 
 pub(super) fn expand(statement: &mut SqlStatement, scope: &Scope<'_>) -> Result<()> {
@@ -71,4 +74,22 @@ fn defaults(insert: &Insert) -> Result<Option<Vec<usize>>> {
         });
     }
     Ok((!first.is_empty()).then_some(first))
+}
+
+/// What a column has by default, as SQL.
+pub(crate) fn written(default: &PlanExpr) -> datafusion::error::Result<String> {
+    // DataFusion writes strings without their quotes, and names as they are.
+    let quoted = default.clone().transform_up(|part| {
+        let string = match &part {
+            PlanExpr::Literal(value, _) => value.try_as_str().flatten().map(text),
+            _ => None,
+        };
+        Ok(match string {
+            Some(string) => {
+                Transformed::yes(PlanExpr::Column(Column::from_name(string.to_string())))
+            }
+            None => Transformed::no(part),
+        })
+    })?;
+    Ok(quoted.data.human_display().to_string())
 }

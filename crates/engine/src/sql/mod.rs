@@ -44,7 +44,7 @@ mod unpivot;
 mod summarize;
 mod describe;
 mod by_name;
-mod default_values;
+pub(crate) mod default_values;
 mod inner_names;
 pub(crate) mod inner_values;
 mod long_chains;

@@ -170,7 +170,7 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
             None => assert!(!plan.contains("codes="), "{plan}"),
         }
         let is_ordered = query.contains("ORDER BY");
-        assert!(!is_ordered || !plan.contains("host_states"), "{plan}");
+        assert!(!is_ordered || !plan.contains("datafusion_states"), "{plan}");
     }
 }
 

@@ -178,7 +178,11 @@ fn rows_that_a_weak_filter_leaves_are_marked() {
         ("count(*), sum(n) FROM {} WHERE n > 10", false),
     ] {
         let plan = sides.plan_of_same(query, 0);
-        assert_eq!(plan.contains("marks=true"), is_marked, "{query}: {plan}");
+        assert_eq!(
+            plan.contains("selection=true"),
+            is_marked,
+            "{query}: {plan}"
+        );
     }
 }
 
@@ -186,7 +190,7 @@ fn rows_that_a_weak_filter_leaves_are_marked() {
 fn a_marking_filter_that_leaves_no_row_gives_no_group() {
     let sides = shuffled();
     let sql = sides.sql("z, count(n) FROM {} WHERE length(t) > 2 GROUP BY z");
-    assert!(plan(&sides.ours, &sql).contains("marks=true"));
+    assert!(plan(&sides.ours, &sql).contains("selection=true"));
     assert!(rows(&sides.ours, &sql).is_empty());
 }
 
@@ -197,7 +201,7 @@ fn marked_rows_are_told_as_the_filter_leaves_them() {
     let left = rows(&sides.ours, &sides.sql("count(*) FROM {} WHERE n > 9"));
     let told = rows(&sides.ours, &format!("EXPLAIN ANALYZE {sql}")).join("\n");
     let filter = told
-        .split_once("marks=true, metrics=[")
+        .split_once("selection=true, metrics=[")
         .expect("a filter")
         .1;
     let spoken = |rows: &str| format!("{:.2} K", rows.parse::<f64>().unwrap() / 1e3);
@@ -225,7 +229,10 @@ fn an_error_of_a_row_that_is_left_is_one() {
         "z, count(*) FROM {} WHERE 100 / z > 3 GROUP BY z",
     ] {
         let sql = sides.sql(query);
-        assert!(plan(&sides.ours, &sql).contains("marks=true"), "{query}");
+        assert!(
+            plan(&sides.ours, &sql).contains("selection=true"),
+            "{query}"
+        );
         let error = error(&sides.ours, &sql).to_string();
         assert!(error.contains("division by zero"), "{error}");
     }

@@ -173,12 +173,12 @@ fn the_plan_says_which_aggregates_take_pairs() {
         ),
         "{text}"
     );
-    assert!(text.contains("host_states=[array_agg]"), "{text}");
+    assert!(text.contains("datafusion_states=[array_agg]"), "{text}");
     let sql = "SELECT small, mode(long), approx_top_k(long, 64), approx_top_k(long, 65), mode(list) FROM t GROUP BY small";
     let text = explained(&session, sql);
     assert!(
         text.contains("pairs=[mode(t.long), approx_top_k(t.long, 64), mode(t.list)]"),
         "{text}"
     );
-    assert!(text.contains("host_states=[approx_top_k]"), "{text}");
+    assert!(text.contains("datafusion_states=[approx_top_k]"), "{text}");
 }

@@ -118,7 +118,7 @@ fn a_window_that_is_cut_is_a_grouping() {
         let native = text
             .lines()
             .filter(|line| line.contains("top_rows("))
-            .all(|line| !line.contains("host_states"));
+            .all(|line| !line.contains("datafusion_states"));
         match grouped && window.contains(WINDOW) && same && native {
             true => Ok(()),
             false => Err(text),

@@ -2,7 +2,7 @@
 //!
 //! In: floats, for the median decimals, too (DataFusion casts others). Out: the same type, NULL without values.
 //! Partial: a list per group; the lists of a batch share one buffer.
-//! Invariant: values meet their group when they are drained (`gathered`). All NaN are one value and the greatest,
+//! Invariant: values meet their group when they are drained (`values_by_group`). All NaN are one value and the greatest,
 //! -0.0 comes before 0.0.
 //! Not here: distinct values, approximations (`digest`).
 

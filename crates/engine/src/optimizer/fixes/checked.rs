@@ -5,7 +5,7 @@
 //! Invariant: types stay, and so does what cannot overflow: a checked kernel has a branch per row, a wrapping one has none.
 //! What can overflow follows from types and literals: `CAST(small AS BIGINT) + 1` cannot.
 //! Not here: decimals (within_digits.rs); divisions, which DataFusion checks itself; floats; dates, times and intervals, which are
-//! DataFusion's; the negation of a column with metadata; where in a plan expressions are (node_expressions.rs, constants.rs).
+//! DataFusion's; the negation of a column with metadata; where in a plan expressions are (plan_expressions.rs, constants.rs).
 
 use std::sync::Arc;
 

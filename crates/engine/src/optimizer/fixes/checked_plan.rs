@@ -3,7 +3,7 @@
 //! In: a physical plan as DataFusion's planner made it, before all rules of DataFusion. Out: the same plan with checked expressions.
 //! Invariant: the rule is before DataFusion's, because those compare, move and merge expressions: they have to meet the same
 //! one everywhere, and what they make of it stays checked.
-//! Not here: which expressions are reached (node_expressions.rs).
+//! Not here: which expressions are reached (plan_expressions.rs).
 
 use std::sync::Arc;
 

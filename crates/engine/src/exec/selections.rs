@@ -1,4 +1,4 @@
-//! A filter below a group-by that marks the rows it leaves, where they are most of a batch, instead of copying them.
+//! A filter below a group-by that says which rows it leaves, where they are most of a batch, instead of copying them.
 //!
 //! In: a filter of DataFusion's, perhaps with a projection above it. Out: to the group-by, batches with one more column, which
 //! says of each row whether the filter leaves it; to anybody else what DataFusion's nodes hand out.
@@ -45,16 +45,16 @@ const LEFT_MIN: usize = 2;
 
 /// A filter that can mark the rows it leaves.
 #[derive(Debug)]
-pub(crate) struct MarkingFilterExec {
+pub(crate) struct SelectingFilterExec {
     filter: Arc<FilterExec>,
     /// The projection above the filter.
     computed: Option<Arc<ProjectionExec>>,
     metrics: ExecutionPlanMetricsSet,
 }
 
-impl MarkingFilterExec {
+impl SelectingFilterExec {
     /// In the place of a filter, or of a projection with a filter below; none in that of another node.
-    pub fn replacing(node: &Arc<dyn ExecutionPlan>) -> Option<MarkingFilterExec> {
+    pub fn replacing(node: &Arc<dyn ExecutionPlan>) -> Option<SelectingFilterExec> {
         let computed = node.downcast_ref::<ProjectionExec>();
         let filter = computed.map_or(node, ProjectionExec::input);
         let filter = filter.downcast_ref::<FilterExec>();
@@ -63,7 +63,7 @@ impl MarkingFilterExec {
         if !computing.all(|of| suits_others(&of.expr)) {
             return None;
         }
-        Some(MarkingFilterExec {
+        Some(SelectingFilterExec {
             filter: Arc::new(filter.clone()),
             computed: computed.map(|computed| Arc::new(computed.clone())),
             metrics: ExecutionPlanMetricsSet::new(),
@@ -136,7 +136,7 @@ pub(super) struct Marked {
 }
 
 impl Marked {
-    /// The batch, perhaps with marks, and how many rows are left; none if they are copied.
+    /// The batch, perhaps with a selection, and how many rows are left; none if they are copied.
     fn marked_batch(&mut self, batch: RecordBatch) -> Result<Option<(RecordBatch, usize)>> {
         let rows = batch.num_rows();
         let truths = self.predicate.evaluate(&batch)?.into_array(rows)?;
@@ -219,7 +219,7 @@ impl Stream for Marked {
     }
 }
 
-impl DisplayAs for MarkingFilterExec {
+impl DisplayAs for SelectingFilterExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.filter.fmt_as(format, f)?;
         match format {
@@ -229,16 +229,16 @@ impl DisplayAs for MarkingFilterExec {
                     let columns: Vec<_> = columns.collect();
                     write!(f, ", expr=[{}]", columns.join(", "))?;
                 }
-                f.write_str(", marks=true")
+                f.write_str(", selection=true")
             }
             DisplayFormatType::TreeRender => Ok(()),
         }
     }
 }
 
-impl ExecutionPlan for MarkingFilterExec {
+impl ExecutionPlan for SelectingFilterExec {
     fn name(&self) -> &'static str {
-        "MarkingFilterExec"
+        "SelectingFilterExec"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -276,7 +276,7 @@ impl ExecutionPlan for MarkingFilterExec {
         if let Some(computed) = &self.computed {
             top = Arc::clone(computed).replace_children(vec![top], options)?;
         }
-        match MarkingFilterExec::replacing(&top) {
+        match SelectingFilterExec::replacing(&top) {
             Some(marking) => Ok(Arc::new(marking)),
             None => internal_err!("the host's filter became another node"),
         }
@@ -301,7 +301,7 @@ impl ExecutionPlan for MarkingFilterExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        // Whoever knows no marks.
+        // Whoever knows no selections.
         self.top().execute(partition, context)
     }
 
