@@ -24,7 +24,9 @@ def main() -> None:
         for threads in at:
             flags.threads = threads
             print(f"{set_name} on {threads} threads", flush=True)
-            results += [(threads, result) for result in SetRun(set_name, flags).results()]
+            runner = SetRun(set_name, flags)
+            runner.has_floor = False
+            results += [(threads, result) for result in runner.results()]
             write(stem, at, results, flags)
 
 
