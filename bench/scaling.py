@@ -20,13 +20,16 @@ def main() -> None:
     at = [int(threads) for threads in flags.at.split(",")]
     stem = stem_of(flags)
     results = []
-    for set_name in flags.set.split(","):
-        for threads in at:
-            flags.threads = threads
-            print(f"{set_name} on {threads} threads", flush=True)
-            runner = SetRun(set_name, flags)
-            runner.has_floor = False
-            results += [(threads, result) for result in runner.results()]
+    try:
+        for set_name in flags.set.split(","):
+            for threads in at:
+                flags.threads = threads
+                print(f"{set_name} on {threads} threads", flush=True)
+                runner = SetRun(set_name, flags)
+                runner.has_floor = False
+                results += [(threads, result) for result in runner.results()]
+    finally:
+        if results:
             write(stem, at, results, flags)
 
 
