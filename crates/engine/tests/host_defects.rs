@@ -311,16 +311,6 @@ fn composite_elements_with_shared_columns_and_expressions() {
 }
 
 #[test]
-fn cube_and_rollup_inside_grouping_sets() {
-    check(
-        &format!(
-            "SELECT a, b, count(*) FROM {PAIRS} GROUP BY GROUPING SETS (CUBE ((a, b)), a) ORDER BY a, b"
-        ),
-        "1 10 1, 1 20 1, 1 NULL 2, 2 20 1, 2 NULL 1, NULL NULL 3",
-    );
-}
-
-#[test]
 fn composite_groups_in_subqueries_explain_and_unions() {
     let grouped = format!("SELECT a, b, count(*) AS n FROM {PAIRS} GROUP BY ROLLUP ((a, b))");
     check(&format!("SELECT sum(n) FROM ({grouped})"), "6");

@@ -212,7 +212,7 @@ fn parameters_have_the_types_of_their_values() {
     let letters = vec![ScalarValue::from("a"), ScalarValue::from("b")];
     assert_eq!(
         answer("SELECT ? || ?", letters.clone()),
-        named("$1 || $2", "ab")
+        named("? || ?", "ab")
     );
     assert_eq!(
         answer("SELECT (SELECT ? || ?) AS x", letters),

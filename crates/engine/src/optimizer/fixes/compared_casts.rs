@@ -71,7 +71,7 @@ fn kept_cast(part: Expr, schema: &DFSchema) -> Transformed<Expr> {
     };
     let to = to.data_type();
     match inner.get_type(schema) {
-        Ok(of) if loses_digits(&of, to) || lacks_room(&of, to) => {
+        Ok(of) if loses_digits(&of, to) || lacks_room(&of, to) && !is_count(&of, to, is_try) => {
             let cast = KeptCast {
                 to: to.clone(),
                 is_try,
@@ -82,6 +82,11 @@ fn kept_cast(part: Expr, schema: &DFSchema) -> Transformed<Expr> {
         }
         _ => Transformed::no(part),
     }
+}
+
+/// True of row numbers and counts that are signed: none comes near the end of BIGINT, and a filter of row numbers is to be seen as one.
+fn is_count(of: &DataType, to: &DataType, is_try: bool) -> bool {
+    !is_try && matches!((of, to), (DataType::UInt64, DataType::Int64))
 }
 
 /// Places behind the point.
