@@ -300,7 +300,7 @@ mod tests {
         check(
             zoned,
             Nested::Short,
-            &[Some("1970-01-01 02:00:01.500+02:00"), None],
+            &[Some("1970-01-01 02:00:01.5+02"), None],
         );
         let money = Decimal128Array::from(vec![-5, 1234])
             .with_precision_and_scale(10, 2)
