@@ -72,7 +72,7 @@ impl Writer {
 enum Target {
     Terminal,
     Pipe,
-    File(NewFile),
+    File(Box<NewFile>),
     /// A device or a named pipe: written in place.
     Device,
 }
@@ -103,7 +103,11 @@ impl Output {
             return Output::new(file, compression, Target::Device);
         }
         let new = NewFile::beside(path)?;
-        Output::new(new.file().try_clone()?, compression, Target::File(new))
+        Output::new(
+            new.file().try_clone()?,
+            compression,
+            Target::File(Box::new(new)),
+        )
     }
 
     fn new(file: File, compression: Compression, target: Target) -> io::Result<Output> {

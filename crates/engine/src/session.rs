@@ -499,11 +499,11 @@ impl Session {
                 }
             }
             let columns = columns.as_deref().unwrap_or_default();
-            if !spelling::respell(&mut statement, &unknown, columns)
-                && !repeated_names::rename_repeated(&mut statement, &error)
-                && !(repeated_names::is_repeated(&error) && named_casts::name_casts(&mut statement))
-                && !repeated_names::rename_place(&mut statement, &error)
-            {
+            let is_rewritten = spelling::respell(&mut statement, &unknown, columns)
+                || repeated_names::rename_repeated(&mut statement, &error)
+                || repeated_names::is_repeated(&error) && named_casts::name_casts(&mut statement)
+                || repeated_names::rename_place(&mut statement, &error);
+            if !is_rewritten {
                 return Err(error.into());
             }
         }

@@ -376,12 +376,15 @@ const DISTINCT_ELSEWHERE: [&str; 6] = [
     "percentile_cont",
 ];
 
+/// An aggregate and the columns that it reads.
+pub(crate) type OverColumns = (AggregateFunctionExpr, Vec<Arc<dyn PhysicalExpr>>);
+
 /// `string_agg(x, ',')` for `string_agg(DISTINCT x, ',')` in any order: the same over x that are different, each once; so too
 /// others of DataFusion's, with the columns that they read.
 pub(crate) fn host_of_distinct(
     expression: &AggregateFunctionExpr,
     schema: &Schema,
-) -> Result<Option<(AggregateFunctionExpr, Vec<Arc<dyn PhysicalExpr>>)>> {
+) -> Result<Option<OverColumns>> {
     let function = expression.fun();
     let is_one = DISTINCT_ELSEWHERE.contains(&function.name());
     let is_free = expression.order_bys().is_empty() || is_percentile(function);

@@ -69,7 +69,7 @@ fn parts<'a>(text: &'a str, pattern: &str) -> Option<Vec<&'a str>> {
     }
     // A pattern that begins with a name begins with one word.
     let is_word = |part: &str| !part.is_empty() && !part.contains([' ', '\n']);
-    (first != "" || parts.first().is_some_and(|part| is_word(part))).then_some(parts)
+    (!first.is_empty() || parts.first().is_some_and(|part| is_word(part))).then_some(parts)
 }
 
 fn filled(ours: &str, parts: &[&str]) -> String {

@@ -1,4 +1,4 @@
-//! What several expressions of ours share: a function over columns, columns of booleans and of codes, comparisons.
+//! What several expressions of ours share: a function over columns, columns of booleans and of codes, comparisons, zones.
 //!
 //! In: columns and expressions of DataFusion. Out: the same.
 //! Not here: any one expression.
@@ -38,6 +38,11 @@ pub(crate) fn without_nulls(booleans: &BooleanArray) -> BooleanArray {
 /// 100 strings; codes of 16 bits are no faster to it.
 pub(crate) fn dictionary(values: &DataType) -> DataType {
     DataType::Dictionary(Box::new(DataType::UInt32), Box::new(values.clone()))
+}
+
+/// False of a zone whose clock is UTC's.
+pub(crate) fn has_offset(zone: &str) -> bool {
+    !matches!(zone, "UTC" | "+00:00" | "Z" | "Etc/UTC")
 }
 
 /// The place of `one` among `all`, where it is put if it is not there.

@@ -101,7 +101,8 @@ pub(crate) fn operation_on_bits(
     let [of, by] = types;
     let is_ours = is_shift && of.is_numeric() && by.is_numeric();
     let has_decimal = types.iter().any(|of| of.is_decimal());
-    if !is_ours && !(has_decimal && types.iter().all(|of| of.is_numeric())) {
+    let is_ours = is_ours || has_decimal && types.iter().all(|of| of.is_numeric());
+    if !is_ours {
         return Ok(None);
     }
     let returns = match (is_shift, of, by) {

@@ -18,6 +18,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+use grouse_groupby::states::Nearest;
 
 /// `x / y`.
 pub(crate) fn decimal_quotient(x: Expr, y: Expr) -> Expr {
@@ -139,14 +140,7 @@ impl Divided for i128 {
             let [x, up, y, down] = [x, up, y, down].map(i256::from_i128);
             return i256::quotient(x, up, y, down)?.to_i128();
         };
-        let (whole, rest) = (x.checked_div(y)?, x % y);
-        // The distance to the next number, away from zero.
-        let is_nearer = rest.unsigned_abs() >= y.unsigned_abs() - rest.unsigned_abs();
-        match is_nearer {
-            true if (x < 0) != (y < 0) => whole.checked_sub(1),
-            true => whole.checked_add(1),
-            false => Some(whole),
-        }
+        x.nearest(y)
     }
 }
 
@@ -156,14 +150,7 @@ impl Divided for i256 {
     }
 
     fn quotient(x: Self, up: Self, y: Self, down: Self) -> Option<Self> {
-        let (x, y) = (x.checked_mul(up)?, y.checked_mul(down)?);
-        let (whole, rest) = (x.checked_div(y)?, x.checked_rem(y)?);
-        let (rest, size) = (rest.checked_abs()?, y.checked_abs()?);
-        match rest >= size - rest {
-            true if x.is_negative() != y.is_negative() => whole.checked_sub(i256::ONE),
-            true => whole.checked_add(i256::ONE),
-            false => Some(whole),
-        }
+        x.checked_mul(up)?.nearest(y.checked_mul(down)?)
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, new_empty_array};
-use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::common::{HashMap, Result, ScalarValue, not_impl_err};
 use datafusion::logical_expr::expr::WindowFunctionParams;
@@ -15,7 +15,8 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, Signature,
 };
-use datafusion::physical_expr::PhysicalExpr;
+
+use super::recomputed::Making;
 
 /// Aggregates that are not told of DISTINCT, or by which rows cannot leave a frame.
 const UNAWARE: [&str; 19] = [
@@ -78,12 +79,7 @@ impl AggregateUDFImpl for DistinctRows {
         let fields = args.expr_fields.iter();
         let fields = fields.map(|field| SortField::new(field.data_type().clone()));
         Ok(Box::new(Rows {
-            function: Arc::clone(&self.0),
-            return_field: Arc::clone(&args.return_field),
-            schema: args.schema.clone(),
-            name: args.name.to_owned(),
-            exprs: args.exprs.to_vec(),
-            expr_fields: args.expr_fields.to_vec(),
+            making: Making::of_rows(&self.0, &args),
             converter: RowConverter::new(fields.collect())?,
             counts: HashMap::default(),
         }))
@@ -110,15 +106,10 @@ impl AggregateUDFImpl for DistinctRows {
     }
 }
 
-/// The rows of a frame, each with how often it is there, and what an accumulator is made of.
+/// The rows of a frame, each with how often it is there.
 #[derive(Debug)]
 struct Rows {
-    function: Arc<AggregateUDF>,
-    return_field: FieldRef,
-    schema: Schema,
-    name: String,
-    exprs: Vec<Arc<dyn PhysicalExpr>>,
-    expr_fields: Vec<FieldRef>,
+    making: Making,
     converter: RowConverter,
     counts: HashMap<OwnedRow, u64>,
 }
@@ -126,7 +117,7 @@ struct Rows {
 impl Rows {
     fn columns(&self) -> Result<Vec<ArrayRef>> {
         if self.counts.is_empty() {
-            let fields = self.expr_fields.iter();
+            let fields = self.making.expr_fields.iter();
             return Ok(fields
                 .map(|field| new_empty_array(field.data_type()))
                 .collect());
@@ -166,27 +157,17 @@ impl Accumulator for Rows {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        let mut accumulator = self.function.accumulator(AccumulatorArgs {
-            return_field: Arc::clone(&self.return_field),
-            schema: &self.schema,
-            ignore_nulls: false,
-            order_bys: &[],
-            is_reversed: false,
-            name: &self.name,
-            is_distinct: false,
-            exprs: &self.exprs,
-            expr_fields: &self.expr_fields,
-        })?;
+        let mut accumulator = self.making.accumulator()?;
         accumulator.update_batch(&self.columns()?)?;
         accumulator.evaluate()
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        not_impl_err!("{}(DISTINCT …) in parts", self.name)
+        not_impl_err!("{}(DISTINCT …) in parts", self.making.name)
     }
 
     fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
-        not_impl_err!("{}(DISTINCT …) in parts", self.name)
+        not_impl_err!("{}(DISTINCT …) in parts", self.making.name)
     }
 
     fn size(&self) -> usize {

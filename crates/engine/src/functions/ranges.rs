@@ -29,8 +29,9 @@ use datafusion::logical_expr::{
 };
 use datafusion::prelude::SessionContext;
 
-use super::zones::{has_offset, series};
+use super::zones::series;
 use crate::error::Error;
+use crate::expr::columns::has_offset;
 use crate::runtime::options::SessionOptions;
 
 /// Elements of a list that is computed while planning.

@@ -119,16 +119,7 @@ impl AggregateUDFImpl for Recomputed {
             return self.0.create_sliding_accumulator(args);
         }
         Ok(Box::new(FrameRows {
-            function: Arc::clone(&self.0),
-            return_field: Arc::clone(&args.return_field),
-            schema: args.schema.clone(),
-            ignore_nulls: args.ignore_nulls,
-            order_bys: args.order_bys.to_vec(),
-            is_reversed: args.is_reversed,
-            name: args.name.to_owned(),
-            is_distinct: args.is_distinct,
-            exprs: args.exprs.to_vec(),
-            expr_fields: args.expr_fields.to_vec(),
+            making: Making::of(&self.0, &args),
             merges: !ONE_WAY.contains(&self.name()) && !args.is_distinct,
             chunks: VecDeque::new(),
         }))
@@ -163,19 +154,67 @@ impl AggregateUDFImpl for Recomputed {
     }
 }
 
-/// The rows of a frame, and what an accumulator is made of.
+/// What accumulators of an aggregate are made of, again and again.
 #[derive(Debug)]
-struct FrameRows {
+pub(super) struct Making {
     function: Arc<AggregateUDF>,
     return_field: FieldRef,
     schema: Schema,
     ignore_nulls: bool,
     order_bys: Vec<PhysicalSortExpr>,
     is_reversed: bool,
-    name: String,
+    pub name: String,
     is_distinct: bool,
     exprs: Vec<Arc<dyn PhysicalExpr>>,
-    expr_fields: Vec<FieldRef>,
+    pub expr_fields: Vec<FieldRef>,
+}
+
+impl Making {
+    pub(super) fn of(function: &Arc<AggregateUDF>, args: &AccumulatorArgs) -> Making {
+        Making {
+            function: Arc::clone(function),
+            return_field: Arc::clone(&args.return_field),
+            schema: args.schema.clone(),
+            ignore_nulls: args.ignore_nulls,
+            order_bys: args.order_bys.to_vec(),
+            is_reversed: args.is_reversed,
+            name: args.name.to_owned(),
+            is_distinct: args.is_distinct,
+            exprs: args.exprs.to_vec(),
+            expr_fields: args.expr_fields.to_vec(),
+        }
+    }
+
+    /// The same of rows that are distinct already, in no order.
+    pub(super) fn of_rows(function: &Arc<AggregateUDF>, args: &AccumulatorArgs) -> Making {
+        Making {
+            ignore_nulls: false,
+            order_bys: Vec::new(),
+            is_reversed: false,
+            is_distinct: false,
+            ..Making::of(function, args)
+        }
+    }
+
+    pub(super) fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
+        self.function.accumulator(AccumulatorArgs {
+            return_field: Arc::clone(&self.return_field),
+            schema: &self.schema,
+            ignore_nulls: self.ignore_nulls,
+            order_bys: &self.order_bys,
+            is_reversed: self.is_reversed,
+            name: &self.name,
+            is_distinct: self.is_distinct,
+            exprs: &self.exprs,
+            expr_fields: &self.expr_fields,
+        })
+    }
+}
+
+/// The rows of a frame.
+#[derive(Debug)]
+struct FrameRows {
+    making: Making,
     /// True where states of chunks, put together, are the state of all their rows.
     merges: bool,
     chunks: VecDeque<Chunk>,
@@ -232,20 +271,6 @@ impl FrameRows {
         self.chunks.push_back(Chunk::new(columns));
         Ok(())
     }
-
-    fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
-        self.function.accumulator(AccumulatorArgs {
-            return_field: Arc::clone(&self.return_field),
-            schema: &self.schema,
-            ignore_nulls: self.ignore_nulls,
-            order_bys: &self.order_bys,
-            is_reversed: self.is_reversed,
-            name: &self.name,
-            is_distinct: self.is_distinct,
-            exprs: &self.exprs,
-            expr_fields: &self.expr_fields,
-        })
-    }
 }
 
 impl Accumulator for FrameRows {
@@ -278,14 +303,14 @@ impl Accumulator for FrameRows {
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         self.join_last()?;
-        let mut accumulator = self.accumulator()?;
+        let mut accumulator = self.making.accumulator()?;
         for at in 0..self.chunks.len() {
             if !self.merges || self.chunks[at].rows() < CHUNK_ROWS {
                 accumulator.update_batch(&self.chunks[at].columns)?;
                 continue;
             }
             if self.chunks[at].state.is_none() {
-                let mut whole = self.accumulator()?;
+                let mut whole = self.making.accumulator()?;
                 whole.update_batch(&self.chunks[at].columns)?;
                 let state = whole.state()?.into_iter().map(|value| value.to_array());
                 self.chunks[at].state = Some(state.collect::<Result<_>>()?);

@@ -24,9 +24,10 @@ use datafusion::logical_expr::{
 };
 
 use super::intervals::Interval;
-use super::zones::{has_offset, in_zone};
+use super::zones::in_zone;
 use super::{null_as_args, written_times};
 use crate::error::types::type_name;
+use crate::expr::columns::has_offset;
 use grouse_text::blobs::bytes_of;
 
 /// Digits before and behind the point of a number, beyond those of any decimal.

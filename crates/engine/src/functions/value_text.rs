@@ -240,10 +240,11 @@ impl DisplayIndex for Strings<'_> {
             return Ok(f.write_str(self.null)?);
         }
         let text = self.inner.value(row).try_to_string()?;
-        Ok(match needs_quotes(&text) {
+        match needs_quotes(&text) {
             true => write_quoted(&text, f)?,
             false => f.write_str(&text)?,
-        })
+        }
+        Ok(())
     }
 }
 

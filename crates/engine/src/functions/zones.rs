@@ -23,6 +23,7 @@ use datafusion::logical_expr::{
 };
 
 use super::{null_as_args, text_cast};
+use crate::expr::columns::has_offset;
 
 /// Hours before a skipped clock in which there is one with the offset of before: Samoa skipped a day.
 const SKIPPED_HOURS: i64 = 26;
@@ -41,10 +42,6 @@ pub(crate) fn is_zone_cast(of: &DataType, to: &DataType) -> bool {
 pub(crate) fn is_zone_sum(left: &DataType, right: &DataType) -> bool {
     matches!(left, DataType::Timestamp(_, Some(zone)) if has_offset(zone))
         && matches!(right, DataType::Interval(_))
-}
-
-pub(super) fn has_offset(zone: &str) -> bool {
-    !matches!(zone, "UTC" | "+00:00" | "Z" | "Etc/UTC")
 }
 
 /// The cast; `is_try`: NULL for what does not fit.

@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     DropColumns(Vec<Ident>),
     AddColumn(Ident, DataType),
     /// The column, its new type and its value.
-    ChangeType(Ident, DataType, Option<Expr>),
+    ChangeType(Ident, DataType, Option<Box<Expr>>),
 }
 
 /// The alteration that a statement is, if it is one that is done.
@@ -94,7 +94,7 @@ fn kind_of(operation: &AlterTableOperation) -> Option<Kind> {
         } => Some(Kind::ChangeType(
             column_name.clone(),
             data_type.clone(),
-            using.clone(),
+            using.clone().map(Box::new),
         )),
         _ => None,
     }

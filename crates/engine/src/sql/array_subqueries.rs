@@ -69,7 +69,7 @@ fn keys_of(query: &Query) -> Vec<OrderByExpr> {
             ..
         }) => vec![OrderByExpr {
             expr: Expr::Identifier(quoted(ITEM)),
-            options: options.clone(),
+            options: *options,
             with_fill: None,
         }],
         None => Vec::new(),

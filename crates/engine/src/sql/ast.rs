@@ -138,9 +138,9 @@ pub(crate) fn parse_expr(text: &str) -> Result<Expr> {
         .with_dialect(&DIALECT)
         .with_recursion_limit(NESTING_MAX)
         .build()?;
-    Ok(parser.parser.parse_expr().map_err(|error| {
+    parser.parser.parse_expr().map_err(|error| {
         Error::Internal(format!("rewritten SQL is no expression: {text}: {error}"))
-    })?)
+    })
 }
 
 /// A query as a table of FROM.

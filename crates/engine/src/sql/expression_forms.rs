@@ -31,6 +31,9 @@ pub(super) fn prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError
     }
 }
 
+/// A form of grouping over its elements.
+type Form = fn(Vec<Vec<Expr>>) -> Expr;
+
 /// `GROUPING SETS (…)`, `CUBE (…)`, `ROLLUP (…)`. The parser takes a parenthesis that begins an element for a list of columns, and
 /// so does not read `ROLLUP ((a + b) * 2)`.
 fn grouping(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
@@ -38,7 +41,7 @@ fn grouping(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         Token::Word(word) if word.quote_style.is_none() => word.keyword,
         _ => Keyword::NoKeyword,
     };
-    let (form, words): (fn(Vec<Vec<Expr>>) -> Expr, usize) = match keyword(0) {
+    let (form, words): (Form, usize) = match keyword(0) {
         Keyword::GROUPING if keyword(1) == Keyword::SETS => (Expr::GroupingSets, 2),
         Keyword::CUBE => (Expr::Cube, 1),
         Keyword::ROLLUP => (Expr::Rollup, 1),

@@ -509,7 +509,7 @@ fn from_first_makes_tables_and_files() {
         rows(&session, &format!("FROM '{}'", path.display())),
         ["1|10"]
     );
-    assert_eq!(rows(&session, "EXPLAIN FROM u").is_empty(), false);
+    assert!(!rows(&session, "EXPLAIN FROM u").is_empty());
 }
 
 #[test]

@@ -100,6 +100,21 @@ fn dates_and_integers_have_the_hosts_parts_and_texts() {
 }
 
 #[test]
+fn times_in_utc_have_the_hosts_parts() {
+    for (at, call) in OF_TIMES.iter().enumerate() {
+        let unit = ["s", "ms", "µs", "ns"][at % 4];
+        let values = VALUES[at % VALUES.len()];
+        let seconds =
+            format!("SELECT number, arrow_cast({values}, 'Timestamp(s)') AS s FROM {NUMBERS}");
+        let of = format!("Timestamp({unit}, \"UTC\")");
+        check(
+            call,
+            &format!("SELECT number, arrow_cast(s, '{of}') AS x FROM ({seconds})"),
+        );
+    }
+}
+
+#[test]
 fn times_with_a_zone_are_the_hosts() {
     let rows = format!(
         "SELECT number, arrow_cast(n * 977, 'Timestamp(s, \"Asia/Kolkata\")') AS x FROM {NUMBERS}"

@@ -68,7 +68,7 @@ pub use top_rows::top_rows;
 pub use top_values::{TopValues, top_values};
 pub use uniq::uniq;
 pub use variance::{Spread, variance};
-pub use wide::RoundedMean;
+pub use wide::{Nearest, RoundedMean};
 
 /// The group of each row of a batch.
 #[derive(Debug, Clone, Copy)]

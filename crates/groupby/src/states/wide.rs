@@ -65,23 +65,34 @@ pub(super) trait SumWidth: ArrowNativeTypeOp + ArrowNativeType + RoundedMean {
     }
 }
 
-/// The nearest integer to a quotient, of two the one away from zero.
-fn nearest(sum: i128, count: i64) -> i128 {
-    let count = i128::from(count);
-    let (quotient, rest) = (sum / count, sum % count);
-    match rest.abs() >= count - rest.abs() {
-        true => quotient + rest.signum(),
-        false => quotient,
+/// A number that is divided.
+pub trait Nearest: Sized {
+    /// The nearest integer to the quotient, of two the one away from zero; none by zero, and where it needs more bits.
+    fn nearest(self, by: Self) -> Option<Self>;
+}
+
+impl Nearest for i128 {
+    #[inline]
+    fn nearest(self, by: Self) -> Option<Self> {
+        let (whole, rest) = (self.checked_div(by)?, self % by);
+        // The distance to the next number, away from zero.
+        match rest.unsigned_abs() >= by.unsigned_abs() - rest.unsigned_abs() {
+            true if (self < 0) != (by < 0) => whole.checked_sub(1),
+            true => whole.checked_add(1),
+            false => Some(whole),
+        }
     }
 }
 
-fn nearest_wide(sum: i256, count: i64) -> Option<i256> {
-    let count = i256::from_i128(count.into());
-    let (quotient, rest) = (sum.checked_div(count)?, sum.checked_rem(count)?);
-    let distance = rest.wrapping_abs();
-    match distance >= count - distance {
-        true => Some(quotient + rest.signum()),
-        false => Some(quotient),
+impl Nearest for i256 {
+    fn nearest(self, by: Self) -> Option<Self> {
+        let (whole, rest) = (self.checked_div(by)?, self.checked_rem(by)?);
+        let (rest, size) = (rest.checked_abs()?, by.checked_abs()?);
+        match rest >= size - rest {
+            true if self.is_negative() != by.is_negative() => whole.checked_sub(i256::ONE),
+            true => whole.checked_add(i256::ONE),
+            false => Some(whole),
+        }
     }
 }
 
@@ -168,7 +179,7 @@ impl RoundedMean for i64 {
             });
         }
         let sum = i128::from(self) + (i128::from(carry) << 64);
-        i64::try_from(nearest(sum.checked_mul(factor.into())?, count)).ok()
+        i64::try_from(sum.checked_mul(factor.into())?.nearest(count.into())?).ok()
     }
 }
 
@@ -211,7 +222,7 @@ impl SumWidth for u64 {
 impl RoundedMean for u64 {
     fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
         let sum = i128::from(self) + (i128::from(carry) << 64);
-        u64::try_from(nearest(sum.checked_mul(factor.into())?, count)).ok()
+        u64::try_from(sum.checked_mul(factor.into())?.nearest(count.into())?).ok()
     }
 }
 
@@ -266,12 +277,12 @@ impl SumWidth for i128 {
 impl RoundedMean for i128 {
     fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
         match (carry, self.checked_mul(factor.into())) {
-            (0, Some(scaled)) => Some(nearest(scaled, count)),
+            (0, Some(scaled)) => scaled.nearest(count.into()),
             _ => {
                 let wraps = i256::from_parts(0, carry.into());
                 let sum = i256::from_i128(self).checked_add(wraps)?;
                 let scaled = sum.checked_mul(i256::from_i128(factor.into()))?;
-                nearest_wide(scaled, count)?.to_i128()
+                scaled.nearest(i256::from_i128(count.into()))?.to_i128()
             }
         }
     }
@@ -316,7 +327,9 @@ impl SumWidth for i256 {
 impl RoundedMean for i256 {
     fn mean(self, carry: i64, factor: i64, count: i64) -> Option<Self> {
         let scaled = self.checked_mul(i256::from_i128(factor.into()))?;
-        nearest_wide(scaled, count).filter(|_| carry == 0)
+        scaled
+            .nearest(i256::from_i128(count.into()))
+            .filter(|_| carry == 0)
     }
 }
 

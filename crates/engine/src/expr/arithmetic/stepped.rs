@@ -1,10 +1,10 @@
 //! Functions of dates, times and integers that have one result for all values of a step, once per step.
 //!
-//! In: `date_part`, `date_trunc` and `to_char` of a column without a time zone, a cast of integers to text; then batches.
-//! Out: DataFusion's results. As a key of a group-by, texts as codes of those of a batch.
+//! In: `date_part`, `date_trunc` and `to_char` of a column without a time zone or in UTC, a cast of integers to strings; then batches.
+//! Out: DataFusion's results. As a key of a group-by, strings as codes of those of a batch.
 //! Invariant: a result of DataFusion's stands for all values of its step, and each step's value lies between two that the batch
 //! has: such a value cannot fail where these do not. A batch of too many steps is DataFusion's.
-//! Not here: time zones, whose days begin at other seconds; texts (functions/patterns.rs, expr/per_value.rs).
+//! Not here: other time zones, whose days begin at other seconds; strings (functions/patterns.rs, expr/per_value.rs).
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use grouse_groupby::keys::is_bytes;
 use grouse_kernels::divide::Divisor;
 
-use crate::expr::columns::applied;
+use crate::expr::columns::{applied, has_offset};
 
 /// A batch has so many rows for each step, or more.
 const ROWS_PER_STEP: usize = 4;
@@ -76,7 +76,11 @@ impl Stepped {
         let is_function = expr.is::<ScalarFunctionExpr>();
         let step = match data_type {
             DataType::Date32 => 1,
-            DataType::Timestamp(unit, None) if is_function => seconds * per_second(unit),
+            DataType::Timestamp(unit, ref zone)
+                if is_function && !zone.as_deref().is_some_and(has_offset) =>
+            {
+                seconds * per_second(unit)
+            }
             DataType::UInt64 => return None,
             _ if data_type.is_integer() && !is_function => 1,
             _ => return None,

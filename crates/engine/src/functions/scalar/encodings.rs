@@ -22,7 +22,7 @@ use super::kinds::Kind;
 use crate::error::to_host;
 
 /// What hashes begin with; a change of it changes every hash.
-const SEED: u64 = 0x67_726f_7573_65;
+const SEED: u64 = 0x6772_6f75_7365;
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {

@@ -82,7 +82,10 @@ fn mend_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::BinaryExpr(binary) if is_comparison(binary.op) => {
             align(&mut [&mut binary.left, &mut binary.right], schema)
         }
-        Expr::BinaryExpr(binary) if binary.op == Operator::Minus => {
+        // The right side first: long sums grow on the left, and each look at their type is a walk.
+        Expr::BinaryExpr(binary)
+            if binary.op == Operator::Minus && is_temporal(&binary.right, schema) =>
+        {
             timestamps::in_one_zone(&mut [&mut binary.left, &mut binary.right], schema)
         }
         Expr::Between(between) => align(
@@ -107,6 +110,10 @@ fn mend_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         true => Transformed::yes(part),
         false => Transformed::no(part),
     })
+}
+
+fn is_temporal(expr: &Expr, schema: &DFSchema) -> bool {
+    expr.get_type(schema).is_ok_and(|of| of.is_temporal())
 }
 
 fn align_case(case: &mut Case, schema: &DFSchema) -> Result<bool> {

@@ -82,7 +82,8 @@ const SURE_OF_FIRST: [&str; 9] = [
 ];
 
 fn function_can_fail(name: &str, are_literals: impl FnOnce() -> bool) -> bool {
-    !SURE.contains(&name) && !(SURE_OF_FIRST.contains(&name) && are_literals())
+    let is_sure = SURE.contains(&name) || SURE_OF_FIRST.contains(&name) && are_literals();
+    !is_sure
 }
 
 /// Whether an expression over columns of `schema` can fail.

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
@@ -28,6 +28,14 @@ impl AnalyzerRule for OuterTypes {
 
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         let plan = plan.transform_down_with_subqueries(|plan| {
+            let mut has_subquery = false;
+            plan.apply_subqueries(|_| {
+                has_subquery = true;
+                Ok(TreeNodeRecursion::Stop)
+            })?;
+            if !has_subquery {
+                return Ok(Transformed::no(plan));
+            }
             let schema = in_scope(&plan)?;
             plan.map_subqueries(|subquery| match subquery {
                 LogicalPlan::Subquery(mut subquery) => {

@@ -152,7 +152,7 @@ impl VisitorMut for Scopes<'_> {
             && parent.seen < parent.ctes.len()
         {
             // What has been visited may have been rewritten.
-            parent.ctes[parent.seen].query = Box::new(query.clone());
+            *parent.ctes[parent.seen].query = query.clone();
             parent.seen += 1;
         }
         ControlFlow::Continue(())
