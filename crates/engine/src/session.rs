@@ -52,6 +52,7 @@ use crate::scan::numbers;
 use crate::scan::parquet::ParquetFactory;
 use crate::scan::plain_types::with_plain_types;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
+use crate::scan::sql_types::MapTypes;
 use crate::scan::stores::Stores;
 use crate::scan::writes::arrow::ArrowFactory;
 use crate::scan::writes::request::Writes;
@@ -128,6 +129,7 @@ impl Session {
             .with_query_planner(fixes::query_planner())
             .with_expr_planners(passes::expr_planners(passes::ALL))
             .with_relation_planners(vec![Arc::new(SamplePlanner), Arc::new(ValuesPlanner)])
+            .with_type_planner(Arc::new(MapTypes))
             .with_default_features()
             .with_table_factories(external::factories())
             .with_analyzer_rules(passes::analyzer_rules()?)

@@ -65,6 +65,13 @@ fn classify(error: &DataFusionError, position: Option<Position>) -> Error {
             name: "option".to_string(),
             message: tidy(text),
         },
+        DataFusionError::Execution(text) if let Some(name) = missing_table(text) => {
+            Error::UnknownTable {
+                name,
+                nearest: Vec::new(),
+                position,
+            }
+        }
         DataFusionError::Execution(text) | DataFusionError::Ffi(text) => {
             known(text, position).unwrap_or_else(|| classify_execution(text))
         }
@@ -473,6 +480,14 @@ fn io(error: &std::io::Error) -> Error {
 fn is_about_content(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
     matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof)
+}
+
+/// The table that DROP does not find.
+fn missing_table(text: &str) -> Option<String> {
+    let name = text
+        .strip_prefix("Table '")?
+        .strip_suffix("' doesn't exist.")?;
+    Some(bare_table(name))
 }
 
 fn classify_execution(text: &str) -> Error {

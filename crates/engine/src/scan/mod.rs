@@ -11,7 +11,7 @@
 //! ```
 
 pub mod call;
-mod sql_types;
+pub(crate) mod sql_types;
 pub mod file_options;
 pub mod format;
 pub mod location;

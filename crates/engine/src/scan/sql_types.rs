@@ -1,14 +1,15 @@
-//! Types as SQL writes them, for the options that name types.
+//! Types as SQL writes them, for the options that name types, and maps, for CAST and DDL.
 //!
 //! In: `'BIGINT'`, `'DECIMAL(10, 2)'`, `'STRUCT(a INTEGER, b VARCHAR[])'`. Out: the Arrow type.
 //! Invariant: a type that is not known is an error with its name.
-//! Not here: CAST and DDL, which DataFusion plans; names of types in results (types.rs).
+//! Not here: other types in CAST and DDL, which DataFusion plans; names of types in results (types.rs).
 
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{
-    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, Fields, TimeUnit,
+    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef, Fields, TimeUnit,
 };
+use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{
     ArrayElemTypeDef, DataType as SqlType, ExactNumberInfo, StructField, TimezoneInfo,
 };
@@ -67,9 +68,39 @@ fn converted(parsed: &SqlType) -> Option<DataType> {
             DataType::List(Arc::new(Field::new_list_field(converted(item)?, true)))
         }
         Struct(fields, _) => DataType::Struct(struct_fields(fields)?),
+        Map(key, value) => map(converted(key)?, converted(value)?),
+        Custom(name, parts) if let [key, value] = parts.as_slice() => {
+            let is_map = name.to_string().eq_ignore_ascii_case("map");
+            is_map.then_some(())?;
+            map(sql_type(key).ok()?, sql_type(value).ok()?)
+        }
         Custom(name, arguments) if arguments.is_empty() => custom(&name.to_string())?,
         _ => return None,
     })
+}
+
+fn map(key: DataType, value: DataType) -> DataType {
+    let parts = [
+        Field::new("key", key, false),
+        Field::new("value", value, true),
+    ];
+    let entry = Field::new(
+        "entries",
+        DataType::Struct(parts.into_iter().collect()),
+        false,
+    );
+    DataType::Map(Arc::new(entry), false)
+}
+
+/// What DataFusion's planner does not know: `MAP(VARCHAR, INTEGER)`.
+#[derive(Debug)]
+pub(crate) struct MapTypes;
+
+impl TypePlanner for MapTypes {
+    fn plan_type_field(&self, sql_type: &SqlType) -> datafusion::error::Result<Option<FieldRef>> {
+        let planned = converted(sql_type).filter(|planned| matches!(planned, DataType::Map(..)));
+        Ok(planned.map(|planned| Arc::new(Field::new("", planned, true))))
+    }
 }
 
 /// Names that the parser does not know.

@@ -155,6 +155,10 @@ impl Copy {
             } else if target.is_some() && cursor.take_word("HEADER") {
                 let header = ("header".to_owned(), OptionValue::Nothing, place);
                 given.options.push(header);
+            } else if target.is_some()
+                && let Some(option) = cursor.bare_option()
+            {
+                given.options.push((option?, cursor.option_value()?, place));
             } else {
                 break;
             }
@@ -471,6 +475,19 @@ impl Cursor<'_> {
         }
         self.at += 1;
         Ok(options)
+    }
+
+    /// `DELIMITER AS '|'`, as PostgreSQL had it before parentheses.
+    fn bare_option(&mut self) -> Option<Result<String>> {
+        let names = ["DELIMITER", "NULL", "QUOTE", "ESCAPE"];
+        let name = names.into_iter().find(|name| self.take_word(name))?;
+        self.take_word("AS");
+        Some(match self.peek() {
+            Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) => {
+                Ok(name.to_lowercase())
+            }
+            _ => Err(self.expected("text in single quotes")),
+        })
     }
 
     fn option_value(&mut self) -> Result<OptionValue> {

@@ -19,6 +19,9 @@ pub(super) fn expand(statement: &mut SqlStatement, scope: &Scope<'_>) -> Result<
     let SqlStatement::Insert(insert) = statement else {
         return Ok(());
     };
+    if insert.source.is_none() && insert.assignments.is_empty() {
+        return all_defaults(insert, scope);
+    }
     let Some(places) = defaults(insert)? else {
         return Ok(());
     };
@@ -37,6 +40,26 @@ pub(super) fn expand(statement: &mut SqlStatement, scope: &Scope<'_>) -> Result<
         }
     }
     keep(&mut insert.columns, &places);
+    Ok(())
+}
+
+/// `INSERT INTO t DEFAULT VALUES` names a column without a default, which is NULL.
+fn all_defaults(insert: &mut Insert, scope: &Scope<'_>) -> Result<()> {
+    let TableObject::TableName(name) = &insert.table else {
+        return Ok(());
+    };
+    let table = *parse_query(&format!("SELECT * FROM {name}"))?;
+    let columns = scope.columns(table.clone())?;
+    let defaults = scope.defaults(table)?;
+    let has_none = |place: &usize| defaults.get(*place).is_none_or(Option::is_none);
+    let Some(place) = (0..columns.len()).find(has_none) else {
+        return Err(Error::Unsupported {
+            message: "DEFAULT VALUES for a table whose columns all have defaults; write VALUES with one of them"
+                .to_string(),
+        });
+    };
+    insert.columns = vec![object(quoted(columns[place].name()))];
+    insert.source = Some(parse_query("VALUES (NULL)")?);
     Ok(())
 }
 

@@ -47,6 +47,49 @@ fn list_of_list(parser: &Parser<'_>) -> Option<Form> {
     })
 }
 
+/// Steps over `[NOT] IN`; how many words that is.
+fn skip_in(parser: &mut Parser<'_>, form: &Form) -> usize {
+    let words = if *form == Form::NotIn { 2 } else { 1 };
+    (0..words).for_each(|_| parser.advance_token());
+    words
+}
+
+/// Whether `[NOT] IN ((` follows: a list that begins with a query, or a query alone.
+fn list_of_queries(parser: &Parser<'_>) -> Option<Form> {
+    let form = in_before(parser, |token| *token == Token::LParen)?;
+    let inner = match form {
+        Form::In => 2,
+        Form::NotIn => 3,
+    };
+    (parser.peek_nth_token_ref(inner).token == Token::LParen).then_some(form)
+}
+
+/// `a IN (…)` with such a list, or with one query; nothing is read if it is a set operation of queries.
+fn in_list(parser: &mut Parser<'_>, expr: &Expr, form: Form) -> Option<Result<Expr, ParserError>> {
+    let words = skip_in(parser, &form);
+    let negated = form == Form::NotIn;
+    let expr = Box::new(expr.clone());
+    let list = match expression_forms::list_with_queries(parser) {
+        Some(list) => list,
+        None => {
+            (0..words).for_each(|_| parser.prev_token());
+            return None;
+        }
+    };
+    Some(Ok(match expression_forms::only_query(list) {
+        Ok(subquery) => Expr::InSubquery {
+            expr,
+            subquery,
+            negated,
+        },
+        Err(list) => Expr::InList {
+            expr,
+            list,
+            negated,
+        },
+    }))
+}
+
 /// Whether `[NOT] IN` follows, and then such a token.
 fn in_before(parser: &Parser<'_>, is_list: impl Fn(&Token) -> bool) -> Option<Form> {
     let word = |nth: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(nth).token, Token::Word(word) if word.keyword == keyword);
@@ -150,10 +193,7 @@ impl Dialect for GrouseDialect {
         }
         use Keyword::{DISTINCT, FROM, IS, NOT};
         if let Some(form) = list_of_list(parser) {
-            if form == Form::NotIn {
-                parser.advance_token();
-            }
-            parser.advance_token();
+            skip_in(parser, &form);
             let list = parser.parse_subexpr(self.prec_value(Precedence::Between));
             return Some(list.map(|list| {
                 let found = call("list_contains", vec![list, expr.clone()]);
@@ -167,16 +207,16 @@ impl Dialect for GrouseDialect {
             }));
         }
         if let Some(form) = placeholder_list(parser) {
-            if form == Form::NotIn {
-                parser.advance_token();
-            }
-            parser.advance_token();
+            skip_in(parser, &form);
             let list = parser.parse_subexpr(self.prec_value(Precedence::Between));
             return Some(list.map(|list| Expr::InList {
                 expr: Box::new(expr.clone()),
                 list: vec![list],
                 negated: form == Form::NotIn,
             }));
+        }
+        if let Some(form) = list_of_queries(parser) {
+            return in_list(parser, expr, form);
         }
         let form = if parser.parse_keywords(&[IS, DISTINCT, FROM]) {
             Expr::IsDistinctFrom

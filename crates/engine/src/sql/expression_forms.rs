@@ -4,8 +4,12 @@
 //! Invariant: nothing is read unless the tokens ahead say that it is such a form.
 //! Not here: forms that tokens.rs has put in others; what functions do with lambdas.
 
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax, OneOrManyWithParens,
+    AccessExpr, Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax,
+    OneOrManyWithParens, Query, Subscript, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -14,6 +18,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 
 use crate::sql::ast::{call, literal_text, text};
 use crate::sql::composite_groups::columns_of;
+use crate::sql::walk::Walk;
 
 /// JSON's arrows bind more tightly than comparisons and arithmetic, less tightly than casts.
 const ARROW: u8 = 45;
@@ -27,8 +32,47 @@ pub(super) fn prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError
             (0..2).for_each(|_| parser.advance_token());
             Some(Ok(Expr::Tuple(Vec::new())))
         }
+        Token::LParen if begins_values(parser) => {
+            parser.advance_token();
+            Some(parser.parse_query().and_then(|query| {
+                parser.expect_token(&Token::RParen)?;
+                Ok(Expr::Subquery(query))
+            }))
+        }
         _ => grouping(parser),
     }
+}
+
+/// Whether `(VALUES (` follows.
+fn begins_values(parser: &Parser<'_>) -> bool {
+    let is_values = matches!(&parser.peek_nth_token_ref(1).token, Token::Word(word) if word.keyword == Keyword::VALUES);
+    is_values && parser.peek_nth_token_ref(2).token == Token::LParen
+}
+
+/// The list of `IN ((SELECT …) + 1, 5)`, which the parser takes for a query; none if it is a set operation of queries.
+pub(super) fn list_with_queries(parser: &mut Parser<'_>) -> Option<Vec<Expr>> {
+    let list = parser.maybe_parse(|parser| {
+        parser.expect_token(&Token::LParen)?;
+        let list = parser.parse_comma_separated(Parser::parse_expr)?;
+        parser.expect_token(&Token::RParen)?;
+        Ok(list)
+    });
+    list.ok().flatten()
+}
+
+/// The query that is the whole list, in however many parentheses.
+pub(super) fn only_query(list: Vec<Expr>) -> Result<Box<Query>, Vec<Expr>> {
+    let mut inner = match list.as_slice() {
+        [only] => only,
+        _ => return Err(list),
+    };
+    while let Expr::Nested(nested) = inner {
+        inner = nested;
+    }
+    let Expr::Subquery(query) = inner else {
+        return Err(list);
+    };
+    Ok(query.clone())
 }
 
 /// A form of grouping over its elements.
@@ -127,6 +171,7 @@ fn lambda(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
 
 /// A lambda with these parameters.
 pub(crate) fn lambda_of(names: Vec<Ident>, body: Expr) -> Expr {
+    let known = names.clone();
     let mut parameters: Vec<LambdaFunctionParameter> = names
         .into_iter()
         .map(|name| LambdaFunctionParameter {
@@ -141,11 +186,43 @@ pub(crate) fn lambda_of(names: Vec<Ident>, body: Expr) -> Expr {
             OneOrManyWithParens::Many(parameters)
         }
     };
+    let mut body = body;
+    let ControlFlow::Continue(()) = body.walk(&mut Fields { parameters: &known });
     Expr::Lambda(LambdaFunction {
         params,
         body: Box::new(body),
         syntax: LambdaSyntax::LambdaKeyword,
     })
+}
+
+/// `x.a` within a lambda of x, which the planner takes for a column of a table x.
+struct Fields<'a> {
+    parameters: &'a [Ident],
+}
+
+impl VisitorMut for Fields<'_> {
+    type Break = Infallible;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        if let Expr::CompoundIdentifier(parts) = expr
+            && let Some(first) = parts.first()
+            && self
+                .parameters
+                .iter()
+                .any(|known| known.value.eq_ignore_ascii_case(&first.value))
+        {
+            let fields = parts.iter().skip(1).map(|field| {
+                AccessExpr::Subscript(Subscript::Index {
+                    index: text(&field.value),
+                })
+            });
+            *expr = Expr::CompoundFieldAccess {
+                root: Box::new(Expr::Identifier(first.clone())),
+                access_chain: fields.collect(),
+            };
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// Whether FOR stands within the brackets that open here.

@@ -1,7 +1,8 @@
 //! Names of the columns that a SELECT gives none: the item as it is written, `sum(x)`, and not as a plan has it, `sum(t.x)`.
 //!
 //! In: a statement as it was parsed. Out: each item of a select list under its text, with names of functions in small letters; a field
-//! of a struct under its own name, `s.x` as x. What is there already gets a number.
+//! of a struct under its own name, `s.x` as x; a subquery under the name of its column, as in PostgreSQL. What is there already
+//! gets a number.
 //! Invariant: columns and aliases keep their names; an item that may be several columns, and one of a subquery within an
 //! expression, has no name here.
 //! Not here: lists in FROM and in PIVOT, which have names of their own; lists that are columns of a table, in unnest (inner_names.rs).
@@ -12,7 +13,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, Query, Select, SelectItem,
+    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, Query, Select, SelectItem, SetExpr,
     TableFactor, VisitorMut,
 };
 
@@ -126,6 +127,9 @@ impl Naming {
         match expr {
             Expr::Identifier(_) => None,
             Expr::Nested(inner) => self.name_of(inner),
+            Expr::Subquery(query) => self
+                .name_of_subquery(&query.body)
+                .or_else(|| Some(text_of(expr))),
             Expr::CompoundIdentifier(parts) => {
                 let [first, .., last] = parts.as_slice() else {
                     return None;
@@ -134,6 +138,21 @@ impl Naming {
                 (!is_column || parts.len() > 2).then(|| last.value.clone())
             }
             expr if is_list_unnested(expr) || !may_be_several(expr) => Some(text_of(expr)),
+            _ => None,
+        }
+    }
+
+    /// The name of the one column of a subquery, if its query gives it one.
+    fn name_of_subquery(&self, body: &SetExpr) -> Option<String> {
+        match body {
+            SetExpr::Select(select) => {
+                let [item] = select.projection.as_slice() else {
+                    return None;
+                };
+                self.given_name(item).map(|name| name.value.clone())
+            }
+            SetExpr::Query(query) => self.name_of_subquery(&query.body),
+            SetExpr::SetOperation { left, .. } => self.name_of_subquery(left),
             _ => None,
         }
     }

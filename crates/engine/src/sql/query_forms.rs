@@ -102,6 +102,10 @@ fn query(tokens: &[TokenWithSpan]) -> Result<Option<Tokens>> {
         }
         "SHOW" => match shown(rest) {
             Some(Shown::Tables) => call(start, TABLES, &[]),
+            Some(Shown::TablesOf(schema)) => start
+                .sql("( SELECT table_name AS name FROM information_schema . tables WHERE table_schema =")
+                .string(&schema)
+                .sql("ORDER BY ALL )"),
             Some(Shown::Columns(table)) => call(start, DESCRIBE, &[Argument::Source(table)]),
             None => return Ok(None),
         },
@@ -112,11 +116,19 @@ fn query(tokens: &[TokenWithSpan]) -> Result<Option<Tokens>> {
 
 enum Shown<'a> {
     Tables,
+    TablesOf(String),
     Columns(&'a [TokenWithSpan]),
 }
 
 fn shown(rest: &[TokenWithSpan]) -> Option<Shown<'_>> {
     match rest {
+        [_, _, _] if is_one_of(rest, 0, &["TABLES"]) && is_one_of(rest, 1, &["FROM", "IN"]) => {
+            match word_at(rest, 2)?.value.to_lowercase().as_str() {
+                // The schema of tables that name none; DuckDB calls it main.
+                "main" | "public" => Some(Shown::Tables),
+                schema => Some(Shown::TablesOf(schema.to_owned())),
+            }
+        }
         [_] if is_one_of(rest, 0, &["TABLES"]) => Some(Shown::Tables),
         [_, _] if is_one_of(rest, 0, &["ALL"]) && is_one_of(rest, 1, &["TABLES"]) => {
             Some(Shown::Tables)

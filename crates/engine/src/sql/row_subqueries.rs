@@ -1,6 +1,6 @@
-//! Rows of several values in a subquery: `(a, b) IN (SELECT x, y …)`.
+//! Rows of several values: `(a, b) < (c, d)`, `(a, b) OVERLAPS (c, d)`, and in a subquery: `(a, b) IN (SELECT x, y …)`.
 //!
-//! In: a parsed statement. Out: the same statement with subqueries of one column: `TRUE IN (SELECT x = a AND y = b …)`, which is
+//! In: a parsed statement. Out: the same statement with comparisons of single values, and subqueries of one column: `TRUE IN (SELECT x = a AND y = b …)`, which is
 //! NULL where SQL says so; where only true counts, `EXISTS (SELECT … WHERE x = a AND y = b)`, which is planned as a join.
 //! Invariant: a subquery of one column stays: its values are structs.
 //! Not here: lists of rows, `(a, b) IN ((1, 2), (3, 4))`.
@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{
     Value, VisitorMut,
 };
 
-use super::ast::{derived, parse_query, quoted};
+use super::ast::{derived, parse_expr, parse_query, quoted};
 use super::statement::visit;
 use super::walk::{done, flow};
 use crate::error::{Error, Result};
@@ -38,8 +38,60 @@ impl VisitorMut for Rows {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Some(compared) = compared_rows(expr) {
+            *expr = compared;
+        }
         flow(in_rows(expr, Wanted::Value))
     }
+}
+
+/// `(a, b) < (c, d)` by its values: DataFusion compares structs, in which NULL is a value like any other.
+fn compared_rows(expr: &Expr) -> Option<Expr> {
+    let Expr::BinaryOp { left, op, right } = expr else {
+        return None;
+    };
+    let (Expr::Tuple(left), Expr::Tuple(right)) = (left.as_ref(), right.as_ref()) else {
+        return None;
+    };
+    if left.len() != right.len() {
+        return None;
+    }
+    let mut pairs = left.iter().zip(right).rev();
+    let pair = |op: &BinaryOperator, (left, right): (&Expr, &Expr)| {
+        both(left.clone(), op.clone(), right.clone())
+    };
+    use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or, Overlaps};
+    match op {
+        Eq => pairs
+            .map(|one| pair(&Eq, one))
+            .reduce(|all, one| both(one, And, all)),
+        NotEq => pairs
+            .map(|one| pair(&NotEq, one))
+            .reduce(|all, one| both(one, Or, all)),
+        Lt | LtEq | Gt | GtEq => {
+            let strict = if matches!(op, Lt | LtEq) { Lt } else { Gt };
+            let last = pair(op, pairs.next()?);
+            Some(pairs.fold(last, |rest, one| {
+                let rest = Expr::Nested(Box::new(both(pair(&Eq, one), And, rest)));
+                Expr::Nested(Box::new(both(pair(&strict, one), Or, rest)))
+            }))
+        }
+        Overlaps => overlap(left, right),
+        _ => None,
+    }
+}
+
+/// `(a, b) OVERLAPS (c, d)`: a span is its beginning and what follows up to its end, or one instant.
+fn overlap(left: &[Expr], right: &[Expr]) -> Option<Expr> {
+    let ([a, b], [c, d]) = (left, right) else {
+        return None;
+    };
+    let (from, to) = (format!("least({a}, {b})"), format!("greatest({a}, {b})"));
+    let (other_from, other_to) = (format!("least({c}, {d})"), format!("greatest({c}, {d})"));
+    let text = format!(
+        "({from} = {other_from} OR {from} < {other_from} AND {other_from} < {to} OR {other_from} < {from} AND {from} < {other_to})"
+    );
+    parse_expr(&text).ok()
 }
 
 /// Rewrites what is joined by AND, of which only true counts.

@@ -36,7 +36,7 @@ impl VisitorMut for ShortForms {
     fn pre_visit_statement(&mut self, statement: &mut SqlStatement) -> ControlFlow<Error> {
         if let SqlStatement::CreateTable(table) = statement {
             for column in &mut table.columns {
-                json_column(column);
+                checked_column(column);
                 known_type(&mut column.data_type);
             }
         }
@@ -73,18 +73,23 @@ impl VisitorMut for ShortForms {
     }
 }
 
-/// A column of JSON is text that is checked.
-fn json_column(column: &mut ColumnDef) {
-    if column.data_type != DataType::JSON {
-        return;
-    }
-    column.data_type = DataType::Varchar(None);
+/// A column of JSON, or of UUIDs, is text that is checked.
+fn checked_column(column: &mut ColumnDef) {
     let name = Expr::Identifier(column.name.clone());
+    let check = match column.data_type {
+        DataType::JSON => call("json_valid", vec![name]),
+        DataType::Uuid => Expr::IsNotDistinctFrom(
+            Box::new(name.clone()),
+            Box::new(quoted_call(TRY_UUID, vec![name])),
+        ),
+        _ => return,
+    };
+    column.data_type = DataType::Varchar(None);
     column.options.push(ColumnOptionDef {
         name: None,
         option: ColumnOption::Check(CheckConstraint {
             name: None,
-            expr: Box::new(call("json_valid", vec![name])),
+            expr: Box::new(check),
             enforced: None,
         }),
     });
@@ -144,6 +149,10 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
             vec![timestamp.as_ref().clone(), time_zone.as_ref().clone()],
         )),
         Expr::Interval(interval) => interval_of(interval)?,
+        Expr::Extract { field, expr, .. } if is_called(&field.to_string()) => {
+            let function = field.to_string().to_lowercase();
+            Some(call(&function, vec![expr.as_ref().clone()]))
+        }
         Expr::UnaryOp { op, expr } => match op {
             UnaryOperator::Minus => negated(expr),
             UnaryOperator::BitwiseNot => Some(call(BIT_NOT, vec![expr.as_ref().clone()])),
@@ -307,6 +316,13 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
 /// A call without anything beside its arguments in other words.
 fn plain_call(name: &str, arguments: &[&Expr]) -> Result<Option<Expr>> {
     Ok(match (name, arguments) {
+        ("add" | "subtract" | "multiply" | "divide", [left, right]) => {
+            Some(operation(name, left, right))
+        }
+        ("date_part" | "datepart", [part, of]) if literal_text(part).is_some_and(is_called) => {
+            let part = literal_text(part).unwrap_or_default();
+            Some(call(&part.to_lowercase(), vec![(*of).clone()]))
+        }
         ("if", [condition, yes, no]) => Some(conditional(condition, yes, no)),
         ("try", [expr]) => Some(fallible::tried(expr)?),
         ("from_json" | "json_transform", [json, structure]) => {
@@ -337,6 +353,24 @@ fn plain_call(name: &str, arguments: &[&Expr]) -> Result<Option<Expr>> {
         }
         _ => None,
     })
+}
+
+/// Whether a part of a date is the function of its name: date_part has what Arrow knows.
+fn is_called(part: &str) -> bool {
+    let parts = ["millennium", "century", "decade", "era", "yearweek"];
+    parts.contains(&part.to_lowercase().as_str())
+}
+
+/// `divide(x, y)` is what its operator is.
+fn operation(name: &str, left: &Expr, right: &Expr) -> Expr {
+    let op = match name {
+        "add" => BinaryOperator::Plus,
+        "subtract" => BinaryOperator::Minus,
+        "multiply" => BinaryOperator::Multiply,
+        _ => BinaryOperator::Divide,
+    };
+    let [left, right] = [left, right].map(|side| Box::new(Expr::Nested(Box::new(side.clone()))));
+    Expr::Nested(Box::new(Expr::BinaryOp { left, op, right }))
 }
 
 /// `f(list, x -> …)`.
@@ -677,6 +711,7 @@ pub(super) fn known_type(data_type: &mut DataType) {
     let known = match data_type {
         DataType::HugeInt | DataType::UHugeInt => Some(huge()),
         DataType::Blob(None) => Some(DataType::Bytea),
+        DataType::CharVarying(_) | DataType::CharacterVarying(_) => Some(DataType::Varchar(None)),
         // Of more than 24 bits a float is one of 64.
         DataType::Float(ExactNumberInfo::Precision(bits)) if *bits > 24 => {
             Some(DataType::Double(ExactNumberInfo::None))

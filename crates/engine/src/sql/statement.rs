@@ -397,6 +397,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     name_shared_tables(&mut statement);
     inner_values::set_apart(&mut statement)?;
     let mut preparation = Preparation {
+        is_inserted: false,
         files: Vec::new(),
         question_marks: 0,
     };
@@ -437,10 +438,21 @@ pub(crate) fn visit<V: VisitorMut>(
 struct Preparation {
     files: Vec<FileCall>,
     question_marks: usize,
+    /// Whether the next query's values take the types of the table's columns.
+    is_inserted: bool,
 }
 
 impl VisitorMut for Preparation {
     type Break = Error;
+
+    fn pre_visit_statement(&mut self, statement: &mut SqlStatement) -> ControlFlow<Error> {
+        self.is_inserted = match statement {
+            SqlStatement::Insert(_) => true,
+            SqlStatement::CreateTable(table) => !table.columns.is_empty(),
+            _ => false,
+        };
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         let TableFactor::Table {
@@ -482,7 +494,10 @@ impl VisitorMut for Preparation {
     }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        if let SetExpr::Values(values) = query.body.as_mut() {
+        let is_inserted = std::mem::take(&mut self.is_inserted);
+        if let SetExpr::Values(values) = query.body.as_mut()
+            && !is_inserted
+        {
             give_types(values);
         }
         ControlFlow::Continue(())

@@ -156,6 +156,11 @@ impl Written {
                 "," => Token::Comma,
                 "*" => Token::Mul,
                 ":" => Token::Colon,
+                "." => Token::Period,
+                "=" => Token::Eq,
+                number if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    Token::Number(number.to_owned(), false)
+                }
                 word => Token::make_keyword(word),
             };
             self.tokens.push(TokenWithSpan::new(token, self.span));
@@ -166,6 +171,13 @@ impl Written {
     /// A name in double quotes.
     pub fn name(mut self, name: &str) -> Written {
         let token = Token::make_word(name, Some('"'));
+        self.tokens.push(TokenWithSpan::new(token, self.span));
+        self
+    }
+
+    /// A string in single quotes.
+    pub fn string(mut self, text: &str) -> Written {
+        let token = Token::SingleQuotedString(text.to_owned());
         self.tokens.push(TokenWithSpan::new(token, self.span));
         self
     }

@@ -1,15 +1,15 @@
 //! Words that say nothing here, or say it otherwise: `TABLE t`, `TRUNCATE t`, `AS MATERIALIZED (…)`, `LIMIT 1 WITH TIES`,
-//! `LATERAL unnest(l)`, `SUMMARIZE TABLE t`, `EXCLUDE NO OTHERS`, `INTERVAL (3) DAY`.
+//! `LATERAL unnest(l)`, `SUMMARIZE TABLE t`, `EXCLUDE NO OTHERS`, `INTERVAL (3) DAY`, `WITH NO DATA`.
 //!
 //! In: tokens. Out: `SELECT * FROM t`, `DELETE FROM t`, `AS (…)`, `FETCH FIRST 1 ROWS WITH TIES`, `unnest(l)`,
 //! `SUMMARIZE t`, nothing,
-//! `INTERVAL 3 DAY`.
+//! `INTERVAL 3 DAY`, `SELECT * FROM (…) LIMIT 0`.
 //! Invariant: a word that is a name stays.
 //! Not here: forms that need a call to stand for them (query_forms.rs, table_forms.rs).
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::sql::tokens::{Tokens, Written, is_one_of, is_token, word_at};
+use crate::sql::tokens::{Tokens, Written, is_one_of, is_token, next_outside, word_at};
 
 /// Words that one of these forms has.
 pub(super) const WORDS: [&str; 7] = [
@@ -23,6 +23,7 @@ pub(super) const WORDS: [&str; 7] = [
 ];
 
 pub(super) fn rewrite(tokens: Tokens) -> Tokens {
+    let tokens = without_data(tokens);
     let mut written: Tokens = Vec::with_capacity(tokens.len());
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
@@ -38,6 +39,36 @@ pub(super) fn rewrite(tokens: Tokens) -> Tokens {
         }
     }
     written
+}
+
+/// `CREATE TABLE t AS query WITH NO DATA` has the query's columns, and no rows; WITH DATA says nothing.
+fn without_data(mut tokens: Tokens) -> Tokens {
+    let end = tokens
+        .iter()
+        .rposition(|token| !matches!(token.token, Token::SemiColon | Token::EOF))
+        .map_or(0, |last| last + 1);
+    let is = |from_end: usize, word: &str| {
+        end >= from_end && is_one_of(&tokens, end - from_end, &[word])
+    };
+    let words = match (is(1, "DATA"), is(2, "WITH"), is(2, "NO") && is(3, "WITH")) {
+        (true, true, _) => 2,
+        (true, _, true) => 3,
+        _ => return tokens,
+    };
+    let begins = next_outside(&tokens, 0, |at| is_one_of(&tokens, at, &["AS"]));
+    if !is_one_of(&tokens, 0, &["CREATE"]) || begins >= end {
+        return tokens;
+    }
+    let span = tokens[begins].span;
+    let mut end = end - words;
+    tokens.drain(end..end + words);
+    if words == 3 {
+        let limit = Written::at(span).sql(") LIMIT 0").tokens;
+        tokens.splice(end..end, limit);
+        end = begins + 1;
+        tokens.splice(end..end, Written::at(span).sql("SELECT * FROM (").tokens);
+    }
+    tokens
 }
 
 /// What stands for the tokens at a place, and how many they are.

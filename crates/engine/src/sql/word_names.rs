@@ -48,10 +48,25 @@ fn is_name(keyword: Keyword, before: Option<&Token>, after: Option<&Token>) -> b
             !(follows_select && is_number)
         }
         INTERVAL | STRUCT | EXISTS | TRIM => begins_expression(before) && ends_expression(after),
-        // Behind a comma the parser takes them for the end of the list.
-        VALUES | EXCLUDE | VIEW | CLUSTER | SORT | DISTRIBUTE | EXPLAIN | ANALYZE => {
-            matches!(before, Some(Token::Comma)) && ends_expression(after)
+        // Behind a comma the parser takes them for the end of the list, behind an item not for its alias.
+        VALUES | EXCLUDE | VIEW | CLUSTER | SORT | DISTRIBUTE | EXPLAIN | ANALYZE | START
+        | SAMPLE | MATCH => {
+            let is_begun = matches!(before, Some(Token::Comma)) || ended_expression(before);
+            is_begun && ends_expression(after)
         }
+        _ => false,
+    }
+}
+
+/// Whether an expression, or a table of FROM, may have ended with this token.
+fn ended_expression(before: Option<&Token>) -> bool {
+    match before {
+        Some(Token::Word(word)) => {
+            word.quote_style.is_some() || matches!(word.keyword, Keyword::NoKeyword | Keyword::AS)
+        }
+        Some(
+            Token::Number(..) | Token::SingleQuotedString(_) | Token::RParen | Token::RBracket,
+        ) => true,
         _ => false,
     }
 }

@@ -237,3 +237,21 @@ fn an_error_of_a_row_that_is_left_is_one() {
         assert!(error.contains("division by zero"), "{error}");
     }
 }
+
+/// A filter of a join on a key of a grouping was put on the file's column of the same name, though the key was computed.
+#[test]
+fn a_key_with_the_name_of_a_column_is_not_that_column() {
+    let folder = TempDir::new().unwrap();
+    let table = table(&folder);
+    let session = two_streams();
+    let keys = format!("(SELECT DISTINCT -v AS v FROM {table}) t");
+    let sql =
+        format!("SELECT count(*) FROM {keys} JOIN (VALUES (-2), (-9999), (5)) s(x) ON s.x = t.v");
+    assert_eq!(rows(&session, &sql), ["2"]);
+    let counted =
+        format!("(SELECT count(*) FROM (SELECT * FROM {table}) u WHERE u.v = t.v AND u.k < 20)");
+    let sql = format!(
+        "SELECT DISTINCT {counted} FROM (SELECT -v AS v FROM (SELECT * FROM {table})) t ORDER BY 1"
+    );
+    assert_eq!(rows(&session, &sql), ["0", "1"]);
+}

@@ -29,6 +29,8 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
     let all: Vec<Definition> = vec![
         of_type.also("pg_typeof"),
         of_type,
+        stands("current_user", NONE, |_| Ok(lit("grouse"))),
+        stands("session_user", NONE, |_| Ok(lit("grouse"))),
         stands("current_database", NONE, |_| Ok(lit("grouse"))),
         stands("current_catalog", NONE, |_| Ok(lit("grouse"))),
         stands("current_schema", NONE, |_| Ok(lit("public"))),

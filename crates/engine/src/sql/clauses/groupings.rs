@@ -1,7 +1,7 @@
 //! GROUP BY with modifiers: WITH ROLLUP, WITH CUBE, WITH TOTALS, `()`, `(a, b)`, DISTINCT, ordinals within grouping sets.
 //!
 //! In: a SELECT. Out: its GROUP BY as keys, ROLLUP, CUBE or GROUPING SETS; totals come last.
-//! Invariant: `GROUP BY ()` is one group, also of no rows; DISTINCT leaves each set once, `()` among keys adds nothing.
+//! Invariant: `GROUP BY ()`, or HAVING alone, is one group, also of no rows; DISTINCT leaves each set once, `()` among keys adds nothing.
 //! Not here: CUBE and ROLLUP of elements with several columns (composite_groups.rs).
 
 use datafusion::sql::sqlparser::ast::{
@@ -61,6 +61,9 @@ pub(super) fn sets(select: &mut Select) -> Result<()> {
     let is_distinct = take_distinct(&mut keys);
     if modifiers.is_empty() {
         keys = keys.into_iter().flat_map(keys_of).collect();
+    }
+    if keys.is_empty() && modifiers.is_empty() && select.having.is_some() {
+        keys.push(Expr::Tuple(Vec::new()));
     }
     let projection = &select.projection;
     if !modifiers.is_empty() || is_distinct {

@@ -9,12 +9,17 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Distinct, Expr, Ident, NamedWindowDefinition, NamedWindowExpr, OrderByKind, Query, Select,
-    SelectItem, VisitorMut, WindowSpec, WindowType,
+    SelectItem, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
+    WindowType,
 };
 
 use super::{refused, same, select_of};
 use crate::error::{Error, Result};
+use crate::sql::ast::number;
 use crate::sql::walk::{Walk, done};
+
+/// More rows than there are.
+const FAR_ROWS: i64 = 1 << 50;
 
 /// Puts definitions in the places of names, also in the order of a query.
 pub(super) fn use_named(query: &mut Query) -> Result<()> {
@@ -61,6 +66,43 @@ pub(super) fn within(select: &mut Select) -> Result<Option<Naming>> {
         }
     }
     Ok(Some(naming))
+}
+
+/// A frame that ends before it begins has no rows; DataFusion takes it for a mistake.
+pub(super) fn write_empty_frame(frame: &mut WindowFrame) {
+    use WindowFrameBound::{Following, Preceding};
+    let rows = |bound: &Option<Box<Expr>>| bound.as_deref().and_then(super::ordinal);
+    let is_empty = match (&frame.start_bound, &frame.end_bound) {
+        (Preceding(from), Some(Preceding(to))) => {
+            rows(from).zip(rows(to)).is_some_and(|(from, to)| from < to)
+        }
+        (Following(from), Some(Following(to))) => {
+            rows(from).zip(rows(to)).is_some_and(|(from, to)| from > to)
+        }
+        _ => false,
+    };
+    let far = |rows| Preceding(Some(Box::new(number(rows))));
+    if is_empty {
+        // So far before any row there is none.
+        *frame = WindowFrame {
+            units: WindowFrameUnits::Rows,
+            start_bound: far(FAR_ROWS + 1),
+            end_bound: Some(far(FAR_ROWS)),
+        };
+    }
+}
+
+/// A frame from the first row on that ends before the current one, of a count: DataFusion counts NULL as long as such a frame is
+/// empty, of one with two bounds 0.
+pub(super) fn bound_count(frame: &mut WindowFrame) {
+    use WindowFrameBound::Preceding;
+    let is_growing = matches!(
+        (&frame.start_bound, &frame.end_bound),
+        (Preceding(None), Some(Preceding(Some(_))))
+    );
+    if is_growing && frame.units == WindowFrameUnits::Rows {
+        frame.start_bound = Preceding(Some(Box::new(number(FAR_ROWS))));
+    }
 }
 
 /// Each window with what it takes from the windows before it.
