@@ -93,6 +93,25 @@ pub(crate) fn plain_arguments(function: &Function) -> Option<Vec<&Expr>> {
 }
 
 /// The value of a text literal.
+/// The names of the fields of a struct that is written, `{'a': 1}`; none of `row(1, 2)`, and `None` of another expression.
+pub(crate) fn written_struct(expr: &Expr) -> Option<Vec<String>> {
+    match expr {
+        Expr::Nested(inner) => written_struct(inner),
+        Expr::Dictionary(fields) => {
+            Some(fields.iter().map(|field| field.key.value.clone()).collect())
+        }
+        Expr::Function(function) => {
+            let name = function_name(function)?;
+            let is_struct = matches!(
+                name.as_str(),
+                "struct" | "row" | "named_struct" | "struct_pack"
+            );
+            is_struct.then(Vec::new)
+        }
+        _ => None,
+    }
+}
+
 pub(crate) fn literal_text(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Value(value) => match &value.value {

@@ -47,47 +47,44 @@ fn list_of_list(parser: &Parser<'_>) -> Option<Form> {
     })
 }
 
-/// Steps over `[NOT] IN`; how many words that is.
-fn skip_in(parser: &mut Parser<'_>, form: &Form) -> usize {
+/// Steps over `[NOT] IN`.
+fn skip_in(parser: &mut Parser<'_>, form: &Form) {
     let words = if *form == Form::NotIn { 2 } else { 1 };
     (0..words).for_each(|_| parser.advance_token());
-    words
 }
 
-/// Whether `[NOT] IN ((` follows: a list that begins with a query, or a query alone.
+/// Whether `[NOT] IN (` follows, and then a list that begins with a parenthesis, `((SELECT 1) + 1, 5)`: the parser takes it for a
+/// query.
 fn list_of_queries(parser: &Parser<'_>) -> Option<Form> {
     let form = in_before(parser, |token| *token == Token::LParen)?;
-    let inner = match form {
-        Form::In => 2,
-        Form::NotIn => 3,
-    };
-    (parser.peek_nth_token_ref(inner).token == Token::LParen).then_some(form)
+    let words = if form == Form::NotIn { 2 } else { 1 };
+    let opens = parser.index() + words + 1;
+    let is_list = parser.token_at(opens).token == Token::LParen
+        && expression_forms::goes_on(&parser.token_at(past_group(parser, opens)).token);
+    is_list.then_some(form)
 }
 
-/// `a IN (…)` with such a list, or with one query; nothing is read if it is a set operation of queries.
-fn in_list(parser: &mut Parser<'_>, expr: &Expr, form: Form) -> Option<Result<Expr, ParserError>> {
-    let words = skip_in(parser, &form);
-    let negated = form == Form::NotIn;
-    let expr = Box::new(expr.clone());
-    let list = match expression_forms::list_with_queries(parser) {
-        Some(list) => list,
-        None => {
-            (0..words).for_each(|_| parser.prev_token());
-            return None;
+/// The place behind the parenthesis that closes what opens here.
+fn past_group(parser: &Parser<'_>, opens: usize) -> usize {
+    let mut depth = 0_usize;
+    for at in opens.. {
+        match &parser.token_at(at).token {
+            Token::LParen => depth += 1,
+            Token::RParen if depth <= 1 => return at + 1,
+            Token::RParen => depth -= 1,
+            Token::EOF => return at,
+            _ => {}
         }
-    };
-    Some(Ok(match expression_forms::only_query(list) {
-        Ok(subquery) => Expr::InSubquery {
-            expr,
-            subquery,
-            negated,
-        },
-        Err(list) => Expr::InList {
-            expr,
-            list,
-            negated,
-        },
-    }))
+    }
+    opens
+}
+
+/// The list of `[NOT] IN (…)`.
+fn list(parser: &mut Parser<'_>) -> Result<Vec<Expr>, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let list = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(list)
 }
 
 /// Whether `[NOT] IN` follows, and then such a token.
@@ -216,7 +213,12 @@ impl Dialect for GrouseDialect {
             }));
         }
         if let Some(form) = list_of_queries(parser) {
-            return in_list(parser, expr, form);
+            skip_in(parser, &form);
+            return Some(list(parser).map(|list| Expr::InList {
+                expr: Box::new(expr.clone()),
+                list,
+                negated: form == Form::NotIn,
+            }));
         }
         let form = if parser.parse_keywords(&[IS, DISTINCT, FROM]) {
             Expr::IsDistinctFrom

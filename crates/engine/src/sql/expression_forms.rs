@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax,
-    OneOrManyWithParens, Query, Subscript, VisitorMut,
+    OneOrManyWithParens, Subscript, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -49,30 +49,17 @@ fn begins_values(parser: &Parser<'_>) -> bool {
     is_values && parser.peek_nth_token_ref(2).token == Token::LParen
 }
 
-/// The list of `IN ((SELECT …) + 1, 5)`, which the parser takes for a query; none if it is a set operation of queries.
-pub(super) fn list_with_queries(parser: &mut Parser<'_>) -> Option<Vec<Expr>> {
-    let list = parser.maybe_parse(|parser| {
-        parser.expect_token(&Token::LParen)?;
-        let list = parser.parse_comma_separated(Parser::parse_expr)?;
-        parser.expect_token(&Token::RParen)?;
-        Ok(list)
-    });
-    list.ok().flatten()
-}
-
-/// The query that is the whole list, in however many parentheses.
-pub(super) fn only_query(list: Vec<Expr>) -> Result<Box<Query>, Vec<Expr>> {
-    let mut inner = match list.as_slice() {
-        [only] => only,
-        _ => return Err(list),
-    };
-    while let Expr::Nested(nested) = inner {
-        inner = nested;
+/// Whether an expression goes on with this token, and no query in parentheses does.
+pub(super) fn goes_on(token: &Token) -> bool {
+    use Keyword::{EXCEPT, FETCH, FOR, INTERSECT, LIMIT, MINUS, OFFSET, ORDER, UNION};
+    match token {
+        Token::RParen | Token::EOF => false,
+        Token::Word(word) => !matches!(
+            word.keyword,
+            EXCEPT | FETCH | FOR | INTERSECT | LIMIT | MINUS | OFFSET | ORDER | UNION
+        ),
+        _ => true,
     }
-    let Expr::Subquery(query) = inner else {
-        return Err(list);
-    };
-    Ok(query.clone())
 }
 
 /// A form of grouping over its elements.

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Result;
-use crate::sql::ast::{function_name, parse_query, plain_arguments, quoted, text};
+use crate::sql::ast::{function_name, parse_query, plain_arguments, quoted, text, written_struct};
 use crate::sql::expand::{Column, Scope};
 use crate::sql::headers::text_of;
 use crate::sql::short_forms::accessed;
@@ -58,7 +58,9 @@ fn named_parts(
     let [column] = columns.as_slice() else {
         return None;
     };
-    let is_column = matches!(value, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+    // Each field is asked for by itself: what is computed is computed once.
+    let is_column = matches!(value, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+        || written_struct(value).is_some();
     match column.data_type() {
         DataType::Struct(fields) if is_column => {
             let fields = fields.iter().map(|field| SelectItem::ExprWithAlias {

@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
     TableWithJoins, VisitorMut,
 };
 
-use crate::sql::ast::call;
+use crate::sql::ast::{call, written_struct};
 use crate::sql::walk::Walk;
 
 /// Functions that yield a series as a list, and as a table.
@@ -42,9 +42,13 @@ fn rewrite(factor: &mut TableFactor, is_first: bool) {
     if let TableFactor::UNNEST {
         alias, array_exprs, ..
     } = factor
-        && array_exprs.len() == 1
+        && let [unnested] = array_exprs.as_slice()
     {
-        *alias = Some(with_columns(alias.take(), &["unnest"]));
+        *alias = match written_struct(unnested) {
+            Some(fields) if fields.is_empty() => alias.take(),
+            Some(fields) => Some(with_columns(alias.take(), &fields)),
+            None => Some(with_columns(alias.take(), &["unnest"])),
+        };
     }
 }
 
