@@ -151,19 +151,24 @@ pub fn having(random: &mut Random) -> &'static str {
 
 /// An aggregate, at times with FILTER.
 pub fn aggregate(random: &mut Random) -> Expression {
-    let mut aggregate = match random.below(12) {
+    let mut aggregate = match random.below(14) {
         0..3 => counting(random),
         3..6 => summing(random),
         6..8 => extreme(random),
         8 => statistic(random),
         9 => positional(random),
         10 => listing(random),
+        11 => of_distinct(random),
+        12 => of_intervals(random),
         _ => bitwise(random),
     };
     if random.chance(15) {
         let filter = format!(" FILTER (WHERE {})", predicate(random));
         // FILTER is of the aggregate, not of what is computed of it.
-        if !aggregate.ours.starts_with("length(") {
+        let is_computed = ["length(", ") > INTERVAL", ") = INTERVAL"]
+            .iter()
+            .any(|part| aggregate.ours.contains(part));
+        if !is_computed {
             aggregate.ours += &filter;
             aggregate.duck += &filter;
         }
@@ -311,6 +316,39 @@ fn listing(random: &mut Random) -> Expression {
         }
         _ => Expression::new("string_agg(word, ',' ORDER BY id)", Both, Ordered),
     }
+}
+
+/// DISTINCT where few write it.
+fn of_distinct(random: &mut Random) -> Expression {
+    let (function, column, gives) = *random.pick(&[
+        ("min", "word", Ordered),
+        ("max", "amount", Ordered),
+        ("avg", "tiny", Unordered),
+        ("avg", "exact", Unordered),
+        ("var_pop", "tiny", Unordered),
+        ("stddev_samp", "small", Unordered),
+        ("bit_xor", "tiny", Ordered),
+        ("bool_and", "flag", Ordered),
+        ("median", "exact", Ordered),
+        ("count", "pair", Ordered),
+        ("count", "wild", Ordered),
+    ]);
+    Expression::new(format!("{function}(DISTINCT {column})"), Duck, gives)
+}
+
+/// Intervals of several forms, 30 days and a month alike; DataFusion orders them by their bits.
+fn of_intervals(random: &mut Random) -> Expression {
+    let interval = *random.pick(&[
+        "(id % 5) * INTERVAL '12 hours' + (id % 2) * INTERVAL '1 day'",
+        "CASE WHEN flag THEN INTERVAL '30 days' ELSE INTERVAL '1 month' END",
+        "(id % 40) * INTERVAL '1 day' - INTERVAL '1 month'",
+    ]);
+    let expression = match random.below(3) {
+        0 => format!("count(DISTINCT {interval})"),
+        1 => format!("max({interval}) > INTERVAL '29 days 23 hours'"),
+        _ => format!("min({interval}) = INTERVAL '0 days'"),
+    };
+    Expression::new(expression, Duck, Ordered)
 }
 
 fn bitwise(random: &mut Random) -> Expression {

@@ -38,6 +38,14 @@ const INPUTS: [&str; 7] = [
     "(SELECT l.* FROM t AS l JOIN (SELECT DISTINCT dense FROM t) AS r ON l.dense = r.dense) AS t",
 ];
 
+/// Windows over groups that have one answer whatever their order.
+const WINDOWS: [&str; 4] = [
+    "sum(count(*)) OVER ()",
+    "count(*) * 100 - sum(count(*)) OVER ()",
+    "rank() OVER (ORDER BY count(*) DESC)",
+    "max(count(*)) OVER (ORDER BY count(*) ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
+];
+
 /// A query under construction.
 struct Draft {
     keys: Vec<Expression>,
@@ -47,6 +55,8 @@ struct Draft {
     input: &'static str,
     filter: String,
     groups: Groups,
+    /// A column more: a window over the groups.
+    window: Option<&'static str>,
 }
 
 /// The GROUP BY clause.
@@ -100,6 +110,8 @@ impl Draft {
             named,
             input: random.pick::<&str>(&INPUTS),
             filter,
+            window: (!matches!(groups, Groups::Sets(_)) && random.chance(10))
+                .then(|| *random.pick(&WINDOWS)),
             groups,
         }
     }
@@ -120,6 +132,7 @@ impl Draft {
         if let Groups::Sets(_) = self.groups {
             columns.push("grouping(k0) AS g0, grouping(k1) AS g1".to_string());
         }
+        columns.extend(self.window.map(|window| format!("{window} AS w0")));
         let input = match self.named {
             true => {
                 let keys: Vec<String> = self
@@ -246,6 +259,7 @@ fn grouped(random: &mut Random) -> Query {
 fn distinct(random: &mut Random) -> Query {
     let mut draft = Draft {
         aggregates: Vec::new(),
+        window: None,
         groups: Groups::Global,
         named: false,
         ..Draft::random(random)

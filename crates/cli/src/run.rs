@@ -164,7 +164,7 @@ struct Execution<'a> {
 
 impl Execution<'_> {
     async fn write(&mut self, sink: Sink<'_>) -> Result<(), Failure> {
-        if self.query.schema().fields().is_empty() {
+        if self.query.schema().fields().is_empty() || self.query.writes_to_stdout() {
             while self.next().await?.is_some() {}
             return Ok(());
         }

@@ -83,9 +83,10 @@ fn planners() -> Vec<Pass<Planner>> {
 fn analysis() -> Vec<Pass<Analysis>> {
     passes! {
         First, ByDataFusion, grouped_elements::ElementsBelow,               "ROLLUP (a + 1) → ROLLUP (c) over a projection with c = a + 1";
+        First, ByDataFusion, mixed_types::RefuseMixedUnions,                "a UNION of numbers and dates is an error";
+        First, ByDataFusion, settled_types::SettleTypes,                    "CASE and UNION have the type of all their branches, written rows those of their columns";
         First, ByDataFusion, meanings::MeanAsSql,                           "casts to integers round; % of floats, intervals and dates mean what SQL says";
         First, ByDataFusion, composed::ComposedAggregates,                  "an aggregate that others make up → an expression of these";
-        First, ByDataFusion, mixed_types::RefuseMixedUnions,                "a UNION or CASE of numbers and dates is an error";
         First, ByDataFusion, narrow_dictionaries::UnpackNarrowDictionaries, "first_value(d) of a dictionary of small keys → of its values";
         First, ByDataFusion, compared::CompareExactly,                      "operands of comparisons get the type that loses no digit";
         Last,  ByDataFusion, outer_types::OuterTypes,                       "columns of an outer UNION have its type in subqueries, too";

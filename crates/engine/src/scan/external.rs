@@ -12,7 +12,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
-use datafusion::common::{Constraints, DataFusionError, Result, ScalarValue};
+use datafusion::common::{Constraints, DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion::datasource::listing::{ListingTable, ListingTableUrl, PartitionedFile};
 use datafusion::datasource::provider::DefaultTableFactory;
 use datafusion::datasource::table_schema::TableSchema;
@@ -50,8 +50,9 @@ impl TableProviderFactory for ExternalTables {
         state: &dyn Session,
         command: &CreateExternalTable,
     ) -> Result<Arc<dyn TableProvider>> {
-        let table = DefaultTableFactory::new().create(state, command).await;
-        let table = table.map_err(|error| named(error, &command.locations))?;
+        let with_files = with_file_columns(state, command).await?;
+        let command = with_files.as_ref().unwrap_or(command);
+        let table = create(state, command).await?;
         match table.downcast_ref::<ListingTable>() {
             Some(listing) if !command.unbounded => {
                 let partitions = listing.options().table_partition_cols.clone();
@@ -61,6 +62,40 @@ impl TableProviderFactory for ExternalTables {
             _ => Ok(table),
         }
     }
+}
+
+async fn create(
+    state: &dyn Session,
+    command: &CreateExternalTable,
+) -> Result<Arc<dyn TableProvider>> {
+    let table = DefaultTableFactory::new().create(state, command).await;
+    table.map_err(|error| named(error, &command.locations))
+}
+
+/// The command with the files' columns, where it only has types for those of folders, `PARTITIONED BY (year INT)`.
+async fn with_file_columns(
+    state: &dyn Session,
+    command: &CreateExternalTable,
+) -> Result<Option<CreateExternalTable>> {
+    let folders = &command.table_partition_cols;
+    let is_folder = |field: &FieldRef| folders.contains(field.name());
+    let typed = command.schema.fields();
+    if typed.is_empty() || !typed.iter().all(is_folder) {
+        return Ok(None);
+    }
+    let mut command = command.clone();
+    let untyped = CreateExternalTable {
+        schema: Arc::new(DFSchema::empty()),
+        ..command.clone()
+    };
+    let files = create(state, &untyped).await?.schema();
+    let own = files.fields().iter().filter(|field| !is_folder(field));
+    let fields: Vec<FieldRef> = own.chain(typed).cloned().collect();
+    command.schema = Arc::new(DFSchema::from_unqualified_fields(
+        fields.into(),
+        files.metadata().clone(),
+    )?);
+    Ok(Some(command))
 }
 
 /// An error about a file that does not say which has the location in the statement.

@@ -116,6 +116,11 @@ impl Query {
         }))
     }
 
+    /// Whether it is a COPY to standard output, whose count of rows would follow the file's bytes there.
+    pub fn writes_to_stdout(&self) -> bool {
+        self.writes.to_stdout
+    }
+
     /// Where the query stands.
     pub fn progress(&self) -> Progress {
         let elapsed = match (self.clock.started.get(), self.clock.ended.get()) {

@@ -92,26 +92,44 @@ pub(crate) fn plain_arguments(function: &Function) -> Option<Vec<&Expr>> {
     plain.collect()
 }
 
-/// The value of a text literal.
-/// The names of the fields of a struct that is written, `{'a': 1}`; none of `row(1, 2)`, and `None` of another expression.
-pub(crate) fn written_struct(expr: &Expr) -> Option<Vec<String>> {
+/// The values of `row(1, 'x')` or `(1, 'x')`.
+pub(crate) fn written_row(expr: &Expr) -> Option<Vec<&Expr>> {
     match expr {
-        Expr::Nested(inner) => written_struct(inner),
-        Expr::Dictionary(fields) => {
-            Some(fields.iter().map(|field| field.key.value.clone()).collect())
-        }
-        Expr::Function(function) => {
-            let name = function_name(function)?;
-            let is_struct = matches!(
-                name.as_str(),
-                "struct" | "row" | "named_struct" | "struct_pack"
-            );
-            is_struct.then(Vec::new)
-        }
+        Expr::Tuple(values) => Some(values.iter().collect()),
+        Expr::Function(function) => match function_name(function)?.as_str() {
+            "row" | "struct" => plain_arguments(function),
+            _ => None,
+        },
         _ => None,
     }
 }
 
+/// The names of the fields of a struct that is written, `{'a': 1}` or `row(1, 2)`; `None` of another expression.
+pub(crate) fn written_struct(expr: &Expr) -> Option<Vec<String>> {
+    let numbered = |fields: usize| (0..fields).map(|at| format!("c{at}")).collect();
+    match expr {
+        Expr::Nested(inner) => written_struct(inner),
+        Expr::Dictionary(fields) => {
+            let names = fields.iter().map(|field| field.key.value.clone());
+            Some(names.collect())
+        }
+        Expr::Struct { values, fields } if fields.is_empty() => Some(numbered(values.len())),
+        Expr::Function(function) => {
+            let arguments = plain_arguments(function)?;
+            match function_name(function)?.as_str() {
+                "named_struct" => {
+                    let names = arguments.iter().step_by(2);
+                    let names = names.map(|name| literal_text(name).map(str::to_owned));
+                    names.collect()
+                }
+                _ => written_row(expr).map(|values| numbered(values.len())),
+            }
+        }
+        _ => written_row(expr).map(|values| numbered(values.len())),
+    }
+}
+
+/// The value of a text literal.
 pub(crate) fn literal_text(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Value(value) => match &value.value {

@@ -1,9 +1,11 @@
-//! `INSERT INTO t VALUES (1, DEFAULT)`: the column is left out of the list, as it is where it has its default.
+//! `INSERT INTO t VALUES (1, DEFAULT)`: the column is left out of the list, as it is where it has its default; `row(1, 'x')` for
+//! a column of structs.
 //!
-//! In: INSERT of VALUES. Out: the same without the columns that are DEFAULT in each row.
+//! In: INSERT of VALUES. Out: the same without the columns that are DEFAULT in each row, and with the names of fields.
 //! Invariant: DEFAULT in some rows alone is an error that says how it is written.
 //! Not here: what the default of a column is, which the table knows; [`written`] says it in SQL.
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::Expr as PlanExpr;
@@ -12,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{object, parse_query, quoted, text};
+use crate::sql::ast::{call, object, parse_query, quoted, text, written_row};
 use crate::sql::expand::Scope;
 
 pub(super) fn expand(statement: &mut SqlStatement, scope: &Scope<'_>) -> Result<()> {
@@ -22,6 +24,7 @@ pub(super) fn expand(statement: &mut SqlStatement, scope: &Scope<'_>) -> Result<
     if insert.source.is_none() && insert.assignments.is_empty() {
         return all_defaults(insert, scope);
     }
+    name_fields(insert, scope)?;
     let Some(places) = defaults(insert)? else {
         return Ok(());
     };
@@ -40,6 +43,45 @@ pub(super) fn expand(statement: &mut SqlStatement, scope: &Scope<'_>) -> Result<
         }
     }
     keep(&mut insert.columns, &places);
+    Ok(())
+}
+
+/// A row for a column of structs has the column's fields in their order.
+fn name_fields(insert: &mut Insert, scope: &Scope<'_>) -> Result<()> {
+    let TableObject::TableName(name) = &insert.table else {
+        return Ok(());
+    };
+    let Some(source) = &mut insert.source else {
+        return Ok(());
+    };
+    let SetExpr::Values(values) = source.body.as_mut() else {
+        return Ok(());
+    };
+    let cells = || values.rows.iter().flat_map(|row| &row.content);
+    if !cells().any(|cell| written_row(cell).is_some()) {
+        return Ok(());
+    }
+    let mut columns = scope.columns(*parse_query(&format!("SELECT * FROM {name}"))?)?;
+    if !insert.columns.is_empty() {
+        let named = insert.columns.iter().filter_map(|name| {
+            let name = name.0.last()?.as_ident()?;
+            let column = columns.iter().find(|column| column.has_name(&name.value));
+            column.cloned()
+        });
+        columns = named.collect();
+    }
+    for row in &mut values.rows {
+        for (cell, column) in row.content.iter_mut().zip(&columns) {
+            if let DataType::Struct(fields) = column.data_type()
+                && let Some(values) = written_row(cell)
+                && values.len() == fields.len()
+            {
+                let named = fields.iter().zip(values);
+                let named = named.flat_map(|(field, value)| [text(field.name()), value.clone()]);
+                *cell = call("named_struct", named.collect());
+            }
+        }
+    }
     Ok(())
 }
 

@@ -111,6 +111,40 @@ macro_rules! as_generic {
     };
 }
 
+impl GrouseDialect {
+    /// `x [NOT] IN` before what the parser does not take for a list.
+    fn in_list(&self, parser: &mut Parser<'_>, expr: &Expr) -> Option<Result<Expr, ParserError>> {
+        if let Some(form) = list_of_list(parser) {
+            skip_in(parser, &form);
+            let list = parser.parse_subexpr(self.prec_value(Precedence::Between));
+            return Some(list.map(|list| {
+                let found = call("list_contains", vec![list, expr.clone()]);
+                match form {
+                    Form::In => found,
+                    Form::NotIn => Expr::UnaryOp {
+                        op: UnaryOperator::Not,
+                        expr: Box::new(found),
+                    },
+                }
+            }));
+        }
+        let (form, list) = if let Some(form) = placeholder_list(parser) {
+            skip_in(parser, &form);
+            let placeholder = parser.parse_subexpr(self.prec_value(Precedence::Between));
+            (form, placeholder.map(|placeholder| vec![placeholder]))
+        } else {
+            let form = list_of_queries(parser)?;
+            skip_in(parser, &form);
+            (form, list(parser))
+        };
+        Some(list.map(|list| Expr::InList {
+            expr: Box::new(expr.clone()),
+            list,
+            negated: form == Form::NotIn,
+        }))
+    }
+}
+
 impl Dialect for GrouseDialect {
     /// To the parser's own questions it is the generic one.
     fn dialect(&self) -> TypeId {
@@ -189,36 +223,8 @@ impl Dialect for GrouseDialect {
             }));
         }
         use Keyword::{DISTINCT, FROM, IS, NOT};
-        if let Some(form) = list_of_list(parser) {
-            skip_in(parser, &form);
-            let list = parser.parse_subexpr(self.prec_value(Precedence::Between));
-            return Some(list.map(|list| {
-                let found = call("list_contains", vec![list, expr.clone()]);
-                match form {
-                    Form::In => found,
-                    Form::NotIn => Expr::UnaryOp {
-                        op: UnaryOperator::Not,
-                        expr: Box::new(found),
-                    },
-                }
-            }));
-        }
-        if let Some(form) = placeholder_list(parser) {
-            skip_in(parser, &form);
-            let list = parser.parse_subexpr(self.prec_value(Precedence::Between));
-            return Some(list.map(|list| Expr::InList {
-                expr: Box::new(expr.clone()),
-                list: vec![list],
-                negated: form == Form::NotIn,
-            }));
-        }
-        if let Some(form) = list_of_queries(parser) {
-            skip_in(parser, &form);
-            return Some(list(parser).map(|list| Expr::InList {
-                expr: Box::new(expr.clone()),
-                list,
-                negated: form == Form::NotIn,
-            }));
+        if let Some(found) = self.in_list(parser, expr) {
+            return Some(found);
         }
         let form = if parser.parse_keywords(&[IS, DISTINCT, FROM]) {
             Expr::IsDistinctFrom

@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::sql::ast::{parse_query, quoted};
+use crate::sql::outer_names::Outer;
 use crate::sql::query_forms::LIST;
 use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
@@ -172,11 +173,13 @@ pub(crate) fn expand(statement: &mut HostStatement, catalog: &dyn Catalog) -> Re
         catalog,
         frames: Vec::new(),
     };
-    done(visit(statement, &mut Expansion { scope }))
+    let outer = Outer::default();
+    done(visit(statement, &mut Expansion { scope, outer }))
 }
 
 struct Expansion<'a> {
     scope: Scope<'a>,
+    outer: Outer,
 }
 
 /// Whether a select list is nothing but the list of an argument.
@@ -198,6 +201,7 @@ impl VisitorMut for Expansion<'_> {
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        self.outer.leave_query(query);
         flow(self.query(query))?;
         self.scope.frames.pop();
         // A query's common tables are visited first, in their order.
@@ -213,14 +217,26 @@ impl VisitorMut for Expansion<'_> {
         ControlFlow::Continue(())
     }
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        self.outer.enter(select);
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        self.outer.leave(select, &self.scope);
         if is_list(select) {
             return ControlFlow::Continue(());
         }
         flow(self.select(select))
     }
 
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        self.outer.enter_table(factor);
+        ControlFlow::Continue(())
+    }
+
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        self.outer.leave_table(factor);
         flow(self.table(factor))
     }
 

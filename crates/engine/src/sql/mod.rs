@@ -27,6 +27,7 @@ mod short_forms;
 mod intervals;
 mod json_types;
 mod ordinality;
+mod outer_names;
 mod fallible;
 mod substitute;
 mod numbered_lambdas;

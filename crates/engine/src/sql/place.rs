@@ -102,10 +102,12 @@ pub(crate) fn placed(error: Error, text: &str) -> Error {
             None => Error::Unsupported { message },
             position => Error::UnsupportedClause { message, position },
         },
-        Error::Execution(message) => match called(&message, &tokens) {
-            None => Error::Execution(message),
-            position => Error::Planning { message, position },
-        },
+        Error::Execution(message) => {
+            match called(&message, &tokens).or_else(|| called_in_words(&message, &tokens)) {
+                None => Error::Execution(message),
+                position => Error::Planning { message, position },
+            }
+        }
         Error::UnknownFunction {
             name,
             nearest,
@@ -212,6 +214,65 @@ fn place_of(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
         .or_else(text)
         .or_else(word)
         .or_else(|| operator(message, tokens))
+        .or_else(|| called_in_words(message, tokens))
+        .or_else(|| clause(message, tokens))
+        .or_else(|| cast_to(message, tokens))
+}
+
+/// The words of a message.
+fn words(message: &str) -> impl Iterator<Item = &str> {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let words = message.split(move |letter| !is_part(letter));
+    words.filter(|word| word.len() > 1)
+}
+
+/// The only call of the statement, if the message names its function.
+fn called_in_words(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
+    let mut calls = tokens.windows(2).filter_map(|two| match &two[0].token {
+        Token::Word(word) if two[1].token == Token::LParen => {
+            let mut named = words(message);
+            named
+                .any(|named| named.eq_ignore_ascii_case(&word.value))
+                .then(|| start(&two[0]))
+        }
+        _ => None,
+    });
+    calls.next().filter(|_| calls.next().is_none())
+}
+
+/// The clause that a message names, where the statement has it once.
+fn clause(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
+    let clauses = [
+        "ORDER BY", "GROUP BY", "LIMIT", "OFFSET", "WHERE", "HAVING", "QUALIFY", "NOT",
+    ];
+    let named = clauses.into_iter().find(|clause| {
+        let first = message.find(clause).map(|at| at + clause.len());
+        first.is_some_and(|end| !message[end..].starts_with(char::is_alphanumeric))
+    })?;
+    let named: Vec<&str> = named.split(' ').collect();
+    let is_word =
+        |(token, word): (&TokenWithSpan, &&str)| token.token.to_string().eq_ignore_ascii_case(word);
+    let mut found = tokens
+        .windows(named.len())
+        .filter(|window| window.iter().zip(&named).all(is_word));
+    let first = found.next().map(|window| start(&window[0]));
+    first.filter(|_| found.next().is_none())
+}
+
+/// The type of a cast that a message names, where the statement has it once.
+fn cast_to(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
+    let mut found = tokens.windows(2).filter(|two| {
+        let is_cast = match &two[0].token {
+            Token::DoubleColon => true,
+            Token::Word(word) => word.value.eq_ignore_ascii_case("AS"),
+            _ => false,
+        };
+        is_cast
+            && matches!(&two[1].token, Token::Word(word)
+                if words(message).any(|named| named == word.value.to_uppercase()))
+    });
+    let first = found.next().map(|two| start(&two[1]));
+    first.filter(|_| found.next().is_none())
 }
 
 /// What a message has in quotes.

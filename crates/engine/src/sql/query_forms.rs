@@ -89,7 +89,12 @@ fn query(tokens: &[TokenWithSpan]) -> Result<Option<Tokens>> {
     else {
         return Ok(None);
     };
-    let rest = &tokens[1..];
+    let mut rest = &tokens[1..];
+    let selected;
+    if is_one_of(rest, 0, &["FROM"]) && !is_one_of(tokens, 0, &["SHOW"]) {
+        selected = Written::at(rest[0].span).sql("SELECT *").copy(rest).tokens;
+        rest = &selected;
+    }
     let start = Written::at(tokens[0].span).sql("SELECT * FROM");
     let written = match word.value.to_uppercase().as_str() {
         "PIVOT" | "PIVOT_WIDER" => pivot(start, rest)?,

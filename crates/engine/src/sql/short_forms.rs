@@ -12,13 +12,14 @@ use datafusion::sql::sqlparser::ast::{
     ColumnOptionDef, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArguments, Ident, JoinOperator, ObjectName, ObjectNamePart, OneOrManyWithParens,
     OrderByExpr, Select, Statement as SqlStatement, Subscript, TableFactor, TableWithJoins,
-    TimezoneInfo, UnaryOperator, Value, VisitorMut, helpers::attached_token::AttachedToken,
+    TimezoneInfo, TypedString, UnaryOperator, Value, VisitorMut,
+    helpers::attached_token::AttachedToken,
 };
 
 use crate::error::{Error, Result};
 use crate::functions::{AT_TIME_ZONE, BIT_NOT, JSON, TRY_UUID, UUID};
 use crate::sql::ast::{
-    call, function_name, literal_text, number, object, plain_arguments, quoted, text,
+    call, function_name, literal_text, number, object, plain_arguments, quoted, text, written_row,
 };
 use crate::sql::intervals::{added, interval_of, negated};
 use crate::sql::json_types;
@@ -148,6 +149,12 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
             AT_TIME_ZONE,
             vec![timestamp.as_ref().clone(), time_zone.as_ref().clone()],
         )),
+        // DataFusion has no literals of a type that is none of its own: `UUID '…'`.
+        Expr::TypedString(TypedString {
+            data_type: data_type @ (DataType::Uuid | DataType::JSON),
+            value,
+            ..
+        }) => cast_of(&CastKind::Cast, &mut Expr::Value(value.clone()), data_type),
         Expr::Interval(interval) => interval_of(interval)?,
         Expr::Extract { field, expr, .. } if is_called(&field.to_string()) => {
             let function = field.to_string().to_lowercase();
@@ -535,14 +542,7 @@ fn by_position(kind: &CastKind, of: &Expr, to: &DataType) -> Option<Expr> {
     let DataType::Struct(fields, _) = to else {
         return None;
     };
-    let values: Vec<&Expr> = match of {
-        Expr::Function(function) => match function_name(function)?.as_str() {
-            "row" | "struct" => plain_arguments(function)?,
-            _ => return None,
-        },
-        Expr::Tuple(values) => values.iter().collect(),
-        _ => return None,
-    };
+    let values = written_row(of)?;
     if values.len() != fields.len() {
         return None;
     }

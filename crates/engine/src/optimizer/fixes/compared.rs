@@ -9,13 +9,16 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::{InSubquery, SetComparison};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Case, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{
+    Case, DmlStatement, Expr, ExprSchemable, Join, LogicalPlan, Operator,
+};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::mixed_types::refuse_mixed;
-use super::{decimals, each_plan, rounded, timestamps};
+use super::mixed_types::{refuse_assigned, refuse_compared, refuse_mixed};
+use super::{bare, decimals, each_plan, rounded, timestamps};
 use crate::expr::columns::is_comparison;
 
 /// Functions whose arguments are brought to one type.
@@ -39,6 +42,11 @@ fn mend(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let schema = in_scope(&plan)?;
     let names = NamePreserver::new(&plan);
     let settled = matches!(plan, LogicalPlan::Values(_));
+    match &plan {
+        LogicalPlan::Join(join) => refuse_keys(join)?,
+        LogicalPlan::Dml(written) => refuse_written(written)?,
+        _ => {}
+    }
     plan.map_expressions(|expr| match expr {
         // The sets have no names, their columns have.
         Expr::GroupingSet(_) => expr.map_children(|column| mend_named(column, &names, &schema)),
@@ -80,7 +88,7 @@ fn mend_named(expr: Expr, names: &NamePreserver, schema: &DFSchema) -> Result<Tr
 fn mend_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let changed = match &mut part {
         Expr::BinaryExpr(binary) if is_comparison(binary.op) => {
-            align(&mut [&mut binary.left, &mut binary.right], schema)
+            align(&mut [&mut binary.left, &mut binary.right], schema)?
         }
         // The right side first: long sums grow on the left, and each look at their type is a walk.
         Expr::BinaryExpr(binary)
@@ -91,16 +99,24 @@ fn mend_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::Between(between) => align(
             &mut [&mut between.expr, &mut between.low, &mut between.high],
             schema,
-        ),
+        )?,
+        Expr::InSubquery(InSubquery { expr, subquery, .. })
+        | Expr::SetComparison(SetComparison { expr, subquery, .. }) => {
+            let of = expr.get_type(schema)?;
+            if let Some(field) = subquery.subquery.schema().fields().first() {
+                refuse_compared(&[&of, field.data_type()])?;
+            }
+            false
+        }
         Expr::InList(list) => {
             let mut operands = vec![list.expr.as_mut()];
             operands.extend(list.list.iter_mut());
-            align(&mut operands, schema)
+            align(&mut operands, schema)?
         }
         Expr::Case(case) => align_case(case, schema)?,
         Expr::ScalarFunction(call) if OF_ONE_TYPE.contains(&call.func.name()) => {
             let mut operands: Vec<&mut Expr> = call.args.iter_mut().collect();
-            align(&mut operands, schema)
+            align(&mut operands, schema)?
         }
         Expr::ScalarFunction(call) => rounded::settle(call, schema),
         Expr::Cast(_) | Expr::TryCast(_) => return Ok(decimals::mend_cast(part)),
@@ -116,7 +132,7 @@ fn is_temporal(expr: &Expr, schema: &DFSchema) -> bool {
     expr.get_type(schema).is_ok_and(|of| of.is_temporal())
 }
 
-fn align_case(case: &mut Case, schema: &DFSchema) -> Result<bool> {
+pub(super) fn align_case(case: &mut Case, schema: &DFSchema) -> Result<bool> {
     let (mut compared, mut results) = (Vec::new(), Vec::new());
     let is_compared = case.expr.is_some();
     compared.extend(case.expr.as_deref_mut());
@@ -130,11 +146,53 @@ fn align_case(case: &mut Case, schema: &DFSchema) -> Result<bool> {
         .filter_map(|result| result.get_type(schema).ok())
         .collect();
     refuse_mixed(&types.iter().collect::<Vec<_>>(), || "CASE".to_string())?;
-    Ok(align(&mut compared, schema) | align(&mut results, schema))
+    Ok(align(&mut compared, schema)? | align(&mut results, schema)?)
 }
 
-fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
-    operands.len() > 1
-        && (decimals::align(operands, schema)
-            || timestamps::in_one_zone(operands, schema) | timestamps::align(operands, schema))
+fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
+    if operands.len() < 2 {
+        return Ok(false);
+    }
+    // The last first: long sums stand on the left, and each look at their type is a walk.
+    let is_told = |of: DataType| of.is_numeric() || of.is_temporal();
+    let last = operands.last().map(|operand| operand.get_type(schema));
+    if last.is_some_and(|of| of.is_ok_and(is_told)) {
+        let types = operands.iter();
+        let types: Vec<_> = types
+            .filter_map(|operand| operand.get_type(schema).ok())
+            .collect();
+        refuse_compared(&types.iter().collect::<Vec<_>>())?;
+    }
+    Ok(decimals::align(operands, schema)
+        || timestamps::in_one_zone(operands, schema) | timestamps::align(operands, schema))
+}
+
+/// Keys of one type: DataFusion joins a date to the number of its day.
+fn refuse_keys(join: &Join) -> Result<()> {
+    for (left, right) in &join.on {
+        let left = left.get_type(join.left.schema())?;
+        let right = right.get_type(join.right.schema())?;
+        refuse_compared(&[&left, &right])?;
+    }
+    Ok(())
+}
+
+/// Values of the types of their columns: DataFusion writes 5 into a column of dates as 1970-01-06.
+fn refuse_written(written: &DmlStatement) -> Result<()> {
+    let LogicalPlan::Projection(projection) = written.input.as_ref() else {
+        return Ok(());
+    };
+    let refuse = |expr: &Expr, schema: &DFSchema| match bare(expr) {
+        Expr::Cast(cast) => refuse_assigned(&cast.expr.get_type(schema)?, cast.field.data_type()),
+        _ => Ok(()),
+    };
+    for expr in &projection.expr {
+        refuse(expr, projection.input.schema())?;
+    }
+    if let LogicalPlan::Values(values) = projection.input.as_ref() {
+        for value in values.values.iter().flatten() {
+            refuse(value, &values.schema)?;
+        }
+    }
+    Ok(())
 }

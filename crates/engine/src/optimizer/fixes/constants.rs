@@ -39,7 +39,7 @@ pub(in crate::optimizer) fn rewrite(
     let plan = equal_values::among_constants(plan)?;
     let plan = plan.transform_data(without_long_lists)?;
     let plan = plan.transform_data(compared_casts::kept)?;
-    let plan = plan.transform_data(in_lists::united)?;
+    let plan = plan.transform_data(in_lists::apart)?;
     let changed = plan.transformed;
     let plan = plan.data;
     plan.apply_expressions(|expr| {

@@ -1,188 +1,174 @@
-//! Two IN lists of one value, in SQL's logic of three values.
+//! Several IN lists of one value, in SQL's logic of three values.
 //!
-//! In: a plan on its way through DataFusion's `simplify_expressions`. Out: the same plan; two lists of one value under AND or OR
-//! are one where that is right, and otherwise in a form that DataFusion does not take for two lists.
-//! Invariant: names stay, and so does a condition that has no two lists of one value side by side.
+//! In: a plan on its way through DataFusion's `simplify_expressions`. Out: the same plan; where a condition has several lists of
+//! one value, each of them is of another value to DataFusion.
+//! Invariant: names stay, equal lists stay equal, and so does a condition with one list of each value.
 //! DataFusion intersects lists as sets of expressions: a value that is NULL is not outside of an empty list, a list with NULL
-//! does not say what is outside of it, and columns of two names may be equal.
+//! does not say what is outside of it, and columns of two names may be equal. Lists come side by side in many ways, through
+//! NOT, constants and equalities, which it takes for lists. Tried: uniting those that stand side by side, which never knew all.
 //! Not here: a list alone.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::utils::split_binary;
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Expr, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, Volatility, binary_expr,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::constants::evaluate;
-use super::each_named;
+use super::named;
 
 /// The name of what an expression is called within a list that stands apart.
 pub(super) const APART: &str = "apart";
 
-/// The plan with pairs of lists put right.
-pub(super) fn united(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    let mut found = false;
-    plan.apply_expressions(|expr| {
-        found = found || has_pair(expr)?;
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    match found {
-        true => each_named(plan, |part| Ok(in_pair(part))),
-        false => Ok(Transformed::no(plan)),
-    }
-}
-
-/// True if two lists may meet: an OR of equalities is a list as well.
-fn has_pair(expr: &Expr) -> Result<bool> {
-    let (mut lists, mut ands, mut ors) = (0, 0, 0);
-    expr.apply(|part| {
-        match part {
-            Expr::InList(_) => lists += 1,
-            Expr::BinaryExpr(BinaryExpr { op, .. }) if *op == Operator::And => ands += 1,
-            Expr::BinaryExpr(BinaryExpr { op, .. }) if *op == Operator::Or => ors += 1,
-            _ => {}
+/// The plan with lists of one value apart.
+pub(super) fn apart(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    named(plan, |expr| {
+        let mut lists = Lists::default();
+        lists.find(&expr)?;
+        match !lists.several.is_empty() {
+            true => expr.transform_down(|part| Ok(lists.set_apart(part))),
+            false => Ok(Transformed::no(expr)),
         }
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    Ok(ands + ors > 0 && lists + ors > 1)
-}
-
-fn in_pair(part: Expr) -> Transformed<Expr> {
-    let part = match part {
-        Expr::Not(inner) => return denied(*inner),
-        other => other,
-    };
-    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &part else {
-        return Transformed::no(part);
-    };
-    if !matches!(op, Operator::And | Operator::Or) {
-        return Transformed::no(part);
-    }
-    let (Some(left), Some(right)) = (list(left), list(right)) else {
-        return Transformed::no(part);
-    };
-    if uncast(&left.expr) != uncast(&right.expr) || left.expr.is_volatile() {
-        return Transformed::no(part);
-    }
-    let kept: fn(&InList, &Expr) -> bool = match (op, left.negated, right.negated) {
-        (Operator::And, false, false) | (Operator::Or, true, true) => {
-            |other, item| other.list.contains(item)
-        }
-        (Operator::And, false, true) | (Operator::And, true, false) => {
-            |other, item| !other.list.contains(item)
-        }
-        // DataFusion unites these as it should.
-        _ => return Transformed::no(part),
-    };
-    if left.expr != right.expr || ![&left, &right].into_iter().all(is_of_values) {
-        let [left, right] = [left, apart(right)].map(Expr::InList);
-        return Transformed::yes(binary_expr(left, *op, right));
-    }
-    let (mut first, other) = match op {
-        Operator::And if left.negated => (right, left),
-        _ => (left, right),
-    };
-    first.list.retain(|item| kept(&other, item));
-    Transformed::yes(match first.list.is_empty() {
-        // False and true, but NULL of NULL.
-        true if first.negated => (*first.expr).clone().eq(*first.expr),
-        true => (*first.expr).clone().not_eq(*first.expr),
-        false => Expr::InList(first),
     })
 }
 
-/// NOT of a condition, in which lists may come side by side.
-fn denied(inner: Expr) -> Transformed<Expr> {
-    match inner {
-        Expr::BinaryExpr(BinaryExpr { left, op, right })
-            if matches!(op, Operator::And | Operator::Or)
-                && (list(&left).is_some() || list(&right).is_some()) =>
+/// The lists of an expression.
+#[derive(Default)]
+struct Lists {
+    /// The number of each list, or of the list that an equality is in; equal ones have one.
+    places: HashMap<Expr, usize>,
+    /// Values of lists.
+    values: HashSet<Expr>,
+    /// Values of several lists.
+    several: HashSet<Expr>,
+}
+
+impl Lists {
+    fn find(&mut self, expr: &Expr) -> Result<()> {
+        match expr {
+            Expr::BinaryExpr(BinaryExpr { op, .. }) if is_chain(*op) => {
+                let mut members = Vec::new();
+                for member in split_binary(expr, *op) {
+                    match equality(member, *op) {
+                        Some(found) => members.push(found),
+                        None => self.find(member)?,
+                    }
+                }
+                self.add_equalities(&members);
+                Ok(())
+            }
+            Expr::InList(list) => {
+                self.add(uncast(&list.expr), &[expr]);
+                self.within(expr)
+            }
+            _ => self.within(expr),
+        }
+    }
+
+    fn within(&mut self, expr: &Expr) -> Result<()> {
+        expr.apply_children(|part| {
+            self.find(part)?;
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(())
+    }
+
+    /// Equalities of one value in one chain are a list.
+    fn add_equalities(&mut self, members: &[(&Expr, &Expr)]) {
+        let mut of_value: HashMap<&Expr, Vec<&Expr>> = HashMap::new();
+        for (value, member) in members {
+            of_value.entry(value).or_default().push(member);
+        }
+        for (value, members) in of_value {
+            if members.len() > 1 {
+                self.add(value, &members);
+            }
+        }
+    }
+
+    fn add(&mut self, value: &Expr, members: &[&Expr]) {
+        if members
+            .iter()
+            .all(|member| self.places.contains_key(*member))
         {
-            let op = match op {
-                Operator::And => Operator::Or,
-                _ => Operator::And,
-            };
-            let [left, right] = [left, right].map(|side| denied(*side).data);
-            Transformed::yes(in_pair(binary_expr(left, op, right)).data)
+            return;
         }
-        Expr::InList(mut list) => {
-            list.negated = !list.negated;
-            Transformed::yes(Expr::InList(list))
+        if !self.values.insert(value.clone()) {
+            self.several.insert(value.clone());
         }
-        other => Transformed::no(Expr::Not(Box::new(other))),
+        let place = self.places.len();
+        for member in members {
+            self.places.entry((*member).clone()).or_insert(place);
+        }
+    }
+
+    /// A list, or an equality of one, as of another value, if its own has several.
+    fn set_apart(&self, mut part: Expr) -> Transformed<Expr> {
+        let Some(place) = self.places.get(&part).copied() else {
+            return Transformed::no(part);
+        };
+        let value = match &mut part {
+            Expr::InList(list) => Some(list.expr.as_mut()),
+            Expr::BinaryExpr(binary) => sides(binary),
+            _ => None,
+        };
+        match value.filter(|value| self.several.contains(uncast(value))) {
+            Some(value) => {
+                *value = called_apart(std::mem::take(value), place);
+                Transformed::new(part, true, TreeNodeRecursion::Jump)
+            }
+            None => Transformed::no(part),
+        }
     }
 }
 
-/// The list that DataFusion would make of a condition, its constants as values.
-fn list(expr: &Expr) -> Option<InList> {
+fn is_chain(op: Operator) -> bool {
+    matches!(op, Operator::And | Operator::Or)
+}
+
+/// The value that a member of a chain compares with a constant, and the comparison, where members such as it are a list:
+/// `x = 1 OR x = 2`, and `x <> 1 AND x <> 2`.
+fn equality(member: &Expr, chain: Operator) -> Option<(&Expr, &Expr)> {
+    let (compared, is_denied) = match member {
+        Expr::Not(inner) => (inner.as_ref(), true),
+        other => (other, false),
+    };
+    let Expr::BinaryExpr(binary) = compared else {
+        return None;
+    };
+    let listed = match (chain == Operator::Or) != is_denied {
+        true => Operator::Eq,
+        false => Operator::NotEq,
+    };
+    let (left, right) = (binary.left.as_ref(), binary.right.as_ref());
+    match (is_constant(left), is_constant(right)) {
+        _ if binary.op != listed => None,
+        (false, true) => Some((uncast(left), compared)),
+        (true, false) => Some((uncast(right), compared)),
+        _ => None,
+    }
+}
+
+/// The side that is compared with a constant.
+fn sides(binary: &mut BinaryExpr) -> Option<&mut Expr> {
+    match (is_constant(&binary.left), is_constant(&binary.right)) {
+        (false, true) => Some(binary.left.as_mut()),
+        (true, false) => Some(binary.right.as_mut()),
+        _ => None,
+    }
+}
+
+fn is_constant(expr: &Expr) -> bool {
     match expr {
-        Expr::InList(list) => {
-            let mut list = list.clone();
-            list.list = list.list.into_iter().map(value).collect();
-            Some(list)
-        }
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if *op == Operator::Or => {
-            let [mut left, right] = [equality(left)?, equality(right)?];
-            let are_one = left.expr == right.expr && !left.negated && !right.negated;
-            left.list.extend(right.list);
-            are_one.then_some(left)
-        }
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if *op == Operator::And => {
-            let [mut left, right] = [list(left)?, list(right)?];
-            let are_one = left.expr == right.expr && left.negated && right.negated;
-            left.list.extend(right.list);
-            are_one.then_some(left)
-        }
-        Expr::Not(inner) => {
-            let mut list = list(inner)?;
-            list.negated = !list.negated;
-            Some(list)
-        }
-        _ => None,
+        Expr::Literal(..) => true,
+        Expr::Negative(inner) => is_constant(inner),
+        other => !std::ptr::eq(uncast(other), other) && is_constant(uncast(other)),
     }
-}
-
-/// An equality with a constant, or a list.
-fn equality(expr: &Expr) -> Option<InList> {
-    let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr else {
-        return list(expr);
-    };
-    if *op != Operator::Eq {
-        return list(expr);
-    }
-    let [left, right] = [left, right].map(|side| value(side.as_ref().clone()));
-    let (of, item) = match (left, right) {
-        (item @ Expr::Literal(..), of) | (of, item @ Expr::Literal(..)) => (of, item),
-        _ => return None,
-    };
-    Some(InList::new(Box::new(of), vec![item], false))
-}
-
-/// A constant as its value, without the notes that literals carry.
-fn value(item: Expr) -> Expr {
-    let value = match &item {
-        Expr::Literal(value, _) => Some(value.clone()),
-        Expr::Cast(cast) if matches!(cast.expr.as_ref(), Expr::Literal(..)) => {
-            evaluate(&item).ok().flatten()
-        }
-        Expr::Negative(inner) if matches!(inner.as_ref(), Expr::Literal(..)) => {
-            evaluate(&item).ok().flatten()
-        }
-        _ => None,
-    };
-    value.map_or(item, |value| Expr::Literal(value, None))
-}
-
-/// True of lists of values that are different where they are not the same: those of several forms are canonical by now
-/// (`equal_values::among_constants`).
-fn is_of_values(list: &InList) -> bool {
-    let is_value = |item: &Expr| matches!(item, Expr::Literal(value, _) if !value.is_null());
-    list.list.iter().all(is_value)
 }
 
 /// What is cast: DataFusion does without casts that literals can have instead.
@@ -194,16 +180,15 @@ fn uncast(expr: &Expr) -> &Expr {
     }
 }
 
-/// A list of another expression to DataFusion, which does not intersect it then.
-fn apart(mut list: InList) -> InList {
+fn called_apart(value: Expr, place: usize) -> Expr {
     let signature = Signature::any(1, Volatility::Immutable);
-    let apart = ScalarUDF::new_from_impl(Apart { signature });
-    list.expr = Box::new(apart.call(vec![*list.expr]));
-    list
+    ScalarUDF::new_from_impl(Apart { place, signature }).call(vec![value])
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Apart {
+    /// Which of the lists of its value it is.
+    place: usize,
     signature: Signature,
 }
 

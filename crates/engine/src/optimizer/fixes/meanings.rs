@@ -18,7 +18,7 @@ use datafusion::logical_expr::expr::{ScalarFunction, WindowFunctionParams};
 use datafusion::logical_expr::type_coercion::binary::type_union_resolution;
 use datafusion::logical_expr::{
     Between, BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, Operator, WindowFrameBound,
-    binary_expr, when,
+    binary_expr, lit, when,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -29,6 +29,9 @@ use crate::functions::{
     nearest_double, operation_on_bits, part_of_interval, similar_pattern, with_sql_format,
     within_float,
 };
+
+/// The longest string that DataFusion pads.
+const LENGTH_MAX: i64 = i32::MAX as i64;
 
 /// DataFusion's own escape in LIKE.
 const BACKSLASH: char = '\\';
@@ -87,6 +90,13 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             call.args = vec![near_seconds(seconds)];
             true
         }
+        Expr::ScalarFunction(call) if is_padding(call) => {
+            let length = cast(std::mem::take(&mut call.args[1]), DataType::Int64);
+            call.args[1] = when(length.clone().lt(lit(0_i64)), lit(0_i64))
+                .when(length.clone().gt(lit(LENGTH_MAX)), lit(LENGTH_MAX))
+                .otherwise(length)?;
+            true
+        }
         Expr::ScalarFunction(call) if has_items(call, schema) => {
             let lists = call.args.iter().map(|list| list.clone().is_not_null());
             let are_lists = lists.reduce(Expr::and).unwrap_or_default();
@@ -115,7 +125,7 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 }
 
 /// Gives strings as they stand in the text the type of the other branches of a CASE.
-fn as_branches<'a>(
+pub(super) fn as_branches<'a>(
     branches: impl Iterator<Item = &'a mut Expr>,
     schema: &DFSchema,
 ) -> Result<bool> {
@@ -139,6 +149,13 @@ fn as_branches<'a>(
         *literal = cast(std::mem::take(literal), common.clone());
     }
     Ok(true)
+}
+
+/// Whether a call pads to a length that rows have: DataFusion reserves memory for a negative or endless one.
+fn is_padding(call: &ScalarFunction) -> bool {
+    matches!(call.func.name(), "lpad" | "rpad")
+        && call.args.len() > 1
+        && !matches!(call.args[1], Expr::Literal(..) | Expr::Case(_))
 }
 
 fn is_rounded_twice(cast: &Cast, schema: &DFSchema) -> bool {

@@ -1,9 +1,9 @@
-//! A UNION or CASE of numbers and dates is an error.
+//! A UNION or CASE of numbers and dates is an error, and so are comparisons of them and values for columns of the other type.
 //!
 //! In: a plan before DataFusion's type coercion. Out: the same plan, or the error.
-//! Invariant: the error names the place and both types.
-//! DataFusion takes 1 for the day after 1970-01-01 where another branch has a date.
-//! Not here: other types that have none in common, which DataFusion refuses.
+//! Invariant: the error names both types.
+//! DataFusion takes 1 for the day after 1970-01-01 where the other side is a date.
+//! Not here: other types that have none in common, which DataFusion refuses; casts that are written.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
@@ -44,12 +44,37 @@ fn check(union: &Union) -> Result<()> {
     Ok(())
 }
 
+/// A number and a date among `types`, in their order.
+fn mixed<'a>(types: &[&'a DataType]) -> Option<[&'a DataType; 2]> {
+    let number = types.iter().position(|kind| kind.is_numeric())?;
+    let date = types.iter().position(|kind| is_date(kind))?;
+    Some([number.min(date), number.max(date)].map(|at| types[at]))
+}
+
+/// An error if values of `types` are compared and there are numbers and dates among them.
+pub(super) fn refuse_compared(types: &[&DataType]) -> Result<()> {
+    match mixed(types) {
+        Some([one, other]) => {
+            plan_err!("Cannot infer common argument type for comparison operation {one} = {other}")
+        }
+        None => Ok(()),
+    }
+}
+
+/// An error if a number is written into a column of dates, or a date into one of numbers.
+pub(super) fn refuse_assigned(value: &DataType, column: &DataType) -> Result<()> {
+    match mixed(&[value, column]) {
+        Some(_) => plan_err!(
+            "Types don't match and no valid cast exists, received data of type {value} for field of type {column}"
+        ),
+        None => Ok(()),
+    }
+}
+
 /// An error if there are numbers and dates among `types`.
 pub(super) fn refuse_mixed(types: &[&DataType], place: impl Fn() -> String) -> Result<()> {
-    let number = types.iter().find(|kind| kind.is_numeric());
-    let date = types.iter().find(|kind| is_date(kind));
-    match (number, date) {
-        (Some(number), Some(date)) => plan_err!(
+    match mixed(types) {
+        Some([number, date]) => plan_err!(
             "{} is {} in one branch and {} in another; cast one of them",
             place(),
             type_name(number),

@@ -24,6 +24,7 @@ pub(super) mod joined_codes;
 pub(super) mod fallible;
 pub(super) mod held_filters;
 pub(super) mod guarded_joins;
+pub(super) mod settled_types;
 pub(super) mod short_circuit;
 pub(super) mod filtered_arguments;
 pub(super) mod single_distinct;
@@ -111,14 +112,21 @@ fn each_named(
     plan: LogicalPlan,
     mut mend: impl FnMut(Expr) -> Result<Transformed<Expr>>,
 ) -> Result<Transformed<LogicalPlan>> {
+    named(plan, |expr| expr.transform_up(&mut mend))
+}
+
+/// Mends a plan's expressions, which keep their names; the columns of grouping sets stay.
+fn named(
+    plan: LogicalPlan,
+    mut mend: impl FnMut(Expr) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&plan);
     plan.map_expressions(|expr| {
         if matches!(expr, Expr::GroupingSet(_)) {
             return Ok(Transformed::no(expr));
         }
         let name = names.save(&expr);
-        let expr = expr.transform_up(&mut mend)?;
-        Ok(expr.update_data(|expr| name.restore(expr)))
+        Ok(mend(expr)?.update_data(|expr| name.restore(expr)))
     })
 }
 

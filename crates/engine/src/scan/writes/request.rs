@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::stage::Stage;
+use super::target::is_stdout;
 use crate::error::{Error, Result, nearest_names};
 
 /// The option of DataFusion's COPY that has all that is ours, as an object of JSON.
@@ -76,13 +77,18 @@ pub(crate) struct Writes {
     pub extension: Option<String>,
     pub pattern: Option<String>,
     pub json: JsonLayout,
+    /// Whether all that the statement writes goes to this process's standard output.
+    pub to_stdout: bool,
     stages: Mutex<Vec<Weak<Stage>>>,
 }
 
 impl Writes {
     /// Takes what is ours out of a plan.
     pub(crate) fn take(plan: LogicalPlan) -> Result<(LogicalPlan, Writes)> {
-        let mut writes = Writes::default();
+        let mut writes = Writes {
+            to_stdout: matches!(&plan, LogicalPlan::Copy(copy) if is_stdout(&copy.output_url)),
+            ..Writes::default()
+        };
         let plan = plan.transform_down(|node| match node {
             LogicalPlan::Copy(copy) => {
                 let copy = writes.take_copy(copy)?;

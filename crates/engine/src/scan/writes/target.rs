@@ -105,13 +105,16 @@ fn local_path(name: &str) -> Result<Option<PathBuf>> {
     }
 }
 
+/// Whether a path is standard output, by its name.
+pub(super) fn is_stdout(path: &str) -> bool {
+    matches!(path, "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1")
+}
+
 /// What is written in place, a device, a pipe or a stream of this process, opened; `None` = it is none of these.
 pub fn open_in_place(path: &SystemPath) -> io::Result<Option<File>> {
     // By name: where standard output is a file, the path leads to that file, which must not be replaced.
     let own = match path.to_str() {
-        Some("/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1") => {
-            Some(io::stdout().as_fd().try_clone_to_owned()?)
-        }
+        Some(path) if is_stdout(path) => Some(io::stdout().as_fd().try_clone_to_owned()?),
         Some("/dev/stderr" | "/dev/fd/2" | "/proc/self/fd/2") => {
             Some(io::stderr().as_fd().try_clone_to_owned()?)
         }

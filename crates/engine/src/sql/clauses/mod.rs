@@ -19,12 +19,11 @@ use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart,
     OrderByExpr, OrderByOptions, Query, Select, SelectItem, SetExpr, Statement as SqlStatement,
-    Visit, Visitor, VisitorMut, WindowType,
+    Visit, Visitor, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 
 use crate::error::{Error, Position, Result};
-use crate::sql::ast::name_of;
 use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
 pub(super) use unnested::with_columns;
@@ -77,17 +76,10 @@ impl VisitorMut for Rewriting {
             let sides = [left, right].map(|side| double(side.as_ref().clone()));
             *expr = call("power", sides.to_vec());
         }
-        if let Expr::Function(Function {
-            name,
-            over: Some(WindowType::WindowSpec(window)),
-            ..
-        }) = expr
-            && let Some(frame) = &mut window.window_frame
+        if let Expr::Function(function) = expr
+            && let Some(counted) = windows::within_frame(function)
         {
-            windows::write_empty_frame(frame);
-            if name_of(name).as_deref() == Some("count") {
-                windows::bound_count(frame);
-            }
+            *expr = counted;
         }
         ControlFlow::Continue(())
     }

@@ -45,7 +45,6 @@ fn rewrite(factor: &mut TableFactor, is_first: bool) {
         && let [unnested] = array_exprs.as_slice()
     {
         *alias = match written_struct(unnested) {
-            Some(fields) if fields.is_empty() => alias.take(),
             Some(fields) => Some(with_columns(alias.take(), &fields)),
             None => Some(with_columns(alias.take(), &["unnest"])),
         };

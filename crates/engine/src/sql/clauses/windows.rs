@@ -3,19 +3,20 @@
 //! In: a query. Out: the query with the definition in the place of each name, also in QUALIFY and ORDER BY, where
 //! DataFusion takes a named window for none; `OVER (w ORDER BY x)` is `w` with an order.
 //! Invariant: a name that no WINDOW defines stays, for planned/ to refuse.
+//! Frames that DataFusion does not take, or counts wrongly over, are in other forms here, too.
 //! Not here: what a window contains (planned/).
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Distinct, Expr, Ident, NamedWindowDefinition, NamedWindowExpr, OrderByKind, Query, Select,
-    SelectItem, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
+    Distinct, Expr, Function, Ident, NamedWindowDefinition, NamedWindowExpr, OrderByKind, Query,
+    Select, SelectItem, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
     WindowType,
 };
 
 use super::{refused, same, select_of};
 use crate::error::{Error, Result};
-use crate::sql::ast::number;
+use crate::sql::ast::{function_name, number, parse_expr, plain_arguments};
 use crate::sql::walk::{Walk, done};
 
 /// More rows than there are.
@@ -68,8 +69,25 @@ pub(super) fn within(select: &mut Select) -> Result<Option<Naming>> {
     Ok(Some(naming))
 }
 
+/// A function over a frame that DataFusion does not take as it is: the frame is changed, or another expression is the function.
+pub(super) fn within_frame(function: &mut Function) -> Option<Expr> {
+    let Some(WindowType::WindowSpec(window)) = &mut function.over else {
+        return None;
+    };
+    let frame = window.window_frame.as_mut()?;
+    write_empty_frame(frame);
+    let is_count = matches!(
+        function_name(function).as_deref(),
+        Some("count" | "count_if")
+    );
+    match is_count {
+        true => bounded_count(function),
+        false => None,
+    }
+}
+
 /// A frame that ends before it begins has no rows; DataFusion takes it for a mistake.
-pub(super) fn write_empty_frame(frame: &mut WindowFrame) {
+fn write_empty_frame(frame: &mut WindowFrame) {
     use WindowFrameBound::{Following, Preceding};
     let rows = |bound: &Option<Box<Expr>>| bound.as_deref().and_then(super::ordinal);
     let is_empty = match (&frame.start_bound, &frame.end_bound) {
@@ -92,17 +110,43 @@ pub(super) fn write_empty_frame(frame: &mut WindowFrame) {
     }
 }
 
-/// A frame from the first row on that ends before the current one, of a count: DataFusion counts NULL as long as such a frame is
-/// empty, of one with two bounds 0.
-pub(super) fn bound_count(frame: &mut WindowFrame) {
+/// A count over a frame from the first row on that ends before the current one: DataFusion counts NULL as long as such a frame is
+/// empty, of one with two bounds 0. A bound of a RANGE has the type of its key; there the count is a sum.
+fn bounded_count(function: &mut Function) -> Option<Expr> {
     use WindowFrameBound::Preceding;
+    let Some(WindowType::WindowSpec(window)) = &mut function.over else {
+        return None;
+    };
+    let frame = window.window_frame.as_mut()?;
     let is_growing = matches!(
         (&frame.start_bound, &frame.end_bound),
         (Preceding(None), Some(Preceding(Some(_))))
     );
-    if is_growing && frame.units == WindowFrameUnits::Rows {
-        frame.start_bound = Preceding(Some(Box::new(number(FAR_ROWS))));
+    if !is_growing {
+        return None;
     }
+    if frame.units != WindowFrameUnits::Range {
+        frame.start_bound = Preceding(Some(Box::new(number(FAR_ROWS))));
+        return None;
+    }
+    let is_counted = match function_name(function)?.as_str() {
+        "count_if" => plain_arguments(function)?.first()?.to_string(),
+        _ => match plain_arguments(function) {
+            Some(arguments) => match arguments.first() {
+                Some(argument) => format!("({argument}) IS NOT NULL"),
+                None => "TRUE".to_string(),
+            },
+            None if function.args.to_string() == "(*)" => "TRUE".to_string(),
+            None => return None,
+        },
+    };
+    let text = format!("sum(CASE WHEN {is_counted} THEN 1 ELSE 0 END)");
+    let Ok(Expr::Function(mut sum)) = parse_expr(&text) else {
+        return None;
+    };
+    sum.over = function.over.take();
+    sum.filter = function.filter.take();
+    parse_expr(&format!("coalesce(CAST({sum} AS BIGINT), 0)")).ok()
 }
 
 /// Each window with what it takes from the windows before it.

@@ -232,7 +232,7 @@ impl Walk<'_> {
         self.group_by(group_by)?;
         self.absent(cluster_by, "CLUSTER BY", "leave it out, or write ORDER BY")?;
         // How rows are dealt out among workers changes no answer.
-        self.exprs(distribute_by)?;
+        self.absent(distribute_by, "DISTRIBUTE BY", "leave it out")?;
         self.absent(sort_by, "SORT BY", "write ORDER BY")?;
         self.maybe(having, Self::expr)?;
         self.absent(named_window, "WINDOW", "write the window where it is used")?;

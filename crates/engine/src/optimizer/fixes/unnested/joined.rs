@@ -16,6 +16,8 @@ use datafusion::logical_expr::{
     Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit,
 };
 
+use super::super::compared::in_scope;
+use super::super::fallible;
 use super::super::read_once::{is_steady, shared};
 use super::dependent::{Domain, kept, same_value};
 use super::names::Names;
@@ -233,7 +235,8 @@ impl Joined<'_> {
             true => None,
             false => {
                 self.plan = readable_twice(self.plan.clone())?;
-                let values = values_of(&outer, &self.plan)?;
+                let is_sure = !can_fail(subquery)?;
+                let values = values_of(&outer, below_joins(&self.plan, &outer, is_sure))?;
                 let domain = Domain {
                     outer: &outer,
                     values: &values,
@@ -278,6 +281,43 @@ pub(super) fn values_of(columns: &[Column], plan: &LogicalPlan) -> Result<Logica
     Ok(LogicalPlan::Distinct(Distinct::All(Arc::new(
         values.build()?,
     ))))
+}
+
+/// What has all values of the columns, without the joins of other subqueries: each would read those before it twice, and so twice
+/// as much as the one before it. A subquery that may fail does not see values that a join has left out.
+fn below_joins<'a>(plan: &'a LogicalPlan, columns: &[Column], is_sure: bool) -> &'a LogicalPlan {
+    match plan {
+        LogicalPlan::Join(join) => {
+            let keeps = match join.join_type {
+                JoinType::Left | JoinType::LeftMark => true,
+                JoinType::LeftSemi | JoinType::LeftAnti => is_sure,
+                _ => false,
+            };
+            let left = join.left.schema();
+            match keeps && columns.iter().all(|column| left.has_column(column)) {
+                true => below_joins(&join.left, columns, is_sure),
+                false => plan,
+            }
+        }
+        _ => plan,
+    }
+}
+
+/// Whether an expression of a plan may fail.
+fn can_fail(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|node| {
+        let schema = in_scope(node)?;
+        node.apply_expressions(|expr| {
+            found |= fallible::can_fail(expr, &schema);
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(match found {
+            true => TreeNodeRecursion::Stop,
+            false => TreeNodeRecursion::Continue,
+        })
+    })?;
+    Ok(found)
 }
 
 /// Makes a plan one that can be read twice.
