@@ -6,53 +6,24 @@
 //! Not here: `max_by(x, y ORDER BY z)`. The order decides between equal y, which is what `first_value` does, so it is
 //! planned as `first_value(x ORDER BY y DESC, z)`.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, new_null_array};
-use datafusion::arrow::buffer::NullBuffer;
-use datafusion::arrow::compute::{SortOptions, cast};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::arrow::row::{RowConverter, SortField};
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion::common::{Result, plan_err};
 use datafusion::functions_aggregate::first_last::first_value_udaf;
 use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
 use datafusion::logical_expr::function::{
     AccumulatorArgs, AggregateFunctionSimplification, StateFieldsArgs,
 };
-use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, Expr, GroupsAccumulator, Signature, Volatility,
 };
-use grouse_groupby::keys::decoded;
-use grouse_groupby::keys::row::canonical_values;
+use grouse_groupby::states::{self, Aggregate, Extreme};
 
-use super::arg_extreme_groups::group_extremes;
-use super::arg_extreme_rows::{BestRow, WindowRows};
-use crate::error::to_host;
-
-/// NULL inside of a list or struct is greater than all else there, as in ORDER BY.
-pub(super) const NULL_LAST: SortOptions = SortOptions {
-    descending: false,
-    nulls_first: false,
-};
-
-/// Which end of the order is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Extreme {
-    Max,
-    Min,
-}
-
-impl Extreme {
-    /// Whether a candidate that compares like this to the best one so far replaces it: only a strictly better one does.
-    pub(super) fn prefers(self, candidate_to_best: Ordering) -> bool {
-        match self {
-            Extreme::Max => candidate_to_best == Ordering::Greater,
-            Extreme::Min => candidate_to_best == Ordering::Less,
-        }
-    }
-}
+use super::arg_extreme_rows::WindowRows;
+use super::to_datafusion::{StatesOf, state_fields};
 
 /// `max_by` or `min_by`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -77,6 +48,16 @@ impl ArgExtreme {
             aliases: aliases.map(str::to_string).to_vec(),
             signature: Signature::any(2, Volatility::Immutable),
         }
+    }
+
+    fn aggregate(&self, name: &str, arguments: &[FieldRef]) -> Option<Arc<dyn Aggregate>> {
+        let [x, y] = arguments else { return None };
+        let (x, y) = (x.data_type(), y.data_type());
+        states::arg_extreme(name, self.extreme, x, y, x)
+    }
+
+    fn states(&self, args: &AccumulatorArgs) -> Result<StatesOf> {
+        StatesOf::new(self.aggregate(args.name, args.expr_fields), args)
     }
 }
 
@@ -110,30 +91,16 @@ impl AggregateUDFImpl for ArgExtreme {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        let (x, y) = argument_types(&args)?;
-        Ok(Box::new(BestRow::new(self.extreme, x, &y)?))
+        Ok(Box::new(self.states(&args)?))
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        let (x, y) = argument_types(&args)?;
-        Ok(Box::new(WindowRows::new(self.extreme, x, &y)?))
+        Ok(Box::new(WindowRows::new(self.extreme, &args)?))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        let [x, y] = args.input_fields else {
-            return plan_err!("{} takes two arguments", self.name());
-        };
-        let field = |name, data_type| {
-            Arc::new(Field::new(
-                format_state_name(args.name, name),
-                data_type,
-                true,
-            ))
-        };
-        Ok(vec![
-            field("x", x.data_type().clone()),
-            field("y", decoded(y.data_type()).clone()),
-        ])
+        let aggregate = self.aggregate(args.name, args.input_fields);
+        state_fields(aggregate, &args)
     }
 
     fn groups_accumulator_supported(&self, _args: AccumulatorArgs) -> bool {
@@ -144,8 +111,7 @@ impl AggregateUDFImpl for ArgExtreme {
         &self,
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        let (x, y) = argument_types(&args)?;
-        group_extremes(self.extreme, x, &y)
+        Ok(Box::new(self.states(&args)?))
     }
 
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
@@ -189,35 +155,4 @@ fn first_by_order(extreme: Extreme, aggregate: AggregateFunction) -> Result<Expr
         order,
         None,
     )))
-}
-
-fn argument_types(args: &AccumulatorArgs) -> Result<(DataType, DataType)> {
-    match args.expr_fields {
-        [x, y] => Ok((x.data_type().clone(), y.data_type().clone())),
-        _ => exec_err!("{} takes two arguments", args.name),
-    }
-}
-
-/// The y column as it is compared: decoded, with one NaN and one zero.
-pub(super) fn key_column(y: &ArrayRef) -> Result<ArrayRef> {
-    canonical_values(&cast(y, decoded(y.data_type()))?).map_err(to_host)
-}
-
-/// The rows in which both arguments have a value.
-pub(super) fn rows_with_both(x: &ArrayRef, y: &ArrayRef) -> Option<NullBuffer> {
-    NullBuffer::union(x.logical_nulls().as_ref(), y.logical_nulls().as_ref())
-}
-
-/// A one-row column of `data_type` that holds NULL.
-pub(super) fn null_row(data_type: &DataType) -> ArrayRef {
-    new_null_array(data_type, 1)
-}
-
-/// The same rows without the batch they were taken from: a view column shares its batch's bytes until it is compacted.
-pub(super) fn rows_of_their_own(rows: ArrayRef) -> ArrayRef {
-    match rows.data_type() {
-        DataType::Utf8View => Arc::new(rows.as_string_view().gc()),
-        DataType::BinaryView => Arc::new(rows.as_binary_view().gc()),
-        _ => rows,
-    }
 }

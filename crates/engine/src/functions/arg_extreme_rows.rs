@@ -1,95 +1,36 @@
-//! `max_by` and `min_by` over rows that form one group: all rows at once, or the rows of a sliding window.
+//! `max_by` and `min_by` over the rows of a sliding window.
 //!
 //! In: x and y columns. Out: the x of the best row.
 //! Invariant: what is kept are copies of single rows, never a batch. A window keeps only rows that can still win:
 //! from front to back they arrived later and rank lower, so each row enters and leaves once.
-//! Not here: one state per group, see `arg_extreme_groups.rs`.
+//! Not here: rows that do not leave (`grouse_groupby::states::arg_extreme`).
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::mem::size_of_val;
 
-use datafusion::arrow::array::{Array, ArrayRef, UInt32Array, make_comparator};
-use datafusion::arrow::compute::take;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::array::{Array, ArrayRef};
+use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::compute::{SortOptions, cast};
 use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::common::{Result, ScalarValue, not_impl_err};
 use datafusion::logical_expr::Accumulator;
+use datafusion::logical_expr::function::AccumulatorArgs;
 use grouse_groupby::keys::decoded;
+use grouse_groupby::keys::row::canonical_values;
+use grouse_groupby::states::Extreme;
 
-use super::arg_extreme::{
-    Extreme, NULL_LAST, key_column, null_row, rows_of_their_own, rows_with_both,
+use crate::error::to_host;
+
+/// NULL inside of a list or struct is greater than all else there, as in ORDER BY.
+const NULL_LAST: SortOptions = SortOptions {
+    descending: false,
+    nulls_first: false,
 };
 
-/// The best row so far, as two one-row columns; both NULL before the first.
-#[derive(Debug)]
-pub(super) struct BestRow {
-    extreme: Extreme,
-    x: ArrayRef,
-    y: ArrayRef,
-}
-
-impl BestRow {
-    pub(super) fn new(extreme: Extreme, x: DataType, y: &DataType) -> Result<Self> {
-        Ok(Self {
-            extreme,
-            x: null_row(&x),
-            y: null_row(decoded(y)),
-        })
-    }
-
-    /// The best row of a batch, if one takes part.
-    fn best_of(&self, x: &ArrayRef, y: &ArrayRef) -> Result<Option<usize>> {
-        let order = make_comparator(y, y, NULL_LAST)?;
-        let better = |best: usize, row: usize| {
-            if self.extreme.prefers(order(row, best)) {
-                row
-            } else {
-                best
-            }
-        };
-        Ok(match rows_with_both(x, y) {
-            Some(both) => both.valid_indices().reduce(better),
-            None => (0..y.len()).reduce(better),
-        })
-    }
-}
-
-impl Accumulator for BestRow {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let (x, y) = (&values[0], key_column(&values[1])?);
-        let Some(row) = self.best_of(x, &y)? else {
-            return Ok(());
-        };
-        let wins = self.y.is_null(0) || {
-            let order = make_comparator(&y, &self.y, NULL_LAST)?;
-            self.extreme.prefers(order(row, 0))
-        };
-        if wins {
-            let row = UInt32Array::from(vec![row as u32]);
-            self.x = rows_of_their_own(take(x, &row, None)?);
-            self.y = rows_of_their_own(take(&y, &row, None)?);
-        }
-        Ok(())
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.update_batch(states)
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        Ok(vec![
-            ScalarValue::try_from_array(&self.x, 0)?,
-            ScalarValue::try_from_array(&self.y, 0)?,
-        ])
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
-        ScalarValue::try_from_array(&self.x, 0)
-    }
-
-    fn size(&self) -> usize {
-        size_of_val(self) + self.x.get_array_memory_size() + self.y.get_array_memory_size()
-    }
+/// The y column as it is compared: decoded, with one NaN and one zero.
+fn key_column(y: &ArrayRef) -> Result<ArrayRef> {
+    canonical_values(&cast(y, decoded(y.data_type()))?).map_err(to_host)
 }
 
 /// A row of the window that no later row beats.
@@ -113,12 +54,13 @@ pub(super) struct WindowRows {
 }
 
 impl WindowRows {
-    pub(super) fn new(extreme: Extreme, x: DataType, y: &DataType) -> Result<Self> {
+    pub(super) fn new(extreme: Extreme, args: &AccumulatorArgs) -> Result<Self> {
+        let (x, y) = (&args.expr_fields[0], &args.expr_fields[1]);
         Ok(Self {
             extreme,
-            nothing: ScalarValue::try_from(&x)?,
+            nothing: ScalarValue::try_from(x.data_type())?,
             converter: RowConverter::new(vec![SortField::new_with_options(
-                decoded(y).clone(),
+                decoded(y.data_type()).clone(),
                 NULL_LAST,
             )])?,
             contenders: VecDeque::new(),
@@ -131,13 +73,18 @@ impl WindowRows {
 impl Accumulator for WindowRows {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let (x, y) = (&values[0], key_column(&values[1])?);
-        let both = rows_with_both(x, &y);
+        let both = NullBuffer::union(x.logical_nulls().as_ref(), y.logical_nulls().as_ref());
         let keys = self.converter.convert_columns(&[y])?;
+        // Of rows with equal y the first stays.
+        let better = match self.extreme {
+            Extreme::Max => Ordering::Greater,
+            Extreme::Min => Ordering::Less,
+        };
         for row in 0..x.len() {
             if both.as_ref().is_none_or(|both| both.is_valid(row)) {
                 let key = keys.row(row);
                 while let Some(last) = self.contenders.back()
-                    && self.extreme.prefers(key.cmp(&last.y.row()))
+                    && key.cmp(&last.y.row()) == better
                 {
                     self.contenders.pop_back();
                 }

@@ -10,11 +10,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{
-    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type,
-    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
-    Field, FieldRef, Int64Type, TimeUnit, UInt64Type,
-};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::Result;
 use datafusion::functions_aggregate::average::avg_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -24,11 +20,13 @@ use datafusion::logical_expr::{
     Volatility,
 };
 use grouse_groupby::keys::decoded;
+use grouse_groupby::states::{self, Aggregate};
 
 use super::ordered_set::temporal_median;
 use super::taken_by;
 use super::temporal_states::{self, INTERVAL};
-use super::total_states::{Distinct, Mean, PerGroup, RoundedMean, Running, Target, state_fields};
+use super::to_datafusion::{StatesOf, state_fields};
+use super::total_states::{Outcome, accumulator};
 
 /// The exact `avg`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -46,46 +44,25 @@ impl Avg {
     }
 }
 
-/// Builds `$state::<T, O>::new(target)` for the numbers that `$args` average, or `$other` for other values.
-macro_rules! for_exact {
-    ($args:expr, $state:ident, $other:expr) => {{
-        let summed = summed($args.expr_fields[0].data_type());
-        macro_rules! state {
-            ($of:ty, $mean:ty) => {
-                Ok(Box::new($state::<$of, $mean>::new(Target::new(
-                    &$args, &summed,
-                ))))
-            };
-        }
-        match &summed {
-            DataType::Int64 => state!(Int64Type, Mean),
-            DataType::UInt64 => state!(UInt64Type, Mean),
-            DataType::Decimal128(..) => state!(Decimal128Type, RoundedMean),
-            DataType::Decimal256(..) => state!(Decimal256Type, RoundedMean),
-            DataType::Duration(TimeUnit::Second) => state!(DurationSecondType, RoundedMean),
-            DataType::Duration(TimeUnit::Millisecond) => {
-                state!(DurationMillisecondType, RoundedMean)
-            }
-            DataType::Duration(TimeUnit::Microsecond) => {
-                state!(DurationMicrosecondType, RoundedMean)
-            }
-            DataType::Duration(TimeUnit::Nanosecond) => state!(DurationNanosecondType, RoundedMean),
-            _ => $other,
-        }
-    }};
-}
-
 /// Intervals, dates and times.
 fn is_in_parts(of: &DataType) -> bool {
     *of == INTERVAL || temporal_median(of).is_some()
 }
 
-/// The type of sums of a type's values: decimals with all the digits that they have room for.
-fn summed(of: &DataType) -> DataType {
-    match of {
-        DataType::Decimal128(_, scale) => DataType::Decimal128(DECIMAL128_MAX_PRECISION, *scale),
-        DataType::Decimal256(_, scale) => DataType::Decimal256(DECIMAL256_MAX_PRECISION, *scale),
-        other => other.clone(),
+/// The averages that are exact; `None` of those that are DataFusion's.
+fn exact(name: &str, arguments: &[FieldRef], result_type: &DataType) -> Option<Arc<dyn Aggregate>> {
+    match arguments.first()?.data_type() {
+        DataType::Float64 => None,
+        exact => states::avg(name, exact, result_type),
+    }
+}
+
+/// The accumulator of one group or frame, where it is not DataFusion's.
+fn own_accumulator(args: &AccumulatorArgs) -> Option<Box<dyn Accumulator>> {
+    let of = args.expr_fields[0].data_type();
+    match is_in_parts(of) {
+        true => Some(Box::new(temporal_states::Mean::new(args))),
+        false => accumulator(Outcome::Mean, args, of),
     }
 }
 
@@ -129,48 +106,33 @@ impl AggregateUDFImpl for Avg {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        if is_in_parts(args.expr_fields[0].data_type()) {
-            return Ok(Box::new(temporal_states::Mean::new(&args)));
-        }
-        if args.is_distinct {
-            for_exact!(args, Distinct, avg_udaf().accumulator(args))
-        } else {
-            for_exact!(args, Running, avg_udaf().accumulator(args))
+        match own_accumulator(&args) {
+            Some(own) => Ok(own),
+            None => avg_udaf().accumulator(args),
         }
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        if is_in_parts(args.expr_fields[0].data_type()) {
-            return Ok(Box::new(temporal_states::Mean::new(&args)));
-        }
-        if args.is_distinct {
-            for_exact!(args, Distinct, avg_udaf().create_sliding_accumulator(args))
-        } else {
-            for_exact!(args, Running, avg_udaf().create_sliding_accumulator(args))
+        match own_accumulator(&args) {
+            Some(own) => Ok(own),
+            None => avg_udaf().create_sliding_accumulator(args),
         }
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        if is_in_parts(args.input_fields[0].data_type()) {
+        let of = args.input_fields[0].data_type();
+        if is_in_parts(of) {
             return Ok(temporal_states::Mean::state_fields(&args));
         }
-        let summed = summed(args.input_fields[0].data_type());
-        if !matches!(
-            summed,
-            DataType::Int64
-                | DataType::UInt64
-                | DataType::Decimal128(..)
-                | DataType::Decimal256(..)
-                | DataType::Duration(_)
-        ) {
-            return avg_udaf().state_fields(args);
+        match exact(args.name, args.input_fields, args.return_type()) {
+            None => avg_udaf().state_fields(args),
+            Some(_) if args.is_distinct => {
+                let name = format_state_name(args.name, "avg distinct");
+                let value = Field::new_list_field(of.clone(), true);
+                Ok(vec![Arc::new(Field::new_list(name, value, false))])
+            }
+            exact => state_fields(exact, &args),
         }
-        if args.is_distinct {
-            let name = format_state_name(args.name, "avg distinct");
-            let value = Field::new_list_field(summed, true);
-            return Ok(vec![Arc::new(Field::new_list(name, value, false))]);
-        }
-        Ok(state_fields(args.name, "sum", &summed))
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
@@ -182,7 +144,10 @@ impl AggregateUDFImpl for Avg {
         &self,
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        for_exact!(args, PerGroup, avg_udaf().create_groups_accumulator(args))
+        match exact(args.name, args.expr_fields, args.return_type()) {
+            None => avg_udaf().create_groups_accumulator(args),
+            exact => Ok(Box::new(StatesOf::new(exact, &args)?)),
+        }
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {

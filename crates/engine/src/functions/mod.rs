@@ -8,18 +8,17 @@
 //! Not here: the operator's native states of the same aggregates; they are known by the names registered here.
 
 mod overflow;
+mod to_datafusion;
 mod total;
 mod total_states;
 mod sum;
 mod temporal_states;
 mod avg;
 mod arg_extreme;
-mod arg_extreme_groups;
 mod arg_extreme_rows;
 mod uniq;
 mod top_rows;
 mod quantiles;
-mod uniq_states;
 mod frequent;
 mod moments;
 mod statistics;

@@ -6,13 +6,11 @@
 //! units are DataFusion's.
 //! Not here: DataFusion's rewrite of `sum(a + c)` into `sum(a) + c * count(a)`. It can overflow where the query does not,
 //! and it makes `SELECT sum(a + 1), sum(a + 2), count(a)` fail to plan; a sum that does not offer it switches it off.
-//! Ours is `shifted_sums.rs`.
+//! Ours is `shared_sums.rs`.
 
-use datafusion::arrow::datatypes::{
-    DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType,
-    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
-    FieldRef, Int64Type, IntervalUnit, IntervalYearMonthType, TimeUnit, UInt64Type,
-};
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, DecimalType, FieldRef};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions_aggregate::sum::sum_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -21,11 +19,12 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, SetMonotonicity,
     Signature, StatisticsArgs, Volatility,
 };
-
 use grouse_groupby::keys::decoded;
+use grouse_groupby::states::{self, Aggregate};
 
 use super::taken_by;
-use super::total_states::{self, Distinct, PerGroup, Running, Target, state_fields};
+use super::to_datafusion::{StatesOf, state_fields};
+use super::total_states::{Outcome, accumulator};
 
 /// The exact `sum`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -33,70 +32,19 @@ pub(super) struct Sum {
     signature: Signature,
 }
 
-/// Builds `$state::<T, _>::new(target)` for the type that is summed, or `$other` for one that DataFusion sums.
-macro_rules! for_summable {
-    ($args:expr, $state:ident, $other:expr) => {{
-        // DataFusion widens the result's precision, never its width.
-        let summed = $args.return_type().clone();
-        match &summed {
-            DataType::Int64 => Ok(Box::new($state::<Int64Type, total_states::Sum>::new(
-                Target::new(&$args, &summed),
-            ))),
-            DataType::UInt64 => Ok(Box::new($state::<UInt64Type, total_states::Sum>::new(
-                Target::new(&$args, &summed),
-            ))),
-            DataType::Decimal32(..) => Ok(Box::new(
-                $state::<Decimal32Type, total_states::Sum>::new(Target::new(&$args, &summed)),
-            )),
-            DataType::Decimal64(..) => Ok(Box::new(
-                $state::<Decimal64Type, total_states::Sum>::new(Target::new(&$args, &summed)),
-            )),
-            DataType::Decimal128(..) => Ok(Box::new(
-                $state::<Decimal128Type, total_states::Sum>::new(Target::new(&$args, &summed)),
-            )),
-            DataType::Decimal256(..) => Ok(Box::new(
-                $state::<Decimal256Type, total_states::Sum>::new(Target::new(&$args, &summed)),
-            )),
-            DataType::Duration(TimeUnit::Second) => Ok(Box::new($state::<
-                DurationSecondType,
-                total_states::Sum,
-            >::new(Target::new(
-                &$args, &summed,
-            )))),
-            DataType::Duration(TimeUnit::Millisecond) => Ok(Box::new($state::<
-                DurationMillisecondType,
-                total_states::Sum,
-            >::new(
-                Target::new(&$args, &summed),
-            ))),
-            DataType::Duration(TimeUnit::Microsecond) => Ok(Box::new($state::<
-                DurationMicrosecondType,
-                total_states::Sum,
-            >::new(
-                Target::new(&$args, &summed),
-            ))),
-            DataType::Duration(TimeUnit::Nanosecond) => Ok(Box::new($state::<
-                DurationNanosecondType,
-                total_states::Sum,
-            >::new(
-                Target::new(&$args, &summed),
-            ))),
-            DataType::Interval(IntervalUnit::YearMonth) => Ok(Box::new($state::<
-                IntervalYearMonthType,
-                total_states::Sum,
-            >::new(
-                Target::new(&$args, &summed),
-            ))),
-            _ => $other,
-        }
-    }};
-}
-
 impl Sum {
     pub(super) fn new() -> Self {
         Self {
             signature: Signature::user_defined(Volatility::Immutable),
         }
+    }
+}
+
+/// The sums that are exact; `None` of those that are DataFusion's.
+fn exact(name: &str, arguments: &[FieldRef], result_type: &DataType) -> Option<Arc<dyn Aggregate>> {
+    match result_type {
+        DataType::Float64 => None,
+        exact => states::sum(name, arguments.first()?.data_type(), exact),
     }
 }
 
@@ -124,26 +72,24 @@ impl AggregateUDFImpl for Sum {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        if args.is_distinct {
-            for_summable!(args, Distinct, sum_udaf().accumulator(args))
-        } else {
-            for_summable!(args, Running, sum_udaf().accumulator(args))
+        match accumulator(Outcome::Sum, &args, args.return_type()) {
+            Some(exact) => Ok(exact),
+            None => sum_udaf().accumulator(args),
         }
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        if args.is_distinct {
-            for_summable!(args, Distinct, sum_udaf().create_sliding_accumulator(args))
-        } else {
-            for_summable!(args, Running, sum_udaf().create_sliding_accumulator(args))
+        match accumulator(Outcome::Sum, &args, args.return_type()) {
+            Some(exact) => Ok(exact),
+            None => sum_udaf().create_sliding_accumulator(args),
         }
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        if args.is_distinct || !is_summable(args.return_type()) {
-            return sum_udaf().state_fields(args);
+        match exact(args.name, args.input_fields, args.return_type()) {
+            exact @ Some(_) if !args.is_distinct => state_fields(exact, &args),
+            _ => sum_udaf().state_fields(args),
         }
-        Ok(state_fields(args.name, "sum", args.return_type()))
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
@@ -154,7 +100,10 @@ impl AggregateUDFImpl for Sum {
         &self,
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        for_summable!(args, PerGroup, sum_udaf().create_groups_accumulator(args))
+        match exact(args.name, args.expr_fields, args.return_type()) {
+            None => sum_udaf().create_groups_accumulator(args),
+            exact => Ok(Box::new(StatesOf::new(exact, &args)?)),
+        }
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
@@ -184,19 +133,4 @@ impl AggregateUDFImpl for Sum {
             _ => Some(sum),
         }
     }
-}
-
-/// Whether a sum of this result type is ours; the arms of `for_summable!`.
-fn is_summable(data_type: &DataType) -> bool {
-    matches!(
-        data_type,
-        DataType::Int64
-            | DataType::UInt64
-            | DataType::Decimal32(..)
-            | DataType::Decimal64(..)
-            | DataType::Decimal128(..)
-            | DataType::Decimal256(..)
-            | DataType::Duration(_)
-            | DataType::Interval(IntervalUnit::YearMonth)
-    )
 }

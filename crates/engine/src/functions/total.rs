@@ -34,15 +34,6 @@ impl<N: ArrowNativeTypeOp> Total<N> {
         values: 0,
     };
 
-    /// The total of one value.
-    pub(super) fn of(value: N) -> Self {
-        Self {
-            low: value,
-            wraps: 0,
-            values: 1,
-        }
-    }
-
     /// Adds `value`.
     #[inline]
     pub(super) fn add(&mut self, value: N) {
@@ -100,7 +91,7 @@ impl<N: ArrowNativeTypeOp> Total<N> {
 
 impl<N: ArrowNativeTypeOp + Into<i128>> Total<N> {
     /// The double nearest to the mean of 64-bit values; there is at least one.
-    pub(super) fn mean(self) -> f64 {
+    fn mean(self) -> f64 {
         nearest_mean(
             self.low.into() + (i128::from(self.wraps) << 64),
             self.values,
@@ -115,25 +106,55 @@ impl<N: ArrowNativeTypeOp + RoundedMean> Total<N> {
     }
 }
 
+/// A number of a sum.
+pub(super) type Number<T> = <<T as Summable>::Sum as ArrowPrimitiveType>::Native;
+
 /// A type whose sums are exact.
-pub(super) trait Summable: ArrowPrimitiveType<Native: Hash + Eq> + Debug + Send {
+pub(super) trait Summable:
+    ArrowPrimitiveType<Native: Hash + Eq + Into<Number<Self>> + TryFrom<Number<Self>>> + Debug + Send
+{
+    /// What values are added up in, as `grouse_groupby` does, whose partial states have this type.
+    type Sum: ArrowPrimitiveType<Native: RoundedMean>;
+
+    /// Its type.
+    const SUM: DataType;
+
     /// Whether a total is a value of `data_type`, which is of this type.
     fn fits(_total: Self::Native, _data_type: &DataType) -> bool {
         true
     }
+
+    /// The mean as a double, of integers.
+    fn mean(_total: Total<Number<Self>>) -> Option<f64> {
+        None
+    }
 }
 
-impl Summable for Int64Type {}
-impl Summable for UInt64Type {}
-impl Summable for IntervalYearMonthType {}
-impl Summable for DurationSecondType {}
-impl Summable for DurationMillisecondType {}
-impl Summable for DurationMicrosecondType {}
-impl Summable for DurationNanosecondType {}
+macro_rules! summable {
+    ($($of:ty),* => $sum:ty: $mean:expr) => {
+        $(impl Summable for $of {
+            type Sum = $sum;
+            const SUM: DataType = <$sum>::DATA_TYPE;
+
+            fn mean(total: Total<Number<Self>>) -> Option<f64> {
+                $mean(total)
+            }
+        })*
+    };
+}
+summable!(Int64Type => Int64Type: |total: Total<i64>| Some(total.mean()));
+summable!(UInt64Type => UInt64Type: |total: Total<u64>| Some(total.mean()));
+summable!(
+    IntervalYearMonthType, DurationSecondType, DurationMillisecondType, DurationMicrosecondType,
+    DurationNanosecondType => Int64Type: |_| None
+);
 
 macro_rules! summable_decimal {
-    ($($decimal:ty => $variant:ident),*) => {
+    ($($decimal:ty => $variant:ident in $sum:ty: $data_type:expr),*) => {
         $(impl Summable for $decimal {
+            type Sum = $sum;
+            const SUM: DataType = $data_type;
+
             fn fits(total: Self::Native, data_type: &DataType) -> bool {
                 match data_type {
                     DataType::$variant(precision, _) => {
@@ -146,10 +167,10 @@ macro_rules! summable_decimal {
     };
 }
 summable_decimal!(
-    Decimal32Type => Decimal32,
-    Decimal64Type => Decimal64,
-    Decimal128Type => Decimal128,
-    Decimal256Type => Decimal256
+    Decimal32Type => Decimal32 in Int64Type: DataType::Int64,
+    Decimal64Type => Decimal64 in Int64Type: DataType::Int64,
+    Decimal128Type => Decimal128 in Decimal128Type: DataType::Decimal128(38, 0),
+    Decimal256Type => Decimal256 in Decimal256Type: DataType::Decimal256(76, 0)
 );
 
 #[cfg(test)]

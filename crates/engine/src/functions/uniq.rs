@@ -5,11 +5,9 @@
 //! Invariant: a row with a NULL argument does not count; several arguments count as one tuple. Up to 6,144 values are
 //! counted one by one (two of them look alike with probability 2^-31), more with a standard error of 0.57 %.
 //! `uniq_exact` is `count(DISTINCT ...)`.
-//! Not here: the sketches (uniq_states.rs).
+//! Not here: the sketches (`grouse_groupby::states::uniq`).
 
-use std::sync::Arc;
-
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, ScalarValue, not_impl_err, plan_err};
 use datafusion::functions::core::named_struct;
 use datafusion::functions_aggregate::count::count_udaf;
@@ -17,13 +15,14 @@ use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::function::{
     AccumulatorArgs, AggregateFunctionSimplification, StateFieldsArgs,
 };
-use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
+use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, Expr, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
     lit,
 };
+use grouse_groupby::states;
 
-use super::uniq_states::{SKETCH, Sketches};
+use super::to_datafusion::{StatesOf, state_fields, types_of};
 
 /// The approximate count.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -50,6 +49,10 @@ impl Uniq {
             signature: Signature::any(1, Volatility::Immutable),
         }
     }
+}
+
+fn sketches(args: &AccumulatorArgs) -> Result<StatesOf> {
+    StatesOf::new(states::uniq(args.name, &types_of(args.expr_fields)), args)
 }
 
 impl AggregateUDFImpl for Uniq {
@@ -85,12 +88,11 @@ impl AggregateUDFImpl for Uniq {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(Sketches::new(&args)?))
+        Ok(Box::new(sketches(&args)?))
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        let name = format_state_name(args.name, "sketch");
-        Ok(vec![Arc::new(Field::new(name, SKETCH, false))])
+        state_fields(states::uniq(args.name, &types_of(args.input_fields)), &args)
     }
 
     fn groups_accumulator_supported(&self, _args: AccumulatorArgs) -> bool {
@@ -101,7 +103,7 @@ impl AggregateUDFImpl for Uniq {
         &self,
         args: AccumulatorArgs,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(Sketches::new(&args)?))
+        Ok(Box::new(sketches(&args)?))
     }
 
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {

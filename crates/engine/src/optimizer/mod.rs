@@ -5,8 +5,7 @@
 //! Not here: the operator (exec/), text of statements (sql/).
 
 pub(crate) mod fixes;
-mod shifted_sums;
-mod averages;
+mod shared_sums;
 mod group_by;
 mod fold_projection;
 mod shared_states;

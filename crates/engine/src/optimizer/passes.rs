@@ -13,14 +13,13 @@ use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
-use super::averages::SharedAverages;
 use super::filters::OwnFilters;
 use super::fixes::around::{Around, Rewrite};
 use super::fixes::*;
 use super::group_by::GroupByRule;
 use super::scans::codes::CodesRule;
 use super::scans::morsels::MorselsRule;
-use super::shifted_sums::ShiftedSums;
+use super::shared_sums::SharedSums;
 use crate::error::{Error, Result};
 use crate::expr::arithmetic::WordArithmetic;
 use crate::functions::StandingFunctions;
@@ -104,8 +103,7 @@ fn logical() -> Vec<Pass<Logical>> {
         null_equal_joins::extract,
     );
     passes! {
-        First, ByOperator,   ShiftedSums,                           "sum(x + c) → sum(x) + c * count(x)";
-        First, ByOperator,   SharedAverages::AsWritten,             "avg(x) beside sum(x) → sum(x) / count(x)";
+        First, ByOperator,   SharedSums::AsWritten,                 "sum(x + c) → sum(x) + c * count(x); avg(x) beside sum(x) → sum(x) / count(x)";
         First, ByDataFusion, volatile_windows::VolatileWindows,     "sum(random()) OVER (…) → sum(c) OVER (…) over a projection with c = random()";
         First, ByDataFusion, idle_sorts::DropSortBelowGroups,       "ORDER BY of a subquery whose rows are grouped goes";
         First, ByDataFusion, filtered_arguments::GuardArguments,    "sum(10 / x) FILTER (WHERE p) → sum(CASE WHEN p THEN 10 / x END) FILTER (WHERE p)";
@@ -119,7 +117,7 @@ fn logical() -> Vec<Pass<Logical>> {
         Last,  ByDataFusion, long_conditions::LongConditions,       "a filter of hundreds of operands p → p IS TRUE";
         Last,  ByDataFusion, window_orders::WindowOrders,           "a window is reversed only if its aggregate bears it";
         Last,  ByDataFusion, bounded_keys::BoundedKeys,             "f(x) > 1 as a sort key says nothing of its bounds; last, since no rule shall look into keys after it";
-        Last,  ByOperator,   SharedAverages::AsNeeded,              "as above, of aggregates that are needed";
+        Last,  ByOperator,   SharedSums::AsNeeded,                  "avg(x) as above, of aggregates that are needed";
     }
 }
 

@@ -1,7 +1,7 @@
 //! min_by(x, y) and max_by(x, y): the x of the row with the least or greatest y.
 //!
-//! In: columns x and y, fixed width or strings, x as codes too. Out: the type of x, NULL without rows.
-//! Partial: x and y of the winning row.
+//! In: columns x and y of any types, x as codes too; y has an order. Out: the type of x, NULL without rows.
+//! Partial: x and y of the winning row, a nested y as a string whose bytes order as it does.
 //! Invariant: rows where x or y is NULL do not take part. Among rows with equal y the first that these states saw wins.
 //! -0.0 equals 0.0, NaN is one value and greater than all others.
 //! Not here: what holds x (`chosen`), the n best rows.
@@ -10,22 +10,32 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow::array::downcast_primitive;
-use arrow::array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray};
+use arrow::array::{ArrayRef, ArrowPrimitiveType};
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, UInt8Type};
+use arrow::compute::SortOptions;
+use arrow::datatypes::{DataType, UInt8Type};
+use arrow::row::SortField;
 
 use super::Aggregate;
 use super::byte_values::{ByteValues, with_byte_values};
-use super::chosen::{Chosen, Fixed, Make, Rank, TakingPart, Winners, payload_of};
+use super::chosen::{Chosen, Fixed, Make, Payload, Rank, TakingPart, Winners};
+use super::chosen::{copied_payload, payload_of};
+use super::first_last::sorted;
 use super::fixed::values_of;
 use super::min_max::{Extreme, Greatest, Least, NativeType, Order};
-use super::native::native_of_codes;
+use super::native::{native, native_of_codes};
 use super::rows::Rows;
 use crate::error::Result;
-use crate::keys::decoded;
-use crate::keys::is_bytes;
+use crate::keys::row::canonical_values;
+use crate::keys::{decoded, is_bytes, strict_cast};
 
-/// `min_by` or `max_by` as `result_type`; `None` if a type is not native.
+/// NULL inside of a list or struct is greater than all else there, as in ORDER BY.
+const NULL_LAST: SortOptions = SortOptions {
+    descending: false,
+    nulls_first: false,
+};
+
+/// `min_by` or `max_by` as `result_type`; `None` if y has no order.
 pub fn arg_extreme(
     name: &str,
     extreme: Extreme,
@@ -38,9 +48,15 @@ pub fn arg_extreme(
         Extreme::Min => rank_of::<Least>(by_type)?,
         Extreme::Max => rank_of::<Greatest>(by_type)?,
     };
-    let payload = payload_of(value_type, result_type)?;
-    let make = move || Chosen::new(rank(), payload(), TakingPart::Whole);
-    Some(native_of_codes(name, result_type, make))
+    let states =
+        |payload: Make<dyn Payload>| move || Chosen::new(rank(), payload(), TakingPart::Whole);
+    Some(match payload_of(value_type, result_type) {
+        Some(payload) => native_of_codes(name, result_type, states(payload)),
+        None => {
+            let payload = copied_payload(value_type, result_type)?;
+            native(name, result_type, states(payload))
+        }
+    })
 }
 
 fn rank_of<O: Order>(data_type: &DataType) -> Option<Make<dyn Rank>> {
@@ -57,7 +73,57 @@ fn rank_of<O: Order>(data_type: &DataType) -> Option<Make<dyn Rank>> {
         other if is_bytes(other) => Some(Box::new(|| {
             Box::new(BytesRank::<O>::default())
         })),
-        _ => None,
+        other if decoded(other) != other => {
+            decoded_rank(decoded(other), rank_of::<O>(decoded(other))?)
+        }
+        other => {
+            let order = SortField::new_with_options(other.clone(), NULL_LAST);
+            decoded_rank(other, sorted::<O>(&[order])?)
+        }
+    }
+}
+
+/// The rank of values that are made plain and canonical before it sees them.
+fn decoded_rank(data_type: &DataType, of: Make<dyn Rank>) -> Option<Make<dyn Rank>> {
+    let data_type = data_type.clone();
+    Some(Box::new(move || {
+        Box::new(DecodedRank {
+            data_type: data_type.clone(),
+            of: of(),
+        })
+    }))
+}
+
+struct DecodedRank {
+    data_type: DataType,
+    of: Box<dyn Rank>,
+}
+
+impl Rank for DecodedRank {
+    fn scan(&mut self, columns: &[ArrayRef], rows: &Rows<'_>, winners: &mut Winners) -> Result<()> {
+        let column = canonical_values(&strict_cast(&columns[0], &self.data_type)?)?;
+        self.of.scan(&[column], rows, winners)
+    }
+
+    fn merge(
+        &mut self,
+        columns: &[ArrayRef],
+        rows: &Rows<'_>,
+        winners: &mut Winners,
+    ) -> Result<()> {
+        self.of.merge(columns, rows, winners)
+    }
+
+    fn grow(&mut self, total: usize) {
+        self.of.grow(total);
+    }
+
+    fn take(&mut self, total: usize, nulls: Option<NullBuffer>) -> Result<Vec<ArrayRef>> {
+        self.of.take(total, nulls)
+    }
+
+    fn bytes(&self) -> usize {
+        self.of.bytes()
     }
 }
 
@@ -70,35 +136,11 @@ fn fixed_rank<N: NativeType, O: Order>(data_type: DataType) -> Make<dyn Rank> {
     })
 }
 
-/// Floats such that -0.0 ties with 0.0 and all NaN tie; other columns as they are.
-fn one_zero_one_nan(column: &ArrayRef) -> ArrayRef {
-    macro_rules! normal {
-        ($float:ident) => {{
-            let nan = <$float as ArrowPrimitiveType>::Native::NAN;
-            // Adding 0.0 turns -0.0 into 0.0 and changes nothing else.
-            let normal = |value: <$float as ArrowPrimitiveType>::Native| {
-                if value.is_nan() {
-                    nan
-                } else {
-                    value.add_wrapping(Default::default())
-                }
-            };
-            Arc::new(column.as_primitive::<$float>().unary::<_, $float>(normal))
-        }};
-    }
-    match column.data_type() {
-        DataType::Float16 => normal!(Float16Type),
-        DataType::Float32 => normal!(Float32Type),
-        DataType::Float64 => normal!(Float64Type),
-        _ => Arc::clone(column),
-    }
-}
-
 struct FixedRank<N, O>(Fixed<N>, PhantomData<O>);
 
 impl<N: NativeType, O: Order> Rank for FixedRank<N, O> {
     fn scan(&mut self, columns: &[ArrayRef], rows: &Rows<'_>, winners: &mut Winners) -> Result<()> {
-        let values = values_of::<N>(&one_zero_one_nan(&columns[0]))?;
+        let values = values_of::<N>(&canonical_values(&columns[0])?)?;
         let best = self.0.values.as_mut_slice();
         let worst: N = O::worst();
         let values: &[N] = &values;

@@ -1,26 +1,27 @@
 //! One row per group and its x: the states of min_by, max_by, first_value, last_value and any_value.
 //!
-//! In: column x, fixed width or strings (as codes too), and the columns that say which row it is. Out: the type of x, NULL
-//! without rows.
+//! In: column x, fixed width or strings (as codes too), of min_by and max_by any type, and the columns that say which row it is.
+//! Out: the type of x, NULL without rows.
 //! Partial: x of the row, whether there is one where x may be NULL, what of it later rows have to beat.
 //! Not here: which row it is (`arg_extreme`, `first_last`).
 
 use std::sync::Arc;
 
 use arrow::array::downcast_primitive;
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, UInt32Array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{DataType, UInt8Type};
 
 use super::byte_values::{ByteValues, with_byte_values};
 use super::fixed::{column_of, values_of};
+use super::kept::Kept;
 use super::min_max::NativeType;
 use super::ranked::codes_of;
 use super::rows::Rows;
 use super::validity::Bitmap;
 use super::{GroupStates, Groups};
 use crate::error::Result;
-use crate::keys::is_bytes;
+use crate::keys::{decoded, is_bytes, strict_cast};
 
 /// A row that became its group's.
 #[derive(Debug, Clone, Copy)]
@@ -369,5 +370,78 @@ impl Payload for BytesPayload {
 
     fn bytes(&self) -> usize {
         self.values.bytes()
+    }
+}
+
+/// What holds values of any other type.
+pub(super) fn copied_payload(
+    data_type: &DataType,
+    result_type: &DataType,
+) -> Option<Make<dyn Payload>> {
+    let held = decoded(data_type).clone();
+    let make = move || {
+        Box::new(CopiedRows {
+            data_type: held.clone(),
+            kept: Kept::default(),
+            row_of: Vec::new(),
+        }) as Box<dyn Payload>
+    };
+    (decoded(data_type) == result_type).then(|| Box::new(make) as Make<dyn Payload>)
+}
+
+/// The row of a group that has none.
+const NO_ROW: u32 = u32::MAX;
+
+/// Copies of the rows, of a group that got several in one batch of the last one.
+struct CopiedRows {
+    data_type: DataType,
+    kept: Kept,
+    /// Which of them is a group's.
+    row_of: Vec<u32>,
+}
+
+impl Payload for CopiedRows {
+    fn store(&mut self, column: &ArrayRef, winners: &[Winner]) -> Result<()> {
+        let first = self.kept.rows() as u32;
+        let mut rows = Vec::new();
+        for winner in winners.iter().rev() {
+            let row_of = &mut self.row_of[winner.group as usize];
+            if *row_of == NO_ROW || *row_of < first {
+                *row_of = first + rows.len() as u32;
+                rows.push(winner.row);
+            }
+        }
+        self.kept
+            .add(&[strict_cast(column, &self.data_type)?], rows)?;
+        if !self.kept.has_many_beside(self.row_of.len()) {
+            return Ok(());
+        }
+        let mut live = Vec::new();
+        for row_of in self.row_of.iter_mut().filter(|row_of| **row_of != NO_ROW) {
+            live.push(std::mem::replace(row_of, live.len() as u32));
+        }
+        self.kept.keep(live)
+    }
+
+    fn grow(&mut self, total: usize) {
+        self.row_of.resize(total.max(self.row_of.len()), NO_ROW);
+    }
+
+    fn take(&mut self, total: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        self.grow(total);
+        let rows = std::mem::take(&mut self.row_of).into_iter().enumerate();
+        let is_there = |group| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(group));
+        let rows = rows.map(|(group, row)| (row != NO_ROW && is_there(group)).then_some(row));
+        let rows: UInt32Array = rows.collect();
+        let kept = std::mem::take(&mut self.kept);
+        Ok(kept.take(rows, std::iter::once(&self.data_type))?.remove(0))
+    }
+
+    fn take_partial(&mut self, total: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        self.take(total, nulls)
+    }
+
+    fn bytes(&self) -> usize {
+        self.kept.bytes() + self.row_of.capacity() * size_of::<u32>()
     }
 }

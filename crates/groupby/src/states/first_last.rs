@@ -72,7 +72,8 @@ fn arriving(end: End) -> Make<dyn Rank> {
     }
 }
 
-fn sorted<O: Order>(order: &[SortField]) -> Option<Make<dyn Rank>> {
+/// The first or last row in an order; `None` if a type has none.
+pub(super) fn sorted<O: Order>(order: &[SortField]) -> Option<Make<dyn Rank>> {
     let converter = Arc::new(RowConverter::new(order.to_vec()).ok()?);
     Some(Box::new(move || {
         Box::new(ByOrder::<O> {

@@ -21,7 +21,7 @@ use super::{Aggregate, GroupStates, Groups, min_max_bytes};
 use crate::error::Result;
 
 /// Which end of the order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Extreme {
     /// The least value.
     Min,

@@ -17,6 +17,7 @@ mod element;
 mod values_by_group;
 mod min_max;
 mod min_max_bytes;
+mod kept;
 mod chosen;
 mod arg_extreme;
 mod first_last;

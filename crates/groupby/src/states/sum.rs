@@ -1,14 +1,14 @@
-//! sum(x): integers, decimals and durations exactly, floats in Float64.
+//! sum(x): integers, decimals, durations and months exactly, floats in Float64.
 //!
 //! In: the column as DataFusion coerced it, integers of fewer bits also as they are. Out: DataFusion's result type, NULL without values.
 //! Invariant: a result that does not fit its type is an error; a sum that only passes such values
 //! on its way is none, in whatever order states are merged.
-//! Not here: intervals (DataFusion's own states run for them), sums of distinct values.
+//! Not here: intervals of days and smaller units (DataFusion's own states run for them), sums of distinct values.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Float64Array};
-use arrow::datatypes::{DataType, Float64Type, i256};
+use arrow::datatypes::{DataType, Float64Type, IntervalUnit, i256};
 
 use super::fixed::{column_of, values_of};
 use super::fold::Reduce;
@@ -45,14 +45,14 @@ pub fn sum(
 
 /// True if the result has the input's scale, and its width or a wider one.
 fn sums_to(input: &DataType, result: &DataType) -> bool {
-    use DataType::{Decimal32, Decimal64, Decimal128, Decimal256, Duration};
+    use DataType::{Decimal32, Decimal64, Decimal128, Decimal256, Duration, Interval};
     use DataType::{Int8, Int16, Int32, UInt8, UInt16, UInt32};
     match (input, result) {
         (Int8 | Int16 | Int32, DataType::Int64) | (UInt8 | UInt16 | UInt32, DataType::UInt64) => {
             true
         }
         (DataType::Int64 | DataType::UInt64 | DataType::Float64, _) => input == result,
-        (Duration(_), _) => input == result,
+        (Duration(_) | Interval(IntervalUnit::YearMonth), _) => input == result,
         (Decimal32(_, from), Decimal32(_, to))
         | (Decimal64(_, from), Decimal64(_, to))
         | (Decimal64(_, from) | Decimal128(_, from), Decimal128(_, to))

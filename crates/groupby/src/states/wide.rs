@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, Int64Array};
 use arrow::array::{PrimitiveArray, types};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
-use arrow::datatypes::{ArrowNativeType, DataType, Int64Type, i256};
+use arrow::datatypes::{ArrowNativeType, DataType, Int64Type, IntervalUnit, i256};
 
 use super::Tallied;
 use super::fold::Fold;
@@ -579,13 +579,15 @@ impl Summed for i32 {
     }
 }
 
-/// The bound that a decimal type's values lie below; none for types that hold what their width does.
+/// The bound that values of a type lie below; none for types that hold what sums of their values do.
 pub(super) fn limit_of<W: SumWidth>(data_type: &DataType) -> Option<W> {
     match data_type {
         DataType::Decimal32(precision, _)
         | DataType::Decimal64(precision, _)
         | DataType::Decimal128(precision, _)
         | DataType::Decimal256(precision, _) => Some(W::ten_to(*precision)),
+        // Their sums have 64 bits.
+        DataType::Interval(IntervalUnit::YearMonth) => Some(W::usize_as(1 << 31)),
         _ => None,
     }
 }
@@ -595,7 +597,13 @@ macro_rules! with_summed {
     ($data_type:expr, $result_type:expr, $visit:ident, $other:expr) => {
         match ($data_type, $result_type) {
             (DataType::Decimal64(..), DataType::Decimal128(..)) => $visit!(DecimalWords),
-            (DataType::Decimal32(..), _) => $visit!(i32),
+            (
+                DataType::Decimal32(..)
+                | DataType::Interval(arrow::datatypes::IntervalUnit::YearMonth),
+                _,
+            ) => {
+                $visit!(i32)
+            }
             (DataType::Decimal64(..) | DataType::Duration(_), _) => $visit!(i64),
             (DataType::Decimal128(..), _) => $visit!(i128),
             (DataType::Decimal256(..), _) => $visit!(i256),

@@ -6,22 +6,21 @@
 //! Invariant: the order is total on the keys' values as `SortOptions` define it (-0.0 before 0.0, NaN by sign). Among
 //! rows with equal keys any may stay. No group has more than n rows.
 //! Not here: which row has which key (rank.rs), the rows of a group (slots.rs), their columns
-//! (kept.rs).
+//! (`kept`).
 
 mod rank;
 mod slots;
-mod kept;
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, ListArray, StructArray, UInt64Array};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::SortOptions;
-use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use arrow::datatypes::{DataType, Field, Fields};
 
-use self::kept::{Kept, is_copied};
 use self::rank::Ranking;
 use self::slots::{RankedRow, TopSlots};
+use super::kept::{Kept, is_copied};
 use super::native::native;
 use super::rows::Rows;
 use super::{Aggregate, GroupStates, Groups};
@@ -33,9 +32,6 @@ pub const TOP_ROWS_MAX: usize = 64;
 
 /// The field of the result that counts a group's rows from 1.
 pub const ROW_NUMBER: &str = "row_number";
-
-/// Overtaken rows that may lie around before a sweep, beside as many as there are live ones.
-const OVERTAKEN_ROWS_MIN: usize = 8192;
 
 /// Rows between asking for a group's place in memory, asking for its rows, and looking at them.
 const AHEAD: usize = 8;
@@ -141,7 +137,7 @@ impl GroupStates for TopRowStates {
             }
         });
         self.offer(columns)?;
-        if self.kept.rows() > 2 * self.slots.rows() + OVERTAKEN_ROWS_MIN {
+        if self.kept.has_many_beside(self.slots.rows()) {
             self.sweep()?;
         }
         Ok(())
@@ -250,8 +246,8 @@ impl TopRowStates {
             rows.extend(entries.iter().map(|entry: &RankedRow| entry.kept));
             offsets.push(rows.len() as i32);
         }
-        let fields: &[FieldRef] = &self.shape.columns;
-        let columns = std::mem::take(&mut self.kept).take(rows, fields)?;
+        let types = self.shape.columns.iter().map(|field| field.data_type());
+        let columns = std::mem::take(&mut self.kept).take(rows.into(), types)?;
         self.slots = TopSlots::new(self.shape.rows_max);
         self.ranking.clear();
         Ok((columns, offsets))

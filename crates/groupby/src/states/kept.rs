@@ -1,17 +1,20 @@
-//! The columns of the rows that groups hold, and of some that were overtaken since.
+//! Columns of the rows that groups hold, and of some that were overtaken since.
 //!
 //! In: rows of batches. Out: rows by their number.
 //! Invariant: what is kept are copies: no buffer of a batch is held.
-//! Not here: which rows are live (slots.rs).
+//! Not here: which rows are live (`chosen`, top_rows/slots.rs).
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt32Array, new_empty_array};
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array, new_null_array};
 use arrow::compute::{concat, take};
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::datatypes::DataType;
 
 use crate::batch::is_plain;
 use crate::error::Result;
+
+/// Overtaken rows that may lie around before a sweep, beside as many as there are live ones.
+const OVERTAKEN_ROWS_MIN: usize = 8192;
 
 /// Rows in the order in which they came.
 #[derive(Default)]
@@ -52,6 +55,11 @@ impl Kept {
         self.rows
     }
 
+    /// True if so many were overtaken that only the `live` ones should be kept.
+    pub(super) fn has_many_beside(&self, live: usize) -> bool {
+        self.rows > 2 * live + OVERTAKEN_ROWS_MIN
+    }
+
     /// Copies rows of a batch.
     pub(super) fn add(&mut self, columns: &[ArrayRef], rows: Vec<u32>) -> Result<()> {
         if rows.is_empty() {
@@ -79,13 +87,15 @@ impl Kept {
         self.add(&columns, rows)
     }
 
-    /// The given rows, in this order, as columns of `fields`.
-    pub(super) fn take(mut self, rows: Vec<u32>, fields: &[FieldRef]) -> Result<Vec<ArrayRef>> {
-        if rows.is_empty() {
-            let empty = |field: &FieldRef| new_empty_array(field.data_type());
-            return Ok(fields.iter().map(empty).collect());
+    /// The given rows, in this order, as columns of these types; NULL for a row that is NULL.
+    pub(super) fn take<'a>(
+        mut self,
+        rows: UInt32Array,
+        types: impl Iterator<Item = &'a DataType>,
+    ) -> Result<Vec<ArrayRef>> {
+        if self.rows == 0 {
+            return Ok(types.map(|of| new_null_array(of, rows.len())).collect());
         }
-        let rows = UInt32Array::from(rows);
         let columns = self.joined()?;
         columns.iter().map(|column| copied(column, &rows)).collect()
     }
