@@ -9,8 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, RecordBatch, RecordBatchOptions,
-    UInt64Array, new_null_array,
+    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, UInt64Array,
+    new_null_array,
 };
 use datafusion::arrow::compute::{cast, filter_record_batch, or, take};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
@@ -35,10 +35,8 @@ use super::selections::{parted, suits_others};
 use crate::aggregate::from_datafusion::{Grouping, HostAggregate, Stages};
 use crate::aggregate::native::{Native, Reads, end_of, host_of_distinct, native};
 use crate::error::to_host;
-use crate::expr::arithmetic;
-use crate::expr::cases::coded;
 use crate::expr::columns::without_nulls;
-use crate::functions::{Numbered, numbered};
+use crate::expr::distinct_values::{Hashed, Spread, coded, hashed};
 
 /// The expressions of one group-by and what they are for.
 pub(super) struct Program {
@@ -161,7 +159,7 @@ impl Program {
         let keys = group_by.expr().iter().zip(schema.fields());
         let keys = keys.map(|((expression, _), field)| {
             let data_type = decoded(field.data_type()).clone();
-            let codes = || coded(expression).or_else(|| arithmetic::coded(expression, &data_type));
+            let codes = || coded(expression, &data_type);
             let codes = layout.takes_codes().then(codes).flatten();
             Key {
                 expression: expressions.place(codes.as_ref().unwrap_or(expression)),
@@ -660,12 +658,9 @@ pub(super) fn as_type(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRe
     match (cast(column, data_type), data_type) {
         // Of values of some types Arrow makes no dictionaries.
         (Err(_), DataType::Dictionary(_, of)) if column.data_type() == &**of => {
-            let Numbered { firsts, of_rows } = numbered(column)?;
+            let Hashed { firsts, codes } = hashed(column)?;
             let values = take(column, &firsts, None)?;
-            Ok(cast(
-                &DictionaryArray::try_new(of_rows, values)?,
-                data_type,
-            )?)
+            Ok(cast(&Spread::new(values, codes).coded()?, data_type)?)
         }
         (cast, _) => Ok(cast?),
     }

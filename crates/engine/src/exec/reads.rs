@@ -9,7 +9,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
 
-use crate::expr::per_value::columns_per_value;
+use crate::expr::distinct_values::columns_per_value;
 
 /// What does for the reader of a column instead of values as SQL has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

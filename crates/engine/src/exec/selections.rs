@@ -38,7 +38,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use futures::stream::{Stream, StreamExt};
 
 use crate::expr::columns::without_nulls;
-use crate::expr::per_value::is_once_per_value;
+use crate::expr::distinct_values::{is_coded, is_once_per_value};
 
 /// A batch of which less than one in so many rows is left is copied: what is evaluated of the others would be in vain.
 const LEFT_MIN: usize = 2;
@@ -102,7 +102,8 @@ impl SelectingFilterExec {
 /// True of an expression that may be computed of rows that nobody wants: it is the same whoever else is there, and costs little
 /// whatever they have. Of functions a WHERE may be what keeps them from values that are dear, as of `repeat(text, n)`.
 pub(super) fn suits_others(expr: &Arc<dyn PhysicalExpr>) -> bool {
-    let is_function = expr.is::<ScalarFunctionExpr>() || expr.is::<HigherOrderFunctionExpr>();
+    let is_function =
+        expr.is::<ScalarFunctionExpr>() || expr.is::<HigherOrderFunctionExpr>() || is_coded(expr);
     let is_cheap = || !is_function && expr.children().into_iter().all(suits_others);
     !is_volatile(expr) && (is_once_per_value(expr) || is_cheap())
 }

@@ -3,7 +3,7 @@
 //! In: a physical plan for our operator. Out: the same plan; in projections, aggregations and sorts, `+`, `-` and `*` of two
 //! DECIMALs of up to 38 digits look at their values first and compute in words where those allow it (decimals.rs), `/` and
 //! `%` of integers by a literal multiply with its reciprocal (divided.rs), a CASE with two plain sides takes both for all
-//! rows (chosen.rs), and functions of dates and times are computed once per hour or day (stepped.rs).
+//! rows (chosen.rs), and functions of dates and times are computed once per hour or day (distinct_values/steps.rs).
 //! Invariant: types, names, NULLs and errors are DataFusion's: whatever has no way of its own is computed by it. In EXPLAIN
 //! the operation stands in brackets, whatever is around it.
 //! Not here: the loops (`grouse_kernels`); predicates, which scans prune by their form, and windows, so that an order by
@@ -12,7 +12,6 @@
 mod decimals;
 mod divided;
 mod chosen;
-mod stepped;
 
 use std::sync::Arc;
 
@@ -32,13 +31,13 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
+use crate::expr::distinct_values::once_per_step;
 use crate::expr::plan_expressions::exchanged;
 use crate::expr::specialised::{Instead, Way, instead};
 use crate::expr::words::words_of;
 use crate::runtime::options::{GroupByOperator, SessionOptions};
 use decimals::{Side, Sum};
 use divided::Divided;
-use stepped::Stepped;
 
 /// The rule.
 #[derive(Debug)]
@@ -79,7 +78,8 @@ fn in_words(
     expr: Arc<dyn PhysicalExpr>,
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
-    instead(expr, |expr| Words::of(expr, schema))
+    let in_words = instead(expr, |expr| Words::of(expr, schema))?;
+    in_words.transform_data(|expr| once_per_step(expr, schema))
 }
 
 /// An expression of DataFusion's, computed in words.
@@ -92,7 +92,6 @@ enum Words {
     /// A remainder cast to fewer bits.
     Narrowed,
     Chosen,
-    Stepped(Stepped),
 }
 
 impl Words {
@@ -100,8 +99,7 @@ impl Words {
         match expr.downcast_ref::<BinaryExpr>() {
             Some(binary) => Self::operation(binary, schema),
             None if narrowed(expr).is_some() => Some(Words::Narrowed),
-            None if chosen::is_chosen(expr, schema) => Some(Words::Chosen),
-            None => Stepped::of(expr, schema).map(Words::Stepped),
+            None => chosen::is_chosen(expr, schema).then_some(Words::Chosen),
         }
     }
 
@@ -117,7 +115,7 @@ impl Words {
         // A long sum has its parts on the left: asked for its type, each would ask all of them.
         let is_decimal = |side: &Arc<dyn PhysicalExpr>| match words_in(side) {
             Some(Words::Decimals) => true,
-            Some(Words::Divided(_) | Words::Narrowed | Words::Stepped(_)) => false,
+            Some(Words::Divided(_) | Words::Narrowed) => false,
             Some(Words::Chosen) | None => {
                 matches!(side.data_type(schema), Ok(DataType::Decimal128(..)))
             }
@@ -146,7 +144,6 @@ impl Way for Words {
             (Words::Decimals, Some(_)) => Some(Words::Decimals),
             (Words::Divided(_), Some(binary)) => Divided::of(binary.right()).map(Words::Divided),
             (Words::Narrowed, _) => narrowed(host).map(|_| Words::Narrowed),
-            (Words::Stepped(stepped), _) => stepped.of_other(host).map(Words::Stepped),
             _ => chosen::may_be_chosen(host).then_some(Words::Chosen),
         }
     }
@@ -184,7 +181,6 @@ impl Way for Words {
                     |column| Ok(ColumnarValue::Array(column)),
                 )
             }
-            (Words::Stepped(stepped), _) => stepped.computed(host, batch),
             _ => chosen::computed(host, batch),
         }
     }
@@ -192,20 +188,8 @@ impl Way for Words {
     fn is_bracketed(&self) -> bool {
         match self {
             Words::Decimals | Words::Divided(_) => true,
-            Words::Narrowed | Words::Chosen | Words::Stepped(_) => false,
+            Words::Narrowed | Words::Chosen => false,
         }
-    }
-}
-
-/// A key of texts as codes, where it is computed once per step.
-pub(crate) fn coded(
-    key: &Arc<dyn PhysicalExpr>,
-    data_type: &DataType,
-) -> Option<Arc<dyn PhysicalExpr>> {
-    let instead = key.downcast_ref::<InWords>()?;
-    match instead.way() {
-        Words::Stepped(stepped) => stepped.coded(instead.host(), data_type),
-        _ => None,
     }
 }
 

@@ -8,6 +8,5 @@ pub(crate) mod columns;
 pub(crate) mod plan_expressions;
 pub(crate) mod specialised;
 pub(crate) mod words;
+pub(crate) mod distinct_values;
 pub(crate) mod arithmetic;
-pub(crate) mod per_value;
-pub(crate) mod cases;

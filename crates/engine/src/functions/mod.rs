@@ -88,7 +88,6 @@ pub(crate) use near_doubles::{NEAR_SECONDS, near_seconds, within_float};
 pub(crate) use nested_casts::{Halves, is_nested_cast, nested_cast};
 pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median, with_middle};
 pub(crate) use overflow::overflow;
-pub(crate) use patterns::{Numbered, numbered};
 pub(crate) use percentile_cont::is_percentile_cont;
 pub(crate) use quantiles::Quantiles;
 pub(crate) use recomputed::{in_order, over_frame};

@@ -26,6 +26,7 @@ use datafusion::parquet::file::metadata::{
 use datafusion::parquet::file::page_index::column_index::ColumnIndexMetaData;
 use datafusion::parquet::file::statistics::Statistics;
 use datafusion::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Type, TypePtr};
+use grouse_groupby::keys::decoded;
 
 /// Top-level columns that a table takes for text.
 pub(crate) type Texts = BTreeSet<String>;
@@ -228,7 +229,8 @@ fn undeclared_texts(file: &FileMetaData, texts: &Texts) -> Result<BTreeSet<usize
     let is_text = |leaf: &usize| {
         let column = schema.column(*leaf);
         let path = column.path().parts();
-        let is_named = path.len() == 1 && texts.contains(&path[0]) && is_bytes(&types[*leaf]);
+        let is_named =
+            path.len() == 1 && texts.contains(&path[0]) && decoded(&types[*leaf]).is_binary();
         is_open(&column) && (is_named || is_string(&types[*leaf]))
     };
     Ok((0..types.len()).filter(is_text).collect())
@@ -254,17 +256,7 @@ fn leaf_types(kind: &DataType, leaves: &mut Vec<DataType>) {
 
 /// Whether values are text, whatever their layout.
 pub(crate) fn is_string(kind: &DataType) -> bool {
-    match kind {
-        DataType::Dictionary(_, value) => is_string(value),
-        other => other.is_string(),
-    }
-}
-
-fn is_bytes(kind: &DataType) -> bool {
-    match kind {
-        DataType::Dictionary(_, value) => is_bytes(value),
-        other => other.is_binary(),
-    }
+    decoded(kind).is_string()
 }
 
 /// The file's part of the footer with the table's strings declared to be strings and plain types; `None` where that is so.

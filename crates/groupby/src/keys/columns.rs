@@ -67,7 +67,7 @@ pub(crate) fn fixed_width(data_type: &DataType) -> Option<usize> {
 }
 
 /// True if both are one dictionary in memory; DataFusion's filters give it a new array now and then.
-pub fn same_dictionary(left: &ArrayRef, right: &ArrayRef) -> bool {
+pub(crate) fn same_dictionary(left: &ArrayRef, right: &ArrayRef) -> bool {
     let is_like = || left.len() == right.len() && left.to_data().ptr_eq(&right.to_data());
     Arc::ptr_eq(left, right) || is_like()
 }

@@ -20,7 +20,7 @@ use grouse_kernels::hash::hash_view;
 
 use super::ByteKeys;
 use super::bytes::{self, BytesTable, hash_one};
-use super::columns::same_dictionary;
+use super::dictionary_cache::DictionaryCache;
 use super::views::is_long;
 use crate::error::Result;
 
@@ -58,10 +58,9 @@ impl CachedView {
     }
 }
 
-/// A dictionary and the codes of its values.
+/// The values of a dictionary and their codes.
 #[derive(Debug)]
 struct Translation {
-    dictionary: ArrayRef,
     values: ByteKeys,
     /// Of each value, and `UNKNOWN` up to a power of two.
     codes: Vec<u32>,
@@ -74,7 +73,6 @@ impl Translation {
             return Err(Full);
         }
         Ok(Self {
-            dictionary: Arc::clone(dictionary),
             values: bytes::encode_as(dictionary, data_type).map_err(|_| Full)?,
             codes: vec![UNKNOWN; dictionary.len().next_power_of_two()],
         })
@@ -87,7 +85,7 @@ pub(super) struct Interner {
     table: BytesTable,
     near: Vec<CachedView>,
     batch: u32,
-    translation: Option<Translation>,
+    translation: DictionaryCache<Translation>,
     /// Dictionaries that were translated so far.
     pub(super) dictionaries: u32,
     coded_values_max: usize,
@@ -110,7 +108,7 @@ impl Interner {
             table: BytesTable::default(),
             near: vec![nothing; NEAR],
             batch: 0,
-            translation: None,
+            translation: DictionaryCache::default(),
             dictionaries: 0,
             coded_values_max: if is_only {
                 CODED_VALUES_MAX
@@ -158,9 +156,8 @@ impl Interner {
         let Some(coded) = column.as_any_dictionary_opt() else {
             return;
         };
-        let (dictionary, known) = (coded.values(), self.translation.as_ref());
-        let is_known = known.is_some_and(|known| same_dictionary(&known.dictionary, dictionary));
-        if is_known || dictionary.len() > column.len() {
+        let dictionary = coded.values();
+        if self.translation.get(dictionary).is_some() || dictionary.len() > column.len() {
             return;
         }
         // What is wrong with it is for `push` to say.
@@ -176,7 +173,7 @@ impl Interner {
             }
         }
         self.dictionaries += 1;
-        self.translation = Some(translation);
+        self.translation.insert(dictionary, translation);
     }
 
     fn push_plain(
@@ -210,21 +207,15 @@ impl Interner {
         codes: &mut Vec<u32>,
     ) -> std::result::Result<(), Full> {
         let dictionary = column.values();
-        let known = self
-            .translation
-            .take()
-            .filter(|known| same_dictionary(&known.dictionary, dictionary));
-        let mut translation = match known {
-            Some(known) => known,
-            None => {
-                self.dictionaries += 1;
-                Translation::new(dictionary, data_type)?
-            }
-        };
+        let mut cache = std::mem::take(&mut self.translation);
+        let translation = cache.get_or_make(dictionary, || {
+            self.dictionaries += 1;
+            Translation::new(dictionary, data_type)
+        })?;
         let keys = column.keys();
         macro_rules! typed {
             ($key:ty) => {
-                self.translate::<$key>(keys, nulls, &mut translation, codes)
+                self.translate::<$key>(keys, nulls, translation, codes)
             };
         }
         match keys.data_type() {
@@ -238,7 +229,7 @@ impl Interner {
             DataType::UInt64 => typed!(types::UInt64Type),
             other => unreachable!("{other} is no type of dictionary keys"),
         }
-        self.translation = Some(translation);
+        self.translation = cache;
         Ok(())
     }
 
@@ -248,16 +239,15 @@ impl Interner {
         &'a self,
         column: &'a ArrayRef,
     ) -> Option<(&'a dyn Array, &'a [u32])> {
-        let (coded, known) = (column.as_any_dictionary_opt()?, self.translation.as_ref()?);
-        let is_known =
-            column.null_count() == 0 && same_dictionary(&known.dictionary, coded.values());
-        is_known.then_some((coded.keys(), &known.codes))
+        let coded = column.as_any_dictionary_opt()?;
+        let known = self.translation.get(coded.values())?;
+        (column.null_count() == 0).then_some((coded.keys(), &known.codes))
     }
 
     /// Whether the dictionary of the last batch that came as codes has values that are NULL, whose codes are not known.
     pub(super) fn has_null_value(&self) -> bool {
-        let known = self.translation.as_ref();
-        known.is_some_and(|known| known.dictionary.null_count() > 0)
+        let known = self.translation.last();
+        known.is_some_and(|(dictionary, _)| dictionary.null_count() > 0)
     }
 
     fn translate<K: ArrowDictionaryKeyType>(
@@ -336,8 +326,8 @@ impl Interner {
 
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        let translated = self.translation.as_ref().map_or(0, |known| {
-            known.dictionary.get_array_memory_size() + known.codes.len() * (4 + 16)
+        let translated = self.translation.last().map_or(0, |(dictionary, known)| {
+            dictionary.get_array_memory_size() + known.codes.len() * (4 + 16)
         });
         let held = NEAR * size_of::<CachedView>() + self.codes.capacity() * 4;
         self.table.held_bytes() + held + translated

@@ -31,6 +31,7 @@ macro_rules! with_integers {
 pub(crate) use with_integers;
 
 pub(crate) mod columns;
+mod dictionary_cache;
 pub(crate) mod views;
 pub(crate) mod words;
 mod slots;
@@ -52,8 +53,9 @@ use arrow::buffer::Buffer;
 
 use crate::error::Result;
 
-pub use columns::{as_views, decoded, is_bytes, same_dictionary, strings_of};
-pub(crate) use columns::{strict_cast, unpacked};
+pub use columns::{as_views, decoded, is_bytes, strings_of};
+pub(crate) use columns::{same_dictionary, strict_cast, unpacked};
+pub use dictionary_cache::DictionaryCache;
 pub use direct::DirectTable;
 pub use layout::{KeyLayout, TableKind};
 pub use packed::{KeyBounds, KeyValues};

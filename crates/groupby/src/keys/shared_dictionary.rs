@@ -17,8 +17,8 @@ use arrow::datatypes::DataType;
 use parking_lot::{Mutex, RwLock};
 
 use super::bytes::{self, BytesTable, hash_one};
-use super::columns::same_dictionary;
-use crate::error::Result;
+use super::dictionary_cache::DictionaryCache;
+use crate::error::{Error, Result};
 
 /// Codes of one column's strings.
 #[derive(Debug)]
@@ -93,9 +93,9 @@ impl SharedDictionary {
     }
 }
 
-/// The dictionaries that a worker had last, one per column, and the codes of their values in the column's shared dictionary.
+/// Of the dictionary that a worker had last in each column, the codes of the values in the column's shared dictionary.
 #[derive(Debug, Default)]
-pub struct CodeMaps(Vec<Option<(ArrayRef, ArrayRef)>>);
+pub struct CodeMaps(Vec<DictionaryCache<ArrayRef>>);
 
 impl CodeMaps {
     /// The `at`th column with codes of `shared` for its values; one that is no dictionary as it is.
@@ -113,19 +113,11 @@ impl CodeMaps {
             return Ok(coded.with_values(Arc::new(UInt32Array::from(Vec::<u32>::new()))));
         }
         if self.0.len() <= at {
-            self.0.resize(at + 1, None);
+            self.0.resize_with(at + 1, DictionaryCache::default);
         }
-        let (known, dictionary) = (&mut self.0[at], coded.values());
-        let is_known = |(known, _): &&(ArrayRef, ArrayRef)| same_dictionary(known, dictionary);
-        let codes = match known.as_ref().filter(is_known) {
-            Some((_, codes)) => Arc::clone(codes),
-            None => {
-                let codes: ArrayRef = Arc::new(shared.codes(dictionary)?);
-                *known = Some((Arc::clone(dictionary), Arc::clone(&codes)));
-                codes
-            }
-        };
-        Ok(coded.with_values(codes))
+        let codes = || Ok::<_, Error>(Arc::new(shared.codes(coded.values())?) as ArrayRef);
+        let codes = self.0[at].get_or_make(coded.values(), codes)?;
+        Ok(coded.with_values(Arc::clone(codes)))
     }
 }
 

@@ -28,7 +28,7 @@ use super::{Aggregate, GroupStates, Groups};
 use crate::batch::{bytes_of, dense, is_plain};
 use crate::error::{Error, Result};
 use crate::keys::is_bytes;
-use crate::keys::{same_dictionary, strict_cast, unpacked};
+use crate::keys::{DictionaryCache, same_dictionary, strict_cast, unpacked};
 
 /// What becomes of a group's rows.
 #[derive(Debug, Clone)]
@@ -304,7 +304,7 @@ impl Listed {
     fn values(&self, rows: impl Iterator<Item = Option<RowPlace>>) -> Result<ArrayRef> {
         let null = new_null_array(&self.value_type, 1);
         let (mut columns, mut sources) = (vec![null], Vec::with_capacity(self.chunks.len()));
-        let mut dictionary: Option<(&ArrayRef, usize)> = None;
+        let mut dictionaries = DictionaryCache::<usize>::default();
         for RowChunk { values, .. } in &self.chunks {
             let Some(coded) = values.as_any_dictionary_opt() else {
                 columns.push(Arc::clone(values));
@@ -312,16 +312,12 @@ impl Listed {
                 continue;
             };
             // The strings of codes that came together are copied from one column.
-            let is_same = |(last, _): &(&ArrayRef, usize)| same_dictionary(last, coded.values());
-            let (_, column) = match dictionary.filter(is_same) {
-                Some(known) => known,
-                None => {
-                    columns.push(strict_cast(coded.values(), &self.value_type)?);
-                    *dictionary.insert((coded.values(), columns.len() - 1))
-                }
-            };
+            let column = dictionaries.get_or_make(coded.values(), || {
+                columns.push(strict_cast(coded.values(), &self.value_type)?);
+                Ok::<_, Error>(columns.len() - 1)
+            })?;
             let codes = coded.keys().as_primitive::<UInt32Type>();
-            sources.push(CopySource::Codes(column, codes));
+            sources.push(CopySource::Codes(*column, codes));
         }
         let rows = rows.map(|place| match place {
             Some(place) => sources[place.chunk as usize].place(place.row as usize),

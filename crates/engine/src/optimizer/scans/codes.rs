@@ -7,7 +7,7 @@
 //! Invariant: a column is read as codes only where all its chunks in all files are dictionary pages and nothing else; SQL
 //! types do not change: nothing sees the codes but the group-by and `PerValue`, nothing the words but the group-by and
 //! arithmetic.
-//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`, `keys/shared_dictionary`; per_value.rs), the words (words.rs).
+//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`, `keys/shared_dictionary`; expr/distinct_values), the words (words.rs).
 //!
 //! As views the reader writes 16 bytes per row, and each is looked up again; as codes it writes 4 and each value is looked up
 //! once per chunk. Decoding chunks that have fallen back to plain pages as codes is slower than as views: 1.8x, measured.
@@ -47,7 +47,7 @@ use crate::exec::GroupByExec;
 use crate::exec::{FewValues, Form, Read, columns_of};
 use crate::expr::arithmetic::takes_words;
 use crate::expr::columns::dictionary;
-use crate::expr::per_value::{Reader, is_per_value, per_value};
+use crate::expr::distinct_values::{Reader, is_per_value, per_value};
 use crate::expr::words::{in_words, widened};
 use crate::runtime::options::SessionOptions;
 use crate::scan::footer::{Texts, declare, dictionary_bytes, has_only_codes, texts_of};

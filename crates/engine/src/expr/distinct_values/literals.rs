@@ -1,4 +1,4 @@
-//! A key that is a CASE of text literals, as codes of these.
+//! The distinct values of a key that is a CASE of string literals: the literals.
 //!
 //! In: `CASE WHEN x < 18 THEN 'young' … ELSE 'old' END`. Out: the literals' places, as codes of a dictionary of the literals.
 //! Invariant: all batches have one dictionary, in which each literal is once; without ELSE, or where a literal is NULL, the code
@@ -9,35 +9,31 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, AsArray, DictionaryArray, StringArray, UInt8Array};
+use datafusion::arrow::array::{ArrayRef, AsArray, StringArray, UInt8Array};
 use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
-use datafusion::arrow::datatypes::{DataType, Field, Int32Type};
+use datafusion::arrow::datatypes::{DataType, Int32Type};
 use datafusion::common::{Result, ScalarValue};
-use datafusion::logical_expr::{
-    ColumnarValue, Operator, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{
     BinaryExpr, CaseExpr, Column, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
 };
 use grouse_kernels::select::{Selected, Side};
 
-use crate::expr::columns::applied;
-use crate::expr::columns::is_column_compared;
-use crate::expr::columns::place_of;
-use crate::expr::columns::without_nulls;
+use super::{DistinctValues, ValueSource, with_dictionary};
+use crate::expr::columns::{is_column_compared, place_of, without_nulls};
 
 /// More conditions are computed for the rows that those before them left.
 const CONDITIONS_MAX: usize = 16;
 
 /// The key as codes; `None` if it is none that has them.
-pub(crate) fn coded(key: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
+pub(super) fn coded(key: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
     let case = key.downcast_ref::<CaseExpr>()?;
-    let mut texts = Vec::new();
+    let mut strings = Vec::new();
     let mut place = |result: &Arc<dyn PhysicalExpr>| {
         let literal = result.downcast_ref::<Literal>()?.value();
-        let text = literal.try_as_str()?.map(str::to_owned);
-        Some(text.map(|text| place_of(&mut texts, &text)))
+        let string = literal.try_as_str()?.map(str::to_owned);
+        Some(string.map(|string| place_of(&mut strings, &string)))
     };
     let results = case.when_then_expr().iter();
     let places = results.map(|(_, then)| place(then));
@@ -52,20 +48,20 @@ pub(crate) fn coded(key: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>
         None => Arc::clone(when),
     });
     let conditions: Vec<_> = conditions.collect();
-    let are_few = texts.len() < NULL.into() && conditions.len() <= CONDITIONS_MAX;
+    let are_few = strings.len() < NULL.into() && conditions.len() <= CONDITIONS_MAX;
     let (inputs, made) = if are_few && conditions.iter().all(cannot_fail) {
         (conditions, Made::Conditions(places))
     } else {
         (vec![case_of_places(case, &places)?], Made::Places)
     };
-    let of = Coded {
-        values: Arc::new(StringArray::from_iter_values(&texts)),
-        texts,
+    let literals = Literals {
+        values: StringArray::from(strings).into(),
         made,
-        signature: Signature::variadic_any(Volatility::Immutable),
     };
-    let field = Field::new("codes", of.data_type(), true);
-    Some(applied(of, inputs, &Arc::new(field)))
+    Some(DistinctValues::over(
+        inputs,
+        ValueSource::Literals(literals),
+    ))
 }
 
 /// `CASE value WHEN when`, as the condition that it is.
@@ -107,80 +103,46 @@ fn case_of_places(case: &CaseExpr, places: &[Option<usize>]) -> Option<Arc<dyn P
 /// Stands for NULL among places of one byte.
 const NULL: u8 = u8::MAX;
 
-/// Codes of texts.
-#[derive(Debug)]
-struct Coded {
-    texts: Vec<String>,
-    values: ArrayRef,
+/// The literals, and how rows come by them.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Literals {
+    values: Arc<StringArray>,
     made: Made,
-    signature: Signature,
 }
 
 /// What codes are made of.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Made {
     /// A column of them.
     Places,
-    /// A column of truths for each but the last of these places, which is that of rows where none is true.
+    /// A column of booleans for each but the last of these places, which is that of rows where none is true.
     Conditions(Vec<Option<usize>>),
 }
 
-impl Coded {
-    fn data_type(&self) -> DataType {
+impl Eq for Literals {}
+
+impl Hash for Literals {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.made.hash(state);
+    }
+}
+
+impl Literals {
+    pub(super) fn code_type(&self) -> DataType {
         let keys = match self.made {
             Made::Places => DataType::Int32,
             Made::Conditions(_) => DataType::UInt8,
         };
         DataType::Dictionary(Box::new(keys), Box::new(DataType::Utf8))
     }
-}
 
-impl PartialEq for Coded {
-    fn eq(&self, other: &Self) -> bool {
-        (&self.texts, &self.made) == (&other.texts, &other.made)
-    }
-}
-
-impl Eq for Coded {}
-
-impl Hash for Coded {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.texts, &self.made).hash(state);
-    }
-}
-
-impl ScalarUDFImpl for Coded {
-    fn name(&self) -> &str {
-        "codes"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
-        Ok(self.data_type())
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let rows = args.number_rows;
-        let values = Arc::clone(&self.values);
-        let column = |input: &ColumnarValue| input.clone().into_array(rows);
-        let codes: ArrayRef = match &self.made {
-            Made::Places => {
-                let places = column(&args.args[0])?;
-                let places = places.as_primitive::<Int32Type>().clone();
-                Arc::new(DictionaryArray::try_new(places, values)?)
-            }
-            Made::Conditions(places) => {
-                let truths = args.args.iter().map(column).collect::<Result<Vec<_>>>()?;
-                Arc::new(DictionaryArray::try_new(
-                    chosen(&truths, places, rows),
-                    values,
-                )?)
-            }
-        };
-        Ok(ColumnarValue::Array(codes))
+    /// The code of each row's literal.
+    pub(super) fn codes(&self, inputs: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        let values: ArrayRef = self.values.clone();
+        match &self.made {
+            Made::Places => with_dictionary(inputs[0].as_primitive::<Int32Type>(), values),
+            Made::Conditions(places) => with_dictionary(&chosen(inputs, places, rows), values),
+        }
     }
 }
 
@@ -191,8 +153,8 @@ fn chosen(conditions: &[ArrayRef], places: &[Option<usize>], rows: usize) -> UIn
     let mut chosen: Option<Vec<u8>> = None;
     // The last first: those before it go over it.
     for (condition, code) in conditions.iter().zip(&codes).rev() {
-        let truths = without_nulls(condition.as_boolean());
-        let words: Vec<u64> = truths.values().bit_chunks().iter_padded().collect();
+        let is_true = without_nulls(condition.as_boolean());
+        let words: Vec<u64> = is_true.values().bit_chunks().iter_padded().collect();
         let others = match &chosen {
             Some(chosen) => Side::Column(chosen),
             None => Side::Value(codes[conditions.len()]),

@@ -1,0 +1,290 @@
+//! The distinct values of a column that comes as codes: those of its dictionary.
+//!
+//! In: an expression that reads one column, which the scan hands out as codes of its dictionaries. Out: a value per row, or
+//! where the reader takes codes the same codes with other values.
+//! Invariant: where values do not go through, the rows do, or their error stands.
+//! Not here: which columns come as codes (optimizer/scans/codes.rs).
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, DictionaryArray, UInt32Array, new_null_array,
+};
+use datafusion::arrow::compute::{cast, concat, take};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, UInt32Type};
+use datafusion::common::Result;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::Volatility;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, CaseExpr, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr,
+    Literal, NegativeExpr, NotExpr, TryCastExpr,
+};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use grouse_groupby::keys::{DictionaryCache, is_bytes};
+use parking_lot::Mutex;
+
+use super::{DistinctValues, OverColumn, Spread, ValueSource};
+use crate::expr::columns::dictionary;
+use crate::expr::plan_expressions::with_columns;
+
+/// Each worker reads one dictionary at a time. More workers than this compute values more than once.
+const DICTIONARIES_MAX: usize = 64;
+
+/// Who reads a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Reader {
+    /// Wants a value in each row.
+    Rows,
+    /// Takes strings as codes.
+    Codes,
+}
+
+/// `expr` with whatever it computes of one of the `coded` columns computed once per value.
+pub(crate) fn per_value(
+    expr: Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+    coded: &[usize],
+    reader: Reader,
+) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    let root = Arc::clone(&expr);
+    expr.transform_down(|part| {
+        let Some(column) = computed_from(&part).filter(|of| coded.contains(&of.index())) else {
+            return Ok(Transformed::no(part));
+        };
+        let reader = match Arc::ptr_eq(&part, &root) {
+            true => reader,
+            false => Reader::Rows,
+        };
+        let values = DictionaryValues::new(&part, &column, schema, reader)?;
+        let part = DistinctValues::over(vec![Arc::new(column)], ValueSource::Dictionary(values));
+        Ok(Transformed::new(part, true, TreeNodeRecursion::Jump))
+    })
+}
+
+/// True if an expression reads the column only in parts that can be computed once per value.
+pub(crate) fn is_per_value(expr: &Arc<dyn PhysicalExpr>, column: usize) -> bool {
+    let mut is_read_itself = false;
+    let walked = expr.apply(|part| {
+        Ok(match part.downcast_ref::<Column>() {
+            Some(read) if read.index() == column => {
+                is_read_itself = true;
+                TreeNodeRecursion::Stop
+            }
+            _ if computed_from(part).is_some() => TreeNodeRecursion::Jump,
+            _ => TreeNodeRecursion::Continue,
+        })
+    });
+    walked.is_ok() && !is_read_itself
+}
+
+/// The one column that an expression computes something from, if it always makes the same of the same value.
+fn computed_from(expr: &Arc<dyn PhysicalExpr>) -> Option<Column> {
+    if expr.is::<Column>() {
+        return None;
+    }
+    let mut only = None;
+    let mut is_known = true;
+    let walked = expr.apply(|part| {
+        if let Some(column) = part.downcast_ref::<Column>() {
+            is_known = only.get_or_insert_with(|| column.clone()) == column;
+        } else {
+            is_known = is_the_same_again(part);
+        }
+        Ok(match is_known {
+            true => TreeNodeRecursion::Continue,
+            false => TreeNodeRecursion::Stop,
+        })
+    });
+    only.filter(|_| walked.is_ok() && is_known)
+}
+
+fn is_the_same_again(part: &Arc<dyn PhysicalExpr>) -> bool {
+    if let Some(function) = part.downcast_ref::<ScalarFunctionExpr>() {
+        return function.fun().signature().volatility == Volatility::Immutable;
+    }
+    part.is::<Literal>()
+        || part.is::<BinaryExpr>()
+        || part.is::<LikeExpr>()
+        || part.is::<InListExpr>()
+        || part.is::<IsNullExpr>()
+        || part.is::<IsNotNullExpr>()
+        || part.is::<NotExpr>()
+        || part.is::<NegativeExpr>()
+        || part.is::<CastExpr>()
+        || part.is::<TryCastExpr>()
+        || part.is::<CaseExpr>()
+}
+
+/// True of what is computed once per value of a dictionary.
+pub(crate) fn is_once_per_value(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    column_of(expr).is_some()
+}
+
+/// The columns of which an expression computes something once per value.
+pub(crate) fn columns_per_value(expr: &Arc<dyn PhysicalExpr>) -> Vec<usize> {
+    let mut columns = Vec::new();
+    let walked = expr.apply(|part| {
+        let column = column_of(part).and_then(|column| column.downcast_ref::<Column>());
+        columns.extend(column.map(Column::index));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    walked.map_or_else(|_| Vec::new(), |_| columns)
+}
+
+/// What hands out the codes of such an expression.
+fn column_of(expr: &Arc<dyn PhysicalExpr>) -> Option<&Arc<dyn PhysicalExpr>> {
+    let values = expr.downcast_ref::<DistinctValues>()?;
+    matches!(values.source, ValueSource::Dictionary(_)).then(|| &values.inputs[0])
+}
+
+/// What is computed of a dictionary's values.
+#[derive(Debug, Clone)]
+pub(super) struct DictionaryValues {
+    pub body: OverColumn,
+    /// What DataFusion expects of it.
+    result: FieldRef,
+    reader: Reader,
+    /// The results of dictionaries, and those with NULL behind the values; `None` where a value failed.
+    known: Arc<[Mutex<DictionaryCache<Option<ArrayRef>, DICTIONARIES_MAX>>; 2]>,
+}
+
+impl PartialEq for DictionaryValues {
+    fn eq(&self, other: &DictionaryValues) -> bool {
+        self.body == other.body && self.reader == other.reader
+    }
+}
+
+impl Eq for DictionaryValues {}
+
+impl Hash for DictionaryValues {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.body, self.reader).hash(state);
+    }
+}
+
+impl DictionaryValues {
+    fn new(
+        expr: &Arc<dyn PhysicalExpr>,
+        column: &Column,
+        schema: &Schema,
+        reader: Reader,
+    ) -> Result<DictionaryValues> {
+        let field = schema
+            .field(column.index())
+            .clone()
+            .with_name(column.name());
+        let body = |alone| with_columns(Arc::clone(expr), |_| Arc::clone(&alone));
+        let body = OverColumn::new(field, body)?;
+        let result = expr.return_field(schema)?;
+        let reader = match is_bytes(result.data_type()) {
+            true => reader,
+            false => Reader::Rows,
+        };
+        Ok(DictionaryValues {
+            body,
+            result,
+            reader,
+            known: Arc::default(),
+        })
+    }
+
+    /// What comes of a column of this type.
+    pub(super) fn field(&self, column: &DataType) -> FieldRef {
+        match (self.reader, column) {
+            (Reader::Codes, DataType::Dictionary(..)) => {
+                let codes = dictionary(&as_values(self.result.data_type()));
+                Arc::new(Field::clone(&self.result).with_data_type(codes))
+            }
+            _ => Arc::clone(&self.result),
+        }
+    }
+
+    /// What the reader gets of a column.
+    pub(super) fn computed(&self, column: &ArrayRef) -> Result<ArrayRef> {
+        let Some(coded) = column.as_dictionary_opt::<UInt32Type>() else {
+            return self.body.results(column);
+        };
+        let spread = self.spread(coded)?;
+        match self.reader {
+            Reader::Rows => spread.rows(),
+            Reader::Codes => spread.coded(),
+        }
+    }
+
+    /// The results of values, as a dictionary's values if there are to be codes.
+    fn results(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        let results = self.body.results(values)?;
+        Ok(match self.reader {
+            Reader::Codes => cast(&results, &as_values(results.data_type()))?,
+            Reader::Rows => results,
+        })
+    }
+
+    fn spread(&self, column: &DictionaryArray<UInt32Type>) -> Result<Spread> {
+        if let Some(results) = self.of_all(column)? {
+            return Ok(match column.keys().null_count() {
+                0 => Spread::by_codes_of(column, results),
+                _ => {
+                    let null = column.values().len() as u32;
+                    let codes = column.keys().iter().map(|code| code.unwrap_or(null));
+                    Spread::new(results, UInt32Array::from_iter_values(codes))
+                }
+            });
+        }
+        match self.of_those_in_rows(column) {
+            Ok(spread) => Ok(spread),
+            // What DataFusion computes depends on how many rows a condition leaves.
+            Err(_) => {
+                let rows = take(column.values(), column.keys(), None)?;
+                Ok(Spread::of_each_row(self.results(&rows)?))
+            }
+        }
+    }
+
+    /// The results of all values, and behind them that of NULL if there are such rows; `None` if one fails, or if they are
+    /// more than the rows: a dictionary of which few values are left is not worth it.
+    fn of_all(&self, column: &DictionaryArray<UInt32Type>) -> Result<Option<ArrayRef>> {
+        let values = column.values();
+        let with_null = column.keys().null_count() > 0;
+        let cache = &self.known[usize::from(with_null)];
+        if let Some(known) = cache.lock().get(values) {
+            return Ok(known.clone());
+        }
+        if values.len() > column.len() {
+            return Ok(None);
+        }
+        let computed = match with_null {
+            true => concat(&[values, &new_null_array(values.data_type(), 1)])?,
+            false => Arc::clone(values),
+        };
+        let results = self.results(&computed).ok();
+        cache.lock().insert(values, results.clone());
+        Ok(results)
+    }
+
+    /// Computes the values that rows have and no other.
+    fn of_those_in_rows(&self, column: &DictionaryArray<UInt32Type>) -> Result<Spread> {
+        let values = column.values();
+        let mut places = vec![None; values.len() + 1];
+        let mut used = Vec::new();
+        let codes = column.keys_iter().map(|code| {
+            *places[code.unwrap_or(values.len())].get_or_insert_with(|| {
+                used.push(code.map(|code| code as u32));
+                used.len() as u32 - 1
+            })
+        });
+        let codes = UInt32Array::from_iter_values(codes);
+        let used = take(values, &UInt32Array::from(used), None)?;
+        Ok(Spread::new(self.results(&used)?, codes))
+    }
+}
+
+/// The type of strings as DataFusion merges dictionaries of them, where it leaves those of views one behind the other.
+fn as_values(strings: &DataType) -> DataType {
+    match strings {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        other => other.clone(),
+    }
+}
