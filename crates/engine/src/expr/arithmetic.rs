@@ -186,10 +186,7 @@ impl Way for Words {
     }
 
     fn is_bracketed(&self) -> bool {
-        match self {
-            Words::Decimals | Words::Divided(_) => true,
-            Words::Narrowed | Words::Chosen => false,
-        }
+        matches!(self, Words::Decimals | Words::Divided(_))
     }
 }
 

@@ -32,7 +32,7 @@ use datafusion::physical_expr::expressions::Column;
 use grouse_kernels::lookup::bits;
 
 use crate::expr::plan_expressions::with_columns;
-use dictionary::DictionaryValues;
+use dictionary::{DictionaryValues, KnownResults};
 use literals::Literals;
 use steps::Steps;
 
@@ -128,11 +128,12 @@ fn with_dictionary<K: ArrowDictionaryKeyType>(
     Ok(Arc::new(DictionaryArray::try_new(codes, values)?))
 }
 
-/// An expression over a column of its own, and that column as DataFusion has planned it.
+/// An expression over a column of its own, that column as DataFusion has planned it, and what comes of dictionaries.
 #[derive(Debug, Clone)]
 struct OverColumn {
     expr: Arc<dyn PhysicalExpr>,
     schema: SchemaRef,
+    known: KnownResults,
 }
 
 impl OverColumn {
@@ -143,16 +144,16 @@ impl OverColumn {
     ) -> Result<OverColumn> {
         let expr = make(Arc::new(Column::new(field.name(), 0)))?;
         let schema = Arc::new(Schema::new(vec![field.with_nullable(true)]));
-        Ok(OverColumn { expr, schema })
+        Ok(OverColumn {
+            expr,
+            schema,
+            known: Arc::default(),
+        })
     }
 
     /// The column's type.
     fn takes(&self) -> &DataType {
         self.schema.field(0).data_type()
-    }
-
-    fn data_type(&self) -> Result<DataType> {
-        self.expr.data_type(&self.schema)
     }
 
     /// DataFusion's results of some values.
@@ -182,6 +183,8 @@ impl Hash for OverColumn {
 struct DistinctValues {
     inputs: Vec<Arc<dyn PhysicalExpr>>,
     source: ValueSource,
+    /// What DataFusion expects of it.
+    result: FieldRef,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -194,8 +197,18 @@ enum ValueSource {
 }
 
 impl DistinctValues {
-    fn over(inputs: Vec<Arc<dyn PhysicalExpr>>, source: ValueSource) -> Arc<dyn PhysicalExpr> {
-        Arc::new(DistinctValues { inputs, source })
+    /// A key's codes.
+    fn codes(
+        inputs: Vec<Arc<dyn PhysicalExpr>>,
+        source: ValueSource,
+        codes: DataType,
+    ) -> Arc<dyn PhysicalExpr> {
+        let result = Arc::new(Field::new("codes", codes, true));
+        Arc::new(DistinctValues {
+            inputs,
+            source,
+            result,
+        })
     }
 
     /// What EXPLAIN shows of an expression that is no key.
@@ -221,14 +234,12 @@ impl fmt::Display for DistinctValues {
 
 impl PhysicalExpr for DistinctValues {
     fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
-        let codes = match &self.source {
+        match &self.source {
             ValueSource::Dictionary(values) => {
-                return Ok(values.field(&self.inputs[0].data_type(schema)?));
+                Ok(values.field(&self.inputs[0].data_type(schema)?, &self.result))
             }
-            ValueSource::Steps(steps) => steps.code_type()?,
-            ValueSource::Literals(literals) => literals.code_type(),
-        };
-        Ok(Arc::new(Field::new("codes", codes, true)))
+            _ => Ok(Arc::clone(&self.result)),
+        }
     }
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
@@ -253,7 +264,11 @@ impl PhysicalExpr for DistinctValues {
         self: Arc<Self>,
         children: Vec<Arc<dyn PhysicalExpr>>,
     ) -> Result<Arc<dyn PhysicalExpr>> {
-        Ok(DistinctValues::over(children, self.source.clone()))
+        Ok(Arc::new(DistinctValues {
+            inputs: children,
+            source: self.source.clone(),
+            result: Arc::clone(&self.result),
+        }))
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

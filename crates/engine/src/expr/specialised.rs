@@ -26,7 +26,9 @@ pub(crate) trait Way: fmt::Debug + Send + Sync + Sized + 'static {
     fn computed(&self, host: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue>;
 
     /// Whether it stands in brackets in EXPLAIN: DataFusion puts none around what it does not know.
-    fn is_bracketed(&self) -> bool;
+    fn is_bracketed(&self) -> bool {
+        false
+    }
 }
 
 /// The expression with ways in place of all parts that `way_of` has one for, from the innermost outwards.

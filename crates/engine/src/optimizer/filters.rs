@@ -189,10 +189,6 @@ impl Way for OwnLoop {
         }
         host.evaluate(batch)
     }
-
-    fn is_bracketed(&self) -> bool {
-        false
-    }
 }
 
 #[cfg(test)]

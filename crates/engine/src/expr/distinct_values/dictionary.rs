@@ -5,7 +5,6 @@
 //! Invariant: where values do not go through, the rows do, or their error stands.
 //! Not here: which columns come as codes (optimizer/scans/codes.rs).
 
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -56,8 +55,7 @@ pub(crate) fn per_value(
             true => reader,
             false => Reader::Rows,
         };
-        let values = DictionaryValues::new(&part, &column, schema, reader)?;
-        let part = DistinctValues::over(vec![Arc::new(column)], ValueSource::Dictionary(values));
+        let part: Arc<dyn PhysicalExpr> = Arc::new(of_column(&part, column, schema, reader)?);
         Ok(Transformed::new(part, true, TreeNodeRecursion::Jump))
     })
 }
@@ -138,65 +136,46 @@ fn column_of(expr: &Arc<dyn PhysicalExpr>) -> Option<&Arc<dyn PhysicalExpr>> {
     matches!(values.source, ValueSource::Dictionary(_)).then(|| &values.inputs[0])
 }
 
+/// The results of dictionaries, and those with NULL behind the values; `None` where a value failed.
+pub(super) type KnownResults = Arc<[Mutex<DictionaryCache<Option<ArrayRef>, DICTIONARIES_MAX>>; 2]>;
+
 /// What is computed of a dictionary's values.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct DictionaryValues {
     pub body: OverColumn,
-    /// What DataFusion expects of it.
-    result: FieldRef,
     reader: Reader,
-    /// The results of dictionaries, and those with NULL behind the values; `None` where a value failed.
-    known: Arc<[Mutex<DictionaryCache<Option<ArrayRef>, DICTIONARIES_MAX>>; 2]>,
 }
 
-impl PartialEq for DictionaryValues {
-    fn eq(&self, other: &DictionaryValues) -> bool {
-        self.body == other.body && self.reader == other.reader
-    }
-}
-
-impl Eq for DictionaryValues {}
-
-impl Hash for DictionaryValues {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.body, self.reader).hash(state);
-    }
+fn of_column(
+    expr: &Arc<dyn PhysicalExpr>,
+    column: Column,
+    schema: &Schema,
+    reader: Reader,
+) -> Result<DistinctValues> {
+    let field = schema.field(column.index()).clone();
+    let body = |alone| with_columns(Arc::clone(expr), |_| Arc::clone(&alone));
+    let body = OverColumn::new(field.with_name(column.name()), body)?;
+    let result = expr.return_field(schema)?;
+    let reader = match is_bytes(result.data_type()) {
+        true => reader,
+        false => Reader::Rows,
+    };
+    Ok(DistinctValues {
+        inputs: vec![Arc::new(column)],
+        source: ValueSource::Dictionary(DictionaryValues { body, reader }),
+        result,
+    })
 }
 
 impl DictionaryValues {
-    fn new(
-        expr: &Arc<dyn PhysicalExpr>,
-        column: &Column,
-        schema: &Schema,
-        reader: Reader,
-    ) -> Result<DictionaryValues> {
-        let field = schema
-            .field(column.index())
-            .clone()
-            .with_name(column.name());
-        let body = |alone| with_columns(Arc::clone(expr), |_| Arc::clone(&alone));
-        let body = OverColumn::new(field, body)?;
-        let result = expr.return_field(schema)?;
-        let reader = match is_bytes(result.data_type()) {
-            true => reader,
-            false => Reader::Rows,
-        };
-        Ok(DictionaryValues {
-            body,
-            result,
-            reader,
-            known: Arc::default(),
-        })
-    }
-
-    /// What comes of a column of this type.
-    pub(super) fn field(&self, column: &DataType) -> FieldRef {
+    /// What comes of a column of this type, whose values have such results.
+    pub(super) fn field(&self, column: &DataType, result: &FieldRef) -> FieldRef {
         match (self.reader, column) {
             (Reader::Codes, DataType::Dictionary(..)) => {
-                let codes = dictionary(&as_values(self.result.data_type()));
-                Arc::new(Field::clone(&self.result).with_data_type(codes))
+                let codes = dictionary(&as_values(result.data_type()));
+                Arc::new(Field::clone(result).with_data_type(codes))
             }
-            _ => Arc::clone(&self.result),
+            _ => Arc::clone(result),
         }
     }
 
@@ -247,7 +226,7 @@ impl DictionaryValues {
     fn of_all(&self, column: &DictionaryArray<UInt32Type>) -> Result<Option<ArrayRef>> {
         let values = column.values();
         let with_null = column.keys().null_count() > 0;
-        let cache = &self.known[usize::from(with_null)];
+        let cache = &self.body.known[usize::from(with_null)];
         if let Some(known) = cache.lock().get(values) {
             return Ok(known.clone());
         }

@@ -49,19 +49,16 @@ pub(super) fn coded(key: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>
     });
     let conditions: Vec<_> = conditions.collect();
     let are_few = strings.len() < NULL.into() && conditions.len() <= CONDITIONS_MAX;
-    let (inputs, made) = if are_few && conditions.iter().all(cannot_fail) {
-        (conditions, Made::Conditions(places))
+    let (inputs, made, keys) = if are_few && conditions.iter().all(cannot_fail) {
+        (conditions, Made::Conditions(places), DataType::UInt8)
     } else {
-        (vec![case_of_places(case, &places)?], Made::Places)
+        let places = case_of_places(case, &places)?;
+        (vec![places], Made::Places, DataType::Int32)
     };
-    let literals = Literals {
-        values: StringArray::from(strings).into(),
-        made,
-    };
-    Some(DistinctValues::over(
-        inputs,
-        ValueSource::Literals(literals),
-    ))
+    let values = StringArray::from(strings).into();
+    let source = ValueSource::Literals(Literals { values, made });
+    let codes = DataType::Dictionary(Box::new(keys), Box::new(DataType::Utf8));
+    Some(DistinctValues::codes(inputs, source, codes))
 }
 
 /// `CASE value WHEN when`, as the condition that it is.
@@ -128,14 +125,6 @@ impl Hash for Literals {
 }
 
 impl Literals {
-    pub(super) fn code_type(&self) -> DataType {
-        let keys = match self.made {
-            Made::Places => DataType::Int32,
-            Made::Conditions(_) => DataType::UInt8,
-        };
-        DataType::Dictionary(Box::new(keys), Box::new(DataType::Utf8))
-    }
-
     /// The code of each row's literal.
     pub(super) fn codes(&self, inputs: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let values: ArrayRef = self.values.clone();

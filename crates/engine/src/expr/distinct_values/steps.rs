@@ -48,8 +48,9 @@ pub(super) fn coded(
     let instead = key.downcast_ref::<Instead<Steps>>()?;
     let steps = instead.way().clone();
     let column = Arc::clone(instead.host().children()[steps.at]);
-    let node = || DistinctValues::over(vec![column], ValueSource::Steps(steps));
-    is_bytes(data_type).then(node)
+    let codes = dictionary(data_type);
+    is_bytes(data_type)
+        .then(|| DistinctValues::codes(vec![column], ValueSource::Steps(steps), codes))
 }
 
 /// How such an expression is computed.
@@ -87,11 +88,6 @@ impl Steps {
         };
         let body = over(expr, at, &data_type)?;
         Some(Steps { step, at, body })
-    }
-
-    /// The type of the results as codes.
-    pub(super) fn code_type(&self) -> Result<DataType> {
-        Ok(dictionary(&self.body.data_type()?))
     }
 
     /// The results of a column as codes.
@@ -156,10 +152,6 @@ impl Way for Steps {
             None => self.body.results(&column)?,
         };
         Ok(ColumnarValue::Array(values))
-    }
-
-    fn is_bracketed(&self) -> bool {
-        false
     }
 }
 
