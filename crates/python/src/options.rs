@@ -23,8 +23,8 @@ pub fn from_keywords(keywords: &Bound<'_, PyDict>) -> PyResult<SessionOptions> {
 }
 
 fn text(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
-    if let Ok(truth) = value.extract::<bool>() {
-        return Ok(truth.to_string());
+    if let Ok(boolean) = value.extract::<bool>() {
+        return Ok(boolean.to_string());
     }
     if let Ok(number) = value.extract::<i64>() {
         return Ok(number.to_string());

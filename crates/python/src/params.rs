@@ -46,8 +46,8 @@ fn scalar(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
     if value.is_none() {
         return Ok(ScalarValue::Null);
     }
-    if let Ok(truth) = value.cast::<PyBool>() {
-        return Ok(ScalarValue::from(truth.is_true()));
+    if let Ok(boolean) = value.cast::<PyBool>() {
+        return Ok(ScalarValue::from(boolean.is_true()));
     }
     if value.is_instance_of::<PyInt>() {
         return integer(value);

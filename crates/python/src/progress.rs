@@ -67,7 +67,7 @@ pub enum Show {
 }
 
 impl Show {
-    /// From the keyword `progress`: None, a truth value or a callable.
+    /// From the keyword `progress`: None, a boolean or a callable.
     pub fn from_python(value: Option<&Bound<'_, PyAny>>) -> PyResult<Show> {
         let Some(value) = value else {
             return Ok(Show::Off);

@@ -140,8 +140,8 @@ impl Conditions {
             columns.collect::<Result<_>>()?,
             &RecordBatchOptions::new().with_row_count(Some(groups)),
         )?;
-        let truths = self.predicate.evaluate(&batch)?.into_array(groups)?;
-        Ok(without_nulls(truths.as_boolean()).values().clone())
+        let booleans = self.predicate.evaluate(&batch)?.into_array(groups)?;
+        Ok(without_nulls(booleans.as_boolean()).values().clone())
     }
 }
 

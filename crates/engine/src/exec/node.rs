@@ -465,7 +465,7 @@ pub(crate) struct Replaced<'a> {
 fn description(exchanged: &Arc<dyn ExecutionPlan>) -> Result<Arc<AggregateExec>> {
     match exchanged.downcast_ref::<AggregateExec>() {
         Some(described) => Ok(Arc::new(described.clone())),
-        None => internal_err!("{NAME}: the host's node became another one"),
+        None => internal_err!("{NAME}: DataFusion's node became another one"),
     }
 }
 

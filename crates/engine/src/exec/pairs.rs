@@ -132,10 +132,10 @@ impl Pairs {
         for value in &self.values {
             keys.push(value.of(expressions, takes_codes)?);
         }
-        let truths = self
+        let booleans = self
             .filter
             .map(|at| without_nulls(expressions[at].as_boolean()));
-        let mut wanted: Option<BooleanBuffer> = truths.map(|truths| truths.values().clone());
+        let mut wanted: Option<BooleanBuffer> = booleans.map(|booleans| booleans.values().clone());
         let values = &keys[keys.len() - self.values.len()..];
         for value in values.iter().filter(|_| !self.with_null) {
             if let Some(nulls) = value.logical_nulls().filter(|nulls| nulls.null_count() > 0) {

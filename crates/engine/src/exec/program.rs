@@ -353,8 +353,8 @@ impl Program {
             let Some(filter) = filter.filter(|filter| !is_volatile(filter)) else {
                 return Err(error);
             };
-            let truths = filter.evaluate(batch)?.into_array(rows)?;
-            wanted = or(&wanted, &without_nulls(truths.as_boolean()))?;
+            let booleans = filter.evaluate(batch)?.into_array(rows)?;
+            wanted = or(&wanted, &without_nulls(booleans.as_boolean()))?;
         }
         expression
             .evaluate_selection(batch, &wanted)?

@@ -140,11 +140,11 @@ impl Marked {
     /// The batch, perhaps with a selection, and how many rows are left; none if they are copied.
     fn marked_batch(&mut self, batch: RecordBatch) -> Result<Option<(RecordBatch, usize)>> {
         let rows = batch.num_rows();
-        let truths = self.predicate.evaluate(&batch)?.into_array(rows)?;
-        let Some(truths) = truths.as_boolean_opt() else {
-            return internal_err!("a filter by {}", truths.data_type());
+        let booleans = self.predicate.evaluate(&batch)?.into_array(rows)?;
+        let Some(booleans) = booleans.as_boolean_opt() else {
+            return internal_err!("a filter by {}", booleans.data_type());
         };
-        let is_left = without_nulls(truths);
+        let is_left = without_nulls(booleans);
         let batch = match &self.projection {
             Some(places) => batch.project(places)?,
             None => batch,
@@ -279,7 +279,7 @@ impl ExecutionPlan for SelectingFilterExec {
         }
         match SelectingFilterExec::replacing(&top) {
             Some(marking) => Ok(Arc::new(marking)),
-            None => internal_err!("the host's filter became another node"),
+            None => internal_err!("DataFusion's filter became another node"),
         }
     }
 

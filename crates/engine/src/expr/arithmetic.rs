@@ -538,11 +538,11 @@ mod tests {
     #[test]
     fn choices_equal_the_hosts() {
         let number = |rows: &[Option<i64>]| Arc::new(Int64Array::from(rows.repeat(40))) as ArrayRef;
-        let truths =
+        let booleans =
             |rows: &[Option<bool>]| Arc::new(BooleanArray::from(rows.repeat(40))) as ArrayRef;
         let conditions = [
-            truths(&[Some(true), None, Some(false), Some(true), Some(false)]),
-            truths(&[
+            booleans(&[Some(true), None, Some(false), Some(true), Some(false)]),
+            booleans(&[
                 Some(true),
                 Some(false),
                 Some(false),

@@ -331,7 +331,7 @@ mod tests {
         let taken = |flags| Anchored::new("^a.*$", "", Some(flags)).is_some();
         assert!(taken("g") && taken("s") && taken("gs"));
         assert!(!taken("m"), "any line");
-        assert!(!taken("?") && !taken(""), "errors, which the host names");
+        assert!(!taken("?") && !taken(""), "errors, which DataFusion names");
     }
 
     #[test]

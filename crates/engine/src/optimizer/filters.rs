@@ -178,13 +178,13 @@ impl Way for OwnLoop {
     fn computed(&self, host: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
         // What is searched or compared stands first, the literal behind it.
         if let ColumnarValue::Array(column) = host.children()[0].evaluate(batch)? {
-            let truths = match self {
-                OwnLoop::HasWord(word, negated) => likes::truths(&column, word, *negated),
-                OwnLoop::Compared(compared) => compared.truths(&column),
+            let booleans = match self {
+                OwnLoop::HasWord(word, negated) => likes::booleans(&column, word, *negated),
+                OwnLoop::Compared(compared) => compared.booleans(&column),
             };
-            if let Some(truths) = truths {
-                let truths = BooleanArray::new(truths, column.nulls().cloned());
-                return Ok(ColumnarValue::Array(Arc::new(truths)));
+            if let Some(booleans) = booleans {
+                let booleans = BooleanArray::new(booleans, column.nulls().cloned());
+                return Ok(ColumnarValue::Array(Arc::new(booleans)));
             }
         }
         host.evaluate(batch)

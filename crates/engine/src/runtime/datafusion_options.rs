@@ -30,7 +30,7 @@ pub const HOST_OPTIONS: &[HostOption] = &[
     (
         "datafusion.execution.skip_physical_aggregate_schema_check",
         "true",
-        "the host's physical IS TRUE may be NULL, its logical one may not: two aggregates with one such FILTER would be an internal error",
+        "DataFusion's physical IS TRUE may be NULL, its logical one may not: two aggregates with one such FILTER would be an internal error",
     ),
     (
         "datafusion.sql_parser.collect_spans",
@@ -60,7 +60,7 @@ pub const HOST_OPTIONS: &[HostOption] = &[
     (
         "datafusion.runtime.list_files_cache_limit",
         "0",
-        "the host's cache of listings never expires: a file added during a session would stay invisible",
+        "DataFusion's cache of listings never expires: a file added during a session would stay invisible",
     ),
 ];
 
@@ -116,7 +116,7 @@ pub(crate) fn session_config(options: &SessionOptions) -> Result<SessionConfig> 
     config.options_mut().extensions.insert(options.clone());
     for (name, value, _) in HOST_OPTIONS.iter().filter(|(name, ..)| !is_runtime(name)) {
         config.options_mut().set(name, value).map_err(|error| {
-            Error::Internal(format!("the host refuses {name} = {value}: {error}"))
+            Error::Internal(format!("DataFusion refuses {name} = {value}: {error}"))
         })?;
     }
     apply(options, &mut config);
@@ -147,7 +147,7 @@ pub(crate) fn apply_memory(options: &SessionOptions, config: &mut SessionConfig)
 /// The rows of [`HOST_OPTIONS`] that belong to DataFusion's runtime, which has a builder of its own.
 pub(crate) fn apply_runtime(mut builder: RuntimeEnvBuilder) -> Result<RuntimeEnvBuilder> {
     for (name, value, _) in HOST_OPTIONS.iter().filter(|(name, ..)| is_runtime(name)) {
-        let unusable = || Error::Internal(format!("the host's runtime has no {name} = {value}"));
+        let unusable = || Error::Internal(format!("DataFusion's runtime has no {name} = {value}"));
         let bytes: usize = value.parse().map_err(|_| unusable())?;
         builder = match *name {
             "datafusion.runtime.list_files_cache_limit" => {

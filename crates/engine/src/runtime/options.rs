@@ -291,7 +291,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "group_by_operator",
         value: "grouse|host",
         default: "grouse",
-        doc: "Which operator groups: our own or the host's.",
+        doc: "Which operator groups: our own or DataFusion's.",
         audience: Audience::Test,
         get: |options| Some(options.group_by_operator.to_string()),
         set: |options, text| {

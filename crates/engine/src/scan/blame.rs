@@ -1,6 +1,6 @@
 //! Blame: which file a reader's error is about, and which line of it.
 //!
-//! In: a bad-file error without a path or one about moments that do not fit nanoseconds, the plan that met it.
+//! In: a bad-file error without a path or one about timestamps that do not fit nanoseconds, the plan that met it.
 //! Out: the same error with the file and, for text, the line counted from the file's beginning.
 //! Invariant: the files are read again one by one, only after an error, and for a bounded time.
 //! Not here: errors that name their file already.
@@ -41,15 +41,15 @@ pub(crate) async fn blame(
 ) -> Error {
     let error = Error::from(error);
     let is_unnamed = matches!(&error, Error::Format { path, .. } | Error::Io { path, .. } if path == PATH_UNKNOWN);
-    let is_about_moment = is_about_moment(&error);
-    if !is_unnamed && !is_about_moment {
+    let is_about_timestamp = is_about_timestamp(&error);
+    if !is_unnamed && !is_about_timestamp {
         return error;
     }
     let mut scans = Vec::new();
     collect_scans(plan, &mut scans);
     let files: Vec<(FileScanConfig, PartitionedFile)> =
         scans.into_iter().flat_map(files_of).collect();
-    if is_about_moment {
+    if is_about_timestamp {
         let found = tokio::time::timeout(SEARCH_MAX, beyond_nanoseconds(&files, &context)).await;
         return found.ok().flatten().unwrap_or(error);
     }
@@ -167,8 +167,8 @@ async fn not_text(
     None
 }
 
-/// DataFusion's words for a moment that does not fit the unit it is converted to.
-fn is_about_moment(error: &Error) -> bool {
+/// DataFusion's words for a timestamp that does not fit the unit it is converted to.
+fn is_about_timestamp(error: &Error) -> bool {
     matches!(error, Error::Execution(message) if message.contains("where nanoseconds reach"))
 }
 
@@ -191,12 +191,12 @@ async fn beyond_nanoseconds(
             let Err(error) = read_whole(&column, file, context).await else {
                 continue;
             };
-            if is_about_moment(&Error::from(error)) {
+            if is_about_timestamp(&Error::from(error)) {
                 return Some(Error::Format {
                     path: name_of(config, file),
                     line: None,
                     message: format!(
-                        "column '{}' holds moments outside 1677 to 2262, beyond the nanoseconds that it has in another file of the table; read the files apart, cast it in the others to TIMESTAMP(6) and put them together with UNION ALL",
+                        "column '{}' holds timestamps outside 1677 to 2262, beyond the nanoseconds that it has in another file of the table; read the files apart, cast it in the others to TIMESTAMP(6) and put them together with UNION ALL",
                         field.name()
                     ),
                 });

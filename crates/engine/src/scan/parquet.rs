@@ -261,7 +261,7 @@ fn are_bounds_sound(field: &Field, footer: &ParquetMetaData) -> bool {
     })
 }
 
-/// Whether the moments of a timestamp column are those of UTC.
+/// Whether the timestamps of a timestamp column are those of UTC.
 fn has_zone(column: &ColumnDescriptor) -> bool {
     match column.logical_type_ref() {
         Some(LogicalType::Timestamp(timestamp)) => timestamp.is_adjusted_to_u_t_c,
@@ -583,7 +583,7 @@ impl FileFormatFactory for ParquetFactory {
         let host = self.host.create(state, format_options)?;
         let host = host.downcast_ref::<ParquetFormat>();
         let host = host.ok_or_else(|| {
-            DataFusionError::Internal("the host's Parquet format is not its own".to_string())
+            DataFusionError::Internal("DataFusion's Parquet format is not its own".to_string())
         })?;
         // What a table's own option says holds for columns that the file knows to be bytes as well.
         let said = format_options.get("format.binary_as_string");

@@ -3,7 +3,7 @@
 //! In: one schema per file.
 //! Out: all columns by name, each of the narrowest type that holds the values of all files.
 //! Invariant: no type is chosen in which a value of some file is another one, save integers beyond 2^53 beside floats;
-//! moments outside 1677 to 2262 beside nanoseconds have no such type and are an error where they are read (blame.rs).
+//! timestamps outside 1677 to 2262 beside nanoseconds have no such type and are an error where they are read (blame.rs).
 //! Not here: casting what is read; DataFusion's scans do that.
 
 use std::fmt::Display;
@@ -112,8 +112,8 @@ fn common_type(a: &DataType, b: &DataType) -> Option<DataType> {
         (DataType::Date32 | DataType::Date64, DataType::Date32 | DataType::Date64) => {
             Some(DataType::Date64)
         }
-        (DataType::Date32, moment @ DataType::Timestamp(..))
-        | (moment @ DataType::Timestamp(..), DataType::Date32) => Some(moment.clone()),
+        (DataType::Date32, timestamp @ DataType::Timestamp(..))
+        | (timestamp @ DataType::Timestamp(..), DataType::Date32) => Some(timestamp.clone()),
         (DataType::Timestamp(a, zone), DataType::Timestamp(b, other)) if zone == other => {
             Some(DataType::Timestamp(finer(*a, *b), zone.clone()))
         }

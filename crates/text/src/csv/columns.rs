@@ -33,10 +33,10 @@ pub struct Forms {
     pub nulls: Vec<String>,
     /// Before the fraction of a number.
     pub decimal: u8,
-    /// How dates and moments are written where the query says so.
+    /// How dates and timestamps are written where the query says so.
     pub date: Option<DateForm>,
     /// How timestamps are written; without it, as in ISO 8601.
-    pub moment: Option<DateForm>,
+    pub timestamp: Option<DateForm>,
 }
 
 impl Default for Forms {
@@ -45,7 +45,7 @@ impl Default for Forms {
             nulls: vec![String::new()],
             decimal: b'.',
             date: None,
-            moment: None,
+            timestamp: None,
         }
     }
 }
@@ -88,7 +88,7 @@ pub type Built = (ArrayRef, Vec<usize>);
 /// The array of a column.
 pub fn built(cells: &Cells<'_>, kind: &DataType, date: &DateForm) -> Result<Built, ArrowError> {
     let decimal = cells.forms.decimal;
-    let moment = |unit| move |text: &str| values::in_unit(values::moment(text, date)?, unit);
+    let timestamp = |unit| move |text: &str| values::in_unit(values::timestamp(text, date)?, unit);
     Ok(match kind {
         DataType::Utf8 => texts(cells),
         DataType::Boolean => booleans(cells),
@@ -122,15 +122,15 @@ pub fn built(cells: &Cells<'_>, kind: &DataType, date: &DateForm) -> Result<Buil
             values::time_in_unit(values::time(text)?, *unit)
         }),
         DataType::Timestamp(unit, _) => match unit {
-            TimeUnit::Second => primitives::<TimestampSecondType>(cells, kind, moment(*unit)),
+            TimeUnit::Second => primitives::<TimestampSecondType>(cells, kind, timestamp(*unit)),
             TimeUnit::Millisecond => {
-                primitives::<TimestampMillisecondType>(cells, kind, moment(*unit))
+                primitives::<TimestampMillisecondType>(cells, kind, timestamp(*unit))
             }
             TimeUnit::Microsecond => {
-                primitives::<TimestampMicrosecondType>(cells, kind, moment(*unit))
+                primitives::<TimestampMicrosecondType>(cells, kind, timestamp(*unit))
             }
             TimeUnit::Nanosecond => {
-                primitives::<TimestampNanosecondType>(cells, kind, moment(*unit))
+                primitives::<TimestampNanosecondType>(cells, kind, timestamp(*unit))
             }
         },
         DataType::Null => (Arc::new(NullArray::new(cells.table.rows())), Vec::new()),

@@ -19,7 +19,7 @@ const WIDE_DIGITS: usize = 38;
 /// Integers of so many digits are BIGINT.
 const SHORT_DIGITS: usize = 18;
 
-/// Digits of a fraction that the usual unit of moments holds.
+/// Digits of a fraction that the usual unit of timestamps holds.
 const MICROSECOND_DIGITS: usize = 6;
 
 /// Orders and separators of dates, the ones without doubt first.
@@ -41,10 +41,10 @@ const WIDE: u32 = 1 << 3;
 const DOUBLE: u32 = 1 << 4;
 const COMMA: u32 = 1 << 5;
 const TIME: u32 = 1 << 6;
-/// The first of [`DATES`]; the moments with these dates follow.
+/// The first of [`DATES`]; the timestamps with these dates follow.
 const DATE: u32 = 8;
-const MOMENT: u32 = DATE + DATES.len() as u32;
-const ALL: u32 = (1 << (MOMENT + DATES.len() as u32)) - 1;
+const TIMESTAMP: u32 = DATE + DATES.len() as u32;
+const ALL: u32 = (1 << (TIMESTAMP + DATES.len() as u32)) - 1;
 
 /// What a column may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,12 +54,12 @@ pub struct Guess {
     fraction_digits: usize,
     /// Some value has a comma that stands before a fraction and not between thousands.
     has_fraction_comma: bool,
-    /// Some moment has a zone, some has none.
+    /// Some timestamp has a zone, some has none.
     has_zoned: bool,
     has_local: bool,
     /// The patterns that were asked for fit all values.
     fits_date: bool,
-    fits_moment: bool,
+    fits_timestamp: bool,
 }
 
 impl Default for Guess {
@@ -72,7 +72,7 @@ impl Default for Guess {
             has_zoned: false,
             has_local: false,
             fits_date: true,
-            fits_moment: true,
+            fits_timestamp: true,
         }
     }
 }
@@ -102,16 +102,16 @@ impl Guess {
             }
         }
         for (index, (order, separator)) in DATES.iter().enumerate() {
-            let (date, moment) = (1 << (DATE + index as u32), 1 << (MOMENT + index as u32));
+            let (date, timestamp) = (1 << (DATE + index as u32), 1 << (TIMESTAMP + index as u32));
             let form = || DateForm::Parts(*order, *separator);
             if left & date != 0 && values::date(text, &form()).is_none() {
                 left &= !date;
             }
-            if left & moment != 0 && values::moment(text, &form()).is_none() {
-                left &= !moment;
+            if left & timestamp != 0 && values::timestamp(text, &form()).is_none() {
+                left &= !timestamp;
             }
         }
-        if left >> MOMENT != 0 {
+        if left >> TIMESTAMP != 0 {
             self.fraction_digits = self.fraction_digits.max(fraction_digits(text));
             let is_zoned = values::has_zone(text);
             self.has_zoned |= is_zoned;
@@ -132,7 +132,7 @@ impl Guess {
         self.has_zoned |= other.has_zoned;
         self.has_local |= other.has_local;
         self.fits_date &= other.fits_date;
-        self.fits_moment &= other.fits_moment;
+        self.fits_timestamp &= other.fits_timestamp;
     }
 
     /// Another value of the column, held against the patterns that were asked for.
@@ -140,8 +140,8 @@ impl Guess {
         if let Some(date) = forms.date.as_ref().filter(|_| self.fits_date) {
             self.fits_date = values::date(text, date).is_some();
         }
-        if let Some(moment) = forms.moment.as_ref().filter(|_| self.fits_moment) {
-            self.fits_moment = values::moment(text, moment).is_some();
+        if let Some(timestamp) = forms.timestamp.as_ref().filter(|_| self.fits_timestamp) {
+            self.fits_timestamp = values::timestamp(text, timestamp).is_some();
         }
     }
 
@@ -150,9 +150,11 @@ impl Guess {
         let found = self.kind(forms.decimal);
         let asked = match found.0 {
             DataType::Boolean | DataType::Float64 | DataType::Time64(_) => return found,
-            DataType::Timestamp(..) => &forms.moment,
+            DataType::Timestamp(..) => &forms.timestamp,
             _ if self.has_values && forms.date.is_some() && self.fits_date => &forms.date,
-            _ if self.has_values && forms.moment.is_some() && self.fits_moment => &forms.moment,
+            _ if self.has_values && forms.timestamp.is_some() && self.fits_timestamp => {
+                &forms.timestamp
+            }
             DataType::Date32 => &forms.date,
             _ => return found,
         };
@@ -161,7 +163,7 @@ impl Guess {
             Some(form) if self.fits_date && Some(form) == forms.date.as_ref() => {
                 (DataType::Date32, form.clone())
             }
-            Some(form) if self.fits_moment && Some(form) == forms.moment.as_ref() => (
+            Some(form) if self.fits_timestamp && Some(form) == forms.timestamp.as_ref() => (
                 DataType::Timestamp(TimeUnit::Microsecond, None),
                 form.clone(),
             ),
@@ -174,7 +176,7 @@ impl Guess {
     pub fn form_of(&self, kind: &DataType) -> DateForm {
         let forms = match kind {
             DataType::Date32 => self.forms(DATE),
-            _ => self.forms(MOMENT),
+            _ => self.forms(TIMESTAMP),
         };
         match forms.as_slice() {
             [form] if self.has_values => form.clone(),
@@ -231,8 +233,8 @@ impl Guess {
         if let [form] = dates.as_slice() {
             return (DataType::Date32, form.clone());
         }
-        let moments = self.forms(MOMENT);
-        match moments.as_slice() {
+        let timestamps = self.forms(TIMESTAMP);
+        match timestamps.as_slice() {
             // Of timestamps with and without a zone nobody knows which is earlier.
             [form] if dates.is_empty() && !(self.has_zoned && self.has_local) => {
                 let unit = match self.fraction_digits <= MICROSECOND_DIGITS {
@@ -339,7 +341,7 @@ mod tests {
 
     #[test]
     fn types_hold_every_value() {
-        let moment = |unit| DataType::Timestamp(unit, None);
+        let timestamp = |unit| DataType::Timestamp(unit, None);
         for (values, expected) in [
             (&["1", "-2"][..], DataType::Int64),
             (&["1", "9223372036854775808"], DataType::UInt64),
@@ -357,12 +359,12 @@ mod tests {
             (&["01.02.2024"], DataType::Date32),
             (
                 &["2024-02-29", "2024-02-29T10:00:00.5"],
-                moment(TimeUnit::Microsecond),
+                timestamp(TimeUnit::Microsecond),
             ),
             (&["2024-02-29", "2024-02-29T10:00:00.5Z"], DataType::Utf8),
             (
                 &["2024-02-29 10:00:00.123456789"],
-                moment(TimeUnit::Nanosecond),
+                timestamp(TimeUnit::Nanosecond),
             ),
             (&["2024-02-29 10:00:60"], DataType::Utf8),
             (&["10:00:00"], DataType::Time64(TimeUnit::Nanosecond)),

@@ -188,10 +188,10 @@ fn fraction_ns(digits: &str) -> Option<i64> {
     is_exact.then(|| value * 10i64.pow(9 - kept.len() as u32))
 }
 
-/// A moment: seconds since 1970 and nanoseconds of the second.
-pub fn moment(text: &str, form: &DateForm) -> Option<(i64, u32)> {
+/// A timestamp: seconds since 1970 and nanoseconds of the second.
+pub fn timestamp(text: &str, form: &DateForm) -> Option<(i64, u32)> {
     let (order, separator) = match form {
-        DateForm::Pattern(pattern) => return moment_of_pattern(text, pattern),
+        DateForm::Pattern(pattern) => return timestamp_of_pattern(text, pattern),
         DateForm::Parts(order, separator) => (*order, *separator),
     };
     let end = text.find(['T', ' ']).unwrap_or(text.len());
@@ -204,7 +204,7 @@ pub fn moment(text: &str, form: &DateForm) -> Option<(i64, u32)> {
     Some((seconds, (time % SECOND_NS) as u32))
 }
 
-/// Whether a moment says its zone.
+/// Whether a timestamp says its zone.
 pub fn has_zone(text: &str) -> bool {
     let time = text.find(['T', ' ']).map(|at| &text[at + 1..]);
     time.is_some_and(|time| time.contains(['+', '-', 'Z', 'z', 'U']))
@@ -230,30 +230,30 @@ fn offset_seconds(zone: &str) -> Option<i64> {
     (hours < 24 && minutes < 60).then(|| sign * i64::from(hours * 3_600 + minutes * 60))
 }
 
-fn moment_of_pattern(text: &str, pattern: &str) -> Option<(i64, u32)> {
-    if let Ok(moment) = DateTime::parse_from_str(text, pattern) {
-        return of_chrono(moment.naive_utc());
+fn timestamp_of_pattern(text: &str, pattern: &str) -> Option<(i64, u32)> {
+    if let Ok(timestamp) = DateTime::parse_from_str(text, pattern) {
+        return of_chrono(timestamp.naive_utc());
     }
-    let moment = NaiveDateTime::parse_from_str(text, pattern).or_else(|_| {
+    let timestamp = NaiveDateTime::parse_from_str(text, pattern).or_else(|_| {
         NaiveDate::parse_from_str(text, pattern).map(|date| date.and_time(NaiveTime::MIN))
     });
-    of_chrono(moment.ok()?)
+    of_chrono(timestamp.ok()?)
 }
 
 /// chrono keeps a second 60 as one of 59 with more than a second of nanoseconds.
-fn of_chrono(moment: NaiveDateTime) -> Option<(i64, u32)> {
-    let nanoseconds = moment.nanosecond();
-    let seconds = moment.and_utc().timestamp();
+fn of_chrono(timestamp: NaiveDateTime) -> Option<(i64, u32)> {
+    let nanoseconds = timestamp.nanosecond();
+    let seconds = timestamp.and_utc().timestamp();
     (i64::from(nanoseconds) < SECOND_NS).then_some((seconds, nanoseconds))
 }
 
-/// A moment in a unit; `None` if it is finer than that or does not fit.
+/// A timestamp in a unit; `None` if it is finer than that or does not fit.
 pub fn in_unit((seconds, nanoseconds): (i64, u32), unit: TimeUnit) -> Option<i64> {
     let per_second = units_per_second(unit);
     let unit_ns = SECOND_NS / per_second;
     let part = i64::from(nanoseconds);
     let part = (part % unit_ns == 0).then_some(part / unit_ns)?;
-    // Of a moment before 1970 the seconds alone may not fit where the sum does.
+    // Of a timestamp before 1970 the seconds alone may not fit where the sum does.
     i64::try_from(i128::from(seconds) * i128::from(per_second) + i128::from(part)).ok()
 }
 
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_that_there_are() {
+    fn timestamps_that_there_are() {
         for (text, expected) in [
             ("1970-01-01 00:00:01", Some((1, 0))),
             ("1970-01-01T00:00:01.25Z", Some((1, 250_000_000))),
@@ -341,11 +341,11 @@ mod tests {
             ("1970-01-01 00:00:00 x", None),
             ("1970-01-01 ", None),
         ] {
-            assert_eq!(moment(text, &DateForm::ISO), expected, "{text}");
+            assert_eq!(timestamp(text, &DateForm::ISO), expected, "{text}");
         }
         let pattern = DateForm::Pattern(pattern_of("%d.%m.%Y %H:%M:%S"));
-        assert_eq!(moment("01.01.1970 00:00:01", &pattern), Some((1, 0)));
-        assert_eq!(moment("01.01.1970 00:00:60", &pattern), None);
+        assert_eq!(timestamp("01.01.1970 00:00:01", &pattern), Some((1, 0)));
+        assert_eq!(timestamp("01.01.1970 00:00:60", &pattern), None);
         assert_eq!(
             in_unit((-1, 500_000_000), TimeUnit::Millisecond),
             Some(-500)

@@ -20,7 +20,7 @@ use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Field, Fields, Int64T
 use arrow::error::ArrowError;
 
 use super::cursor::{Cursor, Result};
-use super::moments::{Moment, in_unit, moment};
+use super::timestamps::{Temporal, in_unit, timestamp};
 use super::types::{JsonType, struct_fields};
 use crate::blobs::cast_text;
 
@@ -57,7 +57,7 @@ pub enum Column {
     /// Dates.
     Date(Date32Builder),
     /// Times and timestamps: how many units, which are given their type in the end.
-    Moment(Int64Builder, TimeUnit, DataType),
+    Temporal(Int64Builder, TimeUnit, DataType),
     /// Objects.
     Object(Box<Object>),
     /// Arrays.
@@ -105,7 +105,7 @@ impl Column {
             JsonType::Json => Column::Json(StringBuilder::new()),
             JsonType::Date => Column::Date(Date32Builder::new()),
             JsonType::Time(unit) | JsonType::Timestamp(unit, _) => {
-                Column::Moment(Int64Builder::new(), *unit, kind.data_type())
+                Column::Temporal(Int64Builder::new(), *unit, kind.data_type())
             }
             JsonType::Struct(fields) => {
                 let all: Vec<usize> = (0..fields.len()).collect();
@@ -127,7 +127,7 @@ impl Column {
     fn append_null(&mut self) {
         match self {
             Column::Boolean(values) => values.append_null(),
-            Column::Integer(values) | Column::Moment(values, ..) => values.append_null(),
+            Column::Integer(values) | Column::Temporal(values, ..) => values.append_null(),
             Column::Unsigned(values) => values.append_null(),
             Column::Wide(values) => values.append_null(),
             Column::Double(values) => values.append_null(),
@@ -170,19 +170,19 @@ impl Column {
 
     /// A string for a column that is not of text.
     fn append_string(&mut self, text: &str) -> bool {
-        match (self, moment(text)) {
-            (Column::Date(values), Some(Moment::Date(days))) => {
+        match (self, timestamp(text)) {
+            (Column::Date(values), Some(Temporal::Date(days))) => {
                 values.append_value(days);
                 true
             }
-            (Column::Moment(values, unit, kind), Some(moment)) => {
+            (Column::Temporal(values, unit, kind), Some(timestamp)) => {
                 let is_zoned_type = matches!(kind, DataType::Timestamp(_, Some(_)));
-                let value = match (moment, &*kind) {
-                    (Moment::Time { seconds, nanos, .. }, DataType::Time64(_)) => {
+                let value = match (timestamp, &*kind) {
+                    (Temporal::Time { seconds, nanos, .. }, DataType::Time64(_)) => {
                         in_unit(seconds, nanos, *unit)
                     }
                     (
-                        Moment::Timestamp {
+                        Temporal::Timestamp {
                             seconds,
                             nanos,
                             is_zoned,
@@ -266,9 +266,9 @@ impl Column {
             Column::Double(_) => "number",
             Column::Text(_) | Column::Json(_) => "text",
             Column::Date(_) => "date",
-            Column::Moment(_, _, DataType::Time64(_)) => "TIME",
-            Column::Moment(_, _, DataType::Timestamp(_, Some(_))) => "TIMESTAMP WITH TIME ZONE",
-            Column::Moment(..) => "TIMESTAMP",
+            Column::Temporal(_, _, DataType::Time64(_)) => "TIME",
+            Column::Temporal(_, _, DataType::Timestamp(_, Some(_))) => "TIMESTAMP WITH TIME ZONE",
+            Column::Temporal(..) => "TIMESTAMP",
             Column::Object(_) => "object",
             Column::List(_) => "array",
             Column::Cast(_, _, name) => name,
@@ -285,7 +285,7 @@ impl Column {
             Column::Double(values) => Arc::new(values.finish()),
             Column::Text(values) | Column::Json(values) => Arc::new(values.finish()),
             Column::Date(values) => Arc::new(values.finish()),
-            Column::Moment(values, _, kind) => {
+            Column::Temporal(values, _, kind) => {
                 let values: PrimitiveArray<Int64Type> = values.finish();
                 cast(&values, kind)?
             }

@@ -6,7 +6,7 @@
 
 pub mod splitter;
 pub mod cursor;
-pub mod moments;
+pub mod timestamps;
 pub mod types;
 pub mod shape;
 pub mod columns;

@@ -12,7 +12,7 @@ use arrow::datatypes::TimeUnit;
 
 use super::columns::wide;
 use super::cursor::{Cursor, Result};
-use super::moments::{Moment, moment};
+use super::timestamps::{Temporal, timestamp};
 use super::types::JsonType;
 
 /// Objects and arrays that lie deeper are text.
@@ -197,14 +197,14 @@ impl Strings {
 
     fn look(&mut self, text: &str) {
         // Once there is any other string, the rest may be what it likes.
-        match (!self.plain).then(|| moment(text)).flatten() {
+        match (!self.plain).then(|| timestamp(text)).flatten() {
             None => self.plain = true,
-            Some(Moment::Date(_)) => self.date = true,
-            Some(Moment::Time { digits, .. }) => {
+            Some(Temporal::Date(_)) => self.date = true,
+            Some(Temporal::Time { digits, .. }) => {
                 self.time = true;
                 self.digits_max = self.digits_max.max(digits);
             }
-            Some(Moment::Timestamp {
+            Some(Temporal::Timestamp {
                 digits, is_zoned, ..
             }) => {
                 self.zoned |= is_zoned;

@@ -45,10 +45,10 @@ pub(super) fn computed(case: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Res
     let Some([when, then, otherwise]) = parts(case) else {
         return case.evaluate(batch);
     };
-    let truths = when.evaluate(batch)?.into_array(batch.num_rows())?;
-    let truths = without_nulls(truths.as_boolean());
+    let booleans = when.evaluate(batch)?.into_array(batch.num_rows())?;
+    let booleans = without_nulls(booleans.as_boolean());
     let (then, otherwise) = (then.evaluate(batch)?, otherwise.evaluate(batch)?);
-    match selected(truths.values(), &then, &otherwise)? {
+    match selected(booleans.values(), &then, &otherwise)? {
         Some(column) => Ok(ColumnarValue::Array(column)),
         None => case.evaluate(batch),
     }
@@ -137,9 +137,9 @@ fn width(data_type: &DataType) -> Option<usize> {
     matches!(width, 1 | 2 | 4 | 8 | 16).then_some(width)
 }
 
-/// `then` where the truth is one, else `otherwise`; `None` for columns that are not of one fixed width.
+/// `then` where the boolean is one, else `otherwise`; `None` for columns that are not of one fixed width.
 fn selected(
-    truths: &BooleanBuffer,
+    booleans: &BooleanBuffer,
     then: &ColumnarValue,
     otherwise: &ColumnarValue,
 ) -> Result<Option<ArrayRef>> {
@@ -151,12 +151,12 @@ fn selected(
     let [then, otherwise] = columns;
     let (then, otherwise) = (then?, otherwise?);
     let data_type = then.data_type();
-    let rows = truths.len();
+    let rows = booleans.len();
     if data_type != otherwise.data_type() {
         return Ok(None);
     }
     let is_one = sides.map(|side| matches!(side, ColumnarValue::Scalar(_)));
-    let words: Vec<u64> = truths.bit_chunks().iter_padded().collect();
+    let words: Vec<u64> = booleans.bit_chunks().iter_padded().collect();
     let values = match width(data_type) {
         Some(1) => values::<u8>(&words, rows, [&then, &otherwise], is_one),
         Some(2) => values::<u16>(&words, rows, [&then, &otherwise], is_one),
@@ -172,8 +172,8 @@ fn selected(
     };
     let has_nulls = then.null_count() + otherwise.null_count() > 0;
     let nulls = has_nulls.then(|| {
-        let set = &valid(&then) & truths;
-        let unset = &valid(&otherwise) & &!truths;
+        let set = &valid(&then) & booleans;
+        let unset = &valid(&otherwise) & &!booleans;
         NullBuffer::new(&set | &unset)
     });
     let data = ArrayData::builder(data_type.clone())

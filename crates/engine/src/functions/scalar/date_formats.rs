@@ -15,7 +15,7 @@ use datafusion::logical_expr::ScalarUDF;
 
 use super::definition::{Call, Form, rows};
 use super::kinds::{Kind, TIMESTAMP};
-use super::moments::{
+use super::timestamps::{
     MICROS_PER_DAY, MICROS_PER_SECOND, date_of, days_of, local_micros, offset_seconds, split_day,
     utc_micros,
 };
@@ -46,7 +46,10 @@ const MONTHS: [&str; 12] = [
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
-    const FORMATTED: &[Form] = &[&[Kind::Moment, Kind::Text], &[Kind::Text, Kind::Moment]];
+    const FORMATTED: &[Form] = &[
+        &[Kind::Timestamp, Kind::Text],
+        &[Kind::Text, Kind::Timestamp],
+    ];
     const READ: &[Form] = &[&[Kind::Text, Kind::Text], &[Kind::Text, Kind::Texts]];
     vec![
         rows("strftime", FORMATTED, |_| Ok(DataType::Utf8View), strftime).into(),
@@ -138,25 +141,25 @@ impl LastFormat {
 }
 
 fn strftime(call: &Call) -> Result<ArrayRef> {
-    let moment_at = usize::from(call.args[0].data_type() == &DataType::Utf8View);
-    let moments = &call.args[moment_at];
-    let formats = call.texts(1 - moment_at);
-    let (local, utc) = (local_micros(moments)?, utc_micros(moments)?);
-    let nanos_below = nanos_below_micros(moments);
+    let timestamp_at = usize::from(call.args[0].data_type() == &DataType::Utf8View);
+    let timestamps = &call.args[timestamp_at];
+    let formats = call.texts(1 - timestamp_at);
+    let (local, utc) = (local_micros(timestamps)?, utc_micros(timestamps)?);
+    let nanos_below = nanos_below_micros(timestamps);
     let mut last = LastFormat::default();
     let mut text = String::new();
     call.each::<StringViewArray, _>(|row| {
-        let moment = Moment {
+        let timestamp = LocalTimestamp {
             date: date_of(split_day(local.value(row)).0)?,
             micros: split_day(local.value(row)).1,
             nanos_below: nanos_below.as_ref().map_or(0, |nanos| nanos[row]),
-            offset: offset_seconds(moments.data_type(), utc.value(row))?,
+            offset: offset_seconds(timestamps.data_type(), utc.value(row))?,
         };
         text.clear();
         for piece in last.pieces(call, formats.value(row))? {
             match piece {
                 Piece::Literal(literal) => text.push_str(literal),
-                Piece::Field { letter, is_bare } => moment.write(*letter, *is_bare, &mut text),
+                Piece::Field { letter, is_bare } => timestamp.write(*letter, *is_bare, &mut text),
             }
         }
         Ok(Some(text.clone()))
@@ -164,9 +167,9 @@ fn strftime(call: &Call) -> Result<ArrayRef> {
 }
 
 /// What timestamps of nanoseconds have below a microsecond.
-fn nanos_below_micros(moments: &ArrayRef) -> Option<Vec<i64>> {
+fn nanos_below_micros(timestamps: &ArrayRef) -> Option<Vec<i64>> {
     let nanos =
-        moments.as_primitive_opt::<datafusion::arrow::datatypes::TimestampNanosecondType>()?;
+        timestamps.as_primitive_opt::<datafusion::arrow::datatypes::TimestampNanosecondType>()?;
     Some(
         nanos
             .values()
@@ -176,8 +179,8 @@ fn nanos_below_micros(moments: &ArrayRef) -> Option<Vec<i64>> {
     )
 }
 
-/// A moment by the clock of its zone.
-struct Moment {
+/// A timestamp by the clock of its zone.
+struct LocalTimestamp {
     date: NaiveDate,
     /// Since midnight.
     micros: i64,
@@ -186,7 +189,7 @@ struct Moment {
     offset: i32,
 }
 
-impl Moment {
+impl LocalTimestamp {
     fn write(&self, letter: char, is_bare: bool, text: &mut String) {
         let date = self.date;
         let seconds = self.micros / MICROS_PER_SECOND;

@@ -22,7 +22,7 @@ use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit};
 
 use super::definition::{Call, Definition, Form, rows, stands};
 use super::kinds::{Kind, TIMESTAMP};
-use super::moments::{
+use super::timestamps::{
     MICROS_PER_DAY, MICROS_PER_SECOND, date_of, days_of, local_micros, micros_of_interval,
     month_length, out_of_range, split_day, utc_micros,
 };
@@ -35,7 +35,7 @@ const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const FIRST_MONDAY: i64 = 10_959;
 const FIRST_MONTH: i64 = 10_957;
 
-const MOMENT: &[Form] = &[&[Kind::Moment]];
+const TIMESTAMP: &[Form] = &[&[Kind::Timestamp]];
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -49,7 +49,7 @@ macro_rules! part {
     ($name:literal, $part:literal) => {
         stands(
             $name,
-            &[&[Kind::Moment], &[Kind::Time], &[Kind::Interval]],
+            &[&[Kind::Timestamp], &[Kind::Time], &[Kind::Interval]],
             |args| Ok(bigint(date_part(lit($part), only(args)))),
         )
     };
@@ -58,7 +58,7 @@ macro_rules! part {
 /// Seconds with their fraction in units of so many nanoseconds. Of intervals DataFusion leaves fractions out.
 macro_rules! fraction {
     ($name:literal, $nanos:literal) => {
-        stands($name, &[&[Kind::Moment], &[Kind::Time]], |args| {
+        stands($name, &[&[Kind::Timestamp], &[Kind::Time]], |args| {
             Ok(bigint(date_part(lit($name), only(args))))
         })
         .or_rows(
@@ -95,10 +95,10 @@ fn parts() -> Vec<Definition> {
         fraction!("millisecond", 1_000_000),
         fraction!("microsecond", 1_000),
         fraction!("nanosecond", 1),
-        stands("yearweek", MOMENT, |args| {
-            let moment = only(args);
-            let year = bigint(date_part(lit("isoyear"), moment.clone()));
-            Ok(year * lit(100_i64) + bigint(date_part(lit("week"), moment)))
+        stands("yearweek", TIMESTAMP, |args| {
+            let timestamp = only(args);
+            let year = bigint(date_part(lit("isoyear"), timestamp.clone()));
+            Ok(year * lit(100_i64) + bigint(date_part(lit("week"), timestamp)))
         }),
     ]
 }
@@ -116,29 +116,29 @@ fn counts() -> Vec<Definition> {
     let int = |_: &[DataType]| Ok(DataType::Int64);
     let text = |_: &[DataType]| Ok(DataType::Utf8View);
     vec![
-        rows("century", MOMENT, int, |call| {
+        rows("century", TIMESTAMP, int, |call| {
             of_date(call, |date| {
                 (i64::from(date.year()) - 1).div_euclid(100) + 1
             })
         }),
-        rows("decade", MOMENT, int, |call| {
+        rows("decade", TIMESTAMP, int, |call| {
             of_date(call, |date| i64::from(date.year()).div_euclid(10))
         }),
-        rows("millennium", MOMENT, int, |call| {
+        rows("millennium", TIMESTAMP, int, |call| {
             of_date(call, |date| {
                 (i64::from(date.year()) - 1).div_euclid(1000) + 1
             })
         }),
-        rows("era", MOMENT, int, |call| {
+        rows("era", TIMESTAMP, int, |call| {
             of_date(call, |date| i64::from(date.year() > 0))
         }),
-        rows("days_in_month", MOMENT, int, |call| {
+        rows("days_in_month", TIMESTAMP, int, |call| {
             of_date(call, |date| month_length(date).into())
         }),
-        rows("dayname", MOMENT, text, |call| name_of(call, "%A")),
-        rows("monthname", MOMENT, text, |call| name_of(call, "%B")),
-        rows("last_day", MOMENT, |_| Ok(DataType::Date32), last_day),
-        rows("julian", MOMENT, |_| Ok(DataType::Float64), julian),
+        rows("dayname", TIMESTAMP, text, |call| name_of(call, "%A")),
+        rows("monthname", TIMESTAMP, text, |call| name_of(call, "%B")),
+        rows("last_day", TIMESTAMP, |_| Ok(DataType::Date32), last_day),
+        rows("julian", TIMESTAMP, |_| Ok(DataType::Float64), julian),
     ]
 }
 
@@ -181,7 +181,7 @@ fn julian(call: &Call) -> Result<ArrayRef> {
 /// Time since 1970, and back.
 fn epochs() -> Vec<Definition> {
     let int = |_: &[DataType]| Ok(DataType::Int64);
-    const ALL: &[Form] = &[&[Kind::Moment], &[Kind::Time], &[Kind::Interval]];
+    const ALL: &[Form] = &[&[Kind::Timestamp], &[Kind::Time], &[Kind::Interval]];
     vec![
         rows(
             "epoch",
@@ -198,7 +198,7 @@ fn epochs() -> Vec<Definition> {
             "epoch_ms",
             &[
                 &[Kind::Integer],
-                &[Kind::Moment],
+                &[Kind::Timestamp],
                 &[Kind::Time],
                 &[Kind::Interval],
             ],
@@ -286,7 +286,7 @@ fn make_timestamp(call: &Call) -> Result<ArrayRef> {
             return Ok(Some(part(0)));
         }
         let seconds = call.doubles(5).value(row);
-        let moment = moment_of([part(0), part(1), part(2), part(3), part(4)], seconds);
+        let timestamp = timestamp_of([part(0), part(1), part(2), part(3), part(4)], seconds);
         let invalid = || {
             let (year, month, day) = (part(0), part(1), part(2));
             let (hour, minute) = (part(3), part(4));
@@ -294,11 +294,11 @@ fn make_timestamp(call: &Call) -> Result<ArrayRef> {
                 "there is no timestamp {year}-{month}-{day} {hour}:{minute}:{seconds}"
             ))
         };
-        moment.map(Some).ok_or_else(invalid)
+        timestamp.map(Some).ok_or_else(invalid)
     })
 }
 
-fn moment_of(parts: [i64; 5], seconds: f64) -> Option<i64> {
+fn timestamp_of(parts: [i64; 5], seconds: f64) -> Option<i64> {
     let [year, month, day, hour, minute] = parts;
     let (month, day) = (u32::try_from(month).ok()?, u32::try_from(day).ok()?);
     let date = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)?;
@@ -314,7 +314,7 @@ fn moment_of(parts: [i64; 5], seconds: f64) -> Option<i64> {
 fn differences() -> Vec<Definition> {
     let int = |_: &[DataType]| Ok(DataType::Int64);
     const BETWEEN: &[Form] = &[
-        &[Kind::Text, Kind::Moment, Kind::Moment],
+        &[Kind::Text, Kind::Timestamp, Kind::Timestamp],
         &[Kind::Text, Kind::Time, Kind::Time],
     ];
     let date_diff = rows("date_diff", BETWEEN, int, |call| between(call, difference));
@@ -328,11 +328,11 @@ fn differences() -> Vec<Definition> {
         date_sub,
         rows(
             "date_add",
-            &[&[Kind::Moment, Kind::Interval]],
+            &[&[Kind::Timestamp, Kind::Interval]],
             added_type,
             date_add,
         ),
-        ages().or(&[Kind::Moment], |args| {
+        ages().or(&[Kind::Timestamp], |args| {
             Ok(ScalarUDF::from(ages()).call(vec![cast_to(current_date(), TIMESTAMP), only(args)]))
         }),
         rows("time_bucket", BUCKETS, bucket_type, time_bucket),
@@ -344,7 +344,7 @@ fn differences() -> Vec<Definition> {
 fn ages() -> Definition {
     rows(
         "age",
-        &[&[Kind::Moment, Kind::Moment]],
+        &[&[Kind::Timestamp, Kind::Timestamp]],
         |_| Ok(INTERVAL),
         |call| {
             let (end, start) = (local_micros(&call.args[0])?, local_micros(&call.args[1])?);
@@ -458,10 +458,10 @@ fn added_type(types: &[DataType]) -> Result<DataType> {
 }
 
 fn date_add(call: &Call) -> Result<ArrayRef> {
-    let moments = utc_micros(&call.args[0])?;
+    let timestamps = utc_micros(&call.args[0])?;
     let intervals = call.args[1].as_primitive::<IntervalMonthDayNanoType>();
     let sums = call.each::<Int64Array, _>(|row| {
-        let sum = shifted(moments.value(row), intervals.value(row), 1);
+        let sum = shifted(timestamps.value(row), intervals.value(row), 1);
         sum.map(Some).ok_or_else(out_of_range)
     })?;
     Ok(cast(&sums, call.returns)?)
@@ -523,9 +523,9 @@ fn interval(call: &Call, parts: (i64, i64, i64)) -> Result<IntervalMonthDayNano>
 }
 
 const BUCKETS: &[Form] = &[
-    &[Kind::Interval, Kind::Moment],
-    &[Kind::Interval, Kind::Moment, Kind::Interval],
-    &[Kind::Interval, Kind::Moment, Kind::Moment],
+    &[Kind::Interval, Kind::Timestamp],
+    &[Kind::Interval, Kind::Timestamp, Kind::Interval],
+    &[Kind::Interval, Kind::Timestamp, Kind::Timestamp],
 ];
 
 fn bucket_type(types: &[DataType]) -> Result<DataType> {
@@ -538,7 +538,7 @@ fn bucket_type(types: &[DataType]) -> Result<DataType> {
 
 fn time_bucket(call: &Call) -> Result<ArrayRef> {
     let widths = call.args[0].as_primitive::<IntervalMonthDayNanoType>();
-    let moments = utc_micros(&call.args[1])?;
+    let timestamps = utc_micros(&call.args[1])?;
     let third = call.args.get(2);
     let offsets = third.and_then(|third| third.as_primitive_opt::<IntervalMonthDayNanoType>());
     let origins = match (third, offsets) {
@@ -546,12 +546,12 @@ fn time_bucket(call: &Call) -> Result<ArrayRef> {
         _ => None,
     };
     let buckets = call.each::<Int64Array, _>(|row| {
-        let (width, moment) = (widths.value(row), moments.value(row));
+        let (width, timestamp) = (widths.value(row), timestamps.value(row));
         let origin = origins.as_ref().map(|origins| origins.value(row));
         let bucket = match offsets.map(|offsets| offsets.value(row)) {
-            None => bucket(width, moment, origin),
-            Some(offset) => shifted(moment, offset, -1)
-                .and_then(|moment| bucket(width, moment, origin))
+            None => bucket(width, timestamp, origin),
+            Some(offset) => shifted(timestamp, offset, -1)
+                .and_then(|timestamp| bucket(width, timestamp, origin))
                 .and_then(|bucket| shifted(bucket, offset, 1)),
         };
         let invalid = || {
@@ -570,12 +570,12 @@ fn time_bucket(call: &Call) -> Result<ArrayRef> {
     }
 }
 
-/// The beginning of the bucket of a moment; `None` if the width is none or the result out of range.
-fn bucket(width: IntervalMonthDayNano, moment: i64, origin: Option<i64>) -> Option<i64> {
+/// The beginning of the bucket of a timestamp; `None` if the width is none or the result out of range.
+fn bucket(width: IntervalMonthDayNano, timestamp: i64, origin: Option<i64>) -> Option<i64> {
     if width.months == 0 {
         let width = micros_of_interval(width).filter(|width| *width > 0)?;
         let origin = origin.unwrap_or(FIRST_MONDAY * MICROS_PER_DAY);
-        return (moment - origin.rem_euclid(width))
+        return (timestamp - origin.rem_euclid(width))
             .div_euclid(width)
             .checked_mul(width)?
             .checked_add(origin.rem_euclid(width));
@@ -584,13 +584,13 @@ fn bucket(width: IntervalMonthDayNano, moment: i64, origin: Option<i64>) -> Opti
         return None;
     }
     let origin = origin.map_or(FIRST_MONTH, |origin| split_day(origin).0);
-    let first = month_bucket(width.months.into(), split_day(moment).0, origin).ok()?;
+    let first = month_bucket(width.months.into(), split_day(timestamp).0, origin).ok()?;
     first.checked_mul(MICROS_PER_DAY)
 }
 
-/// A moment later, or with -1 earlier, by an interval.
-fn shifted(moment: i64, by: IntervalMonthDayNano, sign: i64) -> Option<i64> {
-    let (day, time) = split_day(moment);
+/// A timestamp later, or with -1 earlier, by an interval.
+fn shifted(timestamp: i64, by: IntervalMonthDayNano, sign: i64) -> Option<i64> {
+    let (day, time) = split_day(timestamp);
     let date = date_of(day).ok()?;
     let months = Months::new(by.months.unsigned_abs());
     let date = match i64::from(by.months) * sign >= 0 {

@@ -29,7 +29,7 @@ pub(super) enum Kind {
     /// A boolean.
     Boolean,
     /// A date or timestamp, as it is.
-    Moment,
+    Timestamp,
     /// A time of day.
     Time,
     /// An interval.
@@ -101,7 +101,7 @@ impl Kind {
             Kind::Number => of.is_numeric().then(|| of.clone()),
             Kind::Double => (of.is_numeric() || is_null).then_some(Float64),
             Kind::Boolean => (of == &Boolean || is_null).then_some(Boolean),
-            Kind::Moment => match of {
+            Kind::Timestamp => match of {
                 Date32 | Timestamp(..) => Some(of.clone()),
                 Date64 => Some(Date32),
                 _ => (is_text || is_null).then_some(TIMESTAMP),
@@ -132,7 +132,7 @@ impl Kind {
             Kind::Number => "number",
             Kind::Double => "DOUBLE",
             Kind::Boolean => "BOOLEAN",
-            Kind::Moment => "DATE or TIMESTAMP",
+            Kind::Timestamp => "DATE or TIMESTAMP",
             Kind::Time => "TIME",
             Kind::Interval => "INTERVAL",
             Kind::List => "list",

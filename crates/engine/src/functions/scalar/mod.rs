@@ -8,7 +8,7 @@
 mod kinds;
 mod definition;
 mod rewritten;
-mod moments;
+mod timestamps;
 mod units;
 mod dates;
 mod date_formats;

@@ -88,13 +88,13 @@ fn properties() -> Vec<Definition> {
         rows("isinf", DOUBLE, boolean, |call| {
             test(call, f64::is_infinite)
         })
-        .or(&[Kind::Moment], |args| {
+        .or(&[Kind::Timestamp], |args| {
             Ok(only(args).is_null().and(lit(ScalarValue::Boolean(None))))
         }),
         rows("isfinite", DOUBLE, boolean, |call| {
             test(call, f64::is_finite)
         })
-        .or(&[Kind::Moment], |args| {
+        .or(&[Kind::Timestamp], |args| {
             Ok(only(args).is_not_null().or(lit(ScalarValue::Boolean(None))))
         }),
         rows("signbit", DOUBLE, boolean, |call| {

@@ -1,14 +1,14 @@
-//! Units of time by name, and how many of them lie between two moments.
+//! Units of time by name, and how many of them lie between two timestamps.
 //!
-//! In: the name of a unit, two moments in microseconds. Out: the borders of the unit between them (`date_diff`), or the
+//! In: the name of a unit, two timestamps in microseconds. Out: the borders of the unit between them (`date_diff`), or the
 //! whole units that have passed (`date_sub`).
-//! Invariant: both are 0 of a moment and itself, and change their sign when the moments change places.
+//! Invariant: both are 0 of a timestamp and itself, and change their sign when the timestamps change places.
 //! Not here: columns.
 
 use chrono::{Datelike, NaiveDate};
 use datafusion::common::Result;
 
-use super::moments::{
+use super::timestamps::{
     MICROS_PER_DAY, MICROS_PER_SECOND, date_of, days_of, month_length, split_day,
 };
 
@@ -134,14 +134,14 @@ impl Unit {
     }
 }
 
-/// How many borders of the unit lie between two moments; of weeks, how many have passed.
+/// How many borders of the unit lie between two timestamps; of weeks, how many have passed.
 pub(super) fn difference(unit: Unit, start: i64, end: i64) -> Result<i64> {
     if unit == Unit::Week {
         // As in DuckDB: weeks of seven days from the first day on, whichever day of the week that is.
         return Ok((split_day(end).0 - split_day(start).0) / 7);
     }
     if let Some(micros) = unit.micros() {
-        let count = |moment: i64| moment.div_euclid(micros);
+        let count = |timestamp: i64| timestamp.div_euclid(micros);
         return Ok(count(end) - count(start));
     }
     let (start, end) = (date_of(split_day(start).0)?, date_of(split_day(end).0)?);
@@ -157,7 +157,7 @@ fn month_number(date: NaiveDate) -> i64 {
     i64::from(date.year()) * 12 + i64::from(date.month0())
 }
 
-/// How many whole units have passed between two moments.
+/// How many whole units have passed between two timestamps.
 pub(super) fn whole_difference(unit: Unit, start: i64, end: i64) -> Result<i64> {
     match unit.micros() {
         Some(micros) => Ok(((i128::from(end) - i128::from(start)) / i128::from(micros)) as i64),
@@ -165,7 +165,7 @@ pub(super) fn whole_difference(unit: Unit, start: i64, end: i64) -> Result<i64> 
     }
 }
 
-/// Whole months between two moments. The last day of a shorter month completes one that began on a later day.
+/// Whole months between two timestamps. The last day of a shorter month completes one that began on a later day.
 fn whole_months(start: i64, end: i64) -> Result<i64> {
     if start > end {
         return Ok(-whole_months(end, start)?);
@@ -179,7 +179,7 @@ fn whole_months(start: i64, end: i64) -> Result<i64> {
 }
 
 /// Years, months, days and microseconds from `start` to `end`, field by field as PostgreSQL's `age` counts them:
-/// a missing day is borrowed from the month of the earlier moment.
+/// a missing day is borrowed from the month of the earlier timestamp.
 pub(super) fn age(start: i64, end: i64) -> Result<(i64, i64, i64)> {
     if start > end {
         let (months, days, micros) = age(end, start)?;
@@ -209,5 +209,6 @@ pub(super) fn month_bucket(months: i64, day: i64, origin: i64) -> Result<i64> {
     let year = i32::try_from(first.div_euclid(12)).ok();
     let month0 = first.rem_euclid(12) as u32;
     let date = year.and_then(|year| NaiveDate::from_ymd_opt(year, month0 + 1, 1));
-    date.map(days_of).ok_or_else(super::moments::out_of_range)
+    date.map(days_of)
+        .ok_or_else(super::timestamps::out_of_range)
 }

@@ -1,6 +1,6 @@
 //! `column = literal` and the other comparisons, of integers of one or two bytes and of texts with a short one.
 //!
-//! In: DataFusion's comparison, then columns. Out: the same truths.
+//! In: DataFusion's comparison, then columns. Out: the same booleans.
 //! Not here: the loops (`grouse_kernels::compare`); literals on the left, which DataFusion turns around; orders of texts.
 
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
@@ -40,7 +40,7 @@ impl Compared {
     }
 
     /// The rows of which it is true; `None` for a column of another type.
-    pub fn truths(&self, column: &ArrayRef) -> Option<BooleanBuffer> {
+    pub fn booleans(&self, column: &ArrayRef) -> Option<BooleanBuffer> {
         let bits = Buffer::from_vec(self.bits(column)?);
         Some(BooleanBuffer::new(bits, 0, column.len()))
     }
@@ -128,7 +128,7 @@ mod tests {
         Operator::GtEq,
     ];
 
-    /// Whether a comparison has a loop, where it is no condition by itself; its truths are held against DataFusion's.
+    /// Whether a comparison has a loop, where it is no condition by itself; its booleans are held against DataFusion's.
     fn has_own_loop(column: &ArrayRef, op: Operator, with: &ScalarValue) -> bool {
         let batch = RecordBatch::try_from_iter_with_nullable([("c", Arc::clone(column), true)]);
         let batch = batch.expect("a batch");
@@ -137,11 +137,11 @@ mod tests {
         let host = binary(left, op, lit(with.clone()), &schema).expect("a comparison");
         let host = not(host).expect("a condition");
         let ours = in_own_loops(Arc::clone(&host), &schema).expect("types");
-        let truths = |expr: &Arc<dyn PhysicalExpr>| {
-            let value = expr.evaluate(&batch).expect("truths");
+        let booleans = |expr: &Arc<dyn PhysicalExpr>| {
+            let value = expr.evaluate(&batch).expect("booleans");
             value.into_array(batch.num_rows()).expect("a column")
         };
-        assert_eq!(&truths(&ours.data), &truths(&host), "{host}");
+        assert_eq!(&booleans(&ours.data), &booleans(&host), "{host}");
         assert_eq!(ours.data.to_string(), host.to_string());
         ours.transformed
     }

@@ -1,6 +1,6 @@
 //! LIKE that asks for a word: one pass over neighbouring texts instead of one per text.
 //!
-//! In: DataFusion's LIKE, then columns. Out: the same truths.
+//! In: DataFusion's LIKE, then columns. Out: the same booleans.
 //! Not here: the search (`grouse_kernels::word`); patterns with more than one word, `_` or an escape, and ILIKE.
 
 use datafusion::arrow::array::{ArrayRef, AsArray};
@@ -26,7 +26,7 @@ pub(super) fn word_of(like: &LikeExpr, schema: Option<&Schema>) -> Option<Word> 
 }
 
 /// True of texts that have the word, or have it not; `None` if they are no views.
-pub(super) fn truths(texts: &ArrayRef, word: &Word, negated: bool) -> Option<BooleanBuffer> {
+pub(super) fn booleans(texts: &ArrayRef, word: &Word, negated: bool) -> Option<BooleanBuffer> {
     let (views, buffers) = text_views(texts.as_string_view_opt()?);
     let found: BooleanBuffer = word.in_views(&views, &buffers).into();
     Some(if negated { !&found } else { found })

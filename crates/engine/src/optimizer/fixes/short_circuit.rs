@@ -2,7 +2,7 @@
 //!
 //! In: a physical plan before predicates are pushed. Out: the same plan, in which a condition that can fail is computed for
 //! rows alone that the others have not decided: in filters in a node of its own above theirs, elsewhere in AND and OR.
-//! Invariant: truth values are SQL's; conditions that cannot fail come first, others in the order of the query. A filter that
+//! Invariant: values are SQL's; conditions that cannot fail come first, others in the order of the query. A filter that
 //! can fail says that it is volatile, so that nothing moves it below a join or merges it with what comes before it.
 //! Not here: which expressions can fail (fallible.rs); the logical plan (held_filters.rs).
 

@@ -28,7 +28,7 @@ pub struct CsvOptions {
     pub(crate) unquoted: bool,
     pub(crate) all_text: bool,
     pub(crate) date: Option<DateForm>,
-    pub(crate) moment: Option<DateForm>,
+    pub(crate) timestamp: Option<DateForm>,
     /// Before the fraction of a number; `None` = as the file looks.
     pub(crate) decimal: Option<u8>,
     pub(crate) encoding: Option<&'static Encoding>,
@@ -81,7 +81,7 @@ impl CsvOptions {
             }
             "auto_detect" => self.detection = Some(flag(value)?),
             "dateformat" | "date_format" => self.date = Some(pattern(value)?),
-            "timestampformat" | "timestamp_format" => self.moment = Some(pattern(value)?),
+            "timestampformat" | "timestamp_format" => self.timestamp = Some(pattern(value)?),
             "decimal_separator" => {
                 self.decimal = match text_of(value)?.as_str() {
                     "." => Some(b'.'),

@@ -170,7 +170,7 @@ fn forms_of(options: &CsvOptions) -> Forms {
         nulls: options.nulls.clone().unwrap_or(usual.nulls),
         decimal: options.decimal.unwrap_or(usual.decimal),
         date: options.date.clone(),
-        moment: options.moment.clone(),
+        timestamp: options.timestamp.clone(),
     }
 }
 
@@ -444,7 +444,7 @@ fn typed(columns: Columns, mut rules: Rules, options: &CsvOptions) -> Result<Csv
 fn with_form(kind: DataType, guess: &Guess, forms: &Forms) -> (DataType, DateForm) {
     let asked = match kind {
         DataType::Date32 => &forms.date,
-        DataType::Timestamp(..) => &forms.moment,
+        DataType::Timestamp(..) => &forms.timestamp,
         _ => &None,
     };
     let form = asked.clone().unwrap_or_else(|| guess.form_of(&kind));

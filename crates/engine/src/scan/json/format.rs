@@ -301,7 +301,7 @@ impl FileFormatFactory for JsonFactory {
         let host = self.host.create(state, format_options)?;
         let host = host.downcast_ref::<JsonFormat>();
         let host = host.ok_or_else(|| {
-            DataFusionError::Internal("the host's JSON format is not its own".to_string())
+            DataFusionError::Internal("DataFusion's JSON format is not its own".to_string())
         })?;
         let host = JsonFormat::default().with_options(host.options().clone());
         Ok(Arc::new(Steady::new(Arc::new(Json::over(host)))))

@@ -19,5 +19,5 @@ mod options;
 mod format;
 
 pub(crate) use format::{Json, JsonFactory};
-pub(crate) use grouse_text::json::moments::is_date;
+pub(crate) use grouse_text::json::timestamps::is_date;
 pub use options::JsonOptions;

@@ -1,6 +1,6 @@
 //! Dates and times in JSON strings.
 //!
-//! In: a string. Out: the moment that it names, to its last digit.
+//! In: a string. Out: the timestamp that it names, to its last digit.
 //! Invariant: only whole strings of one fixed form; a day that no calendar has is no date; no digit is lost.
 //! Not here: when a column is of such a type (shape.rs).
 
@@ -13,7 +13,7 @@ const NANOS: i64 = 1_000_000_000;
 
 /// What a string names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
+pub enum Temporal {
     /// Days since 1970-01-01.
     Date(i32),
     /// A time of day.
@@ -38,17 +38,17 @@ pub enum Moment {
     },
 }
 
-/// The moment that `text` names in one of the forms `2024-01-31`, `10:20:30[.5]` or both with ` ` or `T` between them and,
+/// The timestamp that `text` names in one of the forms `2024-01-31`, `10:20:30[.5]` or both with ` ` or `T` between them and,
 /// after them, `Z` or `+02:00`.
-pub fn moment(text: &str) -> Option<Moment> {
+pub fn timestamp(text: &str) -> Option<Temporal> {
     let bytes = text.as_bytes();
-    // Quick: most strings are no moments.
+    // Quick: most strings are no timestamps.
     if !(8..=40).contains(&bytes.len()) || !bytes[0].is_ascii_digit() {
         return None;
     }
     if bytes[2] == b':' {
         let (seconds, nanos, digits, rest) = time(bytes)?;
-        return rest.is_empty().then_some(Moment::Time {
+        return rest.is_empty().then_some(Temporal::Time {
             seconds,
             nanos,
             digits,
@@ -56,7 +56,7 @@ pub fn moment(text: &str) -> Option<Moment> {
     }
     let days = date(bytes.get(..10)?)?;
     if bytes.len() == 10 {
-        return i32::try_from(days).ok().map(Moment::Date);
+        return i32::try_from(days).ok().map(Temporal::Date);
     }
     if !matches!(bytes[10], b' ' | b'T') {
         return None;
@@ -67,7 +67,7 @@ pub fn moment(text: &str) -> Option<Moment> {
         [b'Z'] => (true, 0),
         zone => (true, offset(zone)?),
     };
-    Some(Moment::Timestamp {
+    Some(Temporal::Timestamp {
         seconds: days * 86_400 + seconds - shift,
         nanos,
         digits,
@@ -77,7 +77,7 @@ pub fn moment(text: &str) -> Option<Moment> {
 
 /// Whether a text is a day of the calendar.
 pub fn is_date(text: &str) -> bool {
-    matches!(moment(text), Some(Moment::Date(_)))
+    matches!(timestamp(text), Some(Temporal::Date(_)))
 }
 
 /// The digits of a number.
@@ -171,7 +171,7 @@ fn offset(zone: &[u8]) -> Option<i64> {
     (hours <= 23 && minutes <= 59).then_some(sign * (hours * 3_600 + minutes * 60))
 }
 
-/// A moment in a unit; `None` = the unit would lose digits or does not reach so far.
+/// A timestamp in a unit; `None` = the unit would lose digits or does not reach so far.
 pub fn in_unit(seconds: i64, nanos: u32, unit: TimeUnit) -> Option<i64> {
     let per_second = match unit {
         TimeUnit::Second => 1,
@@ -193,12 +193,12 @@ mod tests {
 
     #[test]
     fn forms() {
-        assert_eq!(moment("1970-01-01"), Some(Moment::Date(0)));
-        assert_eq!(moment("2024-02-29"), Some(Moment::Date(19_782)));
-        assert_eq!(moment("0000-01-01"), Some(Moment::Date(-719_528)));
-        assert_eq!(moment("9999-12-31"), Some(Moment::Date(2_932_896)));
-        let at = |text: &str| match moment(text) {
-            Some(Moment::Timestamp {
+        assert_eq!(timestamp("1970-01-01"), Some(Temporal::Date(0)));
+        assert_eq!(timestamp("2024-02-29"), Some(Temporal::Date(19_782)));
+        assert_eq!(timestamp("0000-01-01"), Some(Temporal::Date(-719_528)));
+        assert_eq!(timestamp("9999-12-31"), Some(Temporal::Date(2_932_896)));
+        let at = |text: &str| match timestamp(text) {
+            Some(Temporal::Timestamp {
                 seconds,
                 nanos,
                 is_zoned,
@@ -226,7 +226,7 @@ mod tests {
             "2024-01-01 10:00:00.1234567890",
             "2024-01-01 10:00:00 UTC",
         ] {
-            assert_eq!(moment(no), None, "{no}");
+            assert_eq!(timestamp(no), None, "{no}");
         }
     }
 

@@ -23,10 +23,10 @@ pub(super) const MICROS_PER_DAY: i64 = 86_400 * MICROS_PER_SECOND;
 const DAYS_TO_1970: i64 = 719_163;
 
 /// Microseconds since 1970 in UTC.
-pub(super) fn utc_micros(moments: &ArrayRef) -> Result<Int64Array> {
-    match moments.data_type() {
+pub(super) fn utc_micros(timestamps: &ArrayRef) -> Result<Int64Array> {
+    match timestamps.data_type() {
         DataType::Date32 => {
-            let days = moments.as_primitive::<Date32Type>();
+            let days = timestamps.as_primitive::<Date32Type>();
             Ok(days.try_unary(|day| {
                 i64::from(day)
                     .checked_mul(MICROS_PER_DAY)
@@ -34,12 +34,12 @@ pub(super) fn utc_micros(moments: &ArrayRef) -> Result<Int64Array> {
             })?)
         }
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-            let nanos = moments.as_primitive::<TimestampNanosecondType>();
+            let nanos = timestamps.as_primitive::<TimestampNanosecondType>();
             Ok(nanos.unary(|nanos| nanos.div_euclid(1_000)))
         }
         DataType::Timestamp(_, zone) => {
             let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
-            let counted = cast(&cast(moments, &micros)?, &DataType::Int64)?;
+            let counted = cast(&cast(timestamps, &micros)?, &DataType::Int64)?;
             Ok(counted.as_primitive::<Int64Type>().clone())
         }
         other => Err(exec_datafusion_err!(
@@ -50,26 +50,26 @@ pub(super) fn utc_micros(moments: &ArrayRef) -> Result<Int64Array> {
 }
 
 /// Microseconds since 1970 as the clock of the column's zone shows them.
-pub(super) fn local_micros(moments: &ArrayRef) -> Result<Int64Array> {
-    let utc = utc_micros(moments)?;
-    let DataType::Timestamp(_, Some(zone)) = moments.data_type() else {
+pub(super) fn local_micros(timestamps: &ArrayRef) -> Result<Int64Array> {
+    let utc = utc_micros(timestamps)?;
+    let DataType::Timestamp(_, Some(zone)) = timestamps.data_type() else {
         return Ok(utc);
     };
     let zone = Tz::from_str(zone)?;
     Ok(utc.unary_opt::<_, Int64Type>(|micros| {
-        let moment = DateTime::from_timestamp_micros(micros)?.naive_utc();
-        let offset = zone.offset_from_utc_datetime(&moment).fix();
+        let timestamp = DateTime::from_timestamp_micros(micros)?.naive_utc();
+        let offset = zone.offset_from_utc_datetime(&timestamp).fix();
         micros.checked_add(i64::from(offset.local_minus_utc()) * MICROS_PER_SECOND)
     }))
 }
 
-/// Seconds east of UTC of a column's zone at a moment; 0 without a zone.
+/// Seconds east of UTC of a column's zone at a timestamp; 0 without a zone.
 pub(super) fn offset_seconds(data_type: &DataType, utc_micros: i64) -> Result<i32> {
     let DataType::Timestamp(_, Some(zone)) = data_type else {
         return Ok(0);
     };
-    let moment = DateTime::from_timestamp_micros(utc_micros).ok_or_else(out_of_range)?;
-    let offset = Tz::from_str(zone)?.offset_from_utc_datetime(&moment.naive_utc());
+    let timestamp = DateTime::from_timestamp_micros(utc_micros).ok_or_else(out_of_range)?;
+    let offset = Tz::from_str(zone)?.offset_from_utc_datetime(&timestamp.naive_utc());
     Ok(offset.fix().local_minus_utc())
 }
 
