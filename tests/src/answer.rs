@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use arrow::array::RecordBatch;
 use futures::TryStreamExt;
-use grouse::{Error, Session};
+use grouse::{Error, Params, Session};
 
 use crate::cell::Cell;
 
@@ -54,8 +54,8 @@ impl Answer {
     }
 
     /// The same where a runtime runs already.
-    pub async fn of_session(session: &Session, sql: &str) -> Result<Answer, Error> {
-        Ok(Answer::of(&collect(session, sql).await?))
+    pub async fn of_session(session: &Session, sql: &str, params: Params) -> Result<Answer, Error> {
+        Ok(Answer::of(&collect(session, sql, params).await?))
     }
 
     /// The same with the items of lists without order sorted.
@@ -77,11 +77,13 @@ impl Answer {
 
 /// The batches of a session's answer to one statement.
 pub fn batches(session: &Session, sql: &str) -> Result<Vec<RecordBatch>, Error> {
-    session.handle().block_on(collect(session, sql))
+    session
+        .handle()
+        .block_on(collect(session, sql, Params::None))
 }
 
-async fn collect(session: &Session, sql: &str) -> Result<Vec<RecordBatch>, Error> {
-    let query = session.query(sql).await?;
+async fn collect(session: &Session, sql: &str, params: Params) -> Result<Vec<RecordBatch>, Error> {
+    let query = session.query_with(sql, params).await?;
     query.execute()?.try_collect().await.map_err(Error::from)
 }
 

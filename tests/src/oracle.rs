@@ -12,8 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use datafusion::common::ScalarValue;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use grouse::{Error, Session};
+use grouse::{Error, Params, Session};
 use tokio::runtime::Runtime;
 
 use crate::answer::{Answer, batches, difference};
@@ -214,8 +215,13 @@ impl Oracle {
         } else {
             session.register("t", table.memory())?;
         }
+        // Over the file a literal is a parameter.
+        let (sql, params) = match from_file {
+            true => with_parameter(sql),
+            false => (sql.to_string(), Params::None),
+        };
         session.handle().block_on(async {
-            tokio::time::timeout(PATIENCE, async { Answer::of_session(session, sql).await })
+            tokio::time::timeout(PATIENCE, Answer::of_session(session, &sql, params))
                 .await
                 .unwrap_or_else(|_| Err(Error::Execution(format!("no answer within {PATIENCE:?}"))))
         })
@@ -354,6 +360,16 @@ impl Oracle {
             _ => Ok(()),
         }
     }
+}
+
+/// A query whose divisor is a parameter, in keys and conditions alike, if it has one.
+fn with_parameter(sql: &str) -> (String, Params) {
+    let text = sql.replace("% 3", "% $1");
+    let params = match text == sql {
+        true => Params::None,
+        false => Params::Positional(vec![ScalarValue::Int64(Some(3))]),
+    };
+    (text, params)
 }
 
 /// A peer's answer, and the one without the LIMIT where there is one; `None` if it fails on either.
