@@ -30,9 +30,6 @@ use crate::functions::{
     within_float,
 };
 
-/// The longest string that DataFusion pads.
-const LENGTH_MAX: i64 = i32::MAX as i64;
-
 /// DataFusion's own escape in LIKE.
 const BACKSLASH: char = '\\';
 
@@ -92,9 +89,9 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::ScalarFunction(call) if is_padding(call) => {
             let length = cast(std::mem::take(&mut call.args[1]), DataType::Int64);
-            call.args[1] = when(length.clone().lt(lit(0_i64)), lit(0_i64))
-                .when(length.clone().gt(lit(LENGTH_MAX)), lit(LENGTH_MAX))
-                .otherwise(length)?;
+            let length = when(length.clone().lt(lit(0_i64)), lit(0_i64)).otherwise(length)?;
+            // A length that is none is an error of this cast.
+            call.args[1] = cast(cast(length, DataType::Int32), DataType::Int64);
             true
         }
         Expr::ScalarFunction(call) if has_items(call, schema) => {
@@ -155,7 +152,7 @@ pub(super) fn as_branches<'a>(
 fn is_padding(call: &ScalarFunction) -> bool {
     matches!(call.func.name(), "lpad" | "rpad")
         && call.args.len() > 1
-        && !matches!(call.args[1], Expr::Literal(..) | Expr::Case(_))
+        && !matches!(call.args[1], Expr::Literal(..))
 }
 
 fn is_rounded_twice(cast: &Cast, schema: &DFSchema) -> bool {
