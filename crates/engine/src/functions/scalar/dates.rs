@@ -35,7 +35,7 @@ const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const FIRST_MONDAY: i64 = 10_959;
 const FIRST_MONTH: i64 = 10_957;
 
-const TIMESTAMP: &[Form] = &[&[Kind::Timestamp]];
+const OF_TIMESTAMP: &[Form] = &[&[Kind::Timestamp]];
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -95,7 +95,7 @@ fn parts() -> Vec<Definition> {
         fraction!("millisecond", 1_000_000),
         fraction!("microsecond", 1_000),
         fraction!("nanosecond", 1),
-        stands("yearweek", TIMESTAMP, |args| {
+        stands("yearweek", OF_TIMESTAMP, |args| {
             let timestamp = only(args);
             let year = bigint(date_part(lit("isoyear"), timestamp.clone()));
             Ok(year * lit(100_i64) + bigint(date_part(lit("week"), timestamp)))
@@ -116,29 +116,29 @@ fn counts() -> Vec<Definition> {
     let int = |_: &[DataType]| Ok(DataType::Int64);
     let text = |_: &[DataType]| Ok(DataType::Utf8View);
     vec![
-        rows("century", TIMESTAMP, int, |call| {
+        rows("century", OF_TIMESTAMP, int, |call| {
             of_date(call, |date| {
                 (i64::from(date.year()) - 1).div_euclid(100) + 1
             })
         }),
-        rows("decade", TIMESTAMP, int, |call| {
+        rows("decade", OF_TIMESTAMP, int, |call| {
             of_date(call, |date| i64::from(date.year()).div_euclid(10))
         }),
-        rows("millennium", TIMESTAMP, int, |call| {
+        rows("millennium", OF_TIMESTAMP, int, |call| {
             of_date(call, |date| {
                 (i64::from(date.year()) - 1).div_euclid(1000) + 1
             })
         }),
-        rows("era", TIMESTAMP, int, |call| {
+        rows("era", OF_TIMESTAMP, int, |call| {
             of_date(call, |date| i64::from(date.year() > 0))
         }),
-        rows("days_in_month", TIMESTAMP, int, |call| {
+        rows("days_in_month", OF_TIMESTAMP, int, |call| {
             of_date(call, |date| month_length(date).into())
         }),
-        rows("dayname", TIMESTAMP, text, |call| name_of(call, "%A")),
-        rows("monthname", TIMESTAMP, text, |call| name_of(call, "%B")),
-        rows("last_day", TIMESTAMP, |_| Ok(DataType::Date32), last_day),
-        rows("julian", TIMESTAMP, |_| Ok(DataType::Float64), julian),
+        rows("dayname", OF_TIMESTAMP, text, |call| name_of(call, "%A")),
+        rows("monthname", OF_TIMESTAMP, text, |call| name_of(call, "%B")),
+        rows("last_day", OF_TIMESTAMP, |_| Ok(DataType::Date32), last_day),
+        rows("julian", OF_TIMESTAMP, |_| Ok(DataType::Float64), julian),
     ]
 }
 
