@@ -58,25 +58,22 @@ fn skip_in(parser: &mut Parser<'_>, form: &Form) {
 fn list_of_queries(parser: &Parser<'_>) -> Option<Form> {
     let form = in_before(parser, |token| *token == Token::LParen)?;
     let words = if form == Form::NotIn { 2 } else { 1 };
-    let opens = parser.index() + words + 1;
-    let is_list = parser.token_at(opens).token == Token::LParen
-        && expression_forms::goes_on(&parser.token_at(past_group(parser, opens)).token);
-    is_list.then_some(form)
-}
-
-/// The place behind the parenthesis that closes what opens here.
-fn past_group(parser: &Parser<'_>, opens: usize) -> usize {
+    let tokens = (parser.index()..).map(|at| &parser.token_at(at).token);
+    let mut tokens = tokens
+        .filter(|token| !matches!(token, Token::Whitespace(_)))
+        .skip(words + 1);
     let mut depth = 0_usize;
-    for at in opens.. {
-        match &parser.token_at(at).token {
+    loop {
+        match tokens.next()? {
             Token::LParen => depth += 1,
-            Token::RParen if depth <= 1 => return at + 1,
+            Token::RParen if depth == 1 => break,
             Token::RParen => depth -= 1,
-            Token::EOF => return at,
+            Token::EOF => return None,
+            _ if depth == 0 => return None,
             _ => {}
         }
     }
-    opens
+    expression_forms::goes_on(tokens.next()?).then_some(form)
 }
 
 /// The list of `[NOT] IN (…)`.
