@@ -1,7 +1,7 @@
-//! `column = literal` and the other comparisons, of integers of one or two bytes and of texts with a short one.
+//! `column = literal` and the other comparisons, of integers of one or two bytes and of strings with a short one.
 //!
 //! In: DataFusion's comparison, then columns. Out: the same booleans.
-//! Not here: the loops (`grouse_kernels::compare`); literals on the left, which DataFusion turns around; orders of texts.
+//! Not here: the loops (`grouse_kernels::compare`); literals on the left, which DataFusion turns around; orders of strings.
 
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer};

@@ -1,4 +1,4 @@
-//! LIKE that asks for a word: one pass over neighbouring texts instead of one per text.
+//! LIKE that asks for a word: one pass over neighbouring strings instead of one per string.
 //!
 //! In: DataFusion's LIKE, then columns. Out: the same booleans.
 //! Not here: the search (`grouse_kernels::word`); patterns with more than one word, `_` or an escape, and ILIKE.
@@ -25,9 +25,9 @@ pub(super) fn word_of(like: &LikeExpr, schema: Option<&Schema>) -> Option<Word> 
     (is_plain && !like.case_insensitive()).then(|| Word::new(word.as_bytes()))
 }
 
-/// True of texts that have the word, or have it not; `None` if they are no views.
-pub(super) fn booleans(texts: &ArrayRef, word: &Word, negated: bool) -> Option<BooleanBuffer> {
-    let (views, buffers) = text_views(texts.as_string_view_opt()?);
+/// True of strings that have the word, or have it not; `None` if they are no views.
+pub(super) fn booleans(strings: &ArrayRef, word: &Word, negated: bool) -> Option<BooleanBuffer> {
+    let (views, buffers) = text_views(strings.as_string_view_opt()?);
     let found: BooleanBuffer = word.in_views(&views, &buffers).into();
     Some(if negated { !&found } else { found })
 }
