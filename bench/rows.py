@@ -1,4 +1,4 @@
-"""Rows as Python objects: a million tuples of an integer and one of 100 texts, grouse beside its peers.
+"""Rows as Python objects: a million tuples of an integer and one of 100 strings, grouse beside its peers.
 
 In: flags (`--help`). Out: `record/<host>/rows.csv` and a summary.
 Invariant: every run has a process of its own, engines run in turn (A B C A B C), and each has to give the same rows.
@@ -17,13 +17,13 @@ from pathlib import Path
 import report
 from run import HERE, record_flags, stem_of
 
-TEXTS = 100
+STRINGS = 100
 
 
 def from_ready_objects(path, rows):
     integers = list(range(rows))
-    texts = [f"text number {at}" for at in range(TEXTS)]
-    column = [texts[at % TEXTS] for at in integers]
+    strings = [f"text number {at}" for at in range(STRINGS)]
+    column = [strings[at % STRINGS] for at in integers]
     return lambda: list(zip(integers, column))
 
 
@@ -78,7 +78,7 @@ def main() -> None:
 
 def make(flags: argparse.Namespace, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    table = f"SELECT CAST(number AS BIGINT) AS id, 'text number ' || (number % {TEXTS}) AS text FROM numbers({flags.rows})"
+    table = f"SELECT CAST(number AS BIGINT) AS id, 'text number ' || (number % {STRINGS}) AS text FROM numbers({flags.rows})"
     sql = f"COPY ({table} ORDER BY id) TO '{path}'"
     subprocess.run([flags.python_grouse, "-c", f"import grouse; grouse.sql({sql!r})"], check=True)
 
@@ -93,20 +93,20 @@ def one(engine: str, path: str, count: str) -> None:
     """A run: the second of two fetches; the peak is the process's, with both."""
     fetch = ENGINES[engine](path, int(count))
     rows = sorted(fetch())
-    assert len(rows) == int(count) and all(row == (at, f"text number {at % TEXTS}") for at, row in enumerate(rows)), engine
+    assert len(rows) == int(count) and all(row == (at, f"text number {at % STRINGS}") for at, row in enumerate(rows)), engine
     del rows
     start = time.perf_counter()
     rows = fetch()
     seconds = time.perf_counter() - start
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 // 10**6
-    print(json.dumps({"seconds": seconds, "peak_mb": peak_mb, "texts": len({id(row[1]) for row in rows})}))
+    print(json.dumps({"seconds": seconds, "peak_mb": peak_mb, "strings": len({id(row[1]) for row in rows})}))
 
 
 def write(stem: Path, count: int, runs: dict[str, list[dict]]) -> None:
     rows = [row(engine, results) for engine, results in runs.items()]
-    lines = [f"{datetime.date.today()}, {report.processor()}. {count:,} rows as tuples, {TEXTS} texts.", ""]
+    lines = [f"{datetime.date.today()}, {report.processor()}. {count:,} rows as tuples, {STRINGS} strings.", ""]
     lines += ["| engine | seconds | peak MB of the process | text objects |", "|---|---:|---:|---:|"]
-    lines += ["| {engine} | {best_s} | {peak_mb} | {text_objects} |".format_map(row) for row in rows]
+    lines += ["| {engine} | {best_s} | {peak_mb} | {string_objects} |".format_map(row) for row in rows]
     report.leave(stem, rows, lines)
 
 
@@ -116,7 +116,7 @@ def row(engine: str, results: list[dict]) -> dict:
         "engine": engine,
         "best_s": f"{min(samples):.4f}",
         "peak_mb": max(result["peak_mb"] for result in results),
-        "text_objects": max(result["texts"] for result in results),
+        "string_objects": max(result["strings"] for result in results),
         "samples_s": " ".join(f"{sample:.4f}" for sample in samples),
     }
 

@@ -22,12 +22,12 @@ from processes import DecodeProcess, EngineProcess
 HERE = Path(__file__).resolve().parent
 ENGINES = ("grouse", "datafusion", "duckdb", "chdb", "polars")
 FORMS = {
-    "datafusion": ["engines.grouse", "host"],
-    "grouse-texts": ["engines.grouse", "texts"],
+    "datafusion": ["engines.grouse", "datafusion"],
+    "grouse-strings": ["engines.grouse", "strings"],
     "duckdb-enums": ["engines.duckdb", "enums"],
 }
 """Other forms of an engine's module; those that are not among the engines run when they are asked for."""
-OWN = ("grouse", "datafusion", "grouse-texts")
+OWN = ("grouse", "datafusion", "grouse-strings")
 """Engines of the grouse package; the others come from the bench-only environment."""
 RESIDENT_SHARE_MAX = 0.5
 """Engines that keep memory are restarted when together they hold more than this share of the machine's."""

@@ -1,5 +1,5 @@
 """DuckDB from PyPI, over views on the files. `python -m engines.duckdb enums` reads tables of its own instead, whose
-texts of few values are ENUMs."""
+strings of few values are ENUMs."""
 
 import re
 import sys

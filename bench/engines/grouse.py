@@ -1,5 +1,5 @@
-"""grouse, through its Python package. `python -m engines.grouse host` runs DataFusion's own operator in the same build,
-`python -m engines.grouse texts` ours without codes of texts."""
+"""grouse, through its Python package. `python -m engines.grouse datafusion` runs DataFusion's own operator in the same build,
+`python -m engines.grouse strings` ours without codes of strings."""
 
 import sys
 
@@ -32,7 +32,7 @@ class Grouse:
         return list(relation.columns), relation.fetchall()
 
 
-FORMS = {"host": {"group_by_operator": "host"}, "texts": {"group_by_codes": "off"}}
+FORMS = {"datafusion": {"group_by_operator": "datafusion"}, "strings": {"group_by_codes": "off"}}
 
 if __name__ == "__main__":
     serve(Grouse(FORMS[sys.argv[1]] if sys.argv[1:] else {}))

@@ -19,7 +19,7 @@ use grouse_groupby::TableKind;
 use grouse_groupby::keys::{DirectTable, GroupId, KeyLayout};
 use grouse_groupby::states::{self, Aggregate, Extreme, Groups};
 use grouse_kernels::byte_pack::{self, BytePacking, SPARE_BYTES};
-use grouse_kernels::chain::{ByteSet, Chain, Literal, Step, TEXTS_MAX};
+use grouse_kernels::chain::{ByteSet, Chain, Literal, STRINGS_MAX, Step};
 use grouse_kernels::compare::{self, Compared, Comparison};
 use grouse_kernels::divide::Divisor;
 use grouse_kernels::narrow::{self, Operand};
@@ -249,7 +249,7 @@ fn comparisons(small: &[u64]) -> [Kernel; 3] {
             move || naive::compared(&twin_narrow, Comparison::NotEqual, 0),
         ),
         kernel(
-            "views of texts that are not empty",
+            "views of strings that are not empty",
             16,
             move || compare::views_equal(&views, b"", false),
             move || naive::compared(&twin_views, Comparison::NotEqual, 0),
@@ -284,16 +284,16 @@ fn hash_of<const N: usize>(name: &str) -> Kernel {
 }
 
 fn hash_of_texts() -> Kernel {
-    let texts: Arc<[u8]> = words(5, u64::MAX)
+    let strings: Arc<[u8]> = words(5, u64::MAX)
         .iter()
         .flat_map(|word| [*word; 3])
         .flat_map(u64::to_le_bytes)
         .collect();
-    let twin_texts = texts.clone();
+    let twin_texts = strings.clone();
     kernel(
-        "hash of texts of 24 bytes",
+        "hash of strings of 24 bytes",
         32,
-        move || texts.chunks(24).map(hash::hash_bytes).collect::<Vec<_>>(),
+        move || strings.chunks(24).map(hash::hash_bytes).collect::<Vec<_>>(),
         move || {
             twin_texts
                 .chunks(24)
@@ -327,9 +327,9 @@ fn sites() -> Kernel {
         let (site, path) = (4 + draw(5, 20), 16 + draw(6, 44));
         format!("{start}{row:0site$}.org/{row:0path$}")
     };
-    let texts: Arc<[String]> = (0..ROWS).map(text).collect();
-    let twin_texts = texts.clone();
-    let column = StringViewArray::from_iter_values(texts.iter());
+    let strings: Arc<[String]> = (0..ROWS).map(text).collect();
+    let twin_texts = strings.clone();
+    let column = StringViewArray::from_iter_values(strings.iter());
     let (mut found, mut twin_places) = (chain.found(), [0; 2]);
     kernel(
         "sites of addresses of 64 bytes",
@@ -340,17 +340,20 @@ fn sites() -> Kernel {
                 .iter()
                 .map(|buffer| &**buffer)
                 .collect();
-            let views = column.views().chunks(TEXTS_MAX);
-            let blocks = texts.chunks(TEXTS_MAX).zip(views).map(|(block, views)| {
-                let mut held = [&b""[..]; TEXTS_MAX];
-                for (held, text) in held.iter_mut().zip(block) {
-                    *held = text.as_bytes();
-                }
-                let are_clear = chain.is_clear(views, &buffers);
-                chain.matched(&held[..block.len()], are_clear, &mut found);
-                let sites = (0..block.len()).filter(|at| found.end(*at).is_some());
-                sites.map(|at| found.group(at, 0).end).sum::<usize>()
-            });
+            let views = column.views().chunks(STRINGS_MAX);
+            let blocks = strings
+                .chunks(STRINGS_MAX)
+                .zip(views)
+                .map(|(block, views)| {
+                    let mut held = [&b""[..]; STRINGS_MAX];
+                    for (held, text) in held.iter_mut().zip(block) {
+                        *held = text.as_bytes();
+                    }
+                    let are_clear = chain.is_clear(views, &buffers);
+                    chain.matched(&held[..block.len()], are_clear, &mut found);
+                    let sites = (0..block.len()).filter(|at| found.end(*at).is_some());
+                    sites.map(|at| found.group(at, 0).end).sum::<usize>()
+                });
             blocks.sum::<usize>()
         },
         move || {
@@ -366,9 +369,9 @@ fn sites() -> Kernel {
 /// Texts of 64 bytes, also as a column of views.
 fn addresses() -> (Arc<[String]>, StringViewArray) {
     let text = |row: usize| format!("http://site-{row:05}.org/{:041}", row * row);
-    let texts: Arc<[String]> = (0..ROWS).map(text).collect();
-    let column = StringViewArray::from_iter_values(texts.iter());
-    (texts, column)
+    let strings: Arc<[String]> = (0..ROWS).map(text).collect();
+    let column = StringViewArray::from_iter_values(strings.iter());
+    (strings, column)
 }
 
 fn buffers(column: &StringViewArray) -> Vec<&[u8]> {
@@ -377,30 +380,30 @@ fn buffers(column: &StringViewArray) -> Vec<&[u8]> {
 }
 
 fn characters_of_addresses() -> Kernel {
-    let (texts, column) = addresses();
+    let (strings, column) = addresses();
     kernel(
-        "characters of texts of 64 bytes",
+        "characters of strings of 64 bytes",
         64,
         move || characters::of_views(column.views(), &buffers(&column)),
         move || {
-            let texts = texts.iter().map(|text| text.as_bytes());
-            texts.map(naive::characters).collect::<Vec<_>>()
+            let strings = strings.iter().map(|text| text.as_bytes());
+            strings.map(naive::characters).collect::<Vec<_>>()
         },
     )
 }
 
 fn word_in_addresses() -> Kernel {
-    let (texts, column) = addresses();
+    let (strings, column) = addresses();
     let word = Word::new(b"google");
     let twin_word = word.clone();
     kernel(
-        "a word that texts of 64 bytes have not",
+        "a word that strings of 64 bytes have not",
         64,
         move || word.in_views(column.views(), &buffers(&column)),
         move || {
-            let texts = texts.iter().map(|text| text.as_bytes());
+            let strings = strings.iter().map(|text| text.as_bytes());
             let contain = |text| naive::contains(text, twin_word.bytes());
-            texts.map(contain).collect::<Vec<_>>()
+            strings.map(contain).collect::<Vec<_>>()
         },
     )
 }

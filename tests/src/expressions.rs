@@ -25,7 +25,7 @@ pub enum Judges {
     /// Stock DataFusion and DuckDB.
     Both,
     /// Stock DataFusion only: DuckDB rounds otherwise, or has no such function.
-    Host,
+    DataFusion,
     /// DuckDB only: DataFusion is wrong there, or has no such function.
     Duck,
 }
@@ -44,7 +44,7 @@ pub enum Gives {
 }
 
 use Gives::{AnyOrderList, MayOverflow, Ordered, Unordered};
-use Judges::{Both, Duck, Host};
+use Judges::{Both, DataFusion, Duck};
 
 impl Expression {
     fn new(ours: impl Into<String>, judges: Judges, gives: Gives) -> Expression {
@@ -66,7 +66,7 @@ impl Expression {
 const INTEGERS: [&str; 8] = [
     "tiny", "short", "small", "dense", "wide", "u8", "u32", "u64",
 ];
-const TEXTS: [&str; 5] = ["word", "text", "viewed", "name", "code"];
+const STRINGS: [&str; 5] = ["word", "text", "viewed", "name", "code"];
 const OTHERS: [&str; 6] = ["flag", "bytes", "day", "moment", "amount", "exact"];
 const NESTED: [&str; 2] = ["list", "pair"];
 const FLOATS: [&str; 2] = ["wild", "single"];
@@ -124,8 +124,8 @@ const HAVINGS: [&str; 7] = [
 
 /// A column that can be ordered and compared.
 fn scalar(random: &mut Random) -> &'static str {
-    let all = [&INTEGERS[..], &TEXTS[..], &OTHERS[..]];
-    let index = random.below(INTEGERS.len() + TEXTS.len() + OTHERS.len());
+    let all = [&INTEGERS[..], &STRINGS[..], &OTHERS[..]];
+    let index = random.below(INTEGERS.len() + STRINGS.len() + OTHERS.len());
     all.concat()[index]
 }
 
@@ -252,7 +252,7 @@ fn statistic(random: &mut Random) -> Expression {
             Both,
             Unordered,
         ),
-        3 => Expression::new("corr(exact, tiny)", Host, Unordered),
+        3 => Expression::new("corr(exact, tiny)", DataFusion, Unordered),
         4 => {
             let function = random.pick(&[
                 "regr_slope",
@@ -261,7 +261,7 @@ fn statistic(random: &mut Random) -> Expression {
                 "regr_sxy",
                 "regr_count",
             ]);
-            Expression::new(format!("{function}(exact, tiny)"), Host, Unordered)
+            Expression::new(format!("{function}(exact, tiny)"), DataFusion, Unordered)
         }
         5 | 6 => Expression::new("median(exact)", Both, Ordered),
         _ => Expression::new(

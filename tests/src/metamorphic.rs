@@ -1,6 +1,6 @@
 //! Queries that have to agree with each other: what one says about a table follows from what others say.
 //!
-//! In: a random sequence. Out: [`Relation`]s: two texts whose answers are the same rows, and why.
+//! In: a random sequence. Out: [`Relation`]s: two strings whose answers are the same rows, and why.
 //! Invariant: every relation holds on every table, whatever is NULL, NaN or -0.0 in it; no peer is asked.
 //! Not here: tables (tables.rs), comparing (answer.rs).
 //!

@@ -38,7 +38,7 @@ pub struct Report {
     /// Queries that we answered, or refused as we should.
     pub queries: usize,
     /// Judged by stock DataFusion.
-    pub by_host: usize,
+    pub by_datafusion: usize,
     /// Judged by DuckDB.
     pub by_duck: usize,
     /// Judged by neither.
@@ -61,7 +61,7 @@ impl fmt::Display for Report {
              with a fault on the way: {}, of which failed as they should: {}",
             self.queries,
             self.with_rows,
-            self.by_host,
+            self.by_datafusion,
             self.by_duck,
             self.unjudged,
             self.overflows,
@@ -80,7 +80,7 @@ impl Report {
             "too many queries that no peer judged: {self}"
         );
         assert!(
-            percent(self.by_host) > 60,
+            percent(self.by_datafusion) > 60,
             "too few queries judged by stock DataFusion: {self}"
         );
         assert!(
@@ -156,7 +156,7 @@ struct Oracle {
     folder: PathBuf,
     sessions: HashMap<Setting, Session>,
     runtime: Runtime,
-    host: SessionContext,
+    datafusion: SessionContext,
     duck: Duck,
 }
 
@@ -168,17 +168,19 @@ impl Oracle {
             folder,
             sessions: HashMap::new(),
             runtime: Runtime::new().expect("threads"),
-            host: SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2)),
+            datafusion: SessionContext::new_with_config(
+                SessionConfig::new().with_target_partitions(2),
+            ),
             duck: Duck::start(),
         }
     }
 
     /// Gives the table to both peers.
     fn load(&mut self, table: &Table) -> Result<(), String> {
-        self.host
+        self.datafusion
             .deregister_table("t")
             .map_err(|error| error.to_string())?;
-        self.host
+        self.datafusion
             .register_table("t", table.memory())
             .map_err(|error| error.to_string())?;
         self.duck.ask(&format!(
@@ -227,10 +229,10 @@ impl Oracle {
         })
     }
 
-    fn host(&self, sql: &str) -> Result<Answer, String> {
+    fn datafusion(&self, sql: &str) -> Result<Answer, String> {
         let asked = catch_unwind(AssertUnwindSafe(|| {
             self.runtime
-                .block_on(async { self.host.sql(sql).await?.collect().await })
+                .block_on(async { self.datafusion.sql(sql).await?.collect().await })
         }));
         match asked {
             Ok(Ok(batches)) => Ok(Answer::of(&batches)),
@@ -315,8 +317,8 @@ impl Oracle {
         report.with_rows += usize::from(!answers[0].rows.is_empty());
 
         let (whole_ours, whole_duck) = query.whole.clone().unzip();
-        let host = (query.host_judges && !query.may_overflow)
-            .then(|| with_whole(|sql| self.host(sql), &query.ours, whole_ours))
+        let datafusion = (query.datafusion_judges && !query.may_overflow)
+            .then(|| with_whole(|sql| self.datafusion(sql), &query.ours, whole_ours))
             .flatten();
         let duck = query
             .duck_judges
@@ -341,11 +343,11 @@ impl Oracle {
             report.by_duck += 1;
             judge("DuckDB", theirs)?;
         }
-        if let Some(theirs) = &host {
-            report.by_host += 1;
+        if let Some(theirs) = &datafusion {
+            report.by_datafusion += 1;
             judge("stock DataFusion", theirs)?;
         }
-        report.unjudged += usize::from(host.is_none() && duck.is_none());
+        report.unjudged += usize::from(datafusion.is_none() && duck.is_none());
         self.refuse(query, run, table, &answers[1], report)
     }
 

@@ -20,7 +20,7 @@ pub struct Query {
     /// What is certain about the answer.
     pub certain: Certain,
     /// DataFusion's answer counts.
-    pub host_judges: bool,
+    pub datafusion_judges: bool,
     /// DuckDB's answer counts.
     pub duck_judges: bool,
     /// A sum may not fit; then it has to be an error.
@@ -75,7 +75,7 @@ impl Query {
                 1 => nested(random),
                 _ => grouped(random),
             };
-            if query.host_judges || query.duck_judges {
+            if query.datafusion_judges || query.duck_judges {
                 return query;
             }
         }
@@ -190,10 +190,12 @@ impl Draft {
             },
             // DataFusion takes a key that is constant or equal to another before grouping for the same in all grouping sets:
             // it does not sort by it, and in several streams gives groups twice.
-            host_judges: self.columns().all(|column| column.judges != Judges::Duck)
+            datafusion_judges: self.columns().all(|column| column.judges != Judges::Duck)
                 && (!sets || unordered && self.filter.is_empty() && !constant),
             // DuckDB 2.0 gives all rows of grouping sets where a LIMIT asks for the first of them in any order.
-            duck_judges: self.columns().all(|column| column.judges != Judges::Host)
+            duck_judges: self
+                .columns()
+                .all(|column| column.judges != Judges::DataFusion)
                 && (limit.is_none() || !unordered || !sets),
             may_overflow: self
                 .columns()

@@ -160,10 +160,10 @@ fn update(files: &[PathBuf], setting: &Setting) {
     for file in files {
         let session = setting.session().expect("the everyday setting");
         if std::env::var("GROUSE_SLT_UPDATE").as_deref() != Ok("ours") {
-            let host = session
+            let datafusion = session
                 .handle()
-                .block_on(session.query("SET group_by_operator = 'host'"));
-            host.expect("the host's operator");
+                .block_on(session.query("SET group_by_operator = 'datafusion'"));
+            datafusion.expect("DataFusion's operator");
         }
         session
             .handle()

@@ -93,8 +93,10 @@ impl Args {
     }
 
     /// Settings that are not the engine's own but DataFusion's, which only SQL knows.
-    pub fn host_settings(&self) -> impl Iterator<Item = &(String, String)> {
-        self.settings.iter().filter(|(name, _)| is_of_host(name))
+    pub fn datafusion_settings(&self) -> impl Iterator<Item = &(String, String)> {
+        self.settings
+            .iter()
+            .filter(|(name, _)| is_of_datafusion(name))
     }
 }
 
@@ -141,7 +143,11 @@ fn engine_flags() -> impl Iterator<Item = (&'static OptionSpec, Arg)> {
 
 fn options(matches: &ArgMatches, args: &Args) -> Result<SessionOptions, grouse::Error> {
     let mut options = SessionOptions::default();
-    for (name, value) in args.settings.iter().filter(|(name, _)| !is_of_host(name)) {
+    for (name, value) in args
+        .settings
+        .iter()
+        .filter(|(name, _)| !is_of_datafusion(name))
+    {
         options.set(name, value)?;
     }
     for (option, _) in engine_flags() {
@@ -152,7 +158,7 @@ fn options(matches: &ArgMatches, args: &Args) -> Result<SessionOptions, grouse::
     Ok(options)
 }
 
-fn is_of_host(name: &str) -> bool {
+fn is_of_datafusion(name: &str) -> bool {
     name.starts_with("datafusion.")
 }
 

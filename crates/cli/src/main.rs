@@ -74,8 +74,8 @@ fn start(args: &Args, options: SessionOptions) -> Result<ExitCode, String> {
     let session = Session::new(options).map_err(|error| error.to_string())?;
     let runner =
         Runner::new(session, interrupts).map_err(|error| format!("cannot start: {error}"))?;
-    for (name, value) in args.host_settings() {
-        set_host_option(&runner, name, value)?;
+    for (name, value) in args.datafusion_settings() {
+        set_datafusion_option(&runner, name, value)?;
     }
     let shell = Shell::new(runner, output, args.format(), args.max_rows);
     Ok(run(shell, input))
@@ -116,7 +116,7 @@ fn open_output(args: &Args, interrupts: &Interrupts) -> Result<Output, String> {
     Ok(output)
 }
 
-fn set_host_option(runner: &Runner, name: &str, value: &str) -> Result<(), String> {
+fn set_datafusion_option(runner: &Runner, name: &str, value: &str) -> Result<(), String> {
     let statement = format!("SET {name} = '{}'", value.replace('\'', "''"));
     match runner.plan(&statement) {
         Ok(_) => Ok(()),

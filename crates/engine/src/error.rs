@@ -3,16 +3,16 @@
 //! In: failures of parsing, planning, reading and running, ours and DataFusion's.
 //! Out: one enum that the shell's exit codes and Python's exceptions mirror.
 //! Invariant: `Error` survives a trip through DataFusion: `DataFusionError::from(error)` and back is the same error.
-//! Not here: how DataFusion's errors are told apart (error/host.rs).
+//! Not here: how DataFusion's errors are told apart (error/from_datafusion.rs).
 
-pub(crate) mod host;
+pub(crate) mod from_datafusion;
 mod group_by;
 mod phrases;
 mod words;
 mod signatures;
 pub(crate) mod types;
 
-pub(crate) use group_by::to_host;
+pub(crate) use group_by::to_datafusion;
 pub(crate) use words::in_sql_words;
 
 use std::fmt;
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_survive_the_host() {
+    fn errors_survive_datafusion() {
         let error = Error::Io {
             path: "x".to_string(),
             message: "y".to_string(),

@@ -11,7 +11,7 @@
 mod conditions;
 mod program;
 mod finest;
-mod pairs;
+mod distinct_groupings;
 mod selections;
 mod source;
 mod rendezvous;

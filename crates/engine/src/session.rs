@@ -28,7 +28,7 @@ use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement, Volatility};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
-use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{Query as SqlQuery, Statement as SqlStatement};
 use futures::TryStreamExt;
 use parking_lot::RwLock;
@@ -65,7 +65,7 @@ use crate::sql::names::{with_names, with_written_names};
 use crate::sql::params::{self, Params};
 use crate::sql::place::placed;
 use crate::sql::samples::SamplePlanner;
-use crate::sql::statement::{self, HostRequest, Missing, Request, Statement};
+use crate::sql::statement::{self, DataFusionRequest, Missing, Request, Statement};
 use crate::sql::{
     alterations, changed_rows, changes, default_values, hidden, named_casts, planned, reads,
     repeated_names, spelling, using,
@@ -245,7 +245,7 @@ impl Session {
     /// Names in FROM that are neither tables nor files: a caller may register them and plan then.
     pub fn unresolved(&self, text: &str) -> Result<Vec<String>> {
         let request = match statement::parse(text)? {
-            Request::Host(request) => request,
+            Request::DataFusion(request) => request,
             Request::SetVariable {
                 value: Some(request),
                 ..
@@ -299,11 +299,16 @@ impl Session {
                 }
                 Ok(self.nothing())
             }
-            Request::Host(request) => self.plan_host(text, *request, params).await,
+            Request::DataFusion(request) => self.plan_datafusion(text, *request, params).await,
         }
     }
 
-    async fn plan_host(&self, text: &str, request: HostRequest, params: Params) -> Result<Query> {
+    async fn plan_datafusion(
+        &self,
+        text: &str,
+        request: DataFusionRequest,
+        params: Params,
+    ) -> Result<Query> {
         for call in request.files {
             self.shared.files.add_call(call);
         }
@@ -385,14 +390,14 @@ impl Session {
         let limit_bytes = self.shared.pool.limit() as u64;
         let counts_rows = hidden::counts_rows(plan);
         if counts_rows {
-            let host = state.config_mut().options_mut();
-            host.execution.target_partitions = 1;
+            let datafusion = state.config_mut().options_mut();
+            datafusion.execution.target_partitions = 1;
         }
         let mut planned = match state.create_physical_plan(plan).await {
             // An estimate that fails is no reason to fail.
             Err(error) if matches!(error.find_root(), DataFusionError::Internal(_)) => {
-                let host = state.config_mut().options_mut();
-                host.execution.collect_statistics = false;
+                let datafusion = state.config_mut().options_mut();
+                datafusion.execution.collect_statistics = false;
                 state.create_physical_plan(plan).await?
             }
             planned => planned?,
@@ -404,16 +409,16 @@ impl Session {
         if let Some(found) = &explained
             && joins::has_unordered_keys(found)?
         {
-            let host = state.config_mut().options_mut();
-            host.optimizer.enable_join_dynamic_filter_pushdown = false;
+            let datafusion = state.config_mut().options_mut();
+            datafusion.optimizer.enable_join_dynamic_filter_pushdown = false;
             planned = state.create_physical_plan(plan).await?;
         }
         // An estimate that fails is no reason to fail.
         if let Some(explained) = explained
             && joins::had_better_merge(&explained, limit_bytes).unwrap_or(false)
         {
-            let host = state.config_mut().options_mut();
-            host.optimizer.prefer_hash_join = false;
+            let datafusion = state.config_mut().options_mut();
+            datafusion.optimizer.prefer_hash_join = false;
             planned = state.create_physical_plan(plan).await?;
         }
         if counts_rows && merges_partitions(&planned) {
@@ -423,8 +428,8 @@ impl Session {
     }
 
     /// Whether the statement was `CREATE MACRO`, which is done then.
-    fn defines(&self, statement: &HostStatement) -> Result<bool> {
-        let HostStatement::Statement(statement) = statement else {
+    fn defines(&self, statement: &DataFusionStatement) -> Result<bool> {
+        let DataFusionStatement::Statement(statement) = statement else {
             return Ok(false);
         };
         let SqlStatement::CreateMacro {
@@ -452,10 +457,10 @@ impl Session {
     async fn first_value(
         &self,
         text: &str,
-        request: HostRequest,
+        request: DataFusionRequest,
         params: Params,
     ) -> Result<ScalarValue> {
-        let query = Box::pin(self.plan_host(text, request, params)).await?;
+        let query = Box::pin(self.plan_datafusion(text, request, params)).await?;
         let batches: Vec<RecordBatch> = query.execute()?.try_collect().await?;
         match batches.first() {
             Some(batch) if batch.num_columns() > 0 => {
@@ -476,7 +481,7 @@ impl Session {
     async fn resolve(
         &self,
         state: &SessionState,
-        mut statement: HostStatement,
+        mut statement: DataFusionStatement,
     ) -> Result<LogicalPlan> {
         let mut columns: Option<Vec<String>> = None;
         // Whoever writes capitals means columns that have them, most likely: one failure less.
@@ -512,7 +517,7 @@ impl Session {
     }
 
     /// Writes joins with USING as joins with ON, the inner ones first.
-    async fn write_joins(&self, state: &SessionState, statement: &mut HostStatement) {
+    async fn write_joins(&self, state: &SessionState, statement: &mut DataFusionStatement) {
         let mut known = using::Columns::new();
         loop {
             let wanted = using::wanted(statement, &known);
@@ -528,7 +533,7 @@ impl Session {
 
     /// Names of the columns of a query; `None` if it cannot be planned on its own.
     async fn columns_of_query(&self, state: &SessionState, query: &str) -> Option<Vec<String>> {
-        let Request::Host(request) = statement::parse(query).ok()? else {
+        let Request::DataFusion(request) = statement::parse(query).ok()? else {
             return None;
         };
         let plan = state.statement_to_plan(request.statement).await.ok()?;
@@ -537,7 +542,11 @@ impl Session {
     }
 
     /// Names of the columns of all tables that a statement names.
-    async fn columns_of(&self, state: &SessionState, statement: &HostStatement) -> Vec<String> {
+    async fn columns_of(
+        &self,
+        state: &SessionState,
+        statement: &DataFusionStatement,
+    ) -> Vec<String> {
         let mut columns = Vec::new();
         for table in state
             .resolve_table_references(statement)
@@ -598,7 +607,7 @@ impl Planning<'_> {
     /// The plan of a query. It blocks this worker, for which the runtime puts another one in place.
     fn plan(&self, query: SqlQuery) -> Result<LogicalPlan> {
         let statement = SqlStatement::Query(Box::new(query));
-        let statement = HostStatement::Statement(Box::new(statement));
+        let statement = DataFusionStatement::Statement(Box::new(statement));
         block(self.session.resolve(self.state, statement))
     }
 }
@@ -714,8 +723,8 @@ fn option_of(plan: &LogicalPlan) -> Result<Option<String>> {
         });
     }
     match datafusion_options::refused(name, value) {
-        Some((host, why)) => Err(Error::Invalid {
-            name: host.to_string(),
+        Some((datafusion, why)) => Err(Error::Invalid {
+            name: datafusion.to_string(),
             message: why.to_string(),
         }),
         None => Ok(Some(name.clone())),

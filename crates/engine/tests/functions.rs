@@ -157,7 +157,7 @@ fn averages_slide_without_drift() {
 }
 
 #[test]
-fn averages_of_other_types_are_the_hosts() {
+fn averages_of_other_types_are_those_of_datafusion() {
     let means = [
         ("CAST(x AS DOUBLE)", "1.5"),
         ("CAST(x AS FLOAT)", "1.5"),
@@ -193,7 +193,7 @@ fn partial_sums_may_overflow_between_partitions() {
 }
 
 #[test]
-fn sum_of_every_type_is_typed_like_the_hosts() {
+fn sum_of_every_type_is_typed_like_those_of_datafusion() {
     let types = [
         ("TINYINT", "Int64"),
         ("INT UNSIGNED", "UInt64"),
@@ -496,9 +496,9 @@ fn uniq_is_close_and_uniq_exact_exact() {
 }
 
 #[test]
-fn patterns_are_found_as_the_host_finds_them() {
-    // Of 100 texts, of as many as there are rows, and of one, each with NULLs and empty ones.
-    let texts = [
+fn patterns_are_found_as_datafusion_finds_them() {
+    // Of 100 strings, of as many as there are rows, and of one, each with NULLs and empty ones.
+    let strings = [
         "concat('https://www.site-', i % 100, '.org/page/', i % 7)",
         "concat('https://site-', i * 7919, '.org/', repeat('x', i % 40))",
         "concat('http://www.', CASE i % 4 WHEN 0 THEN '/x' WHEN 1 THEN chr(10) || '/' WHEN 2 THEN 'é/' || chr(10) ELSE '' END)",
@@ -521,7 +521,7 @@ fn patterns_are_found_as_the_host_finds_them() {
         // Of a pattern per row DataFusion decides row by row.
         "regexp_replace(t, CAST(i % 10 AS VARCHAR), '-')",
     ];
-    for (text, of) in texts
+    for (text, of) in strings
         .iter()
         .flat_map(|text| types.iter().map(move |of| (text, of)))
     {

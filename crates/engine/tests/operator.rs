@@ -56,8 +56,8 @@ fn session(change: impl FnOnce(&mut SessionOptions)) -> Session {
     session
 }
 
-fn host() -> Session {
-    session(|options| options.group_by_operator = GroupByOperator::Host)
+fn datafusion() -> Session {
+    session(|options| options.group_by_operator = GroupByOperator::DataFusion)
 }
 
 /// Rows with NULLs, NaN, both zeros, long strings and nested values, in several streams of several batches.
@@ -283,7 +283,7 @@ fn compare(session: &Session, sql: &str, expected: &[String]) -> Result<(), Stri
         rows.join("\n    ")
     };
     Err(format!(
-        "  {} rows, expected {}\n  only ours:\n    {}\n  only the host's:\n    {}",
+        "  {} rows, expected {}\n  only ours:\n    {}\n  only DataFusion's:\n    {}",
         found.len(),
         expected.len(),
         only(&found, expected),
@@ -292,11 +292,11 @@ fn compare(session: &Session, sql: &str, expected: &[String]) -> Result<(), Stri
 }
 
 /// The queries give DataFusion's rows under DataFusion's schema.
-fn are_the_hosts(queries: &[&str]) {
-    let (host, ours) = (host(), session(|_| {}));
+fn are_those_of_datafusion(queries: &[&str]) {
+    let (datafusion, ours) = (datafusion(), session(|_| {}));
     for_each(queries, |sql| {
-        compare(&ours, sql, &rows(&host, sql))?;
-        match plan(&ours, sql).schema() == plan(&host, sql).schema() {
+        compare(&ours, sql, &rows(&datafusion, sql))?;
+        match plan(&ours, sql).schema() == plan(&datafusion, sql).schema() {
             true => Ok(()),
             false => Err("another schema".to_string()),
         }
@@ -472,30 +472,30 @@ const SURROUNDED: &[&str] = &[
 ];
 
 #[test]
-fn the_host_above_and_below_sees_what_it_expects() {
-    let host = host();
+fn datafusion_above_and_below_sees_what_it_expects() {
+    let datafusion = datafusion();
     let ours = [1, 2, 5].map(|threads| session(|options| options.threads = threads));
     for_each(SURROUNDED, |sql| {
-        let expected = rows(&host, sql);
+        let expected = rows(&datafusion, sql);
         ours.iter()
             .try_for_each(|session| compare(session, sql, &expected))
     });
 }
 
 #[test]
-fn every_shape_gives_the_hosts_rows() {
-    let host = host();
+fn every_shape_gives_datafusions_rows() {
+    let datafusion = datafusion();
     let ours = [1, 2, 7].map(|threads| session(|options| options.threads = threads));
     for_each_query(|sql| {
-        let expected = rows(&host, sql);
+        let expected = rows(&datafusion, sql);
         ours.iter()
             .try_for_each(|session| compare(session, sql, &expected))
     });
 }
 
 #[test]
-fn decimals_are_added_and_multiplied_as_the_host_does() {
-    let (ours, host) = (session(|_| {}), host());
+fn decimals_are_added_and_multiplied_as_datafusion_does() {
+    let (ours, datafusion) = (session(|_| {}), datafusion());
     let queries = [
         "SELECT small, sum(money * (1 - money)), min(money - 1), max((money + 2) * (money - 3) + money) FROM t GROUP BY small",
         "SELECT money * money AS p, count(*) FROM t GROUP BY money * money ORDER BY p LIMIT 9",
@@ -504,11 +504,11 @@ fn decimals_are_added_and_multiplied_as_the_host_does() {
         "SELECT CASE WHEN money > 0 THEN 10 / money ELSE money - 0.5 END FROM t",
         "SELECT small, sum(CASE WHEN small > 2 THEN money ELSE 0.5 END * money) FROM t GROUP BY small",
     ];
-    for_each(&queries, |sql| compare(&ours, sql, &rows(&host, sql)));
+    for_each(&queries, |sql| compare(&ours, sql, &rows(&datafusion, sql)));
     let product = "SELECT money * money FROM t";
     let shown = "(money@0 * money@0)";
     assert!(explained(&ours, product).contains(shown));
-    assert!(!explained(&host, product).contains(shown));
+    assert!(!explained(&datafusion, product).contains(shown));
     let of_one = "SELECT CASE WHEN small > 2 THEN money ELSE money + 1 END * money FROM t";
     let chosen = explained(&ours, of_one);
     assert!(chosen.contains("END * money@"), "{chosen}");
@@ -516,7 +516,7 @@ fn decimals_are_added_and_multiplied_as_the_host_does() {
 
 #[test]
 fn every_table_and_tiny_sizes_give_the_same_rows() {
-    let host = host();
+    let datafusion = datafusion();
     let tables = ["auto", "direct", "packed", "bytes", "row"];
     let ours = tables.map(|table| {
         session(|options| {
@@ -526,7 +526,7 @@ fn every_table_and_tiny_sizes_give_the_same_rows() {
         })
     });
     for_each_query(|sql| {
-        let expected = rows(&host, sql);
+        let expected = rows(&datafusion, sql);
         let each = ours.iter().zip(tables);
         each.into_iter().try_for_each(|(session, table)| {
             compare(session, sql, &expected).map_err(|why| format!("  table {table}\n{why}"))
@@ -535,7 +535,7 @@ fn every_table_and_tiny_sizes_give_the_same_rows() {
 }
 
 #[test]
-fn no_exchange_and_none_of_the_hosts_aggregation_is_planned() {
+fn no_exchange_and_none_of_datafusions_aggregation_is_planned() {
     let session = session(|_| {});
     for_each_query(|sql| {
         let text = explained(&session, sql);
@@ -675,25 +675,25 @@ fn analyze_says_what_happened() {
 }
 
 #[test]
-fn the_schema_is_the_hosts() {
-    let (ours, host) = (session(|_| {}), host());
+fn the_schema_is_that_of_datafusion() {
+    let (ours, datafusion) = (session(|_| {}), datafusion());
     for_each_query(|sql| {
-        let (ours, host) = (plan(&ours, sql).schema(), plan(&host, sql).schema());
-        if ours == host {
+        let (ours, datafusion) = (plan(&ours, sql).schema(), plan(&datafusion, sql).schema());
+        if ours == datafusion {
             Ok(())
         } else {
-            Err(format!("{ours:?}\n{host:?}"))
+            Err(format!("{ours:?}\n{datafusion:?}"))
         }
     });
 }
 
 #[test]
-fn a_sorted_input_stays_with_the_host() {
+fn a_sorted_input_stays_with_datafusion() {
     let session = session(|_| {});
     let sorted =
         "SELECT long, count(*) FROM (SELECT long FROM t ORDER BY long LIMIT 1000) GROUP BY long";
     assert!(explained(&session, sorted).contains("AggregateExec"));
-    assert_eq!(rows(&session, sorted), rows(&host(), sorted));
+    assert_eq!(rows(&session, sorted), rows(&datafusion(), sorted));
 }
 
 #[test]
@@ -717,7 +717,7 @@ fn distinct_with_a_limit_stops_early() {
 fn rows_with_their_own_order_keep_it() {
     let session = session(|options| options.threads = 4);
     let sql = "SELECT array_agg(wide) FROM (SELECT wide FROM t ORDER BY wide LIMIT 2000)";
-    assert_eq!(rows(&session, sql), rows(&host(), sql));
+    assert_eq!(rows(&session, sql), rows(&datafusion(), sql));
 }
 
 #[test]
@@ -932,10 +932,10 @@ fn past_the_memory_limit_the_error_names_operator_amount_limit_and_option() {
 #[test]
 fn all_nan_are_one_group_and_both_zeros_too() {
     let session = session(|_| {});
-    let texts = "(VALUES ('NaN'), ('-NaN'), ('0'), ('-0'), ('-0')) AS v(text)";
+    let strings = "(VALUES ('NaN'), ('-NaN'), ('0'), ('-0'), ('-0')) AS v(text)";
     for keys in ["x", "x, CAST(x IS NULL AS text)"] {
         let sql = format!(
-            "SELECT count(*) FROM (SELECT CAST(text AS double) AS x FROM {texts}) GROUP BY {keys}"
+            "SELECT count(*) FROM (SELECT CAST(text AS double) AS x FROM {strings}) GROUP BY {keys}"
         );
         assert_eq!(rows(&session, &sql), ["2", "3"], "{keys}");
     }
@@ -995,7 +995,10 @@ fn a_users_aggregate_runs_even_under_a_name_of_ours() {
         // Unlike DataFusion's count it counts NULLs too.
         assert_eq!(
             rows(&session, &grouped),
-            rows(&host(), "SELECT small, count(*) FROM t GROUP BY small")
+            rows(
+                &datafusion(),
+                "SELECT small, count(*) FROM t GROUP BY small"
+            )
         );
         assert_eq!(
             rows(&session, &format!("SELECT {name}(long) FROM t")),

@@ -55,7 +55,7 @@ pub enum Error {
     Arrow(#[from] ArrowError),
     /// An aggregate that DataFusion provides failed.
     #[error("{0}")]
-    Host(Box<dyn std::error::Error + Send + Sync>),
+    DataFusion(Box<dyn std::error::Error + Send + Sync>),
     /// Bytes that are no state of this aggregate.
     #[error("malformed state of {0}: it was cut, changed or made by another program")]
     Malformed(&'static str),

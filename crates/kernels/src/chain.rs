@@ -1,6 +1,6 @@
 //! Patterns of few choices, held against a text from its first byte on: literals, sets of bytes, groups.
 //!
-//! In: steps, some texts. Out: which of the texts begin with them, and where their groups lie.
+//! In: steps, some strings. Out: which of the strings begin with them, and where their groups lie.
 //! Invariant: what is found is what trying everything, longer and earlier choices first, finds. A run takes all bytes of
 //! its set at once, which is right where nothing that follows it can begin with one of them: other chains are not made.
 //! Not here: reading patterns; characters, of which a set holds all bytes or none.
@@ -94,7 +94,7 @@ fn places(byte: u8, block: &[u8; BLOCK]) -> u32 {
     })
 }
 
-/// Whether `byte` is somewhere: the first block and, over what follows, the last one are enough for most texts.
+/// Whether `byte` is somewhere: the first block and, over what follows, the last one are enough for most strings.
 #[inline(always)]
 fn has(byte: u8, text: &[u8]) -> bool {
     let is_in = |block: &[u8; BLOCK]| {
@@ -187,8 +187,8 @@ pub enum Step {
     End,
 }
 
-/// Texts that are held against a chain at once.
-pub const TEXTS_MAX: usize = 64;
+/// Strings that are held against a chain at once.
+pub const STRINGS_MAX: usize = 64;
 
 /// Steps in which each run ends where its bytes do.
 #[derive(Debug)]
@@ -197,15 +197,15 @@ pub struct Chain {
     groups: usize,
 }
 
-/// What a chain has found in some texts.
+/// What a chain has found in some strings.
 #[derive(Debug)]
 pub struct Found {
     /// Where in each text the steps so far end.
-    ends: [usize; TEXTS_MAX],
+    ends: [usize; STRINGS_MAX],
     /// True of a text that does not go on with one of them.
-    missed: [bool; TEXTS_MAX],
+    missed: [bool; STRINGS_MAX],
     /// The two ends of each group.
-    places: Vec<[usize; TEXTS_MAX]>,
+    places: Vec<[usize; STRINGS_MAX]>,
     /// The same of one text.
     places_of_one: Vec<usize>,
 }
@@ -234,7 +234,7 @@ impl Chain {
         let mut ways = 1usize;
         for (at, step) in steps.iter().enumerate() {
             match step {
-                Step::OneOf(texts) => ways = ways.saturating_mul(texts.len().max(1)),
+                Step::OneOf(strings) => ways = ways.saturating_mul(strings.len().max(1)),
                 Step::Run(set, _) if may_end_early(set, &steps[at + 1..]) => return None,
                 Step::Open(group) | Step::Close(group) => assert!(*group < groups, "a group"),
                 Step::Run(..) | Step::Literal(_) | Step::End => {}
@@ -246,14 +246,14 @@ impl Chain {
     /// Nothing found yet.
     pub fn found(&self) -> Found {
         Found {
-            ends: [0; TEXTS_MAX],
-            missed: [false; TEXTS_MAX],
-            places: vec![[0; TEXTS_MAX]; 2 * self.groups],
+            ends: [0; STRINGS_MAX],
+            missed: [false; STRINGS_MAX],
+            places: vec![[0; STRINGS_MAX]; 2 * self.groups],
             places_of_one: vec![0; 2 * self.groups],
         }
     }
 
-    /// True where the bytes that long texts lie in show that a last run, as `.*$`, ends where the texts do. One pass over all of
+    /// True where the bytes that long strings lie in show that a last run, as `.*$`, ends where the strings do. One pass over all of
     /// them takes a fifth of the time that a look at each one takes.
     ///
     /// # Panics
@@ -268,26 +268,26 @@ impl Chain {
         memchr(byte, bytes).is_none()
     }
 
-    /// Holds each of the texts against the chain. All texts take a step before the next one is taken, each the first choice;
+    /// Holds each of the strings against the chain. All strings take a step before the next one is taken, each the first choice;
     /// only those that this leads nowhere are tried one by one. Text by text it took twice as long: no processor foretells
     /// which step comes next.
     ///
-    /// Where `are_clear` says so, a last run holds in all texts of more than 12 bytes.
+    /// Where `are_clear` says so, a last run holds in all strings of more than 12 bytes.
     ///
     /// # Panics
-    /// If there are more than [`TEXTS_MAX`] texts, or if `found` is not of this chain.
-    pub fn matched(&self, texts: &[&[u8]], are_clear: bool, found: &mut Found) {
+    /// If there are more than [`STRINGS_MAX`] strings, or if `found` is not of this chain.
+    pub fn matched(&self, strings: &[&[u8]], are_clear: bool, found: &mut Found) {
         assert!(
-            texts.len() <= TEXTS_MAX,
-            "more texts than are taken at once"
+            strings.len() <= STRINGS_MAX,
+            "more strings than are taken at once"
         );
         assert_eq!(
             found.places.len(),
             2 * self.groups,
             "two places for each group"
         );
-        found.ends = [0; TEXTS_MAX];
-        found.missed = [false; TEXTS_MAX];
+        found.ends = [0; STRINGS_MAX];
+        found.missed = [false; STRINGS_MAX];
         let clear_from = if are_clear {
             INLINE_MAX + 1
         } else {
@@ -300,9 +300,9 @@ impl Chain {
                 true => clear_from,
                 false => usize::MAX,
             };
-            found.step(step, is_last.then_some(holds_from), texts);
+            found.step(step, is_last.then_some(holds_from), strings);
         }
-        for (at, text) in texts.iter().enumerate() {
+        for (at, text) in strings.iter().enumerate() {
             if found.missed[at]
                 && let Some(end) = follow(&self.steps, text, &mut found.places_of_one)
             {
@@ -316,12 +316,12 @@ impl Chain {
 }
 
 impl Found {
-    /// One step of all texts. The `last` but for the end of the text comes with the length of those that it holds in.
+    /// One step of all strings. The `last` but for the end of the text comes with the length of those that it holds in.
     #[inline(always)]
-    fn step(&mut self, step: &Step, last: Option<usize>, texts: &[&[u8]]) {
+    fn step(&mut self, step: &Step, last: Option<usize>, strings: &[&[u8]]) {
         let ends = self.ends.iter_mut().zip(&mut self.missed);
         // Those that have missed a step go on from where they are.
-        let each = texts.iter().zip(ends);
+        let each = strings.iter().zip(ends);
         match (step, last) {
             (Step::Literal(literal), _) => each.for_each(|(text, (end, missed))| {
                 let begins = literal.begins(&text[*end..]);
@@ -364,7 +364,7 @@ impl Found {
 struct Fork {
     number: usize,
     at: usize,
-    /// The first of its texts that was not tried.
+    /// The first of its strings that was not tried.
     next: usize,
 }
 
@@ -383,12 +383,12 @@ fn follow(steps: &[Step], text: &[u8], places: &mut [usize]) -> Option<usize> {
                     .filter(|length| length >= min)
                     .map(|length| at + length),
             },
-            Step::OneOf(texts) => {
-                let mut ways = texts[next..].iter();
+            Step::OneOf(strings) => {
+                let mut ways = strings[next..].iter();
                 let way = ways.find(|one| one.begins(left));
                 way.map(|one| {
                     if ways.len() > 0 {
-                        let next = texts.len() - ways.len();
+                        let next = strings.len() - ways.len();
                         forks[open] = Fork { number, at, next };
                         open += 1;
                     }
@@ -428,9 +428,9 @@ fn may_end_early(set: &ByteSet, steps: &[Step]) -> bool {
         let (meets, may_be_empty) = match step {
             Step::Literal(literal) => (begins(literal), literal.bytes.is_empty()),
             Step::Run(next, min) => (set.meets(next), *min == 0),
-            Step::OneOf(texts) => (
-                texts.iter().any(begins),
-                texts.iter().any(|text| text.bytes.is_empty()),
+            Step::OneOf(strings) => (
+                strings.iter().any(begins),
+                strings.iter().any(|text| text.bytes.is_empty()),
             ),
             Step::Open(_) | Step::Close(_) => (false, true),
             Step::End => (false, false),
@@ -454,9 +454,9 @@ mod tests {
         Step::Literal(Literal::new(text.as_bytes()))
     }
 
-    fn one_of(texts: &[&str]) -> Step {
+    fn one_of(strings: &[&str]) -> Step {
         Step::OneOf(
-            texts
+            strings
                 .iter()
                 .map(|text| Literal::new(text.as_bytes()))
                 .collect(),
@@ -575,8 +575,8 @@ mod tests {
                 });
                 Step::Run(set, min)
             }),
-            prop::collection::vec(text(), 1..4).prop_map(|texts| {
-                one_of(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+            prop::collection::vec(text(), 1..4).prop_map(|strings| {
+                one_of(&strings.iter().map(String::as_str).collect::<Vec<_>>())
             }),
             (0..2usize).prop_map(Step::Open),
             (0..2usize).prop_map(Step::Close),
@@ -590,22 +590,22 @@ mod tests {
         #[test]
         fn equals_the_naive_one(
             steps in steps(),
-            texts in prop::collection::vec("[ab/c]{0,8}|[ab]{6,12}|[ab]{20,50}[ab/c]{0,20}", 0..4),
+            strings in prop::collection::vec("[ab/c]{0,8}|[ab]{6,12}|[ab]{20,50}[ab/c]{0,20}", 0..4),
             gap in prop_oneof![Just(b'a'), Just(b'/'), Just(0)],
         ) {
             if let Some(chain) = Chain::new(steps.clone(), 2) {
                 let mut found = chain.found();
-                let texts: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
+                let strings: Vec<&[u8]> = strings.iter().map(|text| text.as_bytes()).collect();
                 let mut page = Vec::new();
-                let views = texts.iter().map(|text| {
+                let views = strings.iter().map(|text| {
                     page.extend_from_slice(&[gap; 4]);
                     page.extend_from_slice(text);
                     view_of(text, 0, page.len() - text.len())
                 });
                 let views: Vec<u128> = views.collect();
                 let are_clear = chain.is_clear(&views, &[&page]);
-                chain.matched(&texts, are_clear, &mut found);
-                for (at, text) in texts.iter().enumerate() {
+                chain.matched(&strings, are_clear, &mut found);
+                for (at, text) in strings.iter().enumerate() {
                     let mut expected = vec![0; 4];
                     let end = naive::chain(&steps, text, 0, &mut expected);
                     prop_assert_eq!(found.end(at), end);

@@ -1,17 +1,17 @@
-//! Characters of texts, counted without decoding them.
+//! Characters of strings, counted without decoding them.
 //!
-//! In: texts in UTF-8, as Arrow's views. Out: how many characters each has: every byte begins one that does not continue one.
+//! In: strings in UTF-8, as Arrow's views. Out: how many characters each has: every byte begins one that does not continue one.
 //! Not here: whether they are UTF-8.
 
 use crate::prefetch::prefetch;
 use crate::view::{Place, around};
 
 const BLOCK: usize = 32;
-/// Texts that are looked at once for other characters than those of one byte.
-const TEXTS: usize = 64;
+/// Strings that are looked at once for other characters than those of one byte.
+const STRINGS: usize = 64;
 /// After some that have others only one time in so many.
 const TURNS: usize = 8;
-/// Texts between the one that is counted and the one that is asked for.
+/// Strings between the one that is counted and the one that is asked for.
 const AHEAD: usize = 16;
 
 /// Characters of the text of each view; longer ones lie in `buffers`.
@@ -21,7 +21,7 @@ const AHEAD: usize = 16;
 pub fn of_views(views: &[u128], buffers: &[&[u8]]) -> Vec<i32> {
     let mut counts = Vec::with_capacity(views.len());
     let mut are_ascii = true;
-    for (turn, block) in views.chunks(TEXTS).enumerate() {
+    for (turn, block) in views.chunks(STRINGS).enumerate() {
         if are_ascii || turn.is_multiple_of(TURNS) {
             are_ascii = around(block, buffers).is_some_and(is_ascii);
         }
@@ -114,10 +114,14 @@ mod tests {
         }
     }
 
-    /// Pages of texts, some of which have characters of several bytes in some of their blocks.
+    /// Pages of strings, some of which have characters of several bytes in some of their blocks.
     #[test]
-    fn blocks_of_texts_equal_the_naive_one() {
-        let rows = if cfg!(miri) { 3 * TEXTS } else { 40 * TEXTS };
+    fn blocks_of_strings_equal_the_naive_one() {
+        let rows = if cfg!(miri) {
+            3 * STRINGS
+        } else {
+            40 * STRINGS
+        };
         for (every, other) in [(usize::MAX, ""), (1, "é"), (50, "ж"), (700, "€")] {
             let (mut page, mut views, mut expected) = (Vec::new(), Vec::new(), Vec::new());
             for row in 0..rows {

@@ -2,7 +2,7 @@
 //!
 //! In: a value per row, the value they are compared with. Out: a bit per row.
 //! Invariant: bits past the last row are 0.
-//! Not here: NULLs; integers of more than two bytes, for which DataFusion's loop is as fast; texts of more than 12 bytes.
+//! Not here: NULLs; integers of more than two bytes, for which DataFusion's loop is as fast; strings of more than 12 bytes.
 
 use crate::booleans;
 use crate::hash::inline_view;
@@ -51,7 +51,7 @@ macro_rules! compared {
 
 compared!(i8, u8, i16, u16);
 
-/// Texts of more bytes are not in their views.
+/// Strings of more bytes are not in their views.
 pub const SHORT_BYTES_MAX: usize = INLINE_MAX;
 
 /// True of views of a text of up to [`SHORT_BYTES_MAX`] bytes; of all others if not `equal`.
@@ -115,8 +115,8 @@ mod tests {
     }
 
     #[test]
-    fn views_equal_texts() {
-        let texts = [
+    fn views_equal_strings() {
+        let strings = [
             "",
             "\0",
             "a",
@@ -126,14 +126,14 @@ mod tests {
             "twelve byteS",
             "thirteen byte",
         ];
-        let held: Vec<&str> = texts.into_iter().cycle().take(200).collect();
+        let held: Vec<&str> = strings.into_iter().cycle().take(200).collect();
         let mut offset = 0;
         let views = held.iter().map(|text| {
             offset += text.len();
             view_of(text.as_bytes(), 3, offset)
         });
         let views: Vec<u128> = views.collect();
-        for text in texts
+        for text in strings
             .into_iter()
             .filter(|text| text.len() <= SHORT_BYTES_MAX)
         {

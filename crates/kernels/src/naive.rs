@@ -179,7 +179,7 @@ pub fn contains(text: &[u8], word: &[u8]) -> bool {
     (0..=text.len()).any(|at| text[at..].starts_with(word))
 }
 
-/// `chain::Chain::matched` of any steps, from byte `at` on: every way, longer runs and earlier texts first.
+/// `chain::Chain::matched` of any steps, from byte `at` on: every way, longer runs and earlier strings first.
 pub fn chain(steps: &[Step], text: &[u8], at: usize, places: &mut [usize]) -> Option<usize> {
     let Some((step, others)) = steps.split_first() else {
         return Some(at);
@@ -194,8 +194,8 @@ pub fn chain(steps: &[Step], text: &[u8], at: usize, places: &mut [usize]) -> Op
             let leading = left.iter().take_while(|&&byte| set.has(byte)).count();
             (*min..=leading).rev().collect()
         }
-        Step::OneOf(texts) => {
-            let possible = texts.iter().map(Literal::bytes);
+        Step::OneOf(strings) => {
+            let possible = strings.iter().map(Literal::bytes);
             let possible = possible.filter(|one| left.starts_with(one));
             possible.map(<[u8]>::len).collect()
         }

@@ -1,12 +1,12 @@
-//! Arrow's views of texts: where a text lies.
+//! Arrow's views of strings: where a text lies.
 //!
 //! In: views of 16 bytes. Out: the place of a long text, none for one that lies in the view itself; the bytes that several lie in.
-//! Not here: making views; those of short texts are `hash::inline_view`'s.
+//! Not here: making views; those of short strings are `hash::inline_view`'s.
 
 /// Bytes of the longest text that lies in its view.
 pub(crate) const INLINE_MAX: usize = 12;
 
-/// Bytes between two texts that are looked at rather than skipped: lengths, and texts that lie in their views.
+/// Bytes between two strings that are looked at rather than skipped: lengths, and strings that lie in their views.
 pub(crate) const GAP_MAX: usize = 64;
 
 /// Where a longer text lies.

@@ -1,6 +1,6 @@
-//! A word in texts: which of them contain it.
+//! A word in strings: which of them contain it.
 //!
-//! In: Arrow's views of texts. Out: true of each that has the word somewhere.
+//! In: Arrow's views of strings. Out: true of each that has the word somewhere.
 //! Invariant: bytes between strings are searched as well where strings lie one behind the other, as in a page of a file.
 //! A place that is not whole in one string counts for none.
 //! Not here: patterns, case, NULL.
@@ -16,7 +16,7 @@ pub struct Word {
 }
 
 impl Word {
-    /// These bytes; without any, all texts contain them.
+    /// These bytes; without any, all strings contain them.
     pub fn new(bytes: &[u8]) -> Word {
         Word {
             finder: Finder::new(bytes).into_owned(),
@@ -57,19 +57,19 @@ impl Word {
         found
     }
 
-    /// Searches texts that lie one behind the other in `all`, which begins at `offset` of their buffer.
+    /// Searches strings that lie one behind the other in `all`, which begins at `offset` of their buffer.
     fn search(&self, all: &[u8], offset: usize, views: &[u128], found: &mut [bool]) {
-        let mut texts = views.iter().zip(found).filter_map(|(view, found)| {
+        let mut strings = views.iter().zip(found).filter_map(|(view, found)| {
             let place = Place::of(*view)?;
             Some((place.start - offset, place.end - offset, found))
         });
-        let mut text = texts.next();
+        let mut text = strings.next();
         let mut at = 0;
         while let Some(hit) = self.finder.find(&all[at..]) {
             at += hit;
             // The one that ends behind it.
             while text.as_ref().is_some_and(|(_, end, _)| *end <= at) {
-                text = texts.next();
+                text = strings.next();
             }
             let Some((start, end, found)) = &mut text else {
                 return;
@@ -103,11 +103,11 @@ mod tests {
     use crate::naive;
     use crate::view::{GAP_MAX, view_of};
 
-    /// Views of texts that lie behind each other in buffers of some texts each, `gap` bytes of `a` between them.
-    fn laid_out(texts: &[Vec<u8>], gap: usize, each: usize) -> (Vec<u128>, Vec<Vec<u8>>) {
+    /// Views of strings that lie behind each other in buffers of some strings each, `gap` bytes of `a` between them.
+    fn laid_out(strings: &[Vec<u8>], gap: usize, each: usize) -> (Vec<u128>, Vec<Vec<u8>>) {
         let mut buffers = vec![];
         let mut views = vec![];
-        for some in texts.chunks(each) {
+        for some in strings.chunks(each) {
             let mut buffer = vec![];
             for text in some {
                 views.push(view_of(text, buffers.len(), buffer.len()));
@@ -122,19 +122,19 @@ mod tests {
     proptest! {
         #[test]
         fn equals_the_naive_one(
-            texts in prop::collection::vec(prop::collection::vec(b'a'..b'c', 0..40), 0..60),
+            strings in prop::collection::vec(prop::collection::vec(b'a'..b'c', 0..40), 0..60),
             word in prop::collection::vec(b'a'..b'c', 0..14),
             (gap, each) in (prop_oneof![0usize..6, Just(GAP_MAX), Just(GAP_MAX + 1)], 1usize..20),
             order in prop::collection::vec(0usize..60, 0..30),
         ) {
-            let (views, buffers) = laid_out(&texts, gap, each);
+            let (views, buffers) = laid_out(&strings, gap, each);
             let buffers: Vec<&[u8]> = buffers.iter().map(Vec::as_slice).collect();
             // In the order of memory, and in any.
-            let any: Vec<usize> = order.into_iter().filter(|&row| row < texts.len()).collect();
-            for rows in [(0..texts.len()).collect(), any] {
+            let any: Vec<usize> = order.into_iter().filter(|&row| row < strings.len()).collect();
+            for rows in [(0..strings.len()).collect(), any] {
                 let picked: Vec<u128> = rows.iter().map(|&row| views[row]).collect();
                 let expected: Vec<bool> =
-                    rows.iter().map(|&row| naive::contains(&texts[row], &word)).collect();
+                    rows.iter().map(|&row| naive::contains(&strings[row], &word)).collect();
                 prop_assert_eq!(Word::new(&word).in_views(&picked, &buffers), expected);
             }
         }

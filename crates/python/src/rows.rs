@@ -1,7 +1,7 @@
 //! Columns of a batch as Python objects, and rows as tuples of them.
 //!
 //! In: a record batch. Out: one tuple per row.
-//! Invariant: conversion goes column by column, the type is looked at once per column and batch; equal texts, bytes,
+//! Invariant: conversion goes column by column, the type is looked at once per column and batch; equal strings, bytes,
 //! decimals, dates and times of a column become one object as far as `known` knows them. Nothing wraps: what Python cannot
 //! hold is an error.
 //! Not here: fetching batches; pandas, which takes numbers without objects (frame.rs).
@@ -79,9 +79,9 @@ pub fn objects<'py>(
         Float64 => each(py, array.as_primitive::<Float64Type>(), |a, row| {
             Ok(float(py, a.value(row)))
         }),
-        Utf8 => texts(py, array.as_string::<i32>(), known),
-        LargeUtf8 => texts(py, array.as_string::<i64>(), known),
-        Utf8View => texts(py, array.as_string_view(), known),
+        Utf8 => strings(py, array.as_string::<i32>(), known),
+        LargeUtf8 => strings(py, array.as_string::<i64>(), known),
+        Utf8View => strings(py, array.as_string_view(), known),
         Binary => blobs(py, array.as_binary::<i32>(), known),
         LargeBinary => blobs(py, array.as_binary::<i64>(), known),
         BinaryView => blobs(py, array.as_binary_view(), known),
@@ -132,7 +132,7 @@ fn with_nulls<'py>(
     }
 }
 
-fn texts<'py, 'a, A: StringArrayType<'a>>(
+fn strings<'py, 'a, A: StringArrayType<'a>>(
     py: Python<'py>,
     array: A,
     known: &mut Known,

@@ -37,16 +37,16 @@ pub fn write_bytes(bytes: &[u8], text: &mut String) {
 }
 
 /// Strings cast to a type; NULL, where there was none, for what is no value of it.
-pub(crate) fn cast_text(texts: &StringArray, kind: &DataType) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn cast_text(strings: &StringArray, kind: &DataType) -> Result<ArrayRef, ArrowError> {
     if !kind.is_binary() {
         let options = CastOptions {
             safe: true,
             ..CastOptions::default()
         };
-        return cast_with_options(texts, kind, &options);
+        return cast_with_options(strings, kind, &options);
     }
     let mut values = BinaryBuilder::new();
-    for text in texts {
+    for text in strings {
         values.append_option(text.and_then(bytes_of));
     }
     cast(&values.finish(), kind)

@@ -271,7 +271,7 @@ mod tests {
     use arrow::datatypes::Int32Type;
     use std::sync::Arc;
 
-    fn texts(array: ArrayRef, nested: Nested) -> Vec<Option<String>> {
+    fn strings(array: ArrayRef, nested: Nested) -> Vec<Option<String>> {
         let rows = array.len();
         let batch = RecordBatch::try_from_iter([("c", array)]).unwrap();
         let columns = Columns::new(&batch, nested).unwrap();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     fn check(array: ArrayRef, nested: Nested, expected: &[Option<&str>]) {
-        let found = texts(array, nested);
+        let found = strings(array, nested);
         let found: Vec<Option<&str>> = found.iter().map(|t| t.as_deref()).collect();
         assert_eq!(found, expected);
     }

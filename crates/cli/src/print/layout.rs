@@ -1,6 +1,6 @@
 //! Which columns of a table are drawn, and how wide.
 //! In: for each column the width that it would like and the least that it can do with. Out: [`Layout`].
-//! Invariant: numbers and dates are never cut; the widest texts give way first; if that is not enough, columns are
+//! Invariant: numbers and dates are never cut; the widest strings give way first; if that is not enough, columns are
 //! left out from the middle, and the first is always drawn.
 //! Not here: drawing.
 
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_widest_texts_give_way_first() {
+    fn the_widest_strings_give_way_first() {
         let layout = fit(&[text(100), text(10), number(20)], Some(60));
         assert_eq!(layout.front, [(0, 20), (1, 10), (2, 20)]);
         assert_eq!(drawn_width(&layout), 60);

@@ -172,16 +172,16 @@ fn append_rows(batch: &RecordBatch, count: usize, rows: &mut Vec<Row>) -> Result
     let mut cells = columns.cells()?;
     let mut text = String::new();
     for row in 0..count {
-        let mut texts = Row::with_capacity(batch.num_columns());
+        let mut strings = Row::with_capacity(batch.num_columns());
         for column in 0..batch.num_columns() {
             let present = cells.text(column, row, &mut text)?;
-            texts.push(if present {
+            strings.push(if present {
                 on_one_line(&text).into_owned()
             } else {
                 "NULL".to_owned()
             });
         }
-        rows.push(texts);
+        rows.push(strings);
     }
     Ok(())
 }

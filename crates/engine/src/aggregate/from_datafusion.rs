@@ -10,7 +10,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, new_empty_array, new_null_array};
 use datafusion::arrow::compute::{cast, filter};
 use datafusion::arrow::datatypes::{DataType, FieldRef};
-use datafusion::common::{DataFusionError, Result as HostResult, ScalarValue};
+use datafusion::common::{DataFusionError, Result as DataFusionResult, ScalarValue};
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use datafusion::physical_expr::GroupsAccumulatorAdapter;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
@@ -29,7 +29,7 @@ pub(crate) enum Grouping {
 
 /// One of DataFusion's aggregates.
 #[derive(Clone)]
-pub(crate) struct HostAggregate {
+pub(crate) struct DataFusionAggregate {
     /// Reads rows; it may rely on their order.
     updating: Arc<AggregateFunctionExpr>,
     /// Reads states, which come in no order.
@@ -48,14 +48,14 @@ pub(crate) struct Stages<'a> {
     pub merging: &'a Arc<AggregateFunctionExpr>,
 }
 
-impl HostAggregate {
+impl DataFusionAggregate {
     /// Wraps an aggregate whose arguments have the types `argument_types`; fails where DataFusion cannot make states.
     pub fn new(
         stages: &Stages<'_>,
         argument_types: &[DataType],
         grouping: Grouping,
-    ) -> HostResult<HostAggregate> {
-        let mut aggregate = HostAggregate {
+    ) -> DataFusionResult<DataFusionAggregate> {
+        let mut aggregate = DataFusionAggregate {
             updating: Arc::clone(stages.updating),
             merging: Arc::clone(stages.merging),
             argument_types: argument_types.to_vec(),
@@ -80,7 +80,7 @@ impl HostAggregate {
     fn groups_accumulator(
         &self,
         stage: &Arc<AggregateFunctionExpr>,
-    ) -> HostResult<Box<dyn GroupsAccumulator>> {
+    ) -> DataFusionResult<Box<dyn GroupsAccumulator>> {
         if stage.groups_accumulator_supported() {
             return stage.create_groups_accumulator();
         }
@@ -113,18 +113,18 @@ fn bypass_of(
     }
 }
 
-impl fmt::Debug for HostAggregate {
+impl fmt::Debug for DataFusionAggregate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "HostAggregate({}, {:?})",
+            "DataFusionAggregate({}, {:?})",
             self.updating.name(),
             self.grouping
         )
     }
 }
 
-impl Aggregate for HostAggregate {
+impl Aggregate for DataFusionAggregate {
     fn name(&self) -> &str {
         self.updating
             .human_display()
@@ -137,15 +137,17 @@ impl Aggregate for HostAggregate {
 
     fn states(&self) -> Result<Box<dyn GroupStates>> {
         match self.grouping {
-            Grouping::Keyless => Ok(Box::new(OneHostState {
+            Grouping::Keyless => Ok(Box::new(OneDataFusionState {
                 make: self.clone(),
                 accumulator: None,
             })),
-            Grouping::Keyed => Ok(Box::new(HostStates {
+            Grouping::Keyed => Ok(Box::new(DataFusionStates {
                 make: self.clone(),
                 states: None,
                 known: 0,
-                convert: self.groups_accumulator(&self.updating).map_err(host)?,
+                convert: self
+                    .groups_accumulator(&self.updating)
+                    .map_err(datafusion)?,
                 groups: Vec::new(),
             })),
         }
@@ -157,8 +159,8 @@ impl Aggregate for HostAggregate {
 }
 
 /// One state per group, in DataFusion's accumulator for groups.
-struct HostStates {
-    make: HostAggregate,
+struct DataFusionStates {
+    make: DataFusionAggregate,
     /// Made with the first rows or states, for these; gone when drained, as not every accumulator resets itself.
     states: Option<Box<dyn GroupsAccumulator>>,
     /// Groups that they have been told of.
@@ -169,7 +171,7 @@ struct HostStates {
     groups: Vec<usize>,
 }
 
-impl HostStates {
+impl DataFusionStates {
     fn number(&mut self, groups: Groups<'_>) {
         self.groups.clear();
         match groups {
@@ -186,7 +188,7 @@ impl HostStates {
             self.states = Some(
                 self.make
                     .groups_accumulator(self.make.stage(stage))
-                    .map_err(host)?,
+                    .map_err(datafusion)?,
             );
         }
         Ok(self.states.as_mut().expect("made above"))
@@ -201,7 +203,7 @@ impl HostStates {
             let states = self.states(Stage::Rows)?;
             // DataFusion takes groups that are new in a batch of all rows to have one of them.
             let grown = states.update_batch(&one_row, &[total - 1], Some(&left_out), total);
-            grown.map_err(host)?;
+            grown.map_err(datafusion)?;
         }
         Ok(self.states.take().filter(|_| total > 0))
     }
@@ -214,7 +216,7 @@ enum Stage {
     States,
 }
 
-impl HostAggregate {
+impl DataFusionAggregate {
     fn stage(&self, stage: Stage) -> &Arc<AggregateFunctionExpr> {
         match stage {
             Stage::Rows => &self.updating,
@@ -223,7 +225,7 @@ impl HostAggregate {
     }
 }
 
-impl GroupStates for HostStates {
+impl GroupStates for DataFusionStates {
     fn update(
         &mut self,
         columns: &[ArrayRef],
@@ -238,7 +240,7 @@ impl GroupStates for HostStates {
             .states(Stage::Rows)?
             .update_batch(columns, &groups, filter, total);
         self.groups = groups;
-        result.map_err(host)
+        result.map_err(datafusion)
     }
 
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
@@ -249,7 +251,7 @@ impl GroupStates for HostStates {
             .states(Stage::States)?
             .merge_batch(partial, &groups, total);
         self.groups = groups;
-        result.map_err(host)
+        result.map_err(datafusion)
     }
 
     fn convert(
@@ -260,7 +262,7 @@ impl GroupStates for HostStates {
         let converted = self
             .convert
             .convert_to_state(columns, filter)
-            .map_err(host)?;
+            .map_err(datafusion)?;
         as_declared(converted, &self.make.state_fields)
     }
 
@@ -271,7 +273,7 @@ impl GroupStates for HostStates {
                 .map(|field| new_empty_array(field.data_type()))
                 .collect());
         };
-        let states = states.state(EmitTo::All).map_err(host)?;
+        let states = states.state(EmitTo::All).map_err(datafusion)?;
         as_declared(states, &self.make.state_fields)
     }
 
@@ -279,7 +281,7 @@ impl GroupStates for HostStates {
         let Some(mut states) = self.take(total)? else {
             return Ok(new_empty_array(&self.make.result_type()));
         };
-        Ok(compact(states.evaluate(EmitTo::All).map_err(host)?))
+        Ok(compact(states.evaluate(EmitTo::All).map_err(datafusion)?))
     }
 
     fn bytes(&self) -> usize {
@@ -315,15 +317,20 @@ fn as_declared(columns: Vec<ArrayRef>, fields: &[FieldRef]) -> Result<Vec<ArrayR
 }
 
 /// The one state of an aggregate without GROUP BY, in DataFusion's accumulator for whole columns.
-struct OneHostState {
-    make: HostAggregate,
+struct OneDataFusionState {
+    make: DataFusionAggregate,
     accumulator: Option<Box<dyn Accumulator>>,
 }
 
-impl OneHostState {
+impl OneDataFusionState {
     fn accumulator(&mut self, stage: Stage) -> Result<&mut Box<dyn Accumulator>> {
         if self.accumulator.is_none() {
-            self.accumulator = Some(self.make.stage(stage).create_accumulator().map_err(host)?);
+            self.accumulator = Some(
+                self.make
+                    .stage(stage)
+                    .create_accumulator()
+                    .map_err(datafusion)?,
+            );
         }
         Ok(self.accumulator.as_mut().expect("made above"))
     }
@@ -332,12 +339,12 @@ impl OneHostState {
     fn take(&mut self) -> Result<Box<dyn Accumulator>> {
         match self.accumulator.take() {
             Some(accumulator) => Ok(accumulator),
-            None => self.make.updating.create_accumulator().map_err(host),
+            None => self.make.updating.create_accumulator().map_err(datafusion),
         }
     }
 }
 
-impl GroupStates for OneHostState {
+impl GroupStates for OneDataFusionState {
     fn update(
         &mut self,
         columns: &[ArrayRef],
@@ -347,32 +354,32 @@ impl GroupStates for OneHostState {
     ) -> Result<()> {
         let accumulator = self.accumulator(Stage::Rows)?;
         let Some(rows) = rows else {
-            return accumulator.update_batch(columns).map_err(host);
+            return accumulator.update_batch(columns).map_err(datafusion);
         };
         let kept = columns
             .iter()
             .map(|column| filter(column, rows))
             .collect::<Result<Vec<_>, _>>()?;
-        accumulator.update_batch(&kept).map_err(host)
+        accumulator.update_batch(&kept).map_err(datafusion)
     }
 
     fn merge(&mut self, partial: &[ArrayRef], _groups: Groups<'_>, _total: usize) -> Result<()> {
         self.accumulator(Stage::States)?
             .merge_batch(partial)
-            .map_err(host)
+            .map_err(datafusion)
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
-        let state = self.take()?.state().map_err(host)?;
+        let state = self.take()?.state().map_err(datafusion)?;
         state
             .iter()
-            .map(|value| value.to_array_of_size(total).map_err(host))
+            .map(|value| value.to_array_of_size(total).map_err(datafusion))
             .collect()
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
-        let result: ScalarValue = self.take()?.evaluate().map_err(host)?;
-        result.to_array_of_size(total).map_err(host)
+        let result: ScalarValue = self.take()?.evaluate().map_err(datafusion)?;
+        result.to_array_of_size(total).map_err(datafusion)
     }
 
     fn bytes(&self) -> usize {
@@ -382,6 +389,6 @@ impl GroupStates for OneHostState {
     }
 }
 
-fn host(error: DataFusionError) -> Error {
-    Error::Host(Box::new(error))
+fn datafusion(error: DataFusionError) -> Error {
+    Error::DataFusion(Box::new(error))
 }

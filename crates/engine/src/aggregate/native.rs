@@ -381,7 +381,7 @@ pub(crate) type OverColumns = (AggregateFunctionExpr, Vec<Arc<dyn PhysicalExpr>>
 
 /// `string_agg(x, ',')` for `string_agg(DISTINCT x, ',')` in any order: the same over x that are different, each once; so too
 /// others of DataFusion's, with the columns that they read.
-pub(crate) fn host_of_distinct(
+pub(crate) fn datafusion_of_distinct(
     expression: &AggregateFunctionExpr,
     schema: &Schema,
 ) -> Result<Option<OverColumns>> {
@@ -470,7 +470,7 @@ fn best(
     states::arg_extreme(name, extreme, value, by, expression.field().data_type())
 }
 
-/// True of aggregates whose states take texts to hand out, their first argument, as codes. Where DataFusion has turned an order
+/// True of aggregates whose states take strings to hand out, their first argument, as codes. Where DataFusion has turned an order
 /// around, its expressions stay as they are.
 pub(crate) fn hands_out(expression: &AggregateFunctionExpr) -> bool {
     let function = expression.fun();
@@ -623,7 +623,7 @@ fn one_of<T, const N: usize>(
     known: [(Arc<AggregateUDF>, T); N],
 ) -> Option<T> {
     let mut known = known.into_iter();
-    known.find_map(|(host, meaning)| is(function, &host).then_some(meaning))
+    known.find_map(|(datafusion, meaning)| is(function, &datafusion).then_some(meaning))
 }
 
 /// True of DataFusion's `count`.

@@ -1,7 +1,7 @@
 //! What stopped a grouping, as an error of DataFusion on its way back through the plan.
 //!
 //! In: an error of the algorithm. Out: DataFusion's own error as it was, or one of ours inside of one of DataFusion's.
-//! Not here: DataFusion's errors on their way to the user (host.rs).
+//! Not here: DataFusion's errors on their way to the user (datafusion.rs).
 
 use datafusion::common::DataFusionError;
 use grouse_groupby::Error as GroupError;
@@ -9,13 +9,13 @@ use grouse_groupby::Error as GroupError;
 use super::{Error, OutOfMemory, in_sql_words};
 
 /// DataFusion's form of what stopped a worker; DataFusion's own errors come back as they were.
-pub(crate) fn to_host(error: GroupError) -> DataFusionError {
+pub(crate) fn to_datafusion(error: GroupError) -> DataFusionError {
     match error {
         GroupError::Memory { error, aggregate } => match (own(error), aggregate) {
             (DataFusionError::ResourcesExhausted(text), Some(name)) => by_aggregate(text, &name),
             (error, _) => error,
         },
-        GroupError::Host(error) => own(error),
+        GroupError::DataFusion(error) => own(error),
         GroupError::Arrow(inner) => DataFusionError::from(inner),
         GroupError::Overflow {
             aggregate,
@@ -42,7 +42,7 @@ pub(crate) fn to_host(error: GroupError) -> DataFusionError {
 
 fn own(error: Box<dyn std::error::Error + Send + Sync>) -> DataFusionError {
     match error.downcast::<DataFusionError>() {
-        Ok(host) => *host,
+        Ok(datafusion) => *datafusion,
         Err(other) => DataFusionError::External(other),
     }
 }

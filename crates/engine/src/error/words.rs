@@ -1,8 +1,8 @@
-//! DataFusion's texts in SQL's words: `BIGINT` for `Int64`, `'x'` for `Utf8("x")`, nothing of what Rust prints of its types.
+//! DataFusion's strings in SQL's words: `BIGINT` for `Int64`, `'x'` for `Utf8("x")`, nothing of what Rust prints of its types.
 //!
 //! In: a text of DataFusion. Out: the same without names and forms that are Rust's.
 //! Invariant: what stands in quotes is the user's and stays as it is.
-//! Not here: which kind of error a text is (host.rs).
+//! Not here: which kind of error a text is (datafusion.rs).
 
 /// Types of DataFusion that take no arguments, and their names in SQL.
 const PLAIN: &[(&str, &str)] = &[

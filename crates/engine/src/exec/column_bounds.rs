@@ -1,9 +1,9 @@
 //! What the footers of the files that a column comes from state of its values.
 //!
-//! In: a physical plan and one of its columns. Out: its least and its greatest value; of texts that come as codes, whether
+//! In: a physical plan and one of its columns. Out: its least and its greatest value; of strings that come as codes, whether
 //! they are few.
 //! Invariant: bounds are those of all rows of all files, which filters and joins only make fewer; where a file with
-//! values does not state them, there are none. That texts are few is a hint: nothing is wrong where it is not so.
+//! values does not state them, there are none. That strings are few is a hint: nothing is wrong where it is not so.
 //! Not here: which statements can be believed (parquet.rs, footer.rs), what bounds are for (crate `grouse-groupby`,
 //! `keys/packed`).
 

@@ -49,9 +49,13 @@ fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if !words.is_empty() {
         write!(f, ", words=[{}]", words.join(", "))?;
     }
-    let pairs = pairs(node);
-    if !pairs.is_empty() {
-        write!(f, ", pairs=[{}]", pairs.join(", "))?;
+    let distinct_groupings = distinct_groupings(node);
+    if !distinct_groupings.is_empty() {
+        write!(
+            f,
+            ", distinct_groupings=[{}]",
+            distinct_groupings.join(", ")
+        )?;
     }
     if node.has_finest() {
         write!(f, ", sets_of_groups=true")?;
@@ -88,9 +92,9 @@ fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if !words.is_empty() {
         writeln!(f, "words={}", words.join(", "))?;
     }
-    let pairs = pairs(node);
-    if !pairs.is_empty() {
-        writeln!(f, "pairs={}", pairs.join(", "))?;
+    let distinct_groupings = distinct_groupings(node);
+    if !distinct_groupings.is_empty() {
+        writeln!(f, "distinct_groupings={}", distinct_groupings.join(", "))?;
     }
     if node.has_finest() {
         writeln!(f, "sets_of_groups=true")?;
@@ -149,11 +153,11 @@ fn conditions(node: &GroupByExec) -> Option<String> {
 }
 
 /// The DISTINCT aggregates whose arguments are grouped with the keys.
-fn pairs(node: &GroupByExec) -> Vec<&str> {
-    let aggregates = node.aggregates().iter().zip(node.of_pairs());
+fn distinct_groupings(node: &GroupByExec) -> Vec<&str> {
+    let aggregates = node.aggregates().iter().zip(node.with_distinct_groupings());
     let mut names = Vec::new();
-    for (aggregate, is_of_pairs) in aggregates {
-        if is_of_pairs {
+    for (aggregate, is_with_distinct_groupings) in aggregates {
+        if is_with_distinct_groupings {
             let display = aggregate.human_display();
             names.push(display.unwrap_or_else(|| aggregate.name()));
         }

@@ -19,7 +19,7 @@ use grouse_groupby::keys::KeyLayout;
 use grouse_groupby::states::{Aggregate, Bypass, partial};
 use grouse_groupby::{Arguments, Batch, Build, Sizes, Spec};
 
-use crate::error::to_host;
+use crate::error::to_datafusion;
 
 /// A group costs each set, and the merge before, so many rows: its keys are decoded and encoded again.
 const GROUP_ROWS: u64 = 2;
@@ -49,7 +49,7 @@ impl Finest {
         let states = aggregates.iter().map(|at| partial(&all[*at]));
         let states = states
             .collect::<std::result::Result<_, _>>()
-            .map_err(to_host)?;
+            .map_err(to_datafusion)?;
         Ok(Some(Finest {
             spec: Arc::new(Spec::new(layout, states, sizes)),
             aggregates,

@@ -12,7 +12,7 @@ use grouse_groupby::{Batch, Build, Gathered, Merge, Spec, Spill};
 
 use super::metrics::{Spilled, WorkerMetrics};
 use super::rendezvous::Rendezvous;
-use crate::error::to_host;
+use crate::error::to_datafusion;
 
 /// One grouping of a run: what it computes and where it writes.
 struct Grouping {
@@ -64,7 +64,7 @@ impl Meeting {
     ) -> Result<Option<Arc<Vec<Merge>>>> {
         for (at, mut building) in builds.0.into_iter().enumerate() {
             if let Some(build) = building.build {
-                let built = build.finish().map_err(to_host)?;
+                let built = build.finish().map_err(to_datafusion)?;
                 metrics.spilled(&built.counters, &mut building.told);
                 metrics.built(&built.counters);
                 self.place.bring(|gathered| gathered[at].add(built));
@@ -131,10 +131,10 @@ impl Builds<'_> {
         if building.build.is_none() {
             let Grouping { spec, spill } = building.grouping;
             let new = Build::new(Arc::clone(spec), grant(), spill.clone());
-            building.build = Some(new.map_err(to_host)?);
+            building.build = Some(new.map_err(to_datafusion)?);
         }
         let build = building.build.as_mut().expect("made above");
-        build.push(batch).map_err(to_host)?;
+        build.push(batch).map_err(to_datafusion)?;
         metrics.spilled(build.counters(), &mut building.told);
         Ok(build)
     }

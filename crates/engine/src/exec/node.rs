@@ -229,9 +229,11 @@ impl GroupByExec {
     }
 
     /// Which aggregates have DISTINCT arguments that are grouped with the keys.
-    pub fn of_pairs(&self) -> Vec<bool> {
+    pub fn with_distinct_groupings(&self) -> Vec<bool> {
         let aggregates = 0..self.aggregates.len();
-        aggregates.map(|at| self.program.takes_pairs(at)).collect()
+        aggregates
+            .map(|at| self.program.has_distinct_grouping(at))
+            .collect()
     }
 
     /// True if rows are grouped by all keys first, for several grouping sets.
@@ -280,7 +282,7 @@ impl GroupByExec {
         plan.transform_up(exchanged).data()
     }
 
-    /// True if keys of texts may come as codes.
+    /// True if keys of strings may come as codes.
     pub(crate) fn takes_codes(&self) -> bool {
         self.program.spec.keys.takes_codes()
     }
@@ -332,7 +334,7 @@ impl GroupByExec {
 
     /// The form in which an aggregate takes the `nth` of what it reads.
     fn takes(&self, at: usize, aggregate: &AggregateFunctionExpr, nth: usize) -> Form {
-        let has_rows = self.native()[at] && !self.program.takes_pairs(at);
+        let has_rows = self.native()[at] && !self.program.has_distinct_grouping(at);
         let keeps = is_extreme(aggregate.fun()) || nth == 0 && hands_out(aggregate);
         if self.program.takes_codes(at) || has_rows && keeps {
             Form::Codes
@@ -360,7 +362,7 @@ impl GroupByExec {
         Ok(Arc::new(node))
     }
 
-    /// The columns of texts that arrive as codes.
+    /// The columns of strings that arrive as codes.
     pub(crate) fn codes(&self) -> Vec<String> {
         let is_text = |of: &DataType| matches!(of, DataType::Dictionary(_, of) if is_bytes(of));
         self.read_as(Read::codes, is_text)
@@ -405,11 +407,11 @@ impl GroupByExec {
         let shares = workers > 1 && self.feed != Feed::InOrder;
         let spill = spill(context, shares, faults.clone());
         let finest = self.program.finest.iter().map(|finest| &finest.spec);
-        let pairs = self.program.pairs.iter().map(|pairs| &pairs.spec);
+        let distinct = self.program.distinct_groupings.iter().map(|one| &one.spec);
         let groups = std::iter::once(&self.program.spec);
         let shared = Shared {
             finest: Meeting::new(workers, finest, spill.as_ref()),
-            pairs: Meeting::new(workers, pairs, spill.as_ref()),
+            distinct_groupings: Meeting::new(workers, distinct, spill.as_ref()),
             groups: Meeting::new(workers, groups, spill.as_ref()),
             program: Arc::clone(&self.program),
             sources: Sources::new(Arc::clone(input), Arc::clone(context), workers, self.feed),
@@ -485,7 +487,7 @@ fn properties(
         EquivalenceProperties::new(Arc::clone(schema))
     } else {
         let mapping = ProjectionMapping::try_new(group_by.expr().to_vec(), &input.schema())?;
-        let host = AggregateExec::compute_properties(
+        let datafusion = AggregateExec::compute_properties(
             input,
             Arc::clone(schema),
             &mapping,
@@ -494,7 +496,7 @@ fn properties(
             described.input_order_mode(),
             described.aggr_expr(),
         )?;
-        let mut equivalences = host.equivalence_properties().clone();
+        let mut equivalences = datafusion.equivalence_properties().clone();
         equivalences.clear_orderings();
         equivalences.clear_per_partition_constants();
         equivalences

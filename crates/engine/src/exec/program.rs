@@ -28,13 +28,13 @@ use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
 
 use super::column_bounds::values_of;
 use super::conditions::conditions_now;
+use super::distinct_groupings::{DistinctGrouping, Planned};
 use super::finest::Finest;
 use super::node::{Columns, Tuning};
-use super::pairs::{Pairs, Planned};
 use super::selections::{parted, suits_others};
-use crate::aggregate::from_datafusion::{Grouping, HostAggregate, Stages};
-use crate::aggregate::native::{Native, Reads, end_of, host_of_distinct, native};
-use crate::error::to_host;
+use crate::aggregate::from_datafusion::{DataFusionAggregate, Grouping, Stages};
+use crate::aggregate::native::{Native, Reads, datafusion_of_distinct, end_of, native};
+use crate::error::to_datafusion;
 use crate::expr::columns::without_nulls;
 use crate::expr::distinct_values::{Hashed, Spread, coded, hashed};
 
@@ -43,7 +43,7 @@ pub(super) struct Program {
     /// What the algorithm needs to know.
     pub spec: Arc<Spec>,
     /// What is grouped before, so that DISTINCT aggregates get each value once.
-    pub pairs: Vec<Pairs>,
+    pub distinct_groupings: Vec<DistinctGrouping>,
     /// What is grouped before, so that grouping sets get groups instead of rows.
     pub finest: Option<Finest>,
     columns: Columns,
@@ -62,7 +62,7 @@ pub(super) struct Evaluated {
     /// Those of the program's grouping by all keys.
     pub finest: Option<Batch>,
     /// Those of each of the program's pairs, per grouping set.
-    pub pairs: Vec<Vec<Batch>>,
+    pub distinct_groupings: Vec<Vec<Batch>>,
 }
 
 /// One key column.
@@ -98,21 +98,27 @@ struct Aggregates {
     inputs: Vec<Inputs>,
     states: Vec<Arc<dyn Aggregate>>,
     are_native: Vec<bool>,
-    pairs: Vec<Planned>,
+    distinct_groupings: Vec<Planned>,
 }
 
 impl Aggregates {
     fn add(&mut self, lowered: Lowered, filter: Option<usize>, expressions: &mut Expressions) {
         let columns = lowered.columns.iter();
         let columns: Vec<_> = columns.map(|column| expressions.place(column)).collect();
-        let pairs = lowered.pairs.map(|(layout, reads)| {
-            let at = Planned::among(&mut self.pairs, layout, &columns, filter, reads);
+        let distinct_grouping = lowered.distinct_grouping.map(|(layout, reads)| {
+            let at = Planned::among(
+                &mut self.distinct_groupings,
+                layout,
+                &columns,
+                filter,
+                reads,
+            );
             (at, reads)
         });
         self.inputs.push(Inputs {
             columns,
             filter,
-            pairs,
+            distinct_grouping,
         });
         self.are_native.push(lowered.is_native);
         self.states.push(lowered.aggregate);
@@ -120,7 +126,7 @@ impl Aggregates {
 
     /// Those that take rows, not pairs.
     fn of_rows(&self) -> Vec<usize> {
-        let of_rows = |at: &usize| self.inputs[*at].pairs.is_none();
+        let of_rows = |at: &usize| self.inputs[*at].distinct_grouping.is_none();
         (0..self.inputs.len()).filter(of_rows).collect()
     }
 }
@@ -130,7 +136,7 @@ struct Inputs {
     columns: Vec<usize>,
     filter: Option<usize>,
     /// What it reads of which pairs, instead of rows.
-    pairs: Option<(usize, Reads)>,
+    distinct_grouping: Option<(usize, Reads)>,
 }
 
 impl Program {
@@ -170,8 +176,8 @@ impl Program {
         let planned = described.aggr_expr().iter().zip(described.filter_expr());
         for (updating, (merging, filter)) in aggregates.iter().zip(planned) {
             let stages = Stages { updating, merging };
-            let of_pairs = |values: Values<'_>| lay_out(all_keys, values);
-            let lowered = lower(&stages, described.input(), grouping, of_pairs)?;
+            let values_apart = |values: Values<'_>| lay_out(all_keys, values);
+            let lowered = lower(&stages, described.input(), grouping, values_apart)?;
             let filter = filter.as_ref().map(|filter| expressions.place(filter));
             all.add(lowered, filter, &mut expressions);
         }
@@ -187,10 +193,12 @@ impl Program {
         if let Some(emitted) = &columns.emitted {
             spec = spec.emitting(emitted.clone());
         }
-        let pairs = all.pairs.into_iter();
+        let distinct_groupings = all.distinct_groupings.into_iter();
         Ok(Program {
             spec: Arc::new(spec),
-            pairs: pairs.map(|pairs| pairs.into_pairs(tuning.sizes)).collect(),
+            distinct_groupings: distinct_groupings
+                .map(|one| one.ready(tuning.sizes))
+                .collect(),
             finest,
             columns: columns.clone(),
             expressions: expressions.0,
@@ -208,14 +216,14 @@ impl Program {
     }
 
     /// True of an aggregate that takes pairs instead of rows.
-    pub fn takes_pairs(&self, aggregate: usize) -> bool {
-        self.arguments[aggregate].pairs.is_some()
+    pub fn has_distinct_grouping(&self, aggregate: usize) -> bool {
+        self.arguments[aggregate].distinct_grouping.is_some()
     }
 
-    /// True of one for whose arguments texts may come as codes.
+    /// True of one for whose arguments strings may come as codes.
     pub fn takes_codes(&self, aggregate: usize) -> bool {
-        let pairs = self.arguments[aggregate].pairs;
-        pairs.is_some_and(|(at, _)| self.pairs[at].spec.keys.takes_codes())
+        let grouping = self.arguments[aggregate].distinct_grouping;
+        grouping.is_some_and(|(at, _)| self.distinct_groupings[at].spec.keys.takes_codes())
     }
 
     /// Evaluates everything on a batch that may be marked, and how many of its rows are left. An error of a row that is left out
@@ -244,7 +252,8 @@ impl Program {
     /// True if it may get marked batches: all rows are for one grouping, by integers or codes, and may be evaluated with others
     /// beside them.
     pub fn takes_selections(&self) -> bool {
-        let is_one = self.pairs.is_empty() && self.finest.is_none() && self.sets.len() == 1;
+        let is_one =
+            self.distinct_groupings.is_empty() && self.finest.is_none() && self.sets.len() == 1;
         let has_codes = |key: &Key| {
             let data_type = self.expressions[key.expression].data_type(&self.input);
             !is_bytes(&key.data_type) || matches!(data_type, Ok(DataType::Dictionary(..)))
@@ -260,10 +269,13 @@ impl Program {
         let rows = batch.num_rows();
         let values = (0..self.expressions.len()).map(|at| self.value(at, batch));
         let values = values.collect::<Result<Vec<_>>>()?;
-        let arguments = self.arguments.iter().map(|inputs| match inputs.pairs {
-            Some(_) => None,
-            None => Some(inputs.of(&values)),
-        });
+        let arguments = self
+            .arguments
+            .iter()
+            .map(|inputs| match inputs.distinct_grouping {
+                Some(_) => None,
+                None => Some(inputs.of(&values)),
+            });
         let arguments: Vec<_> = arguments.collect();
         let (groups, finest) = match self.finest.as_ref().filter(|_| few) {
             Some(finest) => {
@@ -275,15 +287,15 @@ impl Program {
                 (self.each_set(&self.spec, &values, rows, of_set)?, None)
             }
         };
-        let pairs = self.pairs.iter().map(|pairs| {
-            self.each_set(&pairs.spec, &values, rows, |keys| {
-                pairs.of(keys, &values, rows)
+        let distinct = self.distinct_groupings.iter().map(|grouping| {
+            self.each_set(&grouping.spec, &values, rows, |keys| {
+                grouping.of(keys, &values, rows)
             })
         });
         Ok(Evaluated {
             groups,
             finest,
-            pairs: pairs.collect::<Result<_>>()?,
+            distinct_groupings: distinct.collect::<Result<_>>()?,
         })
     }
 
@@ -323,11 +335,14 @@ impl Program {
     /// Some of the `at`th pairs, each once, as rows of those aggregates that take them.
     pub fn distinct(&self, at: usize, pairs: Emitted) -> Batch {
         let rows = pairs.rows;
-        let parts = self.pairs[at].parts(pairs);
-        let arguments = self.arguments.iter().map(|inputs| match inputs.pairs {
-            Some((from, reads)) if from == at => Some(parts.arguments(reads)),
-            _ => None,
-        });
+        let parts = self.distinct_groupings[at].parts(pairs);
+        let arguments = self
+            .arguments
+            .iter()
+            .map(|inputs| match inputs.distinct_grouping {
+                Some((from, reads)) if from == at => Some(parts.arguments(reads)),
+                _ => None,
+            });
         let arguments = arguments.collect();
         Batch::of_some(rows, parts.keys, arguments)
     }
@@ -381,10 +396,13 @@ impl Program {
                     filter: nothing.clone(),
                 })
             };
-            let arguments = self.arguments.iter().map(|inputs| match inputs.pairs {
-                Some(_) => Ok(None),
-                None => of_rows(inputs).map(Some),
-            });
+            let arguments = self
+                .arguments
+                .iter()
+                .map(|inputs| match inputs.distinct_grouping {
+                    Some(_) => Ok(None),
+                    None => of_rows(inputs).map(Some),
+                });
             let arguments = arguments.collect::<Result<Vec<_>>>()?;
             let keys: Vec<_> = self
                 .keys
@@ -424,7 +442,7 @@ impl Program {
             all, conditions, ..
         } = &self.columns;
         match conditions_now(conditions, all, self.spec.keys.types().len())? {
-            Some(conditions) => finished.keep(&conditions).map_err(to_host),
+            Some(conditions) => finished.keep(&conditions).map_err(to_datafusion),
             None => Ok(()),
         }
     }
@@ -437,8 +455,8 @@ impl Program {
             .zip(self.columns.schema.fields())
             .map(
                 |(column, field)| match (column.data_type(), field.data_type()) {
-                    (DataType::Dictionary(..), texts) if is_bytes(texts) => {
-                        strings_of(column, texts).map_err(to_host)
+                    (DataType::Dictionary(..), strings) if is_bytes(strings) => {
+                        strings_of(column, strings).map_err(to_datafusion)
                     }
                     (_, data_type) => as_type(column, data_type),
                 },
@@ -518,7 +536,7 @@ fn key_layout(
         fields.push(Arc::new(field));
         known.push(values_of(input, value));
     }
-    KeyLayout::knowing(&fields, &known, table).map_err(to_host)
+    KeyLayout::knowing(&fields, &known, table).map_err(to_datafusion)
 }
 
 /// Distinct expressions.
@@ -542,7 +560,7 @@ struct Lowered {
     columns: Vec<Arc<dyn PhysicalExpr>>,
     is_native: bool,
     /// The encoding of the pairs that it takes instead of rows, and what it reads of them.
-    pairs: Option<(KeyLayout, Reads)>,
+    distinct_grouping: Option<(KeyLayout, Reads)>,
 }
 
 fn lower(
@@ -556,11 +574,11 @@ fn lower(
     let input = &input.schema();
     if let Some(native) = native(expression, input)? {
         // Arguments of a type that nothing can be grouped by stay with DataFusion.
-        let takes_pairs = native.reads != Reads::Rows;
+        let is_grouped_apart = native.reads != Reads::Rows;
         let values = Values::of(&native.columns, native.reads.with_null());
-        let pairs = takes_pairs.then(|| lay_out(values));
-        if let Ok(pairs) = pairs.transpose() {
-            let pairs = pairs.map(|layout| (layout, native.reads));
+        let layout = is_grouped_apart.then(|| lay_out(values));
+        if let Ok(layout) = layout.transpose() {
+            let distinct_grouping = layout.map(|layout| (layout, native.reads));
             let Native {
                 aggregate, columns, ..
             } = native;
@@ -572,11 +590,11 @@ fn lower(
                 aggregate,
                 columns,
                 is_native: true,
-                pairs,
+                distinct_grouping,
             });
         }
     }
-    if let Some((plain, columns)) = host_of_distinct(expression, input)? {
+    if let Some((plain, columns)) = datafusion_of_distinct(expression, input)? {
         // As above.
         if let Ok(layout) = lay_out(Values::of(&columns, false)) {
             let plain = Arc::new(plain);
@@ -588,10 +606,10 @@ fn lower(
             let types = types.collect::<Result<Vec<_>>>()?;
             let types: Vec<_> = types.iter().map(|of| decoded(of).clone()).collect();
             return Ok(Lowered {
-                aggregate: Arc::new(HostAggregate::new(&stages, &types, grouping)?),
+                aggregate: Arc::new(DataFusionAggregate::new(&stages, &types, grouping)?),
                 columns,
                 is_native: false,
-                pairs: Some((layout, Reads::Distinct)),
+                distinct_grouping: Some((layout, Reads::Distinct)),
             });
         }
     }
@@ -607,12 +625,12 @@ fn lower(
         .iter()
         .map(|column| column.data_type(input))
         .collect::<Result<Vec<_>>>()?;
-    let aggregate = Arc::new(HostAggregate::new(stages, &types, grouping)?);
+    let aggregate = Arc::new(DataFusionAggregate::new(stages, &types, grouping)?);
     Ok(Lowered {
         aggregate,
         columns,
         is_native: false,
-        pairs: None,
+        distinct_grouping: None,
     })
 }
 

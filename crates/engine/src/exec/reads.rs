@@ -16,7 +16,7 @@ use crate::expr::distinct_values::columns_per_value;
 pub(crate) enum Form {
     /// Nothing else.
     Values,
-    /// Codes, of texts.
+    /// Codes, of strings.
     Codes,
     /// Words, of decimals.
     Words,
@@ -68,7 +68,7 @@ impl Read {
     }
 }
 
-/// Of a file's columns those of texts that come as codes and are so few, in all files together, that memory may hold one of each.
+/// Of a file's columns those of strings that come as codes and are so few, in all files together, that memory may hold one of each.
 pub(crate) struct FewValues(pub Vec<usize>);
 
 pub(crate) fn columns_of(

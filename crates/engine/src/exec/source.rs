@@ -28,7 +28,7 @@ use crate::scan::numbers::NumbersExec;
 const BATCH_BYTES: usize = 512 << 10;
 /// Batches of a scan have at most so many times the session's rows. Each costs 2 us beside its rows, a tenth of the time
 /// of `count(*)` by a short key. Of 77 queries those of narrow columns took 0.9 to 0.98 of the time with four times the
-/// rows, those of four decimals or whole texts 1.0 to 1.06; counts of 100 M numbers by 10,000 values 0.84.
+/// rows, those of four decimals or whole strings 1.0 to 1.06; counts of 100 M numbers by 10,000 values 0.84.
 const BATCH_TIMES_MAX: usize = 4;
 /// Whoever asks for fewer rows has another reason than speed.
 const BATCH_ROWS_MIN: usize = 1 << 10;

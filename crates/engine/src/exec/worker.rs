@@ -20,7 +20,7 @@ use super::metrics::WorkerMetrics;
 use super::outlet::{Given, Outlet};
 use super::program::Program;
 use super::source::Sources;
-use crate::error::to_host;
+use crate::error::to_datafusion;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 
 /// What the workers of one run share.
@@ -39,7 +39,7 @@ pub(super) struct Shared {
     /// Where the grouping by all keys of grouping sets is merged, if there is one.
     pub finest: Meeting,
     /// Where the groupings of pairs are, afterwards.
-    pub pairs: Meeting,
+    pub distinct_groupings: Meeting,
     /// Where that of the keys is, at last.
     pub groups: Meeting,
 }
@@ -47,7 +47,7 @@ pub(super) struct Shared {
 /// One worker's builds.
 struct All<'a> {
     finest: Builds<'a>,
-    pairs: Builds<'a>,
+    distinct_groupings: Builds<'a>,
     groups: Builds<'a>,
 }
 
@@ -56,13 +56,13 @@ pub(super) async fn work(shared: Arc<Shared>, worker: usize) -> Result<()> {
     let metrics = WorkerMetrics::new(&shared.metrics, worker);
     let mut builds = All {
         finest: shared.finest.builds(),
-        pairs: shared.pairs.builds(),
+        distinct_groupings: shared.distinct_groupings.builds(),
         groups: shared.groups.builds(),
     };
     build(&shared, worker, &metrics, &mut builds).await?;
     let All {
         finest,
-        pairs,
+        distinct_groupings,
         mut groups,
     } = builds;
     if let Some(of) = &shared.program.finest
@@ -72,12 +72,15 @@ pub(super) async fn work(shared: Arc<Shared>, worker: usize) -> Result<()> {
         take(&shared, &merges, sets_of, &mut groups, &metrics).await?;
         shared.finest.end();
     }
-    if !shared.program.pairs.is_empty()
-        && let Some(merges) = shared.pairs.meet(pairs, &metrics).await?
+    if !shared.program.distinct_groupings.is_empty()
+        && let Some(merges) = shared
+            .distinct_groupings
+            .meet(distinct_groupings, &metrics)
+            .await?
     {
         let distinct = |at, pairs| Ok(vec![shared.program.distinct(at, pairs)]);
         take(&shared, &merges, distinct, &mut groups, &metrics).await?;
-        shared.pairs.end();
+        shared.distinct_groupings.end();
     }
     if let Some(merges) = shared.groups.meet(groups, &metrics).await? {
         finish(&shared, &merges, worker, &metrics).await?;
@@ -129,9 +132,9 @@ async fn build(
                     shared.enough.store(true, Ordering::Relaxed);
                 }
             }
-            for (at, batches) in evaluated.pairs.iter().enumerate() {
+            for (at, batches) in evaluated.distinct_groupings.iter().enumerate() {
                 for batch in batches {
-                    builds.pairs.push(at, batch, grant, metrics)?;
+                    builds.distinct_groupings.push(at, batch, grant, metrics)?;
                 }
             }
             consume_budget().await;
@@ -144,7 +147,7 @@ impl All<'_> {
     /// Nobody wants them any more.
     fn give_up(&mut self) {
         self.finest.give_up();
-        self.pairs.give_up();
+        self.distinct_groupings.give_up();
         self.groups.give_up();
     }
 }
@@ -198,12 +201,12 @@ impl<'a> Tasks<'a> {
                 Some(worker) => worker,
                 None => {
                     let worker = self.merge.worker(self.shared.grant());
-                    self.worker.insert(worker.map_err(to_host)?)
+                    self.worker.insert(worker.map_err(to_datafusion)?)
                 }
             };
             consume_budget().await;
             let merged = worker.run(self.merge, &task, &cancelled);
-            match merged.map_err(to_host)? {
+            match merged.map_err(to_datafusion)? {
                 Merged::Groups(finished) => return Ok(Some(finished)),
                 Merged::Repartitioned => {}
                 Merged::Cancelled => break,
@@ -232,7 +235,7 @@ async fn take(
     for (at, merge) in merges.iter().enumerate() {
         let mut tasks = Tasks::of(merge, shared);
         while let Some(mut finished) = tasks.next().await? {
-            while let Some(found) = finished.next(shared.rows_max).map_err(to_host)? {
+            while let Some(found) = finished.next(shared.rows_max).map_err(to_datafusion)? {
                 if shared.outlet.is_stopped() {
                     groups.give_up();
                     return Ok(());
@@ -263,7 +266,7 @@ async fn finish(
             metrics.groups_out(groups, finished.groups());
             loop {
                 let emitting = metrics.emit.timer();
-                let Some(emitted) = finished.next(shared.rows_max).map_err(to_host)? else {
+                let Some(emitted) = finished.next(shared.rows_max).map_err(to_datafusion)? else {
                     break;
                 };
                 let batch = shared.program.output(emitted)?;

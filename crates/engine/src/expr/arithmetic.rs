@@ -49,7 +49,7 @@ impl PhysicalOptimizerRule for WordArithmetic {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if SessionOptions::of(config).group_by_operator == GroupByOperator::Host {
+        if SessionOptions::of(config).group_by_operator == GroupByOperator::DataFusion {
             return Ok(plan);
         }
         plan.transform_up(|node| {
@@ -129,7 +129,7 @@ impl Words {
 fn narrowed(expr: &Arc<dyn PhysicalExpr>) -> Option<&CastExpr> {
     let cast = expr.downcast_ref::<CastExpr>()?;
     let remainder = cast.expr().downcast_ref::<InWords>()?;
-    let remainder = remainder.host().downcast_ref::<BinaryExpr>()?;
+    let remainder = remainder.datafusion().downcast_ref::<BinaryExpr>()?;
     divided::remainders_fit(remainder, cast.cast_type()).then_some(cast)
 }
 
@@ -139,22 +139,26 @@ fn words_in(expr: &Arc<dyn PhysicalExpr>) -> Option<&Words> {
 }
 
 impl Way for Words {
-    fn of_other(&self, host: &Arc<dyn PhysicalExpr>) -> Option<Words> {
-        match (self, host.downcast_ref::<BinaryExpr>()) {
+    fn of_other(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<Words> {
+        match (self, datafusion.downcast_ref::<BinaryExpr>()) {
             (Words::Decimals, Some(_)) => Some(Words::Decimals),
             (Words::Divided(_), Some(binary)) => Divided::of(binary.right()).map(Words::Divided),
-            (Words::Narrowed, _) => narrowed(host).map(|_| Words::Narrowed),
-            _ => chosen::may_be_chosen(host).then_some(Words::Chosen),
+            (Words::Narrowed, _) => narrowed(datafusion).map(|_| Words::Narrowed),
+            _ => chosen::may_be_chosen(datafusion).then_some(Words::Chosen),
         }
     }
 
-    fn computed(&self, host: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
-        match (self, host.downcast_ref::<BinaryExpr>()) {
+    fn computed(
+        &self,
+        datafusion: &Arc<dyn PhysicalExpr>,
+        batch: &RecordBatch,
+    ) -> Result<ColumnarValue> {
+        match (self, datafusion.downcast_ref::<BinaryExpr>()) {
             (Words::Decimals, Some(binary)) => {
                 let (left, right) = (side(binary.left(), batch)?, side(binary.right(), batch)?);
                 match decimals::computed(*binary.op(), &left, &right)? {
                     Some(column) => Ok(ColumnarValue::Array(column)),
-                    None => by_host(
+                    None => by_datafusion(
                         binary,
                         values(left, binary.left(), batch)?,
                         values(right, binary.right(), batch)?,
@@ -165,23 +169,23 @@ impl Way for Words {
                 let left = operand(binary.left(), batch)?;
                 match divided.computed(*binary.op(), &left) {
                     Some(column) => Ok(ColumnarValue::Array(column)),
-                    None => by_host(binary, left, operand(binary.right(), batch)?),
+                    None => by_datafusion(binary, left, operand(binary.right(), batch)?),
                 }
             }
             (Words::Narrowed, _) => {
-                let Some(cast) = narrowed(host) else {
-                    return host.evaluate(batch);
+                let Some(cast) = narrowed(datafusion) else {
+                    return datafusion.evaluate(batch);
                 };
                 let narrow = match cast.expr().evaluate(batch)? {
                     ColumnarValue::Array(column) => divided::low_bits(&column, cast.cast_type()),
                     ColumnarValue::Scalar(_) => None,
                 };
                 narrow.map_or_else(
-                    || host.evaluate(batch),
+                    || datafusion.evaluate(batch),
                     |column| Ok(ColumnarValue::Array(column)),
                 )
             }
-            _ => chosen::computed(host, batch),
+            _ => chosen::computed(datafusion, batch),
         }
     }
 
@@ -191,7 +195,7 @@ impl Way for Words {
 }
 
 /// The operation as DataFusion has it.
-fn by_host(
+fn by_datafusion(
     binary: &BinaryExpr,
     left: ColumnarValue,
     right: ColumnarValue,
@@ -218,7 +222,7 @@ fn side(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Side> {
 /// The side if it is the sum of a literal and a column in words.
 fn sum(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Option<Sum>> {
     let sum = side.downcast_ref::<InWords>();
-    let Some(sum) = sum.and_then(|sum| sum.host().downcast_ref::<BinaryExpr>()) else {
+    let Some(sum) = sum.and_then(|sum| sum.datafusion().downcast_ref::<BinaryExpr>()) else {
         return Ok(None);
     };
     let part = |part: &Arc<dyn PhysicalExpr>| match part.downcast_ref::<Literal>() {
@@ -281,7 +285,7 @@ pub(crate) fn as_they_are(
     let Some(case) = expr.downcast_ref::<InWords>() else {
         return Ok(Arc::clone(expr));
     };
-    match chosen::as_they_are(case.host(), schema)? {
+    match chosen::as_they_are(case.datafusion(), schema)? {
         Some(narrow) => Ok(in_words(narrow, schema)?.data),
         None => Ok(Arc::clone(expr)),
     }
@@ -323,18 +327,18 @@ mod tests {
         right: Arc<dyn PhysicalExpr>,
         batch: &RecordBatch,
     ) -> (String, String) {
-        let host: Arc<dyn PhysicalExpr> = Arc::new(BinaryExpr::new(left, op, right));
-        let ours = in_words(Arc::clone(&host), &batch.schema())
+        let datafusion: Arc<dyn PhysicalExpr> = Arc::new(BinaryExpr::new(left, op, right));
+        let ours = in_words(Arc::clone(&datafusion), &batch.schema())
             .expect("types")
             .data;
-        assert_eq!(ours.to_string(), format!("({host})"));
-        both_shown(&ours, &host, batch)
+        assert_eq!(ours.to_string(), format!("({datafusion})"));
+        both_shown(&ours, &datafusion, batch)
     }
 
     /// What an expression in words and DataFusion's own have for a batch, as text.
     fn both_shown(
         ours: &Arc<dyn PhysicalExpr>,
-        host: &Arc<dyn PhysicalExpr>,
+        datafusion: &Arc<dyn PhysicalExpr>,
         batch: &RecordBatch,
     ) -> (String, String) {
         let shown = |expr: &Arc<dyn PhysicalExpr>| {
@@ -351,11 +355,11 @@ mod tests {
                 Err(error) => error.to_string(),
             }
         };
-        (shown(ours), shown(host))
+        (shown(ours), shown(datafusion))
     }
 
     #[test]
-    fn equal_the_hosts_results_and_errors() {
+    fn equal_datafusions_results_and_errors() {
         for left in [(15, 2), (38, 0), (20, 10), (38, 37)] {
             for right in [(15, 2), (4, 4), (38, 20), (38, 0)] {
                 for length in [0, 3, 5, 7, 8] {
@@ -370,15 +374,15 @@ mod tests {
                     let a = || Arc::new(Column::new("a", 0)) as Arc<dyn PhysicalExpr>;
                     let b = || Arc::new(Column::new("b", 1)) as Arc<dyn PhysicalExpr>;
                     for op in [Operator::Plus, Operator::Minus, Operator::Multiply] {
-                        let (ours, host) = both(op, a(), b(), &batch);
-                        assert_eq!(ours, host, "{left:?} {op} {right:?}");
+                        let (ours, datafusion) = both(op, a(), b(), &batch);
+                        assert_eq!(ours, datafusion, "{left:?} {op} {right:?}");
                         for value in VALUES {
                             let value = ScalarValue::Decimal128(value, right.0, right.1);
                             let literal = || Arc::new(Literal::new(value.clone())) as _;
-                            let (ours, host) = both(op, a(), literal(), &batch);
-                            assert_eq!(ours, host, "{left:?} {op} {value}");
-                            let (ours, host) = both(op, literal(), a(), &batch);
-                            assert_eq!(ours, host, "{value} {op} {left:?}");
+                            let (ours, datafusion) = both(op, a(), literal(), &batch);
+                            assert_eq!(ours, datafusion, "{left:?} {op} {value}");
+                            let (ours, datafusion) = both(op, literal(), a(), &batch);
+                            assert_eq!(ours, datafusion, "{value} {op} {left:?}");
                         }
                     }
                 }
@@ -387,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_words_and_literals_that_are_multiplied_equal_the_hosts() {
+    fn sums_of_words_and_literals_that_are_multiplied_equal_those_of_datafusion() {
         const ENDS: i64 = 999_999_999_999_999_999;
         let words = |values: [i64; 4], scale| {
             let [a, b, c, d] = values;
@@ -419,16 +423,16 @@ mod tests {
                         binary(wide("b", 1), op, literal()),
                     ] {
                         let again = || Arc::clone(&sum);
-                        for host in [
+                        for datafusion in [
                             binary(wide("a", 0), Operator::Multiply, again()),
                             binary(again(), Operator::Multiply, again()),
                             binary(wide("a", 0), Operator::Minus, again()),
                         ] {
-                            let ours = in_words(Arc::clone(&host), &batch.schema());
+                            let ours = in_words(Arc::clone(&datafusion), &batch.schema());
                             let ours = ours.expect("types").data;
-                            assert!(ours.is::<InWords>(), "{host}");
-                            let (ours, expected) = both_shown(&ours, &host, &batch);
-                            assert_eq!(ours, expected, "{host}");
+                            assert!(ours.is::<InWords>(), "{datafusion}");
+                            let (ours, expected) = both_shown(&ours, &datafusion, &batch);
+                            assert_eq!(ours, expected, "{datafusion}");
                         }
                     }
                 }
@@ -437,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn divisions_equal_the_hosts() {
+    fn divisions_equal_those_of_datafusion() {
         let signed = [
             Some(0),
             Some(641),
@@ -471,10 +475,10 @@ mod tests {
                 for op in [Operator::Divide, Operator::Modulo] {
                     for value in literals.iter().filter(|value| !is_zero_or_null(value)) {
                         let literal = || Arc::new(Literal::new(value.clone())) as _;
-                        let (ours, host) = both(op, a(), literal(), &batch);
-                        assert_eq!(ours, host, "{op} {value}");
-                        let (ours, host) = both(op, literal(), literal(), &batch);
-                        assert_eq!(ours, host, "{value} {op} {value}");
+                        let (ours, datafusion) = both(op, a(), literal(), &batch);
+                        assert_eq!(ours, datafusion, "{op} {value}");
+                        let (ours, datafusion) = both(op, literal(), literal(), &batch);
+                        assert_eq!(ours, datafusion, "{value} {op} {value}");
                     }
                 }
             }
@@ -488,15 +492,17 @@ mod tests {
                 let literal = Arc::new(Literal::new(value.expect("a literal")));
                 let a = Arc::new(Column::new("a", 0));
                 let remainder = Arc::new(BinaryExpr::new(a, Operator::Modulo, literal));
-                let host: Arc<dyn PhysicalExpr> =
+                let datafusion: Arc<dyn PhysicalExpr> =
                     Arc::new(CastExpr::new(remainder, to.clone(), None));
-                let ours = in_words(Arc::clone(&host), &schema).expect("types").data;
+                let ours = in_words(Arc::clone(&datafusion), &schema)
+                    .expect("types")
+                    .data;
                 let has_room =
                     !to.is_unsigned_integer() || column.data_type().is_unsigned_integer();
                 assert_eq!(
                     ours.is::<InWords>(),
                     has_room && to != DataType::Int16,
-                    "{host}"
+                    "{datafusion}"
                 );
                 let batch =
                     RecordBatch::try_new(Arc::new(schema.clone()), vec![Arc::clone(column)]);
@@ -507,14 +513,14 @@ mod tests {
                         .map(|column| format!("{column:?}"))
                         .map_err(|error| error.to_string())
                 };
-                assert_eq!(shown(&ours), shown(&host), "{host}");
+                assert_eq!(shown(&ours), shown(&datafusion), "{datafusion}");
             }
             let stays = |right: ScalarValue| {
                 let right = Arc::new(Literal::new(right));
                 let left = Arc::new(Column::new("a", 0));
-                let host: Arc<dyn PhysicalExpr> =
+                let datafusion: Arc<dyn PhysicalExpr> =
                     Arc::new(BinaryExpr::new(left, Operator::Modulo, right));
-                !in_words(host, &schema).expect("types").transformed
+                !in_words(datafusion, &schema).expect("types").transformed
             };
             assert!(
                 literals
@@ -536,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_equal_the_hosts() {
+    fn choices_equal_those_of_datafusion() {
         let number = |rows: &[Option<i64>]| Arc::new(Int64Array::from(rows.repeat(40))) as ArrayRef;
         let booleans =
             |rows: &[Option<bool>]| Arc::new(BooleanArray::from(rows.repeat(40))) as ArrayRef;
@@ -585,35 +591,39 @@ mod tests {
                 (literal(), literal()),
             ];
             for (then, otherwise) in sides {
-                chosen_equals_the_hosts(then, otherwise, &batch);
+                chosen_equals_that_of_datafusion(then, otherwise, &batch);
             }
             if *data_type == DataType::Int16 {
                 let wide = Arc::new(CastExpr::new(at("a", 1), DataType::Int64, None));
                 let literal = Arc::new(Literal::new(ScalarValue::Int64(Some(1 << 40))));
-                chosen_equals_the_hosts(wide, literal, &batch);
+                chosen_equals_that_of_datafusion(wide, literal, &batch);
             }
         }
     }
 
-    fn chosen_equals_the_hosts(
+    fn chosen_equals_that_of_datafusion(
         then: Arc<dyn PhysicalExpr>,
         otherwise: Arc<dyn PhysicalExpr>,
         batch: &RecordBatch,
     ) {
         let is_ours = !then.is::<Literal>() || !otherwise.is::<Literal>();
         let condition = Arc::new(Column::new("p", 0));
-        let host = CaseExpr::try_new(None, vec![(condition, then)], Some(otherwise));
-        let host: Arc<dyn PhysicalExpr> = Arc::new(host.expect("a case"));
-        let ours = in_words(Arc::clone(&host), &batch.schema()).expect("types");
-        assert_eq!(ours.transformed, is_ours, "{host}");
-        assert_eq!(ours.data.to_string(), host.to_string());
+        let datafusion = CaseExpr::try_new(None, vec![(condition, then)], Some(otherwise));
+        let datafusion: Arc<dyn PhysicalExpr> = Arc::new(datafusion.expect("a case"));
+        let ours = in_words(Arc::clone(&datafusion), &batch.schema()).expect("types");
+        assert_eq!(ours.transformed, is_ours, "{datafusion}");
+        assert_eq!(ours.data.to_string(), datafusion.to_string());
         for length in [0, 1, 63, 64, 65, 190] {
             let batch = batch.slice(3, length);
             let shown = |expr: &Arc<dyn PhysicalExpr>| {
                 let value = expr.evaluate(&batch).expect("a value");
                 format!("{:?}", value.into_array(length).expect("a column"))
             };
-            assert_eq!(shown(&ours.data), shown(&host), "{host} {length}");
+            assert_eq!(
+                shown(&ours.data),
+                shown(&datafusion),
+                "{datafusion} {length}"
+            );
         }
     }
 
@@ -695,8 +705,8 @@ mod tests {
             (a(), b(), DataType::Int64),
         ] {
             let branches = vec![(at("p", 0), then)];
-            let host = CaseExpr::try_new(None, branches, Some(otherwise)).expect("a case");
-            let ours = in_words(Arc::new(host), &batch.schema()).expect("types");
+            let datafusion = CaseExpr::try_new(None, branches, Some(otherwise)).expect("a case");
+            let ours = in_words(Arc::new(datafusion), &batch.schema()).expect("types");
             let narrow = as_they_are(&ours.data, &batch.schema()).expect("types");
             let value = |expr: &Arc<dyn PhysicalExpr>| {
                 let value = expr.evaluate(&batch).expect("a value");

@@ -1,4 +1,4 @@
-//! A host's expression with another way to compute it.
+//! A datafusion's expression with another way to compute it.
 //!
 //! In: the expression and the way, then batches. Out: what DataFusion has for them.
 //! Invariant: types, names, NULLs and errors are DataFusion's; where columns are of other forms than those that the way was chosen
@@ -20,10 +20,14 @@ use datafusion::physical_expr::PhysicalExpr;
 /// Another way, which follows from the expression and its types.
 pub(crate) trait Way: fmt::Debug + Send + Sync + Sized + 'static {
     /// The way of the same expression with other parts, as far as it can be told without types.
-    fn of_other(&self, host: &Arc<dyn PhysicalExpr>) -> Option<Self>;
+    fn of_other(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<Self>;
 
     /// The values of a batch.
-    fn computed(&self, host: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue>;
+    fn computed(
+        &self,
+        datafusion: &Arc<dyn PhysicalExpr>,
+        batch: &RecordBatch,
+    ) -> Result<ColumnarValue>;
 
     /// Whether it stands in brackets in EXPLAIN: DataFusion puts none around what it does not know.
     fn is_bracketed(&self) -> bool {
@@ -38,7 +42,10 @@ pub(crate) fn instead<W: Way>(
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     expr.transform_up(|expr| {
         Ok(match way_of(&expr) {
-            Some(way) => Transformed::yes(Arc::new(Instead { host: expr, way })),
+            Some(way) => Transformed::yes(Arc::new(Instead {
+                datafusion: expr,
+                way,
+            })),
             None => Transformed::no(expr),
         })
     })
@@ -47,7 +54,7 @@ pub(crate) fn instead<W: Way>(
 /// The expression and the way.
 #[derive(Debug)]
 pub(crate) struct Instead<W> {
-    host: Arc<dyn PhysicalExpr>,
+    datafusion: Arc<dyn PhysicalExpr>,
     way: W,
 }
 
@@ -56,14 +63,14 @@ impl<W: Way> Instead<W> {
         &self.way
     }
 
-    pub fn host(&self) -> &Arc<dyn PhysicalExpr> {
-        &self.host
+    pub fn datafusion(&self) -> &Arc<dyn PhysicalExpr> {
+        &self.datafusion
     }
 }
 
 impl<W> PartialEq for Instead<W> {
     fn eq(&self, other: &Self) -> bool {
-        self.host.eq(&other.host)
+        self.datafusion.eq(&other.datafusion)
     }
 }
 
@@ -71,61 +78,61 @@ impl<W> Eq for Instead<W> {}
 
 impl<W> Hash for Instead<W> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.host.hash(state);
+        self.datafusion.hash(state);
     }
 }
 
 impl<W: Way> fmt::Display for Instead<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.way.is_bracketed() {
-            true => write!(f, "({})", self.host),
-            false => self.host.fmt(f),
+            true => write!(f, "({})", self.datafusion),
+            false => self.datafusion.fmt(f),
         }
     }
 }
 
 impl<W: Way> PhysicalExpr for Instead<W> {
     fn data_type(&self, schema: &Schema) -> Result<DataType> {
-        self.host.data_type(schema)
+        self.datafusion.data_type(schema)
     }
 
     fn nullable(&self, schema: &Schema) -> Result<bool> {
-        self.host.nullable(schema)
+        self.datafusion.nullable(schema)
     }
 
     fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
-        self.host.return_field(schema)
+        self.datafusion.return_field(schema)
     }
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        self.way.computed(&self.host, batch)
+        self.way.computed(&self.datafusion, batch)
     }
 
     fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
-        self.host.children()
+        self.datafusion.children()
     }
 
     fn with_new_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn PhysicalExpr>>,
     ) -> Result<Arc<dyn PhysicalExpr>> {
-        let host = Arc::clone(&self.host).with_new_children(children)?;
-        Ok(match self.way.of_other(&host) {
-            Some(way) => Arc::new(Self { host, way }),
-            None => host,
+        let datafusion = Arc::clone(&self.datafusion).with_new_children(children)?;
+        Ok(match self.way.of_other(&datafusion) {
+            Some(way) => Arc::new(Self { datafusion, way }),
+            None => datafusion,
         })
     }
 
     fn get_properties(&self, children: &[ExprProperties]) -> Result<ExprProperties> {
-        self.host.get_properties(children)
+        self.datafusion.get_properties(children)
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.way.is_bracketed() {
-            return self.host.fmt_sql(f);
+            return self.datafusion.fmt_sql(f);
         }
         write!(f, "(")?;
-        self.host.fmt_sql(f)?;
+        self.datafusion.fmt_sql(f)?;
         write!(f, ")")
     }
 }

@@ -1,9 +1,9 @@
-//! `regexp_replace` with a pattern that begins with `^` and leaves few choices: one pass over 64 texts at a time.
+//! `regexp_replace` with a pattern that begins with `^` and leaves few choices: one pass over 64 strings at a time.
 //!
 //! In: a pattern, its replacement and flags as DataFusion takes them. Out: a replacement, or None where DataFusion has to.
 //! Invariant: results are DataFusion's. The pattern is read by the parser that DataFusion's own engine has; trees that are not
 //! known here, or that leave a run more than one end, are DataFusion's, and so are patterns with flags in them, some of which the
-//! host's own shortcut takes for text.
+//! datafusion's own shortcut takes for text.
 //! Not here: the loop over bytes (kernels, `chain`); patterns that may match in the middle of a text.
 
 use std::ops::Range;
@@ -14,7 +14,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::datatypes::DataType;
 use grouse_groupby::keys::fetch;
-use grouse_kernels::chain::{ByteSet, Chain, Literal, Step, TEXTS_MAX};
+use grouse_kernels::chain::{ByteSet, Chain, Literal, STRINGS_MAX, Step};
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 use super::parts::{Parts, Wanted};
@@ -69,47 +69,49 @@ impl Anchored {
         })
     }
 
-    /// The column of texts with what is replaced in each.
-    pub fn replaced(&self, texts: &ArrayRef) -> Option<ArrayRef> {
-        Some(match texts.data_type() {
-            DataType::Utf8View => Arc::new(self.replaced_views(texts.as_string_view())),
-            DataType::Utf8 => self.replaced_strings::<i32>(texts),
-            DataType::LargeUtf8 => self.replaced_strings::<i64>(texts),
+    /// The column of strings with what is replaced in each.
+    pub fn replaced(&self, strings: &ArrayRef) -> Option<ArrayRef> {
+        Some(match strings.data_type() {
+            DataType::Utf8View => Arc::new(self.replaced_views(strings.as_string_view())),
+            DataType::Utf8 => self.replaced_strings::<i32>(strings),
+            DataType::LargeUtf8 => self.replaced_strings::<i64>(strings),
             _ => return None,
         })
     }
 
-    fn replaced_views(&self, texts: &StringViewArray) -> StringViewArray {
-        let mut parts = Parts::new(texts);
-        let buffers: Vec<&[u8]> = texts
+    fn replaced_views(&self, strings: &StringViewArray) -> StringViewArray {
+        let mut parts = Parts::new(strings);
+        let buffers: Vec<&[u8]> = strings
             .data_buffers()
             .iter()
             .map(|buffer| &**buffer)
             .collect();
-        let text = |row| texts.is_valid(row).then(|| texts.value(row));
+        let text = |row| strings.is_valid(row).then(|| strings.value(row));
         let are_clear = |rows: Range<usize>| {
-            let views = &texts.views()[rows];
+            let views = &strings.views()[rows];
             // What a view of NULL says means nothing.
-            let are_clear = texts.null_count() == 0 && self.chain.is_clear(views, &buffers);
+            let are_clear = strings.null_count() == 0 && self.chain.is_clear(views, &buffers);
             if !are_clear {
                 for view in views {
-                    fetch(*view, texts.data_buffers());
+                    fetch(*view, strings.data_buffers());
                 }
             }
             are_clear
         };
-        self.each(texts.len(), text, are_clear, |_, wanted| parts.push(wanted));
+        self.each(strings.len(), text, are_clear, |_, wanted| {
+            parts.push(wanted)
+        });
         parts.finish()
     }
 
-    fn replaced_strings<O: OffsetSizeTrait>(&self, texts: &ArrayRef) -> ArrayRef {
-        let texts = texts.as_string::<O>();
-        let ends = texts.value_offsets();
-        let bytes = (ends[texts.len()] - ends[0]).as_usize();
-        let mut builder = GenericStringBuilder::<O>::with_capacity(texts.len(), bytes);
-        let text = |row| texts.is_valid(row).then(|| texts.value(row));
+    fn replaced_strings<O: OffsetSizeTrait>(&self, strings: &ArrayRef) -> ArrayRef {
+        let strings = strings.as_string::<O>();
+        let ends = strings.value_offsets();
+        let bytes = (ends[strings.len()] - ends[0]).as_usize();
+        let mut builder = GenericStringBuilder::<O>::with_capacity(strings.len(), bytes);
+        let text = |row| strings.is_valid(row).then(|| strings.value(row));
         self.each(
-            texts.len(),
+            strings.len(),
             text,
             |_| false,
             |text, wanted| {
@@ -133,10 +135,10 @@ impl Anchored {
     ) {
         let mut found = self.chain.found();
         let mut room = String::new();
-        for start in (0..rows).step_by(TEXTS_MAX) {
-            let block = start..rows.min(start + TEXTS_MAX);
-            let (mut texts, mut held) = ([None; TEXTS_MAX], [&b""[..]; TEXTS_MAX]);
-            let places = texts.iter_mut().zip(&mut held);
+        for start in (0..rows).step_by(STRINGS_MAX) {
+            let block = start..rows.min(start + STRINGS_MAX);
+            let (mut strings, mut held) = ([None; STRINGS_MAX], [&b""[..]; STRINGS_MAX]);
+            let places = strings.iter_mut().zip(&mut held);
             for (row, (place, held)) in block.clone().zip(places) {
                 *place = text(row);
                 *held = place.unwrap_or_default().as_bytes();
@@ -144,7 +146,7 @@ impl Anchored {
             let held = &held[..block.len()];
             self.chain
                 .matched(held, are_clear(block.clone()), &mut found);
-            for (at, text) in texts[..block.len()].iter().enumerate() {
+            for (at, text) in strings[..block.len()].iter().enumerate() {
                 match (text, found.end(at)) {
                     (Some(text), Some(end)) => {
                         let group = |group: &usize| found.group(at, *group);
@@ -201,8 +203,8 @@ fn add_steps(part: &Hir, steps: &mut Vec<Step>) -> Option<()> {
             }
         }
         HirKind::Alternation(ways) => {
-            let texts = ways.iter().map(literal);
-            steps.push(Step::OneOf(texts.collect::<Option<_>>()?));
+            let strings = ways.iter().map(literal);
+            steps.push(Step::OneOf(strings.collect::<Option<_>>()?));
         }
         HirKind::Class(_) | HirKind::Look(_) => return None,
     }
@@ -215,8 +217,8 @@ fn repeated(repetition: &Repetition) -> Option<Step> {
     } = repetition;
     match (min, max, greedy) {
         (0, Some(1), true) => {
-            let texts = [literal(&repetition.sub)?, Literal::new(&[])];
-            Some(Step::OneOf(texts.into()))
+            let strings = [literal(&repetition.sub)?, Literal::new(&[])];
+            Some(Step::OneOf(strings.into()))
         }
         (0 | 1, None, true) => Some(Step::Run(set(&repetition.sub)?, *min as usize)),
         _ => None,
@@ -302,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_of_few_choices_are_taken_others_are_the_hosts() {
+    fn patterns_of_few_choices_are_taken_others_are_those_of_datafusion() {
         let taken = |pattern: &str| Anchored::new(pattern, r"\1", None).is_some();
         assert!(taken(r"^https?://(?:www\.)?([^/]+)/.*$"));
         assert!(taken("^(a|bc|)[x-z]*-"));

@@ -20,7 +20,7 @@ use grouse_groupby::keys::decoded;
 use grouse_groupby::keys::row::canonical_values;
 use grouse_groupby::states::Extreme;
 
-use crate::error::to_host;
+use crate::error::to_datafusion;
 
 /// NULL inside of a list or struct is greater than all else there, as in ORDER BY.
 const NULL_LAST: SortOptions = SortOptions {
@@ -30,7 +30,7 @@ const NULL_LAST: SortOptions = SortOptions {
 
 /// The y column as it is compared: decoded, with one NaN and one zero.
 fn key_column(y: &ArrayRef) -> Result<ArrayRef> {
-    canonical_values(&cast(y, decoded(y.data_type()))?).map_err(to_host)
+    canonical_values(&cast(y, decoded(y.data_type()))?).map_err(to_datafusion)
 }
 
 /// A row of the window that no later row beats.

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-use super::read_texts;
+use super::read_strings;
 use super::zones::{self, cast_to_zone, zone_cast};
 
 /// Name of the function.
@@ -102,7 +102,7 @@ impl ScalarUDFImpl for AtTimeZone {
         let to = in_zone(zone_of(Some(zone))?);
         let values = value.to_array(args.number_rows)?;
         let values = match values.data_type() {
-            of if of.is_string() => read_texts(&values, &to, false)?,
+            of if of.is_string() => read_strings(&values, &to, false)?,
             of if has_zone(of) => cast(&values, &to)?,
             _ => zones::in_zone(&values, &to, false)?,
         };

@@ -2,7 +2,7 @@
 //!
 //! In: such an aggregate. Out: the same aggregate, which sees each row of its arguments once.
 //! Invariant: rows may leave a frame; a row is there as long as one that is equal to it is.
-//! Not here: the same of groups, which our operator pairs (`exec/pairs.rs`); aggregates that know DISTINCT themselves.
+//! Not here: the same of groups, which our operator pairs (`exec/distinct_groupings.rs`); aggregates that know DISTINCT themselves.
 
 use std::sync::Arc;
 

@@ -26,15 +26,16 @@ enum Domain {
 
 /// The functions.
 pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
-    let logarithms = [ln(), log(), log2(), log10()].map(|host| (host, Domain::Positive));
-    let angles = [asin(), acos()].map(|host| (host, Domain::Unit));
+    let logarithms =
+        [ln(), log(), log2(), log10()].map(|datafusion| (datafusion, Domain::Positive));
+    let angles = [asin(), acos()].map(|datafusion| (datafusion, Domain::Unit));
     let all = logarithms.into_iter().chain(angles);
-    all.map(|(host, domain)| ScalarUDF::new_from_impl(Within { host, domain }))
+    all.map(|(datafusion, domain)| ScalarUDF::new_from_impl(Within { datafusion, domain }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Within {
-    host: Arc<ScalarUDF>,
+    datafusion: Arc<ScalarUDF>,
     domain: Domain,
 }
 
@@ -55,35 +56,35 @@ impl Within {
 
 impl ScalarUDFImpl for Within {
     fn name(&self) -> &str {
-        self.host.name()
+        self.datafusion.name()
     }
 
     fn aliases(&self) -> &[String] {
-        self.host.aliases()
+        self.datafusion.aliases()
     }
 
     fn signature(&self) -> &Signature {
-        self.host.signature()
+        self.datafusion.signature()
     }
 
     fn is_strict(&self) -> bool {
-        self.host.is_strict()
+        self.datafusion.is_strict()
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.host.coerce_types(types)
+        self.datafusion.coerce_types(types)
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.host.return_type(types)
+        self.datafusion.return_type(types)
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.host.return_field_from_args(args)
+        self.datafusion.return_field_from_args(args)
     }
 
     fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
-        self.host.output_ordering(inputs)
+        self.datafusion.output_ordering(inputs)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -96,6 +97,6 @@ impl ScalarUDFImpl for Within {
             let mut numbers = numbers.as_primitive::<Float64Type>().iter().flatten();
             numbers.try_for_each(|number| self.check(number))?;
         }
-        self.host.invoke_with_args(args)
+        self.datafusion.invoke_with_args(args)
     }
 }

@@ -3,7 +3,7 @@
 //! In: any x that is not NULL. Out: a value, or a list of values; NULL where there are none.
 //! Invariant: of values that are equally frequent the least comes first, of `mode` in descending order the greatest. Counts are exact: the name is
 //! DuckDB's for an estimate of the same; -0.0 is 0.0 and all NaN are one value.
-//! Not here: the operator's way, which groups by keys and values and counts (`exec/pairs.rs`); what stands here is for
+//! Not here: the operator's way, which groups by keys and values and counts (`exec/distinct_groupings.rs`); what stands here is for
 //! windows, for DataFusion's aggregation and for values that the operator cannot order.
 
 use std::cmp::Ordering;
@@ -27,7 +27,7 @@ use grouse_groupby::keys::row::canonical_values;
 use grouse_groupby::states::TopValues;
 use grouse_groupby::states::top_rows::TOP_ROWS_MAX;
 
-use crate::error::to_host;
+use crate::error::to_datafusion;
 
 /// Which of values that are equally frequent comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -220,7 +220,7 @@ impl Counts {
     }
 
     fn add(&mut self, column: &ArrayRef, count_of: impl Fn(usize) -> i64) -> Result<()> {
-        let column = canonical_values(&cast(column, &self.value_type)?).map_err(to_host)?;
+        let column = canonical_values(&cast(column, &self.value_type)?).map_err(to_datafusion)?;
         let nulls = column.logical_nulls();
         for row in 0..column.len() {
             if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_of_texts() {
+    fn intervals_of_strings() {
         const HOUR: i128 = 3_600_000_000_000;
         let read = |text: &str| {
             let interval = Interval::read(text)?;

@@ -1,8 +1,8 @@
-//! `length`, `char_length` and `character_length`: DataFusion's, but for views of texts one pass over each.
+//! `length`, `char_length` and `character_length`: DataFusion's, but for views of strings one pass over each.
 //!
-//! In: texts. Out: their numbers of characters.
-//! Invariant: types and results are DataFusion's, which looks first whether all texts of a batch are ASCII and then counts.
-//! Not here: counting (kernels, `characters`); texts that are no views.
+//! In: strings. Out: their numbers of characters.
+//! Invariant: types and results are DataFusion's, which looks first whether all strings of a batch are ASCII and then counts.
+//! Not here: counting (kernels, `characters`); strings that are no views.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,59 +19,63 @@ use grouse_kernels::characters::of_views;
 /// The function, in the place of DataFusion's.
 pub(super) fn length() -> ScalarUDF {
     ScalarUDF::from(Length {
-        host: character_length(),
+        datafusion: character_length(),
     })
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Length {
-    host: Arc<ScalarUDF>,
+    datafusion: Arc<ScalarUDF>,
 }
 
 impl ScalarUDFImpl for Length {
     fn name(&self) -> &str {
-        self.host.name()
+        self.datafusion.name()
     }
 
     fn aliases(&self) -> &[String] {
-        self.host.aliases()
+        self.datafusion.aliases()
     }
 
     fn signature(&self) -> &Signature {
-        self.host.signature()
+        self.datafusion.signature()
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.host.return_type(types)
+        self.datafusion.return_type(types)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match args.args.as_slice() {
-            [ColumnarValue::Array(texts)] if texts.data_type() == &DataType::Utf8View => {
-                Ok(ColumnarValue::Array(lengths(texts.as_string_view())))
+            [ColumnarValue::Array(strings)] if strings.data_type() == &DataType::Utf8View => {
+                Ok(ColumnarValue::Array(lengths(strings.as_string_view())))
             }
-            _ => self.host.invoke_with_args(args),
+            _ => self.datafusion.invoke_with_args(args),
         }
     }
 
     fn documentation(&self) -> Option<&Documentation> {
-        self.host.documentation()
+        self.datafusion.documentation()
     }
 }
 
-fn lengths(texts: &StringViewArray) -> ArrayRef {
-    let (views, buffers) = text_views(texts);
+fn lengths(strings: &StringViewArray) -> ArrayRef {
+    let (views, buffers) = text_views(strings);
     let lengths = of_views(&views, &buffers);
-    Arc::new(Int32Array::new(lengths.into(), texts.nulls().cloned()))
+    Arc::new(Int32Array::new(lengths.into(), strings.nulls().cloned()))
 }
 
-/// Views and buffers of texts; what a view of NULL says means nothing, so it is an empty text here.
-pub(crate) fn text_views(texts: &StringViewArray) -> (Cow<'_, [u128]>, Vec<&[u8]>) {
-    let buffers = texts.data_buffers().iter().map(|b| b.as_slice()).collect();
-    let views = match texts.nulls() {
-        None => Cow::Borrowed(&texts.views()[..]),
+/// Views and buffers of strings; what a view of NULL says means nothing, so it is an empty text here.
+pub(crate) fn text_views(strings: &StringViewArray) -> (Cow<'_, [u128]>, Vec<&[u8]>) {
+    let buffers = strings
+        .data_buffers()
+        .iter()
+        .map(|b| b.as_slice())
+        .collect();
+    let views = match strings.nulls() {
+        None => Cow::Borrowed(&strings.views()[..]),
         Some(nulls) => {
-            let views = texts.views().iter().zip(nulls);
+            let views = strings.views().iter().zip(nulls);
             views
                 .map(|(&view, is_valid)| if is_valid { view } else { 0 })
                 .collect()
@@ -88,8 +92,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equals_the_hosts() {
-        let texts = [
+    fn equals_that_of_datafusion() {
+        let strings = [
             Some(""),
             None,
             Some("plain"),
@@ -97,7 +101,7 @@ mod tests {
             Some("längere Texte, mit ß und 𝄞"),
             Some("a long one without any of these"),
         ];
-        let rows: Vec<Option<&str>> = texts.iter().cycle().take(100).copied().collect();
+        let rows: Vec<Option<&str>> = strings.iter().cycle().take(100).copied().collect();
         for nulls in [true, false] {
             let kept = rows.iter().copied().filter(|text| nulls || text.is_some());
             let array: ArrayRef = Arc::new(StringViewArray::from_iter(kept));
@@ -110,7 +114,7 @@ mod tests {
                         return_field: Arc::new(Field::new("length", DataType::Int32, true)),
                         config_options: Arc::new(ConfigOptions::new()),
                     };
-                    let counted = function.invoke_with_args(args).expect("texts");
+                    let counted = function.invoke_with_args(args).expect("strings");
                     counted.into_array(array.len()).expect("a column")
                 };
                 assert_eq!(call(&length()).as_ref(), call(&character_length()).as_ref());

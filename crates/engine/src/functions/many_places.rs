@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 
 /// Both functions.
 pub(super) fn functions() -> [ScalarUDF; 2] {
-    [round(), trunc()].map(|host| ScalarUDF::new_from_impl(ManyPlaces(host)))
+    [round(), trunc()].map(|datafusion| ScalarUDF::new_from_impl(ManyPlaces(datafusion)))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! The functions that grouse adds to DataFusion or puts in the place of DataFusion's.
 //!
-//! In: a host session. Out: the same session, in which `sum` and `avg` are exact, and `max_by`/`arg_max`, `min_by`/`arg_min`,
+//! In: a datafusion session. Out: the same session, in which `sum` and `avg` are exact, and `max_by`/`arg_max`, `min_by`/`arg_min`,
 //! `uniq`, `uniq_exact`, `mode` and `approx_top_k` exist, `approx_distinct` being `uniq` too; functions of regular
 //! expressions are DataFusion's, computed once per text, and `length` counts without decoding.
 //! Invariant: every function here runs on every path of DataFusion (plain, grouped, window), so that a query means the
@@ -96,11 +96,11 @@ pub(crate) use scalar::{JSON, JSON_AS, is_json, json_part, list_in_order};
 pub(crate) use sql_formats::with_sql_format;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub use standing::StandingFunctions;
-pub(crate) use text_casts::{is_text_cast, read_texts, text_cast};
+pub(crate) use text_casts::{is_text_cast, read_strings, text_cast};
 pub(crate) use top_rows::TopRows;
 pub(crate) use uuid_text::{TRY_UUID, UUID};
 pub use value_text::written;
-pub(crate) use value_text::{is_written_here, text_of_value, texts_of_values};
+pub(crate) use value_text::{is_written_here, strings_of_values, text_of_value};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 pub(crate) use written_times::readable;
 pub(crate) use zones::{is_zone_cast, is_zone_sum, zone_cast, zone_sum};
@@ -111,21 +111,25 @@ pub(crate) fn planned_as(name: &str) -> Option<String> {
 }
 
 /// The types that DataFusion's aggregate takes in the place of these; `takes` says which they may be.
-fn taken_by(host: &AggregateUDF, types: &[DataType], takes: &str) -> Result<Vec<DataType>> {
+fn taken_by(datafusion: &AggregateUDF, types: &[DataType], takes: &str) -> Result<Vec<DataType>> {
     let fields: Vec<FieldRef> = types
         .iter()
         .map(|of| Arc::new(Field::new("x", of.clone(), true)) as FieldRef)
         .collect();
-    match (fields_with_udf(&fields, host), types) {
+    match (fields_with_udf(&fields, datafusion), types) {
         (Ok(taken), _) => Ok(taken
             .iter()
             .map(|field| field.data_type().clone())
             .collect()),
-        (Err(_), [of] | [of, _]) if host.name() == "percentile_cont" || types.len() == 1 => {
+        (Err(_), [of] | [of, _]) if datafusion.name() == "percentile_cont" || types.len() == 1 => {
             let of = type_name(of);
-            plan_err!("{} takes {takes}, not {of}", host.name())
+            plan_err!("{} takes {takes}, not {of}", datafusion.name())
         }
-        (Err(_), types) => plan_err!("{} takes 1 argument, not {}", host.name(), types.len()),
+        (Err(_), types) => plan_err!(
+            "{} takes 1 argument, not {}",
+            datafusion.name(),
+            types.len()
+        ),
     }
 }
 

@@ -20,8 +20,8 @@ use datafusion::logical_expr::{
 };
 
 use super::null_as_args;
-use super::text_casts::{is_text_cast, read_texts};
-use super::value_text::{is_written_here, texts_of_values};
+use super::text_casts::{is_text_cast, read_strings};
+use super::value_text::{is_written_here, strings_of_values};
 
 /// Where halves go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -121,7 +121,7 @@ impl NestedCast {
         if let (Some(of), Some(to_item)) = (item(of), item(to)) {
             let lists = cast(values, &DataType::List(Arc::clone(of)))?;
             let lists = self.items(lists.as_list(), to_item)?;
-            return self.by_host(&lists, to);
+            return self.by_datafusion(&lists, to);
         }
         if let (DataType::Struct(_), DataType::Struct(to_fields)) = (of, to) {
             let parts = values.as_struct();
@@ -142,18 +142,18 @@ impl NestedCast {
             let length = values.len();
             let nulls = values.nulls().cloned();
             let parts = StructArray::try_new_with_length(fields.into(), columns, nulls, length)?;
-            return self.by_host(&(Arc::new(parts) as ArrayRef), to);
+            return self.by_datafusion(&(Arc::new(parts) as ArrayRef), to);
         }
         if to.is_integer() && (of.is_floating() || of.is_decimal()) {
-            return self.by_host(&self.rounded(values)?, to);
+            return self.by_datafusion(&self.rounded(values)?, to);
         }
         if is_text_cast(of, to) {
-            return read_texts(values, to, self.is_try);
+            return read_strings(values, to, self.is_try);
         }
         if to.is_string() && is_written_here(of) {
-            return Ok(cast(&texts_of_values(values)?, to)?);
+            return Ok(cast(&strings_of_values(values)?, to)?);
         }
-        self.by_host(values, to)
+        self.by_datafusion(values, to)
     }
 
     fn items(&self, lists: &ListArray, to: &FieldRef) -> Result<ArrayRef> {
@@ -196,7 +196,7 @@ impl NestedCast {
         })
     }
 
-    fn by_host(&self, values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    fn by_datafusion(&self, values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         let options = CastOptions {
             safe: self.is_try,
             ..CastOptions::default()

@@ -1,4 +1,4 @@
-//! A column of texts most of which are parts of another column's: they point into its buffers, nothing is copied.
+//! A column of strings most of which are parts of another column's: they point into its buffers, nothing is copied.
 //!
 //! In: a column of views; for each of its rows the part that is wanted, or another text. Out: a column of views.
 //! Invariant: parts begin and end between characters, which is looked at.
@@ -9,7 +9,7 @@ use std::ops::Range;
 use datafusion::arrow::array::{Array, ByteView, MAX_INLINE_VIEW_LEN, StringViewArray, make_view};
 use datafusion::arrow::buffer::{Buffer, ScalarBuffer};
 
-/// Texts that are no parts go to buffers of at most so many bytes: views count them in 31 bits.
+/// Strings that are no parts go to buffers of at most so many bytes: views count them in 31 bits.
 const BUFFER_BYTES_MAX: usize = 1 << 30;
 
 /// What a row gets.
@@ -24,7 +24,7 @@ pub(super) enum Wanted<'a> {
 
 /// The rows so far.
 pub(super) struct Parts<'a> {
-    texts: &'a StringViewArray,
+    strings: &'a StringViewArray,
     views: Vec<u128>,
     buffers: Vec<Buffer>,
     others: Vec<u8>,
@@ -32,12 +32,12 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// No rows of these `texts` yet.
-    pub fn new(texts: &'a StringViewArray) -> Parts<'a> {
+    /// No rows of these `strings` yet.
+    pub fn new(strings: &'a StringViewArray) -> Parts<'a> {
         Parts {
-            texts,
-            views: Vec::with_capacity(texts.len()),
-            buffers: texts.data_buffers().to_vec(),
+            strings,
+            views: Vec::with_capacity(strings.len()),
+            buffers: strings.data_buffers().to_vec(),
             others: Vec::new(),
             buffer_bytes_max: BUFFER_BYTES_MAX,
         }
@@ -50,11 +50,11 @@ impl<'a> Parts<'a> {
     #[inline(always)]
     pub fn push(&mut self, wanted: Wanted<'_>) {
         let row = self.views.len();
-        let own = self.texts.views()[row];
+        let own = self.strings.views()[row];
         self.views.push(match wanted {
             Wanted::Same => own,
             Wanted::Part(range) => {
-                let text = self.texts.value(row);
+                let text = self.strings.value(row);
                 // Of a long text; a part of a short one is short.
                 let view = ByteView::from(own);
                 let start = view.offset.wrapping_add(range.start as u32);
@@ -79,12 +79,15 @@ impl<'a> Parts<'a> {
     /// If a row is missing.
     #[expect(unsafe_code, reason = "bytes were looked at when `push` took them")]
     pub fn finish(mut self) -> StringViewArray {
-        assert_eq!(self.views.len(), self.texts.len(), "a text for each row");
+        assert_eq!(self.views.len(), self.strings.len(), "a text for each row");
         if !self.others.is_empty() {
             self.buffers.push(self.others.into());
         }
-        let (views, nulls) = (ScalarBuffer::from(self.views), self.texts.nulls().cloned());
-        // SAFETY: a view is one of `texts`, whose buffers come first; or a `str` that is inline; or one in the buffer and
+        let (views, nulls) = (
+            ScalarBuffer::from(self.views),
+            self.strings.nulls().cloned(),
+        );
+        // SAFETY: a view is one of `strings`, whose buffers come first; or a `str` that is inline; or one in the buffer and
         // at the byte that it names: within its own text there, or where it was copied to.
         unsafe { StringViewArray::new_unchecked(views, self.buffers, nulls) }
     }
@@ -98,8 +101,8 @@ mod tests {
 
     /// Each row's first and last bytes cut off, some in other words, of a column that begins within its buffers.
     #[test]
-    fn parts_of_short_and_long_texts_are_texts() {
-        let texts = [
+    fn parts_of_short_and_long_strings_are_strings() {
+        let strings = [
             None,
             Some(""),
             Some("é"),
@@ -113,7 +116,7 @@ mod tests {
             Some("and ünother"),
         ];
         let mut whole = StringViewBuilder::new().with_fixed_block_size(64);
-        whole.extend(texts.into_iter().chain(long).cycle().take(40));
+        whole.extend(strings.into_iter().chain(long).cycle().take(40));
         let column = whole.finish().slice(3, 30);
         assert!(column.data_buffers().len() > 3);
         let mut parts = Parts::new(&column);
@@ -134,7 +137,7 @@ mod tests {
         let found = parts.finish();
         assert_eq!(found, StringViewArray::from_iter(expected));
         let data: ArrayData = found.into();
-        data.validate_full().expect("views of valid texts");
+        data.validate_full().expect("views of valid strings");
     }
 
     #[test]

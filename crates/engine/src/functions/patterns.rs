@@ -24,16 +24,16 @@ use crate::expr::distinct_values::{Hashed, Spread, repeated};
 
 /// The functions, in the place of DataFusion's.
 pub(super) fn functions() -> Vec<ScalarUDF> {
-    let hosts = [
+    let of_datafusion = [
         regexp_replace(),
         regexp_match(),
         regexp_count(),
         regexp_instr(),
     ];
-    hosts
-        .map(|host| {
+    of_datafusion
+        .map(|datafusion| {
             ScalarUDF::from(OncePerText {
-                host,
+                datafusion,
                 last: Mutex::default(),
             })
         })
@@ -41,26 +41,28 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
 }
 
 struct OncePerText {
-    host: Arc<ScalarUDF>,
+    datafusion: Arc<ScalarUDF>,
     /// What was read of the last pattern: batches mostly have the one before.
     last: Mutex<Option<Read>>,
 }
 
 /// Pattern, replacement and flags, and what they come to.
 struct Read {
-    texts: [Option<String>; 3],
+    strings: [Option<String>; 3],
     anchored: Option<Arc<Anchored>>,
 }
 
 impl fmt::Debug for OncePerText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OncePerText").field(&self.host).finish()
+        f.debug_tuple("OncePerText")
+            .field(&self.datafusion)
+            .finish()
     }
 }
 
 impl PartialEq for OncePerText {
     fn eq(&self, other: &OncePerText) -> bool {
-        self.host == other.host
+        self.datafusion == other.datafusion
     }
 }
 
@@ -68,7 +70,7 @@ impl Eq for OncePerText {}
 
 impl Hash for OncePerText {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.host.hash(state);
+        self.datafusion.hash(state);
     }
 }
 
@@ -79,14 +81,14 @@ impl OncePerText {
         replacement: &str,
         flags: Option<&str>,
     ) -> Option<Arc<Anchored>> {
-        let texts = [Some(pattern), Some(replacement), flags];
-        let is_same = |last: &&Read| last.texts.iter().map(Option::as_deref).eq(texts);
+        let strings = [Some(pattern), Some(replacement), flags];
+        let is_same = |last: &&Read| last.strings.iter().map(Option::as_deref).eq(strings);
         if let Some(last) = self.last.lock().as_ref().filter(is_same) {
             return last.anchored.clone();
         }
         let anchored = Anchored::new(pattern, replacement, flags).map(Arc::new);
         *self.last.lock() = Some(Read {
-            texts: texts.map(|text| text.map(str::to_string)),
+            strings: strings.map(|text| text.map(str::to_string)),
             anchored: anchored.clone(),
         });
         anchored
@@ -94,56 +96,56 @@ impl OncePerText {
 
     /// `regexp_replace` where the pattern leaves few choices.
     fn replaced(&self, args: &[ColumnarValue]) -> Option<ArrayRef> {
-        let (texts, pattern, replacement, flags) = match args {
-            [ColumnarValue::Array(texts), pattern, replacement] => {
-                (texts, pattern, replacement, None)
+        let (strings, pattern, replacement, flags) = match args {
+            [ColumnarValue::Array(strings), pattern, replacement] => {
+                (strings, pattern, replacement, None)
             }
-            [ColumnarValue::Array(texts), pattern, replacement, flags] => {
-                (texts, pattern, replacement, Some(text(flags)?))
+            [ColumnarValue::Array(strings), pattern, replacement, flags] => {
+                (strings, pattern, replacement, Some(text(flags)?))
             }
             _ => return None,
         };
         let anchored = self.anchored(text(pattern)?, text(replacement)?, flags);
-        anchored?.replaced(texts)
+        anchored?.replaced(strings)
     }
 }
 
 impl ScalarUDFImpl for OncePerText {
     fn name(&self) -> &str {
-        self.host.name()
+        self.datafusion.name()
     }
 
     fn signature(&self) -> &Signature {
-        self.host.signature()
+        self.datafusion.signature()
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.host.return_type(types)
+        self.datafusion.return_type(types)
     }
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        if self.host == regexp_replace()
+        if self.datafusion == regexp_replace()
             && let Some(replaced) = self.replaced(&args.args)
         {
             return Ok(ColumnarValue::Array(replaced));
         }
         let distinct = match args.args.as_mut_slice() {
-            [ColumnarValue::Array(texts), others @ ..] if others.iter().all(is_scalar) => {
-                let distinct = repeated(texts)?;
-                distinct.map(|distinct| (texts, distinct))
+            [ColumnarValue::Array(strings), others @ ..] if others.iter().all(is_scalar) => {
+                let distinct = repeated(strings)?;
+                distinct.map(|distinct| (strings, distinct))
             }
             _ => None,
         };
-        let Some((texts, Hashed { mut firsts, codes })) = distinct else {
-            return self.host.invoke_with_args(args);
+        let Some((strings, Hashed { mut firsts, codes })) = distinct else {
+            return self.datafusion.invoke_with_args(args);
         };
         if let [only] = firsts.values()[..] {
             // DataFusion takes arguments of one row for such that are the same for all, which fail in other words.
             firsts = vec![only; 2].into();
         }
-        *texts = take(texts, &firsts, None)?;
-        args.number_rows = texts.len();
-        Ok(match self.host.invoke_with_args(args)? {
+        *strings = take(strings, &firsts, None)?;
+        args.number_rows = strings.len();
+        Ok(match self.datafusion.invoke_with_args(args)? {
             ColumnarValue::Array(results) => {
                 ColumnarValue::Array(Spread::new(results, codes).rows()?)
             }
@@ -152,7 +154,7 @@ impl ScalarUDFImpl for OncePerText {
     }
 
     fn documentation(&self) -> Option<&Documentation> {
-        self.host.documentation()
+        self.datafusion.documentation()
     }
 }
 

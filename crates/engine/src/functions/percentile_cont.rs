@@ -31,10 +31,10 @@ const TAKES: &str = "numbers, dates or times, and a share between 0 and 1";
 
 /// The aggregate.
 pub(super) fn percentile_cont() -> AggregateUDF {
-    let host = percentile_cont_udaf();
+    let datafusion = percentile_cont_udaf();
     AggregateUDF::from(PercentileCont {
-        signature: Signature::user_defined(host.signature().volatility),
-        aliases: host.aliases().to_vec(),
+        signature: Signature::user_defined(datafusion.signature().volatility),
+        aliases: datafusion.aliases().to_vec(),
     })
 }
 

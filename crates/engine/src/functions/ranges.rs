@@ -53,9 +53,12 @@ const DAY_NANOS: i128 = 86_400_000_000_000;
 
 /// Both functions.
 pub(super) fn functions() -> [ScalarUDF; 2] {
-    [range_udf(), gen_series_udf()].map(|host| {
-        let signature = host.signature().clone();
-        ScalarUDF::new_from_impl(Ranges { host, signature })
+    [range_udf(), gen_series_udf()].map(|datafusion| {
+        let signature = datafusion.signature().clone();
+        ScalarUDF::new_from_impl(Ranges {
+            datafusion,
+            signature,
+        })
     })
 }
 
@@ -88,7 +91,7 @@ pub(crate) fn unfolded(part: Expr) -> Transformed<Expr> {
         return Transformed::no(part);
     }
     let late = Ranges {
-        host: Arc::clone(&own.host),
+        datafusion: Arc::clone(&own.datafusion),
         signature: Signature {
             volatility: Volatility::Volatile,
             ..own.signature.clone()
@@ -101,13 +104,13 @@ pub(crate) fn unfolded(part: Expr) -> Transformed<Expr> {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Ranges {
-    host: Arc<ScalarUDF>,
+    datafusion: Arc<ScalarUDF>,
     signature: Signature,
 }
 
 impl ScalarUDFImpl for Ranges {
     fn name(&self) -> &str {
-        self.host.name()
+        self.datafusion.name()
     }
 
     fn signature(&self) -> &Signature {
@@ -115,15 +118,15 @@ impl ScalarUDFImpl for Ranges {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.host.coerce_types(types)
+        self.datafusion.coerce_types(types)
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.host.return_type(types)
+        self.datafusion.return_type(types)
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.host.return_field_from_args(args)
+        self.datafusion.return_field_from_args(args)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -140,7 +143,7 @@ impl ScalarUDFImpl for Ranges {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         match zoned(&args.args, self.name(), most)? {
             Some(lists) => Ok(ColumnarValue::Array(lists)),
-            None => self.host.invoke_with_args(args),
+            None => self.datafusion.invoke_with_args(args),
         }
     }
 }
@@ -185,8 +188,8 @@ fn zoned(args: &[ColumnarValue], name: &str, most: usize) -> Result<Option<Array
 /// The table functions of these names.
 pub(super) fn tables(context: &SessionContext) {
     for name in ["range", SERIES] {
-        if let Ok(host) = context.table_function(name) {
-            context.register_udtf(name, Arc::new(SeriesTable(host)));
+        if let Ok(datafusion) = context.table_function(name) {
+            context.register_udtf(name, Arc::new(SeriesTable(datafusion)));
         }
     }
 }

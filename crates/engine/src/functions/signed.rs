@@ -19,21 +19,21 @@ use datafusion::logical_expr::{
 
 /// The functions.
 pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
-    let hosts = [
+    let of_datafusion = [
         cardinality_udf(),
         array_length_udf(),
         array_ndims_udf(),
         array_position_udf(),
         array_positions_udf(),
     ];
-    hosts
+    of_datafusion
         .into_iter()
-        .map(|host| ScalarUDF::new_from_impl(Signed { host }))
+        .map(|datafusion| ScalarUDF::new_from_impl(Signed { datafusion }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Signed {
-    host: Arc<ScalarUDF>,
+    datafusion: Arc<ScalarUDF>,
 }
 
 fn signed(data_type: &DataType) -> DataType {
@@ -49,27 +49,27 @@ fn signed(data_type: &DataType) -> DataType {
 
 impl ScalarUDFImpl for Signed {
     fn name(&self) -> &str {
-        self.host.name()
+        self.datafusion.name()
     }
 
     fn aliases(&self) -> &[String] {
-        self.host.aliases()
+        self.datafusion.aliases()
     }
 
     fn signature(&self) -> &Signature {
-        self.host.signature()
+        self.datafusion.signature()
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.host.coerce_types(types)
+        self.datafusion.coerce_types(types)
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        Ok(signed(&self.host.return_type(types)?))
+        Ok(signed(&self.datafusion.return_type(types)?))
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        let field = self.host.return_field_from_args(args)?;
+        let field = self.datafusion.return_field_from_args(args)?;
         let data_type = signed(field.data_type());
         Ok(Arc::new(Field::clone(&field).with_data_type(data_type)))
     }
@@ -77,9 +77,9 @@ impl ScalarUDFImpl for Signed {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let (rows, wanted) = (args.number_rows, args.return_field.data_type().clone());
         let mut args = args;
-        let counted = self.host.return_type(&types_of(&args))?;
+        let counted = self.datafusion.return_type(&types_of(&args))?;
         args.return_field = Arc::new(Field::new(self.name(), counted, true));
-        let counts = self.host.invoke_with_args(args)?.to_array(rows)?;
+        let counts = self.datafusion.invoke_with_args(args)?.to_array(rows)?;
         Ok(ColumnarValue::Array(cast(&counts, &wanted)?))
     }
 }

@@ -250,8 +250,8 @@ impl ScalarUDFImpl for CheckedFormat {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let formats = cast(&args.args[0].to_array(args.number_rows)?, &DataType::Utf8)?;
-        let texts: &StringArray = datafusion::arrow::array::AsArray::as_string(&formats);
-        match texts.iter().flatten().find(|text| is_sql_format(text)) {
+        let strings: &StringArray = datafusion::arrow::array::AsArray::as_string(&formats);
+        match strings.iter().flatten().find(|text| is_sql_format(text)) {
             Some(text) => exec_err!("the format '{text}' has no field, as %Y-%m-%d has"),
             None => Ok(ColumnarValue::Array(formats)),
         }

@@ -116,7 +116,7 @@ impl ScalarUDFImpl for TextCast {
             ColumnarValue::Array(_) => args.number_rows,
             ColumnarValue::Scalar(_) => 1,
         };
-        let values = read_texts(&text.to_array(rows)?, &self.to, self.is_try)?;
+        let values = read_strings(&text.to_array(rows)?, &self.to, self.is_try)?;
         match text {
             ColumnarValue::Array(_) => Ok(ColumnarValue::Array(values)),
             ColumnarValue::Scalar(_) => {
@@ -128,9 +128,9 @@ impl ScalarUDFImpl for TextCast {
 }
 
 /// What strings say; `is_try`: NULL for what cannot be read.
-pub(crate) fn read_texts(texts: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef> {
-    let texts = cast(texts, &DataType::Utf8View)?;
-    Reader { is_try }.values(texts.as_string_view(), to)
+pub(crate) fn read_strings(strings: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef> {
+    let strings = cast(strings, &DataType::Utf8View)?;
+    Reader { is_try }.values(strings.as_string_view(), to)
 }
 
 struct Reader {
@@ -138,50 +138,51 @@ struct Reader {
 }
 
 impl Reader {
-    fn values(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
+    fn values(&self, strings: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
         match to {
-            _ if texts.null_count() == texts.len() => Ok(new_null_array(to, texts.len())),
+            _ if strings.null_count() == strings.len() => Ok(new_null_array(to, strings.len())),
             DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => {
-                self.lists(texts, to)
+                self.lists(strings, to)
             }
             DataType::Timestamp(unit, Some(zone))
-                if has_offset(zone) && !texts.iter().flatten().all(written_times::names_zone) =>
+                if has_offset(zone) && !strings.iter().flatten().all(written_times::names_zone) =>
             {
                 let local = DataType::Timestamp(*unit, None);
-                let is_named: BooleanArray = texts
+                let is_named: BooleanArray = strings
                     .iter()
                     .map(|text| Some(text.is_some_and(written_times::names_zone)))
                     .collect();
-                let without = nullif(texts, &is_named)?;
-                let named = nullif(texts, &not(&is_named)?)?;
+                let without = nullif(strings, &is_named)?;
+                let named = nullif(strings, &not(&is_named)?)?;
                 let clocks = self.values(without.as_string_view(), &local)?;
                 let named = self.values(named.as_string_view(), to)?;
                 Ok(zip(&is_named, &named, &in_zone(&clocks, to, self.is_try)?)?)
             }
-            DataType::Struct(fields) => self.structs(texts, fields, to),
-            DataType::Map(entries, _) => self.maps(texts, entries, to),
+            DataType::Struct(fields) => self.structs(strings, fields, to),
+            DataType::Map(entries, _) => self.maps(strings, entries, to),
             to if written_times::is_date_or_timestamp(to) => {
                 let read = |text: &str| written_times::readable(text, to);
                 let is_other = |text: Option<&str>| text.and_then(&read).is_some();
-                if !texts.iter().any(is_other) {
-                    return self.by_host(texts, to);
+                if !strings.iter().any(is_other) {
+                    return self.by_datafusion(strings, to);
                 }
-                let readable = self.each(texts, to, |text| {
+                let readable = self.each(strings, to, |text| {
                     Some(read(text).unwrap_or_else(|| text.to_owned()))
                 })?;
-                self.by_host(&readable, to)
+                self.by_datafusion(&readable, to)
             }
             DataType::Interval(_) => {
-                let readable = self.each(texts, to, |text| Some(Interval::read(text)?.plain()))?;
-                self.by_host(&readable, to)
+                let readable =
+                    self.each(strings, to, |text| Some(Interval::read(text)?.plain()))?;
+                self.by_datafusion(&readable, to)
             }
             DataType::Time32(_) | DataType::Time64(_) => {
-                let readable = self.each(texts, to, time_of_two_digits)?;
-                self.by_host(&readable, to)
+                let readable = self.each(strings, to, time_of_two_digits)?;
+                self.by_datafusion(&readable, to)
             }
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
-                let mut bytes: Vec<Option<Vec<u8>>> = Vec::with_capacity(texts.len());
-                for text in texts {
+                let mut bytes: Vec<Option<Vec<u8>>> = Vec::with_capacity(strings.len());
+                for text in strings {
                     bytes.push(match text {
                         None => None,
                         Some(text) => match bytes_of(text) {
@@ -193,15 +194,15 @@ impl Reader {
                 let bytes: BinaryArray = bytes.iter().map(Option::as_deref).collect();
                 Ok(cast(&bytes, to)?)
             }
-            DataType::Float32 | DataType::Float64 => self.floats(texts, to),
-            to if to.is_decimal() => self.decimals(texts, to),
-            other => self.by_host(texts, other),
+            DataType::Float32 | DataType::Float64 => self.floats(strings, to),
+            to if to.is_decimal() => self.decimals(strings, to),
+            other => self.by_datafusion(strings, other),
         }
     }
 
     /// Floats; DataFusion makes infinity of a number that is too large.
-    fn floats(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
-        let floats = self.by_host(texts, to)?;
+    fn floats(&self, strings: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
+        let floats = self.by_datafusion(strings, to)?;
         let doubles = cast(&floats, &DataType::Float64)?;
         let doubles = doubles.as_primitive::<Float64Type>();
         let is_beyond = |(number, text): (Option<f64>, Option<&str>)| {
@@ -210,50 +211,50 @@ impl Reader {
         };
         let beyond: BooleanArray = doubles
             .iter()
-            .zip(texts)
+            .zip(strings)
             .map(|pair| Some(is_beyond(pair)))
             .collect();
         match (beyond.values().iter().position(|is| is), self.is_try) {
             (None, _) => Ok(floats),
             (Some(_), true) => Ok(nullif(&floats, &beyond)?),
-            (Some(row), false) => unreadable(texts.value(row), to),
+            (Some(row), false) => unreadable(strings.value(row), to),
         }
     }
 
     /// Decimals; DataFusion reads no exponents.
-    fn decimals(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
+    fn decimals(&self, strings: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
         let has_exponent = |text: &str| text.contains(['e', 'E']);
-        let readable = match texts.iter().flatten().any(has_exponent) {
-            false => self.by_host_or_null(texts, to)?,
+        let readable = match strings.iter().flatten().any(has_exponent) {
+            false => self.by_datafusion_or_null(strings, to)?,
             true => {
-                let plain = self.each(texts, to, |text| match has_exponent(text) {
+                let plain = self.each(strings, to, |text| match has_exponent(text) {
                     true => without_exponent(text),
                     false => Some(text.to_owned()),
                 })?;
-                self.by_host_or_null(&plain, to)?
+                self.by_datafusion_or_null(&plain, to)?
             }
         };
-        let mut rows = 0..texts.len();
-        let unread = rows.find(|row| texts.is_valid(*row) && readable.is_null(*row));
+        let mut rows = 0..strings.len();
+        let unread = rows.find(|row| strings.is_valid(*row) && readable.is_null(*row));
         match unread {
-            Some(row) if !self.is_try => unreadable(texts.value(row), to),
+            Some(row) if !self.is_try => unreadable(strings.value(row), to),
             _ => Ok(readable),
         }
     }
 
-    fn by_host_or_null(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
-        Ok(cast(&cast(texts, &DataType::Utf8)?, to)?)
+    fn by_datafusion_or_null(&self, strings: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
+        Ok(cast(&cast(strings, &DataType::Utf8)?, to)?)
     }
 
     /// What `read` makes of each text, which DataFusion can read.
     fn each(
         &self,
-        texts: &StringViewArray,
+        strings: &StringViewArray,
         to: &DataType,
         read: impl Fn(&str) -> Option<String>,
     ) -> Result<StringViewArray> {
-        let mut readable = StringViewBuilder::with_capacity(texts.len());
-        for text in texts {
+        let mut readable = StringViewBuilder::with_capacity(strings.len());
+        for text in strings {
             match text.map(|text| (text, read(text))) {
                 None => readable.append_null(),
                 Some((_, Some(other))) => readable.append_value(other),
@@ -264,14 +265,14 @@ impl Reader {
         Ok(readable.finish())
     }
 
-    fn by_host(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
+    fn by_datafusion(&self, strings: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
         let options = CastOptions {
             safe: self.is_try,
             ..CastOptions::default()
         };
         // DataFusion reads text in more types from a column with offsets.
-        let texts = cast(texts, &DataType::Utf8)?;
-        Ok(cast_with_options(&texts, to, &options)?)
+        let strings = cast(strings, &DataType::Utf8)?;
+        Ok(cast_with_options(&strings, to, &options)?)
     }
 
     /// What `read` makes of a text; an error, or nothing with TRY_CAST, where that is nothing.
@@ -289,7 +290,12 @@ impl Reader {
     }
 
     /// Structs of members with the names of the fields, in any order; a field without a member is NULL.
-    fn structs(&self, texts: &StringViewArray, fields: &Fields, to: &DataType) -> Result<ArrayRef> {
+    fn structs(
+        &self,
+        strings: &StringViewArray,
+        fields: &Fields,
+        to: &DataType,
+    ) -> Result<ArrayRef> {
         let place = |name: &str| {
             let is_it = |field: &FieldRef| field.name().eq_ignore_ascii_case(name);
             fields.iter().position(is_it)
@@ -301,9 +307,9 @@ impl Reader {
             }
             Some(values)
         };
-        let mut valid = Vec::with_capacity(texts.len());
+        let mut valid = Vec::with_capacity(strings.len());
         let mut columns: Vec<_> = fields.iter().map(|_| StringViewBuilder::new()).collect();
-        for text in texts {
+        for text in strings {
             let values = self.read(text, to, placed)?;
             valid.push(values.is_some());
             let values = values.unwrap_or_else(|| vec![None; fields.len()]);
@@ -312,15 +318,21 @@ impl Reader {
             }
         }
         let columns = columns.iter_mut().zip(fields);
-        let columns = columns.map(|(texts, field)| self.values(&texts.finish(), field.data_type()));
+        let columns =
+            columns.map(|(strings, field)| self.values(&strings.finish(), field.data_type()));
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let nulls = Some(NullBuffer::from(valid));
         let structs =
-            StructArray::try_new_with_length(fields.clone(), columns, nulls, texts.len())?;
+            StructArray::try_new_with_length(fields.clone(), columns, nulls, strings.len())?;
         Ok(Arc::new(structs))
     }
 
-    fn maps(&self, texts: &StringViewArray, entries: &FieldRef, to: &DataType) -> Result<ArrayRef> {
+    fn maps(
+        &self,
+        strings: &StringViewArray,
+        entries: &FieldRef,
+        to: &DataType,
+    ) -> Result<ArrayRef> {
         let DataType::Struct(fields) = entries.data_type() else {
             return internal_err!("a map of {entries}");
         };
@@ -332,9 +344,9 @@ impl Reader {
                 .then_some(members)
         };
         let (mut keys, mut values) = (StringViewBuilder::new(), StringViewBuilder::new());
-        let mut lengths = Vec::with_capacity(texts.len());
-        let mut valid = Vec::with_capacity(texts.len());
-        for text in texts {
+        let mut lengths = Vec::with_capacity(strings.len());
+        let mut valid = Vec::with_capacity(strings.len());
+        for text in strings {
             let members = self.read(text, to, known)?;
             valid.push(members.is_some());
             let members = members.unwrap_or_default();
@@ -355,17 +367,17 @@ impl Reader {
         )?))
     }
 
-    fn lists(&self, texts: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
+    fn lists(&self, strings: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
         let (DataType::List(field)
         | DataType::LargeList(field)
         | DataType::FixedSizeList(field, _)) = to
         else {
             return internal_err!("a list of type {to}");
         };
-        let mut lengths = Vec::with_capacity(texts.len());
-        let mut valid = Vec::with_capacity(texts.len());
+        let mut lengths = Vec::with_capacity(strings.len());
+        let mut valid = Vec::with_capacity(strings.len());
         let mut parts = StringViewBuilder::new();
-        for text in texts {
+        for text in strings {
             let items = self.read(text, to, items)?;
             valid.push(items.is_some());
             let items = items.unwrap_or_default();

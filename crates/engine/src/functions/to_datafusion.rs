@@ -20,7 +20,7 @@ use grouse_groupby::states::{Aggregate, GroupStates, Groups};
 use parking_lot::Mutex;
 
 use super::overflow::overflow;
-use crate::error::to_host;
+use crate::error::to_datafusion;
 
 /// The states of all groups, one of them where there is no GROUP BY.
 pub(super) struct StatesOf {
@@ -51,7 +51,7 @@ pub(super) fn state_fields(
 ) -> Result<Vec<FieldRef>> {
     let aggregate = known(aggregate, args.name, args.input_fields)?;
     let none = aggregate.states().and_then(|mut of| of.drain_partial(0));
-    let columns = none.map_err(to_host)?.into_iter().enumerate();
+    let columns = none.map_err(to_datafusion)?.into_iter().enumerate();
     let field = |(at, column): (usize, ArrayRef)| {
         let name = format_state_name(args.name, &format!("state {at}"));
         Arc::new(Field::new(name, column.data_type().clone(), true))
@@ -82,7 +82,7 @@ impl StatesOf {
 
     fn of(aggregate: Arc<dyn Aggregate>, result_type: &DataType) -> Result<StatesOf> {
         Ok(StatesOf {
-            states: Mutex::new(aggregate.states().map_err(to_host)?),
+            states: Mutex::new(aggregate.states().map_err(to_datafusion)?),
             aggregate,
             result_type: result_type.clone(),
             groups: 0,
@@ -106,7 +106,7 @@ impl StatesOf {
         let states = self.states.get_mut();
         let updated = states.update(values, filter, groups, self.groups);
         self.bytes = states.bytes();
-        updated.map_err(to_host)
+        updated.map_err(to_datafusion)
     }
 
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
@@ -114,14 +114,17 @@ impl StatesOf {
         let states = self.states.get_mut();
         let merged = states.merge(partial, groups, self.groups);
         self.bytes = states.bytes();
-        merged.map_err(to_host)
+        merged.map_err(to_datafusion)
     }
 
     /// All partial states; none are left.
     fn take(&mut self) -> Result<Vec<ArrayRef>> {
         let groups = std::mem::take(&mut self.groups);
         self.bytes = 0;
-        self.states.get_mut().drain_partial(groups).map_err(to_host)
+        self.states
+            .get_mut()
+            .drain_partial(groups)
+            .map_err(to_datafusion)
     }
 
     /// The partial states of `emit`; the others move up.
@@ -161,7 +164,7 @@ impl StatesOf {
     fn failed(&self, error: Error) -> DataFusionError {
         match error {
             Error::Overflow { aggregate, .. } => overflow(&aggregate, &self.result_type),
-            error => to_host(error),
+            error => to_datafusion(error),
         }
     }
 

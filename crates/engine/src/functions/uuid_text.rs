@@ -1,7 +1,7 @@
-//! UUIDs as texts: what `CAST(x AS UUID)` and `TRY_CAST(x AS UUID)` call.
+//! UUIDs as strings: what `CAST(x AS UUID)` and `TRY_CAST(x AS UUID)` call.
 //!
-//! In: texts with 32 hexadecimal digits, with or without hyphens and braces, or 16 bytes.
-//! Out: the text in small letters with hyphens after 8, 12, 16 and 20 digits, by which equal UUIDs are equal texts.
+//! In: strings with 32 hexadecimal digits, with or without hyphens and braces, or 16 bytes.
+//! Out: the text in small letters with hyphens after 8, 12, 16 and 20 digits, by which equal UUIDs are equal strings.
 //! Invariant: a text that is no UUID is an error that shows it, or NULL with TRY_CAST.
 //! Not here: making UUIDs; columns of type UUID, which DDL refuses.
 
@@ -88,13 +88,15 @@ impl ScalarUDFImpl for UuidText {
             {
                 let bytes = cast(&value, &DataType::Binary)?;
                 let bytes = bytes.as_binary::<i32>();
-                let texts = bytes.iter().map(|bytes| self.uuid(bytes.map(hex)));
-                Arc::new(texts.collect::<Result<StringArray>>()?)
+                let strings = bytes.iter().map(|bytes| self.uuid(bytes.map(hex)));
+                Arc::new(strings.collect::<Result<StringArray>>()?)
             }
             _ => {
-                let texts = cast(&value, &DataType::Utf8)?;
-                let texts = texts.as_string::<i32>();
-                let uuids = texts.iter().map(|text| self.uuid(text.map(str::to_string)));
+                let strings = cast(&value, &DataType::Utf8)?;
+                let strings = strings.as_string::<i32>();
+                let uuids = strings
+                    .iter()
+                    .map(|text| self.uuid(text.map(str::to_string)));
                 Arc::new(uuids.collect::<Result<StringArray>>()?)
             }
         };

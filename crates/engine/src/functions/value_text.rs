@@ -89,16 +89,16 @@ impl ScalarUDFImpl for TextOfValue {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let values = args.args[0].to_array(args.number_rows)?;
         Ok(ColumnarValue::Array(cast(
-            &texts_of_values(&values)?,
+            &strings_of_values(&values)?,
             &self.to,
         )?))
     }
 }
 
 /// The strings of values of any type.
-pub(crate) fn texts_of_values(values: &ArrayRef) -> Result<StringViewArray> {
+pub(crate) fn strings_of_values(values: &ArrayRef) -> Result<StringViewArray> {
     if let DataType::Dictionary(_, of) = values.data_type() {
-        return texts_of_values(&cast(values, of)?);
+        return strings_of_values(&cast(values, of)?);
     }
     let options = FormatOptions::new()
         .with_display_error(false)
@@ -107,18 +107,18 @@ pub(crate) fn texts_of_values(values: &ArrayRef) -> Result<StringViewArray> {
         .with_timestamp_tz_format(Some(TIMESTAMP_ZONED))
         .with_formatter_factory(Some(&Written));
     let formatter = formatter_of(values, &options)?;
-    let mut texts = StringViewBuilder::with_capacity(values.len());
+    let mut strings = StringViewBuilder::with_capacity(values.len());
     let mut text = String::new();
     for row in 0..values.len() {
         if values.is_null(row) {
-            texts.append_null();
+            strings.append_null();
             continue;
         }
         text.clear();
         formatter.value(row).write(&mut text)?;
-        texts.append_value(&text);
+        strings.append_value(&text);
     }
-    Ok(texts.finish())
+    Ok(strings.finish())
 }
 
 /// A column whose timestamps, times and intervals, also those in lists, structs and maps, are the strings that CAST makes of them.
@@ -133,7 +133,7 @@ pub fn written(column: &ArrayRef) -> Result<ArrayRef> {
     };
     let changed: ArrayRef = match column.data_type() {
         Timestamp(..) | Time32(_) | Time64(_) | Interval(_) | Duration(_) => {
-            return Ok(Arc::new(texts_of_values(column)?));
+            return Ok(Arc::new(strings_of_values(column)?));
         }
         DataType::Dictionary(_, of) if is_written_here(of) => return written(&cast(column, of)?),
         DataType::List(item) => {

@@ -1,7 +1,7 @@
 //! Filters with loops of our own.
 //!
-//! In: a finished physical plan. Out: the same plan, in whose filters `text LIKE '%word%'` and its NOT search views of texts as
-//! they lie in memory (likes.rs), and values of one or two bytes and short texts are compared with a literal (compared.rs);
+//! In: a finished physical plan. Out: the same plan, in whose filters `text LIKE '%word%'` and its NOT search views of strings as
+//! they lie in memory (likes.rs), and values of one or two bytes and short strings are compared with a literal (compared.rs);
 //! those below our operator hand on what is left of a batch as it is, instead of copies of several as one, or mark it, where
 //! the operator counts and adds up.
 //! Invariant: types, NULLs and results are DataFusion's, which also computes all that come in other forms.
@@ -45,7 +45,7 @@ impl PhysicalOptimizerRule for OwnFilters {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if SessionOptions::of(config).group_by_operator == GroupByOperator::Host {
+        if SessionOptions::of(config).group_by_operator == GroupByOperator::DataFusion {
             return Ok(plan);
         }
         let plan = plan.transform_up(|node| match node.downcast_ref::<DataSourceExec>() {
@@ -57,7 +57,7 @@ impl PhysicalOptimizerRule for OwnFilters {
             None => Ok(Transformed::no(node)),
         });
         GroupByExec::exchanged_in(plan.data()?, |group_by, node| {
-            // DataFusion's states may keep columns as they come, and with these texts of rows that the filter has left out.
+            // DataFusion's states may keep columns as they come, and with these strings of rows that the filter has left out.
             let keeps_none = group_by.native().iter().all(|is_native| *is_native);
             let input = keeps_none.then(|| handing_on(group_by.children()[0]));
             let input = input.transpose()?.flatten();
@@ -79,8 +79,8 @@ impl PhysicalOptimizerRule for OwnFilters {
     }
 }
 
-/// Filters hand on half as many rows, or more, without waiting for others, which means copying them, texts included. Of twelve
-/// queries five took 0.92 to 0.97 of the time (extremes of two texts where every eighth row is left 0.97), the others 0.98 to
+/// Filters hand on half as many rows, or more, without waiting for others, which means copying them, strings included. Of twelve
+/// queries five took 0.92 to 0.97 of the time (extremes of two strings where every eighth row is left 0.97), the others 0.98 to
 /// 1.02; with half of these rows two of short columns took 1.02.
 const HANDED_ON_SHARE: usize = 4;
 
@@ -171,13 +171,17 @@ impl OwnLoop {
 }
 
 impl Way for OwnLoop {
-    fn of_other(&self, host: &Arc<dyn PhysicalExpr>) -> Option<OwnLoop> {
-        OwnLoop::of(host, None)
+    fn of_other(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<OwnLoop> {
+        OwnLoop::of(datafusion, None)
     }
 
-    fn computed(&self, host: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
+    fn computed(
+        &self,
+        datafusion: &Arc<dyn PhysicalExpr>,
+        batch: &RecordBatch,
+    ) -> Result<ColumnarValue> {
         // What is searched or compared stands first, the literal behind it.
-        if let ColumnarValue::Array(column) = host.children()[0].evaluate(batch)? {
+        if let ColumnarValue::Array(column) = datafusion.children()[0].evaluate(batch)? {
             let booleans = match self {
                 OwnLoop::HasWord(word, negated) => likes::booleans(&column, word, *negated),
                 OwnLoop::Compared(compared) => compared.booleans(&column),
@@ -187,7 +191,7 @@ impl Way for OwnLoop {
                 return Ok(ColumnarValue::Array(Arc::new(booleans)));
             }
         }
-        host.evaluate(batch)
+        datafusion.evaluate(batch)
     }
 }
 

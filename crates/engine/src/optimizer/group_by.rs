@@ -40,7 +40,7 @@ impl PhysicalOptimizerRule for GroupByRule {
         let options = SessionOptions::of(config);
         let tuning = tuning(&options, config);
         match options.group_by_operator {
-            GroupByOperator::Host => plan.transform_up(|node| correct(node, tuning)).data(),
+            GroupByOperator::DataFusion => plan.transform_up(|node| correct(node, tuning)).data(),
             _ => plan.transform_up(|node| replace(node, tuning)).data(),
         }
     }
@@ -73,7 +73,8 @@ fn replace(
     if let Some(having) = having(&node)? {
         return Ok(Transformed::yes(having));
     }
-    let Some(replaced) = aggregation(&node).filter(|replaced| !better_in_the_host(replaced.first))
+    let Some(replaced) =
+        aggregation(&node).filter(|replaced| !better_in_datafusion(replaced.first))
     else {
         return Ok(Transformed::no(node));
     };
@@ -99,14 +100,14 @@ fn correct(
     tuning: Tuning,
 ) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     match aggregation(&node) {
-        Some(replaced) if is_wrong_in_the_host(replaced.first) => replace(node, tuning),
+        Some(replaced) if is_wrong_in_datafusion(replaced.first) => replace(node, tuning),
         _ => Ok(Transformed::no(node)),
     }
 }
 
 /// True of an aggregation that gives another answer in DataFusion, or none: of floats that it forgets or, as keys, tells apart,
 /// and of DISTINCT that it does not know.
-fn is_wrong_in_the_host(first: &AggregateExec) -> bool {
+fn is_wrong_in_datafusion(first: &AggregateExec) -> bool {
     let schema = first.input_schema();
     let keys = first.group_expr().expr().iter();
     let mut keys = keys.filter_map(|(key, _)| key.data_type(&schema).ok());
@@ -166,7 +167,7 @@ fn aggregation(node: &Arc<dyn ExecutionPlan>) -> Option<Replaced<'_>> {
 }
 
 /// True where DataFusion's streaming aggregation needs neither a table nor the end of the input.
-fn better_in_the_host(first: &AggregateExec) -> bool {
+fn better_in_datafusion(first: &AggregateExec) -> bool {
     let input = first.input();
     // Without an order of the input, "sorted" only means that every key is a constant.
     let streams =

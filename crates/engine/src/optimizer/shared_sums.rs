@@ -26,7 +26,7 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use grouse_groupby::states::means;
 
-use crate::error::to_host;
+use crate::error::to_datafusion;
 use crate::functions::{exact_sum, is_exact_avg, is_exact_sum, overflow};
 use crate::optimizer::fixes::{Below, bare, for_our_operator, under_names};
 
@@ -359,7 +359,7 @@ impl ScalarUDFImpl for Mean {
         };
         let counts = counts.as_primitive::<Int64Type>();
         match means(&self.aggregate, sums, counts, &self.result_type) {
-            Some(means) => Ok(ColumnarValue::Array(means.map_err(to_host)?)),
+            Some(means) => Ok(ColumnarValue::Array(means.map_err(to_datafusion)?)),
             None => internal_err!("no mean of {}", sums.data_type()),
         }
     }

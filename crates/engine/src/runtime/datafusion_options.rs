@@ -1,7 +1,7 @@
 //! DataFusion's options that we set away from their defaults, and why.
 //!
 //! In: [`SessionOptions`]. Out: DataFusion's `SessionConfig`.
-//! Invariant: every deviation from DataFusion's defaults is a row of [`HOST_OPTIONS`] or follows from one of our options.
+//! Invariant: every deviation from DataFusion's defaults is a row of [`DATAFUSION_OPTIONS`] or follows from one of our options.
 //! Not here: our own options (options.rs).
 
 use datafusion::common::config::ConfigNonZeroUsize;
@@ -13,10 +13,10 @@ use crate::runtime::memory::SORT_BYTES_MIN;
 use crate::runtime::options::{GroupByOperator, SessionOptions};
 
 /// One of DataFusion's options: name, value, why.
-pub type HostOption = (&'static str, &'static str, &'static str);
+pub type DataFusionOption = (&'static str, &'static str, &'static str);
 
 /// Set once when a session starts; `SET datafusion.…` changes them afterwards.
-pub const HOST_OPTIONS: &[HostOption] = &[
+pub const DATAFUSION_OPTIONS: &[DataFusionOption] = &[
     (
         "datafusion.execution.parquet.binary_as_string",
         "true",
@@ -50,7 +50,7 @@ pub const HOST_OPTIONS: &[HostOption] = &[
     (
         "datafusion.execution.max_spill_file_size_bytes",
         "1",
-        "a file for each batch that an exchange writes: its readers wait for ever for more in the older of two open files while the writers wait for the readers (apache/datafusion#24883; not needed with a host after 55.2.0)",
+        "a file for each batch that an exchange writes: its readers wait for ever for more in the older of two open files while the writers wait for the readers (apache/datafusion#24883; not needed with a datafusion after 55.2.0)",
     ),
     (
         "datafusion.execution.listing_table_ignore_subdirectory",
@@ -91,8 +91,8 @@ pub(crate) fn refused(name: &str, value: Option<&str>) -> Option<(&'static str, 
     let is_ours = |value: &str| DIALECTS.contains(&value.to_lowercase().as_str());
     let row = REFUSED
         .into_iter()
-        .find(|(host, _)| host.eq_ignore_ascii_case(name));
-    row.filter(|(host, _)| *host != DIALECT || !value.is_none_or(is_ours))
+        .find(|(datafusion, _)| datafusion.eq_ignore_ascii_case(name));
+    row.filter(|(datafusion, _)| *datafusion != DIALECT || !value.is_none_or(is_ours))
 }
 
 /// Whether `name` is one of the names that the option of the session's time zone has.
@@ -104,17 +104,20 @@ pub(crate) fn is_time_zone(name: &str) -> bool {
 
 /// The name and the value that an option of DataFusion's is reset to, where that is not DataFusion's own default.
 pub(crate) fn reset_value(name: &str) -> Option<(&'static str, &'static str)> {
-    let row = HOST_OPTIONS.iter().find(|(host, ..)| {
-        host.eq_ignore_ascii_case(name) || is_time_zone(host) && is_time_zone(name)
+    let row = DATAFUSION_OPTIONS.iter().find(|(datafusion, ..)| {
+        datafusion.eq_ignore_ascii_case(name) || is_time_zone(datafusion) && is_time_zone(name)
     });
-    row.map(|&(host, value, _)| (host, value))
+    row.map(|&(datafusion, value, _)| (datafusion, value))
 }
 
 /// DataFusion's configuration for `options`.
 pub(crate) fn session_config(options: &SessionOptions) -> Result<SessionConfig> {
     let mut config = SessionConfig::new();
     config.options_mut().extensions.insert(options.clone());
-    for (name, value, _) in HOST_OPTIONS.iter().filter(|(name, ..)| !is_runtime(name)) {
+    for (name, value, _) in DATAFUSION_OPTIONS
+        .iter()
+        .filter(|(name, ..)| !is_runtime(name))
+    {
         config.options_mut().set(name, value).map_err(|error| {
             Error::Internal(format!("DataFusion refuses {name} = {value}: {error}"))
         })?;
@@ -126,14 +129,15 @@ pub(crate) fn session_config(options: &SessionOptions) -> Result<SessionConfig> 
 
 /// DataFusion's options that follow from ours.
 pub(crate) fn apply(options: &SessionOptions, config: &mut SessionConfig) {
-    let host = config.options_mut();
-    host.execution.target_partitions = options.threads_effective();
-    host.execution.planning_concurrency = options.threads_effective();
+    let datafusion = config.options_mut();
+    datafusion.execution.target_partitions = options.threads_effective();
+    datafusion.execution.planning_concurrency = options.threads_effective();
     if let Ok(rows) = ConfigNonZeroUsize::try_new(options.batch_size) {
-        host.execution.batch_size = rows;
+        datafusion.execution.batch_size = rows;
     }
     // DataFusion's top-k aggregation only pays inside its own operator.
-    host.optimizer.enable_topk_aggregation = options.group_by_operator == GroupByOperator::Host;
+    datafusion.optimizer.enable_topk_aggregation =
+        options.group_by_operator == GroupByOperator::DataFusion;
 }
 
 /// What each of DataFusion's sorts takes for its merge before it begins has to fit a small limit for every worker, and any
@@ -144,9 +148,12 @@ pub(crate) fn apply_memory(options: &SessionOptions, config: &mut SessionConfig)
         SORT_BYTES_MIN.min(usize::try_from(each).unwrap_or(SORT_BYTES_MIN));
 }
 
-/// The rows of [`HOST_OPTIONS`] that belong to DataFusion's runtime, which has a builder of its own.
+/// The rows of [`DATAFUSION_OPTIONS`] that belong to DataFusion's runtime, which has a builder of its own.
 pub(crate) fn apply_runtime(mut builder: RuntimeEnvBuilder) -> Result<RuntimeEnvBuilder> {
-    for (name, value, _) in HOST_OPTIONS.iter().filter(|(name, ..)| is_runtime(name)) {
+    for (name, value, _) in DATAFUSION_OPTIONS
+        .iter()
+        .filter(|(name, ..)| is_runtime(name))
+    {
         let unusable = || Error::Internal(format!("DataFusion's runtime has no {name} = {value}"));
         let bytes: usize = value.parse().map_err(|_| unusable())?;
         builder = match *name {

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use datafusion::common::{DataFusionError, Result as HostResult};
+use datafusion::common::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
@@ -270,7 +270,7 @@ impl MemoryPool for SessionPool {
         self.look_if_ample();
     }
 
-    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> HostResult<()> {
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> DataFusionResult<()> {
         let kind = Kind::of(reservation.consumer());
         if !self.is_within_share(reservation, additional) {
             return Err(self.refuse(reservation, additional));

@@ -45,7 +45,7 @@ pub struct SessionOptions {
     pub group_by_table: TableKind,
     /// When key tables are emptied, skipped and split.
     pub group_by_sizes: GroupBySizes,
-    /// Whether scans below it hand out texts as codes of the file's dictionaries.
+    /// Whether scans below it hand out strings as codes of the file's dictionaries.
     pub group_by_codes: bool,
     /// Which of its calls for files and memory a grouping is refused.
     pub group_by_fault: Option<Fault>,
@@ -80,14 +80,14 @@ pub enum GroupByOperator {
     /// Our own.
     Grouse,
     /// DataFusion's `AggregateExec`, to compare with.
-    Host,
+    DataFusion,
 }
 
 impl fmt::Display for GroupByOperator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             GroupByOperator::Grouse => "grouse",
-            GroupByOperator::Host => "host",
+            GroupByOperator::DataFusion => "datafusion",
         })
     }
 }
@@ -98,8 +98,8 @@ impl FromStr for GroupByOperator {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "grouse" => Ok(GroupByOperator::Grouse),
-            "host" => Ok(GroupByOperator::Host),
-            _ => Err("must be 'grouse' or 'host'".to_string()),
+            "datafusion" => Ok(GroupByOperator::DataFusion),
+            _ => Err("must be 'grouse' or 'datafusion'".to_string()),
         }
     }
 }
@@ -172,7 +172,7 @@ pub enum Audience {
 pub struct OptionSpec {
     /// Name in SQL and Python; the shell's flag has `-` for `_`.
     pub name: &'static str,
-    /// What to write for the value in help texts.
+    /// What to write for the value in help strings.
     pub value: &'static str,
     /// The default, in words.
     pub default: &'static str,
@@ -289,7 +289,7 @@ pub const OPTIONS: &[OptionSpec] = &[
     },
     OptionSpec {
         name: "group_by_operator",
-        value: "grouse|host",
+        value: "grouse|datafusion",
         default: "grouse",
         doc: "Which operator groups: our own or DataFusion's.",
         audience: Audience::Test,
@@ -327,7 +327,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "group_by_codes",
         value: "on|off",
         default: "on",
-        doc: "Scans below a GROUP BY hand out texts as codes of a Parquet file's dictionaries where they can, to compare with texts.",
+        doc: "Scans below a GROUP BY hand out strings as codes of a Parquet file's dictionaries where they can, to compare with strings.",
         audience: Audience::Test,
         get: |options| name_of(SWITCHES, &options.group_by_codes),
         set: |options, text| {
@@ -588,7 +588,7 @@ mod tests {
             let sample = match spec.value {
                 "N" | "ROWS" => "7",
                 "SIZE" => "7",
-                "grouse|host" => "host",
+                "grouse|datafusion" => "datafusion",
                 "auto|direct|packed|bytes|row" => "row",
                 "machine|tiny|spilling" => "tiny",
                 "on|off" => "off",

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use datafusion::common::{DataFusionError, Result as HostResult};
+use datafusion::common::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::disk_manager::{DiskManager, DiskManagerBuilder};
 use datafusion::execution::spill_file::{SpillFile, SpillWriter, TempFileFactory};
 use futures::Stream;
@@ -174,33 +174,35 @@ impl Disk for Shared {
 }
 
 impl TempFileFactory for Shared {
-    fn create_temp_file(&self, _description: &str) -> HostResult<Arc<dyn SpillFile>> {
-        Ok(Arc::new(HostFile(Arc::new(self.0.create()?))))
+    fn create_temp_file(&self, _description: &str) -> DataFusionResult<Arc<dyn SpillFile>> {
+        Ok(Arc::new(DataFusionFile(Arc::new(self.0.create()?))))
     }
 }
 
 /// A file that DataFusion writes from its beginning to its end, and then reads.
-struct HostFile(Arc<TempFile>);
+struct DataFusionFile(Arc<TempFile>);
 
-impl SpillFile for HostFile {
+impl SpillFile for DataFusionFile {
     fn size(&self) -> Option<u64> {
         Some(self.0.end())
     }
 
-    fn read_stream(&self) -> HostResult<Pin<Box<dyn Stream<Item = HostResult<Bytes>> + Send>>> {
+    fn read_stream(
+        &self,
+    ) -> DataFusionResult<Pin<Box<dyn Stream<Item = DataFusionResult<Bytes>> + Send>>> {
         let start = (Arc::clone(&self.0), 0);
         Ok(Box::pin(futures::stream::try_unfold(start, next_piece)))
     }
 
-    fn open_writer(&self) -> HostResult<Box<dyn SpillWriter>> {
-        Ok(Box::new(HostWriter(Arc::clone(&self.0))))
+    fn open_writer(&self) -> DataFusionResult<Box<dyn SpillWriter>> {
+        Ok(Box::new(DataFusionWriter(Arc::clone(&self.0))))
     }
 }
 
 /// The bytes from `at` on, and where those after them begin.
 async fn next_piece(
     (file, at): (Arc<TempFile>, u64),
-) -> HostResult<Option<(Bytes, (Arc<TempFile>, u64))>> {
+) -> DataFusionResult<Option<(Bytes, (Arc<TempFile>, u64))>> {
     let left = file.end().saturating_sub(at);
     if left == 0 {
         return Ok(None);
@@ -218,9 +220,9 @@ async fn next_piece(
     Ok(Some(read?))
 }
 
-struct HostWriter(Arc<TempFile>);
+struct DataFusionWriter(Arc<TempFile>);
 
-impl Write for HostWriter {
+impl Write for DataFusionWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = self.0.append(bytes, self.0.end());
         written.map_err(|error| IoError::new(error.kind(), at(&self.0.folder, &error)))?;
@@ -232,8 +234,8 @@ impl Write for HostWriter {
     }
 }
 
-impl SpillWriter for HostWriter {
-    fn finish(&mut self) -> HostResult<()> {
+impl SpillWriter for DataFusionWriter {
+    fn finish(&mut self) -> DataFusionResult<()> {
         Ok(())
     }
 }
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_host_reads_what_it_has_written_while_it_writes_more() {
+    async fn datafusion_reads_what_it_has_written_while_it_writes_more() {
         let (_folder, folders) = folders(None);
         let manager = Arc::new(folders.disk_manager().build().unwrap());
         let file = manager.create_tmp_file("a test").unwrap();

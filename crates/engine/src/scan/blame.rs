@@ -24,7 +24,7 @@ use futures::StreamExt;
 use super::footer::is_string;
 use super::location::named;
 use super::parquet::only_column;
-use crate::error::host::PATH_UNKNOWN;
+use crate::error::from_datafusion::PATH_UNKNOWN;
 use crate::error::{Error, Result};
 
 /// Looking for the bad file ends after this time; the error then names the candidates.

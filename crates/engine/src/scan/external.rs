@@ -28,7 +28,7 @@ use super::parquet::Parquet;
 use super::steady_format::Steady;
 use super::table::{FilesTable, is_decided};
 use crate::error::Error;
-use crate::error::host::PATH_UNKNOWN;
+use crate::error::from_datafusion::PATH_UNKNOWN;
 
 /// The formats of `STORED AS`.
 const FORMATS: [&str; 5] = ["PARQUET", "CSV", "JSON", "NDJSON", "ARROW"];

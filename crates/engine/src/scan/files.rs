@@ -22,7 +22,7 @@ use super::call::{FileCall, Wanted};
 use super::csv::beginnings::csv_table_of;
 use super::csv::sniff::sniffed_table;
 use super::csv::source::CsvText;
-use super::format::{Kind, Reading, common_reading, host_format};
+use super::format::{Kind, Reading, common_reading, datafusion_format};
 use super::hive::{FileColumns, hive_columns};
 use super::ipc::ipc_schema;
 use super::location::{File, Found, find, is_location, named};
@@ -31,7 +31,7 @@ use super::pipe::{Opened, Pipes, Spooled, SpooledTable, is_pipe};
 use super::plain_types::with_plain_types;
 use super::steady_format::Steady;
 use super::table::FilesTable;
-use crate::error::host::PATH_UNKNOWN;
+use crate::error::from_datafusion::PATH_UNKNOWN;
 use crate::error::{Error, Result};
 
 /// Magic at both ends and the length of the footer.
@@ -178,11 +178,11 @@ async fn build(
         None => common_reading(&names)?,
     };
     let common = common_columns(call, &found)?;
-    let host = host_format(reading, &call.text, state.config_options());
-    let (schema, format): (SchemaRef, Arc<dyn FileFormat>) = match host {
-        Some(host) => (
-            infer_schema(&host, reading.kind, &found, state).await?,
-            host,
+    let datafusion = datafusion_format(reading, &call.text, state.config_options());
+    let (schema, format): (SchemaRef, Arc<dyn FileFormat>) = match datafusion {
+        Some(datafusion) => (
+            infer_schema(&datafusion, reading.kind, &found, state).await?,
+            datafusion,
         ),
         None => {
             let compression = call.text.compression.unwrap_or(reading.compression).into();
@@ -433,7 +433,12 @@ async fn check_footer(file: &File, found: &Found) -> Result<()> {
         .store
         .get_range(&file.meta.location, size - 8..size)
         .await
-        .map_err(|error| named(crate::error::host::object_store(&error), &file.name))?;
+        .map_err(|error| {
+            named(
+                crate::error::from_datafusion::object_store(&error),
+                &file.name,
+            )
+        })?;
     let length = tail
         .get(..4)
         .and_then(|bytes| bytes.try_into().ok())

@@ -7,7 +7,7 @@
 //! Not here: reading footers and keeping them (parquet.rs).
 //!
 //! Writers leave NaN out of the bounds of floats and write 0 for -0.0, so a bound says nothing about the rows that the
-//! host would prune or answer from it. The reader checks UTF-8 only where a column is declared to be text.
+//! datafusion would prune or answer from it. The reader checks UTF-8 only where a column is declared to be text.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,23 +29,23 @@ use datafusion::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Typ
 use grouse_groupby::keys::decoded;
 
 /// Top-level columns that a table takes for text.
-pub(crate) type Texts = BTreeSet<String>;
+pub(crate) type Strings = BTreeSet<String>;
 
 /// Those of a table whose files have these columns.
-pub(crate) fn texts_of(schema: &Schema) -> Texts {
-    let texts = schema.fields().iter();
-    let texts = texts.filter(|field| is_string(field.data_type()));
-    texts.map(|field| field.name().clone()).collect()
+pub(crate) fn strings_of(schema: &Schema) -> Strings {
+    let strings = schema.fields().iter();
+    let strings = strings.filter(|field| is_string(field.data_type()));
+    strings.map(|field| field.name().clone()).collect()
 }
 
 /// The footer that DataFusion may believe; the same one where there is nothing to mend.
 pub(crate) fn sound(
     metadata: &Arc<ParquetMetaData>,
-    texts: &Texts,
+    strings: &Strings,
 ) -> Result<Arc<ParquetMetaData>> {
     let renamed = with_distinct_names(metadata)?.map(Arc::new);
     let metadata = renamed.as_ref().unwrap_or(metadata);
-    let file = declare(metadata.file_metadata(), texts)?;
+    let file = declare(metadata.file_metadata(), strings)?;
     let unbounded = unsound_bounds(metadata);
     if file.is_none() && unbounded.is_empty() {
         return Ok(Arc::clone(metadata));
@@ -205,7 +205,7 @@ fn without_bounds(chunk: &ColumnChunkMetaData) -> Result<ColumnChunkMetaData> {
 }
 
 /// The leaves that will be read as text although the file does not declare them to be.
-fn undeclared_texts(file: &FileMetaData, texts: &Texts) -> Result<BTreeSet<usize>> {
+fn undeclared_strings(file: &FileMetaData, strings: &Strings) -> Result<BTreeSet<usize>> {
     let schema = file.schema_descr();
     let is_open = |column: &ColumnDescriptor| {
         column.physical_type() == Physical::BYTE_ARRAY
@@ -230,7 +230,7 @@ fn undeclared_texts(file: &FileMetaData, texts: &Texts) -> Result<BTreeSet<usize
         let column = schema.column(*leaf);
         let path = column.path().parts();
         let is_named =
-            path.len() == 1 && texts.contains(&path[0]) && decoded(&types[*leaf]).is_binary();
+            path.len() == 1 && strings.contains(&path[0]) && decoded(&types[*leaf]).is_binary();
         is_open(&column) && (is_named || is_string(&types[*leaf]))
     };
     Ok((0..types.len()).filter(is_text).collect())
@@ -260,8 +260,8 @@ pub(crate) fn is_string(kind: &DataType) -> bool {
 }
 
 /// The file's part of the footer with the table's strings declared to be strings and plain types; `None` where that is so.
-pub(crate) fn declare(file: &FileMetaData, texts: &Texts) -> Result<Option<FileMetaData>> {
-    let leaves = undeclared_texts(file, texts)?;
+pub(crate) fn declare(file: &FileMetaData, strings: &Strings) -> Result<Option<FileMetaData>> {
+    let leaves = undeclared_strings(file, strings)?;
     let entries = plain_entries(file);
     if leaves.is_empty() && entries.is_none() {
         return Ok(None);

@@ -159,7 +159,7 @@ pub struct TextOptions {
 }
 
 /// The reader for these files; `None` = CSV, whose reader needs to know its columns.
-pub fn host_format(
+pub fn datafusion_format(
     reading: Reading,
     text: &TextOptions,
     config: &ConfigOptions,

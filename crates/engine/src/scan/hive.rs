@@ -42,7 +42,7 @@ pub(super) fn hive_columns(found: &Found, options: &FileOptions) -> Result<FileC
         return Ok(columns);
     };
     let names: Vec<String> = pairs(first).into_iter().map(|(name, _)| name).collect();
-    let mut texts: Vec<Vec<Option<String>>> = vec![Vec::new(); names.len()];
+    let mut strings: Vec<Vec<Option<String>>> = vec![Vec::new(); names.len()];
     for file in files {
         let pairs = pairs(file);
         let is_same = pairs.len() == names.len()
@@ -58,10 +58,10 @@ pub(super) fn hive_columns(found: &Found, options: &FileOptions) -> Result<FileC
         }
         for (name, value) in pairs {
             let at = names.iter().position(|known| *known == name);
-            texts[at.unwrap_or_default()].push(value);
+            strings[at.unwrap_or_default()].push(value);
         }
     }
-    if texts.iter().any(|values| values.len() != files.len()) {
+    if strings.iter().any(|values| values.len() != files.len()) {
         return Err(twice(first));
     }
     for (name, _) in &options.hive_types {
@@ -72,15 +72,15 @@ pub(super) fn hive_columns(found: &Found, options: &FileOptions) -> Result<FileC
             });
         }
     }
-    for (name, texts) in names.into_iter().zip(texts) {
+    for (name, strings) in names.into_iter().zip(strings) {
         let given = options.hive_types.iter().find(|(given, _)| *given == name);
         let kind = match given {
             Some((_, kind)) => kind.clone(),
             None if options.is_hive_text => DataType::Utf8,
-            None => common_type(&texts),
+            None => common_type(&strings),
         };
         let mut values = Vec::with_capacity(files.len());
-        for (file, text) in files.iter().zip(texts) {
+        for (file, text) in files.iter().zip(strings) {
             values.push(value(text, &kind).map_err(|()| Error::Format {
                 path: file.name.clone(),
                 line: None,
@@ -244,7 +244,7 @@ fn twice(file: &File) -> Error {
 mod tests {
     use super::*;
 
-    fn texts(values: &[&str]) -> Vec<Option<String>> {
+    fn strings(values: &[&str]) -> Vec<Option<String>> {
         let known = values.iter().map(|value| value.to_string());
         known
             .map(|value| (value != NULL_FOLDER).then_some(value))
@@ -261,7 +261,7 @@ mod tests {
             (&[""], DataType::Utf8),
             (&[NULL_FOLDER], DataType::Utf8),
         ] {
-            assert_eq!(common_type(&texts(values)), expected, "{values:?}");
+            assert_eq!(common_type(&strings(values)), expected, "{values:?}");
         }
     }
 

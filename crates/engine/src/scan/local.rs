@@ -37,16 +37,19 @@ const READ_BYTES: u64 = 1 << 20;
 /// Readers of local files.
 #[derive(Debug)]
 pub(crate) struct LocalReaders {
-    host: Arc<dyn ParquetFileReaderFactory>,
+    datafusion: Arc<dyn ParquetFileReaderFactory>,
     paths: LocalFileSystem,
     pool: Arc<dyn MemoryPool>,
 }
 
 impl LocalReaders {
-    /// `host` makes the readers for everything but bytes, which count in `pool`.
-    pub fn new(host: Arc<dyn ParquetFileReaderFactory>, pool: Arc<dyn MemoryPool>) -> LocalReaders {
+    /// `datafusion` makes the readers for everything but bytes, which count in `pool`.
+    pub fn new(
+        datafusion: Arc<dyn ParquetFileReaderFactory>,
+        pool: Arc<dyn MemoryPool>,
+    ) -> LocalReaders {
         LocalReaders {
-            host,
+            datafusion,
             pool,
             paths: LocalFileSystem::new(),
         }
@@ -65,11 +68,11 @@ impl ParquetFileReaderFactory for LocalReaders {
         let counts = ParquetFileMetrics::new(partition_index, location.as_ref(), metrics);
         let path = self.paths.path_to_filesystem(location).ok();
         let planned = file.object_meta.clone();
-        let host = self
-            .host
-            .create_reader(partition_index, file, metadata_size_hint, metrics)?;
+        let datafusion =
+            self.datafusion
+                .create_reader(partition_index, file, metadata_size_hint, metrics)?;
         Ok(Box::new(LocalReader {
-            host,
+            datafusion,
             path,
             planned,
             file: None,
@@ -80,7 +83,7 @@ impl ParquetFileReaderFactory for LocalReaders {
 }
 
 struct LocalReader {
-    host: Box<dyn AsyncFileReader + Send>,
+    datafusion: Box<dyn AsyncFileReader + Send>,
     path: Option<PathBuf>,
     /// The file as planning found it.
     planned: ObjectMeta,
@@ -142,7 +145,7 @@ impl AsyncFileReader for LocalReader {
             let read = self.read(std::slice::from_ref(&range)).await?;
             match read.and_then(|mut all| all.pop()) {
                 Some(bytes) => Ok(bytes),
-                None => self.host.get_bytes(range).await,
+                None => self.datafusion.get_bytes(range).await,
             }
         }
         .boxed()
@@ -155,7 +158,7 @@ impl AsyncFileReader for LocalReader {
         async move {
             match self.read(&ranges).await? {
                 Some(all) => Ok(all),
-                None => self.host.get_byte_ranges(ranges).await,
+                None => self.datafusion.get_byte_ranges(ranges).await,
             }
         }
         .boxed()
@@ -165,7 +168,7 @@ impl AsyncFileReader for LocalReader {
         &'a mut self,
         options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
-        self.host.get_metadata(options)
+        self.datafusion.get_metadata(options)
     }
 }
 
@@ -192,9 +195,9 @@ mod tests {
             e_tag: None,
             version: None,
         };
-        let host = DefaultParquetFileReaderFactory::new(Arc::new(LocalFileSystem::new()));
+        let datafusion = DefaultParquetFileReaderFactory::new(Arc::new(LocalFileSystem::new()));
         let pool = Arc::new(UnboundedMemoryPool::default());
-        LocalReaders::new(Arc::new(host), pool)
+        LocalReaders::new(Arc::new(datafusion), pool)
             .create_reader(0, PartitionedFile::from(object), None, metrics)
             .unwrap()
     }
@@ -218,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_read_is_the_hosts_error() {
+    async fn what_cannot_be_read_is_datafusions_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("short.parquet");
         let metrics = ExecutionPlanMetricsSet::new();

@@ -20,7 +20,7 @@ use url::Url;
 use super::format::{Kind, Reading, known_extensions};
 use super::pipe::is_pipe;
 use super::web::as_path;
-use crate::error::host::object_store as store_error;
+use crate::error::from_datafusion::object_store as store_error;
 use crate::error::{Error, Result};
 
 /// Requests for the age and size of single files that run at the same time.

@@ -51,7 +51,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use super::footer::{
-    Texts, has_bounds, has_unsound_bounds, is_string, sound, texts_of, without_page_indexes,
+    Strings, has_bounds, has_unsound_bounds, is_string, sound, strings_of, without_page_indexes,
 };
 use super::names::with_distinct_names;
 use super::plain_types::plain_schema;
@@ -87,7 +87,7 @@ impl PlainBytes {
 /// DataFusion's format, mended.
 #[derive(Debug)]
 pub(crate) struct Parquet {
-    host: ParquetFormat,
+    datafusion: ParquetFormat,
     options: TableParquetOptions,
     bytes: PlainBytes,
 }
@@ -100,7 +100,7 @@ impl Parquet {
         plain.global.binary_as_string = false;
         plain.global.schema_force_view_types = false;
         Parquet {
-            host: ParquetFormat::default().with_options(plain),
+            datafusion: ParquetFormat::default().with_options(plain),
             bytes: bytes.unwrap_or_else(|| PlainBytes::of(&options)),
             options,
         }
@@ -114,7 +114,7 @@ impl Parquet {
     ) -> Result<Arc<ParquetMetaData>> {
         let store = Pinned::new(Arc::clone(store), object.clone());
         let footer = DFParquetMetadata::new(&store, object)
-            .with_metadata_size_hint(self.host.metadata_size_hint())
+            .with_metadata_size_hint(self.datafusion.metadata_size_hint())
             .with_file_metadata_cache(Some(footers(state)))
             .fetch_metadata()
             .await;
@@ -142,7 +142,7 @@ impl Parquet {
     ) -> Result<Schema> {
         let footer = self.footer(state, store, object).await?;
         let objects = std::slice::from_ref(object);
-        let schema = self.host.infer_schema(state, store, objects).await?;
+        let schema = self.datafusion.infer_schema(state, store, objects).await?;
         // Without room in its cache DataFusion reads the footer again, with names that are there twice.
         if schema.fields().len() != footer.file_metadata().schema().get_fields().len() {
             return Err(DataFusionError::ResourcesExhausted(format!(
@@ -151,7 +151,7 @@ impl Parquet {
             )));
         }
         let schema = plain_schema(&schema);
-        Ok(with_texts(&schema, footer.file_metadata(), self.bytes))
+        Ok(with_strings(&schema, footer.file_metadata(), self.bytes))
     }
 }
 
@@ -175,7 +175,7 @@ fn footers(state: &dyn Session) -> Arc<FileMetadataCache> {
 }
 
 /// A file's schema with the columns as text that are taken for it.
-fn with_texts(schema: &Schema, file: &FileMetaData, bytes: PlainBytes) -> Schema {
+fn with_strings(schema: &Schema, file: &FileMetaData, bytes: PlainBytes) -> Schema {
     let knows_types = || {
         let entries = file.key_value_metadata();
         entries.is_some_and(|all| all.iter().any(|entry| entry.key == ARROW_SCHEMA_META_KEY))
@@ -282,15 +282,15 @@ fn is_of_type(bound: &Precision<ScalarValue>, kind: &DataType) -> bool {
 #[async_trait]
 impl FileFormat for Parquet {
     fn get_ext(&self) -> String {
-        self.host.get_ext()
+        self.datafusion.get_ext()
     }
 
     fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
-        self.host.get_ext_with_compression(compression)
+        self.datafusion.get_ext_with_compression(compression)
     }
 
     fn compression_type(&self) -> Option<FileCompressionType> {
-        self.host.compression_type()
+        self.datafusion.compression_type()
     }
 
     async fn infer_schema(
@@ -343,7 +343,9 @@ impl FileFormat for Parquet {
         schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<Option<LexOrdering>> {
-        self.host.infer_ordering(state, store, schema, object).await
+        self.datafusion
+            .infer_ordering(state, store, schema, object)
+            .await
     }
 
     async fn infer_stats_and_ordering(
@@ -374,13 +376,13 @@ impl FileFormat for Parquet {
         let readers = SoundReaders {
             store,
             footers: footers(state),
-            texts: Arc::new(texts_of(source.table_schema().file_schema())),
+            strings: Arc::new(strings_of(source.table_schema().file_schema())),
             pool: Arc::clone(&runtime.memory_pool),
         };
         let mut source = source
             .with_table_parquet_options(self.options.clone())
             .with_parquet_file_reader_factory(Arc::new(readers));
-        if let Some(bytes) = self.host.metadata_size_hint() {
+        if let Some(bytes) = self.datafusion.metadata_size_hint() {
             source = source.with_metadata_size_hint(bytes);
         }
         let conf = FileScanConfigBuilder::from(conf).with_source(Arc::new(source));
@@ -394,13 +396,13 @@ impl FileFormat for Parquet {
         conf: FileSinkConfig,
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.host
+        self.datafusion
             .create_writer_physical_plan(input, state, conf, order)
             .await
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
-        self.host.file_source(schema)
+        self.datafusion.file_source(schema)
     }
 }
 
@@ -408,14 +410,14 @@ impl FileFormat for Parquet {
 struct SoundReaders {
     store: Arc<dyn ObjectStore>,
     footers: Arc<FileMetadataCache>,
-    texts: Arc<Texts>,
+    strings: Arc<Strings>,
     pool: Arc<dyn MemoryPool>,
 }
 
 impl fmt::Debug for SoundReaders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SoundReaders")
-            .field("texts", &self.texts)
+            .field("strings", &self.strings)
             .finish_non_exhaustive()
     }
 }
@@ -430,30 +432,32 @@ impl ParquetFileReaderFactory for SoundReaders {
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
         let object = file.object_meta.clone();
         let pinned = Pinned::new(Arc::clone(&self.store), object.clone());
-        let host = CachedParquetFileReaderFactory::new(Arc::new(pinned), Arc::clone(&self.footers));
-        let host = host.create_reader(partition_index, file, metadata_size_hint, metrics)?;
+        let datafusion =
+            CachedParquetFileReaderFactory::new(Arc::new(pinned), Arc::clone(&self.footers));
+        let datafusion =
+            datafusion.create_reader(partition_index, file, metadata_size_hint, metrics)?;
         Ok(Box::new(SoundReader {
-            host,
+            datafusion,
             object,
             footers: Arc::clone(&self.footers),
-            texts: Arc::clone(&self.texts),
+            strings: Arc::clone(&self.strings),
             pool: Arc::clone(&self.pool),
         }))
     }
 }
 
 struct SoundReader {
-    host: Box<dyn AsyncFileReader + Send>,
+    datafusion: Box<dyn AsyncFileReader + Send>,
     object: ObjectMeta,
     footers: Arc<FileMetadataCache>,
-    texts: Arc<Texts>,
+    strings: Arc<Strings>,
     pool: Arc<dyn MemoryPool>,
 }
 
 impl AsyncFileReader for SoundReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
         async move {
-            let bytes = self.host.get_bytes(range).await?;
+            let bytes = self.datafusion.get_bytes(range).await?;
             Ok(charged(bytes, &self.pool))
         }
         .boxed()
@@ -464,7 +468,7 @@ impl AsyncFileReader for SoundReader {
         ranges: Vec<Range<u64>>,
     ) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
         async move {
-            let all = self.host.get_byte_ranges(ranges).await?;
+            let all = self.datafusion.get_byte_ranges(ranges).await?;
             Ok(all
                 .into_iter()
                 .map(|bytes| charged(bytes, &self.pool))
@@ -478,21 +482,21 @@ impl AsyncFileReader for SoundReader {
         options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         async move {
-            let key = sound_key(&self.object, &self.texts);
+            let key = sound_key(&self.object, &self.strings);
             if let Some(footer) = known_footer(&*self.footers, &key, &self.object) {
                 return Ok(footer);
             }
-            let footer = self.host.get_metadata(options).await?;
-            mended(&footer, &*self.footers, key, &self.object, &self.texts)
+            let footer = self.datafusion.get_metadata(options).await?;
+            mended(&footer, &*self.footers, key, &self.object, &self.strings)
         }
         .boxed()
     }
 }
 
 /// Under which name a mended footer is kept beside the file's own: it depends on the columns taken for text.
-fn sound_key(object: &ObjectMeta, texts: &Texts) -> Path {
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    Path::from(format!("{}\0{}", object.location, texts.join("\0")))
+fn sound_key(object: &ObjectMeta, strings: &Strings) -> Path {
+    let strings: Vec<&str> = strings.iter().map(String::as_str).collect();
+    Path::from(format!("{}\0{}", object.location, strings.join("\0")))
 }
 
 /// The footer as DataFusion may believe it, kept under `key` if that is not the file's own.
@@ -501,9 +505,9 @@ fn mended(
     footers: &FileMetadataCache,
     key: Path,
     object: &ObjectMeta,
-    texts: &Texts,
+    strings: &Strings,
 ) -> ParquetResult<Arc<ParquetMetaData>> {
-    let mended = sound(footer, texts)?;
+    let mended = sound(footer, strings)?;
     if !Arc::ptr_eq(footer, &mended) {
         let kept = Arc::new(CachedParquetMetaData::new(Arc::clone(&mended)));
         footers.put(&key, CachedFileMetadataEntry::new(object.clone(), kept));
@@ -515,14 +519,14 @@ fn mended(
 pub(crate) fn known_sound_footer(
     footers: &FileMetadataCache,
     object: &ObjectMeta,
-    texts: &Texts,
+    strings: &Strings,
 ) -> Option<Arc<ParquetMetaData>> {
-    let key = sound_key(object, texts);
+    let key = sound_key(object, strings);
     if let Some(footer) = known_footer(footers, &key, object) {
         return Some(footer);
     }
     let own = known_footer(footers, &object.location, object)?;
-    mended(&own, footers, key, object, texts).ok()
+    mended(&own, footers, key, object, strings).ok()
 }
 
 /// The footer that the cache keeps under `key` for the file as it is now.
@@ -565,12 +569,12 @@ pub(crate) fn only_column(config: &FileScanConfig, index: usize) -> Option<FileS
 /// Makes the mended format for `CREATE EXTERNAL TABLE` and `COPY`.
 #[derive(Debug, Default)]
 pub(crate) struct ParquetFactory {
-    host: ParquetFormatFactory,
+    datafusion: ParquetFormatFactory,
 }
 
 impl GetExt for ParquetFactory {
     fn get_ext(&self) -> String {
-        self.host.get_ext()
+        self.datafusion.get_ext()
     }
 }
 
@@ -580,18 +584,18 @@ impl FileFormatFactory for ParquetFactory {
         state: &dyn Session,
         format_options: &HashMap<String, String>,
     ) -> Result<Arc<dyn FileFormat>> {
-        let host = self.host.create(state, format_options)?;
-        let host = host.downcast_ref::<ParquetFormat>();
-        let host = host.ok_or_else(|| {
+        let datafusion = self.datafusion.create(state, format_options)?;
+        let datafusion = datafusion.downcast_ref::<ParquetFormat>();
+        let datafusion = datafusion.ok_or_else(|| {
             DataFusionError::Internal("DataFusion's Parquet format is not its own".to_string())
         })?;
         // What a table's own option says holds for columns that the file knows to be bytes as well.
         let said = format_options.get("format.binary_as_string");
-        let bytes = said.map(|_| match host.options().global.binary_as_string {
+        let bytes = said.map(|_| match datafusion.options().global.binary_as_string {
             true => PlainBytes::Text,
             false => PlainBytes::Bytes,
         });
-        Ok(Arc::new(Parquet::new(host.options().clone(), bytes)))
+        Ok(Arc::new(Parquet::new(datafusion.options().clone(), bytes)))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {

@@ -20,7 +20,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::parsers::CompressionTypeVariant;
-use datafusion::common::{DataFusionError, Result as HostResult};
+use datafusion::common::{DataFusionError, Result as DataFusionResult};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -49,7 +49,7 @@ use crate::runtime::options::SessionOptions;
 /// Bytes that are read from a pipe at once: as many as Linux holds in one, four times.
 const READ_BYTES: usize = 1 << 18;
 
-type Chunks = BoxStream<'static, HostResult<Bytes>>;
+type Chunks = BoxStream<'static, DataFusionResult<Bytes>>;
 
 /// Whether a path is no file with a length.
 pub(crate) fn is_pipe(path: &str) -> bool {
@@ -143,7 +143,7 @@ impl Pipe {
     }
 
     /// All its bytes, once.
-    fn take(&self) -> HostResult<Chunks> {
+    fn take(&self) -> DataFusionResult<Chunks> {
         let content = self.content.lock().take();
         let Some((beginning, rest)) = content else {
             let error = Error::Unsupported {
@@ -190,7 +190,7 @@ impl CsvPipe {
         &self,
         chunks: Chunks,
         rows: usize,
-    ) -> BoxStream<'static, HostResult<datafusion::arrow::array::RecordBatch>> {
+    ) -> BoxStream<'static, DataFusionResult<datafusion::arrow::array::RecordBatch>> {
         let rules = &self.rules;
         let input = Input::of_stream(chunks, &self.pipe.name).encoded(rules.encoding);
         let blocks = Blocks::new(input, rules.dialect.clone(), rules.record_bytes_max);
@@ -380,7 +380,7 @@ impl TableProvider for SpooledTable {
         projection: Option<&Vec<usize>>,
         filters: &[Expr],
         limit: Option<usize>,
-    ) -> HostResult<Arc<dyn ExecutionPlan>> {
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
         *self.spooled.is_read.lock() = true;
         self.table.scan(state, projection, filters, limit).await
     }
@@ -388,7 +388,7 @@ impl TableProvider for SpooledTable {
     fn supports_filters_pushdown(
         &self,
         filters: &[&Expr],
-    ) -> HostResult<Vec<TableProviderFilterPushDown>> {
+    ) -> DataFusionResult<Vec<TableProviderFilterPushDown>> {
         self.table.supports_filters_pushdown(filters)
     }
 }

@@ -4,7 +4,7 @@
 //! Invariant: none.
 //! Not here: CSV (csv/), JSON (json.rs).
 
-pub(crate) use crate::error::host::SAMPLE_ROWS;
+pub(crate) use crate::error::from_datafusion::SAMPLE_ROWS;
 
 /// Whether the bytes at hand are all of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -47,24 +47,25 @@ impl InformationSchema {
         }
     }
 
-    fn host(&self) -> Option<InformationSchemaProvider> {
-        let host = InformationSchemaProvider::new(self.catalogs.upgrade()?);
-        Some(host.with_table_functions(self.functions.clone()))
+    fn datafusion(&self) -> Option<InformationSchemaProvider> {
+        let datafusion = InformationSchemaProvider::new(self.catalogs.upgrade()?);
+        Some(datafusion.with_table_functions(self.functions.clone()))
     }
 }
 
 #[async_trait]
 impl SchemaProvider for InformationSchema {
     fn table_names(&self) -> Vec<String> {
-        self.host().map_or_else(Vec::new, |host| host.table_names())
+        self.datafusion()
+            .map_or_else(Vec::new, |datafusion| datafusion.table_names())
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         let name = name.to_lowercase();
-        let Some(host) = self.host() else {
+        let Some(datafusion) = self.datafusion() else {
             return Ok(None);
         };
-        let Some(table) = host.table(&name).await? else {
+        let Some(table) = datafusion.table(&name).await? else {
             return Ok(None);
         };
         let plan = LogicalPlanBuilder::scan(name.as_str(), provider_as_source(table), None)?;
@@ -78,7 +79,8 @@ impl SchemaProvider for InformationSchema {
 
     fn table_exist(&self, name: &str) -> bool {
         let name = name.to_lowercase();
-        self.host().is_some_and(|host| host.table_exist(&name))
+        self.datafusion()
+            .is_some_and(|datafusion| datafusion.table_exist(&name))
     }
 }
 

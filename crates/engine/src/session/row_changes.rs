@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::{Schema, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::TableReference;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
-use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use futures::TryStreamExt;
 
@@ -144,7 +144,7 @@ impl Session {
     async fn planned(
         &self,
         planning: &Planning<'_>,
-        mut statement: HostStatement,
+        mut statement: DataFusionStatement,
         params: &Params,
     ) -> Result<LogicalPlan> {
         expand::expand(&mut statement, planning)?;

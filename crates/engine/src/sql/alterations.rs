@@ -4,7 +4,7 @@
 //! Invariant: one operation a statement; what is not listed here is refused (planned/).
 //! Not here: constraints and defaults of columns, which a table that is made anew would lose (session/).
 
-use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption, DataType, Expr,
     Ident, ObjectName, RenameTableNameKind, Statement as SqlStatement,
@@ -32,8 +32,8 @@ pub(crate) enum Kind {
 }
 
 /// The alteration that a statement is, if it is one that is done.
-pub(crate) fn of(statement: &HostStatement) -> Option<Alteration> {
-    let HostStatement::Statement(statement) = statement else {
+pub(crate) fn of(statement: &DataFusionStatement) -> Option<Alteration> {
+    let DataFusionStatement::Statement(statement) = statement else {
         return None;
     };
     let SqlStatement::AlterTable(AlterTable {
@@ -114,7 +114,7 @@ fn added(column: &ColumnDef) -> Option<Kind> {
 
 impl Alteration {
     /// The statement that makes the table anew; `None` where it only gets another name.
-    pub(crate) fn made_anew(&self) -> Result<Option<HostStatement>> {
+    pub(crate) fn made_anew(&self) -> Result<Option<DataFusionStatement>> {
         let items = match &self.kind {
             Kind::RenameTable(_) => return Ok(None),
             Kind::RenameColumn(old, new) => format!("* RENAME ({old} AS {new})"),

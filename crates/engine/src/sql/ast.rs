@@ -5,7 +5,7 @@
 //! Not here: what users write (statement.rs).
 
 use datafusion::sql::parser::DFParserBuilder;
-use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
     ObjectName, ObjectNamePart, Query, Statement as SqlStatement, TableFactor, Value,
@@ -144,7 +144,7 @@ pub(crate) fn literal_text(expr: &Expr) -> Option<&str> {
 /// The query that `text` is.
 pub(crate) fn parse_query(text: &str) -> Result<Box<Query>> {
     match parse_statement(text)? {
-        HostStatement::Statement(statement) => match *statement {
+        DataFusionStatement::Statement(statement) => match *statement {
             SqlStatement::Query(query) => Ok(query),
             _ => Err(no_query(text)),
         },
@@ -153,7 +153,7 @@ pub(crate) fn parse_query(text: &str) -> Result<Box<Query>> {
 }
 
 /// The statement that `text` is.
-pub(crate) fn parse_statement(text: &str) -> Result<HostStatement> {
+pub(crate) fn parse_statement(text: &str) -> Result<DataFusionStatement> {
     let mut parser = DFParserBuilder::new(text)
         .with_dialect(&DIALECT)
         .with_recursion_limit(NESTING_MAX)

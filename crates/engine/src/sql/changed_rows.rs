@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Query,
     Statement as SqlStatement, TableAlias, TableFactor, TableWithJoins, Update,
@@ -37,8 +37,8 @@ enum Change {
 const HIT: &str = "hidden: hit";
 
 /// The change that a statement is, if it reads more than its own rows and has no clause beyond.
-pub(crate) fn of(statement: &HostStatement) -> Option<ChangedRows> {
-    let HostStatement::Statement(statement) = statement else {
+pub(crate) fn of(statement: &DataFusionStatement) -> Option<ChangedRows> {
+    let DataFusionStatement::Statement(statement) = statement else {
         return None;
     };
     match statement.as_ref() {
@@ -151,7 +151,7 @@ fn has_query(expr: &Expr) -> bool {
 
 impl ChangedRows {
     /// The query that counts the rows that are changed.
-    pub(crate) fn counted(&self) -> Result<HostStatement> {
+    pub(crate) fn counted(&self) -> Result<DataFusionStatement> {
         let ChangedRows { table, alias, .. } = self;
         let hit = self.hit();
         parse_statement(&format!(
@@ -160,7 +160,7 @@ impl ChangedRows {
     }
 
     /// The INSERT of all rows as they are after the change, of a table with these columns.
-    pub(crate) fn rows(&self, columns: &[String]) -> Result<HostStatement> {
+    pub(crate) fn rows(&self, columns: &[String]) -> Result<DataFusionStatement> {
         let table = &self.table;
         let rows = match &self.change {
             Change::Delete => {

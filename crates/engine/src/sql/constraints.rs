@@ -6,7 +6,7 @@
 //! repetitions.
 //! Not here: checking rows (scan/checked_table.rs); constraints that nobody checks, which planned/ refuses.
 
-use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef, ConstraintCharacteristics, Expr,
     Ident, IndexColumn, NullsDistinctOption, OrderByExpr, OrderByOptions, PrimaryKeyConstraint,
@@ -23,8 +23,8 @@ impl Constraints {
 }
 
 /// Takes the constraints out of a CREATE TABLE.
-pub(crate) fn take(statement: &mut HostStatement) -> Result<Option<Constraints>> {
-    let HostStatement::Statement(statement) = statement else {
+pub(crate) fn take(statement: &mut DataFusionStatement) -> Result<Option<Constraints>> {
+    let DataFusionStatement::Statement(statement) = statement else {
         return Ok(None);
     };
     let SqlStatement::CreateTable(table) = statement.as_mut() else {

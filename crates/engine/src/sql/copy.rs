@@ -7,7 +7,7 @@
 //! Not here: what the options mean (copy_options.rs), writing (scan/writes/).
 
 use datafusion::execution::context::SessionContext;
-use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::planner::object_name_to_table_reference;
 use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Insert, SelectItem, SetExpr, Statement, TableObject,
@@ -77,10 +77,10 @@ fn start_of_copy(tokens: &[TokenWithSpan]) -> Option<usize> {
 
 /// Reads the columns of the table that a file is copied into from the file by their names.
 pub(crate) async fn read_by_name(
-    statement: &mut HostStatement,
+    statement: &mut DataFusionStatement,
     context: &SessionContext,
 ) -> Result<()> {
-    let HostStatement::Statement(statement) = statement else {
+    let DataFusionStatement::Statement(statement) = statement else {
         return Ok(());
     };
     let Statement::Insert(Insert {
@@ -144,7 +144,7 @@ impl Copy {
                 cursor.expect_word("BY")?;
                 given.partitioned_by = Some(cursor.names()?);
             } else if cursor.take_word("OPTIONS") {
-                given.host = cursor.options()?;
+                given.datafusion = cursor.options()?;
             } else if matches!(cursor.peek(), Token::LParen) && target.is_some() {
                 given.options.extend(cursor.options()?);
             } else if cursor.take_word("WITH") {

@@ -32,14 +32,17 @@ pub(super) struct Given {
     pub stored_as: Option<(String, Location)>,
     pub partitioned_by: Option<Vec<String>>,
     /// DataFusion's `OPTIONS (…)`.
-    pub host: Vec<(String, OptionValue, Location)>,
+    pub datafusion: Vec<(String, OptionValue, Location)>,
     /// DuckDB's and PostgreSQL's `(…)`.
     pub options: Vec<(String, OptionValue, Location)>,
 }
 
 impl Given {
     fn words(&self) -> Words {
-        match self.stored_as.is_some() || self.partitioned_by.is_some() || !self.host.is_empty() {
+        match self.stored_as.is_some()
+            || self.partitioned_by.is_some()
+            || !self.datafusion.is_empty()
+        {
             true => Words::DataFusion,
             false => Words::DuckDb,
         }
@@ -69,7 +72,7 @@ pub(super) struct CopyOptions {
     extension: Option<String>,
     pattern: Option<String>,
     /// For DataFusion's writers.
-    host: Vec<(String, String)>,
+    datafusion: Vec<(String, String)>,
     encoding: Option<String>,
     /// An option that only a file that is written has.
     of_writing: Option<String>,
@@ -171,13 +174,13 @@ impl CopyOptions {
             is_array: false,
             extension: None,
             pattern: None,
-            host: Vec::new(),
+            datafusion: Vec::new(),
             encoding: None,
             of_writing: None,
             reading: Vec::new(),
         };
-        for (name, value, place) in given.host {
-            options.host_option(&name, &value, place)?;
+        for (name, value, place) in given.datafusion {
+            options.datafusion_option(&name, &value, place)?;
         }
         for (name, value, place) in given.options {
             options.option(&name, &value, place)?;
@@ -202,8 +205,13 @@ impl CopyOptions {
 
     /// What follows from several options.
     fn end(mut self) -> Result<CopyOptions> {
-        if self.kind == Kind::Tsv && !self.host.iter().any(|(key, _)| key == "format.delimiter") {
-            self.host("format.delimiter", "\t");
+        if self.kind == Kind::Tsv
+            && !self
+                .datafusion
+                .iter()
+                .any(|(key, _)| key == "format.delimiter")
+        {
+            self.datafusion("format.delimiter", "\t");
         }
         if self.kind == Kind::Tsv && self.extension.is_none() {
             self.extension = Some("tsv".to_string());
@@ -211,7 +219,7 @@ impl CopyOptions {
         let (compression, level) = (self.compression.take(), self.compression_level.take());
         if self.kind == Kind::Parquet {
             if let Some(codec) = parquet_codec(compression, level)? {
-                self.host("format.compression", &codec);
+                self.datafusion("format.compression", &codec);
             }
             return Ok(self);
         }
@@ -224,26 +232,31 @@ impl CopyOptions {
                         format!("'{compression}' is not known; files of text can be gzip, zstd, bz2, xz or none"),
                     )
                 })?;
-            self.host("format.compression", &variant.to_string());
+            self.datafusion("format.compression", &variant.to_string());
             self.reading
                 .push(("compression".to_string(), text_token(&name_of(variant))));
         }
         if let Some(level) = level {
-            self.host("format.compression_level", &level);
+            self.datafusion("format.compression_level", &level);
         }
         Ok(self)
     }
 
-    fn host(&mut self, key: &str, value: &str) {
-        self.host.push((key.to_string(), value.to_string()));
+    fn datafusion(&mut self, key: &str, value: &str) {
+        self.datafusion.push((key.to_string(), value.to_string()));
     }
 
     /// One of DataFusion's own options.
-    fn host_option(&mut self, name: &str, value: &OptionValue, place: Location) -> Result<()> {
+    fn datafusion_option(
+        &mut self,
+        name: &str,
+        value: &OptionValue,
+        place: Location,
+    ) -> Result<()> {
         let text = self.text(name, value, place)?;
         match name.contains('.') {
-            true => self.host(name, &text),
-            false => self.host(&format!("format.{name}"), &text),
+            true => self.datafusion(name, &text),
+            false => self.datafusion(&format!("format.{name}"), &text),
         }
         Ok(())
     }
@@ -251,7 +264,7 @@ impl CopyOptions {
     fn option(&mut self, name: &str, value: &OptionValue, place: Location) -> Result<()> {
         // Of a column, or in full: as DataFusion has it.
         if name.contains("::") || name.contains('.') {
-            return self.host_option(name, value, place);
+            return self.datafusion_option(name, value, place);
         }
         let lower = name.to_ascii_lowercase();
         if !OF_READING.contains(&lower.as_str()) {
@@ -289,7 +302,7 @@ impl CopyOptions {
             "partition_by" => self.partition_by = self.list(name, value, place)?,
             "write_partition_columns" => {
                 let flag = self.flag(name, value, place)?.to_string();
-                self.host("execution.keep_partition_by_columns", &flag);
+                self.datafusion("execution.keep_partition_by_columns", &flag);
             }
             OVERWRITE | OVERWRITE_OR_IGNORE | APPEND => {
                 if self.flag(name, value, place)? {
@@ -337,43 +350,43 @@ impl CopyOptions {
         match name {
             "header" => {
                 let flag = self.flag(name, value, place)?;
-                self.host("format.has_header", &flag.to_string());
+                self.datafusion("format.has_header", &flag.to_string());
                 self.read("header", Token::make_word(&flag.to_string(), None));
             }
             "delimiter" | "delim" | "sep" => {
                 let text = self.character(name, value, place)?;
-                self.host("format.delimiter", &text);
+                self.datafusion("format.delimiter", &text);
                 self.read("delim", text_token(&text));
             }
             "quote" | "escape" => {
                 let text = self.character(name, value, place)?;
-                self.host(&format!("format.{name}"), &text);
+                self.datafusion(&format!("format.{name}"), &text);
                 if name == "escape" && text != "\"" {
-                    self.host("format.double_quote", "false");
+                    self.datafusion("format.double_quote", "false");
                 }
                 self.read(name, text_token(&text));
             }
             "null" | "nullstr" => {
                 let text = self.text(name, value, place)?;
-                self.host("format.null_value", &text);
+                self.datafusion("format.null_value", &text);
                 self.read("nullstr", text_token(&text));
             }
             "dateformat" => {
                 let text = self.text(name, value, place)?;
-                self.host("format.date_format", &text);
+                self.datafusion("format.date_format", &text);
             }
             "timestampformat" => {
                 let text = self.text(name, value, place)?;
                 for key in ["timestamp_format", "timestamp_tz_format", "datetime_format"] {
-                    self.host(&format!("format.{key}"), &text);
+                    self.datafusion(&format!("format.{key}"), &text);
                 }
             }
             "timeformat" => {
                 let text = self.text(name, value, place)?;
-                self.host("format.time_format", &text);
+                self.datafusion("format.time_format", &text);
             }
             "force_quote" => match value {
-                OptionValue::All => self.host("format.quote_style", "always"),
+                OptionValue::All => self.datafusion("format.quote_style", "always"),
                 _ => return Err(at(place, "force_quote takes * only, for all columns")),
             },
             _ => {
@@ -398,12 +411,12 @@ impl CopyOptions {
                 let rows: Result<u64, _> = text.parse();
                 let rows = rows.ok().filter(|rows| *rows > 0);
                 let rows = rows.ok_or_else(|| at(place, "row_group_size is a number from 1 on"))?;
-                self.host("format.max_row_group_size", &rows.to_string());
+                self.datafusion("format.max_row_group_size", &rows.to_string());
             }
             "row_group_size_bytes" => {
                 let bytes = crate::runtime::options::parse_bytes(&text, None)
                     .map_err(|_| at(place, "row_group_size_bytes takes a size, such as 64MB"))?;
-                self.host("format.max_row_group_bytes", &bytes.to_string());
+                self.datafusion("format.max_row_group_bytes", &bytes.to_string());
             }
             "parquet_version" => {
                 let version = match text.to_ascii_lowercase().as_str() {
@@ -411,18 +424,18 @@ impl CopyOptions {
                     "v2" | "2" | "2.0" => "2.0",
                     _ => return Err(at(place, "parquet_version is V1 or V2")),
                 };
-                self.host("format.writer_version", version);
+                self.datafusion("format.writer_version", version);
             }
             "statistics" => {
                 let level = match text.to_ascii_lowercase().as_str() {
                     level @ ("none" | "chunk" | "page") => level.to_string(),
                     _ => return Err(at(place, "statistics is none, chunk or page")),
                 };
-                self.host("format.statistics_enabled", &level);
+                self.datafusion("format.statistics_enabled", &level);
             }
-            "dictionary" => self.host("format.dictionary_enabled", &text),
-            "bloom_filter" => self.host("format.bloom_filter_on_write", &text),
-            _ => self.host("format.data_pagesize_limit", &text),
+            "dictionary" => self.datafusion("format.dictionary_enabled", &text),
+            "bloom_filter" => self.datafusion("format.bloom_filter_on_write", &text),
+            _ => self.datafusion("format.data_pagesize_limit", &text),
         }
         Ok(())
     }
@@ -527,7 +540,7 @@ impl CopyOptions {
             "extension": self.extension,
             "pattern": self.pattern,
             "is_array": self.is_array,
-            "options": self.host,
+            "options": self.datafusion,
         }))
     }
 

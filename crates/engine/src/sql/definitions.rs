@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 
 use datafusion::common::ScalarValue;
-use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, MacroArg, MacroDefinition,
     ObjectName, TableFactor, VisitorMut,
@@ -83,7 +83,7 @@ impl Definitions {
     }
 
     /// Puts what macros stand for in the places of their calls.
-    pub fn expand_macros(&self, statement: &mut HostStatement) -> Result<()> {
+    pub fn expand_macros(&self, statement: &mut DataFusionStatement) -> Result<()> {
         let macros = self.macros.read();
         if macros.is_empty() {
             return Ok(());
@@ -98,7 +98,10 @@ impl Definitions {
     }
 
     /// Puts functions in the places of `getvariable('v')`; each with the value that it has.
-    pub fn bind_variables(&self, statement: &mut HostStatement) -> BTreeMap<String, ScalarValue> {
+    pub fn bind_variables(
+        &self,
+        statement: &mut DataFusionStatement,
+    ) -> BTreeMap<String, ScalarValue> {
         let mut variables = Variables {
             variables: &self.variables.read(),
             used: BTreeMap::new(),

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     Cte, Expr, Query, Select, SetExpr, Statement as SqlStatement, TableFactor, TableWithJoins,
     VisitorMut, With,
@@ -168,7 +168,7 @@ fn around(query: Query) -> Query {
 }
 
 /// Expands a statement.
-pub(crate) fn expand(statement: &mut HostStatement, catalog: &dyn Catalog) -> Result<()> {
+pub(crate) fn expand(statement: &mut DataFusionStatement, catalog: &dyn Catalog) -> Result<()> {
     let scope = Scope {
         catalog,
         frames: Vec::new(),

@@ -125,6 +125,8 @@ fn functions(context: &SessionContext) -> Vec<String> {
     let aggregate = state.aggregate_functions().keys();
     let window = state.window_functions().keys();
     let table = state.table_functions().keys();
-    let host = scalar.chain(aggregate).chain(window).chain(table).cloned();
-    host.chain(function_names().map(str::to_string)).collect()
+    let datafusion = scalar.chain(aggregate).chain(window).chain(table).cloned();
+    datafusion
+        .chain(function_names().map(str::to_string))
+        .collect()
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{ParamValues, Result as HostResult, ScalarValue};
+use datafusion::common::{ParamValues, Result as DataFusionResult, ScalarValue};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -23,7 +23,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Statement as PlanStatement, Volatility,
 };
-use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr as SqlExpr, Function, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
     ObjectNamePart, Statement as SqlStatement, Value, ValueWithSpan, VisitorMut,
@@ -70,7 +70,7 @@ impl Params {
 /// DataFusion would see the values after planning only, and until then it takes every parameter for NULL: `? || ?` and
 /// `sum(?)` fail. A function has a type.
 pub(crate) fn bind(
-    statement: &mut HostStatement,
+    statement: &mut DataFusionStatement,
     params: &Params,
     variables: BTreeMap<String, ScalarValue>,
     state: &mut SessionState,
@@ -82,7 +82,7 @@ pub(crate) fn bind(
             Part::Whole,
         )))?;
     }
-    if let HostStatement::Statement(sql) = statement
+    if let DataFusionStatement::Statement(sql) = statement
         && let SqlStatement::Prepare { .. } | SqlStatement::CreateFunction(_) = **sql
     {
         return Ok(());
@@ -309,12 +309,12 @@ impl ScalarUDFImpl for Parameter {
     }
 
     /// The same as DataFusion's for a parameter, so that columns keep their names.
-    fn schema_name(&self, _: &[Expr]) -> HostResult<String> {
+    fn schema_name(&self, _: &[Expr]) -> DataFusionResult<String> {
         Ok(self.name.clone())
     }
 
     /// The same, so that an aggregate whose FILTER or ORDER BY has it keeps its name.
-    fn display_name(&self, _: &[Expr]) -> HostResult<String> {
+    fn display_name(&self, _: &[Expr]) -> DataFusionResult<String> {
         Ok(self.name.clone())
     }
 
@@ -322,17 +322,17 @@ impl ScalarUDFImpl for Parameter {
         &self.signature
     }
 
-    fn return_type(&self, _: &[DataType]) -> HostResult<DataType> {
+    fn return_type(&self, _: &[DataType]) -> DataFusionResult<DataType> {
         Ok(self.value.data_type())
     }
 
     /// What planning needs at once, such as the count of `numbers($1)`, it gets at once.
-    fn simplify(&self, _: Vec<Expr>, _: &SimplifyContext) -> HostResult<ExprSimplifyResult> {
+    fn simplify(&self, _: Vec<Expr>, _: &SimplifyContext) -> DataFusionResult<ExprSimplifyResult> {
         let literal = Expr::Literal(self.value.clone(), None);
         Ok(ExprSimplifyResult::Simplified(literal))
     }
 
-    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> HostResult<ColumnarValue> {
+    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> DataFusionResult<ColumnarValue> {
         Ok(ColumnarValue::Scalar(self.value.clone()))
     }
 }

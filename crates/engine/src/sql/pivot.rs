@@ -306,7 +306,7 @@ fn queried(expr: &Expr, query: &Query, scope: &Scope<'_>) -> Result<Turned> {
     let query = format!(
         "SELECT CAST(\"value of\" AS VARCHAR) AS \"text of value\" FROM ({query}) AS \"values\"(\"value of\") WHERE \"value of\" IS NOT NULL"
     );
-    named(expr, texts_of(scope, &query, expr)?)
+    named(expr, strings_of(scope, &query, expr)?)
 }
 
 /// The values that the source has.
@@ -319,25 +319,25 @@ fn found(expr: &Expr, source: &Query, scope: &Scope<'_>) -> Result<Turned> {
     named(expr, values)
 }
 
-/// Distinct values as texts, in the order of the values.
+/// Distinct values as strings, in the order of the values.
 fn values_of(scope: &Scope<'_>, from: &str, expr: &Expr) -> Result<Vec<String>> {
     let from = from.strip_prefix("SELECT * FROM ").unwrap_or(from);
     let query = format!(
         "SELECT CAST(\"value of\" AS VARCHAR) AS \"text of value\" FROM (SELECT DISTINCT {expr} AS \"value of\" FROM {from}) AS \"values\" WHERE \"value of\" IS NOT NULL ORDER BY \"value of\""
     );
-    texts_of(scope, &query, expr)
+    strings_of(scope, &query, expr)
 }
 
 /// The strings of a query, each once.
-fn texts_of(scope: &Scope<'_>, query: &str, expr: &Expr) -> Result<Vec<String>> {
+fn strings_of(scope: &Scope<'_>, query: &str, expr: &Expr) -> Result<Vec<String>> {
     let mut known = HashSet::new();
     let mut values = Vec::new();
     for batch in scope.rows(*parse_query(query)?)? {
-        let texts = cast(batch.column(0), &DataType::Utf8)
+        let strings = cast(batch.column(0), &DataType::Utf8)
             .map_err(|error| Error::Internal(error.to_string()))?;
-        let texts = texts.as_string::<i32>();
-        let texts = texts.iter().flatten().map(str::to_string);
-        values.extend(texts.filter(|text| known.insert(text.clone())));
+        let strings = strings.as_string::<i32>();
+        let strings = strings.iter().flatten().map(str::to_string);
+        values.extend(strings.filter(|text| known.insert(text.clone())));
     }
     match values.len() <= COLUMNS_MAX {
         true => Ok(values),

@@ -4,7 +4,7 @@
 //! Invariant: in doubt it keeps something, so that nobody may write to what it has read.
 //! Not here: what it reads.
 
-use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     FromTable, Ident, ObjectName, SetExpr, Statement, TableFactor, TableObject, TableWithJoins,
 };
@@ -14,23 +14,23 @@ use super::statement::{self, Request};
 /// True of a query, its plan, a copy of its rows to a file: when it is over, nothing of its tables is needed.
 pub fn only_reads(text: &str) -> bool {
     match statement::parse(text) {
-        Ok(Request::Host(request)) => keeps_nothing(&request.statement),
+        Ok(Request::DataFusion(request)) => keeps_nothing(&request.statement),
         Ok(Request::SetVariable { .. }) => false,
         // Nothing runs.
         Ok(_) | Err(_) => true,
     }
 }
 
-fn keeps_nothing(statement: &HostStatement) -> bool {
+fn keeps_nothing(statement: &DataFusionStatement) -> bool {
     match statement {
-        HostStatement::Statement(statement) => match statement.as_ref() {
+        DataFusionStatement::Statement(statement) => match statement.as_ref() {
             Statement::Query(query) => !makes_table(&query.body),
             Statement::Explain { .. } | Statement::ExplainTable { .. } => true,
             _ => false,
         },
-        HostStatement::CopyTo(_) => true,
-        HostStatement::Explain(explain) => keeps_nothing(&explain.statement),
-        HostStatement::CreateExternalTable(_) | HostStatement::Reset(_) => false,
+        DataFusionStatement::CopyTo(_) => true,
+        DataFusionStatement::Explain(explain) => keeps_nothing(&explain.statement),
+        DataFusionStatement::CreateExternalTable(_) | DataFusionStatement::Reset(_) => false,
     }
 }
 
@@ -45,8 +45,8 @@ fn makes_table(body: &SetExpr) -> bool {
 }
 
 /// The name of the table whose rows a statement changes, or that it makes without a query or removes: no data of others has it.
-pub(crate) fn changed_table(statement: &HostStatement) -> Option<String> {
-    let HostStatement::Statement(statement) = statement else {
+pub(crate) fn changed_table(statement: &DataFusionStatement) -> Option<String> {
+    let DataFusionStatement::Statement(statement) = statement else {
         return None;
     };
     let name = match statement.as_ref() {

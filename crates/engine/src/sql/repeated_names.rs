@@ -2,7 +2,7 @@
 //!
 //! In: DataFusion's error that a name is there twice, and the parsed statement. Out: the statement with `_1` after the
 //! name of the later one, as DuckDB names the columns of a table that is made so, or the text of its cast, of which the
-//! host takes no notice in names; DataFusion can be asked again.
+//! datafusion takes no notice in names; DataFusion can be asked again.
 //! Invariant: a statement that DataFusion plans is never touched; the column that is named first keeps its name. Each
 //! renaming makes a name unique within its SELECT, so asking again comes to an end.
 //! Not here: names that differ by their table only, as of a join; DataFusion lets those be.
@@ -44,7 +44,7 @@ pub fn rename_repeated(statement: &mut Statement, error: &DataFusionError) -> bo
     })
 }
 
-/// Gives the second of two items that have one name for DataFusion, and two texts, its text as its name: `1.0` and `1.00`,
+/// Gives the second of two items that have one name for DataFusion, and two strings, its text as its name: `1.0` and `1.00`,
 /// `s.x` and `s['x']`. False if there is no such item.
 pub fn rename_place(statement: &mut Statement, error: &DataFusionError) -> bool {
     let DataFusionError::Plan(message) = error.find_root() else {

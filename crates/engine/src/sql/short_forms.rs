@@ -335,7 +335,7 @@ fn plain_call(name: &str, arguments: &[&Expr]) -> Result<Option<Expr>> {
         ("from_json" | "json_transform", [json, structure]) => {
             Some(json_types::as_structure(json, structure)?)
         }
-        ("encode", [texts]) => Some(cast((*texts).clone(), DataType::Bytea)),
+        ("encode", [strings]) => Some(cast((*strings).clone(), DataType::Bytea)),
         ("decode", [bytes]) => Some(cast((*bytes).clone(), DataType::Varchar(None))),
         ("regexp_split_to_table", [_, _]) => {
             let parts = arguments.iter().map(|&argument| argument.clone());
@@ -635,7 +635,7 @@ fn folded_by(collation: &ObjectName) -> Result<()> {
     {
         "nocase" => Ok(()),
         other => Err(Error::Unsupported {
-            message: format!("COLLATE {other}; texts are compared by code point, or with NOCASE"),
+            message: format!("COLLATE {other}; strings are compared by code point, or with NOCASE"),
         }),
     }
 }

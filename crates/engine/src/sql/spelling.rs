@@ -25,7 +25,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace};
 
 use crate::error::Position;
-use crate::error::host::position;
+use crate::error::from_datafusion::position;
 use crate::error::only_other_case;
 use crate::sql::statement::visit;
 

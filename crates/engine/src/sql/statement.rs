@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{
-    CopyToSource, DFParserBuilder, ResetStatement, Statement as HostStatement,
+    CopyToSource, DFParserBuilder, ResetStatement, Statement as DataFusionStatement,
 };
 use datafusion::sql::sqlparser::ast::{
     ContextModifier, Expr, Ident, ObjectName, ObjectNamePart, Query, Set, SetExpr,
@@ -30,7 +30,7 @@ use crate::sql::dialect::DIALECT;
 use crate::sql::expressions::say_what_is_meant;
 use crate::sql::far_timestamps::far_timestamp;
 use crate::sql::short_forms::ShortForms;
-use crate::sql::text_orders::order_texts;
+use crate::sql::text_orders::order_strings;
 use crate::sql::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
 use crate::sql::typed_values::give_types;
@@ -128,12 +128,12 @@ pub(crate) enum Request {
     /// `SET VARIABLE name = value`, or `RESET VARIABLE name` without one.
     SetVariable {
         name: String,
-        value: Option<Box<HostRequest>>,
+        value: Option<Box<DataFusionRequest>>,
     },
     /// `DROP MACRO name`.
     DropMacro { name: String, missing: Missing },
     /// Everything else: DataFusion plans it.
-    Host(Box<HostRequest>),
+    DataFusion(Box<DataFusionRequest>),
 }
 
 /// What is done where there is nothing to drop.
@@ -147,8 +147,8 @@ pub(crate) enum Missing {
 
 /// A statement for DataFusion, with the file functions that were taken out of it.
 #[derive(Debug)]
-pub(crate) struct HostRequest {
-    pub statement: HostStatement,
+pub(crate) struct DataFusionRequest {
+    pub statement: DataFusionStatement,
     pub files: Vec<FileCall>,
     pub columns: Columns,
     /// What the rows of a table that is made have to keep.
@@ -186,7 +186,7 @@ fn of_definitions(tokens: &[TokenWithSpan], text: &str) -> Result<Option<Request
             true if is_token(&tokens, 3, &Token::Eq) || is_one_of(&tokens, 3, &["TO"]) => {
                 let select = Written::at(tokens[0].span).sql("SELECT").copy(&tokens[4..]);
                 match parse_tokens(select.tokens, text)? {
-                    Request::Host(request) => Some(request),
+                    Request::DataFusion(request) => Some(request),
                     _ => return Ok(None),
                 }
             }
@@ -239,7 +239,7 @@ fn parse_tokens(tokens: Tokens, text: &str) -> Result<Request> {
         }
     };
     match statement {
-        HostStatement::Statement(sql) => match *sql {
+        DataFusionStatement::Statement(sql) => match *sql {
             SqlStatement::Set(Set::SingleAssignment {
                 scope: None | Some(ContextModifier::Session | ContextModifier::Global),
                 hivevar: false,
@@ -253,14 +253,17 @@ fn parse_tokens(tokens: Tokens, text: &str) -> Result<Request> {
                 ObjectName(vec![ObjectNamePart::Identifier(Ident::new(TIME_ZONE))]),
                 vec![value],
             ),
-            SqlStatement::ShowVariable { variable } => host(show(variable)?),
-            other => host(HostStatement::Statement(Box::new(other))),
+            SqlStatement::ShowVariable { variable } => datafusion(show(variable)?),
+            other => datafusion(DataFusionStatement::Statement(Box::new(other))),
         },
-        HostStatement::Reset(ResetStatement::Variable(variable)) => reset(variable),
-        other => host(other),
+        DataFusionStatement::Reset(ResetStatement::Variable(variable)) => reset(variable),
+        other => datafusion(other),
     }
     .map(|request| match request {
-        Request::Host(host) => Request::Host(Box::new(HostRequest { columns, ..*host })),
+        Request::DataFusion(datafusion) => Request::DataFusion(Box::new(DataFusionRequest {
+            columns,
+            ..*datafusion
+        })),
         other => other,
     })
 }
@@ -297,20 +300,20 @@ fn one_statement_only(text: &str) -> Error {
 /// SQL's name of the session's time zone.
 const TIME_ZONE: &str = "timezone";
 
-fn is_of_host(option: &str) -> bool {
+fn is_of_datafusion(option: &str) -> bool {
     option.starts_with("datafusion.") || option == TIME_ZONE || option == "time.zone"
 }
 
 fn set(variable: ObjectName, values: Vec<Expr>) -> Result<Request> {
     let name = plain_name(&variable);
-    if is_of_host(&name) {
+    if is_of_datafusion(&name) {
         let assignment = Set::SingleAssignment {
             scope: None,
             hivevar: false,
             variable,
             values,
         };
-        return host(HostStatement::Statement(Box::new(SqlStatement::Set(
+        return datafusion(DataFusionStatement::Statement(Box::new(SqlStatement::Set(
             assignment,
         ))));
     }
@@ -330,15 +333,15 @@ fn reset(variable: ObjectName) -> Result<Request> {
     let name = plain_name(&variable);
     match OptionSpec::find(&name) {
         Some(_) => Ok(Request::ResetOption { name }),
-        None if !is_of_host(&name) => Err(unknown_option(&name)),
-        None if let Some((host, value)) = reset_value(&name) => {
-            let parts = host.split('.').map(Ident::new);
+        None if !is_of_datafusion(&name) => Err(unknown_option(&name)),
+        None if let Some((datafusion, value)) = reset_value(&name) => {
+            let parts = datafusion.split('.').map(Ident::new);
             let parts = parts.map(ObjectNamePart::Identifier).collect();
             set(ObjectName(parts), vec![literal(value)])
         }
         None => {
-            let statement = HostStatement::Reset(ResetStatement::Variable(variable));
-            Ok(Request::Host(Box::new(HostRequest {
+            let statement = DataFusionStatement::Reset(ResetStatement::Variable(variable));
+            Ok(Request::DataFusion(Box::new(DataFusionRequest {
                 statement,
                 files: Vec::new(),
                 columns: Columns::AsWritten,
@@ -349,17 +352,19 @@ fn reset(variable: ObjectName) -> Result<Request> {
 }
 
 /// `SHOW threads` shows what DataFusion knows as `grouse.threads`.
-fn show(mut variable: Vec<Ident>) -> Result<HostStatement> {
+fn show(mut variable: Vec<Ident>) -> Result<DataFusionStatement> {
     if let [name] = variable.as_slice() {
         let lower = name.value.to_lowercase();
         match OptionSpec::find(&lower) {
             Some(spec) => variable = vec![Ident::new("grouse"), Ident::new(spec.name)],
-            None if lower == "all" || is_of_host(&lower) => variable = vec![Ident::new(lower)],
+            None if lower == "all" || is_of_datafusion(&lower) => {
+                variable = vec![Ident::new(lower)]
+            }
             None => return Err(unknown_option(&name.value)),
         }
     }
     let show = SqlStatement::ShowVariable { variable };
-    Ok(HostStatement::Statement(Box::new(show)))
+    Ok(DataFusionStatement::Statement(Box::new(show)))
 }
 
 fn plain_name(name: &ObjectName) -> String {
@@ -381,7 +386,7 @@ fn option_value(value: &Expr) -> String {
     }
 }
 
-fn host(mut statement: HostStatement) -> Result<Request> {
+fn datafusion(mut statement: DataFusionStatement) -> Result<Request> {
     long_chains::bracket(&mut statement)?;
     headers::name_items(&mut statement);
     done(visit(&mut statement, &mut ShortForms))?;
@@ -392,7 +397,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     say_what_is_meant(&mut statement);
     order_windows(&mut statement)?;
     compare_rows(&mut statement)?;
-    order_texts(&mut statement);
+    order_strings(&mut statement);
     inner_tables::name_inner_tables(&mut statement);
     name_shared_tables(&mut statement);
     inner_values::set_apart(&mut statement)?;
@@ -404,7 +409,7 @@ fn host(mut statement: HostStatement) -> Result<Request> {
     match visit(&mut statement, &mut preparation) {
         ControlFlow::Continue(()) => {
             let files = preparation.files;
-            Ok(Request::Host(Box::new(HostRequest {
+            Ok(Request::DataFusion(Box::new(DataFusionRequest {
                 statement,
                 files,
                 columns: Columns::AsWritten,
@@ -417,17 +422,17 @@ fn host(mut statement: HostStatement) -> Result<Request> {
 
 /// Visits all of a statement but for what DataFusion keeps to itself.
 pub(crate) fn visit<V: VisitorMut>(
-    statement: &mut HostStatement,
+    statement: &mut DataFusionStatement,
     visitor: &mut V,
 ) -> ControlFlow<V::Break> {
     match statement {
-        HostStatement::Statement(statement) => statement.walk(visitor),
-        HostStatement::Explain(explain) => visit(&mut explain.statement, visitor),
-        HostStatement::CopyTo(copy) => match &mut copy.source {
+        DataFusionStatement::Statement(statement) => statement.walk(visitor),
+        DataFusionStatement::Explain(explain) => visit(&mut explain.statement, visitor),
+        DataFusionStatement::CopyTo(copy) => match &mut copy.source {
             CopyToSource::Query(query) => query.walk(visitor),
             CopyToSource::Relation(_) => ControlFlow::Continue(()),
         },
-        HostStatement::CreateExternalTable(_) | HostStatement::Reset(_) => {
+        DataFusionStatement::CreateExternalTable(_) | DataFusionStatement::Reset(_) => {
             ControlFlow::Continue(())
         }
     }

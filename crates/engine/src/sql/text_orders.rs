@@ -1,6 +1,6 @@
 //! Strings of a group put together in several orders: `string_agg(x, ',' ORDER BY a), string_agg(y, ',' ORDER BY b)`.
 //!
-//! In: a parsed statement. Out: where one SELECT has two such orders, lists in these orders, put together as texts.
+//! In: a parsed statement. Out: where one SELECT has two such orders, lists in these orders, put together as strings.
 //! Invariant: NULLs are left out, and of nothing but NULLs the text is NULL, as in string_agg.
 //! Not here: one order in a SELECT, in which DataFusion sorts its input.
 
@@ -22,7 +22,7 @@ use crate::sql::walk::Walk;
 const NAMES: [&str; 3] = ["string_agg", "group_concat", "listagg"];
 
 /// Puts lists in their place where they stand in two orders.
-pub fn order_texts(statement: &mut Statement) {
+pub fn order_strings(statement: &mut Statement) {
     let ControlFlow::Continue(()) = visit(statement, &mut Selects);
 }
 

@@ -4,7 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::{assert_as_host, by_host, error, plan, rows, session, sorted, write_parquet};
+use crate::support::{
+    assert_as_datafusion, by_datafusion, error, plan, rows, session, sorted, write_parquet,
+};
 use datafusion::arrow::array::{
     ArrayRef, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch,
     StringArray, TimestampMicrosecondArray, new_null_array,
@@ -60,7 +62,7 @@ fn two_files() -> TempDir {
 fn keys_have_the_bits_that_their_values_need() {
     let folder = two_files();
     let files = format!("'{}/*.parquet'", folder.path().display());
-    let (ours, host) = (session(), by_host(session()));
+    let (ours, datafusion) = (session(), by_datafusion(session()));
     // Each column can be NULL as far as the file's schema says, which takes a bit.
     for (query, bits) in [
         ("id, n, count(*) FROM {} GROUP BY id, n", Some(13 + 10 + 2)),
@@ -123,7 +125,7 @@ fn keys_have_the_bits_that_their_values_need() {
             Some(bits) => assert!(plan.contains(&format!("key_bits={bits}")), "{sql}\n{plan}"),
             None => assert!(!plan.contains("key_bits"), "{sql}\n{plan}"),
         }
-        assert_as_host(&ours, &host, &sql, 100);
+        assert_as_datafusion(&ours, &datafusion, &sql, 100);
     }
 }
 
@@ -146,9 +148,9 @@ fn bounds_may_span_a_whole_type() {
         "SELECT wide, one, row, count(*) FROM '{}' GROUP BY wide, one, row",
         path.display()
     );
-    let (ours, host) = (session(), by_host(session()));
+    let (ours, datafusion) = (session(), by_datafusion(session()));
     assert!(plan(&ours, &sql).contains(&format!("key_bits={}", 32 + 1 + 22)));
-    assert_eq!(sorted(&ours, &sql), sorted(&host, &sql));
+    assert_eq!(sorted(&ours, &sql), sorted(&datafusion, &sql));
 }
 
 /// DataFusion takes bounds of a timestamp without a zone for such in the table's zone.
@@ -166,8 +168,8 @@ fn bounds_of_naive_timestamps_say_nothing_of_moments() {
         ("k", Arc::new(Int64Array::from_iter_values(0..3_000))),
     ]);
     write_parquet(&path, &batch.unwrap());
-    let (ours, host) = (session(), by_host(session()));
-    for session in [&ours, &host] {
+    let (ours, datafusion) = (session(), by_datafusion(session()));
+    for session in [&ours, &datafusion] {
         rows(session, "SET TIME ZONE = 'America/New_York'");
         let columns = "t TIMESTAMP(6) WITH TIME ZONE, k BIGINT";
         let place = path.display();
@@ -176,7 +178,7 @@ fn bounds_of_naive_timestamps_say_nothing_of_moments() {
         rows(session, &create);
     }
     let sql = "SELECT t, k, count(*) FROM z GROUP BY t, k";
-    assert_eq!(sorted(&ours, sql), sorted(&host, sql));
+    assert_eq!(sorted(&ours, sql), sorted(&datafusion, sql));
     assert_eq!(
         rows(&ours, "SELECT min(t) FROM z"),
         ["2020-09-13T12:26:40-04:00"]

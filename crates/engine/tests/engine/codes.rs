@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::{Sides, assert_as_host, by_host, error, plan, rows, run, session, sorted};
+use crate::support::{
+    Sides, assert_as_datafusion, by_datafusion, error, plan, rows, run, session, sorted,
+};
 use datafusion::arrow::array::{
     Array, ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray,
 };
@@ -27,7 +29,7 @@ fn write(path: &Path, batch: &RecordBatch, group_rows: usize, bare: bool) {
     writer.close().unwrap();
 }
 
-/// `low` has `values` values and NULLs, `long` the same as long texts, `high` one value per row, `whole` no NULL.
+/// `low` has `values` values and NULLs, `long` the same as long strings, `high` one value per row, `whole` no NULL.
 fn table(rows: i64, values: i64, shift: i64) -> RecordBatch {
     let text = |row: i64| (row % 11 != 0).then(|| format!("v{}", (row * 7 + shift) % values));
     let low: StringArray = (0..rows).map(text).collect();
@@ -142,7 +144,7 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
             "n, array_agg(DISTINCT low ORDER BY low), string_agg(DISTINCT whole, ',' ORDER BY whole) FROM {} GROUP BY n",
             Some("low, whole"),
         ),
-        // Lists and texts of all rows, whose codes become texts when groups leave.
+        // Lists and strings of all rows, whose codes become strings when groups leave.
         ("low, array_agg(low) FROM {} GROUP BY low", Some("low")),
         (
             "n, array_sort(array_agg(low)), length(string_agg(long, ',')) FROM {} GROUP BY n",
@@ -176,7 +178,7 @@ fn keys_come_as_codes_and_answers_stay_the_same() {
 
 /// Keys that no direct table holds: beside a text of one value per row, a float, many days.
 #[test]
-fn texts_of_few_values_are_codes_in_keys_of_several_columns() {
+fn strings_of_few_values_are_codes_in_keys_of_several_columns() {
     let sides = Sides::over(two_files());
     for (query, bits) in [
         (
@@ -208,21 +210,24 @@ fn texts_of_few_values_are_codes_in_keys_of_several_columns() {
     }
 }
 
-/// Writes texts `t` and numbers `n`.
-fn write_both(folder: &TempDir, texts: StringArray, numbers: Int64Array, group_rows: usize) {
-    let columns = [("t", Arc::new(texts) as ArrayRef), ("n", Arc::new(numbers))];
+/// Writes strings `t` and numbers `n`.
+fn write_both(folder: &TempDir, strings: StringArray, numbers: Int64Array, group_rows: usize) {
+    let columns = [
+        ("t", Arc::new(strings) as ArrayRef),
+        ("n", Arc::new(numbers)),
+    ];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     write(&folder.path().join("a.parquet"), &batch, group_rows, false);
 }
 
-/// Batches of few rows hold their own texts, not all of the book.
+/// Batches of few rows hold their own strings, not all of the book.
 #[test]
-fn a_batch_that_leaves_holds_no_texts_of_others() {
+fn a_batch_that_leaves_holds_no_strings_of_others() {
     let folder = tempfile::tempdir().unwrap();
     let text = |row: i64| format!("{:0200}", row % 90);
-    let texts: StringArray = (0..30_000).map(|row| Some(text(row / 10))).collect();
+    let strings: StringArray = (0..30_000).map(|row| Some(text(row / 10))).collect();
     let numbers: Int64Array = (0..30_000).map(|row| Some(row * 1_000_003)).collect();
-    write_both(&folder, texts, numbers, 10_000);
+    write_both(&folder, strings, numbers, 10_000);
     let ours = session();
     rows(&ours, "SET datafusion.execution.batch_size = 8");
     let files = format!("'{}/*.parquet'", folder.path().display());
@@ -245,7 +250,7 @@ fn a_batch_that_leaves_holds_no_texts_of_others() {
 
 /// What a query would have to hold until it ends.
 #[test]
-fn texts_of_large_dictionaries_stay_views_under_a_small_limit() {
+fn strings_of_large_dictionaries_stay_views_under_a_small_limit() {
     let folder = tempfile::tempdir().unwrap();
     let text = |row: i64| {
         format!(
@@ -253,13 +258,13 @@ fn texts_of_large_dictionaries_stay_views_under_a_small_limit() {
             (row as u128 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
         )
     };
-    let texts: StringArray = (0..40_000)
+    let strings: StringArray = (0..40_000)
         .map(|row| Some(text(row / 2_000 * 500 + row % 500)))
         .collect();
     let numbers: Int64Array = (0..40_000)
         .map(|row| Some(row % 3_001 * 1_000_003))
         .collect();
-    write_both(&folder, texts, numbers, 2_000);
+    write_both(&folder, strings, numbers, 2_000);
     let sides = Sides::over(folder);
     let query = "t, n, count(*) FROM {} GROUP BY t, n";
     for (limit, bits) in [("1GB", 32 + 32), ("16MiB", 128 + 32)] {
@@ -295,7 +300,7 @@ fn what_is_computed_of_codes_is_computed_once_per_value() {
             "n, count(*) FROM {} WHERE low = NULL OR low = 'v2' GROUP BY n",
             1,
         ),
-        // Keys: texts of fewer values, other types, two of one column.
+        // Keys: strings of fewer values, other types, two of one column.
         ("upper(low), count(*) FROM {} GROUP BY 1", 1),
         (
             "substr(low, 1, 2), upper(low), count(*) FROM {} GROUP BY 1, 2",
@@ -386,9 +391,9 @@ fn a_value_that_no_row_has_raises_no_error() {
             digit => digit.to_string(),
         })
     };
-    let texts: StringArray = (0..30_000).map(digits).collect();
+    let strings: StringArray = (0..30_000).map(digits).collect();
     let rest: Int64Array = (0..30_000).map(|row| Some(row % 7)).collect();
-    let columns = [("k", Arc::new(texts) as ArrayRef), ("n", Arc::new(rest))];
+    let columns = [("k", Arc::new(strings) as ArrayRef), ("n", Arc::new(rest))];
     write(
         &path,
         &RecordBatch::try_from_iter(columns).unwrap(),
@@ -396,7 +401,7 @@ fn a_value_that_no_row_has_raises_no_error() {
         false,
     );
     let ours = session();
-    let host = by_host(session());
+    let datafusion = by_datafusion(session());
     let file = path.display();
     for (query, part) in [
         (
@@ -415,7 +420,7 @@ fn a_value_that_no_row_has_raises_no_error() {
         let sql = format!("SELECT {}", query.replace("{}", &format!("'{file}'")));
         let plan = plan(&ours, &sql);
         assert!(plan.contains(part), "{plan}");
-        assert_as_host(&ours, &host, &sql, 1);
+        assert_as_datafusion(&ours, &datafusion, &sql, 1);
     }
     let sql = format!("SELECT CAST(k AS INT), count(*) FROM '{file}' GROUP BY 1");
     let message = error(&ours, &sql).to_string();
@@ -426,11 +431,14 @@ fn a_value_that_no_row_has_raises_no_error() {
 fn a_condition_before_a_failing_part_holds_as_for_rows() {
     let folder = tempfile::tempdir().unwrap();
     // DataFusion looks at the right side of AND for the rows that are left only where these are few: of the values half are left.
-    let texts: StringArray = (0..20_000)
+    let strings: StringArray = (0..20_000)
         .map(|row| Some(if row % 20 == 0 { "5" } else { "x" }))
         .collect();
     let numbers: Int64Array = (0..20_000).map(|row| Some(row % 3)).collect();
-    let columns = [("k", Arc::new(texts) as ArrayRef), ("n", Arc::new(numbers))];
+    let columns = [
+        ("k", Arc::new(strings) as ArrayRef),
+        ("n", Arc::new(numbers)),
+    ];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     for name in ["a.parquet", "b.parquet"] {
         write(&folder.path().join(name), &batch, 20_000, false);
@@ -461,7 +469,7 @@ fn a_condition_before_a_failing_part_holds_as_for_rows() {
 #[test]
 fn a_predicate_that_the_scan_alone_has_is_kept() {
     let sides = Sides::over(two_files());
-    for session in [&sides.ours, &sides.host] {
+    for session in [&sides.ours, &sides.datafusion] {
         rows(
             session,
             "SET datafusion.execution.parquet.pushdown_filters = true",
@@ -501,7 +509,7 @@ fn more_values_than_the_direct_table_takes_lose_nothing() {
     // Few values in each dictionary, many in all.
     write(&path, &table(60_000, 50_000, 0), 1_500, false);
     let ours = session();
-    let host = by_host(session());
+    let datafusion = by_datafusion(session());
     for query in [
         "low, count(*) FROM {} GROUP BY low",
         "n, count(DISTINCT low), count(*) FROM {} GROUP BY n",
@@ -509,7 +517,7 @@ fn more_values_than_the_direct_table_takes_lose_nothing() {
         let files = format!("'{}'", path.display());
         let sql = format!("SELECT {}", query.replace("{}", &files));
         assert!(plan(&ours, &sql).contains("codes=[low]"));
-        assert_eq!(sorted(&ours, &sql), sorted(&host, &sql));
+        assert_eq!(sorted(&ours, &sql), sorted(&datafusion, &sql));
     }
 }
 

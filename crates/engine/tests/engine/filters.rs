@@ -7,7 +7,7 @@ use datafusion::parquet::file::properties::WriterProperties;
 use tempfile::TempDir;
 
 use crate::support::{
-    Sides, assert_as_host, by_host, error, plan, rows, two_streams, write_parquet_as,
+    Sides, assert_as_datafusion, by_datafusion, error, plan, rows, two_streams, write_parquet_as,
 };
 
 const ROWS: i64 = 10_000;
@@ -38,7 +38,7 @@ fn table(folder: &TempDir) -> String {
 fn a_column_that_is_compared_stays_constant_in_plans() {
     let folder = TempDir::new().unwrap();
     let table = table(&folder);
-    let (ours, host) = (two_streams(), by_host(two_streams()));
+    let (ours, datafusion) = (two_streams(), by_datafusion(two_streams()));
     for condition in [
         "k = 3",
         "s = 's03'",
@@ -50,10 +50,10 @@ fn a_column_that_is_compared_stays_constant_in_plans() {
             "SELECT k, s, v, row_number() OVER (PARTITION BY k, s ORDER BY v) AS n \
              FROM (SELECT * FROM {table} ORDER BY v LIMIT 9000) WHERE {condition}"
         );
-        assert_as_host(&ours, &host, &sql, 100);
+        assert_as_datafusion(&ours, &datafusion, &sql, 100);
         let sql =
             format!("SELECT k, s, count(*), sum(v) FROM {table} WHERE {condition} GROUP BY k, s");
-        assert_as_host(&ours, &host, &sql, 0);
+        assert_as_datafusion(&ours, &datafusion, &sql, 0);
     }
 }
 
@@ -123,7 +123,7 @@ fn rows_that_a_weak_filter_leaves_are_marked() {
             "n, z, count(*) FROM {} WHERE length(t) = 2 GROUP BY n, z",
             true,
         ),
-        // More keys than are added up by code, and texts row by row.
+        // More keys than are added up by code, and strings row by row.
         (
             "n * 1000003 AS k, sum(z) FROM {} WHERE z < 4 GROUP BY n * 1000003",
             true,

@@ -7,11 +7,13 @@ use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use datafusion::parquet::file::properties::WriterProperties;
 use grouse::{Error, Session};
 
-use crate::support::{assert_as_host, by_host, error, rows, two_streams, write_parquet_as};
+use crate::support::{
+    assert_as_datafusion, by_datafusion, error, rows, two_streams, write_parquet_as,
+};
 
 const ROWS: i64 = 60_000;
 
-/// Three row groups. `address` and `title` are long texts with NULLs, one in 2,000 of which has the word `needle`; `id` has
+/// Three row groups. `address` and `title` are long strings with NULLs, one in 2,000 of which has the word `needle`; `id` has
 /// 15,000 values in no order, `kind` four.
 fn write(path: &Path) {
     let properties = WriterProperties::builder()
@@ -61,7 +63,7 @@ fn rare_conditions_are_read_first_and_answers_stay() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t.parquet");
     write(&file);
-    let (ours, host) = (two_streams(), by_host(two_streams()));
+    let (ours, datafusion) = (two_streams(), by_datafusion(two_streams()));
     for (condition, is_late) in [
         ("address LIKE '%needle%'", true),
         (
@@ -84,7 +86,7 @@ fn rare_conditions_are_read_first_and_answers_stay() {
              WHERE {condition} GROUP BY kind",
             file.display()
         );
-        assert_as_host(&ours, &host, &sql, 0);
+        assert_as_datafusion(&ours, &datafusion, &sql, 0);
         assert_eq!(left_out(&ours, &sql), is_late, "{condition}");
     }
     // Nothing long is left to be read late.
@@ -92,7 +94,7 @@ fn rare_conditions_are_read_first_and_answers_stay() {
         "SELECT kind, count(*) FROM '{}' WHERE title LIKE '%needle%' GROUP BY kind",
         file.display()
     );
-    assert_as_host(&ours, &host, &sql, 0);
+    assert_as_datafusion(&ours, &datafusion, &sql, 0);
     assert!(!left_out(&ours, &sql));
 }
 

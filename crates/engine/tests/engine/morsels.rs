@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::{by_host, rows, two_streams, write_parquet_as};
+use crate::support::{by_datafusion, rows, two_streams, write_parquet_as};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use futures::TryStreamExt;
@@ -63,7 +63,7 @@ fn every_row_is_in_one_morsel() {
         write(&folder.join("t.parquet"), pages);
         let file = format!("'{}'", folder.join("t.parquet").display());
         let ours = two_streams();
-        let host = by_host(two_streams());
+        let datafusion = by_datafusion(two_streams());
         for (filter, least) in [
             ("", if pages { 4 } else { 3 }),
             ("WHERE site <> 3 AND key < 50", 3),
@@ -76,7 +76,11 @@ fn every_row_is_in_one_morsel() {
                 "SELECT key, count(*) AS c, min(text) AS lo, max(text) AS hi, sum(length(text) + site) AS s \
                  FROM {file} {filter} GROUP BY key ORDER BY key"
             );
-            assert_eq!(rows(&ours, &sql), rows(&host, &sql), "{name}: {filter}");
+            assert_eq!(
+                rows(&ours, &sql),
+                rows(&datafusion, &sql),
+                "{name}: {filter}"
+            );
             assert!(pieces(&ours, &sql) >= least, "{name}: {filter}");
         }
         rows(
@@ -131,19 +135,19 @@ fn a_partition_column_is_what_the_path_says() {
         write_as(&folder.join("t.parquet"), true, names);
     }
     let ours = two_streams();
-    let host = by_host(two_streams());
+    let datafusion = by_datafusion(two_streams());
     let table = format!(
         "CREATE EXTERNAL TABLE t (n BIGINT, text VARCHAR, year BIGINT) STORED AS PARQUET \
          PARTITIONED BY (year) LOCATION '{}/'",
         folder.path().display()
     );
-    for session in [&ours, &host] {
+    for session in [&ours, &datafusion] {
         rows(session, &table);
     }
     for filter in ["year = 2025 OR n = 1000", "year = 2024 OR n = 7"] {
         let sql =
             format!("SELECT n, count(*), min(text) FROM t WHERE {filter} GROUP BY n ORDER BY n");
-        assert_eq!(rows(&ours, &sql), rows(&host, &sql), "{filter}");
+        assert_eq!(rows(&ours, &sql), rows(&datafusion, &sql), "{filter}");
         assert!(rows(&ours, &sql).len() > 90, "{filter}");
     }
 }

@@ -17,12 +17,12 @@ use grouse::{Error, Params, Session, SessionOptions};
 fn scripts_are_cut_into_statements() {
     let script = "SELECT 1; -- one; not two\n\n  SELECT ';' /* ; */ AS \"a;b\";;\nSELECT 'é', 2";
     let statements = Session::split(script).unwrap();
-    let texts: Vec<&str> = statements
+    let strings: Vec<&str> = statements
         .iter()
         .map(|statement| statement.text.as_str())
         .collect();
     assert_eq!(
-        texts,
+        strings,
         ["SELECT 1", "SELECT ';' /* ; */ AS \"a;b\"", "SELECT 'é', 2"]
     );
     assert_eq!(statements[1].start, grouse::Position { line: 3, column: 3 });
@@ -41,7 +41,7 @@ fn options_are_set_shown_and_reset() {
     let session = session();
     run(&session, "SET memory_limit = '2GB'").unwrap();
     run(&session, "SET grouse.batch_size = 1000").unwrap();
-    run(&session, "SET group_by_operator = host").unwrap();
+    run(&session, "SET group_by_operator = datafusion").unwrap();
     assert_eq!(session.options().memory_limit, Some(2_000_000_000));
     assert_eq!(session.options().batch_size, 1000);
     assert_eq!(
@@ -142,7 +142,7 @@ fn a_limit_that_the_threads_exceed_is_refused_with_the_smallest_that_works() {
 fn memory_is_bounded_and_the_error_is_typed() {
     let session = session();
     run(&session, "SET memory_limit = '20MB'").unwrap();
-    run(&session, "SET group_by_operator = host").unwrap();
+    run(&session, "SET group_by_operator = datafusion").unwrap();
     run(
         &session,
         "SET datafusion.execution.sort_spill_reservation_bytes = 0",
@@ -391,7 +391,7 @@ fn column<const ROWS: usize>(name: &str, values: [i64; ROWS]) -> (&str, ArrayRef
     (name, Arc::new(Int64Array::from_iter_values(values)))
 }
 
-fn texts<'a, const ROWS: usize>(name: &'a str, values: [&str; ROWS]) -> (&'a str, ArrayRef) {
+fn strings<'a, const ROWS: usize>(name: &'a str, values: [&str; ROWS]) -> (&'a str, ArrayRef) {
     (name, Arc::new(StringArray::from_iter_values(values)))
 }
 
@@ -403,7 +403,7 @@ fn register(session: &Session, name: &str, batch: &RecordBatch) {
 fn hits() -> RecordBatch {
     RecordBatch::try_from_iter([
         column("UserID", [1, 2, 2]),
-        texts("URL", ["a", "b", "b"]),
+        strings("URL", ["a", "b", "b"]),
         column("Width", [10, 20, 30]),
     ])
     .unwrap()
@@ -414,7 +414,8 @@ fn with_hits() -> Session {
     let session = session();
     register(&session, "Hits", &hits());
     let visits =
-        RecordBatch::try_from_iter([column("UserID", [2, 3]), texts("Name", ["x", "y"])]).unwrap();
+        RecordBatch::try_from_iter([column("UserID", [2, 3]), strings("Name", ["x", "y"])])
+            .unwrap();
     register(&session, "visits", &visits);
     session
 }

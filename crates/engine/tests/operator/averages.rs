@@ -55,9 +55,9 @@ const ALONE: &[&str] = &[
 const MEAN: &str = "mean(";
 
 #[test]
-fn shared_averages_are_the_hosts() {
-    are_the_hosts(SHARED);
-    are_the_hosts(ALONE);
+fn shared_averages_are_those_of_datafusion() {
+    are_those_of_datafusion(SHARED);
+    are_those_of_datafusion(ALONE);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn the_plan_says_which_averages_are_shared() {
     let ours = session(|_| {});
     plans_have(&ours, SHARED, MEAN, true);
     plans_have(&ours, ALONE, MEAN, false);
-    plans_have(&host(), SHARED, MEAN, false);
+    plans_have(&datafusion(), SHARED, MEAN, false);
     let volatile = "SELECT sum(random()), avg(random()) FROM t";
     plans_have(&ours, &[volatile], MEAN, false);
 }

@@ -28,7 +28,7 @@ fn pairs_of_every_shape_are_counted_once() {
             settings.push((sizes, threads));
         }
     }
-    let host = host();
+    let datafusion = datafusion();
     let aggregates = "count(*), count(DISTINCT x), min(x), count(DISTINCT x) FILTER (WHERE g > '1'), \
                       count(DISTINCT substr(x, 1, 2)), bool_or(x > '3'), \
                       bool_and(CASE WHEN g < '3' THEN NULL ELSE x > '2' END), \
@@ -41,7 +41,7 @@ fn pairs_of_every_shape_are_counted_once() {
         let global = format!("SELECT {aggregates} FROM {input}");
         let sets = format!("SELECT g, {aggregates} FROM {input} GROUP BY ROLLUP (g)");
         for sql in [grouped, global, sets] {
-            let expected = rows(&host, &sql);
+            let expected = rows(&datafusion, &sql);
             for (sizes, threads) in &settings {
                 let session = session(|options| {
                     options.threads = *threads;
@@ -55,7 +55,7 @@ fn pairs_of_every_shape_are_counted_once() {
 
 #[test]
 fn numbers_of_every_shape_add_up_once() {
-    let host = host();
+    let datafusion = datafusion();
     let aggregates =
         "count(*), count(DISTINCT x), sum(DISTINCT x), avg(DISTINCT x), max(x), sum(x)";
     for input in INPUTS
@@ -64,7 +64,7 @@ fn numbers_of_every_shape_add_up_once() {
     {
         for by in ["GROUP BY g", "GROUP BY GROUPING SETS ((g), (), (g))"] {
             let sql = format!("SELECT g, {aggregates} FROM ({input}) AS t {by}");
-            let expected = rows(&host, &sql);
+            let expected = rows(&datafusion, &sql);
             for sizes in ["machine", "tiny", "spilling"] {
                 let session =
                     session(|options| options.set("group_by_sizes", sizes).expect("sizes"));
@@ -76,7 +76,7 @@ fn numbers_of_every_shape_add_up_once() {
 
 #[test]
 fn the_most_frequent_values_are_those_that_a_count_finds() {
-    let host = host();
+    let datafusion = datafusion();
     for input in INPUTS {
         // Some values more often than others.
         let input = format!(
@@ -88,14 +88,14 @@ fn the_most_frequent_values_are_those_that_a_count_finds() {
              (SELECT g, x, CASE WHEN x IS NULL THEN -1 ELSE count(*) END AS c FROM {input} GROUP BY g, x) AS counted"
         );
         let expected = rows(
-            &host,
+            &datafusion,
             &format!(
                 "SELECT g, max(x) FILTER (WHERE rank = 1), array_agg(x ORDER BY rank) FILTER (WHERE rank <= 3 AND x IS NOT NULL) \
                  FROM ({ranked}) AS ranked GROUP BY g"
             ),
         );
         let sql = format!("SELECT g, mode(x), approx_top_k(x, 3) FROM {input} GROUP BY g");
-        assert_eq!(rows(&host, &sql), expected, "stock: {sql}");
+        assert_eq!(rows(&datafusion, &sql), expected, "stock: {sql}");
         for sizes in ["machine", "tiny", "spilling"] {
             for threads in [1, 3, 16] {
                 let session = session(|options| {
@@ -152,13 +152,16 @@ fn fields_of_a_struct_are_compared_as_columns() {
                     "" => format!("SELECT {select} FROM t"),
                     keys => format!("SELECT {keys}, {select} FROM t GROUP BY {keys}"),
                 };
-                are_the_hosts(&[&sql]);
+                are_those_of_datafusion(&[&sql]);
             }
         }
     }
     let session = session(|_| {});
     let sql = "SELECT small, count(DISTINCT (long, text)) FROM t GROUP BY small";
-    assert!(explained(&session, sql).contains("pairs=[count("), "{sql}");
+    assert!(
+        explained(&session, sql).contains("distinct_groupings=[count("),
+        "{sql}"
+    );
 }
 
 #[test]
@@ -169,7 +172,7 @@ fn the_plan_says_which_aggregates_take_pairs() {
     let text = explained(&session, sql);
     assert!(
         text.contains(
-            "pairs=[count(DISTINCT t.long), sum(DISTINCT t.long), count(DISTINCT t.list)]"
+            "distinct_groupings=[count(DISTINCT t.long), sum(DISTINCT t.long), count(DISTINCT t.list)]"
         ),
         "{text}"
     );
@@ -177,7 +180,7 @@ fn the_plan_says_which_aggregates_take_pairs() {
     let sql = "SELECT small, mode(long), approx_top_k(long, 64), approx_top_k(long, 65), mode(list) FROM t GROUP BY small";
     let text = explained(&session, sql);
     assert!(
-        text.contains("pairs=[mode(t.long), approx_top_k(t.long, 64), mode(t.list)]"),
+        text.contains("distinct_groupings=[mode(t.long), approx_top_k(t.long, 64), mode(t.list)]"),
         "{text}"
     );
     assert!(text.contains("datafusion_states=[approx_top_k]"), "{text}");

@@ -45,8 +45,8 @@ const FIRST: &[&str] = &[
 ];
 
 #[test]
-fn groups_that_nobody_wants_are_the_hosts() {
-    let host = host();
+fn groups_that_nobody_wants_are_those_of_datafusion() {
+    let datafusion = datafusion();
     let settings = [("machine", 2), ("machine", 7), ("tiny", 3), ("spilling", 2)];
     let sessions = settings.map(|(sizes, threads)| {
         session(|options| {
@@ -56,7 +56,7 @@ fn groups_that_nobody_wants_are_the_hosts() {
     });
     for ours in &sessions {
         for queries in [HAVING, FIRST] {
-            for_each(queries, |sql| compare(ours, sql, &rows(&host, sql)));
+            for_each(queries, |sql| compare(ours, sql, &rows(&datafusion, sql)));
         }
     }
 }
@@ -91,7 +91,7 @@ fn a_join_leaves_out_groups_that_have_no_partner() {
     let session = session(|_| {});
     let sql = "SELECT count(*) FROM (SELECT DISTINCT long + 400 AS x FROM t WHERE long < 3) s \
                JOIN (SELECT wide, count(*) + 400 AS c, max(small) FROM t GROUP BY wide) g ON g.c = s.x";
-    assert_eq!(rows(&session, sql), rows(&host(), sql));
+    assert_eq!(rows(&session, sql), rows(&datafusion(), sql));
     let text = rows(&session, &format!("EXPLAIN ANALYZE {sql}")).join("\n");
     let mut lines = text.lines();
     let line = lines.find(|line| line.contains("keys=[wide"));
@@ -119,5 +119,5 @@ fn a_sort_of_the_iteration_before_leaves_nothing_out() {
     let sql = "WITH RECURSIVE r AS (SELECT 0 AS n, CAST(0 AS BIGINT) AS c UNION ALL \
                SELECT * FROM (SELECT n + 1 AS n, count(*) - n AS c FROM r, t WHERE n < 5 GROUP BY n, text ORDER BY c DESC LIMIT 1)) \
                SELECT n, c FROM r";
-    assert_eq!(rows(&session(|_| {}), sql), rows(&host(), sql));
+    assert_eq!(rows(&session(|_| {}), sql), rows(&datafusion(), sql));
 }

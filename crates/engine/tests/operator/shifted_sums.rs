@@ -49,9 +49,9 @@ const ALONE: &[&str] = &[
 const SHIFTED: &str = "shifted_sum(";
 
 #[test]
-fn shared_sums_are_the_hosts() {
-    are_the_hosts(SHARED);
-    are_the_hosts(ALONE);
+fn shared_sums_are_those_of_datafusion() {
+    are_those_of_datafusion(SHARED);
+    are_those_of_datafusion(ALONE);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn the_plan_says_which_sums_are_shared() {
     let ours = session(|_| {});
     plans_have(&ours, SHARED, SHIFTED, true);
     plans_have(&ours, ALONE, SHIFTED, false);
-    plans_have(&host(), SHARED, SHIFTED, false);
+    plans_have(&datafusion(), SHARED, SHIFTED, false);
     let volatile =
         "SELECT sum(CAST(random() * 9 AS INT) + 1), sum(CAST(random() * 9 AS INT) + 2) FROM t";
     plans_have(&ours, &[volatile], SHIFTED, false);
@@ -75,7 +75,7 @@ fn many_sums_are_two_aggregates() {
     let line = line.expect("our operator");
     assert_eq!(line.matches("sum(").count(), 1, "{line}");
     assert_eq!(line.matches("count(").count(), 1, "{line}");
-    assert_eq!(compare(&ours, &sql, &rows(&host(), &sql)), Ok(()));
+    assert_eq!(compare(&ours, &sql, &rows(&datafusion(), &sql)), Ok(()));
 }
 
 #[test]

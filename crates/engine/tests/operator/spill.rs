@@ -97,12 +97,16 @@ fn more_groups_than_memory_holds_give_the_same_rows() {
             .clone()
             .map(|(at, column)| format!("{column} AS c{at}"))
             .collect();
-        let texts: Vec<String> = columns.map(|(at, _)| format!("c{at}::text")).collect();
-        let (named, texts, keys) = (named.join(", "), texts.join(" || ',' || "), keys.join(", "));
+        let strings: Vec<String> = columns.map(|(at, _)| format!("c{at}::text")).collect();
+        let (named, strings, keys) = (
+            named.join(", "),
+            strings.join(" || ',' || "),
+            keys.join(", "),
+        );
         // A row that is lost, doubled or changed changes the count of some hashes.
         let sql = format!(
             "WITH g AS (SELECT {named} FROM numbers({numbers}) GROUP BY {keys}), \
-             t AS (SELECT {texts} AS t FROM g) \
+             t AS (SELECT {strings} AS t FROM g) \
              SELECT substr(md5(t), 1, 2), count(*), min(t), max(t) FROM t GROUP BY 1"
         );
         let query = plan(&small, &sql);

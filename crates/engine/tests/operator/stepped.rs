@@ -39,7 +39,7 @@ const OF_TIMES: [&str; 14] = [
 ];
 
 fn check(call: &str, rows: &str) {
-    let (ours, host) = (session(|_| {}), host());
+    let (ours, datafusion) = (session(|_| {}), datafusion());
     for sql in [
         format!("SELECT number, {call} AS y FROM ({rows}) ORDER BY number"),
         format!("SELECT {call} AS y, count(*), min(x) FROM ({rows}) GROUP BY y ORDER BY y"),
@@ -47,12 +47,16 @@ fn check(call: &str, rows: &str) {
             "SELECT y, z, count(*) FROM (SELECT {call} AS y, number % 2 AS z FROM ({rows})) GROUP BY y, z ORDER BY y, z"
         ),
     ] {
-        assert_eq!(super::rows(&ours, &sql), super::rows(&host, &sql), "{sql}");
+        assert_eq!(
+            super::rows(&ours, &sql),
+            super::rows(&datafusion, &sql),
+            "{sql}"
+        );
     }
 }
 
 #[test]
-fn times_have_the_hosts_parts() {
+fn times_have_datafusions_parts() {
     for (at, call) in OF_TIMES.iter().enumerate() {
         for (number, values) in VALUES.iter().enumerate() {
             let of = TYPES[(at + number) % TYPES.len()];
@@ -67,7 +71,7 @@ fn times_have_the_hosts_parts() {
 }
 
 #[test]
-fn dates_and_integers_have_the_hosts_parts_and_texts() {
+fn dates_and_integers_have_datafusions_parts_and_strings() {
     let days = |values: &str| {
         format!("SELECT number, CAST(CAST(({values}) / 500 AS INT) AS DATE) AS x FROM {NUMBERS}")
     };
@@ -100,7 +104,7 @@ fn dates_and_integers_have_the_hosts_parts_and_texts() {
 }
 
 #[test]
-fn times_in_utc_have_the_hosts_parts() {
+fn times_in_utc_have_datafusions_parts() {
     for (at, call) in OF_TIMES.iter().enumerate() {
         let unit = ["s", "ms", "µs", "ns"][at % 4];
         let values = VALUES[at % VALUES.len()];
@@ -115,7 +119,7 @@ fn times_in_utc_have_the_hosts_parts() {
 }
 
 #[test]
-fn times_with_a_zone_are_the_hosts() {
+fn times_with_a_zone_are_those_of_datafusion() {
     let rows = format!(
         "SELECT number, arrow_cast(n * 977, 'Timestamp(s, \"Asia/Kolkata\")') AS x FROM {NUMBERS}"
     );

@@ -79,12 +79,12 @@ const UNCUT: &[&str] = &[
 const WINDOW: &str = "WindowAggExec";
 
 #[test]
-fn first_rows_are_the_hosts() {
-    let host = host();
+fn first_rows_are_those_of_datafusion() {
+    let datafusion = datafusion();
     let ours = [1, 2, 7].map(|threads| session(|options| options.threads = threads));
     for queries in [CUT, UNCUT] {
         for_each(queries, |sql| {
-            let expected = rows(&host, sql);
+            let expected = rows(&datafusion, sql);
             ours.iter()
                 .try_for_each(|session| compare(session, sql, &expected))
         });
@@ -92,8 +92,8 @@ fn first_rows_are_the_hosts() {
 }
 
 #[test]
-fn first_rows_of_every_table_and_size_are_the_hosts() {
-    let host = host();
+fn first_rows_of_every_table_and_size_are_those_of_datafusion() {
+    let datafusion = datafusion();
     let ours = ["auto", "packed", "row"].map(|table| {
         session(|options| {
             options.set("group_by_table", table).expect("a table kind");
@@ -102,7 +102,7 @@ fn first_rows_of_every_table_and_size_are_the_hosts() {
         })
     });
     for_each(CUT, |sql| {
-        let expected = rows(&host, sql);
+        let expected = rows(&datafusion, sql);
         ours.iter()
             .try_for_each(|session| compare(session, sql, &expected))
     });
@@ -110,11 +110,11 @@ fn first_rows_of_every_table_and_size_are_the_hosts() {
 
 #[test]
 fn a_window_that_is_cut_is_a_grouping() {
-    let (ours, host) = (session(|_| {}), host());
+    let (ours, datafusion) = (session(|_| {}), datafusion());
     for_each(CUT, |sql| {
-        let (text, window) = (explained(&ours, sql), explained(&host, sql));
+        let (text, window) = (explained(&ours, sql), explained(&datafusion, sql));
         let grouped = text.contains("top_rows(") && !text.contains(WINDOW);
-        let same = plan(&ours, sql).schema() == plan(&host, sql).schema();
+        let same = plan(&ours, sql).schema() == plan(&datafusion, sql).schema();
         let native = text
             .lines()
             .filter(|line| line.contains("top_rows("))

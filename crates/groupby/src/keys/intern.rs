@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(miri, ignore = "16,384 texts take it hours")]
+    #[cfg_attr(miri, ignore = "16,384 strings take it hours")]
     fn more_values_may_come_as_codes_of_an_only_column() {
         let coded = |count: usize| -> ArrayRef {
             let values = StringArray::from_iter_values((0..count).map(|n| n.to_string()));

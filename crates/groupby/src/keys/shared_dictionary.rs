@@ -201,7 +201,7 @@ mod tests {
                 Arc::new(DictionaryArray::new(keys.clone(), Arc::clone(dictionary)));
             let codes = known.of(1, &column, &shared).expect("codes");
             let values = codes.as_any_dictionary().values();
-            let expected = shared.codes(&unpacked(&column, &DataType::Utf8View).expect("texts"));
+            let expected = shared.codes(&unpacked(&column, &DataType::Utf8View).expect("strings"));
             let found = unpacked(&codes, &DataType::UInt32).expect("codes");
             assert_eq!(found.as_ref(), &expected.expect("codes") as &dyn Array);
             let is_like = previous.as_ref().is_some_and(|of| Arc::ptr_eq(of, values));

@@ -364,7 +364,7 @@ impl Listed {
                     string.extend_from_slice(value(row));
                 }
                 let has_rows = range[0] < range[1];
-                let string = std::str::from_utf8(&string).expect("texts between texts");
+                let string = std::str::from_utf8(&string).expect("strings between strings");
                 strings.append_option(has_rows.then_some(string));
             }
             Ok(Arc::new(strings.finish()))

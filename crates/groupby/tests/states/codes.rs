@@ -174,7 +174,7 @@ fn rows_that_skip_the_table_carry_strings() {
         filter: batch.filter.clone(),
     };
     assert!(!arguments.mix() && aggregate.carried_mix(&arguments));
-    let carried = aggregate.carried(&arguments).expect("texts");
+    let carried = aggregate.carried(&arguments).expect("strings");
     assert_eq!(&carried.columns[0], &batch.strings);
     assert_eq!(carried.filter, batch.filter);
 }

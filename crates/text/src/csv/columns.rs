@@ -29,7 +29,7 @@ use crate::blobs::cast_text;
 /// How the values of a file are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forms {
-    /// Texts that are NULL.
+    /// Strings that are NULL.
     pub nulls: Vec<String>,
     /// Before the fraction of a number.
     pub decimal: u8,
@@ -90,7 +90,7 @@ pub fn built(cells: &Cells<'_>, kind: &DataType, date: &DateForm) -> Result<Buil
     let decimal = cells.forms.decimal;
     let timestamp = |unit| move |text: &str| values::in_unit(values::timestamp(text, date)?, unit);
     Ok(match kind {
-        DataType::Utf8 => texts(cells),
+        DataType::Utf8 => strings(cells),
         DataType::Boolean => booleans(cells),
         DataType::Int8 => integers::<Int8Type>(cells),
         DataType::Int16 => integers::<Int16Type>(cells),
@@ -138,7 +138,7 @@ pub fn built(cells: &Cells<'_>, kind: &DataType, date: &DateForm) -> Result<Buil
     })
 }
 
-fn texts(cells: &Cells<'_>) -> Built {
+fn strings(cells: &Cells<'_>) -> Built {
     let rows = cells.table.rows();
     let mut builder = StringBuilder::with_capacity(rows, rows * 8);
     for row in 0..rows {
@@ -193,9 +193,9 @@ fn primitives<T: ArrowPrimitiveType>(
 /// A type that has no loop of its own is what a cast of the text says.
 fn cast(cells: &Cells<'_>, kind: &DataType) -> Result<Built, ArrowError> {
     let rows = 0..cells.table.rows();
-    let texts: StringArray = rows.clone().map(|row| cells.text(row)).collect();
-    let values = cast_text(&texts, kind)?;
-    let bad = rows.filter(|row| texts.is_valid(*row) && values.is_null(*row));
+    let strings: StringArray = rows.clone().map(|row| cells.text(row)).collect();
+    let values = cast_text(&strings, kind)?;
+    let bad = rows.filter(|row| strings.is_valid(*row) && values.is_null(*row));
     let bad = bad.collect();
     Ok((values, bad))
 }

@@ -304,16 +304,16 @@ impl Column {
 
 /// The strings as values of a type.
 fn cast_all(
-    texts: &StringArray,
+    strings: &StringArray,
     kind: &DataType,
     name: &str,
 ) -> std::result::Result<ArrayRef, ArrowError> {
-    let values = cast_text(texts, kind)?;
-    let mut rows = 0..texts.len();
-    match rows.find(|&row| values.is_null(row) && texts.is_valid(row)) {
+    let values = cast_text(strings, kind)?;
+    let mut rows = 0..strings.len();
+    match rows.find(|&row| values.is_null(row) && strings.is_valid(row)) {
         None => Ok(values),
         Some(row) => {
-            let shown: String = texts.value(row).chars().take(SHOWN_CHARS).collect();
+            let shown: String = strings.value(row).chars().take(SHOWN_CHARS).collect();
             Err(ArrowError::CastError(format!("'{shown}' is no {name}")))
         }
     }

@@ -1,7 +1,7 @@
 //! `+`, `-` and `*` of decimals whose values fit 64 bits, which is nearly all there are.
 //!
 //! In: the operands' values, of 128 bits or as a scan hands them out (expr/words.rs). Out: the results, or nothing where the
-//! host has to compute them.
+//! datafusion has to compute them.
 //! Invariant: results are DataFusion's.
 //! A literal and a column in words, as in `price * (1 - discount)`, are added while the product is made: no column of sums.
 //! Not here: the loops (`grouse_kernels::narrow`); divisions.

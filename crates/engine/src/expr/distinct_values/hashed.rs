@@ -12,7 +12,7 @@ use datafusion::common::Result;
 use grouse_groupby::TableKind;
 use grouse_groupby::keys::{KeyLayout, is_bytes};
 
-use crate::error::to_host;
+use crate::error::to_datafusion;
 
 /// Strings that tell whether more are worth comparing, and how many of them may be different. A search takes 200 to 500 ns,
 /// finding a string among those of its batch 40.
@@ -42,14 +42,14 @@ pub(crate) fn repeated(strings: &ArrayRef) -> Result<Option<Hashed>> {
 /// The distinct values of a column.
 pub(crate) fn hashed(values: &ArrayRef) -> Result<Hashed> {
     let field = Field::new("value", values.data_type().clone(), true);
-    let layout = KeyLayout::new(&[Arc::new(field)], TableKind::Auto).map_err(to_host)?;
+    let layout = KeyLayout::new(&[Arc::new(field)], TableKind::Auto).map_err(to_datafusion)?;
     let mut hashes = Vec::with_capacity(values.len());
     let keys = layout.encode(&[Arc::clone(values)], values.len(), &mut hashes);
-    let keys = keys.map_err(to_host)?;
+    let keys = keys.map_err(to_datafusion)?;
     let mut table = layout.table();
     let mut groups = Vec::with_capacity(values.len());
     let assigned = table.assign(keys.all(), &hashes, &mut groups);
-    assigned.map_err(to_host)?;
+    assigned.map_err(to_datafusion)?;
     let mut firsts: Vec<u32> = Vec::with_capacity(table.len());
     for (row, group) in groups.iter().enumerate() {
         if group.0 as usize == firsts.len() {

@@ -47,7 +47,7 @@ pub(super) fn coded(
 ) -> Option<Arc<dyn PhysicalExpr>> {
     let instead = key.downcast_ref::<Instead<Steps>>()?;
     let steps = instead.way().clone();
-    let column = Arc::clone(instead.host().children()[steps.at]);
+    let column = Arc::clone(instead.datafusion().children()[steps.at]);
     let codes = dictionary(data_type);
     is_bytes(data_type)
         .then(|| DistinctValues::codes(vec![column], ValueSource::Steps(steps), codes))
@@ -135,17 +135,21 @@ impl Steps {
 }
 
 impl Way for Steps {
-    fn of_other(&self, host: &Arc<dyn PhysicalExpr>) -> Option<Steps> {
+    fn of_other(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<Steps> {
         Some(Steps {
-            body: over(host, self.at, self.body.takes())?,
+            body: over(datafusion, self.at, self.body.takes())?,
             ..self.clone()
         })
     }
 
-    fn computed(&self, host: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
-        let column = match host.children()[self.at].evaluate(batch)? {
+    fn computed(
+        &self,
+        datafusion: &Arc<dyn PhysicalExpr>,
+        batch: &RecordBatch,
+    ) -> Result<ColumnarValue> {
+        let column = match datafusion.children()[self.at].evaluate(batch)? {
             ColumnarValue::Array(column) if column.data_type() == self.body.takes() => column,
-            _ => return host.evaluate(batch),
+            _ => return datafusion.evaluate(batch),
         };
         let values = match self.spread(&column)? {
             Some(spread) => spread.rows()?,

@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use grouse_groupby::keys::row::canonical_values;
 
-use crate::error::to_host;
+use crate::error::to_datafusion;
 
 static CANONICAL: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::new_from_impl(Canonical::new())));
@@ -48,7 +48,7 @@ pub(crate) fn plain(expr: &Arc<dyn PhysicalExpr>) -> Option<&Arc<dyn PhysicalExp
 }
 
 fn canonical_value(value: &ScalarValue) -> Result<ScalarValue> {
-    let column = canonical_values(&value.to_array()?).map_err(to_host)?;
+    let column = canonical_values(&value.to_array()?).map_err(to_datafusion)?;
     ScalarValue::try_from_array(&column, 0)
 }
 
@@ -88,7 +88,7 @@ impl ScalarUDFImpl for Canonical {
         Ok(match &args.args[0] {
             ColumnarValue::Scalar(value) => ColumnarValue::Scalar(canonical_value(value)?),
             ColumnarValue::Array(column) => {
-                ColumnarValue::Array(canonical_values(column).map_err(to_host)?)
+                ColumnarValue::Array(canonical_values(column).map_err(to_datafusion)?)
             }
         })
     }

@@ -21,7 +21,7 @@ use datafusion::logical_expr::{
 };
 use grouse_groupby::keys::row::{canonical_values, has_forms};
 
-use crate::error::to_host;
+use crate::error::to_datafusion;
 
 /// What a function chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -239,7 +239,7 @@ impl Items {
             offsets.map(|offset| start + *offset as u32).collect()
         });
         let converter = RowConverter::new(vec![order_of(values.data_type())])?;
-        let canonical = canonical_values(&values).map_err(to_host)?;
+        let canonical = canonical_values(&values).map_err(to_datafusion)?;
         Ok(Items {
             order: converter.convert_columns(&[canonical])?,
             offsets: offsets.collect(),

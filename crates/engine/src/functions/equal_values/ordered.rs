@@ -24,7 +24,7 @@ use datafusion::logical_expr::{
 };
 use grouse_groupby::keys::row::canonical_values;
 
-use crate::error::to_host;
+use crate::error::to_datafusion;
 
 /// As in ORDER BY.
 const NULL_LAST: SortOptions = SortOptions {
@@ -101,7 +101,7 @@ impl ScalarUDFImpl for SortBytes {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let column = args.args[0].to_array(args.number_rows)?;
-        let column = canonical_values(&column).map_err(to_host)?;
+        let column = canonical_values(&column).map_err(to_datafusion)?;
         Ok(ColumnarValue::Array(match self.of {
             Of::Values => bytes(column)?,
             Of::Items => {
@@ -132,7 +132,7 @@ fn bytes(column: ArrayRef) -> Result<ArrayRef> {
 
 /// Values that Arrow sorts as ORDER BY sorts those of `column`.
 pub(crate) fn sortable(column: &ArrayRef) -> Result<ArrayRef> {
-    let column = canonical_values(column).map_err(to_host)?;
+    let column = canonical_values(column).map_err(to_datafusion)?;
     match has_order_of_bytes(column.data_type()) {
         true => bytes(column),
         false => Ok(column),
@@ -236,7 +236,7 @@ impl Extreme {
     fn chosen(&self, columns: &[ArrayRef], rows: usize) -> Result<Vec<(usize, usize)>> {
         let forms = columns.iter().map(canonical_values);
         let forms = forms.collect::<grouse_groupby::Result<Vec<_>>>();
-        let forms = forms.map_err(to_host)?;
+        let forms = forms.map_err(to_datafusion)?;
         let mut chosen: Vec<(usize, usize)> = (0..rows).map(|row| (0, row)).collect();
         for (at, column) in forms.iter().enumerate().skip(1) {
             let orders = forms[..at].iter();

@@ -1,8 +1,8 @@
-//! `strftime`, `strptime` and `try_strptime`: dates as texts of a format, and back.
+//! `strftime`, `strptime` and `try_strptime`: dates as strings of a format, and back.
 //!
 //! In: a timestamp and a format, or a text and a format or several of them. Out: a text, or a timestamp.
 //! Invariant: a text is read as a whole or not at all; what the format does not say is the first of January 1900, midnight.
-//! Not here: texts that a CAST reads; `to_char`, DataFusion's, whose formats have more letters.
+//! Not here: strings that a CAST reads; `to_char`, DataFusion's, whose formats have more letters.
 
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         &[Kind::Timestamp, Kind::Text],
         &[Kind::Text, Kind::Timestamp],
     ];
-    const READ: &[Form] = &[&[Kind::Text, Kind::Text], &[Kind::Text, Kind::Texts]];
+    const READ: &[Form] = &[&[Kind::Text, Kind::Text], &[Kind::Text, Kind::Strings]];
     vec![
         rows("strftime", FORMATTED, |_| Ok(DataType::Utf8View), strftime).into(),
         rows(
@@ -143,7 +143,7 @@ impl LastFormat {
 fn strftime(call: &Call) -> Result<ArrayRef> {
     let timestamp_at = usize::from(call.args[0].data_type() == &DataType::Utf8View);
     let timestamps = &call.args[timestamp_at];
-    let formats = call.texts(1 - timestamp_at);
+    let formats = call.strings(1 - timestamp_at);
     let (local, utc) = (local_micros(timestamps)?, utc_micros(timestamps)?);
     let nanos_below = nanos_below_micros(timestamps);
     let mut last = LastFormat::default();
@@ -263,11 +263,11 @@ fn week_of_year(date: NaiveDate, weekday: u32) -> i64 {
 }
 
 fn strptime(call: &Call, failed: fn(&Call, &str, &str) -> Result<Option<i64>>) -> Result<ArrayRef> {
-    let texts = call.texts(0);
+    let strings = call.strings(0);
     let formats = call.args[1].as_string_view_opt();
     let mut last = LastFormat::default();
     call.each::<TimestampMicrosecondArray, _>(|row| {
-        let text = texts.value(row);
+        let text = strings.value(row);
         if let Some(formats) = formats {
             let format = formats.value(row);
             let read = Reader::read(text, last.pieces(call, format)?);
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_read_whole_or_not_at_all() {
+    fn strings_are_read_whole_or_not_at_all() {
         assert_eq!(read("1970-01-02", "%Y-%m-%d"), Some(MICROS_PER_DAY));
         assert_eq!(read("19700102", "%Y%m%d"), Some(MICROS_PER_DAY));
         assert_eq!(read("1970-01-02x", "%Y-%m-%d"), None);

@@ -1,6 +1,6 @@
 //! Functions of dates, times and intervals that DuckDB has: parts, differences, buckets, and how they are made.
 //!
-//! In: dates, timestamps, times and intervals. Out: numbers, texts, dates and timestamps.
+//! In: dates, timestamps, times and intervals. Out: numbers, strings, dates and timestamps.
 //! Invariant: a timestamp with a time zone counts by that zone's clock, except in differences and buckets of fixed
 //! length, which count what has passed.
 //! Not here: formats (date_formats.rs), units (units.rs), DataFusion's own `date_part`, `date_trunc`, `date_bin`.
@@ -475,7 +475,7 @@ fn between(call: &Call, count: fn(Unit, i64, i64) -> Result<i64>) -> Result<Arra
         }
         _ => local_micros(&call.args[at]),
     };
-    let (units, start, end) = (call.texts(0), micros(1)?, micros(2)?);
+    let (units, start, end) = (call.strings(0), micros(1)?, micros(2)?);
     let instants = (instants(&call.args[1])?, instants(&call.args[2])?);
     call.each::<Int64Array, _>(|row| {
         let unit = unit_named(call, units.value(row))?;

@@ -254,7 +254,7 @@ pub(super) struct Call<'a> {
 
 impl Call<'_> {
     /// Argument `at`, which is text.
-    pub fn texts(&self, at: usize) -> &StringViewArray {
+    pub fn strings(&self, at: usize) -> &StringViewArray {
         self.args[at].as_string_view()
     }
 

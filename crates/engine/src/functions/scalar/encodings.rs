@@ -1,7 +1,7 @@
 //! Bytes and integers as digits, bytes as base64, and one number for any value.
 //!
-//! In: texts, bytes, integers, anything. Out: texts, bytes, numbers.
-//! Invariant: `hash` gives equal numbers of all widths and equal texts the same number, which is not DuckDB's.
+//! In: strings, bytes, integers, anything. Out: strings, bytes, numbers.
+//! Invariant: `hash` gives equal numbers of all widths and equal strings the same number, which is not DuckDB's.
 //! Not here: `md5`, `sha256`, `encode` and `decode`, DataFusion's.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use grouse_groupby::keys::row::canonical_values;
 
 use super::definition::{Call, Definition, Form, rows, stands};
 use super::kinds::Kind;
-use crate::error::to_host;
+use crate::error::to_datafusion;
 
 /// What hashes begin with; a change of it changes every hash.
 const SEED: u64 = 0x6772_6f75_7365;
@@ -95,7 +95,7 @@ fn only(mut args: Vec<Expr>) -> Expr {
 /// Bytes of a text or binary column.
 fn bytes_of(column: &ArrayRef, row: usize) -> &[u8] {
     match column.as_string_view_opt() {
-        Some(texts) => texts.value(row).as_bytes(),
+        Some(strings) => strings.value(row).as_bytes(),
         None => column.as_binary_view().value(row),
     }
 }
@@ -121,7 +121,7 @@ fn digits(call: &Call, bits: u32) -> Result<ArrayRef> {
 
 /// Bytes of digits of `bits` bits each; a first byte may have fewer digits.
 fn bytes(call: &Call, bits: u32) -> Result<ArrayRef> {
-    let texts = call.texts(0);
+    let strings = call.strings(0);
     let per_byte = (8 / bits) as usize;
     let nulls = call.nulls();
     let read = |text: &str| -> Option<Vec<u8>> {
@@ -136,7 +136,7 @@ fn bytes(call: &Call, bits: u32) -> Result<ArrayRef> {
         if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
             return Ok(None);
         }
-        let text = texts.value(row);
+        let text = strings.value(row);
         let bytes = read(text)
             .ok_or_else(|| call.invalid(format!("'{text}' has other characters than digits")))?;
         Ok(Some(bytes))
@@ -174,7 +174,7 @@ fn hash(call: &Call) -> Result<ArrayRef> {
     Ok(Arc::new(UInt64Array::from(hashes)))
 }
 
-/// Equal numbers have equal hashes: integers and floats are hashed as the widest of their kind, texts as views.
+/// Equal numbers have equal hashes: integers and floats are hashed as the widest of their kind, strings as views.
 fn widened(column: &ArrayRef) -> Result<ArrayRef> {
     let wide = match column.data_type() {
         DataType::Dictionary(_, of) => {
@@ -187,5 +187,5 @@ fn widened(column: &ArrayRef) -> Result<ArrayRef> {
         _ => return Ok(Arc::clone(column)),
     };
     let wide = datafusion::arrow::compute::cast(column, &wide)?;
-    canonical_values(&wide).map_err(to_host)
+    canonical_values(&wide).map_err(to_datafusion)
 }

@@ -14,7 +14,7 @@ use datafusion::logical_expr::ScalarUDF;
 
 use super::definition::{Call, Form, rows};
 use super::kinds::Kind;
-use crate::functions::{is_written_here, texts_of_values};
+use crate::functions::{is_written_here, strings_of_values};
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -52,11 +52,11 @@ struct Directive {
     letter: Option<char>,
 }
 
-/// A column of values: as numbers where it is of numbers, and as texts.
+/// A column of values: as numbers where it is of numbers, and as strings.
 struct Values {
     integers: Option<ArrayRef>,
     doubles: Option<ArrayRef>,
-    texts: ArrayRef,
+    strings: ArrayRef,
 }
 
 fn values_of(column: &ArrayRef) -> Result<Values> {
@@ -67,15 +67,15 @@ fn values_of(column: &ArrayRef) -> Result<Values> {
     Ok(Values {
         integers: cast_if(is_whole, DataType::Decimal128(38, 0))?,
         doubles: cast_if(is_number && !is_whole, DataType::Float64)?,
-        texts: match is_written_here(column.data_type()) {
-            true => Arc::new(texts_of_values(column)?),
+        strings: match is_written_here(column.data_type()) {
+            true => Arc::new(strings_of_values(column)?),
             false => cast(column, &DataType::Utf8View)?,
         },
     })
 }
 
 fn written(call: &Call, read: fn(&str) -> Option<Vec<Piece>>) -> Result<ArrayRef> {
-    let formats = call.texts(0);
+    let formats = call.strings(0);
     let values: Vec<Values> = call.args[1..]
         .iter()
         .map(values_of)
@@ -240,7 +240,7 @@ impl Directive {
             let value = doubles.as_primitive::<Float64Type>().value(row);
             return match (self.letter, self.precision) {
                 (None, None) => {
-                    let text = values.texts.as_string_view().value(row);
+                    let text = values.strings.as_string_view().value(row);
                     Some(self.padded(self.grouped(text), '>'))
                 }
                 (Some('d' | 'i' | 'x' | 'X' | 'o' | 'b' | 'c' | 's' | 'u'), _) => None,
@@ -248,7 +248,7 @@ impl Directive {
             };
         }
         matches!(self.letter, None | Some('s')).then_some(())?;
-        let text = values.texts.as_string_view().value(row);
+        let text = values.strings.as_string_view().value(row);
         let text = match self.precision {
             Some(precision) => text.chars().take(precision).collect(),
             None => text.to_owned(),

@@ -1,6 +1,6 @@
-//! Functions of JSON in texts.
+//! Functions of JSON in strings.
 //!
-//! In: texts of JSON and paths; any values. Out: texts of JSON, texts, numbers, lists.
+//! In: strings of JSON and paths; any values. Out: strings of JSON, strings, numbers, lists.
 //! Invariant: JSON is a VARCHAR here; what is no JSON is an error, but for `json_valid`.
 //! Not here: files of JSON (scan/); how JSON is read (json_text.rs), how values are written as JSON (json_written.rs).
 
@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use super::definition::{Call, Definition, Form, rows};
 use super::json_text::{Path, Shape, parsed, shape, write_compact};
 use super::kinds::{Kind, list_of};
-use super::strings::lists_of_texts;
+use super::strings::lists_of_strings;
 
 /// What a cast to JSON calls.
 pub(crate) const JSON_OF: &str = "json of";
@@ -32,7 +32,7 @@ const EXTRACTED: &[Form] = &[
     // The path stays a literal where it is one: it says whether there are many parts.
     &[Kind::Text, Kind::Word],
     &[Kind::Text, Kind::Integer],
-    &[Kind::Text, Kind::Texts],
+    &[Kind::Text, Kind::Strings],
 ];
 
 /// The functions.
@@ -66,8 +66,8 @@ fn inspected() -> Vec<Definition> {
     let boolean = |_: &[DataType]| Ok(DataType::Boolean);
     vec![
         rows("json_valid", JSON, boolean, |call| {
-            let texts = call.texts(0);
-            call.each::<BooleanArray, _>(|row| Ok(Some(parsed(texts.value(row)).is_ok())))
+            let strings = call.strings(0);
+            call.each::<BooleanArray, _>(|row| Ok(Some(parsed(strings.value(row)).is_ok())))
         }),
         rows(
             "json_array_length",
@@ -99,7 +99,7 @@ fn inspected() -> Vec<Definition> {
         rows(JSON_OF, JSON, text, |call| {
             call.each::<StringViewArray, _>(|row| {
                 read(call, row)?;
-                Ok(Some(call.texts(0).value(row).to_string()))
+                Ok(Some(call.strings(0).value(row).to_string()))
             })
         })
         .or(&[Kind::Any], |args| Ok(super::to_json().call(args))),
@@ -116,7 +116,7 @@ fn inspected() -> Vec<Definition> {
         rows("json_contains", &JSON_AND_PATH[1..], boolean, |call| {
             call.each::<BooleanArray, _>(|row| {
                 let needle =
-                    parsed(call.texts(1).value(row)).map_err(|error| call.invalid(error))?;
+                    parsed(call.strings(1).value(row)).map_err(|error| call.invalid(error))?;
                 Ok(Some(contains(read(call, row)?, needle)))
             })
         }),
@@ -148,7 +148,7 @@ pub(crate) fn json_part(json: Expr, at: Expr) -> Expr {
 }
 
 fn read<'a>(call: &'a Call, row: usize) -> Result<&'a RawValue> {
-    parsed(call.texts(0).value(row)).map_err(|error| call.invalid(error))
+    parsed(call.strings(0).value(row)).map_err(|error| call.invalid(error))
 }
 
 fn compact(value: &RawValue) -> String {
@@ -221,7 +221,7 @@ pub(super) fn type_of(value: &RawValue) -> &'static str {
 
 fn json_keys(call: &Call) -> Result<ArrayRef> {
     let mut paths = Paths::default();
-    lists_of_texts(call, |row, names| {
+    lists_of_strings(call, |row, names| {
         let value = read(call, row)?;
         if let Some(part) = paths.of(call, 1, row)?.follow(value).first()
             && let Shape::Object(members) = shape(part)

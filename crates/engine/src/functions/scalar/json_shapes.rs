@@ -1,6 +1,6 @@
 //! JSON by its structure: `json_structure`, `json_merge_patch`, and JSON as values of a type, for `from_json`.
 //!
-//! In: texts of JSON; a NULL of the type that is wanted. Out: texts of JSON; values of that type.
+//! In: strings of JSON; a NULL of the type that is wanted. Out: strings of JSON; values of that type.
 //! Invariant: a member that is not there, and a value that does not fit, is NULL; of a name that an object has twice the last counts.
 //! Not here: how a structure is written as a type (sql/json_types.rs); parts at a path (json.rs).
 
@@ -36,7 +36,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         }),
         rows("json_merge_patch", MANY, text, |call| {
             call.each::<StringViewArray, _>(|row| {
-                let mut text = call.texts(0).value(row).to_owned();
+                let mut text = call.strings(0).value(row).to_owned();
                 for at in 1..call.args.len() {
                     let of = parsed(&text).map_err(|error| call.invalid(error))?;
                     let mut merged = String::new();
@@ -51,8 +51,8 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
             &[&[Kind::Text, Kind::Any]],
             |types| Ok(types[1].clone()),
             |call| {
-                let texts = call.texts(0).iter();
-                let values = texts.map(|text| text.map(parsed).transpose());
+                let strings = call.strings(0).iter();
+                let values = strings.map(|text| text.map(parsed).transpose());
                 let values: Vec<Option<&RawValue>> = values
                     .collect::<std::result::Result<_, _>>()
                     .map_err(|error| call.invalid(error))?;
@@ -64,7 +64,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
 }
 
 fn read<'a>(call: &'a Call, at: usize, row: usize) -> Result<&'a RawValue> {
-    parsed(call.texts(at).value(row)).map_err(|error| call.invalid(error))
+    parsed(call.strings(at).value(row)).map_err(|error| call.invalid(error))
 }
 
 /// What a value is made of.
@@ -200,10 +200,10 @@ fn column(values: &[Option<&RawValue>], of: &DataType) -> Result<ArrayRef> {
             )?))
         }
         of => {
-            let texts = values
+            let strings = values
                 .iter()
                 .map(|value| value.and_then(|value| leaf(value, of)));
-            Ok(cast(&texts.collect::<StringArray>(), of)?)
+            Ok(cast(&strings.collect::<StringArray>(), of)?)
         }
     }
 }

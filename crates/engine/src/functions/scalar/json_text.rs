@@ -1,4 +1,4 @@
-//! JSON in texts: the parts of a value, found by a path, and its text without blanks.
+//! JSON in strings: the parts of a value, found by a path, and its text without blanks.
 //!
 //! In: a text of JSON and a path (`$.a[0]`, `/a/0` or a name). Out: the parts that the path leads to.
 //! Invariant: a number stays the text that it is, with all its digits: no part is read as a float and written again.

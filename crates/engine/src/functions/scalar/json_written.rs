@@ -1,6 +1,6 @@
 //! Values written as JSON: `to_json`, `json_object`, `json_array`.
 //!
-//! In: any values. Out: texts of JSON.
+//! In: any values. Out: strings of JSON.
 //! Invariant: numbers keep their digits; what JSON has no form for (NaN, infinity) is an error or a text, never a number.
 //! Not here: JSON that is read (json.rs).
 
@@ -134,7 +134,7 @@ fn entries(call: &Call) -> Result<ArrayRef> {
 enum Column {
     /// Nothing but NULL.
     Null,
-    /// What JSON writes without quotes: numbers and booleans, as texts.
+    /// What JSON writes without quotes: numbers and booleans, as strings.
     Bare(ArrayRef),
     /// What is written in quotes.
     Quoted(ArrayRef),

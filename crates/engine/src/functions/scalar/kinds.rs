@@ -36,8 +36,8 @@ pub(super) enum Kind {
     Interval,
     /// A list.
     List,
-    /// A list of texts.
-    Texts,
+    /// A list of strings.
+    Strings,
     /// A struct.
     Struct,
     /// A map.
@@ -112,7 +112,7 @@ impl Kind {
                 (matches!(of, Interval(_) | Duration(_)) || is_null).then_some(interval)
             }
             Kind::List => list_type(of),
-            Kind::Texts => match list_type(of)? {
+            Kind::Strings => match list_type(of)? {
                 List(item) => {
                     Kind::Text.takes(item.data_type())?;
                     Some(list_of(Utf8View))
@@ -136,7 +136,7 @@ impl Kind {
             Kind::Time => "TIME",
             Kind::Interval => "INTERVAL",
             Kind::List => "list",
-            Kind::Texts => "list of VARCHAR",
+            Kind::Strings => "list of VARCHAR",
             Kind::Struct => "STRUCT",
             Kind::Map => "MAP",
             Kind::Nothing => "NULL",

@@ -1,6 +1,6 @@
-//! How alike two texts are.
+//! How alike two strings are.
 //!
-//! In: two texts. Out: a number of edits, or a share between 0 and 1.
+//! In: two strings. Out: a number of edits, or a share between 0 and 1.
 //! Invariant: characters are compared, not bytes.
 //! Not here: `levenshtein`, DataFusion's.
 
@@ -24,7 +24,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
     let hamming = rows("hamming", TWO, int, |call| {
         edits(call, |a, b| match strsim::hamming(a, b) {
             Ok(edits) => Ok(edits),
-            Err(_) => Err(call.invalid("the texts have to be equally long")),
+            Err(_) => Err(call.invalid("the strings have to be equally long")),
         })
     });
     let all: Vec<Definition> = vec![
@@ -54,12 +54,12 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
 }
 
 fn edits(call: &Call, count: impl Fn(&str, &str) -> Result<usize>) -> Result<ArrayRef> {
-    let (a, b) = (call.texts(0), call.texts(1));
+    let (a, b) = (call.strings(0), call.strings(1));
     call.each::<Int64Array, _>(|row| Ok(Some(count(a.value(row), b.value(row))? as i64)))
 }
 
 fn share(call: &Call, share: impl Fn(&str, &str) -> Result<f64>) -> Result<ArrayRef> {
-    let (a, b) = (call.texts(0), call.texts(1));
+    let (a, b) = (call.strings(0), call.strings(1));
     call.each::<Float64Array, _>(|row| share(a.value(row), b.value(row)).map(Some))
 }
 

@@ -40,7 +40,7 @@ pub(super) use units::Unit;
 /// All functions of this room.
 pub(super) fn functions() -> Vec<ScalarUDF> {
     let dates = [dates::functions(), date_formats::functions()];
-    let texts = [
+    let strings = [
         strings::functions(),
         formatted::functions(),
         likeness::functions(),
@@ -59,7 +59,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
     ];
     dates
         .into_iter()
-        .chain(texts)
+        .chain(strings)
         .chain(rest)
         .flatten()
         .collect()

@@ -1,6 +1,6 @@
 //! Functions of regular expressions that DuckDB has: what matches, as text or list, and what lies between.
 //!
-//! In: a text, a pattern, perhaps a group, perhaps options. Out: texts, lists, booleans.
+//! In: a text, a pattern, perhaps a group, perhaps options. Out: strings, lists, booleans.
 //! Invariant: the engine is DataFusion's, with its syntax; a pattern is compiled once while rows have the same.
 //! Not here: `regexp_replace`, `regexp_like` and `regexp_match`, DataFusion's; names of groups (sql/short_forms.rs).
 
@@ -16,7 +16,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::definition::{Call, Form, rows};
 use super::kinds::{Kind, list_of};
-use super::strings::lists_of_texts;
+use super::strings::lists_of_strings;
 
 const MATCHED: &[Form] = &[
     &[Kind::Text, Kind::Text],
@@ -55,8 +55,8 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
             &[&[Kind::Text]],
             |_| Ok(DataType::Utf8View),
             |call| {
-                let texts = call.texts(0);
-                call.each::<StringViewArray, _>(|row| Ok(Some(regex::escape(texts.value(row)))))
+                let strings = call.strings(0);
+                call.each::<StringViewArray, _>(|row| Ok(Some(regex::escape(strings.value(row)))))
             },
         )
         .into(),
@@ -82,7 +82,7 @@ impl Last {
     /// The pattern of a row, with the options that argument `options_at` has. A pattern of `regexp_full_match` has to match
     /// the whole text.
     fn regex(&mut self, call: &Call, row: usize, options_at: usize) -> Result<&Regex> {
-        let pattern = call.texts(1).value(row);
+        let pattern = call.strings(1).value(row);
         let options = match call.args.get(options_at) {
             Some(options) => options.as_string_view().value(row),
             None => "",
@@ -145,19 +145,19 @@ fn compiled(call: &Call, pattern: &str, options: &str) -> Result<Regex> {
 }
 
 fn matches(call: &Call) -> Result<ArrayRef> {
-    let texts = call.texts(0);
+    let strings = call.strings(0);
     let mut last = Last::default();
     call.each::<BooleanArray, _>(|row| {
         let pattern = last.regex(call, row, 2)?;
-        Ok(Some(pattern.is_match(texts.value(row))))
+        Ok(Some(pattern.is_match(strings.value(row))))
     })
 }
 
 fn split(call: &Call) -> Result<ArrayRef> {
-    let texts = call.texts(0);
+    let strings = call.strings(0);
     let mut last = Last::default();
-    lists_of_texts(call, |row, parts| {
-        let text = texts.value(row);
+    lists_of_strings(call, |row, parts| {
+        let text = strings.value(row);
         match call.args[1].is_null(row) {
             true => parts.push(text.to_owned()),
             false => {
@@ -187,7 +187,7 @@ fn group(call: &Call, row: usize) -> Result<usize> {
 }
 
 fn extract_all(call: &Call) -> Result<ArrayRef> {
-    let (texts, nulls) = (call.texts(0), call.nulls());
+    let (strings, nulls) = (call.strings(0), call.nulls());
     let mut last = Last::default();
     let field = Field::new_list_field(DataType::Utf8View, true);
     let mut lists = ListBuilder::new(StringViewBuilder::new()).with_field(field);
@@ -198,7 +198,7 @@ fn extract_all(call: &Call) -> Result<ArrayRef> {
         }
         let pattern = last.regex(call, row, 3)?;
         let group = group(call, row)?;
-        for captures in pattern.captures_iter(texts.value(row)) {
+        for captures in pattern.captures_iter(strings.value(row)) {
             let part = captures.get(group).map(|part| part.as_str());
             lists.values().append_option(part);
         }
@@ -208,12 +208,12 @@ fn extract_all(call: &Call) -> Result<ArrayRef> {
 }
 
 fn extract(call: &Call) -> Result<ArrayRef> {
-    let texts = call.texts(0);
+    let strings = call.strings(0);
     let mut last = Last::default();
     call.each::<StringViewArray, _>(|row| {
         let pattern = last.regex(call, row, 3)?;
         let group = group(call, row)?;
-        let captures = pattern.captures(texts.value(row));
+        let captures = pattern.captures(strings.value(row));
         let part = captures.as_ref().and_then(|captures| captures.get(group));
         Ok(Some(part.map_or("", |part| part.as_str()).to_owned()))
     })

@@ -1,6 +1,6 @@
-//! Functions of texts that DuckDB has and DataFusion does not, or has under another name.
+//! Functions of strings that DuckDB has and DataFusion does not, or has under another name.
 //!
-//! In: texts. Out: texts, lists of texts, numbers.
+//! In: strings. Out: strings, lists of strings, numbers.
 //! Invariant: places and lengths count characters, but for `strlen`, which counts bytes.
 //! Not here: regular expressions (regexp.rs), `format` and `printf` (formatted.rs), likeness (likeness.rs).
 
@@ -68,9 +68,9 @@ fn coalesced_length(list: Expr) -> Result<Expr> {
 }
 
 fn first_character(call: &Call) -> Result<ArrayRef> {
-    let texts = call.texts(0);
+    let strings = call.strings(0);
     call.each::<Int32Array, _>(|row| {
-        let first = texts.value(row).chars().next();
+        let first = strings.value(row).chars().next();
         Ok(Some(first.map_or(-1, |c| u32::from(c) as i32)))
     })
 }
@@ -89,16 +89,16 @@ fn cases() -> Vec<Definition> {
         }),
         rows("strip_accents", TEXT, text_type, strip_accents),
         rows("url_encode", TEXT, text_type, |call| {
-            let texts = call.texts(0);
-            call.each::<StringViewArray, _>(|row| Ok(Some(url_encoded(texts.value(row)))))
+            let strings = call.strings(0);
+            call.each::<StringViewArray, _>(|row| Ok(Some(url_encoded(strings.value(row)))))
         }),
         rows("url_decode", TEXT, text_type, |call| {
-            let texts = call.texts(0);
-            call.each::<StringViewArray, _>(|row| match url_decoded(texts.value(row)) {
+            let strings = call.strings(0);
+            call.each::<StringViewArray, _>(|row| match url_decoded(strings.value(row)) {
                 Some(text) => Ok(Some(text)),
                 None => Err(call.invalid(format!(
                     "'{}' is no text in UTF-8 once decoded",
-                    texts.value(row)
+                    strings.value(row)
                 ))),
             })
         }),
@@ -129,10 +129,10 @@ fn two(args: Vec<Expr>) -> [Expr; 2] {
 
 /// Letters without the marks that stand on them: decomposed, and what combines left out.
 fn strip_accents(call: &Call) -> Result<ArrayRef> {
-    let texts = call.texts(0);
+    let strings = call.strings(0);
     let decompose = DecomposingNormalizer::new_nfd();
     call.each::<StringViewArray, _>(|row| {
-        let text = texts.value(row);
+        let text = strings.value(row);
         if text.is_ascii() {
             return Ok(Some(text.to_owned()));
         }
@@ -185,8 +185,8 @@ fn splits() -> Vec<Definition> {
         split.also("split"),
         split,
         rows("parse_path", TEXT, list, |call| {
-            lists_of_texts(call, |row, parts| {
-                let path = call.texts(0).value(row);
+            lists_of_strings(call, |row, parts| {
+                let path = call.strings(0).value(row);
                 if path.starts_with('/') {
                     parts.push("/".to_owned());
                 }
@@ -201,8 +201,8 @@ fn splits() -> Vec<Definition> {
     ]
 }
 
-/// A list of texts per row; NULL where the first argument is.
-pub(super) fn lists_of_texts(
+/// A list of strings per row; NULL where the first argument is.
+pub(super) fn lists_of_strings(
     call: &Call,
     mut list: impl FnMut(usize, &mut Vec<String>) -> Result<()>,
 ) -> Result<ArrayRef> {
@@ -226,9 +226,9 @@ pub(super) fn lists_of_texts(
 
 /// The parts between separators; characters where the separator is empty, the whole text where it is NULL.
 fn string_split(call: &Call) -> Result<ArrayRef> {
-    let (texts, separators) = (call.texts(0), call.texts(1));
-    lists_of_texts(call, |row, parts| {
-        let text = texts.value(row);
+    let (strings, separators) = (call.strings(0), call.strings(1));
+    lists_of_strings(call, |row, parts| {
+        let text = strings.value(row);
         match separators.is_valid(row).then(|| separators.value(row)) {
             None => parts.push(text.to_owned()),
             Some("") => parts.extend(text.chars().map(String::from)),
@@ -242,9 +242,9 @@ fn paths() -> Vec<Definition> {
     const FORMS: &[Form] = &[&[Kind::Text], &[Kind::Text, Kind::Boolean]];
     vec![
         rows("parse_filename", FORMS, text_type, |call| {
-            let (texts, trims) = (call.texts(0), call.args.get(1));
+            let (strings, trims) = (call.strings(0), call.args.get(1));
             call.each::<StringViewArray, _>(|row| {
-                let path = texts.value(row);
+                let path = strings.value(row);
                 let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
                 let trim = trims.is_some_and(|trims| trims.as_boolean().value(row));
                 let name = match name.rsplit_once('.') {
@@ -255,9 +255,9 @@ fn paths() -> Vec<Definition> {
             })
         }),
         rows("parse_dirpath", TEXT, text_type, |call| {
-            let texts = call.texts(0);
+            let strings = call.strings(0);
             call.each::<StringViewArray, _>(|row| {
-                let folder = texts.value(row).rsplit_once(['/', '\\']);
+                let folder = strings.value(row).rsplit_once(['/', '\\']);
                 Ok(Some(folder.map_or("", |(folder, _)| folder).to_owned()))
             })
         }),

@@ -1,6 +1,6 @@
 //! What a value is, and what the session is: `typeof`, `current_setting` and others.
 //!
-//! In: any value, names of settings. Out: texts.
+//! In: any value, names of settings. Out: strings.
 //! Invariant: types are called as `CAST` takes them.
 //! Not here: names of types under the heads of columns (types.rs of the engine).
 
@@ -40,7 +40,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
             &[&[Kind::Text]],
             |_| Ok(DataType::Null),
             |call| {
-                let message = call.texts(0);
+                let message = call.strings(0);
                 match (0..call.rows).find(|row| message.is_valid(*row)) {
                     Some(row) => {
                         Err(crate::error::Error::Execution(message.value(row).to_owned()).into())

@@ -52,9 +52,9 @@ impl Compared {
             ScalarValue::Int16(Some(with)) => self.integers::<Int16Type>(column, *with),
             ScalarValue::UInt16(Some(with)) => self.integers::<UInt16Type>(column, *with),
             ScalarValue::Utf8View(Some(text)) => {
-                self.texts::<StringViewType>(column, text.as_bytes())
+                self.strings::<StringViewType>(column, text.as_bytes())
             }
-            ScalarValue::BinaryView(Some(text)) => self.texts::<BinaryViewType>(column, text),
+            ScalarValue::BinaryView(Some(text)) => self.strings::<BinaryViewType>(column, text),
             _ => None,
         }
     }
@@ -69,7 +69,7 @@ impl Compared {
         Some(compare::Compared::compared(values, self.comparison, with))
     }
 
-    fn texts<T: ByteViewType>(&self, column: &ArrayRef, text: &[u8]) -> Option<Vec<u64>> {
+    fn strings<T: ByteViewType>(&self, column: &ArrayRef, text: &[u8]) -> Option<Vec<u64>> {
         let views = column.as_byte_view_opt::<T>()?.views();
         let equal = self.comparison == Comparison::Equal;
         Some(compare::views_equal(views, text, equal))
@@ -134,28 +134,33 @@ mod tests {
         let batch = batch.expect("a batch");
         let schema = batch.schema();
         let left = col("c", &schema).expect("the column");
-        let host = binary(left, op, lit(with.clone()), &schema).expect("a comparison");
-        let host = not(host).expect("a condition");
-        let ours = in_own_loops(Arc::clone(&host), &schema).expect("types");
+        let datafusion = binary(left, op, lit(with.clone()), &schema).expect("a comparison");
+        let datafusion = not(datafusion).expect("a condition");
+        let ours = in_own_loops(Arc::clone(&datafusion), &schema).expect("types");
         let booleans = |expr: &Arc<dyn PhysicalExpr>| {
             let value = expr.evaluate(&batch).expect("booleans");
             value.into_array(batch.num_rows()).expect("a column")
         };
-        assert_eq!(&booleans(&ours.data), &booleans(&host), "{host}");
-        assert_eq!(ours.data.to_string(), host.to_string());
+        assert_eq!(
+            &booleans(&ours.data),
+            &booleans(&datafusion),
+            "{datafusion}"
+        );
+        assert_eq!(ours.data.to_string(), datafusion.to_string());
         ours.transformed
     }
 
     fn columns() -> Vec<(ArrayRef, ScalarValue)> {
         let rows = || (0..200).map(|row| (row % 7 != 3).then_some(row));
-        let texts = [
+        let strings = [
             "",
             "short",
             "a text of more than 12 bytes",
             "shorT",
             "twelve bytes",
         ];
-        let texts = || rows().map(move |row| row.map(|row| texts[row as usize % texts.len()]));
+        let strings =
+            || rows().map(move |row| row.map(|row| strings[row as usize % strings.len()]));
         vec![
             (
                 Arc::new(
@@ -190,12 +195,12 @@ mod tests {
                 ScalarValue::UInt16(Some(77)),
             ),
             (
-                Arc::new(texts().collect::<StringViewArray>()),
+                Arc::new(strings().collect::<StringViewArray>()),
                 ScalarValue::Utf8View(Some("short".to_owned())),
             ),
             (
                 Arc::new(
-                    texts()
+                    strings()
                         .map(|text| text.map(str::as_bytes))
                         .collect::<BinaryViewArray>(),
                 ),
@@ -205,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_the_hosts() {
+    fn equals_that_of_datafusion() {
         for (column, with) in columns() {
             let is_text = matches!(
                 column.data_type(),
@@ -225,12 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn others_stay_with_the_host() {
-        let (texts, _) = &columns()[4];
+    fn others_stay_with_datafusion() {
+        let (strings, _) = &columns()[4];
         let long = ScalarValue::Utf8View(Some("thirteen byte".to_owned()));
-        assert!(!has_own_loop(texts, Operator::Eq, &long));
+        assert!(!has_own_loop(strings, Operator::Eq, &long));
         assert!(!has_own_loop(
-            texts,
+            strings,
             Operator::Eq,
             &ScalarValue::Utf8View(None)
         ));

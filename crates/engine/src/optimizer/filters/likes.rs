@@ -11,7 +11,7 @@ use grouse_kernels::word::Word;
 
 use crate::functions::text_views;
 
-/// The word of `text LIKE '%word%'`, or of its NOT, where texts are views.
+/// The word of `text LIKE '%word%'`, or of its NOT, where strings are views.
 pub(super) fn word_of(like: &LikeExpr, schema: Option<&Schema>) -> Option<Word> {
     // What comes as codes is searched once per value, what a function makes may be no views.
     let is_view = |schema| matches!(like.expr().data_type(schema), Ok(DataType::Utf8View));
@@ -44,7 +44,7 @@ mod tests {
     use super::super::in_own_loops;
     use super::*;
 
-    const TEXTS: [Option<&str>; 9] = [
+    const STRINGS: [Option<&str>; 9] = [
         Some(""),
         None,
         Some("word"),
@@ -57,10 +57,10 @@ mod tests {
     ];
 
     #[test]
-    fn equals_the_hosts() {
-        let texts: Vec<_> = TEXTS.iter().cycle().take(100).copied().collect();
-        let views: ArrayRef = Arc::new(StringViewArray::from(texts.clone()));
-        let flat: ArrayRef = Arc::new(StringArray::from(texts));
+    fn equals_that_of_datafusion() {
+        let strings: Vec<_> = STRINGS.iter().cycle().take(100).copied().collect();
+        let views: ArrayRef = Arc::new(StringViewArray::from(strings.clone()));
+        let flat: ArrayRef = Arc::new(StringArray::from(strings));
         for column in [
             Arc::clone(&views),
             views.slice(4, 50),
@@ -83,15 +83,15 @@ mod tests {
                     DataType::Utf8View => ScalarValue::Utf8View(Some(pattern.into())),
                     _ => ScalarValue::from(pattern),
                 };
-                let host = like(negated, false, text, lit(pattern), &schema).unwrap();
-                let ours = in_own_loops(Arc::clone(&host), &schema).unwrap();
+                let datafusion = like(negated, false, text, lit(pattern), &schema).unwrap();
+                let ours = in_own_loops(Arc::clone(&datafusion), &schema).unwrap();
                 let is_view = column_type == DataType::Utf8View;
-                assert_eq!(ours.transformed, is_word && is_view, "{host}");
+                assert_eq!(ours.transformed, is_word && is_view, "{datafusion}");
                 let rows = |expr: &Arc<dyn PhysicalExpr>| {
                     let value = expr.evaluate(&batch).unwrap();
                     value.into_array(batch.num_rows()).unwrap()
                 };
-                assert_eq!(&rows(&ours.data), &rows(&host), "{host}");
+                assert_eq!(&rows(&ours.data), &rows(&datafusion), "{datafusion}");
             }
         }
     }

@@ -217,7 +217,7 @@ fn of_parts(
     if is(&string_agg_udaf()) {
         let whole = joined(call, &first_type?, parts)?;
         return Ok(match whole {
-            None if parts.is_other_order(call) => texts_in_order(call, parts),
+            None if parts.is_other_order(call) => strings_in_order(call, parts),
             whole => whole,
         });
     }
@@ -405,7 +405,7 @@ fn joined(call: &AggregateFunction, values: &DataType, parts: &mut Parts) -> Res
 }
 
 /// `string_agg(x, ',' ORDER BY y)` by `array_agg(x ORDER BY y)`.
-fn texts_in_order(call: &AggregateFunction, parts: &mut Parts) -> Option<Expr> {
+fn strings_in_order(call: &AggregateFunction, parts: &mut Parts) -> Option<Expr> {
     let [value, between] = call.params.args.as_slice() else {
         return None;
     };

@@ -32,7 +32,7 @@ const NODES_MAX: usize = 200;
 
 /// DataFusion's rule with a check before it.
 pub(in crate::optimizer) fn rewrite(
-    host: &dyn OptimizerRule,
+    datafusion: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
@@ -48,7 +48,7 @@ pub(in crate::optimizer) fn rewrite(
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    let mut plan = host.rewrite(plan, config)?;
+    let mut plan = datafusion.rewrite(plan, config)?;
     plan.transformed |= changed;
     Ok(plan)
 }

@@ -21,17 +21,19 @@ use super::fallible::can_fail;
 
 /// DataFusion's rule with the exceptions above.
 pub(in crate::optimizer) fn rewrite(
-    host: &dyn OptimizerRule,
+    datafusion: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
     let filter = match &plan {
         LogicalPlan::Filter(filter) => filter,
         LogicalPlan::Join(join) => match without_fallible(join)? {
-            Some((join, fallible)) => return rewrite_join(host, plan, (join, fallible), config),
-            None => return host.rewrite(plan, config),
+            Some((join, fallible)) => {
+                return rewrite_join(datafusion, plan, (join, fallible), config);
+            }
+            None => return datafusion.rewrite(plan, config),
         },
-        _ => return host.rewrite(plan, config),
+        _ => return datafusion.rewrite(plan, config),
     };
     let (predicates, input) = stacked_filters(filter);
     let (fallible, sure): (Vec<_>, Vec<_>) = predicates
@@ -48,13 +50,13 @@ pub(in crate::optimizer) fn rewrite(
         false => free.extend(fallible),
     }
     if above.is_empty() {
-        return host.rewrite(plan, config);
+        return datafusion.rewrite(plan, config);
     }
     let Some(free) = conjunction(free) else {
         return Ok(Transformed::no(plan));
     };
     let free = Filter::try_new(free, input)?;
-    let below = host.rewrite(LogicalPlan::Filter(free), config)?;
+    let below = datafusion.rewrite(LogicalPlan::Filter(free), config)?;
     if !below.transformed {
         // The plan as it came is the same filters, in one or apart.
         return Ok(Transformed::no(plan));
@@ -68,13 +70,13 @@ pub(in crate::optimizer) fn rewrite(
 
 /// A join's conditions that can fail stay where both sides' rows have met.
 fn rewrite_join(
-    host: &dyn OptimizerRule,
+    datafusion: &dyn OptimizerRule,
     plan: LogicalPlan,
     (join, fallible): (Join, Expr),
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
     let is_inner = join.join_type == JoinType::Inner;
-    let rewritten = host.rewrite(LogicalPlan::Join(join), config)?;
+    let rewritten = datafusion.rewrite(LogicalPlan::Join(join), config)?;
     if is_inner {
         let above = Filter::try_new(fallible, Arc::new(rewritten.data))?;
         return Ok(Transformed::yes(LogicalPlan::Filter(above)));

@@ -37,7 +37,7 @@ pub fn keep_long_literals(statement: &mut Statement, state: &mut SessionState) -
     }
     let mut literals = LongLiterals::default();
     let ControlFlow::Continue(()) = visit(statement, &mut literals);
-    for text in literals.texts {
+    for text in literals.strings {
         let function = LongLiteral::new(text);
         state.register_udf(Arc::new(ScalarUDF::new_from_impl(function)))?;
     }
@@ -52,7 +52,7 @@ pub(super) fn text_of(call: &ScalarFunction) -> Option<&str> {
 
 #[derive(Debug, Default)]
 struct LongLiterals {
-    texts: BTreeSet<String>,
+    strings: BTreeSet<String>,
 }
 
 impl VisitorMut for LongLiterals {
@@ -81,7 +81,7 @@ impl VisitorMut for LongLiterals {
         };
         if let Some(text) = text {
             *expr = call(text.clone());
-            self.texts.insert(text);
+            self.strings.insert(text);
         }
         ControlFlow::Continue(())
     }

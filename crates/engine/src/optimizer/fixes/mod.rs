@@ -2,7 +2,7 @@
 //!
 //! In: plans and expressions. Out: the same with the meaning that SQL gives them, or in a form that DataFusion gets right.
 //! Invariant: a mend changes no plan that DataFusion gets right, and goes when DataFusion's own tests cover its case.
-//! Not here: in which order (passes.rs); our operator's rule; statements in another form (sql/); functions whose host version is wrong (functions/).
+//! Not here: in which order (passes.rs); our operator's rule; statements in another form (sql/); functions whose datafusion version is wrong (functions/).
 
 pub(super) mod around;
 pub(super) mod long_literals;
@@ -77,7 +77,7 @@ pub fn query_planner() -> Arc<dyn QueryPlanner + Send + Sync> {
 /// Of DELETE and UPDATE DataFusion hands the conditions to the table as they stand in the plan: no part of one may have
 /// become a column of a projection below it.
 pub(super) fn but_for_changes(
-    host: &dyn OptimizerRule,
+    datafusion: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
@@ -85,7 +85,7 @@ pub(super) fn but_for_changes(
         LogicalPlan::Dml(change) if matches!(change.op, WriteOp::Delete | WriteOp::Update) => {
             Ok(Transformed::no(plan))
         }
-        _ => host.rewrite(plan, config),
+        _ => datafusion.rewrite(plan, config),
     }
 }
 
@@ -131,9 +131,9 @@ fn named(
 }
 
 /// True where DataFusion's operator groups.
-fn is_host(config: &dyn OptimizerConfig) -> bool {
+fn is_datafusion(config: &dyn OptimizerConfig) -> bool {
     let options = SessionOptions::of(&config.options());
-    options.group_by_operator == GroupByOperator::Host
+    options.group_by_operator == GroupByOperator::DataFusion
 }
 
 /// What `rewritten` makes of an aggregation for our operator; the plan itself where that is nothing, or it is another.
@@ -143,7 +143,7 @@ pub(crate) fn for_our_operator(
     rewritten: impl FnOnce(&Aggregate) -> Result<Option<LogicalPlan>>,
 ) -> Result<Transformed<LogicalPlan>> {
     let found = match &plan {
-        LogicalPlan::Aggregate(aggregate) if !is_host(config) => rewritten(aggregate)?,
+        LogicalPlan::Aggregate(aggregate) if !is_datafusion(config) => rewritten(aggregate)?,
         _ => None,
     };
     Ok(found.map_or_else(|| Transformed::no(plan), Transformed::yes))

@@ -16,7 +16,7 @@ use super::guarded_joins::with_guarded_keys;
 
 /// Keys are not added to a join in which NULL equals NULL.
 pub(in crate::optimizer) fn extract(
-    host: &dyn OptimizerRule,
+    datafusion: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
@@ -24,18 +24,18 @@ pub(in crate::optimizer) fn extract(
         LogicalPlan::Join(join) if is_null_equal(join) => Ok(Transformed::no(plan)),
         LogicalPlan::Join(join) => match with_guarded_keys(join)? {
             Some(join) => {
-                let plan = host.rewrite(LogicalPlan::Join(join), config)?;
+                let plan = datafusion.rewrite(LogicalPlan::Join(join), config)?;
                 Ok(Transformed::yes(plan.data))
             }
-            None => host.rewrite(plan, config),
+            None => datafusion.rewrite(plan, config),
         },
-        _ => host.rewrite(plan, config),
+        _ => datafusion.rewrite(plan, config),
     }
 }
 
 /// Joins that are put together have their keys as conditions; `extract_equijoin_predicate` makes keys of them again.
 pub(in crate::optimizer) fn reorder(
-    host: &dyn OptimizerRule,
+    datafusion: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
@@ -48,7 +48,7 @@ pub(in crate::optimizer) fn reorder(
         })
     })?;
     if !any {
-        return host.rewrite(plan, config);
+        return datafusion.rewrite(plan, config);
     }
     let plan = plan.transform_down_with_subqueries(|plan| {
         Ok(match plan {
@@ -58,7 +58,7 @@ pub(in crate::optimizer) fn reorder(
             plan => Transformed::no(plan),
         })
     })?;
-    let plan = host.rewrite(plan.data, config)?;
+    let plan = datafusion.rewrite(plan.data, config)?;
     Ok(Transformed::yes(plan.data))
 }
 

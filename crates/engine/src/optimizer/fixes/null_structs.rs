@@ -35,8 +35,11 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use super::each_named;
 use crate::expr::plan_expressions::exchanged;
 
-static FIELD: LazyLock<Arc<ScalarUDF>> =
-    LazyLock::new(|| Arc::new(ScalarUDF::new_from_impl(FieldOf { host: get_field() })));
+static FIELD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    Arc::new(ScalarUDF::new_from_impl(FieldOf {
+        datafusion: get_field(),
+    }))
+});
 
 /// The rule for windows, whose physical expressions cannot be exchanged.
 #[derive(Debug)]
@@ -150,32 +153,32 @@ fn is_plain(field: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
 /// `get_field` with the NULLs of the struct in its fields.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FieldOf {
-    host: Arc<ScalarUDF>,
+    datafusion: Arc<ScalarUDF>,
 }
 
 impl ScalarUDFImpl for FieldOf {
     fn name(&self) -> &str {
-        self.host.name()
+        self.datafusion.name()
     }
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        self.host.schema_name(args)
+        self.datafusion.schema_name(args)
     }
 
     fn signature(&self) -> &Signature {
-        self.host.signature()
+        self.datafusion.signature()
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.host.return_type(types)
+        self.datafusion.return_type(types)
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.host.return_field_from_args(args)
+        self.datafusion.return_field_from_args(args)
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.host.coerce_types(types)
+        self.datafusion.coerce_types(types)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -191,7 +194,7 @@ impl ScalarUDFImpl for FieldOf {
                     let mut step = args.clone();
                     step.args = vec![ColumnarValue::Array(current), name.clone()];
                     step.arg_fields = vec![Arc::clone(&args.arg_fields[0]), Arc::clone(field)];
-                    self.host
+                    self.datafusion
                         .invoke_with_args(step)?
                         .to_array(args.number_rows)?
                 }

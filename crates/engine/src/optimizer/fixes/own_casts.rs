@@ -19,7 +19,7 @@ use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
     Halves, decimal_quotient, is_nested_cast, is_text_cast, is_written_here, is_zone_cast,
-    is_zone_sum, nested_cast, read_texts, text_cast, text_of_value, zone_cast, zone_sum,
+    is_zone_sum, nested_cast, read_strings, text_cast, text_of_value, zone_cast, zone_sum,
 };
 
 /// The rule.
@@ -79,7 +79,7 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         && is_text_cast(&text.data_type(), to)
     {
         // As DataFusion does with casts of its own: what cannot be read is known while the statement is planned.
-        let value = read_texts(&text.to_array()?, to, is_try)?;
+        let value = read_strings(&text.to_array()?, to, is_try)?;
         let value = ScalarValue::try_from_array(&value, 0)?;
         return Ok(Transformed::yes(Expr::Literal(value, None)));
     }

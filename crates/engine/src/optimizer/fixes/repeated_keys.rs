@@ -14,7 +14,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// DataFusion's rule with the exception above.
 pub(in crate::optimizer) fn rewrite(
-    host: &dyn OptimizerRule,
+    datafusion: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
@@ -26,5 +26,5 @@ pub(in crate::optimizer) fn rewrite(
             return Ok(Transformed::no(plan));
         }
     }
-    host.rewrite(plan, config)
+    datafusion.rewrite(plan, config)
 }

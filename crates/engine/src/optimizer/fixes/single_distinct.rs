@@ -6,19 +6,19 @@
 //! Invariant: an integer, decimal or duration sum is finished once. The two-step plan of
 //! `sum(x), count(DISTINCT y)` sums x per y first: a sum per y may not fit its type where the whole sum does.
 //! Not here: DISTINCT beside other aggregates in our operator, which keeps their states per key and not per pair of key
-//! and y (exec/pairs.rs).
+//! and y (exec/distinct_groupings.rs).
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-use super::{Below, is_host, under_names};
+use super::{Below, is_datafusion, under_names};
 use crate::aggregate::native::arguments_per_field;
 
 /// DataFusion's rule with the exception above.
 pub(in crate::optimizer) fn rewrite(
-    host: &dyn OptimizerRule,
+    datafusion: &dyn OptimizerRule,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
@@ -26,7 +26,7 @@ pub(in crate::optimizer) fn rewrite(
         LogicalPlan::Aggregate(aggregate)
             if has_exact_sum(aggregate)?
                 || has_many_arguments(aggregate)
-                || (has_others(aggregate) || has_struct(aggregate)) && !is_host(config) =>
+                || (has_others(aggregate) || has_struct(aggregate)) && !is_datafusion(config) =>
         {
             Ok(Transformed::no(plan))
         }
@@ -36,7 +36,7 @@ pub(in crate::optimizer) fn rewrite(
                 None => Transformed::no(plan),
             })
         }
-        _ => host.rewrite(plan, config),
+        _ => datafusion.rewrite(plan, config),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Parts of texts by place: `s[1]`, `s[-1]`, `s[2:3]`, as of lists; parts of JSON, `json(s)[0]`.
+//! Parts of strings by place: `s[1]`, `s[-1]`, `s[2:3]`, as of lists; parts of JSON, `json(s)[0]`.
 //!
 //! In: an access in brackets while DataFusion plans an expression. Out: for a text, calls of `substr`, for JSON the arrow.
 //! Invariant: places count characters from 1, negative ones from the end; what lies outside is the empty text. Items of JSON count

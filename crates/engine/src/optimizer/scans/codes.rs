@@ -50,14 +50,14 @@ use crate::expr::columns::dictionary;
 use crate::expr::distinct_values::{Reader, is_per_value, per_value};
 use crate::expr::words::{in_words, widened};
 use crate::runtime::options::SessionOptions;
-use crate::scan::footer::{Texts, declare, dictionary_bytes, has_only_codes, texts_of};
+use crate::scan::footer::{Strings, declare, dictionary_bytes, has_only_codes, strings_of};
 use crate::scan::parquet::{known_footer, reading_as};
 
 /// Dictionary pages of more bytes (compressed) hold more values than the direct table takes.
 const DICTIONARY_BYTES_MAX: i64 = 32 << 10;
 
 /// Dictionaries of a column that have more bytes together are too large to be held as long as a query runs, and so are those that
-/// have more than this part of the memory limit: compressed, of which texts mostly are a half to a fifth.
+/// have more than this part of the memory limit: compressed, of which strings mostly are a half to a fifth.
 const FEW_BYTES_MAX: u64 = 16 << 20;
 const FEW_SHARE: u64 = 256;
 
@@ -129,7 +129,7 @@ impl Coded {
 /// The rule in one session.
 struct Reading<'a> {
     footers: &'a FileMetadataCache,
-    /// False of one that wants texts.
+    /// False of one that wants strings.
     has_codes: bool,
     /// Bytes of dictionaries that are few.
     few_bytes: u64,
@@ -292,7 +292,7 @@ impl Reading<'_> {
         Ok(Some(DataSourceExec::from_data_source(config)))
     }
 
-    /// Those columns that have become codes of few texts.
+    /// Those columns that have become codes of few strings.
     fn few(
         &self,
         schema: &Schema,
@@ -311,25 +311,25 @@ impl Reading<'_> {
 
     /// What is known of each file, which may stand in several groups; none if the footer of one is unknown.
     fn files_of(&self, config: &FileScanConfig) -> Option<HashMap<Path, KnownFile>> {
-        let texts = texts_of(config.file_source().table_schema().file_schema());
+        let strings = strings_of(config.file_source().table_schema().file_schema());
         let mut known = HashMap::new();
         for file in config.file_groups.iter().flat_map(FileGroup::iter) {
             let location = &file.object_meta.location;
             if !known.contains_key(location) {
-                known.insert(location.clone(), self.file(file, &texts)?);
+                known.insert(location.clone(), self.file(file, &strings)?);
             }
         }
         Some(known)
     }
 
-    fn file(&self, file: &PartitionedFile, texts: &Texts) -> Option<KnownFile> {
+    fn file(&self, file: &PartitionedFile, strings: &Strings) -> Option<KnownFile> {
         let object = &file.object_meta;
         if file.arrow_schema.is_some() {
             return None;
         }
         let footer = known_footer(self.footers, &object.location, object)?;
         let read = footer.file_metadata();
-        let declared = declare(read, texts).ok()?;
+        let declared = declare(read, strings).ok()?;
         let read = declared.as_ref().unwrap_or(read);
         let schema = parquet_to_arrow_schema(read.schema_descr(), read.key_value_metadata());
         let schema = Arc::new(schema.ok()?);
@@ -340,7 +340,7 @@ impl Reading<'_> {
 /// A file whose footer planning has read.
 struct KnownFile {
     footer: Arc<ParquetMetaData>,
-    /// What the reader makes of its columns: the table's texts are declared to it (footer.rs).
+    /// What the reader makes of its columns: the table's strings are declared to it (footer.rs).
     schema: SchemaRef,
 }
 

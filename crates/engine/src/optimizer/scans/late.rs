@@ -6,7 +6,7 @@
 //! Not here: reading so, which DataFusion does row group by row group (`pushdown_filters`).
 //!
 //! DataFusion's reader leaves pages out of which no row is wanted, and what it has read for the condition it keeps. That is
-//! worth it where hardly any row is left and long columns follow: 0.88 of the time for two texts after a LIKE of 0.08 %,
+//! worth it where hardly any row is left and long columns follow: 0.88 of the time for two strings after a LIKE of 0.08 %,
 //! 0.32 where the rows lie together. Where every tenth row is left all pages are read, and rows picked one by one: 1.1 to
 //! 1.3 of the time for `SearchPhrase <> ''`. Nothing in a footer says how frequent a value is; so only what is rare by its
 //! form counts: a LIKE that asks for a word, equality in a column of very many values.
@@ -24,7 +24,7 @@ use datafusion::physical_expr::{PhysicalExpr, conjunction, split_conjunction};
 use crate::expr::columns::is_column_compared;
 use crate::scan::footer::{chunks_of, dictionary_bytes, has_only_codes, reading_bytes};
 
-/// A part of a pattern with as many characters is in few texts.
+/// A part of a pattern with as many characters is in few strings.
 const WORD_CHARS_MIN: usize = 4;
 /// Dictionaries of more bytes (compressed) hold thousands of values; a chunk that outgrew its own holds more still.
 const MANY_VALUES_BYTES: i64 = 64 << 10;

@@ -46,7 +46,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use super::late::{late, rare_part};
 use crate::exec::{GroupByExec, is_dynamic};
 use crate::runtime::memory::SessionPool;
-use crate::scan::footer::{Texts, chunks_of, dictionary_bytes, reading_bytes, texts_of};
+use crate::scan::footer::{Strings, chunks_of, dictionary_bytes, reading_bytes, strings_of};
 use crate::scan::local::LocalReaders;
 use crate::scan::parquet::known_sound_footer;
 use crate::scan::stores::Stores;
@@ -149,7 +149,7 @@ impl MorselsRule {
         if workers < 2 || !is_free {
             return None;
         }
-        let texts = texts_of(source.table_schema().file_schema());
+        let strings = strings_of(source.table_schema().file_schema());
         let files = whole_files(config)?;
         if files.len() > FILES_MAX * workers {
             return None;
@@ -157,7 +157,7 @@ impl MorselsRule {
         let columns = columns_read(source);
         let known = files
             .into_iter()
-            .map(|file| self.known(file, source, config, (&texts, &columns)));
+            .map(|file| self.known(file, source, config, (&strings, &columns)));
         let known = known.collect::<Option<Vec<_>>>()?;
         let morsels = morsels(&known, workers);
         if morsels.len() < workers {
@@ -203,9 +203,9 @@ impl MorselsRule {
         file: PartitionedFile,
         source: &ParquetSource,
         config: &FileScanConfig,
-        (texts, columns): (&Texts, &HashSet<&str>),
+        (strings, columns): (&Strings, &HashSet<&str>),
     ) -> Option<KnownFile> {
-        let footer = known_sound_footer(&*self.footers, &file.object_meta, texts)?;
+        let footer = known_sound_footer(&*self.footers, &file.object_meta, strings)?;
         let plan = pruned(&footer, &file, source, config);
         let predicate = source.filter();
         let is_settled = predicate.as_ref().is_none_or(|predicate| {

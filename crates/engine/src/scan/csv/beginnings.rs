@@ -70,7 +70,8 @@ async fn first_bytes(
     compression: FileCompressionType,
     limit: usize,
 ) -> Result<(Vec<u8>, Extent)> {
-    let store_error = |error: object_store::Error| crate::error::host::object_store(&error);
+    let store_error =
+        |error: object_store::Error| crate::error::from_datafusion::object_store(&error);
     if meta.size == 0 {
         return Ok((Vec::new(), Extent::Whole));
     }

@@ -1,7 +1,7 @@
 //! Blocks: whole records of a file, in memory.
 //!
 //! In: the bytes of a file from its beginning, or one piece of a file that is read in several.
-//! Out: texts that begin with a record and end with one.
+//! Out: strings that begin with a record and end with one.
 //! Invariant: a record is in exactly one block, wherever the file is cut; a quote that is never closed is an error with the
 //! line in which it opened.
 //! Not here: fields (records.rs), which pieces there are (cuts.rs).

@@ -20,7 +20,7 @@ pub struct CsvOptions {
     pub(crate) types: Types,
     /// Names of the first columns.
     pub(crate) names: Vec<String>,
-    /// Texts that are NULL; `None` = the empty one.
+    /// Strings that are NULL; `None` = the empty one.
     pub(crate) nulls: Option<Vec<String>>,
     /// Lines above the first record; `None` = as the file looks.
     pub(crate) skip: Option<usize>,

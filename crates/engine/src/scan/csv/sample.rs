@@ -33,7 +33,7 @@ pub(crate) async fn look_further(
     for file in &found.files {
         let options = GetOptions::default();
         let result = found.store.get_opts(&file.meta.location, options).await;
-        let result = result.map_err(|error| crate::error::host::object_store(&error))?;
+        let result = result.map_err(|error| crate::error::from_datafusion::object_store(&error))?;
         let rules = &table.rules;
         let input = Input::new(result, &file.meta, &file.name, compression)?;
         let input = input.encoded(rules.encoding);

@@ -104,21 +104,21 @@ pub(crate) fn csv_table(
 ) -> Result<CsvTable> {
     let forms = forms_of(&options.csv);
     let encoding = options.csv.encoding.or_else(|| marked_encoding(beginnings));
-    let texts = beginnings
+    let strings = beginnings
         .iter()
         .filter(|(_, bytes, _)| !bytes.is_empty())
         .map(|(file, bytes, extent)| {
             Ok((*file, text_of(file, bytes, *extent, encoding)?, *extent))
         });
-    let texts: Vec<(&File, String, Extent)> = texts.collect::<Result<_>>()?;
-    let Some((_, first, _)) = texts.first() else {
+    let strings: Vec<(&File, String, Extent)> = strings.collect::<Result<_>>()?;
+    let Some((_, first, _)) = strings.first() else {
         return Ok(nothing(kind, options));
     };
     let dialect = sniffed(kind, options, first, &forms);
     let mut rows_left = options.sample_rows.unwrap_or(SAMPLE_ROWS).max(1);
     let mut all: Option<(&File, Columns)> = None;
     let mut layouts = HashMap::new();
-    for (file, text, extent) in &texts {
+    for (file, text, extent) in &strings {
         let one = columns_of(
             &dialect,
             options,

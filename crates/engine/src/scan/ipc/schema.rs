@@ -17,7 +17,7 @@ use datafusion::arrow::ipc::{root_as_footer, root_as_message};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use super::messages::{MAGIC, TAIL_BYTES};
-use crate::error::host::object_store as store_error;
+use crate::error::from_datafusion::object_store as store_error;
 use crate::error::{Error, Result};
 
 /// Marker before the length of a message in a stream; very old writers leave it out.

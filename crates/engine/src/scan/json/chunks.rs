@@ -16,7 +16,7 @@ use futures::{StreamExt, TryStreamExt};
 use object_store::{GetOptions, GetRange, GetResultPayload, ObjectMeta, ObjectStore};
 
 use crate::error::Error;
-use crate::error::host::PATH_UNKNOWN;
+use crate::error::from_datafusion::PATH_UNKNOWN;
 use crate::runtime::accounted::Bytes;
 
 /// What is read at once from a file on this machine.

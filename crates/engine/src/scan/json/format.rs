@@ -56,7 +56,7 @@ const VALUE_COLUMN: &str = "json";
 /// JSON files.
 #[derive(Debug)]
 pub(crate) struct Json {
-    host: JsonFormat,
+    datafusion: JsonFormat,
     options: JsonOptions,
     compression: FileCompressionType,
     found: Mutex<Option<FoundColumns>>,
@@ -73,7 +73,7 @@ struct FoundColumns {
 impl Json {
     pub(crate) fn new(options: JsonOptions, compression: FileCompressionType) -> Json {
         Json {
-            host: JsonFormat::default().with_file_compression_type(compression),
+            datafusion: JsonFormat::default().with_file_compression_type(compression),
             options,
             compression,
             found: Mutex::new(None),
@@ -81,14 +81,14 @@ impl Json {
     }
 
     /// As DataFusion's options say; it is the writer.
-    pub(crate) fn over(host: JsonFormat) -> Json {
-        let compression = FileCompressionType::from(host.options().compression);
+    pub(crate) fn over(datafusion: JsonFormat) -> Json {
+        let compression = FileCompressionType::from(datafusion.options().compression);
         let options = JsonOptions {
-            sample_rows: host.options().schema_infer_max_rec,
+            sample_rows: datafusion.options().schema_infer_max_rec,
             ..JsonOptions::default()
         };
         Json {
-            host,
+            datafusion,
             options,
             compression,
             found: Mutex::new(None),
@@ -189,11 +189,11 @@ fn mixed_layouts(object: &ObjectMeta) -> DataFusionError {
 #[async_trait]
 impl FileFormat for Json {
     fn get_ext(&self) -> String {
-        self.host.get_ext()
+        self.datafusion.get_ext()
     }
 
     fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
-        self.host.get_ext_with_compression(compression)
+        self.datafusion.get_ext_with_compression(compression)
     }
 
     fn compression_type(&self) -> Option<FileCompressionType> {
@@ -243,7 +243,7 @@ impl FileFormat for Json {
         conf: FileSinkConfig,
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.host
+        self.datafusion
             .create_writer_physical_plan(input, state, conf, order)
             .await
     }
@@ -283,12 +283,12 @@ impl FileFormat for Json {
 /// Makes this format for `CREATE EXTERNAL TABLE` and `COPY`.
 #[derive(Debug, Default)]
 pub(crate) struct JsonFactory {
-    host: JsonFormatFactory,
+    datafusion: JsonFormatFactory,
 }
 
 impl GetExt for JsonFactory {
     fn get_ext(&self) -> String {
-        self.host.get_ext()
+        self.datafusion.get_ext()
     }
 }
 
@@ -298,13 +298,13 @@ impl FileFormatFactory for JsonFactory {
         state: &dyn Session,
         format_options: &HashMap<String, String>,
     ) -> Result<Arc<dyn FileFormat>> {
-        let host = self.host.create(state, format_options)?;
-        let host = host.downcast_ref::<JsonFormat>();
-        let host = host.ok_or_else(|| {
+        let datafusion = self.datafusion.create(state, format_options)?;
+        let datafusion = datafusion.downcast_ref::<JsonFormat>();
+        let datafusion = datafusion.ok_or_else(|| {
             DataFusionError::Internal("DataFusion's JSON format is not its own".to_string())
         })?;
-        let host = JsonFormat::default().with_options(host.options().clone());
-        Ok(Arc::new(Steady::new(Arc::new(Json::over(host)))))
+        let datafusion = JsonFormat::default().with_options(datafusion.options().clone());
+        Ok(Arc::new(Steady::new(Arc::new(Json::over(datafusion)))))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {

@@ -15,7 +15,7 @@ use futures::stream::BoxStream;
 use memchr::{memchr, memchr_iter};
 
 use crate::error::Error;
-use crate::error::host::PATH_UNKNOWN;
+use crate::error::from_datafusion::PATH_UNKNOWN;
 use crate::runtime::accounted::Bytes;
 use grouse_text::json::columns::{Object, Strictness};
 use grouse_text::json::cursor::{Bad, Cursor};

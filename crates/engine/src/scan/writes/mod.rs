@@ -45,12 +45,16 @@ impl PhysicalOptimizerRule for WholeFilesRule {
         _: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         plan.transform_down(|node| {
-            let host = node.downcast_ref::<DataSinkExec>();
-            let Some((host, ours)) = host.and_then(|host| Some((host, WholeFiles::around(host)?)))
+            let datafusion = node.downcast_ref::<DataSinkExec>();
+            let Some((datafusion, ours)) = datafusion
+                .and_then(|datafusion| Some((datafusion, WholeFiles::around(datafusion)?)))
             else {
                 return Ok(Transformed::no(node));
             };
-            let (input, order) = (Arc::clone(host.input()), host.sort_order().clone());
+            let (input, order) = (
+                Arc::clone(datafusion.input()),
+                datafusion.sort_order().clone(),
+            );
             let node = DataSinkExec::new(input, Arc::new(ours), order);
             Ok(Transformed::yes(Arc::new(node) as _))
         })

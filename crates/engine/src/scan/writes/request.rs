@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Weak};
 
-use datafusion::common::Result as HostResult;
+use datafusion::common::Result as DataFusionResult;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::dml::CopyTo;
@@ -99,7 +99,7 @@ impl Writes {
         Ok((plan.data, writes))
     }
 
-    fn take_copy(&mut self, mut copy: CopyTo) -> HostResult<CopyTo> {
+    fn take_copy(&mut self, mut copy: CopyTo) -> DataFusionResult<CopyTo> {
         let Some(request) = copy.options.remove(REQUEST) else {
             return Ok(copy);
         };

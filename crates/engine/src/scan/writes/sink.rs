@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::{DataFusionError, Result as HostResult};
+use datafusion::common::{DataFusionError, Result as DataFusionResult};
 use datafusion::datasource::file_format::csv::CsvSink;
 use datafusion::datasource::file_format::json::JsonSink;
 use datafusion::datasource::file_format::parquet::ParquetSink;
@@ -43,7 +43,7 @@ use crate::scan::external::with_nullable;
 #[derive(Debug)]
 pub(super) struct WholeFiles {
     /// DataFusion's node, of which only the sink is used.
-    host: DataSinkExec,
+    datafusion: DataSinkExec,
     /// Its columns; those of folders may be NULL, whatever it says: NULL has a folder of its own.
     schema: SchemaRef,
 }
@@ -57,13 +57,13 @@ impl WholeFiles {
         let writer = writer(node.sink())?;
         let folders = &writer.config().table_partition_cols;
         Some(WholeFiles {
-            host: node.clone(),
+            datafusion: node.clone(),
             schema: with_nullable(node.sink().schema(), folders),
         })
     }
 
-    fn writer(&self) -> HostResult<Writer<'_>> {
-        let writer = writer(self.host.sink());
+    fn writer(&self) -> DataFusionResult<Writer<'_>> {
+        let writer = writer(self.datafusion.sink());
         writer.ok_or_else(|| Error::Internal("a sink of files without files".to_string()).into())
     }
 }
@@ -102,10 +102,10 @@ impl Writer<'_> {
     async fn write(
         &self,
         context: &Arc<TaskContext>,
-        feeding: SpawnedTask<HostResult<()>>,
+        feeding: SpawnedTask<DataFusionResult<()>>,
         files: mpsc::UnboundedReceiver<(Path, mpsc::Receiver<RecordBatch>)>,
         store: Arc<dyn ObjectStore>,
-    ) -> HostResult<u64> {
+    ) -> DataFusionResult<u64> {
         match self {
             Writer::Text(sink) => sink.write(context, feeding, files, store).await,
             Writer::Columns(sink) => {
@@ -118,14 +118,14 @@ impl Writer<'_> {
 
 impl DisplayAs for WholeFiles {
     fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.host.sink().fmt_as(kind, f)
+        self.datafusion.sink().fmt_as(kind, f)
     }
 }
 
 #[async_trait]
 impl DataSink for WholeFiles {
     fn metrics(&self) -> Option<MetricsSet> {
-        self.host.sink().metrics()
+        self.datafusion.sink().metrics()
     }
 
     fn schema(&self) -> &SchemaRef {
@@ -136,7 +136,7 @@ impl DataSink for WholeFiles {
         &self,
         data: SendableRecordBatchStream,
         context: &Arc<TaskContext>,
-    ) -> HostResult<u64> {
+    ) -> DataFusionResult<u64> {
         let writer = self.writer()?;
         let config = writer.config();
         let writes = context.session_config().get_extension::<Writes>();
@@ -186,7 +186,7 @@ async fn open_stage(
     config: &FileSinkConfig,
     writes: &Arc<Writes>,
     context: &Arc<TaskContext>,
-) -> HostResult<Arc<Stage>> {
+) -> DataFusionResult<Arc<Stage>> {
     let (config, context, writes) = (config.clone(), Arc::clone(context), Arc::clone(writes));
     // A pipe waits for its reader.
     let opening = tokio::task::spawn_blocking(move || {
@@ -232,7 +232,11 @@ enum Layout {
 }
 
 impl Layout {
-    fn of(config: &FileSinkConfig, writes: &Writes, context: &TaskContext) -> HostResult<Layout> {
+    fn of(
+        config: &FileSinkConfig,
+        writes: &Writes,
+        context: &TaskContext,
+    ) -> DataFusionResult<Layout> {
         if is_one_file(config) {
             return Ok(Layout::One);
         }
@@ -307,7 +311,7 @@ struct Feed {
 }
 
 impl Feed {
-    async fn run(self, data: SendableRecordBatchStream, layout: Layout) -> HostResult<()> {
+    async fn run(self, data: SendableRecordBatchStream, layout: Layout) -> DataFusionResult<()> {
         match layout {
             Layout::One => self.one(data).await,
             Layout::Rows(names, rows_max) => self.by_rows(data, &names, rows_max).await,
@@ -315,7 +319,7 @@ impl Feed {
         }
     }
 
-    async fn one(self, mut data: SendableRecordBatchStream) -> HostResult<()> {
+    async fn one(self, mut data: SendableRecordBatchStream) -> DataFusionResult<()> {
         let (file, mut is_empty) = (self.file(String::new())?, true);
         while let Some(batch) = data.next().await {
             is_empty = false;
@@ -334,7 +338,7 @@ impl Feed {
         mut data: SendableRecordBatchStream,
         names: &Names,
         rows_max: usize,
-    ) -> HostResult<()> {
+    ) -> DataFusionResult<()> {
         let (mut file, mut rows, mut nth) = (self.file(names.name(0))?, 0, 0);
         // A folder without a file could not be read.
         self.send(&file, RecordBatch::new_empty(data.schema()))
@@ -357,7 +361,7 @@ impl Feed {
         mut data: SendableRecordBatchStream,
         names: &Names,
         splitter: &Splitter,
-    ) -> HostResult<()> {
+    ) -> DataFusionResult<()> {
         let mut open: HashMap<Key, mpsc::Sender<RecordBatch>> = HashMap::new();
         while let Some(batch) = data.next().await {
             for (key, rows) in splitter.split(&batch?)? {
@@ -379,7 +383,7 @@ impl Feed {
     }
 
     /// A further file.
-    fn file(&self, name: String) -> HostResult<mpsc::Sender<RecordBatch>> {
+    fn file(&self, name: String) -> DataFusionResult<mpsc::Sender<RecordBatch>> {
         let path = self.stage.add(name)?;
         let (rows, waiting) = mpsc::channel(self.batches_max);
         self.files
@@ -388,7 +392,11 @@ impl Feed {
         Ok(rows)
     }
 
-    async fn send(&self, file: &mpsc::Sender<RecordBatch>, batch: RecordBatch) -> HostResult<()> {
+    async fn send(
+        &self,
+        file: &mpsc::Sender<RecordBatch>,
+        batch: RecordBatch,
+    ) -> DataFusionResult<()> {
         let rows = batch.num_rows() as u64;
         if rows == 0 && self.end == End::Marked {
             return Ok(());
@@ -398,7 +406,11 @@ impl Feed {
         Ok(())
     }
 
-    async fn finish(&self, file: &mpsc::Sender<RecordBatch>, schema: &SchemaRef) -> HostResult<()> {
+    async fn finish(
+        &self,
+        file: &mpsc::Sender<RecordBatch>,
+        schema: &SchemaRef,
+    ) -> DataFusionResult<()> {
         if self.end == End::Open {
             return Ok(());
         }

@@ -59,7 +59,7 @@ impl Splitter {
 
     /// The rows of each combination, in the order in which they come.
     pub(super) fn split(&self, batch: &RecordBatch) -> Result<Vec<(Key, RecordBatch)>> {
-        let texts = self.columns.iter().map(|&column| {
+        let strings = self.columns.iter().map(|&column| {
             let values = batch.column(column);
             let text = match values.data_type() {
                 // A day, of which Arrow would write the time as well.
@@ -68,12 +68,12 @@ impl Splitter {
             };
             Ok(text.as_string::<i32>().clone())
         });
-        let texts = texts.collect::<Result<Vec<StringArray>>>()?;
+        let strings = strings.collect::<Result<Vec<StringArray>>>()?;
         let mut places: HashMap<Vec<Option<&str>>, usize> = HashMap::new();
         let mut parts: Vec<(Key, Vec<u32>)> = Vec::new();
         for row in 0..batch.num_rows() {
             let value = |text: &'_ StringArray| text.is_valid(row);
-            let key: Vec<Option<&str>> = texts
+            let key: Vec<Option<&str>> = strings
                 .iter()
                 .map(|text| value(text).then(|| text.value(row)))
                 .collect();

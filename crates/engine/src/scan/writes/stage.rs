@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use super::new_file::{NewFile, folder_beside, folder_of, sync_folder};
 use super::request::Existing;
 use super::target::{Target, io_error};
-use crate::error::host::object_store as store_error;
+use crate::error::from_datafusion::object_store as store_error;
 use crate::error::{Error, Result};
 
 /// Files under way.

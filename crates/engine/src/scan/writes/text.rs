@@ -18,7 +18,7 @@ use datafusion::arrow::json::writer::{
     EncoderOptions, LineDelimited, NullableEncoder, WriterBuilder as JsonBuilder, make_encoder,
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-use datafusion::common::Result as HostResult;
+use datafusion::common::Result as DataFusionResult;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::datasource::file_format::csv::CsvSink;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
@@ -57,10 +57,10 @@ impl TextSink<'_> {
     pub(super) async fn write(
         &self,
         context: &Arc<TaskContext>,
-        feeding: SpawnedTask<HostResult<()>>,
+        feeding: SpawnedTask<DataFusionResult<()>>,
         files: UnboundedReceiver<(Path, Receiver<RecordBatch>)>,
         store: Arc<dyn ObjectStore>,
-    ) -> HostResult<u64> {
+    ) -> DataFusionResult<u64> {
         let (serializer, compression, level): (Arc<dyn BatchSerializer>, FileCompressionType, _) =
             match self {
                 TextSink::Csv(sink) => {
@@ -98,7 +98,7 @@ impl TextSink<'_> {
 struct JsonRows(JsonLayout);
 
 impl BatchSerializer for JsonRows {
-    fn serialize(&self, batch: RecordBatch, initial: bool) -> HostResult<Bytes> {
+    fn serialize(&self, batch: RecordBatch, initial: bool) -> DataFusionResult<Bytes> {
         let mut bytes = Vec::new();
         let builder = JsonBuilder::new().with_explicit_nulls(true);
         let builder = builder.with_encoder_factory(Arc::new(JsonValues));
@@ -134,7 +134,7 @@ fn items(lines: &[u8], initial: bool) -> Vec<u8> {
 struct CsvLines(WriterBuilder);
 
 impl BatchSerializer for CsvLines {
-    fn serialize(&self, batch: RecordBatch, initial: bool) -> HostResult<Bytes> {
+    fn serialize(&self, batch: RecordBatch, initial: bool) -> DataFusionResult<Bytes> {
         let mut bytes = Vec::new();
         if initial && self.0.header() {
             self.names(&batch.schema(), &mut bytes);
@@ -302,20 +302,20 @@ mod tests {
 
     use super::*;
 
-    fn lines(builder: WriterBuilder, texts: Vec<Option<&str>>) -> String {
-        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1; texts.len()]));
-        let texts: ArrayRef = Arc::new(StringArray::from(texts));
-        let batch = RecordBatch::try_from_iter([("n", numbers), ("t", texts)]).unwrap();
+    fn lines(builder: WriterBuilder, strings: Vec<Option<&str>>) -> String {
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1; strings.len()]));
+        let strings: ArrayRef = Arc::new(StringArray::from(strings));
+        let batch = RecordBatch::try_from_iter([("n", numbers), ("t", strings)]).unwrap();
         let bytes = CsvLines(builder).serialize(batch, true).unwrap();
         String::from_utf8(bytes.to_vec()).unwrap()
     }
 
     #[test]
     fn null_and_an_empty_string_are_told_apart() {
-        let texts = vec![None, Some(""), Some("x"), Some("NA"), Some("a,\"b\"")];
-        let plain = lines(WriterBuilder::new(), texts.clone());
+        let strings = vec![None, Some(""), Some("x"), Some("NA"), Some("a,\"b\"")];
+        let plain = lines(WriterBuilder::new(), strings.clone());
         assert_eq!(plain, "n,t\n1,\n1,\"\"\n1,x\n1,NA\n1,\"a,\"\"b\"\"\"\n");
-        let named = lines(WriterBuilder::new().with_null("NA".into()), texts);
+        let named = lines(WriterBuilder::new().with_null("NA".into()), strings);
         assert_eq!(
             named,
             "n,t\n1,NA\n1,\"\"\n1,x\n1,\"NA\"\n1,\"a,\"\"b\"\"\"\n"

@@ -14,7 +14,7 @@ mod windows;
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart,
@@ -29,7 +29,7 @@ use crate::sql::walk::{done, flow};
 pub(super) use unnested::with_columns;
 
 /// Rewrites all clauses of a statement that have another form.
-pub(crate) fn rewrite(statement: &mut HostStatement) -> Result<()> {
+pub(crate) fn rewrite(statement: &mut DataFusionStatement) -> Result<()> {
     done(visit(statement, &mut Rewriting))
 }
 

@@ -17,19 +17,23 @@ mod statement;
 mod table;
 
 use datafusion::execution::SessionState;
-use datafusion::sql::parser::Statement as HostStatement;
+use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use datafusion::sql::sqlparser::tokenizer::Location;
 
 use crate::error::{Error, Result};
 
 /// Refuses a statement with a clause that DataFusion would drop.
-pub(crate) fn check(statement: &HostStatement, text: &str, state: &SessionState) -> Result<()> {
+pub(crate) fn check(
+    statement: &DataFusionStatement,
+    text: &str,
+    state: &SessionState,
+) -> Result<()> {
     let mut walk = Walk {
         state,
         near: Location { line: 0, column: 0 },
     };
-    walk.host_statement(statement).map_err(|refusal| {
+    walk.datafusion_statement(statement).map_err(|refusal| {
         let Refusal {
             clause,
             advice,

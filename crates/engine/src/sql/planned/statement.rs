@@ -7,7 +7,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{
-    CopyToSource, CopyToStatement, ExplainStatement, ResetStatement, Statement as HostStatement,
+    CopyToSource, CopyToStatement, ExplainStatement, ResetStatement,
+    Statement as DataFusionStatement,
 };
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Delete, DescribeAlias, DropFunction, Expr, FromTable,
@@ -23,11 +24,11 @@ const WRITE_ONE: &str = "write one statement for each";
 const SEVERAL_TABLES: &str = "INSERT into several tables";
 
 impl Walk<'_> {
-    pub(super) fn host_statement(&mut self, statement: &HostStatement) -> Checked {
+    pub(super) fn datafusion_statement(&mut self, statement: &DataFusionStatement) -> Checked {
         match statement {
-            HostStatement::Statement(statement) => self.statement(statement),
-            HostStatement::CreateExternalTable(table) => self.external_table(table),
-            HostStatement::CopyTo(copy) => {
+            DataFusionStatement::Statement(statement) => self.statement(statement),
+            DataFusionStatement::CreateExternalTable(table) => self.external_table(table),
+            DataFusionStatement::CopyTo(copy) => {
                 let CopyToStatement {
                     source,
                     target: _,
@@ -41,18 +42,18 @@ impl Walk<'_> {
                     CopyToSource::Query(query) => self.query(query),
                 }
             }
-            HostStatement::Explain(explain) => {
+            DataFusionStatement::Explain(explain) => {
                 let ExplainStatement {
                     // Its type is DataFusion's own secret; DataFusion reads all of it.
                     options: _,
                     statement,
                 } = explain;
-                if let HostStatement::Statement(statement) = statement.as_ref() {
+                if let DataFusionStatement::Statement(statement) = statement.as_ref() {
                     self.only_explained(statement)?;
                 }
-                self.host_statement(statement)
+                self.datafusion_statement(statement)
             }
-            HostStatement::Reset(ResetStatement::Variable(name)) => self.name(name),
+            DataFusionStatement::Reset(ResetStatement::Variable(name)) => self.name(name),
         }
     }
 

@@ -35,8 +35,8 @@ pub fn two_streams() -> Session {
 }
 
 /// The same session with aggregations of DataFusion.
-pub fn by_host(session: Session) -> Session {
-    rows(&session, "SET group_by_operator = 'host'");
+pub fn by_datafusion(session: Session) -> Session {
+    rows(&session, "SET group_by_operator = 'datafusion'");
     session
 }
 
@@ -84,10 +84,10 @@ pub fn plan(session: &Session, sql: &str) -> String {
 }
 
 /// Whether our answer is DataFusion's and has more rows than `rows_min`.
-pub fn assert_as_host(ours: &Session, host: &Session, sql: &str, rows_min: usize) {
+pub fn assert_as_datafusion(ours: &Session, datafusion: &Session, sql: &str, rows_min: usize) {
     let answer = sorted(ours, sql);
     assert!(answer.len() > rows_min, "{sql}");
-    assert_eq!(answer, sorted(host, sql), "{sql}");
+    assert_eq!(answer, sorted(datafusion, sql), "{sql}");
 }
 
 /// The error of one statement.
@@ -122,7 +122,7 @@ pub fn write_parquet_as(path: &Path, batch: &RecordBatch, properties: Option<Wri
 pub struct Sides {
     pub folder: TempDir,
     pub ours: Session,
-    pub host: Session,
+    pub datafusion: Session,
 }
 
 impl Sides {
@@ -130,7 +130,7 @@ impl Sides {
         Sides {
             folder,
             ours: session(),
-            host: by_host(session()),
+            datafusion: by_datafusion(session()),
         }
     }
 
@@ -143,7 +143,7 @@ impl Sides {
     /// Our plan of a query whose answers are the same and have more rows than `rows_min`.
     pub fn plan_of_same(&self, query: &str, rows_min: usize) -> String {
         let sql = self.sql(query);
-        assert_as_host(&self.ours, &self.host, &sql, rows_min);
+        assert_as_datafusion(&self.ours, &self.datafusion, &sql, rows_min);
         plan(&self.ours, &sql)
     }
 }

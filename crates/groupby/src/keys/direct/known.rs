@@ -463,7 +463,7 @@ mod tests {
     }
 
     fn plain(column: &ArrayRef) -> Vec<Option<String>> {
-        let strings = cast(column, &DataType::Utf8).expect("texts");
+        let strings = cast(column, &DataType::Utf8).expect("strings");
         let strings = strings.as_string::<i32>().iter();
         strings.map(|string| string.map(str::to_owned)).collect()
     }

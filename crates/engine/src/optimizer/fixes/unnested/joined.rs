@@ -21,7 +21,7 @@ use super::super::fallible;
 use super::super::read_once::{is_steady, shared};
 use super::dependent::{Domain, kept, same_value};
 use super::names::Names;
-use super::{is_host_scalar, outer_columns};
+use super::{is_datafusion_scalar, outer_columns};
 
 /// A plan that gets columns.
 pub(super) struct Joined<'a> {
@@ -47,7 +47,7 @@ struct Rows {
 }
 
 impl Joined<'_> {
-    /// The expression without subqueries but for those that stay: see `is_host_scalar`.
+    /// The expression without subqueries but for those that stay: see `is_datafusion_scalar`.
     pub fn resolved(&mut self, expr: Expr) -> Result<Expr> {
         let resolved = expr.transform_down(|part| {
             let resolved = match part {
@@ -70,7 +70,7 @@ impl Joined<'_> {
                         return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
                     }
                     if self.scalars == Scalars::Stay
-                        && is_host_scalar(&subquery.subquery, &self.plan)?
+                        && is_datafusion_scalar(&subquery.subquery, &self.plan)?
                     {
                         return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
                     }

@@ -33,7 +33,7 @@ use dependent::{Domain, kept, rows_of, same_value};
 use joined::{Joined, Scalars, readable_twice, values_of};
 use names::Names;
 pub(super) use one_row::one_row;
-use simple::{is_host_predicate, is_host_scalar};
+use simple::{is_datafusion_predicate, is_datafusion_scalar};
 
 use super::each_plan;
 
@@ -188,7 +188,7 @@ fn unnested_filter(filter: Filter, names: &mut Names) -> Result<Transformed<Logi
     let mut kept = Vec::new();
     let mut others = Vec::new();
     for predicate in split_conjunction_owned(filter.predicate) {
-        match !has_subquery(&predicate) || is_host_predicate(&predicate, &filter.input)? {
+        match !has_subquery(&predicate) || is_datafusion_predicate(&predicate, &filter.input)? {
             true => kept.push(predicate),
             false => others.push(predicate),
         }

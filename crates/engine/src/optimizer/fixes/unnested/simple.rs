@@ -17,7 +17,7 @@ use super::{has_subquery, outer_columns};
 const AGGREGATES: [&str; 5] = ["count", "sum", "min", "max", "avg"];
 
 /// Whether a predicate of WHERE over `input` is one that DataFusion's rules get right.
-pub(super) fn is_host_predicate(predicate: &Expr, input: &LogicalPlan) -> Result<bool> {
+pub(super) fn is_datafusion_predicate(predicate: &Expr, input: &LogicalPlan) -> Result<bool> {
     let (predicate, is_not) = match predicate {
         Expr::Not(predicate) => (predicate.as_ref(), true),
         predicate => (predicate, false),
@@ -36,7 +36,7 @@ pub(super) fn is_host_predicate(predicate: &Expr, input: &LogicalPlan) -> Result
                 false => Ok(is_plain && is_simple_in(plan, input)?),
             }
         }
-        other => Ok(!is_not && has_host_scalars_only(other, input)?),
+        other => Ok(!is_not && has_datafusion_scalars_only(other, input)?),
     }
 }
 
@@ -69,7 +69,7 @@ fn is_of_table(value: &Expr, plan: &LogicalPlan) -> Result<bool> {
     })
 }
 
-fn has_host_scalars_only(expr: &Expr, input: &LogicalPlan) -> Result<bool> {
+fn has_datafusion_scalars_only(expr: &Expr, input: &LogicalPlan) -> Result<bool> {
     let mut only = true;
     use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
     expr.apply(|part| {
@@ -77,7 +77,7 @@ fn has_host_scalars_only(expr: &Expr, input: &LogicalPlan) -> Result<bool> {
             Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) => false,
             Expr::ScalarSubquery(subquery) => {
                 outer_columns(&subquery.subquery)?.is_empty()
-                    || is_host_scalar(&subquery.subquery, input)?
+                    || is_datafusion_scalar(&subquery.subquery, input)?
             }
             _ => true,
         };
@@ -88,11 +88,11 @@ fn has_host_scalars_only(expr: &Expr, input: &LogicalPlan) -> Result<bool> {
 
 /// Whether a scalar subquery with outer columns, of WHERE or of a list of columns over `input`, is one that DataFusion's
 /// rules get right: an aggregation without keys over rows with equal columns.
-pub(super) fn is_host_scalar(plan: &LogicalPlan, input: &LogicalPlan) -> Result<bool> {
+pub(super) fn is_datafusion_scalar(plan: &LogicalPlan, input: &LogicalPlan) -> Result<bool> {
     match plan {
         LogicalPlan::Projection(projection) => {
             let is_plain = projection.expr.iter().all(is_plain);
-            Ok(is_plain && is_host_scalar(&projection.input, input)?)
+            Ok(is_plain && is_datafusion_scalar(&projection.input, input)?)
         }
         LogicalPlan::Aggregate(Aggregate {
             input: rows,

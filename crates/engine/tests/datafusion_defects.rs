@@ -1,7 +1,7 @@
 //! Plans that DataFusion gets wrong or does not make, right with our rules in place.
 //!
 //! In: SQL. Out: rows as text, from a session with our rules and, for comparison, from DataFusion as it comes.
-//! Invariant: each mend has a case here in which DataFusion alone fails; when DataFusion no longer does, `host_fails`
+//! Invariant: each mend has a case here in which DataFusion alone fails; when DataFusion no longer does, `datafusion_fails`
 //! says so and the mend can go.
 
 use std::sync::Arc;
@@ -19,20 +19,20 @@ use grouse::parts::{composite_groups, fixes, register};
 #[derive(Clone, Copy, PartialEq)]
 enum Session {
     Ours,
-    Host,
+    DataFusion,
 }
 
 fn context(session: Session) -> SessionContext {
     let config = SessionConfig::new().with_target_partitions(2);
     let builder = match session {
-        Session::Host => SessionStateBuilder::new(),
+        Session::DataFusion => SessionStateBuilder::new(),
         Session::Ours => {
             SessionStateBuilder::new().with_expr_planners(fixes::expr_planners(fixes::MENDS))
         }
     };
     let builder = builder.with_default_features().with_config(config);
     let context = match session {
-        Session::Host => SessionContext::new_with_state(builder.build()),
+        Session::DataFusion => SessionContext::new_with_state(builder.build()),
         Session::Ours => {
             let physical = fixes::physical_rules(None, fixes::MENDS).unwrap();
             let state = builder
@@ -114,13 +114,13 @@ fn check(sql: &str, expected: &str) {
 
 /// Our answer is `expected`, and DataFusion's is not.
 #[track_caller]
-fn host_fails(sql: &str, expected: &str) {
+fn datafusion_fails(sql: &str, expected: &str) {
     check(sql, expected);
-    let host = answer(Session::Host, sql);
+    let datafusion = answer(Session::DataFusion, sql);
     assert_ne!(
-        host.as_deref(),
+        datafusion.as_deref(),
         Ok(expected),
-        "the host got it right; is the mend still needed?\n{sql}"
+        "DataFusion got it right; is the mend still needed?\n{sql}"
     );
 }
 
@@ -129,7 +129,7 @@ const PAIRS: &str = "(VALUES (1, 10), (1, 20), (2, 20)) t(a, b)";
 #[test]
 fn sums_of_shifted_arguments_beside_a_count_plan() {
     // DataFusion's rewrite leaves one of the three under a name that is taken; it needs an argument that is cast.
-    host_fails(
+    datafusion_fails(
         &format!(
             "SELECT sum(a + 1), sum(a + 2), count(a) FROM (SELECT CAST(a AS INT) AS a FROM {PAIRS})"
         ),
@@ -166,7 +166,7 @@ fn a_sum_beside_a_distinct_count_is_finished_once() {
 fn order_by_over_grouping_sets_after_a_join_keeps_all_keys() {
     let join = "(VALUES (1), (2), (2)) l(a) JOIN (VALUES (1), (2)) r(b) ON l.a = r.b";
     let rows = "1 1 1, 1 NULL 1, 2 2 2, 2 NULL 2, NULL 1 1, NULL 2 2, NULL NULL 3";
-    host_fails(
+    datafusion_fails(
         &format!("SELECT a, b, count(*) FROM {join} GROUP BY CUBE (a, b) ORDER BY a, b"),
         rows,
     );
@@ -216,7 +216,7 @@ fn order_by_over_grouping_sets_of_a_sorted_table() {
 #[test]
 fn a_volatile_having_stays_above_grouping_sets() {
     let sets = format!("SELECT a, count(*) FROM {PAIRS} GROUP BY GROUPING SETS ((a), ())");
-    host_fails(&format!("{sets} HAVING random() < 0"), "");
+    datafusion_fails(&format!("{sets} HAVING random() < 0"), "");
     check(
         &format!("{sets} HAVING random() < 2 ORDER BY a"),
         "1 2, 2 1, NULL 3",
@@ -242,12 +242,12 @@ fn a_volatile_having_stays_above_keys() {
     // all of them or none.
     let sql = "SELECT count(*) FROM (SELECT value % 1 AS k, count(*) AS n FROM generate_series(1, 2000) AS s(value) \
                GROUP BY 1 HAVING random() < 0.5) WHERE n <> 2000";
-    host_fails(sql, "0");
+    datafusion_fails(sql, "0");
 }
 
 #[test]
 fn a_having_without_columns_stays_above_what_answers_without_rows() {
-    host_fails(
+    datafusion_fails(
         &format!("SELECT count(*) FROM {PAIRS} HAVING random() < 0"),
         "",
     );
@@ -269,14 +269,14 @@ fn a_having_without_columns_stays_above_what_answers_without_rows() {
 
 #[test]
 fn composite_cube_and_rollup_plan() {
-    host_fails(
+    datafusion_fails(
         &format!(
             "SELECT a, b, count(*), grouping(a), grouping(b) FROM {PAIRS} GROUP BY CUBE ((a, b)) ORDER BY a, b"
         ),
         "1 10 1 0 0, 1 20 1 0 0, 2 20 1 0 0, NULL NULL 3 1 1",
     );
     let triples = "(VALUES (1, 2, 5), (1, 3, 5)) t(a, b, c)";
-    host_fails(
+    datafusion_fails(
         &format!(
             "SELECT a, b, c, count(*), grouping(a, b, c) FROM {triples} GROUP BY ROLLUP ((a, b), c) ORDER BY a, b, c"
         ),
@@ -360,7 +360,7 @@ fn uniq_exact_takes_the_two_step_plan() {
 
 #[test]
 fn an_aggregate_may_repeat_a_sort_key() {
-    host_fails(
+    datafusion_fails(
         &format!("SELECT a, first_value(b ORDER BY b DESC, b) FROM {PAIRS} GROUP BY a ORDER BY a"),
         "1 20, 2 20",
     );
@@ -378,7 +378,7 @@ fn an_aggregate_may_repeat_a_sort_key() {
 
 #[test]
 fn a_literal_takes_the_type_of_an_unsigned_operand() {
-    host_fails(
+    datafusion_fails(
         "SELECT arrow_typeof(x % 10), x % 10 FROM (SELECT arrow_cast(12, 'UInt64') AS x)",
         "UInt64 2",
     );
@@ -397,8 +397,11 @@ fn integers_that_overflow_are_an_error() {
         let sql = sql.replace("PAIRS", PAIRS);
         let error = answer(Session::Ours, &sql).expect_err(&sql);
         assert!(error.contains("verflow"), "{sql}: {error}");
-        let host = answer(Session::Host, &sql);
-        assert!(host.is_ok(), "is the mend still needed?\n{sql}: {host:?}");
+        let datafusion = answer(Session::DataFusion, &sql);
+        assert!(
+            datafusion.is_ok(),
+            "is the mend still needed?\n{sql}: {datafusion:?}"
+        );
     }
     check(
         &format!("SELECT a + 9223372036854775805, -b, a * b - 1 FROM {PAIRS} ORDER BY b, a"),
@@ -416,23 +419,23 @@ const PRICES: &str =
 #[test]
 fn a_literal_beside_a_decimal_is_the_decimal_that_is_written() {
     let of = |condition: &str| format!("SELECT p FROM {PRICES} WHERE {condition} ORDER BY p");
-    host_fails(&of("p = 94861.47"), "94861.47");
-    host_fails(&of("p IN (94861.47, 1.5)"), "94861.47");
-    host_fails(&of("p BETWEEN 94861.47 AND 94861.475"), "94861.47");
-    host_fails(&of("p < 1e20"), "5.30, 94861.47");
-    host_fails(&of("p * 1.1 = 104347.617"), "94861.47");
-    host_fails(
+    datafusion_fails(&of("p = 94861.47"), "94861.47");
+    datafusion_fails(&of("p IN (94861.47, 1.5)"), "94861.47");
+    datafusion_fails(&of("p BETWEEN 94861.47 AND 94861.475"), "94861.47");
+    datafusion_fails(&of("p < 1e20"), "5.30, 94861.47");
+    datafusion_fails(&of("p * 1.1 = 104347.617"), "94861.47");
+    datafusion_fails(
         "SELECT CAST('12345678901234567.89' AS DECIMAL(20, 2)) = 12345678901234567.89",
         "true",
     );
-    host_fails(&of("p % 0.3 = 0.27"), "94861.47");
+    datafusion_fails(&of("p % 0.3 = 0.27"), "94861.47");
     check(&of("p > 5.305"), "94861.47");
     check(&of("p <> 5.30"), "94861.47");
 }
 
 #[test]
 fn a_decimal_beside_a_double_is_one() {
-    host_fails(
+    datafusion_fails(
         &format!("SELECT p = CAST(p AS DOUBLE) FROM {PRICES}"),
         "true, true",
     );
@@ -441,15 +444,15 @@ fn a_decimal_beside_a_double_is_one() {
 #[test]
 fn a_rounded_decimal_keeps_its_type() {
     let of = |from: &str, condition: &str| format!("SELECT p FROM {from} WHERE {condition}");
-    host_fails(&of(PRICES, "round(p, 1) = p"), "5.30");
-    host_fails(&of(PRICES, "round(p, 1 + 0) = p"), "5.30");
+    datafusion_fails(&of(PRICES, "round(p, 1) = p"), "5.30");
+    datafusion_fails(&of(PRICES, "round(p, 1 + 0) = p"), "5.30");
     let with_places = format!("(SELECT p, 1 AS places FROM {PRICES})");
-    host_fails(&of(&with_places, "round(p, places) = p"), "5.30");
-    host_fails(
+    datafusion_fails(&of(&with_places, "round(p, places) = p"), "5.30");
+    datafusion_fails(
         &format!("SELECT sum(CASE WHEN p < 6 THEN round(p, 1) ELSE p END) FROM {PRICES}"),
         "94866.77",
     );
-    host_fails(
+    datafusion_fails(
         "VALUES (round(CAST('1.25' AS DECIMAL(10, 2)), 1 + 0))",
         "1.30",
     );
@@ -472,7 +475,7 @@ fn numbers_and_dates_have_no_common_type() {
             "{error}"
         );
         assert!(
-            answer(Session::Host, sql).is_ok(),
+            answer(Session::DataFusion, sql).is_ok(),
             "is the mend still needed?"
         );
     }
@@ -481,18 +484,18 @@ fn numbers_and_dates_have_no_common_type() {
 #[test]
 fn distinct_floats_are_told_apart_by_value() {
     let zeros = "(VALUES (0.0, 1), (-0.0, 2)) t(x, y)";
-    host_fails(
+    datafusion_fails(
         &format!("SELECT count(DISTINCT x), avg(y) FROM {zeros}"),
         "1 1.5",
     );
     let nans = "(SELECT CAST('NaN' AS DOUBLE) * sign AS x, sign FROM (VALUES (1), (-1)) v(sign)) t";
-    host_fails(
+    datafusion_fails(
         &format!(
             "SELECT count(DISTINCT CASE WHEN sign > 0 THEN x ELSE -x END), sum(sign) FROM {nans}"
         ),
         "1 0",
     );
-    host_fails(
+    datafusion_fails(
         &format!("SELECT count(DISTINCT [x]), avg(y) FROM {zeros}"),
         "1 1.5",
     );
@@ -506,7 +509,7 @@ fn distinct_floats_are_told_apart_by_value() {
 #[test]
 fn first_values_of_a_dictionary_with_narrow_keys() {
     let value = "arrow_cast(CAST(value % 100 AS VARCHAR), 'Dictionary(Int8, Utf8)')";
-    host_fails(
+    datafusion_fails(
         &format!(
             "SELECT count(f) FROM (SELECT first_value({value}) AS f FROM generate_series(1, 5000) AS s(value) GROUP BY value % 1000)"
         ),

@@ -28,8 +28,8 @@ use super::program::Key;
 use crate::aggregate::native::Reads;
 use crate::expr::columns::without_nulls;
 
-/// The pairs of one aggregate, or of several with the same arguments and FILTER, and the same NULLs.
-pub(super) struct Pairs {
+/// The distinct grouping of one aggregate, or of several with the same arguments and FILTER, and the same NULLs.
+pub(super) struct DistinctGrouping {
     /// What the algorithm needs to know.
     pub spec: Arc<Spec>,
     values: Vec<Key>,
@@ -93,8 +93,8 @@ impl Planned {
         at
     }
 
-    /// The pairs with what the algorithm needs.
-    pub fn into_pairs(self, sizes: Sizes) -> Pairs {
+    /// What the algorithm needs of it.
+    pub fn ready(self, sizes: Sizes) -> DistinctGrouping {
         let types = self.layout.types();
         let keys = types.len() - self.values.len();
         let values = self.values.iter().zip(&types[keys..]);
@@ -111,7 +111,7 @@ impl Planned {
             aggregates.extend(states::count("count(*)"));
         }
         let spec = Spec::new(self.layout, aggregates, sizes);
-        Pairs {
+        DistinctGrouping {
             spec: Arc::new(spec.emitting(emitted)),
             values,
             filter: self.filter,
@@ -120,7 +120,7 @@ impl Planned {
     }
 }
 
-impl Pairs {
+impl DistinctGrouping {
     /// The pairs of rows with these keys and expressions.
     pub fn of(
         &self,

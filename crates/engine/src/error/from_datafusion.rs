@@ -82,7 +82,7 @@ fn classify(error: &DataFusionError, position: Option<Position>) -> Error {
     }
 }
 
-/// An error of somebody else inside a host's error: ours comes back unchanged.
+/// An error of somebody else inside a datafusion's error: ours comes back unchanged.
 fn classify_foreign(
     error: &(dyn std::error::Error + 'static),
     position: Option<Position>,
@@ -93,8 +93,8 @@ fn classify_foreign(
     if let Some(out) = error.downcast_ref::<OutOfMemory>() {
         return Error::OutOfMemory(out.clone());
     }
-    if let Some(host) = error.downcast_ref::<DataFusionError>() {
-        return classify(host, position);
+    if let Some(datafusion) = error.downcast_ref::<DataFusionError>() {
+        return classify(datafusion, position);
     }
     if let Some(arrow) = error.downcast_ref::<ArrowError>() {
         return classify_arrow(arrow, position);
@@ -201,8 +201,8 @@ fn classify_schema(error: &SchemaError, position: Option<Position>) -> Error {
     }
 }
 
-/// Texts of planning errors that are about types.
-const TYPE_TEXTS: &[&str] = &[
+/// Strings of planning errors that are about types.
+const TYPE_PHRASES: &[&str] = &[
     "No function matches",
     "Failed to coerce",
     "annot coerce",
@@ -247,7 +247,7 @@ fn classify_plan(text: &str, position: Option<Position>) -> Error {
     if let Some(error) = known(text, position) {
         return error;
     }
-    if TYPE_TEXTS.iter().any(|part| text.contains(part)) {
+    if TYPE_PHRASES.iter().any(|part| text.contains(part)) {
         return Error::Type {
             message: tidy(text),
             position,
@@ -511,7 +511,7 @@ fn classify_internal(text: &str, position: Option<Position>) -> Error {
         return error;
     }
     // Seen in 55: a mistyped operand reaches the kernel check, which calls itself internal.
-    match TYPE_TEXTS.iter().any(|part| text.contains(part)) {
+    match TYPE_PHRASES.iter().any(|part| text.contains(part)) {
         true => Error::Type {
             message: tidy(text),
             position,
