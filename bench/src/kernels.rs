@@ -416,7 +416,7 @@ fn decimals(small: &[u64]) -> [Kernel; 5] {
     let (i, j) = (words.clone(), words);
     fn moved(words: &[i64]) -> Operand<'_> {
         Operand::Moved {
-            words,
+            narrow: words,
             is_negated: true,
             by: 100,
         }
@@ -437,20 +437,20 @@ fn decimals(small: &[u64]) -> [Kernel; 5] {
         kernel(
             "product of decimals in words",
             32,
-            move || narrow::product(Operand::Words(&e), Operand::Words(&e)),
-            move || naive::narrow_product(Operand::Words(&f), Operand::Words(&f)),
+            move || narrow::product(Operand::Narrow(&e), Operand::Narrow(&e)),
+            move || naive::narrow_product(Operand::Narrow(&f), Operand::Narrow(&f)),
         ),
         kernel(
             "1 - x of decimals in words",
             24,
-            move || narrow::sum(Operand::Value(100), 1, Operand::Words(&g), -1),
-            move || naive::narrow_sum(Operand::Value(100), 1, Operand::Words(&h), -1),
+            move || narrow::sum(Operand::Value(100), 1, Operand::Narrow(&g), -1),
+            move || naive::narrow_sum(Operand::Value(100), 1, Operand::Narrow(&h), -1),
         ),
         kernel(
             "x * (1 - x) of decimals in words",
             32,
-            move || narrow::product(Operand::Words(&i), moved(&i)),
-            move || naive::narrow_product(Operand::Words(&j), moved(&j)),
+            move || narrow::product(Operand::Narrow(&i), moved(&i)),
+            move || naive::narrow_product(Operand::Narrow(&j), moved(&j)),
         ),
     ]
 }

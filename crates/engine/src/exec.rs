@@ -10,7 +10,7 @@
 
 mod conditions;
 mod program;
-mod finest;
+mod base_grouping;
 mod distinct_groupings;
 mod selections;
 mod source;

@@ -27,7 +27,7 @@ pub struct Sizes {
     /// Rows that skip the table before it is tried again.
     pub bypass_rows: usize,
     /// Groups by all keys of grouping sets that a worker makes before it looks whether they are few.
-    pub finest_groups: usize,
+    pub base_groups: usize,
     /// Tuples that make a merge task worth handing out.
     pub task_tuples: usize,
     /// Slots of a direct table.
@@ -57,7 +57,7 @@ impl Sizes {
             block_rows: 64 << 10,
             block_bytes: 1 << 30,
             bypass_rows: 1 << 20,
-            finest_groups: 256 << 10,
+            base_groups: 256 << 10,
             task_tuples: 8 << 10,
             direct_slots: 1 << 20,
             direct_range: 1 << 22,
@@ -79,7 +79,7 @@ impl Sizes {
             block_rows: 64,
             block_bytes: 1 << 10,
             bypass_rows: 128,
-            finest_groups: 64,
+            base_groups: 64,
             task_tuples: 16,
             direct_slots: 64,
             direct_range: 256,

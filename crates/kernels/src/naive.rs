@@ -220,15 +220,15 @@ pub fn chain(steps: &[Step], text: &[u8], at: usize, places: &mut [usize]) -> Op
 fn rows(a: Operand<'_>, b: Operand<'_>) -> Option<impl Iterator<Item = (i128, i128)>> {
     let length = |side| match side {
         Operand::Wide(column) => Some(column.len()),
-        Operand::Words(words) | Operand::Moved { words, .. } => Some(words.len()),
+        Operand::Narrow(words) | Operand::Moved { narrow: words, .. } => Some(words.len()),
         Operand::Value(_) => None,
     };
     let rows = length(a).or(length(b))?;
     let values = |side| match side {
         Operand::Wide(column) => column.to_vec(),
-        Operand::Words(words) => words.iter().map(|&word| word.into()).collect(),
+        Operand::Narrow(words) => words.iter().map(|&word| word.into()).collect(),
         Operand::Moved {
-            words,
+            narrow: words,
             is_negated,
             by,
         } => {

@@ -10,11 +10,11 @@ pub enum Operand<'a> {
     /// A value of 128 bits per row.
     Wide(&'a [i128]),
     /// A value of 64 bits per row.
-    Words(&'a [i64]),
+    Narrow(&'a [i64]),
     /// A value of 64 bits per row and the same one for all: their sum.
     Moved {
         /// The rows' values.
-        words: &'a [i64],
+        narrow: &'a [i64],
         /// True if the rows' values are taken away.
         is_negated: bool,
         /// The one for all.
@@ -121,9 +121,9 @@ impl Narrow for Moved {
 fn combined(a: Operand<'_>, b: Operand<'_>, each: impl Fn(i64, i64) -> i128) -> Option<Vec<i128>> {
     match a {
         Operand::Wide(a) => with_column(a.len(), a.iter().copied(), b, each),
-        Operand::Words(a) => with_column(a.len(), a.iter().copied(), b, each),
+        Operand::Narrow(a) => with_column(a.len(), a.iter().copied(), b, each),
         Operand::Moved {
-            words,
+            narrow: words,
             is_negated,
             by,
         } => with_column(words.len(), Moved::all(words, is_negated, by), b, each),
@@ -131,9 +131,9 @@ fn combined(a: Operand<'_>, b: Operand<'_>, each: impl Fn(i64, i64) -> i128) -> 
             let a = word_of(a)?;
             match b {
                 Operand::Wide(b) => each_row(b.iter().map(|&b| (a, b)), each),
-                Operand::Words(b) => each_row(b.iter().map(|&b| (a, b)), each),
+                Operand::Narrow(b) => each_row(b.iter().map(|&b| (a, b)), each),
                 Operand::Moved {
-                    words,
+                    narrow: words,
                     is_negated,
                     by,
                 } => each_row(Moved::all(words, is_negated, by).map(|b| (a, b)), each),
@@ -152,9 +152,9 @@ fn with_column(
 ) -> Option<Vec<i128>> {
     match b {
         Operand::Wide(b) if b.len() == rows => each_row(a.zip(b.iter().copied()), each),
-        Operand::Words(b) if b.len() == rows => each_row(a.zip(b.iter().copied()), each),
+        Operand::Narrow(b) if b.len() == rows => each_row(a.zip(b.iter().copied()), each),
         Operand::Moved {
-            words,
+            narrow: words,
             is_negated,
             by,
         } if words.len() == rows => each_row(a.zip(Moved::all(words, is_negated, by)), each),
@@ -162,7 +162,7 @@ fn with_column(
             let b = word_of(b)?;
             each_row(a.map(|a| (a, b)), each)
         }
-        Operand::Wide(_) | Operand::Words(_) | Operand::Moved { .. } => None,
+        Operand::Wide(_) | Operand::Narrow(_) | Operand::Moved { .. } => None,
     }
 }
 
@@ -205,7 +205,7 @@ mod tests {
 
     fn moved(words: &[i64], is_negated: bool, by: i64) -> Operand<'_> {
         Operand::Moved {
-            words,
+            narrow: words,
             is_negated,
             by,
         }
@@ -222,24 +222,24 @@ mod tests {
                     let narrowed: Vec<i64> = a.iter().map(|&a| a as i64).collect();
                     for sides in [
                         (Operand::Wide(a), Operand::Wide(&column)),
-                        (Operand::Wide(a), Operand::Words(&words)),
-                        (Operand::Words(&narrowed), Operand::Wide(&column)),
-                        (Operand::Words(&narrowed), Operand::Words(&words)),
+                        (Operand::Wide(a), Operand::Narrow(&words)),
+                        (Operand::Narrow(&narrowed), Operand::Wide(&column)),
+                        (Operand::Narrow(&narrowed), Operand::Narrow(&words)),
                         (
-                            Operand::Words(&narrowed),
-                            Operand::Words(&words[..a.len() / 2]),
+                            Operand::Narrow(&narrowed),
+                            Operand::Narrow(&words[..a.len() / 2]),
                         ),
                         (Operand::Wide(a), Operand::Value(b)),
                         (Operand::Value(b), Operand::Wide(a)),
-                        (Operand::Words(&narrowed), Operand::Value(b)),
-                        (Operand::Value(b), Operand::Words(&narrowed)),
+                        (Operand::Narrow(&narrowed), Operand::Value(b)),
+                        (Operand::Value(b), Operand::Narrow(&narrowed)),
                         (Operand::Value(b), Operand::Value(b)),
                         (Operand::Wide(a), moved(&words, false, 100)),
                         (moved(&narrowed, true, b as i64), Operand::Wide(a)),
                         (moved(&narrowed, false, b as i64), moved(&words, true, -1)),
-                        (Operand::Words(&narrowed), moved(&words, true, i64::MIN)),
+                        (Operand::Narrow(&narrowed), moved(&words, true, i64::MIN)),
                         (
-                            Operand::Words(&narrowed),
+                            Operand::Narrow(&narrowed),
                             moved(&words[..a.len() / 2], true, 1),
                         ),
                         (Operand::Value(b), moved(&narrowed, true, 100)),

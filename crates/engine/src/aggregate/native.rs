@@ -202,7 +202,7 @@ fn display_name(expression: &AggregateFunctionExpr) -> &str {
     written.unwrap_or_else(|| expression.name())
 }
 
-/// True of `sum` and `avg`, whose states take decimals of 128 bits in words too.
+/// True of `sum` and `avg`, whose states take decimals of 128 bits in 64 bits too.
 pub(crate) fn adds_up(function: &AggregateUDF) -> bool {
     ["sum", "avg"].contains(&function.name()) && OURS.contains(function)
 }

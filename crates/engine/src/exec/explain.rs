@@ -1,7 +1,7 @@
 //! The operator's lines in EXPLAIN.
 //!
 //! In: a node. Out: its text in each of DataFusion's formats.
-//! Invariant: what runs in DataFusion's accumulators instead of native states is said, and what arrives as codes or in words.
+//! Invariant: what runs in DataFusion's accumulators instead of native states is said, and what arrives as codes or in 64 bits.
 //! Not here: figures of a run; those are metrics (exec/metrics.rs).
 
 use std::fmt;
@@ -45,9 +45,9 @@ fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if !codes.is_empty() {
         write!(f, ", codes=[{}]", codes.join(", "))?;
     }
-    let words = node.words();
-    if !words.is_empty() {
-        write!(f, ", words=[{}]", words.join(", "))?;
+    let decimal64 = node.decimal64();
+    if !decimal64.is_empty() {
+        write!(f, ", decimal64=[{}]", decimal64.join(", "))?;
     }
     let distinct_groupings = distinct_groupings(node);
     if !distinct_groupings.is_empty() {
@@ -57,8 +57,8 @@ fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             distinct_groupings.join(", ")
         )?;
     }
-    if node.has_finest() {
-        write!(f, ", sets_of_groups=true")?;
+    if node.has_base_grouping() {
+        write!(f, ", base_grouping=true")?;
     }
     let adapted = adapted(node);
     if !adapted.is_empty() {
@@ -88,16 +88,16 @@ fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if !codes.is_empty() {
         writeln!(f, "codes={}", codes.join(", "))?;
     }
-    let words = node.words();
-    if !words.is_empty() {
-        writeln!(f, "words={}", words.join(", "))?;
+    let decimal64 = node.decimal64();
+    if !decimal64.is_empty() {
+        writeln!(f, "decimal64={}", decimal64.join(", "))?;
     }
     let distinct_groupings = distinct_groupings(node);
     if !distinct_groupings.is_empty() {
         writeln!(f, "distinct_groupings={}", distinct_groupings.join(", "))?;
     }
-    if node.has_finest() {
-        writeln!(f, "sets_of_groups=true")?;
+    if node.has_base_grouping() {
+        writeln!(f, "base_grouping=true")?;
     }
     let adapted = adapted(node);
     if !adapted.is_empty() {

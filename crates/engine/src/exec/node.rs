@@ -237,8 +237,8 @@ impl GroupByExec {
     }
 
     /// True if rows are grouped by all keys first, for several grouping sets.
-    pub fn has_finest(&self) -> bool {
-        self.program.finest.is_some()
+    pub fn has_base_grouping(&self) -> bool {
+        self.program.base_grouping.is_some()
     }
 
     /// Which aggregates have native states; the others keep theirs in DataFusion's accumulators.
@@ -341,7 +341,7 @@ impl GroupByExec {
         } else if has_rows && is_count(aggregate.fun()) {
             Form::Any
         } else if has_rows && adds_up(aggregate.fun()) {
-            Form::Words
+            Form::Decimal64
         } else {
             Form::Values
         }
@@ -368,9 +368,9 @@ impl GroupByExec {
         self.read_as(Read::codes, is_text)
     }
 
-    /// The columns of decimals that arrive in words.
-    pub(crate) fn words(&self) -> Vec<String> {
-        self.read_as(Read::words, |of| matches!(of, DataType::Decimal64(..)))
+    /// The columns of decimals that arrive in 64 bits.
+    pub(crate) fn decimal64(&self) -> Vec<String> {
+        self.read_as(Read::decimal64, |of| matches!(of, DataType::Decimal64(..)))
     }
 
     /// Those of its inputs that readers take in another form, and that have its type.
@@ -406,11 +406,15 @@ impl GroupByExec {
         let faults = options.group_by_fault.map(Faults::new);
         let shares = workers > 1 && self.feed != Feed::InOrder;
         let spill = spill(context, shares, faults.clone());
-        let finest = self.program.finest.iter().map(|finest| &finest.spec);
+        let base_grouping = self
+            .program
+            .base_grouping
+            .iter()
+            .map(|base_grouping| &base_grouping.spec);
         let distinct = self.program.distinct_groupings.iter().map(|one| &one.spec);
         let groups = std::iter::once(&self.program.spec);
         let shared = Shared {
-            finest: Meeting::new(workers, finest, spill.as_ref()),
+            base_grouping: Meeting::new(workers, base_grouping, spill.as_ref()),
             distinct_groupings: Meeting::new(workers, distinct, spill.as_ref()),
             groups: Meeting::new(workers, groups, spill.as_ref()),
             program: Arc::clone(&self.program),

@@ -26,10 +26,10 @@ use grouse_groupby::keys::{KeyLayout, KeyValues, decoded, strings_of};
 use grouse_groupby::states::{Aggregate, in_order};
 use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
 
+use super::base_grouping::BaseGrouping;
 use super::column_bounds::values_of;
 use super::conditions::conditions_now;
 use super::distinct_groupings::{DistinctGrouping, Planned};
-use super::finest::Finest;
 use super::node::{Columns, Tuning};
 use super::selections::{parted, suits_others};
 use crate::aggregate::from_datafusion::{DataFusionAggregate, Grouping, Stages};
@@ -45,7 +45,7 @@ pub(super) struct Program {
     /// What is grouped before, so that DISTINCT aggregates get each value once.
     pub distinct_groupings: Vec<DistinctGrouping>,
     /// What is grouped before, so that grouping sets get groups instead of rows.
-    pub finest: Option<Finest>,
+    pub base_grouping: Option<BaseGrouping>,
     columns: Columns,
     expressions: Vec<Arc<dyn PhysicalExpr>>,
     keys: Vec<Key>,
@@ -57,10 +57,10 @@ pub(super) struct Program {
 
 /// What the groupings of a run get of one batch of rows.
 pub(super) struct Evaluated {
-    /// Keys and arguments, per grouping set; none where `finest` has them.
+    /// Keys and arguments, per grouping set; none where `base_grouping` has them.
     pub groups: Vec<Batch>,
     /// Those of the program's grouping by all keys.
-    pub finest: Option<Batch>,
+    pub base_grouping: Option<Batch>,
     /// Those of each of the program's pairs, per grouping set.
     pub distinct_groupings: Vec<Vec<Batch>>,
 }
@@ -182,10 +182,10 @@ impl Program {
             all.add(lowered, filter, &mut expressions);
         }
         let sets = sets(group_by)?;
-        let finest = match sets.len() > 1 && !keys.is_empty() {
+        let base_grouping = match sets.len() > 1 && !keys.is_empty() {
             true => {
                 let (layout, of_rows) = (lay_out(keys.len(), Values::NONE)?, all.of_rows());
-                Finest::new(layout, &all.states, of_rows, sets.len(), tuning.sizes)?
+                BaseGrouping::new(layout, &all.states, of_rows, sets.len(), tuning.sizes)?
             }
             false => None,
         };
@@ -199,7 +199,7 @@ impl Program {
             distinct_groupings: distinct_groupings
                 .map(|one| one.ready(tuning.sizes))
                 .collect(),
-            finest,
+            base_grouping,
             columns: columns.clone(),
             expressions: expressions.0,
             keys,
@@ -252,8 +252,9 @@ impl Program {
     /// True if it may get marked batches: all rows are for one grouping, by integers or codes, and may be evaluated with others
     /// beside them.
     pub fn takes_selections(&self) -> bool {
-        let is_one =
-            self.distinct_groupings.is_empty() && self.finest.is_none() && self.sets.len() == 1;
+        let is_one = self.distinct_groupings.is_empty()
+            && self.base_grouping.is_none()
+            && self.sets.len() == 1;
         let has_codes = |key: &Key| {
             let data_type = self.expressions[key.expression].data_type(&self.input);
             !is_bytes(&key.data_type) || matches!(data_type, Ok(DataType::Dictionary(..)))
@@ -277,10 +278,10 @@ impl Program {
                 None => Some(inputs.of(&values)),
             });
         let arguments: Vec<_> = arguments.collect();
-        let (groups, finest) = match self.finest.as_ref().filter(|_| few) {
-            Some(finest) => {
-                let keys = self.keys_for(&finest.spec, &values)?;
-                (Vec::new(), Some(finest.of(keys, &arguments, rows)))
+        let (groups, base_grouping) = match self.base_grouping.as_ref().filter(|_| few) {
+            Some(base_grouping) => {
+                let keys = self.keys_for(&base_grouping.spec, &values)?;
+                (Vec::new(), Some(base_grouping.of(keys, &arguments, rows)))
             }
             None => {
                 let of_set = |keys| Ok(Batch::of_some(rows, keys, arguments.clone()));
@@ -294,7 +295,7 @@ impl Program {
         });
         Ok(Evaluated {
             groups,
-            finest,
+            base_grouping,
             distinct_groupings: distinct.collect::<Result<_>>()?,
         })
     }
@@ -321,9 +322,9 @@ impl Program {
     }
 
     /// Some of the groups by all keys, as partial states for each grouping set.
-    pub fn sets_of(&self, finest: &Finest, groups: Emitted) -> Result<Vec<Batch>> {
+    pub fn sets_of(&self, base_grouping: &BaseGrouping, groups: Emitted) -> Result<Vec<Batch>> {
         let rows = groups.rows;
-        let (keys, states) = finest.parts(groups, self.arguments.len());
+        let (keys, states) = base_grouping.parts(groups, self.arguments.len());
         let sets = self.sets.iter();
         sets.map(|set| {
             let keys = self.keys_of(set, &keys, rows)?;

@@ -1,6 +1,6 @@
 //! What a node reads of its input's columns, and in which form.
 //!
-//! In: an expression. Out: the columns that it takes as codes or as decimals of one word.
+//! In: an expression. Out: the columns that it takes as codes or as decimals of 64 bits.
 //! Not here: whether a file has them so (optimizer/scans/codes.rs).
 
 use std::sync::Arc;
@@ -18,8 +18,8 @@ pub(crate) enum Form {
     Values,
     /// Codes, of strings.
     Codes,
-    /// Words, of decimals.
-    Words,
+    /// Decimal64, of decimals.
+    Decimal64,
     /// Anything that has its NULLs.
     Any,
 }
@@ -29,8 +29,8 @@ impl Form {
         matches!(self, Self::Codes | Self::Any)
     }
 
-    pub fn takes_words(self) -> bool {
-        matches!(self, Self::Words | Self::Any)
+    pub fn takes_decimal64(self) -> bool {
+        matches!(self, Self::Decimal64 | Self::Any)
     }
 }
 
@@ -59,10 +59,10 @@ impl Read {
         }
     }
 
-    /// The columns that it takes in words, once they are.
-    pub fn words(&self) -> Vec<usize> {
+    /// The columns that it takes in 64 bits, once they are.
+    pub fn decimal64(&self) -> Vec<usize> {
         match self.expr.downcast_ref::<Column>() {
-            Some(column) if self.takes.takes_words() => vec![column.index()],
+            Some(column) if self.takes.takes_decimal64() => vec![column.index()],
             _ => columns_of(&self.expr).collect(),
         }
     }

@@ -37,7 +37,7 @@ pub(super) struct Shared {
     pub groups_enough: Option<usize>,
     pub enough: AtomicBool,
     /// Where the grouping by all keys of grouping sets is merged, if there is one.
-    pub finest: Meeting,
+    pub base_grouping: Meeting,
     /// Where the groupings of pairs are, afterwards.
     pub distinct_groupings: Meeting,
     /// Where that of the keys is, at last.
@@ -46,7 +46,7 @@ pub(super) struct Shared {
 
 /// One worker's builds.
 struct All<'a> {
-    finest: Builds<'a>,
+    base_grouping: Builds<'a>,
     distinct_groupings: Builds<'a>,
     groups: Builds<'a>,
 }
@@ -55,22 +55,22 @@ struct All<'a> {
 pub(super) async fn work(shared: Arc<Shared>, worker: usize) -> Result<()> {
     let metrics = WorkerMetrics::new(&shared.metrics, worker);
     let mut builds = All {
-        finest: shared.finest.builds(),
+        base_grouping: shared.base_grouping.builds(),
         distinct_groupings: shared.distinct_groupings.builds(),
         groups: shared.groups.builds(),
     };
     build(&shared, worker, &metrics, &mut builds).await?;
     let All {
-        finest,
+        base_grouping,
         distinct_groupings,
         mut groups,
     } = builds;
-    if let Some(of) = &shared.program.finest
-        && let Some(merges) = shared.finest.meet(finest, &metrics).await?
+    if let Some(of) = &shared.program.base_grouping
+        && let Some(merges) = shared.base_grouping.meet(base_grouping, &metrics).await?
     {
         let sets_of = |_, found| shared.program.sets_of(of, found);
         take(&shared, &merges, sets_of, &mut groups, &metrics).await?;
-        shared.finest.end();
+        shared.base_grouping.end();
     }
     if !shared.program.distinct_groupings.is_empty()
         && let Some(merges) = shared
@@ -122,8 +122,10 @@ async fn build(
             let (evaluated, rows) = marked?;
             metrics.rows_in(rows);
             evaluating.done();
-            if let (Some(of), Some(batch)) = (&shared.program.finest, &evaluated.finest) {
-                few = of.pays(builds.finest.push(0, batch, grant, metrics)?);
+            if let (Some(of), Some(batch)) =
+                (&shared.program.base_grouping, &evaluated.base_grouping)
+            {
+                few = of.pays(builds.base_grouping.push(0, batch, grant, metrics)?);
             }
             for batch in &evaluated.groups {
                 let build = builds.groups.push(0, batch, grant, metrics)?;
@@ -146,7 +148,7 @@ async fn build(
 impl All<'_> {
     /// Nobody wants them any more.
     fn give_up(&mut self) {
-        self.finest.give_up();
+        self.base_grouping.give_up();
         self.distinct_groupings.give_up();
         self.groups.give_up();
     }

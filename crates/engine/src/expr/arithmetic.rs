@@ -1,7 +1,7 @@
-//! Arithmetic in words, where DataFusion takes wide values or goes row by row.
+//! Arithmetic in 64 bits, where DataFusion takes wide values or goes row by row.
 //!
 //! In: a physical plan for our operator. Out: the same plan; in projections, aggregations and sorts, `+`, `-` and `*` of two
-//! DECIMALs of up to 38 digits look at their values first and compute in words where those allow it (decimals.rs), `/` and
+//! DECIMALs of up to 38 digits look at their values first and compute in 64 bits where those allow it (decimals.rs), `/` and
 //! `%` of integers by a literal multiply with its reciprocal (divided.rs), a CASE with two plain sides takes both for all
 //! rows (chosen.rs), and functions of dates and times are computed once per hour or day (distinct_values/steps.rs).
 //! Invariant: types, names, NULLs and errors are DataFusion's: whatever has no way of its own is computed by it. In EXPLAIN
@@ -31,10 +31,10 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 
+use crate::expr::decimal64::decimal64_of;
 use crate::expr::distinct_values::once_per_step;
 use crate::expr::plan_expressions::exchanged;
 use crate::expr::specialised::{Instead, Way, instead};
-use crate::expr::words::words_of;
 use crate::runtime::options::{GroupByOperator, SessionOptions};
 use decimals::{Side, Sum};
 use divided::Divided;
@@ -58,7 +58,7 @@ impl PhysicalOptimizerRule for WordArithmetic {
                 // Orders are compared with the others' expressions.
                 || node.is::<SortExec>();
             match is_reached {
-                true => exchanged(node, &in_words),
+                true => exchanged(node, &in_64_bits),
                 false => Ok(Transformed::no(node)),
             }
         })
@@ -74,19 +74,19 @@ impl PhysicalOptimizerRule for WordArithmetic {
     }
 }
 
-fn in_words(
+fn in_64_bits(
     expr: Arc<dyn PhysicalExpr>,
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
-    let in_words = instead(expr, |expr| Words::of(expr, schema))?;
-    in_words.transform_data(|expr| once_per_step(expr, schema))
+    let in_64_bits = instead(expr, |expr| Narrow::of(expr, schema))?;
+    in_64_bits.transform_data(|expr| once_per_step(expr, schema))
 }
 
-/// An expression of DataFusion's, computed in words.
-type InWords = Instead<Words>;
+/// An expression of DataFusion's, computed in 64 bits.
+type In64Bits = Instead<Narrow>;
 
 #[derive(Debug)]
-enum Words {
+enum Narrow {
     Decimals,
     Divided(Divided),
     /// A remainder cast to fewer bits.
@@ -94,57 +94,57 @@ enum Words {
     Chosen,
 }
 
-impl Words {
-    fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Words> {
+impl Narrow {
+    fn of(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Narrow> {
         match expr.downcast_ref::<BinaryExpr>() {
             Some(binary) => Self::operation(binary, schema),
-            None if narrowed(expr).is_some() => Some(Words::Narrowed),
-            None => chosen::is_chosen(expr, schema).then_some(Words::Chosen),
+            None if narrowed(expr).is_some() => Some(Narrow::Narrowed),
+            None => chosen::is_chosen(expr, schema).then_some(Narrow::Chosen),
         }
     }
 
-    fn operation(binary: &BinaryExpr, schema: &Schema) -> Option<Words> {
+    fn operation(binary: &BinaryExpr, schema: &Schema) -> Option<Narrow> {
         match binary.op() {
             Operator::Plus | Operator::Minus | Operator::Multiply => Self::decimals(binary, schema),
-            Operator::Divide | Operator::Modulo => Divided::of(binary.right()).map(Words::Divided),
+            Operator::Divide | Operator::Modulo => Divided::of(binary.right()).map(Narrow::Divided),
             _ => None,
         }
     }
 
-    fn decimals(binary: &BinaryExpr, schema: &Schema) -> Option<Words> {
+    fn decimals(binary: &BinaryExpr, schema: &Schema) -> Option<Narrow> {
         // A long sum has its parts on the left: asked for its type, each would ask all of them.
-        let is_decimal = |side: &Arc<dyn PhysicalExpr>| match words_in(side) {
-            Some(Words::Decimals) => true,
-            Some(Words::Divided(_) | Words::Narrowed) => false,
-            Some(Words::Chosen) | None => {
+        let is_decimal = |side: &Arc<dyn PhysicalExpr>| match narrow_of(side) {
+            Some(Narrow::Decimals) => true,
+            Some(Narrow::Divided(_) | Narrow::Narrowed) => false,
+            Some(Narrow::Chosen) | None => {
                 matches!(side.data_type(schema), Ok(DataType::Decimal128(..)))
             }
         };
         let are = is_decimal(binary.right()) && is_decimal(binary.left());
-        are.then_some(Words::Decimals)
+        are.then_some(Narrow::Decimals)
     }
 }
 
 /// A cast of a remainder by a literal to integers that have room for all such.
 fn narrowed(expr: &Arc<dyn PhysicalExpr>) -> Option<&CastExpr> {
     let cast = expr.downcast_ref::<CastExpr>()?;
-    let remainder = cast.expr().downcast_ref::<InWords>()?;
+    let remainder = cast.expr().downcast_ref::<In64Bits>()?;
     let remainder = remainder.datafusion().downcast_ref::<BinaryExpr>()?;
     divided::remainders_fit(remainder, cast.cast_type()).then_some(cast)
 }
 
-/// The way of an expression that is computed in words.
-fn words_in(expr: &Arc<dyn PhysicalExpr>) -> Option<&Words> {
-    expr.downcast_ref::<InWords>().map(Instead::way)
+/// The way of an expression that is computed in 64 bits.
+fn narrow_of(expr: &Arc<dyn PhysicalExpr>) -> Option<&Narrow> {
+    expr.downcast_ref::<In64Bits>().map(Instead::way)
 }
 
-impl Way for Words {
-    fn of_other(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<Words> {
+impl Way for Narrow {
+    fn of_other(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<Narrow> {
         match (self, datafusion.downcast_ref::<BinaryExpr>()) {
-            (Words::Decimals, Some(_)) => Some(Words::Decimals),
-            (Words::Divided(_), Some(binary)) => Divided::of(binary.right()).map(Words::Divided),
-            (Words::Narrowed, _) => narrowed(datafusion).map(|_| Words::Narrowed),
-            _ => chosen::may_be_chosen(datafusion).then_some(Words::Chosen),
+            (Narrow::Decimals, Some(_)) => Some(Narrow::Decimals),
+            (Narrow::Divided(_), Some(binary)) => Divided::of(binary.right()).map(Narrow::Divided),
+            (Narrow::Narrowed, _) => narrowed(datafusion).map(|_| Narrow::Narrowed),
+            _ => chosen::may_be_chosen(datafusion).then_some(Narrow::Chosen),
         }
     }
 
@@ -154,7 +154,7 @@ impl Way for Words {
         batch: &RecordBatch,
     ) -> Result<ColumnarValue> {
         match (self, datafusion.downcast_ref::<BinaryExpr>()) {
-            (Words::Decimals, Some(binary)) => {
+            (Narrow::Decimals, Some(binary)) => {
                 let (left, right) = (side(binary.left(), batch)?, side(binary.right(), batch)?);
                 match decimals::computed(*binary.op(), &left, &right)? {
                     Some(column) => Ok(ColumnarValue::Array(column)),
@@ -165,14 +165,14 @@ impl Way for Words {
                     ),
                 }
             }
-            (Words::Divided(divided), Some(binary)) => {
+            (Narrow::Divided(divided), Some(binary)) => {
                 let left = operand(binary.left(), batch)?;
                 match divided.computed(*binary.op(), &left) {
                     Some(column) => Ok(ColumnarValue::Array(column)),
                     None => by_datafusion(binary, left, operand(binary.right(), batch)?),
                 }
             }
-            (Words::Narrowed, _) => {
+            (Narrow::Narrowed, _) => {
                 let Some(cast) = narrowed(datafusion) else {
                     return datafusion.evaluate(batch);
                 };
@@ -190,7 +190,7 @@ impl Way for Words {
     }
 
     fn is_bracketed(&self) -> bool {
-        matches!(self, Words::Decimals | Words::Divided(_))
+        matches!(self, Narrow::Decimals | Narrow::Divided(_))
     }
 }
 
@@ -219,15 +219,15 @@ fn side(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Side> {
     })
 }
 
-/// The side if it is the sum of a literal and a column in words.
+/// The side if it is the sum of a literal and a column in 64 bits.
 fn sum(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Option<Sum>> {
-    let sum = side.downcast_ref::<InWords>();
+    let sum = side.downcast_ref::<In64Bits>();
     let Some(sum) = sum.and_then(|sum| sum.datafusion().downcast_ref::<BinaryExpr>()) else {
         return Ok(None);
     };
     let part = |part: &Arc<dyn PhysicalExpr>| match part.downcast_ref::<Literal>() {
         Some(literal) => Ok(Some(ColumnarValue::Scalar(literal.value().clone()))),
-        None => Ok::<_, DataFusionError>(words_of(part, batch)?.map(ColumnarValue::Array)),
+        None => Ok::<_, DataFusionError>(decimal64_of(part, batch)?.map(ColumnarValue::Array)),
     };
     let (Some(left), Some(right)) = (part(sum.left())?, part(sum.right())?) else {
         return Ok(None);
@@ -243,15 +243,15 @@ fn values(side: Side, expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Resu
     }
 }
 
-/// One side of an operation, a column in words as it comes.
+/// One side of an operation, a column in 64 bits as it comes.
 fn operand(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
-    match words_of(side, batch)? {
+    match decimal64_of(side, batch)? {
         Some(words) => Ok(ColumnarValue::Array(words)),
         None => side.evaluate(batch),
     }
 }
 
-/// The same as DataFusion has it, which takes no words for decimals of 128 bits.
+/// The same as DataFusion has it, which takes no Decimal64 for decimals of 128 bits.
 fn wide(side: ColumnarValue) -> Result<ColumnarValue> {
     match side.data_type() {
         DataType::Decimal64(precision, scale) => {
@@ -261,14 +261,14 @@ fn wide(side: ColumnarValue) -> Result<ColumnarValue> {
     }
 }
 
-/// True if `expr` computes in words with the column itself.
-pub(crate) fn takes_words(expr: &Arc<dyn PhysicalExpr>, column: usize) -> bool {
+/// True if `expr` computes in 64 bits with the column itself.
+pub(crate) fn takes_decimal64(expr: &Arc<dyn PhysicalExpr>, column: usize) -> bool {
     let is_column = |side: &Arc<dyn PhysicalExpr>| {
         let side = side.downcast_ref::<Column>();
         side.is_some_and(|side| side.index() == column)
     };
     let takes = expr.exists(|part| {
-        let is_decimal = matches!(words_in(part), Some(Words::Decimals));
+        let is_decimal = matches!(narrow_of(part), Some(Narrow::Decimals));
         Ok(is_decimal && part.children().into_iter().any(is_column))
     });
     takes.unwrap_or(false)
@@ -282,11 +282,11 @@ pub(crate) fn as_they_are(
     if let Some(integers) = chosen::before_widening(expr, schema)? {
         return Ok(Arc::clone(integers));
     }
-    let Some(case) = expr.downcast_ref::<InWords>() else {
+    let Some(case) = expr.downcast_ref::<In64Bits>() else {
         return Ok(Arc::clone(expr));
     };
     match chosen::as_they_are(case.datafusion(), schema)? {
-        Some(narrow) => Ok(in_words(narrow, schema)?.data),
+        Some(narrow) => Ok(in_64_bits(narrow, schema)?.data),
         None => Ok(Arc::clone(expr)),
     }
 }
@@ -328,14 +328,14 @@ mod tests {
         batch: &RecordBatch,
     ) -> (String, String) {
         let datafusion: Arc<dyn PhysicalExpr> = Arc::new(BinaryExpr::new(left, op, right));
-        let ours = in_words(Arc::clone(&datafusion), &batch.schema())
+        let ours = in_64_bits(Arc::clone(&datafusion), &batch.schema())
             .expect("types")
             .data;
         assert_eq!(ours.to_string(), format!("({datafusion})"));
         both_shown(&ours, &datafusion, batch)
     }
 
-    /// What an expression in words and DataFusion's own have for a batch, as text.
+    /// What an expression in 64 bits and DataFusion's own have for a batch, as text.
     fn both_shown(
         ours: &Arc<dyn PhysicalExpr>,
         datafusion: &Arc<dyn PhysicalExpr>,
@@ -428,9 +428,9 @@ mod tests {
                             binary(again(), Operator::Multiply, again()),
                             binary(wide("a", 0), Operator::Minus, again()),
                         ] {
-                            let ours = in_words(Arc::clone(&datafusion), &batch.schema());
+                            let ours = in_64_bits(Arc::clone(&datafusion), &batch.schema());
                             let ours = ours.expect("types").data;
-                            assert!(ours.is::<InWords>(), "{datafusion}");
+                            assert!(ours.is::<In64Bits>(), "{datafusion}");
                             let (ours, expected) = both_shown(&ours, &datafusion, &batch);
                             assert_eq!(ours, expected, "{datafusion}");
                         }
@@ -494,13 +494,13 @@ mod tests {
                 let remainder = Arc::new(BinaryExpr::new(a, Operator::Modulo, literal));
                 let datafusion: Arc<dyn PhysicalExpr> =
                     Arc::new(CastExpr::new(remainder, to.clone(), None));
-                let ours = in_words(Arc::clone(&datafusion), &schema)
+                let ours = in_64_bits(Arc::clone(&datafusion), &schema)
                     .expect("types")
                     .data;
                 let has_room =
                     !to.is_unsigned_integer() || column.data_type().is_unsigned_integer();
                 assert_eq!(
-                    ours.is::<InWords>(),
+                    ours.is::<In64Bits>(),
                     has_room && to != DataType::Int16,
                     "{datafusion}"
                 );
@@ -520,7 +520,7 @@ mod tests {
                 let left = Arc::new(Column::new("a", 0));
                 let datafusion: Arc<dyn PhysicalExpr> =
                     Arc::new(BinaryExpr::new(left, Operator::Modulo, right));
-                !in_words(datafusion, &schema).expect("types").transformed
+                !in_64_bits(datafusion, &schema).expect("types").transformed
             };
             assert!(
                 literals
@@ -610,7 +610,7 @@ mod tests {
         let condition = Arc::new(Column::new("p", 0));
         let datafusion = CaseExpr::try_new(None, vec![(condition, then)], Some(otherwise));
         let datafusion: Arc<dyn PhysicalExpr> = Arc::new(datafusion.expect("a case"));
-        let ours = in_words(Arc::clone(&datafusion), &batch.schema()).expect("types");
+        let ours = in_64_bits(Arc::clone(&datafusion), &batch.schema()).expect("types");
         assert_eq!(ours.transformed, is_ours, "{datafusion}");
         assert_eq!(ours.data.to_string(), datafusion.to_string());
         for length in [0, 1, 63, 64, 65, 190] {
@@ -635,13 +635,18 @@ mod tests {
             |left, op, right| Arc::new(BinaryExpr::new(left, op, right)) as Arc<dyn PhysicalExpr>;
         let nested = binary(a(), Operator::Multiply, binary(a(), Operator::Minus, a()));
         let quotient = binary(nested, Operator::Divide, a());
-        let quotient = in_words(quotient, &schema).expect("types").data;
+        let quotient = in_64_bits(quotient, &schema).expect("types").data;
         assert_eq!(quotient.to_string(), "(a@0 * (a@0 - a@0)) / a@0");
         let mut sum = a();
         for _ in 0..500 {
             sum = binary(sum, Operator::Plus, a());
         }
-        assert!(in_words(sum, &schema).expect("types").data.is::<InWords>());
+        assert!(
+            in_64_bits(sum, &schema)
+                .expect("types")
+                .data
+                .is::<In64Bits>()
+        );
     }
 
     #[test]
@@ -706,7 +711,7 @@ mod tests {
         ] {
             let branches = vec![(at("p", 0), then)];
             let datafusion = CaseExpr::try_new(None, branches, Some(otherwise)).expect("a case");
-            let ours = in_words(Arc::new(datafusion), &batch.schema()).expect("types");
+            let ours = in_64_bits(Arc::new(datafusion), &batch.schema()).expect("types");
             let narrow = as_they_are(&ours.data, &batch.schema()).expect("types");
             let value = |expr: &Arc<dyn PhysicalExpr>| {
                 let value = expr.evaluate(&batch).expect("a value");
@@ -715,7 +720,7 @@ mod tests {
             assert_eq!(value(&narrow).data_type(), &read, "{narrow}");
             let sums = cast(&value(&narrow), &DataType::Int64).expect("wider ones");
             assert_eq!(&sums, &value(&ours.data), "{narrow}");
-            assert!(narrow.is::<InWords>());
+            assert!(narrow.is::<In64Bits>());
         }
     }
 }

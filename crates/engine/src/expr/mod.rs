@@ -7,6 +7,6 @@
 pub(crate) mod columns;
 pub(crate) mod plan_expressions;
 pub(crate) mod specialised;
-pub(crate) mod words;
+pub(crate) mod decimal64;
 pub(crate) mod distinct_values;
 pub(crate) mod arithmetic;

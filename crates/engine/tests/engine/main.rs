@@ -9,7 +9,7 @@ mod samples;
 mod numbers;
 mod files;
 mod codes;
-mod words;
+mod decimal64;
 mod bounds;
 mod morsels;
 mod late;

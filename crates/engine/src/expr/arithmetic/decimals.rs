@@ -1,9 +1,9 @@
 //! `+`, `-` and `*` of decimals whose values fit 64 bits, which is nearly all there are.
 //!
-//! In: the operands' values, of 128 bits or as a scan hands them out (expr/words.rs). Out: the results, or nothing where the
+//! In: the operands' values, of 128 bits or as a scan hands them out (expr/decimal64.rs). Out: the results, or nothing where the
 //! datafusion has to compute them.
 //! Invariant: results are DataFusion's.
-//! A literal and a column in words, as in `price * (1 - discount)`, are added while the product is made: no column of sums.
+//! A literal and a column in 64 bits, as in `price * (1 - discount)`, are added while the product is made: no column of sums.
 //! Not here: the loops (`grouse_kernels::narrow`); divisions.
 
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use grouse_kernels::narrow::{Operand, product, sum};
 
-/// Powers of ten that fit a word.
+/// Powers of ten that fit 64 bits.
 const EXPONENT_MAX: i8 = 18;
 
 /// One side of an operation.
 pub(super) enum Side {
     /// Its values.
     Values(ColumnarValue),
-    /// A column in words and a literal, not added yet.
+    /// A column in 64 bits and a literal, not added yet.
     Sum(Sum),
 }
 
-/// The sum of a column in words, or of what it is with the other sign, and a number.
+/// The sum of a column in 64 bits, or of what it is with the other sign, and a number.
 pub(super) struct Sum {
     words: ArrayRef,
     is_negated: bool,
@@ -51,11 +51,11 @@ impl Sum {
             Operand::Value(value) => value.checked_mul(power(scale, of).into()),
             _ => None,
         };
-        let is_words =
-            |of: &Decimals<'_>| of.scale == scale && matches!(of.values, Operand::Words(_));
+        let is_narrow =
+            |of: &Decimals<'_>| of.scale == scale && matches!(of.values, Operand::Narrow(_));
         let (words, is_negated, by) = match (number(&a), number(&b)) {
-            (Some(by), None) if is_words(&b) => (right, is_minus, by),
-            (None, Some(by)) if is_words(&a) => match is_minus {
+            (Some(by), None) if is_narrow(&b) => (right, is_minus, by),
+            (None, Some(by)) if is_narrow(&a) => match is_minus {
                 true => (left, false, by.checked_neg()?),
                 false => (left, false, by),
             },
@@ -74,7 +74,7 @@ impl Sum {
     }
 }
 
-/// The results in words; `None` where a value or the result's type is too wide.
+/// The results in 64 bits; `None` where a value or the result's type is too wide.
 pub(super) fn computed(op: Operator, left: &Side, right: &Side) -> Result<Option<ArrayRef>> {
     let (Some(a), Some(b)) = (Decimals::of(left), Decimals::of(right)) else {
         return Ok(None);
@@ -118,7 +118,7 @@ impl<'a> Decimals<'a> {
                 let words = sum.words.as_primitive::<Decimal64Type>();
                 Some(Self {
                     values: Operand::Moved {
-                        words: words.values(),
+                        narrow: words.values(),
                         is_negated: sum.is_negated,
                         by: sum.by,
                     },
@@ -134,7 +134,7 @@ impl<'a> Decimals<'a> {
         match values {
             ColumnarValue::Array(column) => {
                 let values = match column.as_primitive_opt::<Decimal64Type>() {
-                    Some(words) => Operand::Words(words.values()),
+                    Some(words) => Operand::Narrow(words.values()),
                     None => Operand::Wide(column.as_primitive_opt::<Decimal128Type>()?.values()),
                 };
                 let (precision, scale) = digits(column.data_type())?;

@@ -1,13 +1,13 @@
-//! Strings that a Parquet scan hands out as codes of the file's dictionaries, and decimals that it hands out in words.
+//! Strings that a Parquet scan hands out as codes of the file's dictionaries, and decimals that it hands out in 64 bits.
 //!
 //! In: a finished physical plan, the footers that planning has read. Out: the same plan in which scans below a group-by read
 //! string columns as dictionary arrays, where all that is done with them is to be a key of a direct or packed table or an
 //! argument of min, max, count, first_value and array_agg, or to be computed with alone (filters, function calls, parts of
 //! arguments), once per value; and decimals of up to 18 digits in 64 bits, where they are added up or computed with.
 //! Invariant: a column is read as codes only where all its chunks in all files are dictionary pages and nothing else; SQL
-//! types do not change: nothing sees the codes but the group-by and `PerValue`, nothing the words but the group-by and
+//! types do not change: nothing sees the codes but the group-by and `PerValue`, nothing the 64 bits but the group-by and
 //! arithmetic.
-//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`, `keys/shared_dictionary`; expr/distinct_values), the words (words.rs).
+//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`, `keys/shared_dictionary`; expr/distinct_values), the decimals (decimal64.rs).
 //!
 //! As views the reader writes 16 bytes per row, and each is looked up again; as codes it writes 4 and each value is looked up
 //! once per chunk. Decoding chunks that have fallen back to plain pages as codes is slower than as views: 1.8x, measured.
@@ -45,10 +45,10 @@ use object_store::path::Path;
 use super::morsels::MorselRows;
 use crate::exec::GroupByExec;
 use crate::exec::{FewValues, Form, Read, columns_of};
-use crate::expr::arithmetic::takes_words;
+use crate::expr::arithmetic::takes_decimal64;
 use crate::expr::columns::dictionary;
+use crate::expr::decimal64::{as_decimal64, widened};
 use crate::expr::distinct_values::{Reader, is_per_value, per_value};
-use crate::expr::words::{in_words, widened};
 use crate::runtime::options::SessionOptions;
 use crate::scan::footer::{Strings, declare, dictionary_bytes, has_only_codes, strings_of};
 use crate::scan::parquet::{known_footer, reading_as};
@@ -61,10 +61,10 @@ const DICTIONARY_BYTES_MAX: i64 = 32 << 10;
 const FEW_BYTES_MAX: u64 = 16 << 20;
 const FEW_SHARE: u64 = 256;
 
-/// Bytes of a decimal that fits a word.
+/// Bytes of a decimal that fit 64 bits.
 const WORD_BYTES: i32 = 8;
 
-/// Reads strings as codes and decimals in words.
+/// Reads strings as codes and decimals in 64 bits.
 pub(crate) struct CodesRule {
     footers: Arc<FileMetadataCache>,
 }
@@ -106,7 +106,7 @@ impl PhysicalOptimizerRule for CodesRule {
     }
 }
 
-/// A node some of whose columns have become codes or words.
+/// A node some of whose columns have become codes or Decimal64.
 struct Coded {
     node: Arc<dyn ExecutionPlan>,
     columns: Vec<usize>,
@@ -155,7 +155,7 @@ impl Reading<'_> {
         replace_children_if_necessary(computed, vec![coded.node]).map(Some)
     }
 
-    /// `node` with codes or words in those of its columns whose readers take them (`taken`) and the files have them; none if
+    /// `node` with codes or Decimal64 in those of its columns whose readers take them (`taken`) and the files have them; none if
     /// there are none.
     fn coded(&self, node: &Arc<dyn ExecutionPlan>, taken: &[Form]) -> Result<Option<Coded>> {
         if let Some(filter) = node.downcast_ref::<FilterExec>() {
@@ -366,8 +366,8 @@ impl KnownFile {
         bytes.fold(0, u64::saturating_add)
     }
 
-    /// True of a column of decimals whose values the reader makes words of: those of more bytes it only makes wide.
-    fn has_words(&self, name: &str, data_type: &DataType) -> bool {
+    /// True of a column of decimals whose values the reader makes Decimal64 of: those of more bytes it only makes wide.
+    fn has_decimal64(&self, name: &str, data_type: &DataType) -> bool {
         let field = self.schema.field_with_name(name);
         let is_short = self
             .leaf(name)
@@ -421,9 +421,9 @@ fn picked(
             return None;
         }
         // A table may declare a column to be something else than its files do.
-        if let Some(words) = in_words(field.data_type()) {
+        if let Some(words) = as_decimal64(field.data_type()) {
             let mut files = files.values();
-            let are = files.all(|file| file.has_words(field.name(), field.data_type()));
+            let are = files.all(|file| file.has_decimal64(field.name(), field.data_type()));
             return are.then_some((column, words));
         }
         let values = common_code_type(files, field.name())?;
@@ -447,7 +447,7 @@ fn taken(schema: &Schema, reads: &[Read]) -> Vec<Form> {
     let fields = schema.fields().iter().enumerate();
     let taken = fields.map(|(column, field)| match field.data_type() {
         of if is_bytes(of) && are_codes_taken(column, reads) => Form::Codes,
-        of if in_words(of).is_some() && are_words_taken(column, reads) => Form::Words,
+        of if as_decimal64(of).is_some() && is_decimal64_taken(column, reads) => Form::Decimal64,
         _ => Form::Values,
     });
     taken.collect()
@@ -462,16 +462,16 @@ fn are_codes_taken(column: usize, reads: &[Read]) -> bool {
     })
 }
 
-/// True if somebody takes words, and nobody needs the column as it is: who computes with it otherwise computes with a cast.
-fn are_words_taken(column: usize, reads: &[Read]) -> bool {
+/// True if somebody takes Decimal64, and nobody needs the column as it is: who computes with it otherwise computes with a cast.
+fn is_decimal64_taken(column: usize, reads: &[Read]) -> bool {
     let itself = |read: &&Read| {
         let of = read.expr.downcast_ref::<Column>();
         of.is_some_and(|of| of.index() == column)
     };
     let mut plain = reads.iter().filter(itself);
     let mut all = reads.iter();
-    plain.all(|read| read.takes.takes_words())
-        && all.any(|read| itself(&read) || takes_words(&read.expr, column))
+    plain.all(|read| read.takes.takes_decimal64())
+        && all.any(|read| itself(&read) || takes_decimal64(&read.expr, column))
 }
 
 fn reads_of(projection: &[ProjectionExpr], outputs: &[Form]) -> Vec<Read> {
@@ -502,7 +502,7 @@ fn computed(
     let exprs = projection.iter().zip(outputs).map(|(of, takes)| {
         let reader = match takes {
             Form::Codes => Reader::Codes,
-            Form::Values | Form::Words | Form::Any => Reader::Rows,
+            Form::Values | Form::Decimal64 | Form::Any => Reader::Rows,
         };
         Ok(ProjectionExpr {
             expr: over(Arc::clone(&of.expr), schema, changed, reader)?.data,
@@ -513,7 +513,7 @@ fn computed(
 }
 
 /// `expr` over columns of `schema` some of which have changed their form: what it computes of codes it computes once per
-/// value, what it takes no words for has a cast.
+/// value, what it takes no Decimal64 for has a cast.
 fn over(
     expr: Arc<dyn PhysicalExpr>,
     schema: &Schema,

@@ -25,7 +25,7 @@ use crate::error::to_datafusion;
 const GROUP_ROWS: u64 = 2;
 
 /// The grouping by all keys.
-pub(super) struct Finest {
+pub(super) struct BaseGrouping {
     /// What the algorithm needs to know.
     pub spec: Arc<Spec>,
     /// Its aggregates, as places among all: those of rows.
@@ -33,7 +33,7 @@ pub(super) struct Finest {
     sets: u64,
 }
 
-impl Finest {
+impl BaseGrouping {
     /// Of some of `all` aggregates; `None` if one of them has to see the rows.
     pub fn new(
         layout: KeyLayout,
@@ -41,7 +41,7 @@ impl Finest {
         aggregates: Vec<usize>,
         sets: usize,
         sizes: Sizes,
-    ) -> Result<Option<Finest>> {
+    ) -> Result<Option<BaseGrouping>> {
         let mut of_rows = aggregates.iter().map(|at| &all[*at]);
         if of_rows.any(|aggregate| aggregate.bypass() != Bypass::Rows) {
             return Ok(None);
@@ -50,7 +50,7 @@ impl Finest {
         let states = states
             .collect::<std::result::Result<_, _>>()
             .map_err(to_datafusion)?;
-        Ok(Some(Finest {
+        Ok(Some(BaseGrouping {
             spec: Arc::new(Spec::new(layout, states, sizes)),
             aggregates,
             sets: sets as u64,
@@ -68,7 +68,7 @@ impl Finest {
         let counters = build.counters();
         let records = build.groups() as u64 + counters.built_groups + counters.bypassed_rows;
         // At first nearly each row is a group.
-        let are_few = records <= self.spec.sizes.finest_groups as u64;
+        let are_few = records <= self.spec.sizes.base_groups as u64;
         are_few || records * (self.sets + 1) * GROUP_ROWS <= counters.rows * (self.sets - 1)
     }
 

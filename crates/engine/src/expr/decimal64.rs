@@ -1,7 +1,7 @@
-//! Decimals that a Parquet scan hands out in words of 64 bits, as files mostly hold them, instead of 128.
+//! Decimals that a Parquet scan hands out in 64 bits of 64 bits, as files mostly hold them, instead of 128.
 //!
-//! In: expressions over columns of up to 18 digits. Out: the same over those columns in words.
-//! Invariant: SQL types do not change: nothing sees the words but sums, averages and arithmetic in words; for whatever else
+//! In: expressions over columns of up to 18 digits. Out: the same over those columns in 64 bits.
+//! Invariant: SQL types do not change: nothing sees these but sums, averages and arithmetic in 64 bits; for whatever else
 //! reads them a cast makes them what they are.
 //! Not here: which columns come so (optimizer/scans/codes.rs), sums of them (crate `grouse-groupby`, `states`), arithmetic (arithmetic.rs).
 
@@ -15,8 +15,8 @@ use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column};
 
-/// The type in words of a column that may come so.
-pub(crate) fn in_words(data_type: &DataType) -> Option<DataType> {
+/// The type in 64 bits of a column that may come so.
+pub(crate) fn as_decimal64(data_type: &DataType) -> Option<DataType> {
     match *data_type {
         DataType::Decimal128(precision, scale) if precision <= DECIMAL64_MAX_PRECISION => {
             Some(DataType::Decimal64(precision, scale))
@@ -25,7 +25,7 @@ pub(crate) fn in_words(data_type: &DataType) -> Option<DataType> {
     }
 }
 
-/// `expr` over columns of which those in `words` come in words. One that is nothing but such a column stays: its reader
+/// `expr` over columns of which those in `narrow` come in 64 bits. One that is nothing but such a column stays: its reader
 /// takes it as it comes.
 pub(crate) fn widened(
     expr: Arc<dyn PhysicalExpr>,
@@ -46,8 +46,8 @@ pub(crate) fn widened(
     })
 }
 
-/// The values of a column in words, of an expression that makes it what it is.
-pub(crate) fn words_of(
+/// The values of a column in 64 bits, of an expression that makes it what it is.
+pub(crate) fn decimal64_of(
     expr: &Arc<dyn PhysicalExpr>,
     batch: &RecordBatch,
 ) -> Result<Option<ArrayRef>> {
@@ -56,7 +56,7 @@ pub(crate) fn words_of(
     };
     let (Some(column), Some(words)) = (
         cast.expr().downcast_ref::<Column>(),
-        in_words(cast.cast_type()),
+        as_decimal64(cast.cast_type()),
     ) else {
         return Ok(None);
     };

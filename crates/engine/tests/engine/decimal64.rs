@@ -1,4 +1,4 @@
-//! Decimals that a Parquet scan hands out in words: who gets them, and that answers are the same.
+//! Decimals that a Parquet scan hands out in 64 bits: who gets them, and that answers are the same.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -135,11 +135,11 @@ fn sums_and_arithmetic_take_words_and_answers_stay_the_same() {
         ("k, sum(wide) FROM {} GROUP BY k", None),
     ] {
         let plan = sides.plan_of_same(query, 0);
-        let shown = plan.contains("Decimal64") || plan.contains("words=");
+        let shown = plan.contains("Decimal64") || plan.contains("decimal64=");
         assert_eq!(shown, words.is_some(), "{query}\n{plan}");
         if let Some(words) = words {
             assert!(
-                plan.contains(&format!("words=[{words}]")),
+                plan.contains(&format!("decimal64=[{words}]")),
                 "{query}\n{plan}"
             );
         }
@@ -159,7 +159,7 @@ fn files_that_hold_a_column_otherwise_keep_it() {
     ]);
     write_parquet(&sides.folder.path().join("c.parquet"), &rest.unwrap());
     let plan = sides.plan_of_same("k, sum(price), sum(quota) FROM {} GROUP BY k", 0);
-    assert!(!plan.contains("words=[price"), "{plan}");
+    assert!(!plan.contains("decimal64=[price"), "{plan}");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn a_sum_that_does_not_fit_is_an_error_all_the_same() {
     write_parquet(&folder.path().join("a.parquet"), &batch);
     let sides = Sides::over(folder);
     let plan = sides.plan_of_same("sum(x), avg(x), sum(x * x) FROM {}", 0);
-    assert!(plan.contains("words=[x]"), "{plan}");
+    assert!(plan.contains("decimal64=[x]"), "{plan}");
     let message = error(&sides.ours, &sides.sql("sum(x * x * x) FROM {}")).to_string();
     assert!(message.contains("verflow"), "{message}");
 }
@@ -208,6 +208,6 @@ fn bytes_that_the_reader_only_makes_wide_stay_wide() {
         write_bytes(&folder.path().join("a.parquet"), kind, &[12_345, -1, 0, 99]);
         let sides = Sides::over(folder);
         let plan = sides.plan_of_same("sum(price), avg(price), sum(price * 2) FROM {}", 0);
-        assert!(!plan.contains("words="), "{plan}");
+        assert!(!plan.contains("decimal64="), "{plan}");
     }
 }
