@@ -1,4 +1,4 @@
-//! The GROUP BY algorithm of grouse on Arrow arrays: no SQL, no datafusion, no async.
+//! The GROUP BY algorithm of grouse on Arrow arrays: no SQL, no DataFusion, no async.
 //!
 //! ```text
 //! Batch -> Build (one per worker: key table + states) -> Block (sorted by partition, in memory or on disk)

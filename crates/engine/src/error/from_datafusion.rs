@@ -82,7 +82,7 @@ fn classify(error: &DataFusionError, position: Option<Position>) -> Error {
     }
 }
 
-/// An error of somebody else inside a datafusion's error: ours comes back unchanged.
+/// An error of somebody else inside an error of DataFusion: ours comes back unchanged.
 fn classify_foreign(
     error: &(dyn std::error::Error + 'static),
     position: Option<Position>,

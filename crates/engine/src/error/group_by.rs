@@ -1,7 +1,7 @@
 //! What stopped a grouping, as an error of DataFusion on its way back through the plan.
 //!
 //! In: an error of the algorithm. Out: DataFusion's own error as it was, or one of ours inside of one of DataFusion's.
-//! Not here: DataFusion's errors on their way to the user (datafusion.rs).
+//! Not here: DataFusion's errors on their way to the user (from_datafusion.rs).
 
 use datafusion::common::DataFusionError;
 use grouse_groupby::Error as GroupError;

@@ -2,7 +2,7 @@
 //!
 //! In: a text of DataFusion. Out: the same without names and forms that are Rust's.
 //! Invariant: what stands in quotes is the user's and stays as it is.
-//! Not here: which kind of error a text is (datafusion.rs).
+//! Not here: which kind of error a text is (from_datafusion.rs).
 
 /// Types of DataFusion that take no arguments, and their names in SQL.
 const PLAIN: &[(&str, &str)] = &[

@@ -3,7 +3,7 @@
 //! In: aggregates as planned, the order that the input has by now. Out: aggregates that make use of it, and whether any
 //! relies on it.
 //! Invariant: computed anew whenever the input changes, so that no aggregate relies on an order that a later rule took.
-//! Not here: what order a datafusion's aggregate asks for (DataFusion's description of the aggregation).
+//! Not here: what order an aggregate of DataFusion asks for (DataFusion's description of the aggregation).
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A datafusion's expression with another way to compute it.
+//! An expression of DataFusion with another way to compute it.
 //!
 //! In: the expression and the way, then batches. Out: what DataFusion has for them.
 //! Invariant: types, names, NULLs and errors are DataFusion's; where columns are of other forms than those that the way was chosen

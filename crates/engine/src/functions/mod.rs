@@ -22,8 +22,6 @@ mod quantiles;
 mod frequent;
 mod moments;
 mod statistics;
-mod anchored;
-mod parts;
 mod patterns;
 mod as_written;
 mod at_time_zone;

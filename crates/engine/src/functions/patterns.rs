@@ -1,9 +1,20 @@
-//! DataFusion's functions of regular expressions: in one pass where the pattern allows it (anchored.rs), else once per
-//! distinct string of a batch.
+//! DataFusion's functions of regular expressions: in one pass where the pattern allows it, else once per distinct string of a
+//! batch.
+//!
+//! ```text
+//! regexp_replace(column, '^…', replacement) -> chain of steps (patterns/anchored.rs, crate `grouse-kernels`, `chain`)
+//!                                                 -> views into the column (patterns/parts.rs)
+//! all others                                -> distinct strings (expr/distinct_values) -> DataFusion's function
+//! ```
+//!
+//! The pass stays since grouping hits by the domain of `Referer` takes 2.1 times as long without it (2 threads).
 //!
 //! In: a column of strings; a pattern and further arguments that are the same for all rows. Out: DataFusion's result per row.
 //! Invariant: types, results and errors are DataFusion's: its function gets every string that a row has, and no other.
 //! Not here: strings that come as codes (expr/distinct_values); `~` and `regexp_like`, which DataFusion makes an operator of.
+
+mod anchored;
+mod parts;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -19,8 +30,8 @@ use datafusion::logical_expr::{
 };
 use parking_lot::Mutex;
 
-use super::anchored::Anchored;
 use crate::expr::distinct_values::{Hashed, Spread, repeated};
+use anchored::Anchored;
 
 /// The functions, in the place of DataFusion's.
 pub(super) fn functions() -> Vec<ScalarUDF> {

@@ -6,8 +6,8 @@
 //! that the file does not declare is declared, so that the reader checks it, and types are plain.
 //! Not here: reading footers and keeping them (parquet.rs).
 //!
-//! Writers leave NaN out of the bounds of floats and write 0 for -0.0, so a bound says nothing about the rows that the
-//! datafusion would prune or answer from it. The reader checks UTF-8 only where a column is declared to be text.
+//! Writers leave NaN out of the bounds of floats and write 0 for -0.0, so a bound says nothing about the rows that
+//! DataFusion would prune or answer from it. The reader checks UTF-8 only where a column is declared to be text.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Scan: a name in FROM that is a file, glob, folder or address becomes a table.
 //!
 //! In: `'data/*.parquet'`, `read_csv('x.csv', delim => ';')`, `s3://bucket/folder/`.
-//! Out: a datafusion table provider with the schema of the files.
+//! Out: a table provider of DataFusion with the schema of the files.
 //! Invariant: a file that cannot be read is an error that names it, never a panic and never an empty table.
 //! Not here: reading Parquet and Arrow files; DataFusion's decoders do that, from footers that they do not misread
 //! (footer.rs).

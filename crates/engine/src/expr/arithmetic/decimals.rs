@@ -1,7 +1,7 @@
 //! `+`, `-` and `*` of decimals whose values fit 64 bits, which is nearly all there are.
 //!
-//! In: the operands' values, of 128 bits or as a scan hands them out (expr/decimal64.rs). Out: the results, or nothing where the
-//! datafusion has to compute them.
+//! In: the operands' values, of 128 bits or as a scan hands them out (expr/decimal64.rs). Out: the results, or nothing where
+//! DataFusion has to compute them.
 //! Invariant: results are DataFusion's.
 //! A literal and a column in 64 bits, as in `price * (1 - discount)`, are added while the product is made: no column of sums.
 //! Not here: the loops (`grouse_kernels::narrow`); divisions.

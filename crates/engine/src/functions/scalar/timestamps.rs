@@ -112,7 +112,7 @@ pub(super) fn out_of_range() -> DataFusionError {
     exec_datafusion_err!("a date or timestamp is out of range")
 }
 
-/// A datafusion's error on its way through Arrow.
+/// An error of DataFusion on its way through Arrow.
 trait IntoArrow {
     fn into_arrow(self) -> datafusion::arrow::error::ArrowError;
 }

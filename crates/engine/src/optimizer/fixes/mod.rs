@@ -2,7 +2,7 @@
 //!
 //! In: plans and expressions. Out: the same with the meaning that SQL gives them, or in a form that DataFusion gets right.
 //! Invariant: a mend changes no plan that DataFusion gets right, and goes when DataFusion's own tests cover its case.
-//! Not here: in which order (passes.rs); our operator's rule; statements in another form (sql/); functions whose datafusion version is wrong (functions/).
+//! Not here: in which order (passes.rs); our operator's rule; statements in another form (sql/); functions whose version in DataFusion is wrong (functions/).
 
 pub(super) mod around;
 pub(super) mod long_literals;
