@@ -108,7 +108,7 @@ def test_rows_are_the_same_from_every_engine(tmp_path):
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     (record,) = tmp_path.glob("test/rows.csv")
     with record.open(newline="") as file:
-        objects = {row["engine"]: int(row["text_objects"]) for row in csv.DictReader(file)}
+        objects = {row["engine"]: int(row["string_objects"]) for row in csv.DictReader(file)}
     assert set(objects) == {"ready", "grouse", "duckdb", "polars", "pyarrow"}
     assert objects["grouse"] == objects["ready"] == 100
 

@@ -7,7 +7,7 @@ use crate::support::{by_datafusion, rows, two_streams, write_parquet_as};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use futures::TryStreamExt;
-use grouse::{Progress, Session};
+use grouse::{Progress, Session, SessionOptions};
 
 const ROWS: i64 = 90_000;
 
@@ -89,6 +89,49 @@ fn every_row_is_in_one_morsel() {
         );
         let sql = format!("SELECT key, min(text) FROM {file} GROUP BY key");
         assert_eq!(pieces(&ours, &sql), 0, "{name}");
+    }
+}
+
+/// A session whose scans have a stream for each of `threads` workers.
+fn streams(threads: usize) -> Session {
+    let options = SessionOptions {
+        threads,
+        memory_limit: Some(1 << 30),
+        ..Default::default()
+    };
+    let session = Session::new(options).unwrap();
+    rows(
+        &session,
+        "SET datafusion.optimizer.repartition_file_min_size = 0",
+    );
+    session
+}
+
+#[test]
+fn what_a_scan_can_do_does_not_depend_on_how_many_workers_there_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.parquet");
+    let low: StringArray = (0..ROWS)
+        .map(|row| Some(["air", "rail", "ship"][row as usize % 3]))
+        .collect();
+    let number: Int64Array = (0..ROWS).collect();
+    let columns = [
+        ("low", Arc::new(low) as ArrayRef),
+        ("number", Arc::new(number)),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(40_000));
+    write_parquet_as(&path, &batch, Some(properties.build()));
+    let sql = format!(
+        "SELECT count(*), sum(number) FROM '{}' WHERE low LIKE '%ai%'",
+        path.display()
+    );
+    for threads in [1, 2, 7, 32] {
+        let session = streams(threads);
+        let plan = rows(&session, &format!("EXPLAIN {sql}")).join("\n");
+        assert!(plan.contains("per_value("), "{threads}: {plan}");
+        assert!(pieces(&session, &sql) > 0, "{threads}: {plan}");
+        assert_eq!(rows(&session, &sql), ["60000|2699940000"], "{threads}");
     }
 }
 

@@ -59,10 +59,14 @@ const PRUNING_BYTES: i64 = 512 << 10;
 /// A piece is worth so many times what it costs beside its rows. Tried and rejected: pieces of 2 MB whatever their
 /// dictionaries (82,000 rows of two long strings in 6 pieces: 60 ms of decoding instead of 29).
 const WORTH: i64 = 8;
+/// Where workers would have nothing to do otherwise, it is worth so many times what it costs: they are there anyway.
+const WORTH_IDLE: i64 = 4;
 /// Of its even share of the rows that are left, a worker takes one part in so many at once.
 const SHARE: usize = 2;
 /// With more files for each worker they are pieces enough, and looking at all of them takes longer than an idle worker.
 const FILES_MAX: usize = 16;
+/// So many files are looked at, however few workers there are.
+const FILES_MIN: usize = 256;
 
 /// Rows of a piece, beside it.
 pub(crate) struct MorselRows(pub u64);
@@ -146,12 +150,12 @@ impl MorselsRule {
             && config.output_partitioning.is_none()
             && config.limit.is_none()
             && !config.preserve_order;
-        if workers < 2 || !is_free {
+        if workers == 0 || !is_free {
             return None;
         }
         let strings = strings_of(source.table_schema().file_schema());
         let files = whole_files(config)?;
-        if files.len() > FILES_MAX * workers {
+        if files.len() > (FILES_MAX * workers).max(FILES_MIN) {
             return None;
         }
         let columns = columns_read(source);
@@ -160,11 +164,8 @@ impl MorselsRule {
             .map(|file| self.known(file, source, config, (&strings, &columns)));
         let known = known.collect::<Option<Vec<_>>>()?;
         let morsels = morsels(&known, workers);
-        if morsels.len() < workers {
-            return None;
-        }
-        // Streams open them in this order, whichever group they are in.
-        let each = morsels.len().div_ceil(workers);
+        // Streams open them in this order, whichever group they are in. Those that are left without one help the others.
+        let each = morsels.len().div_ceil(workers).max(1);
         let mut groups: Vec<FileGroup> = morsels
             .chunks(each)
             .map(|files| FileGroup::new(files.to_vec()))
@@ -230,9 +231,11 @@ impl MorselsRule {
                 is_paged,
             })
         });
+        let piece_rows = piece_rows(&footer, columns, source.filter().is_some());
         Some(KnownFile {
             groups: groups.collect::<Option<_>>()?,
-            rows_min: rows_min(&footer, columns, source.filter().is_some()),
+            rows_min: worth(piece_rows, WORTH),
+            rows_min_idle: worth(piece_rows, WORTH_IDLE),
             is_settled,
             rare_part,
             file,
@@ -263,8 +266,14 @@ fn says_more(footer: &ParquetMetaData, predicate: &Arc<dyn PhysicalExpr>) -> boo
     })
 }
 
-/// How few rows of a file are worth a piece of their own, which reads the dictionaries of its row group once more.
-fn rows_min(footer: &ParquetMetaData, columns: &HashSet<&str>, is_pruned: bool) -> usize {
+/// Rows that cost so many times as much as a piece does beside its rows.
+fn worth(piece_rows: i64, times: i64) -> usize {
+    piece_rows.saturating_mul(times).max(1) as usize
+}
+
+/// How many rows of a file cost as much as a piece of it does beside its rows: it reads the dictionaries of its row group once
+/// more.
+fn piece_rows(footer: &ParquetMetaData, columns: &HashSet<&str>, is_pruned: bool) -> i64 {
     let (mut bytes, mut dictionaries) = (0i64, 0i64);
     for chunk in chunks_of(footer, |name| columns.contains(name)) {
         bytes = bytes.saturating_add(reading_bytes(chunk));
@@ -274,7 +283,7 @@ fn rows_min(footer: &ParquetMetaData, columns: &HashSet<&str>, is_pruned: bool) 
     let pruning_bytes = if is_pruned { PRUNING_BYTES } else { 0 };
     let dictionaries = dictionaries / footer.num_row_groups().max(1) as i64;
     let piece_bytes = dictionaries.saturating_add(OPENING_BYTES + pruning_bytes);
-    (piece_bytes.saturating_mul(WORTH) / row_bytes.max(1)).max(1) as usize
+    piece_bytes / row_bytes.max(1)
 }
 
 /// Each file once and whole; none if a piece of it is missing or its reading is already laid down.
@@ -376,7 +385,10 @@ fn in_terms_of(
 struct KnownFile {
     file: PartitionedFile,
     groups: Vec<RowGroup>,
+    /// How few rows are worth a piece of their own.
     rows_min: usize,
+    /// And where workers have nothing to do.
+    rows_min_idle: usize,
     /// True if whoever opens a piece of it has no rows left to rule out.
     is_settled: bool,
     /// The part of the predicate that is to be read before all other columns.
@@ -471,14 +483,20 @@ impl Morsel {
 fn morsels(files: &[KnownFile], workers: usize) -> Vec<PartitionedFile> {
     let groups = files.iter().flat_map(|known| &known.groups);
     let mut left: usize = groups.map(|group| count(&group.wanted)).sum();
+    let even = left / workers;
     let mut morsels = Vec::new();
     for known in files {
         let (file, groups) = (&known.file, &known.groups);
+        let rows_min = match workers {
+            // Nobody waits for the last piece.
+            1 => left,
+            _ => known.rows_min.min(even.max(known.rows_min_idle)),
+        };
         let mut morsel = Morsel::new(groups.len());
         for (at, group) in groups.iter().enumerate() {
             let mut wanted = group.wanted.clone();
             while !wanted.is_empty() {
-                let target = ((left + morsel.rows) / (SHARE * workers)).max(known.rows_min);
+                let target = ((left + morsel.rows) / (SHARE * workers)).max(rows_min);
                 let (rows, room) = (count(&wanted), target.saturating_sub(morsel.rows));
                 let is_taken = rows <= room + room / 2 || morsel.rows == 0 && !group.is_paged;
                 let part = match (is_taken, morsel.rows == 0) {
@@ -521,6 +539,7 @@ mod tests {
             file: PartitionedFile::new("a.parquet", 1),
             groups: std::iter::repeat_with(group).take(groups).collect(),
             rows_min,
+            rows_min_idle: rows_min / 2,
             is_settled: true,
             rare_part: None,
         }
@@ -567,6 +586,21 @@ mod tests {
                 "{taken:?}"
             );
         }
+    }
+
+    #[test]
+    fn one_worker_has_one_piece_and_many_have_what_pays() {
+        let one = morsels(&[file(3, true, 10_000)], 1);
+        assert_eq!(rows(&one), [3 * ROWS as u64]);
+        let even = morsels(&[file(3, true, 80_000)], 6);
+        assert_eq!(rows(&even), [50_000; 6]);
+        let few = morsels(&[file(3, true, 80_000)], 64);
+        assert!(
+            rows(&few).iter().all(|rows| *rows >= 40_000),
+            "{:?}",
+            rows(&few)
+        );
+        assert_eq!(rows(&few).iter().sum::<u64>(), 3 * ROWS as u64);
     }
 
     #[test]
