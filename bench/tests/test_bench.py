@@ -139,3 +139,17 @@ def test_keys_of_two_widths_are_timed_in_pairs(tmp_path):
     with record.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 5 and all(len(row["pairs_ms"].split()) == 3 and float(row["ratio"]) > 0 for row in rows)
+
+
+def test_the_cost_of_workers_is_recorded(tmp_path):
+    pytest.importorskip("grouse", reason="the package is not installed")
+    command = [sys.executable, str(BENCH / "workers.py"), "--rows", "20000", "--rounds", "1", "--at", "3", "--host", "test"]
+    command += ["--inputs", "one row,NDJSON,registered"]
+    command += ["--data", str(tmp_path), "--record", str(tmp_path), "--python-grouse", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    (record,) = tmp_path.glob("test/workers.csv")
+    with record.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 3 * 3 * 2 and {row["workers"] for row in rows} == {"2", "3"}
+    assert all(float(row["cpu_ms"]) > 0 for row in rows)

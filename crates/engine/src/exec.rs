@@ -13,6 +13,7 @@ mod program;
 mod base_grouping;
 mod distinct_groupings;
 mod selections;
+mod turns;
 mod source;
 mod rendezvous;
 mod meeting;

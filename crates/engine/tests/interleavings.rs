@@ -1,6 +1,6 @@
 //! What the workers and streams of a run share, in many orders of their steps.
 //!
-//! In: the files of the outlet and of the rendezvous themselves, over locks and counters of a scheduler that picks who goes
+//! In: the files of the outlet, of the rendezvous and of the turns themselves, over locks and counters of a scheduler that picks who goes
 //! on at each of them. Out: every batch once, everybody's end, the first failure to all, one thing made of what all brought.
 //! Not here: the merge's tasks and its memory (`grouse-groupby`, operator/interleavings.rs).
 
@@ -8,6 +8,8 @@
 mod outlet;
 #[path = "../src/exec/rendezvous.rs"]
 mod rendezvous;
+#[path = "../src/exec/turns.rs"]
+mod turns;
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -22,7 +24,8 @@ use shuttle::thread::{self, JoinHandle};
 
 use outlet::{Given, Outlet, WAITING_PER_STREAM};
 use rendezvous::Rendezvous;
-use runtime::sync::Ordering;
+use runtime::sync::{Mutex, Ordering};
+use turns::Turns;
 
 /// Orders that are tried of each case: by chance, and with few changes of who goes on.
 const ORDERS: usize = 400;
@@ -267,5 +270,69 @@ fn workers_wait_while_there_is_no_reader() {
         assert_eq!(has_reader(), Some(()));
         outlet.detach();
         assert_eq!(has_reader(), None);
+    });
+}
+
+/// Workers that read sources of so many batches each, and how many batches each worker has had.
+fn read(batches: &[usize], workers: usize, help: bool) -> Vec<usize> {
+    let turns = Arc::new(Turns::new(batches.len(), help));
+    let left: Arc<Vec<_>> = Arc::new(batches.iter().map(|&left| Mutex::new(left)).collect());
+    let workers = (0..workers).map(|worker| {
+        let (turns, left) = (Arc::clone(&turns), Arc::clone(&left));
+        thread::spawn(move || {
+            block_on(async {
+                let mut taken = 0;
+                let mut turn = turns.first(worker).await;
+                while let Some(source) = turn {
+                    let mut of_source = left[source].lock();
+                    turns.come(source);
+                    if *of_source == 0 {
+                        drop(of_source);
+                        turns.ended(source);
+                    } else {
+                        *of_source -= 1;
+                        drop(of_source);
+                        turns.taken(source);
+                        taken += 1;
+                    }
+                    turn = turns.next(worker, source).await;
+                }
+                taken
+            })
+        })
+    });
+    let workers = workers.collect();
+    let taken = joined(workers);
+    assert!(left.iter().all(|left| *left.lock() == 0));
+    taken
+}
+
+#[test]
+fn every_source_is_read_to_its_end_and_every_worker_ends() {
+    in_all_orders(|| {
+        assert_eq!(read(&[4, 0, 1], 4, true).into_iter().sum::<usize>(), 5);
+        assert_eq!(read(&[3], 3, true).into_iter().sum::<usize>(), 3);
+        assert_eq!(read(&[], 2, true), [0, 0]);
+    });
+}
+
+#[test]
+fn where_order_matters_each_worker_reads_its_own_source() {
+    in_all_orders(|| assert_eq!(read(&[3, 0, 2], 3, false), [3, 0, 2]));
+}
+
+#[test]
+fn a_run_that_is_over_leaves_nobody_idle() {
+    in_all_orders(|| {
+        let turns = Arc::new(Turns::new(1, true));
+        let idle = (1..3).map(|worker| {
+            let turns = Arc::clone(&turns);
+            thread::spawn(move || block_on(turns.first(worker)))
+        });
+        let idle: Vec<_> = idle.collect();
+        turns.over();
+        // One may have found that nobody waits for the source.
+        let found = joined(idle).into_iter().flatten().count();
+        assert!(found <= 1);
     });
 }

@@ -3,7 +3,7 @@
 //! In: the input plan. Out: batches, each to one worker.
 //! Invariant: a worker that holds a source drives it itself, so that a batch is decoded and grouped on one core; a
 //! worker whose own source has ended helps with those of others, unless order matters.
-//! Not here: what is done with a batch.
+//! Not here: what is done with a batch; with which source a worker helps (turns.rs).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,6 +22,7 @@ use tokio::sync::Mutex;
 
 use super::order::Feed;
 use super::selections::SelectingFilterExec;
+use super::turns::Turns;
 use crate::scan::numbers::NumbersExec;
 
 /// A batch of a scan that is no larger than this is still in the core's own cache when it is grouped.
@@ -40,7 +41,8 @@ pub(super) struct Sources {
     input: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
     sources: Vec<Source>,
-    feed: Feed,
+    /// Which of them a worker reads.
+    pub turns: Turns,
 }
 
 /// Some of the input's streams, read as one.
@@ -132,32 +134,31 @@ impl Sources {
             input,
             context,
             sources,
-            feed,
+            turns: Turns::new(count, feed == Feed::Any),
         }
     }
 
-    /// The sources that `worker` reads, its own first.
-    pub fn of(&self, worker: usize) -> impl Iterator<Item = usize> + use<> {
-        let count = self.sources.len();
-        let reach = match self.feed {
-            Feed::Any => count,
-            Feed::InOrder => count.min(1),
-        };
-        (0..reach).map(move |offset| (worker + offset) % count)
-    }
-
-    /// The next batch of a source, with a selection where its filter selects rows; `None` when it has ended.
+    /// The next batch of a source whose turn it is, with a selection where its filter selects rows; `None` when it has ended.
     pub async fn next(&self, source: usize) -> Result<Option<RecordBatch>> {
-        let source = &self.sources[source];
-        let mut state = source.state.lock().await;
+        let mut state = self.sources[source].state.lock().await;
+        self.turns.come(source);
         loop {
             match &mut *state {
-                State::Waiting => *state = State::Running(self.open(&source.partitions)?),
+                State::Waiting => {
+                    *state = State::Running(self.open(&self.sources[source].partitions)?);
+                }
                 State::Running(stream) => match stream.next().await {
-                    Some(batch) => return batch.map(Some),
+                    Some(batch) => {
+                        drop(state);
+                        self.turns.taken(source);
+                        return batch.map(Some);
+                    }
                     None => *state = State::Ended,
                 },
-                State::Ended => return Ok(None),
+                State::Ended => {
+                    self.turns.ended(source);
+                    return Ok(None);
+                }
             }
         }
     }

@@ -104,12 +104,15 @@ async fn build(
             builds.groups.push(0, &batch, grant, metrics)?;
         }
     }
-    for source in shared.sources.of(worker) {
-        while !shared.enough.load(Ordering::Relaxed) {
-            shared.outlet.has_reader(worker).await;
-            let Some(batch) = shared.sources.next(source).await? else {
-                break;
-            };
+    let turns = &shared.sources.turns;
+    let mut turn = turns.first(worker).await;
+    while let Some(source) = turn {
+        if shared.enough.load(Ordering::Relaxed) {
+            turns.over();
+            break;
+        }
+        shared.outlet.has_reader(worker).await;
+        if let Some(batch) = shared.sources.next(source).await? {
             if shared.outlet.is_stopped() {
                 builds.give_up();
                 return Ok(());
@@ -141,6 +144,7 @@ async fn build(
             }
             consume_budget().await;
         }
+        turn = turns.next(worker, source).await;
     }
     Ok(())
 }
@@ -158,12 +162,14 @@ impl Shared {
     /// Nobody wants the rest.
     pub fn stop(&self) {
         self.outlet.stop();
+        self.sources.turns.over();
         self.stop_writing();
     }
 
     /// The run has failed; only the first failure counts.
     pub fn fail(&self, error: DataFusionError) {
         self.outlet.fail(error);
+        self.sources.turns.over();
         self.stop_writing();
     }
 

@@ -1,0 +1,168 @@
+//! Which source a worker reads next: its own, then those that have more batches than workers.
+//!
+//! In: workers that have nothing to do, sources that give batches and end. Out: a source, or nothing once all have ended.
+//! Invariant: a source that has not ended has a worker that waits for it or works on its last batch. Others are called one at a
+//! time, the one that became idle last first, when a batch is taken and nobody waits for the next: a source that gives
+//! batches slowly, or only a few, keeps few workers.
+//! Not here: reading (source.rs). Its tests are in tests/interleavings.rs.
+
+use tokio::sync::oneshot;
+
+use crate::runtime::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
+
+/// With so many workers that wait for a source, no other one does: where batches are taken quickly one may wait by chance.
+const WAITING_MAX: usize = 2;
+
+/// The sources of a run and its idle workers.
+pub(super) struct Turns {
+    sources: Vec<Turn>,
+    /// False where each worker reads its own source alone.
+    help: bool,
+    /// Sources that have not ended.
+    open: AtomicUsize,
+    /// Idle workers, as is known without the lock.
+    are_idle: AtomicUsize,
+    idle: Mutex<Idle>,
+}
+
+struct Turn {
+    /// Workers that are on their way to the source's next batch.
+    waiting: AtomicUsize,
+    has_ended: AtomicBool,
+}
+
+#[derive(Default)]
+struct Idle {
+    workers: Vec<oneshot::Sender<usize>>,
+    is_over: bool,
+}
+
+impl Turns {
+    /// Of so many sources; whether workers read those of others.
+    pub fn new(sources: usize, help: bool) -> Turns {
+        let turn = || Turn {
+            waiting: AtomicUsize::new(0),
+            has_ended: AtomicBool::new(false),
+        };
+        Turns {
+            sources: std::iter::repeat_with(turn).take(sources).collect(),
+            help,
+            open: AtomicUsize::new(sources),
+            are_idle: AtomicUsize::new(0),
+            idle: Mutex::new(Idle {
+                workers: Vec::new(),
+                is_over: sources == 0,
+            }),
+        }
+    }
+
+    /// The worker's first source: its own, if there is one.
+    pub async fn first(&self, worker: usize) -> Option<usize> {
+        match self.sources.get(worker) {
+            Some(own) => {
+                own.waiting.fetch_add(1, Ordering::SeqCst);
+                Some(worker)
+            }
+            None => self.another(worker).await,
+        }
+    }
+
+    /// The source to read after `last`, mostly the same.
+    pub async fn next(&self, worker: usize, last: usize) -> Option<usize> {
+        match self.sources[last].enter(WAITING_MAX) {
+            true => Some(last),
+            false => self.another(worker).await,
+        }
+    }
+
+    /// A source that needs one more worker; waits until one does. None when all have ended.
+    async fn another(&self, worker: usize) -> Option<usize> {
+        if !self.help {
+            return None;
+        }
+        match self.uncared(worker) {
+            Some(source) => Some(source),
+            None => self.wait(worker)?.await.ok(),
+        }
+    }
+
+    /// The worker's turn at this source has come.
+    pub fn come(&self, source: usize) {
+        self.sources[source].waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Its turn is over, and it has a batch.
+    pub fn taken(&self, source: usize) {
+        let turn = &self.sources[source];
+        let is_calling = turn.waiting.load(Ordering::SeqCst) == 0;
+        if is_calling && self.are_idle.load(Ordering::SeqCst) > 0 && turn.enter(1) {
+            self.call(source);
+        }
+    }
+
+    /// The source has no batch left.
+    pub fn ended(&self, source: usize) {
+        let had_ended = self.sources[source].has_ended.swap(true, Ordering::SeqCst);
+        if !had_ended && self.open.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.over();
+        }
+    }
+
+    /// Nobody reads any more.
+    pub fn over(&self) {
+        let mut idle = self.idle.lock();
+        idle.is_over = true;
+        idle.workers.clear();
+    }
+
+    /// Sends an idle worker to a source that waits for it.
+    fn call(&self, source: usize) {
+        let mut idle = self.idle.lock();
+        while let Some(worker) = idle.workers.pop() {
+            self.are_idle.fetch_sub(1, Ordering::SeqCst);
+            if worker.send(source).is_ok() {
+                return;
+            }
+        }
+        self.come(source);
+    }
+
+    /// A source for which nobody waits; the worker does now.
+    fn uncared(&self, worker: usize) -> Option<usize> {
+        let count = self.sources.len();
+        let all = (0..count).map(|offset| (worker + offset) % count);
+        all.into_iter()
+            .find(|&source| self.sources[source].enter(1))
+    }
+
+    /// Lists the worker as idle, unless a source has been left meanwhile.
+    fn wait(&self, worker: usize) -> Option<oneshot::Receiver<usize>> {
+        let (call, called) = oneshot::channel();
+        let mut idle = self.idle.lock();
+        if idle.is_over {
+            return None;
+        }
+        // Whoever takes a batch from now on sees it; who took one before has left a source without anybody who waits.
+        self.are_idle.fetch_add(1, Ordering::SeqCst);
+        match self.uncared(worker) {
+            Some(source) => {
+                self.are_idle.fetch_sub(1, Ordering::SeqCst);
+                call.send(source).ok()?;
+            }
+            None => idle.workers.push(call),
+        }
+        Some(called)
+    }
+}
+
+impl Turn {
+    /// Waits for the source unless it has ended or so many do.
+    fn enter(&self, waiting_max: usize) -> bool {
+        let more = |waiting| (waiting < waiting_max).then_some(waiting + 1);
+        !self.has_ended.load(Ordering::SeqCst)
+            && self
+                .waiting
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, more)
+                .is_ok()
+    }
+}
