@@ -131,7 +131,8 @@ fn scalar(random: &mut Random) -> &'static str {
 
 /// A group key.
 pub fn key(random: &mut Random) -> Expression {
-    match random.below(20) {
+    match random.below(21) {
+        20 => Expression::new(zoned(random), Duck, Ordered),
         0 => Expression::new(*random.pick(&NESTED), Both, Unordered),
         1 => Expression::new(*random.pick(&FLOATS), Duck, Unordered),
         2..7 => Expression::new(*random.pick(&COMPUTED_KEYS), Both, Ordered),
@@ -153,8 +154,9 @@ pub fn having(random: &mut Random) -> &'static str {
 pub fn aggregate(random: &mut Random) -> Expression {
     let mut aggregate = match random.below(12) {
         // DataFusion judges none of these.
-        _ if random.chance(3) => match random.below(2) {
+        _ if random.chance(4) => match random.below(3) {
             0 => of_distinct(random),
+            1 => of_zones(random),
             _ => of_intervals(random),
         },
         0..3 => counting(random),
@@ -168,7 +170,7 @@ pub fn aggregate(random: &mut Random) -> Expression {
     if random.chance(15) {
         let filter = format!(" FILTER (WHERE {})", predicate(random));
         // FILTER is of the aggregate, not of what is computed of it.
-        let is_computed = ["length(", ") > INTERVAL", ") = INTERVAL"]
+        let is_computed = ["length(", ") > INTERVAL", ") = INTERVAL", ") AT TIME"]
             .iter()
             .any(|part| aggregate.ours.contains(part));
         if !is_computed {
@@ -350,6 +352,31 @@ fn of_intervals(random: &mut Random) -> Expression {
         0 => format!("count(DISTINCT {interval})"),
         1 => format!("max({interval}) > INTERVAL '29 days 23 hours'"),
         _ => format!("min({interval}) = INTERVAL '0 days'"),
+    };
+    Expression::new(expression, Duck, Ordered)
+}
+
+/// The clock of a zone whose hours change, or are not whole, or never change.
+fn zoned(random: &mut Random) -> String {
+    let zone = random.pick(&[
+        "America/New_York",
+        "Europe/Berlin",
+        "Asia/Kolkata",
+        "Australia/Lord_Howe",
+        "America/St_Johns",
+    ]);
+    format!("(moment AT TIME ZONE 'UTC') AT TIME ZONE '{zone}'")
+}
+
+/// Timestamps with a zone.
+fn of_zones(random: &mut Random) -> Expression {
+    let clock = zoned(random);
+    let expression = match random.below(5) {
+        0 => format!("count(DISTINCT date_part('hour', {clock}))"),
+        1 => format!("max({clock})"),
+        2 => format!("sum(date_part('day', {clock}))"),
+        3 => format!("count(DISTINCT date_trunc('day', {clock}))"),
+        _ => "max(moment AT TIME ZONE 'UTC') AT TIME ZONE 'Asia/Kolkata'".to_string(),
     };
     Expression::new(expression, Duck, Ordered)
 }

@@ -1,0 +1,88 @@
+"""Dictionaries as pyarrow, pandas and Polars hand them over, in queries made by chance, held against DuckDB over plain values.
+
+Batches have dictionaries of their own; these hold values twice, values that no row has, and NULL. Rows have NULL besides.
+"""
+
+from __future__ import annotations
+
+import random
+
+import duckdb
+import pandas
+import polars
+import pyarrow as pa
+import pytest
+
+ROWS = 600
+CODES = ["int8", "uint8", "int16", "int32", "int64"]
+VALUES = {
+    "s": ["red", "green", "", "grün", "a string of more than twelve bytes", "GREEN", None],
+    "n": [0, 1, -5, 2**40, 7, 7, None],
+    "f": [0.5, -1.25, 1e300, 0.0, 3.0, 3.0, None],
+    "b": [b"x", b"", b"longer than twelve bytes", b"y", b"x", b"z", None],
+}
+TYPES = {"s": pa.string(), "n": pa.int64(), "f": pa.float64(), "b": pa.binary()}
+
+KEYS = ["s", "n", "f", "b", "upper(s)", "n % 3", "s IS NULL", "coalesce(s, 'none')", "CASE WHEN n > 0 THEN s END", "length(s)"]
+AGGREGATES = ["count(*)", "count(s)", "count(DISTINCT s)", "count(DISTINCT b)", "min(s)", "max(s)", "min(f)", "max(n)", "sum(n)"]
+AGGREGATES += ["sum(DISTINCT n)", "avg(f) < 1", "count(*) FILTER (WHERE s = 'red')", "max(id)", "min(b)", "count(DISTINCT n % 3)"]
+AGGREGATES += ["string_agg(s, ',' ORDER BY id)", "first(s ORDER BY id)", "max_by(s, id)", "sum(length(s))"]
+CONDITIONS = ["s <> 'red'", "s LIKE '%e%'", "n IN (1, 7)", "s IS NOT NULL", "f < 1 OR n IS NULL", "b = 'x'::BLOB", "id % 2 = 0"]
+
+
+def drawn(chance: random.Random, name: str, rows: int) -> pa.DictionaryArray:
+    """A column of some of the values, in an order of its own, some of them twice."""
+    values = [chance.choice(VALUES[name]) for _ in range(1 + chance.randrange(12))]
+    codes = [None if chance.random() < 0.1 else chance.randrange(len(values)) for _ in range(rows)]
+    return pa.DictionaryArray.from_arrays(pa.array(codes, chance.choice(CODES)), pa.array(values, TYPES[name]))
+
+
+def of_batches(chance: random.Random) -> pa.Table:
+    """A table whose batches have dictionaries of their own, with codes of one width per column."""
+    cuts = sorted(chance.sample(range(1, ROWS), chance.randrange(4)))
+    sizes = [end - start for start, end in zip([0, *cuts], [*cuts, ROWS])]
+    columns = {"id": pa.chunked_array([pa.array(range(ROWS))])}
+    for name in VALUES:
+        chunks = [drawn(chance, name, size) for size in sizes]
+        columns[name] = pa.chunked_array([chunk.cast(pa.dictionary(pa.int64(), TYPES[name])) for chunk in chunks])
+        if chance.random() < 0.5:
+            columns[name] = drawn(chance, name, ROWS)
+    return pa.table(columns)
+
+
+def plain(table: pa.Table) -> pa.Table:
+    return pa.table({name: pa.array(column.to_pylist(), TYPES.get(name, pa.int64())) for name, column in zip(table.column_names, table.columns)})
+
+
+def query(chance: random.Random) -> str:
+    keys = chance.sample(KEYS, chance.randrange(4))
+    aggregates = chance.sample(AGGREGATES, 1 + chance.randrange(4))
+    columns = [f"{text} AS c{at}" for at, text in enumerate([*keys, *aggregates])]
+    condition = f" WHERE {chance.choice(CONDITIONS)}" if chance.random() < 0.4 else ""
+    groups = f" GROUP BY {', '.join(str(at + 1) for at in range(len(keys)))}" if keys else ""
+    return f"SELECT {', '.join(columns)} FROM t{condition}{groups}"
+
+
+def rows_of(found: list[tuple]) -> list[str]:
+    return sorted(map(repr, found))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_dictionaries_of_any_kind_are_their_values(con, seed):
+    chance = random.Random(seed)
+    table = of_batches(chance)
+    values = plain(table)
+    judge = duckdb.connect()
+    judge.register("t", values)
+    frames = {"pyarrow": table, "slice": pa.concat_tables([table.slice(0, 211), table.slice(211)])}
+    if seed % 3 == 0:
+        strings = values.select(["id", "s", "n", "f", "b"]).to_pandas()
+        strings["s"] = pandas.Categorical(strings["s"], categories=["never", "red", "green", "", "grün", "GREEN", VALUES["s"][4]])
+        strings["n"] = strings["n"].astype("Int64")
+        frames["pandas"] = strings
+        frames["polars"] = polars.from_arrow(values).with_columns(polars.col("s").cast(polars.Categorical))
+    for name, frame in frames.items():
+        con.register("t", frame)
+        for _ in range(12):
+            sql = query(chance)
+            assert rows_of(con.sql(sql).fetchall()) == rows_of(judge.sql(sql).fetchall()), f"{name}: {sql}"
