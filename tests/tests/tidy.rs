@@ -19,7 +19,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/kernels/src/prefetch.rs",
     "crates/kernels/src/booleans.rs",
     "crates/groupby/src/keys/bytes.rs",
-    "crates/engine/src/functions/parts.rs",
+    "crates/engine/src/functions/patterns/parts.rs",
     "crates/allocator/src/lib.rs",
     "crates/cli/src/interrupt.rs",
     "crates/python/src/processor.rs",
