@@ -118,6 +118,8 @@ impl FileCall {
                 }
             }
         }
+        let fits = call.text.csv.check();
+        fits.map_err(|message| invalid(function, message))?;
         match call.paths.is_empty() {
             true => Err(invalid(
                 function,
@@ -297,6 +299,10 @@ const OPTIONS: &[&str] = &[
     "encoding",
     "new_line",
     "ignore_errors",
+    "store_rejects",
+    "rejects_table",
+    "rejects_scan",
+    "rejects_limit",
     "max_line_size",
     "all_varchar",
     "filename",

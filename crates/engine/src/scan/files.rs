@@ -6,6 +6,7 @@
 //! Not here: finding files (location.rs), choosing readers (format.rs).
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use datafusion::arrow::datatypes::{FieldRef, Schema, SchemaRef};
@@ -20,6 +21,8 @@ use parking_lot::{Mutex, RwLock};
 
 use super::call::{FileCall, Wanted};
 use super::csv::beginnings::csv_table_of;
+use super::csv::reject_tables::rejects_of;
+use super::csv::rejects::RejectsOf;
 use super::csv::sniff::sniffed_table;
 use super::csv::source::CsvText;
 use super::format::{Kind, Reading, common_reading, datafusion_format};
@@ -44,6 +47,8 @@ pub(crate) struct FileTables {
     calls: Mutex<HashMap<String, FileCall>>,
     known: Mutex<HashMap<String, Known>>,
     pipes: Pipes,
+    /// Calls whose rejects were kept.
+    scans: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -64,8 +69,12 @@ impl FileTables {
         self.calls.lock().insert(call.table_name(), call);
     }
 
-    /// The table behind `name`; `None` = the name is neither a call nor a location.
-    pub(crate) async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+    /// The table behind `name`, for a statement with this number; `None` = the name is neither a call nor a location.
+    pub(crate) async fn table(
+        &self,
+        name: &str,
+        statement: u64,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
         let call = self.calls.lock().get(name).cloned();
         let call = match call {
             Some(call) => call,
@@ -75,7 +84,19 @@ impl FileTables {
         let state = self.state.read().upgrade();
         let state = state.ok_or_else(|| Error::Internal("the session is gone".to_string()))?;
         let state = state.read().clone();
-        self.open(name, &call, &state).await.map(Some)
+        let rejects = match call
+            .text
+            .csv
+            .rejects()
+            .filter(|_| call.wanted == Wanted::Rows)
+        {
+            Some(options) => {
+                let scan = self.scans.fetch_add(1, Ordering::Relaxed) + 1;
+                Some(rejects_of(&options, &state, (scan, statement)).await?)
+            }
+            None => None,
+        };
+        self.open(name, &call, &state, rejects).await.map(Some)
     }
 
     async fn open(
@@ -83,11 +104,12 @@ impl FileTables {
         name: &str,
         call: &FileCall,
         state: &SessionState,
+        rejects: Option<RejectsOf>,
     ) -> Result<Arc<dyn TableProvider>> {
         if let [path] = call.paths.as_slice()
             && is_pipe(path)
         {
-            return match self.pipes.open(path, call, state).await? {
+            return match self.pipes.open(path, call, state, rejects).await? {
                 Opened::Csv(table) => Ok(table),
                 Opened::Spooled(spooled, kind) => {
                     spooled_table(path, call, state, (spooled, kind)).await
@@ -95,6 +117,10 @@ impl FileTables {
             };
         }
         let found = find_all(call, state).await?;
+        if rejects.is_some() {
+            // They are those of one statement.
+            return build(call, found, state, rejects).await;
+        }
         let fingerprint: Vec<_> = found
             .files
             .iter()
@@ -108,7 +134,7 @@ impl FileTables {
         {
             return Ok(Arc::clone(&known.table));
         }
-        let table = build(call, found, state).await?;
+        let table = build(call, found, state, None).await?;
         let known = Known {
             fingerprint,
             settings,
@@ -131,7 +157,7 @@ async fn spooled_table(
         ..call.clone()
     };
     let found = find_all(&call, state).await?;
-    let table = build(&call, found, state).await;
+    let table = build(&call, found, state, None).await;
     let table = table.map_err(|error| named(error, path))?;
     Ok(Arc::new(SpooledTable { spooled, table }))
 }
@@ -162,6 +188,7 @@ async fn build(
     call: &FileCall,
     found: Found,
     state: &SessionState,
+    rejects: Option<RejectsOf>,
 ) -> Result<Arc<dyn TableProvider>> {
     let names: Vec<String> = found.files.iter().map(|file| file.name.clone()).collect();
     let reading = match call.kind {
@@ -186,9 +213,14 @@ async fn build(
         ),
         None => {
             let compression = call.text.compression.unwrap_or(reading.compression).into();
-            let table = csv_table_of(reading.kind, call, &found, compression).await?;
+            let mut table = csv_table_of(reading.kind, call, &found, compression).await?;
             if call.wanted == Wanted::Dialect {
                 return sniffed_table(&call.paths.join(", "), &table);
+            }
+            if let Some(rejects) = rejects {
+                let files = found.files.iter();
+                let files = files.map(|file| (file.meta.location.clone(), file.name.clone()));
+                table.rules.rejects = Some(Arc::new(rejects.files(files.collect(), &table)));
             }
             let rules = Arc::new(table.rules);
             (table.schema, Arc::new(CsvText { rules, compression }))

@@ -37,6 +37,7 @@ use super::csv::beginnings::BEGINNING_BYTES;
 use super::csv::blocks::Blocks;
 use super::csv::decode::{Decode, Rules};
 use super::csv::input::Input;
+use super::csv::rejects::RejectsOf;
 use super::csv::sniff::sniffed_table;
 use super::csv::source::{Origin, batches};
 use super::csv::table::csv_table_in;
@@ -197,7 +198,12 @@ impl CsvPipe {
         let columns: Vec<usize> = (0..self.schema.fields().len()).collect();
         let wanted = (Arc::clone(&self.schema), columns.as_slice());
         let decode = Decode::new(Arc::clone(rules), &rules.layout, wanted, rows);
-        batches(Origin::Whole(Box::new(blocks)), decode)
+        let rejects = rules.rejects.as_ref();
+        let rejects = rejects.map(|rejects| {
+            let file = object_store::path::Path::from(self.pipe.name.as_str());
+            rejects.of_file(&file, &rules.layout)
+        });
+        batches(Origin::Whole(Box::new(blocks)), decode, rejects)
     }
 }
 
@@ -250,6 +256,7 @@ impl Pipes {
         path: &str,
         call: &FileCall,
         state: &SessionState,
+        rejects: Option<RejectsOf>,
     ) -> Result<Opened> {
         let kind = match call.kind {
             Some(kind) => kind,
@@ -265,7 +272,10 @@ impl Pipes {
             }
         };
         match open {
-            OpenPipe::Stream(pipe) => Ok(Opened::Csv(csv_table_over(path, kind, call, &pipe)?)),
+            OpenPipe::Stream(pipe) => {
+                let table = csv_table_over((path, kind), call, &pipe, rejects)?;
+                Ok(Opened::Csv(table))
+            }
             OpenPipe::Spooled(spooled) => Ok(Opened::Spooled(spooled, kind)),
         }
     }
@@ -289,10 +299,10 @@ async fn opened_as(
 }
 
 fn csv_table_over(
-    path: &str,
-    kind: Kind,
+    (path, kind): (&str, Kind),
     call: &FileCall,
     pipe: &Arc<Pipe>,
+    rejects: Option<RejectsOf>,
 ) -> Result<Arc<dyn TableProvider>> {
     if call.text.sample_rows.is_some_and(|rows| rows > SAMPLE_ROWS) {
         return Err(Error::Unsupported {
@@ -300,7 +310,11 @@ fn csv_table_over(
         });
     }
     let (bytes, extent) = pipe.beginning();
-    let table = csv_table_in(path, kind, &call.text, (bytes, extent))?;
+    let mut table = csv_table_in(path, kind, &call.text, (bytes, extent))?;
+    if let Some(rejects) = rejects {
+        let files = vec![(object_store::path::Path::from(path), path.to_string())];
+        table.rules.rejects = Some(Arc::new(rejects.files(files, &table)));
+    }
     if table.schema.fields().is_empty() {
         return Err(Error::Format {
             path: path.to_string(),

@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, TableProvider};
@@ -26,6 +27,8 @@ pub type Tables = HashMap<String, Arc<dyn TableProvider>>;
 
 /// What one statement sees besides the session's tables.
 struct Scope {
+    /// No other statement of the process has it.
+    number: u64,
     own: Arc<Tables>,
     files: Mutex<Tables>,
 }
@@ -37,7 +40,9 @@ tokio::task_local! {
 
 /// Runs `planning` with tables that only it sees.
 pub(crate) async fn with_own_tables<F: Future>(tables: Arc<Tables>, planning: F) -> F::Output {
+    static STATEMENTS: AtomicU64 = AtomicU64::new(1);
     let scope = Scope {
+        number: STATEMENTS.fetch_add(1, Ordering::Relaxed),
         own: tables,
         files: Mutex::default(),
     };
@@ -124,7 +129,8 @@ impl FileSchema {
         if let Some(found) = in_scope(|scope| scope.files.lock().get(name).cloned()) {
             return Ok(Some(found));
         }
-        let table = self.files.table(name).await?;
+        let statement = in_scope(|scope| Some(scope.number)).unwrap_or_default();
+        let table = self.files.table(name, statement).await?;
         if let Some(table) = &table {
             in_scope(|scope| {
                 let mut files = scope.files.lock();

@@ -83,6 +83,11 @@ pub struct Walk {
 }
 
 impl Grammar {
+    /// Lines that end in `bytes`.
+    pub fn lines_in(&self, bytes: &[u8]) -> u64 {
+        memchr_iter(self.line_end, bytes).count() as u64
+    }
+
     /// The place after a byte.
     pub fn after(&self, place: Place, byte: u8) -> Place {
         let is_quote = Some(byte) == self.quote;

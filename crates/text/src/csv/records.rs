@@ -3,10 +3,11 @@
 //! In: bytes that begin with a record and end with one, or with the file.
 //! Out: a [`Table`] of spans, one per record and wanted column.
 //! Invariant: fields and records are those of the grammar; a record with another number of fields than the file has columns
-//! is refused, filled or left out, as was asked for, never shifted.
+//! is refused, filled, left out or listed, as was asked for, never shifted.
 //! Not here: values (columns.rs), where blocks end (blocks.rs).
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use grouse_kernels::places::places;
 use memchr::{memchr, memchr2};
@@ -24,6 +25,8 @@ pub enum Misfit {
     Fail,
     /// The record is left out.
     Drop,
+    /// The record is left out, and the table lists it.
+    List,
 }
 
 /// What becomes of a record with too few fields.
@@ -68,8 +71,8 @@ pub enum Why {
     /// It has so many fields.
     Fields(usize),
     /// Text follows quotes that were closed in another line than they were opened in: one of them is missing, and the lines
-    /// between are records that would be lost.
-    Torn,
+    /// between are records that would be lost. Such is the field of this number.
+    Torn(usize),
 }
 
 /// Fields of some records.
@@ -80,6 +83,8 @@ pub struct Table {
     /// Where each record begins.
     starts: Vec<u32>,
     wanted: usize,
+    /// Records that are left out and listed.
+    left_out: Vec<Unfit>,
 }
 
 impl Table {
@@ -91,6 +96,11 @@ impl Table {
     /// Where in the block a record begins.
     pub fn start(&self, row: usize) -> usize {
         self.starts[row] as usize
+    }
+
+    /// Records between these that do not fit, where those are listed.
+    pub fn left_out(&self) -> &[Unfit] {
+        &self.left_out
     }
 
     /// The value of a field; `None` if its bytes are cut inside a character, which cannot be where `text` is a block.
@@ -112,6 +122,7 @@ impl Table {
     fn clear(&mut self, wanted: usize) {
         self.spans.clear();
         self.starts.clear();
+        self.left_out.clear();
         self.wanted = wanted;
     }
 }
@@ -213,6 +224,20 @@ impl Shape {
         }
     }
 
+    /// Where each field of the record at `at` stands, with its quotes.
+    pub fn fields(&self, bytes: &[u8], mut at: usize) -> Vec<Range<usize>> {
+        let mut ends = Ends::new(bytes, &self.grammar, at);
+        let mut fields = Vec::new();
+        loop {
+            let field = self.field(&mut ends, at);
+            fields.push(at..field.stop as usize);
+            if field.is_last {
+                return fields;
+            }
+            at = field.next;
+        }
+    }
+
     /// Behind the first record, whatever its fields.
     pub fn after_first(&self, bytes: &[u8], mut at: usize) -> usize {
         while at < bytes.len() {
@@ -263,14 +288,16 @@ impl Shape {
 
     fn record(&self, ends: &mut Ends<'_>, start: usize, table: &mut Table) -> Result<usize, Unfit> {
         let first_span = table.spans.len();
-        let (mut at, mut found, mut is_torn) = (start, 0, false);
+        let (mut at, mut found, mut torn) = (start, 0, None);
         loop {
             let field = self.field(ends, at);
             if let Some(Some(_)) = self.slots.get(found) {
                 table.spans.push((field.start, field.end));
             }
+            if field.is_torn {
+                torn.get_or_insert(found);
+            }
             found += 1;
-            is_torn |= field.is_torn;
             at = field.next;
             if field.is_last {
                 break;
@@ -280,22 +307,21 @@ impl Shape {
         if is_filled {
             table.spans.resize(first_span + self.wanted, (0, 0));
         }
-        if !is_torn && (found == self.columns || is_filled) {
+        if torn.is_none() && (found == self.columns || is_filled) {
             table.starts.push(start as u32);
             return Ok(at);
         }
         table.spans.truncate(first_span);
+        let unfit = Unfit {
+            at: start,
+            why: torn.map_or(Why::Fields(found), Why::Torn),
+        };
         match self.misfit {
-            Misfit::Fail if is_torn => Err(Unfit {
-                at: start,
-                why: Why::Torn,
-            }),
-            Misfit::Fail => Err(Unfit {
-                at: start,
-                why: Why::Fields(found),
-            }),
-            Misfit::Drop => Ok(at),
+            Misfit::Fail => return Err(unfit),
+            Misfit::Drop => {}
+            Misfit::List => table.left_out.push(unfit),
         }
+        Ok(at)
     }
 
     #[inline(always)]
@@ -449,7 +475,7 @@ mod tests {
         let why = Why::Fields(3);
         let wrong = Unfit { at: 4, why };
         assert_eq!(values(&shape, "a,b\nc,d,e\n"), Err(wrong));
-        let why = Why::Torn;
+        let why = Why::Torn(1);
         let text = "a,b\nc,\"d\ne,\"f\"\n";
         assert_eq!(values(&shape, text), Err(Unfit { at: 4, why }));
         assert!(values(&shape, "a,\"b\nc\" \n").is_ok());
@@ -457,5 +483,14 @@ mod tests {
         assert_eq!(values(&shape, "a\n").unwrap(), [["a", ""]]);
         shape.misfit = Misfit::Drop;
         assert_eq!(values(&shape, "a,b,c\nd,e\n").unwrap(), [["d", "e"]]);
+        shape.misfit = Misfit::List;
+        let (text, mut table) = (b"a,b\n\"a,\",b,c\nd,e\n", Table::default());
+        assert_eq!(shape.read(text, 0, 9, &mut table), Ok(text.len()));
+        let why = Why::Fields(3);
+        assert_eq!(
+            (table.rows(), table.left_out()),
+            (2, &[Unfit { at: 4, why }][..])
+        );
+        assert_eq!(shape.fields(text, 4), [4..8, 9..10, 11..12]);
     }
 }

@@ -26,10 +26,10 @@ pub(crate) const RECORD_BYTES_MAX: usize = 256 << 20;
 #[derive(Debug)]
 pub(crate) struct Block {
     pub(crate) text: String,
-    /// Where in the file it begins; nothing where lines are counted.
+    /// Where it begins in the file, whose bytes are decompressed and UTF-8.
     pub(crate) at: u64,
-    /// Lines of the file before it, if they are counted.
-    pub(crate) lines_before: Option<u64>,
+    /// Lines of the file before it.
+    pub(crate) lines_before: u64,
     /// The first record of a file with names, which is none.
     pub(crate) header: Header,
 }
@@ -42,16 +42,6 @@ pub(crate) fn bad(name: &str, line: Option<u64>, message: String) -> DataFusionE
         message,
     };
     error.into()
-}
-
-/// Lines that end in `bytes`.
-pub(crate) fn lines_in(bytes: &[u8]) -> u64 {
-    let feeds = memchr::memchr_iter(b'\n', bytes).count();
-    let ends = match feeds {
-        0 => memchr::memchr_iter(b'\r', bytes).count(),
-        feeds => feeds,
-    };
-    ends as u64
 }
 
 /// Where in records that end inside quotes these opened.
@@ -82,17 +72,17 @@ pub(crate) fn too_long(bytes_max: usize) -> String {
     )
 }
 
-/// Text from bytes.
+/// Text from bytes behind so many lines.
 pub(crate) fn text_of(
     bytes: Vec<u8>,
     name: &str,
-    lines_before: impl FnOnce() -> Option<u64>,
+    (grammar, lines_before): (&Grammar, u64),
 ) -> Result<String> {
     String::from_utf8(bytes).map_err(|error| {
         let end = error.utf8_error().valid_up_to();
-        let line = lines_before().map(|lines| lines + lines_in(&error.as_bytes()[..end]) + 1);
+        let line = lines_before + grammar.lines_in(&error.as_bytes()[..end]) + 1;
         let byte = error.as_bytes()[end];
-        bad(name, line, not_utf8(byte))
+        bad(name, Some(line), not_utf8(byte))
     })
 }
 
@@ -134,6 +124,8 @@ pub(crate) struct Blocks {
     place: Place,
     /// Where in `rest` the last record begins that may not be whole.
     cut: usize,
+    /// Bytes and lines of the file before `rest`.
+    bytes: u64,
     lines: u64,
     is_begun: bool,
     has_more: bool,
@@ -149,6 +141,7 @@ impl Blocks {
             walked: 0,
             place: Place::LineStart,
             cut: 0,
+            bytes: 0,
             lines: 0,
             is_begun: false,
             has_more: true,
@@ -172,7 +165,7 @@ impl Blocks {
                 break;
             }
             if self.rest.len() > self.record_bytes_max {
-                let line = self.lines + lines_in(&self.rest[..self.cut]) + 1;
+                let line = self.line_at(self.cut);
                 return Err(bad(
                     self.name(),
                     Some(line),
@@ -187,7 +180,7 @@ impl Blocks {
         };
         if !self.has_more && self.place.is_inside_quotes() {
             let opened = opened_at(&self.dialect.grammar, &self.rest);
-            let line = self.lines + lines_in(&self.rest[..opened]) + 1;
+            let line = self.line_at(opened);
             return Err(bad(self.name(), Some(line), never_closed()));
         }
         if end == 0 {
@@ -196,17 +189,27 @@ impl Blocks {
         self.taken(end, is_first).map(Some)
     }
 
+    /// The line of a place in `rest`.
+    fn line_at(&self, at: usize) -> u64 {
+        self.lines + self.dialect.grammar.lines_in(&self.rest[..at]) + 1
+    }
+
     fn taken(&mut self, end: usize, is_first: bool) -> Result<Block> {
         let tail = self.rest.split_off(end);
         let bytes = std::mem::replace(&mut self.rest, tail);
         self.walked -= end;
         self.cut = 0;
-        let lines_before = self.lines;
-        self.lines += lines_in(&bytes);
+        let (at, lines_before) = (self.bytes, self.lines);
+        self.bytes += bytes.len() as u64;
+        self.lines += self.dialect.grammar.lines_in(&bytes);
         Ok(Block {
-            text: text_of(bytes, self.input.name(), || Some(lines_before))?,
-            at: 0,
-            lines_before: Some(lines_before),
+            text: text_of(
+                bytes,
+                self.input.name(),
+                (&self.dialect.grammar, lines_before),
+            )?,
+            at,
+            lines_before,
             header: match is_first {
                 true => self.dialect.header,
                 false => Header::Absent,
@@ -237,7 +240,8 @@ impl Blocks {
                 break;
             }
         }
-        self.lines = lines_in(&self.rest[..start]);
+        self.bytes = start as u64;
+        self.lines = self.dialect.grammar.lines_in(&self.rest[..start]);
         self.rest.drain(..start);
         Ok(())
     }

@@ -18,9 +18,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
 
-use super::blocks::{
-    Block, bad, before_records, lines_in, never_closed, opened_at, text_of, too_long,
-};
+use super::blocks::{Block, bad, before_records, never_closed, opened_at, text_of, too_long};
 use super::dialect::{Dialect, Header};
 use super::input::LocalFile;
 use grouse_text::csv::grammar::{Grammar, Lane, Place};
@@ -35,11 +33,29 @@ const TAIL_BYTES_MAX: u64 = 1 << 20;
 pub(crate) struct Cuts {
     file_bytes: u64,
     piece_bytes: u64,
-    lanes: Vec<Mutex<Option<Lane>>>,
+    /// With the lines that end in each piece.
+    lanes: Vec<Mutex<Option<(Lane, u64)>>>,
     /// Where the first record begins.
     begin: Mutex<Option<u64>>,
-    /// A piece and the place before it, as far as it is known.
-    known: Mutex<(usize, Place)>,
+    /// The furthest that is known.
+    known: Mutex<Ahead>,
+}
+
+/// What lies ahead of a piece.
+#[derive(Debug, Clone, Copy)]
+struct Ahead {
+    piece: usize,
+    place: Place,
+    lines: u64,
+}
+
+impl Ahead {
+    /// Of the first piece.
+    const NOTHING: Ahead = Ahead {
+        piece: 0,
+        place: Place::LineStart,
+        lines: 0,
+    };
 }
 
 /// The bytes of a file, wherever it is.
@@ -77,7 +93,7 @@ impl Cuts {
             piece_bytes,
             lanes: (0..pieces).map(|_| Mutex::default()).collect(),
             begin: Mutex::default(),
-            known: Mutex::new((0, Place::LineStart)),
+            known: Mutex::new(Ahead::NOTHING),
         }
     }
 
@@ -103,22 +119,21 @@ impl Cuts {
         let range = self.range(piece);
         let mut bytes = self.read_piece(piece, ranges, grammar).await?;
         let begin = self.begin(ranges, dialect).await?;
-        let mut start = 0;
-        let mut place = Place::LineStart;
         if begin >= range.end {
             return Ok(None);
-        } else if begin >= range.start {
-            start = (begin - range.start) as usize;
-        } else {
-            place = self.place_before(piece, begin, ranges, grammar).await?;
-            if !grammar.is_start(place) {
-                match grammar.first_start(place, &bytes) {
-                    Ok(first) => (start, place) = (first, Place::LineStart),
-                    // The worker of the record that goes on finds out if the file ends so.
-                    Err(_) => return Ok(None),
-                }
+        }
+        let ahead = self.ahead_of(piece, begin, ranges, grammar).await?;
+        let (mut start, mut place) = (0, ahead.place);
+        if begin >= range.start {
+            (start, place) = ((begin - range.start) as usize, Place::LineStart);
+        } else if !grammar.is_start(place) {
+            match grammar.first_start(place, &bytes) {
+                Ok(first) => (start, place) = (first, Place::LineStart),
+                // The worker of the record that goes on finds out if the file ends so.
+                Err(_) => return Ok(None),
             }
         }
+        let lines_before = ahead.lines + grammar.lines_in(&bytes[..start]);
         bytes.drain(..start);
         let at = range.start + start as u64;
         let end = grammar.walk(place, &bytes).place;
@@ -132,23 +147,19 @@ impl Cuts {
         let end = match end.await? {
             Tail::Ended(place) => place,
             Tail::TooLong => {
-                let line = self.lines_before(at, ranges).await? + lines_in(&bytes) + 1;
+                let line = lines_before + grammar.lines_in(&bytes) + 1;
                 return Err(bad(ranges.name(), Some(line), too_long(record_bytes_max)));
             }
         };
         if end.is_inside_quotes() {
             let opened = opened_at(grammar, &bytes);
-            let line = self.lines_before(at, ranges).await? + lines_in(&bytes[..opened]) + 1;
+            let line = lines_before + grammar.lines_in(&bytes[..opened]) + 1;
             return Err(bad(ranges.name(), Some(line), never_closed()));
         }
-        let lines = match std::str::from_utf8(&bytes) {
-            Ok(_) => None,
-            Err(_) => Some(self.lines_before(at, ranges).await?),
-        };
         Ok(Some(Block {
-            text: text_of(bytes, ranges.name(), || lines)?,
+            text: text_of(bytes, ranges.name(), (grammar, lines_before))?,
             at,
-            lines_before: None,
+            lines_before,
             header: match at == begin {
                 true => dialect.header,
                 false => Header::Absent,
@@ -169,52 +180,60 @@ impl Cuts {
             // Others wait for this lane instead of reading the piece, too; nothing below waits for anybody.
             let mut lane = self.lanes[piece].lock();
             file.read(range.start, (range.end - range.start) as usize, &mut bytes)?;
-            lane.get_or_insert_with(|| grammar.lane(&bytes));
+            lane.get_or_insert_with(|| (grammar.lane(&bytes), grammar.lines_in(&bytes)));
             return Ok(bytes);
         }
         ranges.read(range, &mut bytes).await?;
-        *self.lanes[piece].lock() = Some(grammar.lane(&bytes));
+        *self.lanes[piece].lock() = Some((grammar.lane(&bytes), grammar.lines_in(&bytes)));
         Ok(bytes)
     }
 
-    async fn lane(&self, piece: usize, ranges: &Ranges, grammar: &Grammar) -> Result<Lane> {
+    /// The lane of a piece, and the lines that end in it.
+    async fn lane(&self, piece: usize, ranges: &Ranges, grammar: &Grammar) -> Result<(Lane, u64)> {
         let known = *self.lanes[piece].lock();
-        if let Some(lane) = known {
-            return Ok(lane);
+        if let Some(known) = known {
+            return Ok(known);
         }
         self.read_piece(piece, ranges, grammar).await?;
-        Ok((*self.lanes[piece].lock()).unwrap_or_else(|| grammar.lane(&[])))
+        let known = *self.lanes[piece].lock();
+        Ok(known.unwrap_or_else(|| (grammar.lane(&[]), 0)))
     }
 
-    /// The place before a piece that begins behind the first record's beginning.
-    async fn place_before(
+    /// What lies ahead of a piece.
+    async fn ahead_of(
         &self,
         piece: usize,
         begin: u64,
         ranges: &Ranges,
         grammar: &Grammar,
-    ) -> Result<Place> {
-        let (mut from, mut place) = *self.known.lock();
-        if from > piece {
-            (from, place) = (0, Place::LineStart);
+    ) -> Result<Ahead> {
+        let mut ahead = *self.known.lock();
+        if ahead.piece > piece {
+            ahead = Ahead::NOTHING;
         }
-        for before in from..piece {
-            let range = self.range(before);
-            place = if range.end <= begin {
+        while ahead.piece < piece {
+            let range = self.range(ahead.piece);
+            let (lane, lines) = self.lane(ahead.piece, ranges, grammar).await?;
+            let place = if range.end <= begin {
                 Place::LineStart
             } else if range.start < begin {
                 let mut bytes = Vec::new();
                 ranges.read(begin..range.end, &mut bytes).await?;
                 grammar.walk(Place::LineStart, &bytes).place
             } else {
-                self.lane(before, ranges, grammar).await?.after(place)
+                lane.after(ahead.place)
+            };
+            ahead = Ahead {
+                piece: ahead.piece + 1,
+                place,
+                lines: ahead.lines + lines,
             };
         }
         let mut known = self.known.lock();
-        if known.0 < piece {
-            *known = (piece, place);
+        if known.piece < piece {
+            *known = ahead;
         }
-        Ok(place)
+        Ok(ahead)
     }
 
     /// Where the first record begins.
@@ -263,24 +282,6 @@ impl Cuts {
         }
         Ok(Tail::Ended(place))
     }
-
-    /// Lines that end before a place in the file.
-    pub(crate) async fn lines_before(&self, at: u64, ranges: &Ranges) -> Result<u64> {
-        lines_before(at, self.piece_bytes, ranges).await
-    }
-}
-
-/// Lines that end before a place in the file, counted in steps.
-pub(crate) async fn lines_before(at: u64, step: u64, ranges: &Ranges) -> Result<u64> {
-    let (mut lines, mut from) = (0, 0);
-    while from < at {
-        let to = (from + step).min(at);
-        let mut bytes = Vec::new();
-        ranges.read(from..to, &mut bytes).await?;
-        lines += lines_in(&bytes);
-        from = to;
-    }
-    Ok(lines)
 }
 
 /// How reading on ended.
@@ -387,6 +388,8 @@ mod tests {
             for block in blocks.iter().filter(|block| !block.text.is_empty()) {
                 assert_eq!(block.at as usize, expected, "{shown}");
                 assert!(starts.contains(&expected), "{shown}");
+                let lines = dialect.grammar.lines_in(&bytes[..expected]);
+                assert_eq!(block.lines_before, lines, "{shown}");
                 assert_eq!(
                     block.text.as_bytes(),
                     &bytes[expected..expected + block.text.len()]

@@ -1,10 +1,10 @@
 //! Decoding: blocks of records as batches of the table's columns.
 //!
 //! In: a block, what the table's files are like, which columns are wanted.
-//! Out: batches.
+//! Out: batches, and what was left out of them.
 //! Invariant: a text that is no value of its column's type is an error with its line, column and the option that helps, or
 //! its record is left out where that was asked for; nothing becomes NULL by itself.
-//! Not here: reading (source.rs), the types of columns (table.rs).
+//! Not here: reading (source.rs), the types of columns (table.rs), what becomes of records that are left out (rejects.rs).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use object_store::path::Path;
 
 use super::blocks::Block;
 use super::dialect::{Dialect, Header};
+use super::rejects::{Reject, RejectKind, Rejects};
 use crate::error::types::type_name;
 use grouse_text::csv::columns::{Cells, Forms, built, good_rows};
 use grouse_text::csv::records::{Misfit, Shape, Short, Table, Unfit, Why};
@@ -47,6 +48,8 @@ pub(crate) struct Rules {
     pub(crate) layout: Layout,
     /// Of files whose columns are found by their names.
     pub(crate) layouts: HashMap<Path, Layout>,
+    /// Where records go that are left out.
+    pub(crate) rejects: Option<Arc<Rejects>>,
 }
 
 impl Rules {
@@ -76,6 +79,16 @@ pub(crate) struct Bad {
     /// Where in the block the record begins.
     pub(crate) at: usize,
     pub(crate) message: String,
+}
+
+/// Records of a block.
+pub(crate) struct Decoded {
+    /// `None` = the block has ended.
+    pub(crate) batch: Option<RecordBatch>,
+    /// Where the next ones begin.
+    pub(crate) next: usize,
+    /// Those between that were left out, if somebody keeps them.
+    pub(crate) rejects: Vec<Reject>,
 }
 
 impl Decode {
@@ -125,49 +138,68 @@ impl Decode {
         }
     }
 
-    /// The records from `at`, and where the next ones begin; `None` = the block has ended.
+    /// The line of a place in a block.
+    pub(crate) fn line_at(&self, block: &Block, at: usize) -> u64 {
+        let before = &block.text.as_bytes()[..at];
+        block.lines_before + self.shape.grammar.lines_in(before) + 1
+    }
+
+    /// The records from `at`.
     pub(crate) fn batch(
         &self,
         block: &Block,
         at: usize,
         table: &mut Table,
-    ) -> Result<Option<(RecordBatch, usize)>, Bad> {
+    ) -> Result<Decoded, Bad> {
         let bytes = block.text.as_bytes();
         let next = self
             .shape
             .read(bytes, at, self.batch_rows, table)
             .map_err(|wrong| self.unfit(wrong))?;
-        if table.rows() == 0 {
-            return Ok(None);
-        }
-        let batch = self.columns(&block.text, table)?;
-        Ok(Some((batch, next)))
+        let (batch, no_values) = self.columns(&block.text, table)?;
+        Ok(Decoded {
+            batch: (table.rows() > 0).then_some(batch),
+            next,
+            rejects: match self.shape.misfit {
+                Misfit::List => self.rejects(block, table, no_values),
+                Misfit::Fail | Misfit::Drop => Vec::new(),
+            },
+        })
     }
 
-    fn columns(&self, text: &str, table: &Table) -> Result<RecordBatch, Bad> {
-        let mut bad_rows = Vec::new();
+    /// The batch without the rows that have a text which is no value, and where these texts are: column and row.
+    fn columns(
+        &self,
+        text: &str,
+        table: &Table,
+    ) -> Result<(RecordBatch, Vec<(usize, usize)>), Bad> {
+        let mut no_values = Vec::new();
         let mut arrays = Vec::with_capacity(self.origins.len());
         for (column, origin) in self.origins.iter().enumerate() {
             let (array, bad) = self.column(column, origin, text, table)?;
             if let Some(row) = bad.first()
                 && self.shape.misfit == Misfit::Fail
             {
-                return Err(self.no_value(column, *row, text, table));
+                return Err(self.not_read(column, *row, text, table));
             }
-            bad_rows.extend(bad);
+            no_values.extend(bad.into_iter().map(|row| (column, row)));
             arrays.push(array);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(table.rows()));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options);
-        let batch = match bad_rows.is_empty() {
+        let batch = match no_values.is_empty() {
             true => batch,
-            false => batch
-                .and_then(|batch| filter_record_batch(&batch, &good_rows(table.rows(), &bad_rows))),
+            false => {
+                let rows: Vec<usize> = no_values.iter().map(|(_, row)| *row).collect();
+                let good = good_rows(table.rows(), &rows);
+                batch.and_then(|batch| filter_record_batch(&batch, &good))
+            }
         };
-        batch.map_err(|error| Bad {
-            at: table.start(0),
+        let batch = batch.map_err(|error| Bad {
+            at: table.rows().checked_sub(1).map_or(0, |_| table.start(0)),
             message: error.to_string(),
-        })
+        })?;
+        Ok((batch, no_values))
     }
 
     fn column(
@@ -198,23 +230,80 @@ impl Decode {
         }
     }
 
-    fn no_value(&self, column: usize, row: usize, text: &str, table: &Table) -> Bad {
-        let field = self.schema.field(column);
+    /// The error of a text that is no value.
+    fn not_read(&self, column: usize, row: usize, text: &str, table: &Table) -> Bad {
+        let name = self.schema.field(column).name();
+        Bad {
+            at: table.start(row),
+            message: format!(
+                "column '{name}': {}; read_csv('…', types => {{'{name}': 'VARCHAR'}}) reads the column as text, sample_size => -1 looks at all rows before, ignore_errors => true leaves such rows out",
+                self.no_value(column, row, text, table)
+            ),
+        }
+    }
+
+    /// What is wrong with a text that is no value.
+    fn no_value(&self, column: usize, row: usize, text: &str, table: &Table) -> String {
         let value = match &self.origins[column] {
             Origin::Slot(slot, _) => self.cells(*slot, text, table).text(row),
             _ => None,
         };
-        Bad {
-            at: table.start(row),
-            message: format!(
-                "column '{}': the value '{}' is no {}{}; read_csv('…', types => {{'{}': 'VARCHAR'}}) reads the column as text, sample_size => -1 looks at all rows before, ignore_errors => true leaves such rows out",
-                field.name(),
-                shortened(&value.unwrap_or_default()),
-                type_name(field.data_type()),
-                self.form_of(column),
-                field.name(),
-            ),
-        }
+        format!(
+            "the value '{}' is no {}{}",
+            shortened(&value.unwrap_or_default()),
+            type_name(self.schema.field(column).data_type()),
+            self.form_of(column),
+        )
+    }
+
+    /// The records that were left out, in their order.
+    fn rejects(&self, block: &Block, table: &Table, no_values: Vec<(usize, usize)>) -> Vec<Reject> {
+        let unfit = table.left_out().iter().map(|record| {
+            let (kind, field) = match record.why {
+                Why::Torn(field) => (RejectKind::TornQuotes, field),
+                Why::Fields(found) if found < self.shape.columns => (RejectKind::TooFew, found),
+                Why::Fields(_) => (RejectKind::TooMany, self.shape.columns),
+            };
+            (record.at, kind, field, self.misfit(record.why))
+        });
+        let no_values = no_values.into_iter().filter_map(|(column, row)| {
+            let Origin::Slot(slot, _) = &self.origins[column] else {
+                return None;
+            };
+            let field = (self.shape.slots.iter()).position(|of| *of == Some(*slot as u32))?;
+            let message = self.no_value(column, row, &block.text, table);
+            Some((table.start(row), RejectKind::NoValue, field, message))
+        });
+        let mut found: Vec<_> = unfit.chain(no_values).collect();
+        found.sort_by_key(|(record, _, field, _)| (*record, *field));
+        let (mut counted, mut line) = (0, block.lines_before + 1);
+        let rejects = found.into_iter().map(|(record, kind, field, message)| {
+            let bytes = block.text.as_bytes();
+            let fields = self.shape.fields(bytes, record);
+            line += self.shape.grammar.lines_in(&bytes[counted..record]);
+            counted = record;
+            let end = fields.last().map_or(record, |last| last.end);
+            let place = match kind {
+                RejectKind::NoValue | RejectKind::TornQuotes => {
+                    fields.get(field).map(|of| of.start)
+                }
+                RejectKind::TooFew => Some(end),
+                RejectKind::TooMany => field
+                    .checked_sub(1)
+                    .and_then(|last| fields.get(last))
+                    .map(|of| of.end),
+            };
+            Reject {
+                line,
+                record: block.at + record as u64,
+                place: block.at + place.unwrap_or(record) as u64,
+                field,
+                kind,
+                text: block.text[record..end].to_string(),
+                message,
+            }
+        });
+        rejects.collect()
     }
 
     /// How dates are written where that is not as usual.
@@ -231,25 +320,33 @@ impl Decode {
         }
     }
 
+    /// The error of a record that does not fit.
     fn unfit(&self, record: Unfit) -> Bad {
-        let columns = self.shape.columns;
-        let message = match record.why {
-            Why::Torn => {
-                "text follows quotes that a line before opened: a quote is missing; ignore_errors => true leaves the record out, quote => '' reads quotes as text".to_string()
+        let way_out = match record.why {
+            Why::Torn(_) => {
+                "ignore_errors => true leaves the record out, quote => '' reads quotes as text"
             }
-            Why::Fields(found) => {
-                let filled = match found < columns {
-                    true => "null_padding => true fills them up, ",
-                    false => "",
-                };
-                format!(
-                    "incorrect number of fields: expected {columns} got {found}; {filled}ignore_errors => true leaves such rows out"
-                )
+            Why::Fields(found) if found < self.shape.columns => {
+                "null_padding => true fills them up, ignore_errors => true leaves such rows out"
             }
+            Why::Fields(_) => "ignore_errors => true leaves such rows out",
         };
         Bad {
             at: record.at,
-            message,
+            message: format!("{}; {way_out}", self.misfit(record.why)),
+        }
+    }
+
+    /// What is wrong with it.
+    fn misfit(&self, why: Why) -> String {
+        match why {
+            Why::Torn(_) => {
+                "text follows quotes that a line before opened: a quote is missing".to_string()
+            }
+            Why::Fields(found) => format!(
+                "incorrect number of fields: expected {} got {found}",
+                self.shape.columns
+            ),
         }
     }
 }

@@ -14,6 +14,8 @@ pub mod options;
 pub(crate) mod input;
 pub(crate) mod blocks;
 pub(crate) mod cuts;
+pub(crate) mod rejects;
+pub(crate) mod reject_tables;
 pub(crate) mod decode;
 pub(crate) mod source;
 pub(crate) mod table;

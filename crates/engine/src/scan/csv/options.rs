@@ -32,11 +32,27 @@ pub struct CsvOptions {
     /// Before the fraction of a number; `None` = as the file looks.
     pub(crate) decimal: Option<u8>,
     pub(crate) encoding: Option<&'static Encoding>,
-    pub(crate) misfit: Misfit,
+    pub(crate) ignores_errors: Option<bool>,
+    /// Records that are left out are kept; `None` = if another option of theirs is there.
+    pub(crate) stores_rejects: Option<bool>,
+    pub(crate) rejects_table: Option<String>,
+    pub(crate) rejects_scan: Option<String>,
+    pub(crate) rejects_limit: Option<usize>,
     /// What is not said is looked for in the file; `None` = yes.
     pub(crate) detection: Option<bool>,
     pub(crate) record_bytes_max: Option<usize>,
     pub(crate) line_end: Option<u8>,
+}
+
+/// Where records are kept that are left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RejectOptions {
+    /// The table of errors.
+    pub(crate) errors: String,
+    /// The table of files.
+    pub(crate) scans: String,
+    /// Errors of a file that are kept.
+    pub(crate) limit: usize,
 }
 
 /// Types that are said instead of found.
@@ -73,12 +89,11 @@ impl CsvOptions {
             "skip" => self.skip = Some(number(value)?),
             "max_line_size" | "maximum_line_size" => self.record_bytes_max = Some(number(value)?),
             "all_varchar" => self.all_text = flag(value)?,
-            "ignore_errors" => {
-                self.misfit = match flag(value)? {
-                    true => Misfit::Drop,
-                    false => Misfit::Fail,
-                }
-            }
+            "ignore_errors" => self.ignores_errors = Some(flag(value)?),
+            "store_rejects" => self.stores_rejects = Some(flag(value)?),
+            "rejects_table" => self.rejects_table = Some(name(value)?),
+            "rejects_scan" => self.rejects_scan = Some(name(value)?),
+            "rejects_limit" => self.rejects_limit = Some(number(value)?),
             "auto_detect" => self.detection = Some(flag(value)?),
             "dateformat" | "date_format" => self.date = Some(pattern(value)?),
             "timestampformat" | "timestamp_format" => self.timestamp = Some(pattern(value)?),
@@ -101,14 +116,64 @@ impl CsvOptions {
         }
         Ok(true)
     }
+
+    /// What is wrong with options that do not fit each other.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let of_rejects = [
+            ("rejects_table", self.rejects_table.is_some()),
+            ("rejects_scan", self.rejects_scan.is_some()),
+            ("rejects_limit", self.rejects_limit.is_some()),
+        ];
+        let Some(rejects) = self.rejects() else {
+            let mut alone = of_rejects.iter().filter(|(_, is_there)| *is_there);
+            return match alone.next() {
+                Some((option, _)) => Err(format!("{option} needs store_rejects => true")),
+                None => Ok(()),
+            };
+        };
+        if self.ignores_errors == Some(false) {
+            return Err(
+                "store_rejects leaves rows out, so ignore_errors cannot be false".to_string(),
+            );
+        }
+        match rejects.errors.eq_ignore_ascii_case(&rejects.scans) {
+            true => Err("rejects_table and rejects_scan must be two names".to_string()),
+            false => Ok(()),
+        }
+    }
+
+    /// Where records go that are left out, if they are kept.
+    pub(crate) fn rejects(&self) -> Option<RejectOptions> {
+        let has_names = self.rejects_table.is_some() || self.rejects_scan.is_some();
+        if !self.stores_rejects.unwrap_or(has_names) {
+            return None;
+        }
+        let name = |given: &Option<String>, usual: &str| {
+            given.clone().unwrap_or_else(|| usual.to_string())
+        };
+        Some(RejectOptions {
+            errors: name(&self.rejects_table, "reject_errors"),
+            scans: name(&self.rejects_scan, "reject_scans"),
+            limit: match self.rejects_limit {
+                None | Some(0) => usize::MAX,
+                Some(limit) => limit,
+            },
+        })
+    }
+
+    /// What becomes of a record that cannot be read.
+    pub(crate) fn misfit(&self) -> Misfit {
+        match self.ignores_errors {
+            _ if self.rejects().is_some() => Misfit::List,
+            Some(true) => Misfit::Drop,
+            _ => Misfit::Fail,
+        }
+    }
 }
 
 /// Options of DuckDB's reader that this one does not have, and what to do instead.
 pub(crate) fn missing(option: &str) -> Option<&'static str> {
     Some(match option {
-        "store_rejects" | "rejects_table" | "rejects_scan" | "rejects_limit" => {
-            "rejected rows are not kept; ignore_errors => true leaves them out, all_varchar => true shows them"
-        }
         "thousands" => {
             "thousands separators are not read; read the column as VARCHAR and replace() them"
         }
@@ -125,6 +190,13 @@ fn list(value: &Expr) -> Result<Vec<String>, String> {
 
 fn listed_types(value: &Expr) -> Result<Vec<DataType>, String> {
     list(value)?.iter().map(|name| sql_type(name)).collect()
+}
+
+fn name(value: &Expr) -> Result<String, String> {
+    match text_of(value)? {
+        name if name.is_empty() => Err("the name of a table".to_string()),
+        name => Ok(name),
+    }
 }
 
 fn number(value: &Expr) -> Result<usize, String> {

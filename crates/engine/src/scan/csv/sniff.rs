@@ -23,44 +23,28 @@ use grouse_text::csv::values::DateForm;
 /// DuckDB's word for a byte that there is not.
 const NONE: &str = "(empty)";
 
+/// The names of what is described.
+const DESCRIBED: [&str; 9] = [
+    "Delimiter",
+    "Quote",
+    "Escape",
+    "NewLineDelimiter",
+    "SkipRows",
+    "HasHeader",
+    "Columns",
+    "DateFormat",
+    "TimestampFormat",
+];
+
 /// The table of one row.
 pub(crate) fn sniffed_table(path: &str, table: &CsvTable) -> Result<Arc<dyn TableProvider>> {
-    let dialect = &table.rules.dialect;
-    let grammar = &dialect.grammar;
-    let byte =
-        |byte: Option<u8>| byte.map_or(NONE.to_string(), |byte| char::from(byte).to_string());
-    let text = |text: Option<String>| Arc::new(StringArray::from(vec![text])) as ArrayRef;
-    let line_end = if grammar.line_end == b'\r' {
-        "\\r"
-    } else {
-        "\\n"
-    };
-    let has_header = dialect.header == Header::Names;
-    let columns: [(&str, ArrayRef); 10] = [
-        ("Delimiter", text(Some(byte(Some(grammar.delimiter))))),
-        ("Quote", text(Some(byte(grammar.quote)))),
-        ("Escape", text(Some(byte(grammar.escape.or(grammar.quote))))),
-        ("NewLineDelimiter", text(Some(line_end.to_string()))),
-        ("Comment", text(Some(byte(grammar.comment)))),
-        (
-            "SkipRows",
-            Arc::new(UInt32Array::from(vec![dialect.skip as u32])),
-        ),
-        ("HasHeader", Arc::new(BooleanArray::from(vec![has_header]))),
-        ("Columns", columns_of(table)),
-        (
-            "DateFormat",
-            text(pattern(table, |kind| *kind == DataType::Date32)),
-        ),
-        (
-            "TimestampFormat",
-            text(pattern(table, |kind| {
-                matches!(kind, DataType::Timestamp(..))
-            })),
-        ),
-    ];
-    let prompt = ("Prompt", text(Some(call(path, table))));
-    let columns: Vec<_> = columns.into_iter().chain([prompt]).collect();
+    let comment = byte(table.rules.dialect.grammar.comment);
+    let mut columns: Vec<_> = DESCRIBED
+        .into_iter()
+        .zip(described_with(table, columns_of(table)))
+        .collect();
+    columns.insert(4, ("Comment", text(Some(comment))));
+    columns.push(("Prompt", text(Some(call(path, table)))));
     let fields = columns
         .iter()
         .map(|(name, column)| Field::new(*name, column.data_type().clone(), true));
@@ -69,6 +53,41 @@ pub(crate) fn sniffed_table(path: &str, table: &CsvTable) -> Result<Arc<dyn Tabl
     let batch = RecordBatch::try_new(Arc::clone(&schema), columns)
         .map_err(datafusion::common::DataFusionError::from)?;
     Ok(Arc::new(MemTable::try_new(schema, vec![vec![batch]])?))
+}
+
+/// What is described, one row of each; the columns as a text.
+pub(crate) fn described(table: &CsvTable) -> Vec<ArrayRef> {
+    described_with(table, text(Some(types_of(table)))).into()
+}
+
+fn described_with(table: &CsvTable, columns: ArrayRef) -> [ArrayRef; 9] {
+    let dialect = &table.rules.dialect;
+    let grammar = &dialect.grammar;
+    let line_end = if grammar.line_end == b'\r' {
+        "\\r"
+    } else {
+        "\\n"
+    };
+    let is_timestamp = |kind: &DataType| matches!(kind, DataType::Timestamp(..));
+    [
+        text(Some(byte(Some(grammar.delimiter)))),
+        text(Some(byte(grammar.quote))),
+        text(Some(byte(grammar.escape.or(grammar.quote)))),
+        text(Some(line_end.to_string())),
+        Arc::new(UInt32Array::from(vec![dialect.skip as u32])),
+        Arc::new(BooleanArray::from(vec![dialect.header == Header::Names])),
+        columns,
+        text(pattern(table, |kind| *kind == DataType::Date32)),
+        text(pattern(table, is_timestamp)),
+    ]
+}
+
+fn text(text: Option<String>) -> ArrayRef {
+    Arc::new(StringArray::from(vec![text]))
+}
+
+fn byte(byte: Option<u8>) -> String {
+    byte.map_or(NONE.to_string(), |byte| char::from(byte).to_string())
 }
 
 /// A list of names and types.
@@ -100,29 +119,34 @@ fn pattern(table: &CsvTable, is_wanted: impl Fn(&DataType) -> bool) -> Option<St
     forms.next().map(|(_, form)| form.pattern())
 }
 
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Names and types as an option of the call.
+fn types_of(table: &CsvTable) -> String {
+    let fields = table.schema.fields().iter();
+    let types = fields.map(|field| {
+        let kind = type_name(field.data_type());
+        format!("{}: {}", quoted(field.name()), quoted(&kind))
+    });
+    format!("{{{}}}", types.collect::<Vec<_>>().join(", "))
+}
+
 /// The call that reads the file in the same way.
 fn call(path: &str, table: &CsvTable) -> String {
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let grammar = &table.rules.dialect.grammar;
     let byte = |byte: Option<u8>| match byte {
         Some(b'\t') => "'\\t'".to_string(),
         Some(byte) => quoted(&char::from(byte).to_string()),
         None => "''".to_string(),
     };
-    let types = table.schema.fields().iter().map(|field| {
-        format!(
-            "{}: {}",
-            quoted(field.name()),
-            quoted(&type_name(field.data_type()))
-        )
-    });
-    let types: Vec<String> = types.collect();
     let mut options = vec![
         format!("delim => {}", byte(Some(grammar.delimiter))),
         format!("quote => {}", byte(grammar.quote)),
         format!("skip => {}", table.rules.dialect.skip),
         format!("header => {}", table.rules.dialect.header == Header::Names),
-        format!("columns => {{{}}}", types.join(", ")),
+        format!("columns => {}", types_of(table)),
     ];
     let date = pattern(table, |kind| *kind == DataType::Date32);
     options.extend(date.map(|date| format!("dateformat => {}", quoted(&date))));

@@ -37,11 +37,12 @@ use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{GetOptions, GetResultPayload, ObjectMeta, ObjectStore};
 
-use super::blocks::{Block, Blocks, bad, lines_in};
-use super::cuts::{Cuts, Ranges, lines_before};
+use super::blocks::{Block, Blocks, bad};
+use super::cuts::{Cuts, Ranges};
 use super::decode::{Bad, Decode, Rules};
 use super::dialect::Header;
 use super::input::{Input, LocalFile};
+use super::rejects::FileRejects;
 use crate::scan::steady::Pinned;
 use grouse_text::csv::records::Table;
 
@@ -53,8 +54,6 @@ const PIECE_SHARE: u64 = 10;
 const PIECE_BYTES_MIN: u64 = 16;
 /// A file has at most so many pieces.
 const PIECES_MAX: u64 = 4_096;
-/// Steps in which lines are counted for an error.
-const COUNTED_BYTES: u64 = 1 << 20;
 
 /// Our format of CSV files.
 #[derive(Debug)]
@@ -288,6 +287,8 @@ impl FileOpener for CsvOpener {
         let wanted = (Arc::clone(&self.schema), self.columns.as_slice());
         let rules = Arc::clone(&self.rules);
         let decode = Decode::new(rules, layout, wanted, self.batch_rows);
+        let rejects = self.rules.rejects.as_ref();
+        let rejects = rejects.map(|rejects| rejects.of_file(location, layout));
         let cuts = file
             .range
             .as_ref()
@@ -308,7 +309,7 @@ impl FileOpener for CsvOpener {
                 Some(cuts) => piece(&file, &cuts, store, &rules, name).await?,
                 None => whole(&file, store, &rules, name, compression).await?,
             };
-            Ok(batches(origin, decode))
+            Ok(batches(origin, decode, rejects))
         }))
     }
 }
@@ -342,7 +343,7 @@ async fn piece(
     let block = cuts
         .block(number, &ranges, &rules.dialect, rules.record_bytes_max)
         .await?;
-    Ok(Origin::Piece(block, ranges))
+    Ok(Origin::Piece(block, ranges.name().to_string()))
 }
 
 async fn whole(
@@ -363,7 +364,8 @@ async fn whole(
 
 /// Where blocks come from.
 pub(crate) enum Origin {
-    Piece(Option<Block>, Ranges),
+    /// With the name of the file.
+    Piece(Option<Block>, String),
     Whole(Box<Blocks>),
 }
 
@@ -375,21 +377,12 @@ impl Origin {
         }
     }
 
-    /// The error with the name of the file and the line.
-    async fn error(&mut self, block: &Block, bad_record: Bad) -> DataFusionError {
-        let within = lines_in(&block.text.as_bytes()[..bad_record.at]);
-        let (name, before) = match self {
-            Origin::Whole(blocks) => (blocks.name(), block.lines_before),
-            Origin::Piece(_, ranges) => {
-                let lines = lines_before(block.at, COUNTED_BYTES, ranges).await;
-                (ranges.name(), lines.ok())
-            }
-        };
-        bad(
-            name,
-            before.map(|lines| lines + within + 1),
-            bad_record.message,
-        )
+    /// The name of the file.
+    fn name(&self) -> &str {
+        match self {
+            Origin::Piece(_, name) => name,
+            Origin::Whole(blocks) => blocks.name(),
+        }
     }
 }
 
@@ -397,15 +390,21 @@ impl Origin {
 struct Rest {
     origin: Origin,
     decode: Decode,
+    rejects: Option<FileRejects>,
     block: Option<(Block, usize)>,
     table: Table,
 }
 
-/// The batches of a file.
-pub(crate) fn batches(origin: Origin, decode: Decode) -> BoxStream<'static, Result<RecordBatch>> {
+/// The batches of a file; what is left out of them goes to its rejects.
+pub(crate) fn batches(
+    origin: Origin,
+    decode: Decode,
+    rejects: Option<FileRejects>,
+) -> BoxStream<'static, Result<RecordBatch>> {
     let rest = Rest {
         origin,
         decode,
+        rejects,
         block: None,
         table: Table::default(),
     };
@@ -427,13 +426,20 @@ impl Rest {
                 self.block = Some((block, first));
                 continue;
             };
-            match self.decode.batch(block, *at, &mut self.table) {
-                Ok(Some((batch, next))) => {
-                    *at = next;
+            let decoded = self.decode.batch(block, *at, &mut self.table);
+            let decoded = decoded.map_err(|Bad { at, message }| {
+                let line = self.decode.line_at(block, at);
+                bad(self.origin.name(), Some(line), message)
+            })?;
+            if let Some(rejects) = &self.rejects {
+                rejects.add(decoded.rejects)?;
+            }
+            match decoded.batch {
+                Some(batch) => {
+                    *at = decoded.next;
                     return Ok(Some(batch));
                 }
-                Ok(None) => self.block = None,
-                Err(bad_record) => return Err(self.origin.error(block, bad_record).await),
+                None => self.block = None,
             }
         }
     }

@@ -147,11 +147,12 @@ pub(crate) fn csv_table(
         forms,
         dates: Vec::new(),
         short: short_of(options),
-        misfit: options.csv.misfit,
+        misfit: options.csv.misfit(),
         record_bytes_max: options.csv.record_bytes_max.unwrap_or(RECORD_BYTES_MAX),
         encoding,
         layout: layout(&columns.names, &columns.names),
         layouts: layouts.collect(),
+        rejects: None,
         dialect,
     };
     typed(columns, rules, &options.csv)
@@ -191,11 +192,12 @@ fn nothing(kind: Kind, options: &TextOptions) -> CsvTable {
             forms: forms_of(&options.csv),
             dates: vec![DateForm::ISO; names.len()],
             short: short_of(options),
-            misfit: options.csv.misfit,
+            misfit: options.csv.misfit(),
             record_bytes_max: RECORD_BYTES_MAX,
             encoding: options.csv.encoding,
             layout: layout(&names, &names),
             layouts: HashMap::new(),
+            rejects: None,
             dialect,
         },
         guesses: Vec::new(),
@@ -238,11 +240,21 @@ fn text_of(
             let end = error.valid_up_to();
             Err(Error::Format {
                 path: file.name.clone(),
-                line: Some(super::blocks::lines_in(&bytes[..end]) + 1),
+                line: Some(lines_in(&bytes[..end]) + 1),
                 message: not_utf8(bytes[end]),
             })
         }
     }
+}
+
+/// Lines that end in `bytes`, of which it is not known yet what ends them.
+fn lines_in(bytes: &[u8]) -> u64 {
+    let feeds = memchr::memchr_iter(b'\n', bytes).count();
+    let ends = match feeds {
+        0 => memchr::memchr_iter(b'\r', bytes).count(),
+        feeds => feeds,
+    };
+    ends as u64
 }
 
 /// The columns of one file, from the whole records of its beginning.
