@@ -197,7 +197,7 @@ impl CsvPipe {
         let blocks = Blocks::new(input, rules.dialect.clone(), rules.record_bytes_max);
         let columns: Vec<usize> = (0..self.schema.fields().len()).collect();
         let wanted = (Arc::clone(&self.schema), columns.as_slice());
-        let decode = Decode::new(Arc::clone(rules), &rules.layout, wanted, rows);
+        let decode = Decode::new(rules, &rules.layout, wanted, rows);
         let rejects = rules.rejects.as_ref();
         let rejects = rejects.map(|rejects| {
             let file = object_store::path::Path::from(self.pipe.name.as_str());

@@ -67,6 +67,8 @@ pub(super) struct CopyOptions {
     existing: Existing,
     files: Option<&'static str>,
     partition_by: Vec<String>,
+    /// Columns of CSV whose values always have quotes.
+    quoted: Vec<String>,
     /// Rows of a JSON file are the items of one array.
     is_array: bool,
     extension: Option<String>,
@@ -171,6 +173,7 @@ impl CopyOptions {
             },
             files: None,
             partition_by: given.partitioned_by.unwrap_or_default(),
+            quoted: Vec::new(),
             is_array: false,
             extension: None,
             pattern: None,
@@ -387,7 +390,7 @@ impl CopyOptions {
             }
             "force_quote" => match value {
                 OptionValue::All => self.datafusion("format.quote_style", "always"),
-                _ => return Err(at(place, "force_quote takes * only, for all columns")),
+                columns => self.quoted = self.list(name, columns, place)?,
             },
             _ => {
                 let text = self.text(name, value, place)?.to_ascii_lowercase();
@@ -537,6 +540,7 @@ impl CopyOptions {
             "existing": self.existing.name(),
             "files": self.files,
             "partition_by": self.partition_by,
+            "quoted": self.quoted,
             "extension": self.extension,
             "pattern": self.pattern,
             "is_array": self.is_array,

@@ -418,8 +418,24 @@ fn records_that_do_not_fit() {
         ("a\n1\n", ", types => {'zz': 'INT'}", &["zz"]),
         (
             "a\n1\n",
-            ", store_rejects => true",
+            ", store_rejects => true, ignore_errors => false",
             &["store_rejects", "ignore_errors"],
+        ),
+        ("a\n1\n", ", rejects_limit => 1", &["store_rejects"]),
+        (
+            "a\n1\n",
+            ", rejects_table => 'x', rejects_scan => 'X'",
+            &["rejects_table", "rejects_scan", "two names"],
+        ),
+        (
+            "a\n1\n",
+            ", store_rejects => true, rejects_limit => -1",
+            &["rejects_limit", "-1"],
+        ),
+        (
+            "a\n1\n",
+            ", force_not_null => ['zz']",
+            &["force_not_null", "zz"],
         ),
         ("a\n1\n", ", dateformat => 'x'", &["dateformat"]),
     ] {
@@ -441,6 +457,152 @@ fn records_that_do_not_fit() {
             .contains("line 100002")
     );
     check(&session, &sql(", sample_size => -1"), &["99999.0|100001"]);
+}
+
+const INT_AND_TEXT: &str = "columns => {'a': 'INT', 'b': 'VARCHAR'}";
+
+/// The errors that a statement has left.
+fn rejects(session: &Session) -> Vec<String> {
+    let columns = "file_id, line, line_byte_position, byte_position, column_idx, column_name, error_type, csv_line, error_message";
+    rows(session, &format!("SELECT {columns} FROM reject_errors"))
+}
+
+#[test]
+fn rejects_are_kept() {
+    let (folder, session) = (tempfile::tempdir().unwrap(), session());
+    let content = "a,b\n1,x\n2,\"y\nz\"\nfoo,z\n4\n5,q,r\n\"6\",\"v\nw\"u\nzz,\"t\"\n7,s\n";
+    let path = write(&folder, "x.csv", content);
+    let sql = format!("SELECT a FROM read_csv('{path}', store_rejects => true, {INT_AND_TEXT})");
+    check(&session, &sql, &["1", "2", "7"]);
+    let expected = [
+        "0|5|17|17|1|a|CAST|foo,z|the value 'foo' is no INTEGER",
+        "0|6|23|24|2|b|MISSING COLUMNS|4|incorrect number of fields: expected 2 got 1",
+        "0|7|25|28|3|NULL|TOO MANY COLUMNS|5,q,r|incorrect number of fields: expected 2 got 3",
+        "0|8|31|35|2|b|UNQUOTED VALUE|\"6\",\"v\nw\"u|text follows quotes that a line before opened: a quote is missing",
+        "0|10|42|42|1|a|CAST|zz,\"t\"|the value 'zz' is no INTEGER",
+    ];
+    assert_eq!(rejects(&session), expected);
+    let scans = "SELECT scan_id, file_path, delimiter, quote, escape, newline_delimiter, skip_rows, has_header, columns, date_format FROM reject_scans";
+    let expected = format!("1|{path}|,|\"|\"|\\n|0|true|{{'a': 'INTEGER', 'b': 'VARCHAR'}}|NULL");
+    check(&session, scans, &[&expected]);
+    // A statement that reads no file keeps what is there; one that reads other columns finds other errors.
+    check(&session, "SELECT count(*) FROM reject_errors", &["5"]);
+    check(&session, &sql.replace("a FROM", "count(b) FROM"), &["5"]);
+    check(&session, "SELECT count(*) FROM reject_errors", &["3"]);
+    // Names of a call's own, the first errors of each file, files as they are named.
+    write(&folder, "y.csv", "a,b\n1,x\n");
+    write(&folder, "z.csv", "a,b\nk,x\nl,x\n");
+    let sql = format!(
+        "SELECT sum(a) FROM read_csv('{}/*.csv', rejects_table => 'Mine', rejects_scan => 'files', rejects_limit => 1, {INT_AND_TEXT})",
+        folder.path().display()
+    );
+    check(&session, &sql, &["11"]);
+    let errors = "SELECT file_id, line FROM mine JOIN files USING (scan_id, file_id) ORDER BY ALL";
+    check(&session, errors, &["0|5", "2|2"]);
+    check(&session, "SELECT count(*) FROM reject_errors", &["3"]);
+    run(&session, "DROP TABLE mine").unwrap();
+    check(&session, &sql, &["11"]);
+    check(&session, "SELECT count(*) FROM mine", &["2"]);
+    run(&session, "CREATE TABLE taken (a INT)").unwrap();
+    let message = error(&session, &sql.replace("Mine", "taken")).to_string();
+    assert!(
+        message.contains("'taken'") && message.contains("rejects_table"),
+        "{message}"
+    );
+}
+
+#[test]
+fn rejects_are_kept_once_by_all_workers() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut numbers = Numbers(5);
+    let (mut content, mut expected, mut line) = ("a,b\n".to_string(), Vec::new(), 2);
+    for row in 0..400 {
+        let at = content.len() + 1;
+        let (record, what) = match numbers.below(6) {
+            0 => (format!("x{row},y"), "CAST"),
+            1 => (format!("{row}"), "MISSING COLUMNS"),
+            2 => (format!("{row},y,z"), "TOO MANY COLUMNS"),
+            3 => (format!("{row},\"y\ny\""), ""),
+            _ => (format!("{row},y"), ""),
+        };
+        if !what.is_empty() {
+            expected.push(format!("{line}|{at}|{what}|{record}"));
+        }
+        line += 1 + record.matches('\n').count();
+        content += &format!("{record}\n");
+    }
+    let path = write(&folder, "x.csv", content);
+    for threads in [1, 3] {
+        let session = session();
+        small_pieces(&session, threads);
+        let call = format!("read_csv('{path}', store_rejects => true, {INT_AND_TEXT})");
+        let sql = format!("SELECT count(*) FROM {call} x JOIN {call} y USING (a)");
+        let good = (400 - expected.len()).to_string();
+        check(&session, &sql, &[&good]);
+        let errors = "SELECT line, line_byte_position, error_type, csv_line FROM reject_errors";
+        assert_eq!(rows(&session, errors), expected);
+        let limited = sql.replace("store_rejects", "rejects_limit => 7, store_rejects");
+        check(&session, &limited, &[&good]);
+        assert_eq!(rows(&session, errors), expected[..7]);
+        // Two calls of a statement share the tables.
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT a FROM {call} UNION ALL SELECT a FROM {})",
+            call.replace("true", "1, max_line_size => 99999")
+        );
+        check(&session, &sql, &[&(2 * (400 - expected.len())).to_string()]);
+        let errors = "SELECT count(*), count(DISTINCT scan_id) FROM reject_errors";
+        check(&session, errors, &[&format!("{}|2", 2 * expected.len())]);
+    }
+}
+
+#[test]
+fn rejects_have_a_place_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad: String = (0..200_000).map(|row| format!("x{row:060},y\n")).collect();
+    let path = write(&folder, "x.csv", format!("a,b\n1,x\n{bad}"));
+    let session = session();
+    run(&session, "SET memory_limit = '20MB'").unwrap();
+    let sql = format!("SELECT a FROM read_csv('{path}', store_rejects => true, {INT_AND_TEXT})");
+    let message = error(&session, &sql).to_string();
+    for part in ["out of memory", "read_csv", "rejects_limit"] {
+        assert!(message.contains(part), "{message}");
+    }
+    let sql = sql.replace("store_rejects", "rejects_limit => 10, store_rejects");
+    check(&session, &sql, &["1"]);
+    check(
+        &session,
+        "SELECT count(*), max(line) FROM reject_errors",
+        &["10|12"],
+    );
+}
+
+#[test]
+fn columns_without_null_and_names_without_quotes() {
+    check_all(&[
+        (
+            "a,b\n1,\n,\"\"\n",
+            ", force_not_null => ['B'], types => {'b': 'VARCHAR'}",
+            &["1|", "NULL|"],
+        ),
+        (
+            "a,b\nNA,NA\n",
+            ", nullstr => 'NA', force_not_null => ['b']",
+            &["NULL|NA"],
+        ),
+    ]);
+    let (folder, session) = (tempfile::tempdir().unwrap(), session());
+    let path = write(&folder, "x.csv", "A b,a_B,select,1st\n1,2,3,4\n");
+    let sql = format!(
+        "SELECT a_b, a_b_1, _select, _1st FROM read_csv('{path}', normalize_names => true)"
+    );
+    check(&session, &sql, &["1|2|3|4"]);
+    let path = write(&folder, "y.csv", "a\n1\n\n");
+    let sql = format!("SELECT a FROM read_csv('{path}', force_not_null => ['a'])");
+    let message = error(&session, &sql).to_string();
+    assert!(
+        message.contains("line 3") && message.contains("BIGINT"),
+        "{message}"
+    );
 }
 
 #[test]

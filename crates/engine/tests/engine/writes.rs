@@ -298,6 +298,10 @@ fn options_of_csv() {
             "01.03.2024;10:00;\"a;b\";NA;\"\";[1,null]\n",
         ),
         (
+            "(FORMAT csv, FORCE_QUOTE (D, n, s))",
+            "\"d\",t,\"s\",\"n\",e,l\n\"2024-03-01\",2024-03-01 10:00:00,\"a;b\",,\"\",\"[1,null]\"\n",
+        ),
+        (
             "WITH (FORMAT csv, HEADER, QUOTE '''', DELIM '\\t', FORCE_QUOTE *)",
             "'d'\t't'\t's'\t'n'\t'e'\t'l'\n'2024-03-01'\t'2024-03-01 10:00:00'\t'a;b'\t\t''\t'[1,null]'\n",
         ),

@@ -40,6 +40,8 @@ pub(crate) struct Rules {
     pub(crate) forms: Forms,
     /// For each column of the table how its dates are written.
     pub(crate) dates: Vec<DateForm>,
+    /// For each column of the table whether no text is NULL.
+    pub(crate) never_null: Vec<bool>,
     pub(crate) short: Short,
     pub(crate) misfit: Misfit,
     pub(crate) record_bytes_max: usize,
@@ -61,13 +63,13 @@ impl Rules {
 /// Where a wanted column comes from.
 #[derive(Debug, Clone)]
 enum Origin {
-    Slot(usize, DateForm),
+    /// Its slot, how its dates are written, and how its values are.
+    Slot(usize, DateForm, Arc<Forms>),
     Missing,
 }
 
 /// Makes batches of one file.
 pub(crate) struct Decode {
-    rules: Arc<Rules>,
     schema: SchemaRef,
     origins: Vec<Origin>,
     shape: Shape,
@@ -94,11 +96,16 @@ pub(crate) struct Decoded {
 impl Decode {
     /// `schema` has the wanted columns, `columns` their numbers in the table.
     pub(crate) fn new(
-        rules: Arc<Rules>,
+        rules: &Rules,
         layout: &Layout,
         (schema, columns): (SchemaRef, &[usize]),
         batch_rows: usize,
     ) -> Decode {
+        let (usual, never_null) = both_forms(&rules.forms);
+        let forms_of = |column: usize| match rules.never_null.get(column) {
+            Some(true) => Arc::clone(&never_null),
+            _ => Arc::clone(&usual),
+        };
         let mut slots = vec![None; layout.fields];
         let mut wanted = 0;
         let origins = columns.iter().map(|column| {
@@ -109,7 +116,8 @@ impl Decode {
                 wanted += 1;
                 wanted as u32 - 1
             });
-            Origin::Slot(slot as usize, rules.dates[*column].clone())
+            let form = rules.dates[*column].clone();
+            Origin::Slot(slot as usize, form, forms_of(*column))
         });
         let origins = origins.collect();
         // Slots are numbered in the order of the fields, which is that of the spans.
@@ -126,7 +134,6 @@ impl Decode {
             schema,
             origins,
             batch_rows,
-            rules,
         }
     }
 
@@ -210,23 +217,28 @@ impl Decode {
         table: &Table,
     ) -> Result<(ArrayRef, Vec<usize>), Bad> {
         let kind = self.schema.field(column).data_type();
-        let (slot, form) = match origin {
+        let (cells, form) = match origin {
             Origin::Missing => return Ok((new_null_array(kind, table.rows()), Vec::new())),
-            Origin::Slot(slot, form) => (*slot, form),
+            Origin::Slot(slot, form, forms) => (self.cells((*slot, forms), text, table), form),
         };
-        built(&self.cells(slot, text, table), kind, form).map_err(|error| Bad {
+        built(&cells, kind, form).map_err(|error| Bad {
             at: table.start(0),
             message: format!("column '{}': {error}", self.schema.field(column).name()),
         })
     }
 
-    fn cells<'a>(&'a self, slot: usize, text: &'a str, table: &'a Table) -> Cells<'a> {
+    fn cells<'a>(
+        &'a self,
+        (slot, forms): (usize, &'a Forms),
+        text: &'a str,
+        table: &'a Table,
+    ) -> Cells<'a> {
         Cells {
             table,
             slot,
             text,
             grammar: &self.shape.grammar,
-            forms: &self.rules.forms,
+            forms,
         }
     }
 
@@ -245,7 +257,7 @@ impl Decode {
     /// What is wrong with a text that is no value.
     fn no_value(&self, column: usize, row: usize, text: &str, table: &Table) -> String {
         let value = match &self.origins[column] {
-            Origin::Slot(slot, _) => self.cells(*slot, text, table).text(row),
+            Origin::Slot(slot, _, forms) => self.cells((*slot, forms), text, table).text(row),
             _ => None,
         };
         format!(
@@ -267,7 +279,7 @@ impl Decode {
             (record.at, kind, field, self.misfit(record.why))
         });
         let no_values = no_values.into_iter().filter_map(|(column, row)| {
-            let Origin::Slot(slot, _) = &self.origins[column] else {
+            let Origin::Slot(slot, ..) = &self.origins[column] else {
                 return None;
             };
             let field = (self.shape.slots.iter()).position(|of| *of == Some(*slot as u32))?;
@@ -313,7 +325,7 @@ impl Decode {
             DataType::Date32 | DataType::Timestamp(..)
         );
         match &self.origins[column] {
-            Origin::Slot(_, form) if is_time && *form != DateForm::ISO => {
+            Origin::Slot(_, form, _) if is_time && *form != DateForm::ISO => {
                 format!(" of the form {}", form.pattern())
             }
             _ => String::new(),
@@ -351,6 +363,15 @@ impl Decode {
     }
 }
 
+/// How values are written, and the same where no text is NULL.
+fn both_forms(forms: &Forms) -> (Arc<Forms>, Arc<Forms>) {
+    let never_null = Forms {
+        nulls: Vec::new(),
+        ..forms.clone()
+    };
+    (Arc::new(forms.clone()), Arc::new(never_null))
+}
+
 /// Numbers the slots anew, in the order of their fields.
 fn in_order_of_fields(
     mut slots: Vec<Option<u32>>,
@@ -363,7 +384,7 @@ fn in_order_of_fields(
         *slot = next as u32;
     }
     for origin in &mut origins {
-        if let Origin::Slot(slot, _) = origin {
+        if let Origin::Slot(slot, ..) = origin {
             *slot = renamed[slot];
         }
     }

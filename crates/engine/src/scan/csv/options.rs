@@ -22,6 +22,10 @@ pub struct CsvOptions {
     pub(crate) names: Vec<String>,
     /// Strings that are NULL; `None` = the empty one.
     pub(crate) nulls: Option<Vec<String>>,
+    /// Columns in which these strings are themselves.
+    pub(crate) never_null: Vec<String>,
+    /// Names of the file are made words that need no quotes.
+    pub(crate) normalizes_names: bool,
     /// Lines above the first record; `None` = as the file looks.
     pub(crate) skip: Option<usize>,
     /// No byte is a quote.
@@ -86,6 +90,8 @@ impl CsvOptions {
                     _ => vec![text_of(value)?],
                 })
             }
+            "force_not_null" => self.never_null = list(value)?,
+            "normalize_names" => self.normalizes_names = flag(value)?,
             "skip" => self.skip = Some(number(value)?),
             "max_line_size" | "maximum_line_size" => self.record_bytes_max = Some(number(value)?),
             "all_varchar" => self.all_text = flag(value)?,

@@ -285,8 +285,7 @@ impl FileOpener for CsvOpener {
         let name = name_of(&self.place, location);
         let layout = self.rules.layout(location);
         let wanted = (Arc::clone(&self.schema), self.columns.as_slice());
-        let rules = Arc::clone(&self.rules);
-        let decode = Decode::new(rules, layout, wanted, self.batch_rows);
+        let decode = Decode::new(&self.rules, layout, wanted, self.batch_rows);
         let rejects = self.rules.rejects.as_ref();
         let rejects = rejects.map(|rejects| rejects.of_file(location, layout));
         let cuts = file

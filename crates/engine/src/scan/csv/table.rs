@@ -20,6 +20,7 @@ use super::decode::{Layout, Rules};
 use super::dialect::{Dialect, Header, guessed, most_fields, sniffed};
 use super::input::decoded;
 use super::options::{CsvOptions, Types};
+use super::plain_names::plain_name;
 use crate::error::{Error, Result};
 use crate::scan::format::{Kind, TextOptions};
 use crate::scan::location::File;
@@ -146,6 +147,7 @@ pub(crate) fn csv_table(
     let rules = Rules {
         forms,
         dates: Vec::new(),
+        never_null: Vec::new(),
         short: short_of(options),
         misfit: options.csv.misfit(),
         record_bytes_max: options.csv.record_bytes_max.unwrap_or(RECORD_BYTES_MAX),
@@ -191,6 +193,7 @@ fn nothing(kind: Kind, options: &TextOptions) -> CsvTable {
         rules: Rules {
             forms: forms_of(&options.csv),
             dates: vec![DateForm::ISO; names.len()],
+            never_null: Vec::new(),
             short: short_of(options),
             misfit: options.csv.misfit(),
             record_bytes_max: RECORD_BYTES_MAX,
@@ -339,7 +342,10 @@ fn names(header: Header, first: Vec<String>, fields: usize, options: &CsvOptions
         let written = first.get(at).map(|name| name.trim()).unwrap_or_default();
         let name = match (given.get(at), header) {
             (Some(name), _) => name.to_string(),
-            (None, Header::Names) if !written.is_empty() => written.to_string(),
+            (None, Header::Names) if !written.is_empty() => match options.normalizes_names {
+                true => plain_name(written),
+                false => written.to_string(),
+            },
             _ => format!("column_{}", at + 1),
         };
         names.push(name);
@@ -444,6 +450,10 @@ fn typed(columns: Columns, mut rules: Rules, options: &CsvOptions) -> Result<Csv
         fields.push(Field::new(name, kind, true));
         rules.dates.push(form);
     }
+    rules.never_null = vec![false; columns.names.len()];
+    for name in &options.never_null {
+        rules.never_null[place_in(&columns.names, name, "force_not_null")?] = true;
+    }
     Ok(CsvTable {
         schema: Arc::new(Schema::new(fields)),
         names: columns.names,
@@ -469,11 +479,8 @@ fn given_types(names: &[String], options: &CsvOptions) -> Result<Vec<Option<Data
     match &options.types {
         Types::Found => {}
         Types::Listed(types) if types.len() > names.len() => {
-            return Err(wrong_types(format!(
-                "it lists {} types for {} columns",
-                types.len(),
-                names.len()
-            )));
+            let message = format!("it lists {} types for {} columns", types.len(), names.len());
+            return Err(wrong("types", message));
         }
         Types::Listed(types) => {
             for (given, kind) in given.iter_mut().zip(types) {
@@ -482,25 +489,24 @@ fn given_types(names: &[String], options: &CsvOptions) -> Result<Vec<Option<Data
         }
         Types::Named(types) | Types::All(types) => {
             for (name, kind) in types {
-                let is_it = |known: &&String| known.eq_ignore_ascii_case(name);
-                let exact = names.iter().position(|known| known == name);
-                let at = exact.or_else(|| names.iter().position(|known| is_it(&known)));
-                let at = at.ok_or_else(|| {
-                    wrong_types(format!(
-                        "there is no column '{name}' among {}",
-                        names.join(", ")
-                    ))
-                })?;
-                given[at] = Some(kind.clone());
+                given[place_in(names, name, "types")?] = Some(kind.clone());
             }
         }
     }
     Ok(given)
 }
 
-fn wrong_types(message: String) -> Error {
+/// The column that an option names.
+fn place_in(names: &[String], name: &str, option: &str) -> Result<usize> {
+    place_of(names, name).ok_or_else(|| {
+        let message = format!("there is no column '{name}' among {}", names.join(", "));
+        wrong(option, message)
+    })
+}
+
+fn wrong(option: &str, message: String) -> Error {
     Error::Invalid {
-        name: "types of read_csv".to_string(),
+        name: format!("{option} of read_csv"),
         message,
     }
 }

@@ -77,6 +77,8 @@ pub(crate) struct Writes {
     pub extension: Option<String>,
     pub pattern: Option<String>,
     pub json: JsonLayout,
+    /// Columns of CSV whose values always have quotes.
+    pub quoted: Vec<String>,
     /// Whether all that the statement writes goes to this process's standard output.
     pub to_stdout: bool,
     stages: Mutex<Vec<Weak<Stage>>>,
@@ -127,6 +129,9 @@ impl Writes {
         let names = list("partition_by").filter_map(Value::as_str);
         let found = names.map(|name| column(name, &columns));
         copy.partition_by = found.collect::<Result<Vec<String>>>()?;
+        let quoted = list("quoted").filter_map(Value::as_str);
+        let quoted = quoted.map(|name| column(name, &columns));
+        self.quoted = quoted.collect::<Result<Vec<String>>>()?;
         for option in list("options") {
             if let (Some(key), Some(value)) = (option[0].as_str(), option[1].as_str()) {
                 copy.options

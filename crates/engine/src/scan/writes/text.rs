@@ -12,7 +12,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::csv::{QuoteStyle, WriterBuilder};
-use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json::writer::{
     EncoderOptions, LineDelimited, NullableEncoder, WriterBuilder as JsonBuilder, make_encoder,
@@ -61,18 +61,22 @@ impl TextSink<'_> {
         files: UnboundedReceiver<(Path, Receiver<RecordBatch>)>,
         store: Arc<dyn ObjectStore>,
     ) -> DataFusionResult<u64> {
+        let writes = context.session_config().get_extension::<Writes>();
         let (serializer, compression, level): (Arc<dyn BatchSerializer>, FileCompressionType, _) =
             match self {
                 TextSink::Csv(sink) => {
                     let options = sink.writer_options();
-                    let lines = CsvLines(options.writer_options.clone());
+                    let quoted = writes.map_or_else(Vec::new, |writes| writes.quoted.clone());
+                    let lines = CsvLines {
+                        options: options.writer_options.clone(),
+                        quoted,
+                    };
                     let level = options.compression_level;
                     (Arc::new(lines), options.compression.into(), level)
                 }
                 TextSink::Json(sink) => {
                     let options = sink.writer_options();
                     let level = options.compression_level;
-                    let writes = context.session_config().get_extension::<Writes>();
                     let layout = writes.map_or(JsonLayout::Lines, |writes| writes.json);
                     (
                         Arc::new(JsonRows(layout)),
@@ -130,13 +134,16 @@ fn items(lines: &[u8], initial: bool) -> Vec<u8> {
     items
 }
 
-/// Fields with a delimiter between them.
-struct CsvLines(WriterBuilder);
+/// Fields with a delimiter between them; those of some columns always have quotes.
+struct CsvLines {
+    options: WriterBuilder,
+    quoted: Vec<String>,
+}
 
 impl BatchSerializer for CsvLines {
     fn serialize(&self, batch: RecordBatch, initial: bool) -> DataFusionResult<Bytes> {
         let mut bytes = Vec::new();
-        if initial && self.0.header() {
+        if initial && self.options.header() {
             self.names(&batch.schema(), &mut bytes);
         }
         self.rows(&batch, &mut bytes)?;
@@ -155,9 +162,13 @@ impl CsvLines {
     fn names(&self, schema: &Schema, bytes: &mut Vec<u8>) {
         for (nth, field) in schema.fields().iter().enumerate() {
             if nth > 0 {
-                bytes.push(self.0.delimiter());
+                bytes.push(self.options.delimiter());
             }
-            self.field(field.name(), Kind::Text, bytes);
+            let kind = match self.kind(field) {
+                Kind::Quoted => Kind::Quoted,
+                _ => Kind::Text,
+            };
+            self.field(field.name(), kind, bytes);
         }
         bytes.push(b'\n');
     }
@@ -182,13 +193,13 @@ impl CsvLines {
                 _ => Cells::Text(ArrayFormatter::try_new(column.as_ref(), &format)?),
             };
             let nulls = column.logical_nulls();
-            columns.push((cells, nulls, Kind::of(field.data_type())));
+            columns.push((cells, nulls, self.kind(field)));
         }
         let (mut text, mut json) = (String::new(), Vec::new());
         for row in 0..batch.num_rows() {
             for (nth, (cells, nulls, kind)) in columns.iter_mut().enumerate() {
                 if nth > 0 {
-                    bytes.push(self.0.delimiter());
+                    bytes.push(self.options.delimiter());
                 }
                 if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
                     self.null(batch.num_columns(), bytes);
@@ -212,9 +223,16 @@ impl CsvLines {
         Ok(())
     }
 
+    fn kind(&self, field: &Field) -> Kind {
+        match self.quoted.contains(field.name()) {
+            true => Kind::Quoted,
+            false => Kind::of(field.data_type()),
+        }
+    }
+
     /// Timestamps, times and intervals as SQL writes them, where no option says otherwise.
     fn written(&self, column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        let options = &self.0;
+        let options = &self.options;
         let is_given = match column.data_type() {
             DataType::Timestamp(_, None) => options.timestamp_format().is_some(),
             DataType::Timestamp(_, Some(_)) => options.timestamp_tz_format().is_some(),
@@ -229,15 +247,15 @@ impl CsvLines {
 
     /// An empty line would be no row to most readers.
     fn null(&self, columns: usize, bytes: &mut Vec<u8>) {
-        let null = self.0.null();
+        let null = self.options.null();
         match null.is_empty() && columns == 1 {
-            true => bytes.extend([self.0.quote(), self.0.quote()]),
+            true => bytes.extend([self.options.quote(), self.options.quote()]),
             false => bytes.extend(null.as_bytes()),
         }
     }
 
     fn format(&self) -> FormatOptions<'_> {
-        let options = &self.0;
+        let options = &self.options;
         FormatOptions::default()
             .with_display_error(false)
             .with_date_format(options.date_format())
@@ -248,22 +266,23 @@ impl CsvLines {
     }
 
     fn field(&self, text: &str, kind: Kind, bytes: &mut Vec<u8>) {
-        let (quote, delimiter) = (self.0.quote(), self.0.delimiter());
+        let (quote, delimiter) = (self.options.quote(), self.options.delimiter());
         let is_special =
             |byte: u8| byte == quote || byte == delimiter || matches!(byte, b'\n' | b'\r');
-        let is_quoted = match self.0.quote_style() {
+        let is_quoted = match self.options.quote_style() {
+            _ if kind == Kind::Quoted => true,
             QuoteStyle::Always => true,
             QuoteStyle::NonNumeric => kind == Kind::Text,
             QuoteStyle::Never => false,
-            _ => text.is_empty() || text == self.0.null() || text.bytes().any(is_special),
+            _ => text.is_empty() || text == self.options.null() || text.bytes().any(is_special),
         };
         if !is_quoted {
             bytes.extend(text.as_bytes());
             return;
         }
-        let escape = match self.0.double_quote() {
+        let escape = match self.options.double_quote() {
             true => quote,
-            false => self.0.escape(),
+            false => self.options.escape(),
         };
         bytes.push(quote);
         for byte in text.bytes() {
@@ -280,6 +299,8 @@ impl CsvLines {
 enum Kind {
     Number,
     Text,
+    /// Whatever it is.
+    Quoted,
 }
 
 impl Kind {
@@ -306,7 +327,11 @@ mod tests {
         let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1; strings.len()]));
         let strings: ArrayRef = Arc::new(StringArray::from(strings));
         let batch = RecordBatch::try_from_iter([("n", numbers), ("t", strings)]).unwrap();
-        let bytes = CsvLines(builder).serialize(batch, true).unwrap();
+        let lines = CsvLines {
+            options: builder,
+            quoted: Vec::new(),
+        };
+        let bytes = lines.serialize(batch, true).unwrap();
         String::from_utf8(bytes.to_vec()).unwrap()
     }
 
