@@ -53,6 +53,13 @@ pub fn failure(error: &Error, text: &Text, origin: &Origin) {
     write(&lines);
 }
 
+/// Writes what is to be known of a statement that is done.
+pub fn warnings(sentences: &[String]) {
+    for sentence in sentences {
+        write(&format!("warning: {}", harmless(sentence)));
+    }
+}
+
 fn write(text: &str) {
     // Where standard error is closed there is nobody left to tell.
     let _ = writeln!(std::io::stderr(), "{text}");

@@ -133,7 +133,9 @@ impl Shell {
             footer_time,
             results: &mut self.results,
         };
-        match self.runner.run(&statement.text, sink) {
+        let run = self.runner.run(&statement.text, sink);
+        report::warnings(&self.runner.session().take_warnings());
+        match run {
             Ok(elapsed) => {
                 let in_footer = self.format == Format::Table;
                 if self.timer == Timer::Always && !in_footer {

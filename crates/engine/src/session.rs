@@ -8,6 +8,7 @@
 mod row_changes;
 
 mod information_schema;
+pub(crate) mod workers;
 pub(crate) mod query;
 pub(crate) mod progress;
 
@@ -32,8 +33,8 @@ use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{Query as SqlQuery, Statement as SqlStatement};
 use futures::TryStreamExt;
 use parking_lot::RwLock;
-use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::task::{JoinError, JoinSet};
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
 use crate::functions;
@@ -43,6 +44,7 @@ use crate::runtime::datafusion_options;
 use crate::runtime::memory::SessionPool;
 use crate::runtime::options::SessionOptions;
 use crate::runtime::temp::TempFolders;
+use crate::runtime::warnings::Warnings;
 use crate::scan::checked_table;
 use crate::scan::external;
 use crate::scan::files::FileTables;
@@ -57,6 +59,7 @@ use crate::scan::stores::Stores;
 use crate::scan::writes::arrow::ArrowFactory;
 use crate::scan::writes::request::Writes;
 use crate::session::query::Query;
+use crate::session::workers::{Workers, join_error};
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column};
@@ -71,9 +74,6 @@ use crate::sql::{
     repeated_names, spelling, using,
 };
 use information_schema::InformationSchema;
-
-/// Stack of a worker: planning deeply nested SQL needs more than the usual 2 MiB; untouched pages cost nothing.
-const WORKER_STACK_BYTES: usize = 64 << 20;
 
 /// DataFusion's default catalog and schema, in which tables are registered.
 const CATALOG: &str = "datafusion";
@@ -96,6 +96,7 @@ struct Shared {
     temp: Arc<TempFolders>,
     files: Arc<FileTables>,
     definitions: Definitions,
+    warnings: Arc<Warnings>,
 }
 
 impl fmt::Debug for Session {
@@ -119,11 +120,13 @@ impl Session {
             stores: Arc::clone(&stores),
             pool: Arc::clone(&pool),
         };
+        let warnings = Arc::new(Warnings::default());
         let mut state = SessionStateBuilder::new()
             .with_config(
                 datafusion_options::session_config(&options)?
                     .with_extension(Arc::clone(&pool))
-                    .with_extension(Arc::clone(&temp)),
+                    .with_extension(Arc::clone(&temp))
+                    .with_extension(Arc::clone(&warnings)),
             )
             .with_runtime_env(Arc::clone(&runtime))
             .with_query_planner(fixes::query_planner())
@@ -153,6 +156,7 @@ impl Session {
             temp,
             files,
             definitions: Definitions::default(),
+            warnings,
         };
         Ok(Session {
             shared: Arc::new(shared),
@@ -172,6 +176,11 @@ impl Session {
     /// The options in effect.
     pub fn options(&self) -> SessionOptions {
         SessionOptions::of(self.context().state_ref().read().config_options())
+    }
+
+    /// What a user should know of the statements so far, each once: their answers are right.
+    pub fn take_warnings(&self) -> Vec<String> {
+        self.shared.warnings.take()
     }
 
     /// Cuts a script into statements.
@@ -738,59 +747,5 @@ fn name_option(error: Error, option: Option<String>) -> Error {
             Error::Invalid { name, message }
         }
         (error, _) => error,
-    }
-}
-
-/// What a task that did not return was: stopped, or a defect of ours.
-pub(crate) fn join_error(error: JoinError) -> Error {
-    match error.try_into_panic() {
-        Ok(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Error::Internal(text.unwrap_or("a worker panicked").to_string())
-        }
-        Err(_) => Error::Cancelled,
-    }
-}
-
-/// The threads of a session. Dropping them never blocks, wherever that happens.
-pub(crate) struct Workers {
-    runtime: Option<Runtime>,
-    handle: Handle,
-}
-
-impl Workers {
-    fn new(threads: usize) -> Result<Workers> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(threads)
-            .thread_name("grouse-worker")
-            .thread_stack_size(WORKER_STACK_BYTES)
-            .enable_all()
-            .build()
-            .map_err(|error| {
-                Error::Execution(format!("cannot start {threads} worker threads: {error}"))
-            })?;
-        Ok(Workers {
-            handle: runtime.handle().clone(),
-            runtime: Some(runtime),
-        })
-    }
-
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
-    }
-}
-
-impl fmt::Debug for Workers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workers").finish_non_exhaustive()
-    }
-}
-
-impl Drop for Workers {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
     }
 }

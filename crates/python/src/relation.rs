@@ -130,6 +130,7 @@ impl Relation {
             let failure = raise(start.map_or(error.clone(), |start| error.moved_to(start)));
             with_notes(py, failure, &found.notes)
         })?;
+        shared.warn(py)?;
         let mut relation = Relation {
             shared: Arc::clone(shared),
             recipe,
@@ -175,6 +176,7 @@ impl Relation {
             Some(query) => query,
             None => wait(py, self.recipe.plan(&session))?.map_err(raise)?,
         };
+        self.shared.warn(py)?;
         self.recipe
             .check(&query.schema(), &self.schema)
             .map_err(raise)?;

@@ -1,11 +1,13 @@
 //! What all relations of a connection share: the engine's session, how progress is shown.
 //!
-//! In: options. Out: the session, unless it is closed or belongs to the parent process.
+//! In: options. Out: the session, unless it is closed or belongs to the parent process; its warnings as Python's.
 //! Not here: statements (session.rs, relation.rs).
 
+use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use grouse::Session;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
@@ -47,6 +49,16 @@ impl Shared {
         session
             .clone()
             .ok_or_else(|| invalid("connection", "it is closed"))
+    }
+
+    /// Python's warnings of what the session warns of.
+    pub fn warn(&self, py: Python<'_>) -> PyResult<()> {
+        let category = py.get_type::<PyUserWarning>();
+        for sentence in self.session(py)?.take_warnings() {
+            let sentence = CString::new(sentence.replace('\0', " "))?;
+            PyErr::warn(py, &category, &sentence, 1)?;
+        }
+        Ok(())
     }
 
     /// The progress display of one query.

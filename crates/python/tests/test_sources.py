@@ -7,6 +7,7 @@ import threading
 import pandas
 import polars
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import grouse
@@ -204,3 +205,15 @@ def test_two_threads_with_variables_of_one_name():
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_damaged_page_index_is_a_warning(con, tmp_path):
+    path = tmp_path / "x.parquet"
+    pyarrow.parquet.write_table(some_table(), path, write_page_index=True)
+    content = bytearray(path.read_bytes())
+    end = len(content) - 8
+    footer = int.from_bytes(content[end : end + 4], "little")
+    content[end - footer - 20 : end - footer] = b"\xff" * 20
+    path.write_bytes(content)
+    with pytest.warns(UserWarning, match="page index"):
+        assert con.sql(f"SELECT count(*) FROM '{path}'").fetchone() == (3,)

@@ -125,3 +125,24 @@ fn data_in_a_pipe() {
         ran.stderr
     );
 }
+
+// A damaged page index was passed over in silence.
+#[test]
+fn warnings_go_to_standard_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let path = path.to_str().unwrap();
+    let sql = format!("COPY (SELECT number AS n FROM numbers(10)) TO '{path}'");
+    grouse(&[sql.as_str()]).succeeded();
+    let mut bytes = std::fs::read(path).unwrap();
+    let end = bytes.len() - 8;
+    let footer = u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap()) as usize;
+    // The page index lies before the footer.
+    bytes[end - footer - 40..end - footer].fill(0xff);
+    std::fs::write(path, bytes).unwrap();
+    let sql = format!("SELECT sum(n) AS s FROM '{path}'; SELECT count(*) AS c FROM '{path}'");
+    let ran = grouse(&["--format", "csv", sql.as_str()]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "s\n45\nc\n10\n"));
+    assert_eq!(ran.stderr.matches("warning: ").count(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("page index") && ran.stderr.contains(path));
+}

@@ -1,9 +1,10 @@
-//! Runtime: what a session runs within: options, memory, temporary files, the processor.
+//! Runtime: what a session runs within: options, memory, temporary files, the processor, warnings.
 //!
 //! In: what the user set and what the machine has. Out: limits and places that everything above keeps to.
 //! Not here: plans, files that are read.
 
 pub mod processor;
+pub(crate) mod warnings;
 pub(crate) mod sync;
 pub(crate) mod faults;
 pub(crate) mod options;

@@ -59,6 +59,7 @@ use super::steady::Pinned;
 use super::widen::common_schema;
 pub(crate) use crate::runtime::accounted::Bytes;
 use crate::runtime::accounted::charged;
+use crate::runtime::warnings::Warnings;
 
 /// The length of the footer and the magic behind it.
 const FOOTER_END_BYTES: u64 = 8;
@@ -124,7 +125,10 @@ impl Parquet {
                 Some(renamed) => Arc::new(renamed),
             },
             Err(error) => match without_its_pages(&store, object).await {
-                Some(footer) => Arc::new(footer),
+                Some(footer) => {
+                    warn_of_pages(state, object);
+                    Arc::new(footer)
+                }
                 None => return Err(error),
             },
         };
@@ -168,6 +172,16 @@ async fn without_its_pages(store: &Pinned, object: &ObjectMeta) -> Option<Parque
         .map_or_else(|| without_page_indexes(footer), without_page_indexes)
         .ok()
         .flatten()
+}
+
+/// Such a file is read as a whole where a part of it might do.
+fn warn_of_pages(state: &dyn Session, object: &ObjectMeta) {
+    if let Some(warnings) = state.config().get_extension::<Warnings>() {
+        warnings.add(format!(
+            "the page index of '/{}' is damaged; it only saves work, so the file is read without it, and writing the file anew mends it",
+            object.location
+        ));
+    }
 }
 
 fn footers(state: &dyn Session) -> Arc<FileMetadataCache> {

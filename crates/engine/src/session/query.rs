@@ -23,8 +23,8 @@ use tokio::task::JoinSet;
 use crate::error::{Error, Result};
 use crate::scan::blame::blame;
 use crate::scan::writes::request::Writes;
-use crate::session::Workers;
 use crate::session::progress::Progress;
+use crate::session::workers::{Workers, join_error};
 
 /// Batches that may wait for a slow consumer, per partition.
 const WAITING_BATCHES_PER_PARTITION: usize = 2;
@@ -227,7 +227,7 @@ impl Stream for Merged {
                 State::Joining => match ready!(self.tasks.poll_join_next(cx)) {
                     Some(Ok(())) => {}
                     Some(Err(error)) => {
-                        let error = crate::session::join_error(error);
+                        let error = join_error(error);
                         return self.fail(error.into());
                     }
                     None => self.end(),

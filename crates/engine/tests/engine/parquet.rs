@@ -12,6 +12,7 @@ use datafusion::arrow::array::{
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
 use datafusion::parquet::file::properties::WriterProperties;
+use datafusion::parquet::file::reader::{FileReader, SerializedFileReader};
 use grouse::{Error, Session};
 use tempfile::TempDir;
 
@@ -350,4 +351,28 @@ fn moments_beyond_nanoseconds_name_their_file() {
         "SELECT t FROM '{}/far.parquet' UNION ALL SELECT CAST(t AS TIMESTAMP(6)) FROM '{}/ns.parquet' ORDER BY t",
         &["2020-01-01T00:00:00.123456", "9999-12-31T00:00:00"],
     );
+}
+
+// A file whose page index was damaged gave right answers and nobody heard of the damage.
+#[test]
+fn a_damaged_page_index_is_told_once() {
+    let folder = Folder::new();
+    let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+    folder.write("x.parquet", Types::Kept, &[("n", column)]);
+    let path = folder.path("x.parquet");
+    let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+    let chunk = reader.metadata().row_group(0).column(0);
+    let start = chunk.column_index_offset().unwrap() as usize;
+    let end = start + chunk.column_index_length().unwrap() as usize;
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[start..end].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    folder.check("SELECT sum(n) FROM '{}/x.parquet' WHERE n > 1", &["5"]);
+    let warnings = folder.session.take_warnings();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    for part in ["page index", "/x.parquet'", "without it"] {
+        assert!(warnings[0].contains(part), "{warnings:?}");
+    }
+    folder.check("SELECT sum(n) FROM '{}/x.parquet'", &["6"]);
+    assert!(folder.session.take_warnings().is_empty());
 }
