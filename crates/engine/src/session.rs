@@ -19,7 +19,8 @@ use datafusion::arrow::array::AsArray;
 use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::datatypes::{Schema, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::catalog::TableProvider;
+use datafusion::catalog::default_table_source::source_as_provider;
+use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::common::{DataFusionError, ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::TaskContext;
@@ -45,7 +46,7 @@ use crate::runtime::memory::SessionPool;
 use crate::runtime::options::SessionOptions;
 use crate::runtime::temp::TempFolders;
 use crate::runtime::warnings::Warnings;
-use crate::scan::checked_table;
+use crate::scan::checked_table::{self, CheckedTable, Rules};
 use crate::scan::external;
 use crate::scan::files::FileTables;
 use crate::scan::json::JsonFactory;
@@ -62,7 +63,7 @@ use crate::session::query::Query;
 use crate::session::workers::{Workers, join_error};
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
-use crate::sql::expand::{self, Catalog, Column};
+use crate::sql::expand::{self, Catalog, Column, TableFacts};
 use crate::sql::inner_values::ValuesPlanner;
 use crate::sql::names::{with_names, with_written_names};
 use crate::sql::params::{self, Params};
@@ -290,6 +291,7 @@ impl Session {
             Request::SetOption { name, value } => {
                 self.change_options(|options| options.set(&name, &value))
             }
+            Request::Nothing => Ok(self.nothing()),
             Request::ResetOption { name } => self.change_options(|options| options.reset(&name)),
             Request::SetVariable { name, value } => {
                 let value = match value {
@@ -648,20 +650,28 @@ impl Catalog for Planning<'_> {
         })
     }
 
-    fn defaults(&self, query: SqlQuery) -> Result<Vec<Option<String>>> {
+    fn facts(&self, query: SqlQuery) -> Result<Option<TableFacts>> {
         let LogicalPlan::Projection(all) = self.plan(query)? else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
         let LogicalPlan::TableScan(scan) = all.input.as_ref() else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
+        let table = source_as_provider(&scan.source)?;
+        let checked = table.downcast_ref::<CheckedTable>();
+        let rules = checked.map(CheckedTable::rules);
         let fields = scan.source.schema();
         let default = |name: &String| {
             let default = scan.source.get_column_default(name)?;
             default_values::written(default).ok()
         };
         let names = fields.fields().iter().map(|field| field.name());
-        Ok(names.map(default).collect())
+        Ok(Some(TableFacts {
+            defaults: names.map(default).collect(),
+            keys: rules.map_or_else(Vec::new, |rules| rules.keys().to_vec()),
+            checks: rules.map_or_else(Vec::new, Rules::checks),
+            is_in_memory: checked.is_some() || table.is::<MemTable>(),
+        }))
     }
 
     fn tables(&self) -> Vec<String> {

@@ -8,6 +8,7 @@ pub(crate) mod warnings;
 pub(crate) mod sync;
 pub(crate) mod faults;
 pub(crate) mod options;
+pub(crate) mod fixed_options;
 pub(crate) mod memory;
 pub(crate) mod accounted;
 pub(crate) mod temp;

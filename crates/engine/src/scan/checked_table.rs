@@ -90,6 +90,16 @@ impl Rules {
         ))
     }
 
+    /// Places of the columns of each key.
+    pub(crate) fn keys(&self) -> &[(Vec<usize>, KeyKind)] {
+        &self.keys
+    }
+
+    /// The conditions as SQL.
+    pub(crate) fn checks(&self) -> Vec<String> {
+        self.checks.iter().map(|(_, text)| text.clone()).collect()
+    }
+
     /// The keys none of whose columns may be NULL.
     fn known(&self, schema: &SchemaRef) -> KnownKeys {
         let keys = self.keys.iter().filter(|(columns, _)| {
@@ -324,6 +334,10 @@ impl CheckedTable {
             rules: Arc::new(rules),
             known,
         }
+    }
+
+    pub(crate) fn rules(&self) -> &Rules {
+        &self.rules
     }
 }
 

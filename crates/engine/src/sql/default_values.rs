@@ -29,7 +29,8 @@ pub(super) fn expand(statement: &mut SqlStatement, scope: &Scope<'_>) -> Result<
 fn columns(table: &ObjectName, scope: &Scope<'_>) -> Result<Vec<(Column, Expr)>> {
     let query = *parse_query(&format!("SELECT * FROM {table}"))?;
     let columns = scope.columns(query.clone())?;
-    let mut defaults = scope.defaults(query)?;
+    let facts = scope.facts(query)?.unwrap_or_default();
+    let mut defaults = facts.defaults;
     defaults.resize(columns.len(), None);
     let defaults = defaults
         .iter()

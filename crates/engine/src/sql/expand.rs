@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
+use crate::scan::constraints::KeyKind;
 use crate::sql::ast::{parse_query, quoted};
 use crate::sql::outer_names::Outer;
 use crate::sql::query_forms::LIST;
@@ -32,14 +33,27 @@ pub(crate) trait Catalog {
     fn columns(&self, query: Query) -> Result<Vec<Column>>;
     /// The rows of a query.
     fn rows(&self, query: Query) -> Result<Vec<RecordBatch>>;
-    /// What the columns of a query have by default that is all of one table; nothing for any other query.
-    fn defaults(&self, query: Query) -> Result<Vec<Option<String>>>;
+    /// What is known of the table that a query is all of; nothing for any other query.
+    fn facts(&self, query: Query) -> Result<Option<TableFacts>>;
     /// Names of the user's tables, sorted.
     fn tables(&self) -> Vec<String>;
     /// Whether a function is an aggregate.
     fn is_aggregate(&self, name: &str) -> bool;
     /// Whether two calls of a function may differ.
     fn is_volatile(&self, name: &str) -> bool;
+}
+
+/// What a table knows beside its columns.
+#[derive(Debug, Default)]
+pub(crate) struct TableFacts {
+    /// What each column has by default.
+    pub defaults: Vec<Option<String>>,
+    /// Places of the columns of each key.
+    pub keys: Vec<(Vec<usize>, KeyKind)>,
+    /// Conditions as SQL.
+    pub checks: Vec<String>,
+    /// A CREATE TABLE makes such a table.
+    pub is_in_memory: bool,
 }
 
 /// A column of a query.
@@ -120,9 +134,9 @@ impl Scope<'_> {
         self.catalog.rows(self.with_common_tables(query))
     }
 
-    /// What the columns of a table have by default.
-    pub fn defaults(&self, query: Query) -> Result<Vec<Option<String>>> {
-        self.catalog.defaults(self.with_common_tables(query))
+    /// What is known of the table that a query is all of.
+    pub fn facts(&self, query: Query) -> Result<Option<TableFacts>> {
+        self.catalog.facts(self.with_common_tables(query))
     }
 
     /// The columns of what stands in FROM.

@@ -1,4 +1,5 @@
-//! Statements that stand where a query does: `PIVOT t ON c`, `UNPIVOT t ON a, b`, `SUMMARIZE t`, `DESCRIBE t`, `SHOW TABLES`.
+//! Statements that stand where a query does: `PIVOT t ON c`, `UNPIVOT t ON a, b`, `SUMMARIZE t`, `DESCRIBE t`, `SHOW TABLES`,
+//! `PRAGMA table_info('t')`.
 //!
 //! In: tokens. Out: `SELECT * FROM "pivot of"((SELECT * FROM t), (SELECT "list of", c), …)` and the like.
 //! Invariant: such a word is a statement only where a query may begin, so that columns and tables may have its name.
@@ -18,11 +19,13 @@ pub(crate) const UNPIVOT: &str = "unpivot of";
 pub(crate) const SUMMARIZE: &str = "summarize of";
 pub(crate) const DESCRIBE: &str = "describe of";
 pub(crate) const TABLES: &str = "tables of";
+pub(crate) const TABLE_INFO: &str = "table info of";
+pub(crate) const DEFINITION: &str = "definition of";
 /// The first item of a select list that is nothing but a list.
 pub(crate) const LIST: &str = "list of";
 
 /// Words that begin such a statement.
-const FORMS: [&str; 8] = [
+const FORMS: [&str; 9] = [
     "PIVOT",
     "PIVOT_WIDER",
     "UNPIVOT",
@@ -31,6 +34,7 @@ const FORMS: [&str; 8] = [
     "DESCRIBE",
     "DESC",
     "SHOW",
+    "PRAGMA",
 ];
 
 /// Words that begin what stands behind the lists of PIVOT and UNPIVOT.
@@ -111,9 +115,22 @@ fn query(tokens: &[TokenWithSpan]) -> Result<Option<Tokens>> {
                 .sql("( SELECT table_name AS name FROM information_schema . tables WHERE table_schema =")
                 .string(&schema)
                 .sql("ORDER BY ALL )"),
+            Some(Shown::Databases) => start
+                .sql("( SELECT DISTINCT catalog_name AS database_name FROM information_schema . schemata ORDER BY ALL )"),
+            Some(Shown::Definition(table)) => call(start, DEFINITION, &[Argument::Source(table)]),
             Some(Shown::Columns(table)) => call(start, DESCRIBE, &[Argument::Source(table)]),
             None => return Ok(None),
         },
+        "PRAGMA" if is_one_of(rest, 0, &["SHOW_TABLES"]) && rest.len() == 1 => {
+            call(start, TABLES, &[])
+        }
+        "PRAGMA"
+            if is_one_of(rest, 0, &["TABLE_INFO"])
+                && is_token(rest, 1, &Token::LParen)
+                && rest.len() == 4 =>
+        {
+            call(start, TABLE_INFO, &[Argument::Source(&rest[2..3])])
+        }
         _ => return Ok(None),
     };
     Ok(Some(written.tokens))
@@ -122,6 +139,8 @@ fn query(tokens: &[TokenWithSpan]) -> Result<Option<Tokens>> {
 enum Shown<'a> {
     Tables,
     TablesOf(String),
+    Databases,
+    Definition(&'a [TokenWithSpan]),
     Columns(&'a [TokenWithSpan]),
 }
 
@@ -135,6 +154,14 @@ fn shown(rest: &[TokenWithSpan]) -> Option<Shown<'_>> {
             }
         }
         [_] if is_one_of(rest, 0, &["TABLES"]) => Some(Shown::Tables),
+        [_] if is_one_of(rest, 0, &["DATABASES"]) => Some(Shown::Databases),
+        [_, _, table @ ..]
+            if is_one_of(rest, 0, &["CREATE"])
+                && is_one_of(rest, 1, &["TABLE", "VIEW"])
+                && !table.is_empty() =>
+        {
+            Some(Shown::Definition(table))
+        }
         [_, _] if is_one_of(rest, 0, &["ALL"]) && is_one_of(rest, 1, &["TABLES"]) => {
             Some(Shown::Tables)
         }

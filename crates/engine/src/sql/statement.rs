@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 
 use crate::error::{Error, Position, Result};
 use crate::runtime::datafusion_options::reset_value;
+use crate::runtime::fixed_options::{check_fixed, is_fixed};
 use crate::runtime::options::{OptionSpec, unknown_option};
 use crate::scan::call::FileCall;
 use crate::scan::constraints::Constraints;
@@ -125,6 +126,8 @@ pub(crate) enum Request {
     SetOption { name: String, value: String },
     /// `RESET option` for an option of ours.
     ResetOption { name: String },
+    /// An option that is what the statement says.
+    Nothing,
     /// `SET VARIABLE name = value`, or `RESET VARIABLE name` without one.
     SetVariable {
         name: String,
@@ -317,6 +320,11 @@ fn set(variable: ObjectName, values: Vec<Expr>) -> Result<Request> {
             assignment,
         ))));
     }
+    if is_fixed(&name) {
+        let values: Vec<String> = values.iter().map(option_value).collect();
+        check_fixed(&name, &values)?;
+        return Ok(Request::Nothing);
+    }
     match values.as_slice() {
         [value] => Ok(Request::SetOption {
             name,
@@ -333,6 +341,7 @@ fn reset(variable: ObjectName) -> Result<Request> {
     let name = plain_name(&variable);
     match OptionSpec::find(&name) {
         Some(_) => Ok(Request::ResetOption { name }),
+        None if is_fixed(&name) => Ok(Request::Nothing),
         None if !is_of_datafusion(&name) => Err(unknown_option(&name)),
         None if let Some((datafusion, value)) = reset_value(&name) => {
             let parts = datafusion.split('.').map(Ident::new);

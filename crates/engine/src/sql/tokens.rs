@@ -15,7 +15,7 @@ use crate::sql::{lambdas, prefix_alias, query_forms, table_forms, word_forms};
 pub(crate) type Tokens = Vec<TokenWithSpan>;
 
 /// Words that begin a form; other forms have a colon, an arrow or a per cent sign.
-const WORDS: [&str; 21] = [
+const WORDS: [&str; 22] = [
     "PIVOT",
     "PIVOT_WIDER",
     "PIVOT_LONGER",
@@ -24,6 +24,7 @@ const WORDS: [&str; 21] = [
     "DESCRIBE",
     "DESC",
     "SHOW",
+    "PRAGMA",
     "ASOF",
     "POSITIONAL",
     "GLOBAL",
