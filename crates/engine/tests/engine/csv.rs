@@ -500,6 +500,20 @@ fn rejects_are_kept() {
     let errors = "SELECT file_id, line FROM mine JOIN files USING (scan_id, file_id) ORDER BY ALL";
     check(&session, errors, &["0|5", "2|2"]);
     check(&session, "SELECT count(*) FROM reject_errors", &["3"]);
+    let prepared = format!(
+        "PREPARE again AS SELECT max(a) FROM read_csv('{path}', store_rejects => true, {INT_AND_TEXT})"
+    );
+    run(&session, &prepared).unwrap();
+    for _ in 0..2 {
+        check(&session, "EXECUTE again", &["7"]);
+        check(&session, "SELECT count(*) FROM reject_errors", &["5"]);
+        check(
+            &session,
+            &sql.replace("rejects_table => 'Mine'", "store_rejects => true"),
+            &["11"],
+        );
+        check(&session, "SELECT count(*) FROM reject_errors", &["2"]);
+    }
     run(&session, "DROP TABLE mine").unwrap();
     check(&session, &sql, &["11"]);
     check(&session, "SELECT count(*) FROM mine", &["2"]);
@@ -546,7 +560,7 @@ fn rejects_are_kept_once_by_all_workers() {
         assert_eq!(rows(&session, errors), expected[..7]);
         // Two calls of a statement share the tables.
         let sql = format!(
-            "SELECT count(*) FROM (SELECT a FROM {call} UNION ALL SELECT a FROM {})",
+            "SELECT count(a) FROM (SELECT a FROM {call} UNION ALL SELECT a FROM {})",
             call.replace("true", "1, max_line_size => 99999")
         );
         check(&session, &sql, &[&(2 * (400 - expected.len())).to_string()]);

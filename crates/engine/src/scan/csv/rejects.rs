@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
-use std::sync::{Arc, Once};
+use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, StringArray, UInt64Array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -265,7 +265,6 @@ pub(crate) struct Rejects {
     columns: Vec<Arc<str>>,
     statement: u64,
     tables: [Arc<Mutex<Shown>>; 2],
-    is_shown: Once,
 }
 
 /// What is known of a call before its files are.
@@ -289,7 +288,6 @@ impl RejectsOf {
             columns: fields.map(|field| field.name().as_str().into()).collect(),
             statement: self.statement,
             tables: self.tables,
-            is_shown: Once::new(),
             kept: Arc::new(KeptRejects {
                 scan: self.scan,
                 about: described(table),
@@ -306,15 +304,17 @@ impl RejectsOf {
 impl Rejects {
     /// Those of one file, which is about to be read: the tables show this statement's from now on.
     pub(crate) fn of_file(&self, file: &Path, layout: &Layout) -> FileRejects {
-        self.is_shown.call_once(|| self.show());
-        let column = |field| {
-            let place = layout.of_columns.iter().position(|of| *of == Some(field));
-            self.columns.get(place?).cloned()
-        };
+        self.show();
+        let mut columns = vec![None; layout.fields];
+        for (name, field) in self.columns.iter().zip(&layout.of_columns) {
+            if let Some(column) = field.and_then(|field| columns.get_mut(field)) {
+                *column = Some(Arc::clone(name));
+            }
+        }
         FileRejects {
             kept: Arc::clone(&self.kept),
             file: self.files.get(file).copied().unwrap_or_default(),
-            columns: (0..layout.fields).map(column).collect(),
+            columns,
         }
     }
 
@@ -327,8 +327,11 @@ impl Rejects {
                     kept: Vec::new(),
                 };
             }
-            shown.kept.push(Arc::clone(&self.kept));
-            shown.kept.sort_by_key(|kept| kept.scan());
+            // A prepared statement may run again after another one.
+            if !shown.kept.iter().any(|kept| Arc::ptr_eq(kept, &self.kept)) {
+                shown.kept.push(Arc::clone(&self.kept));
+                shown.kept.sort_by_key(|kept| kept.scan());
+            }
         }
     }
 }
