@@ -45,6 +45,7 @@ mod scalar;
 mod standing;
 mod recomputed;
 mod distinct_rows;
+mod exclusions;
 mod version;
 mod uuid_text;
 mod intervals;
@@ -79,6 +80,7 @@ pub(crate) use calendar::part_of_interval;
 pub(crate) use decimal_doubles::{is_long_decimal, nearest_double};
 pub(crate) use decimal_quotient::decimal_quotient;
 pub(crate) use distinct_rows::of_distinct_rows;
+pub(crate) use exclusions::{EXCLUDE, Exclusion, excluding, over_left_rows, take_exclusion};
 pub(crate) use frequent::Frequent;
 pub(crate) use intervals::Interval;
 pub(crate) use lengths::text_views;
@@ -178,7 +180,11 @@ pub fn register(context: &SessionContext) {
     let scalars = scalars
         .chain(signed::functions())
         .chain(domains::functions());
-    let marks = [whole_row::whole_row(), any_equal::any_equal()];
+    let marks = [
+        whole_row::whole_row(),
+        any_equal::any_equal(),
+        exclusions::exclude(),
+    ];
     let scalars = scalars
         .chain(marks)
         .chain([modulo::modulo(), bits::bit_not()]);

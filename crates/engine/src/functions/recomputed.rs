@@ -120,7 +120,6 @@ impl AggregateUDFImpl for Recomputed {
         }
         Ok(Box::new(FrameRows {
             making: Making::of(&self.0, &args),
-            merges: !ONE_WAY.contains(&self.name()) && !args.is_distinct,
             chunks: VecDeque::new(),
         }))
     }
@@ -196,6 +195,11 @@ impl Making {
         }
     }
 
+    /// True where states of some rows each, put together, are the state of all of them.
+    pub(super) fn merges(&self) -> bool {
+        !ONE_WAY.contains(&self.function.name()) && !self.is_distinct
+    }
+
     pub(super) fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
         self.function.accumulator(AccumulatorArgs {
             return_field: Arc::clone(&self.return_field),
@@ -215,8 +219,6 @@ impl Making {
 #[derive(Debug)]
 struct FrameRows {
     making: Making,
-    /// True where states of chunks, put together, are the state of all their rows.
-    merges: bool,
     chunks: VecDeque<Chunk>,
 }
 
@@ -305,7 +307,7 @@ impl Accumulator for FrameRows {
         self.join_last()?;
         let mut accumulator = self.making.accumulator()?;
         for at in 0..self.chunks.len() {
-            if !self.merges || self.chunks[at].rows() < CHUNK_ROWS {
+            if !self.making.merges() || self.chunks[at].rows() < CHUNK_ROWS {
                 accumulator.update_batch(&self.chunks[at].columns)?;
                 continue;
             }

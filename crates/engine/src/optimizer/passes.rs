@@ -71,6 +71,7 @@ type Physical = dyn PhysicalOptimizerRule + Send + Sync;
 fn planners() -> Vec<Pass<Planner>> {
     passes! {
         First, ByDataFusion, unsigned_literals::UnsignedLiterals, "u - 1 → u - CAST(1 AS BIGINT UNSIGNED)";
+        First, ByDataFusion, exclusions::Exclusions,              "sum(x) OVER (… EXCLUDE TIES): what the call is otherwise, with frames that leave rows out";
         First, ByDataFusion, signed_counts::SignedCounts,         "row_number(), rank(), count_distinct(x) → their CAST AS BIGINT";
         First, ByDataFusion, text_parts::TextParts,               "s[2:3] of a string → substr(s, 2, 2)";
         First, ByDataFusion, joined_codes::JoinedCodes,           "d || 1 of a dictionary → CAST(d AS VARCHAR) || 1";
@@ -115,6 +116,7 @@ fn logical() -> Vec<Pass<Logical>> {
         Last,  ByDataFusion, null_structs::NullStructsInWindows,    "s.x is NULL where s is NULL, in windows";
         Last,  ByDataFusion, qualified_keys::QualifiedKeys,         "columns of a join's keys name their side";
         Last,  ByDataFusion, long_conditions::LongConditions,       "a filter of hundreds of operands p → p IS TRUE";
+        Last,  ByDataFusion, exclusions::AggregateLeftRows,         "EXCLUDE of an aggregate's frame → a window function that aggregates the rows left";
         Last,  ByDataFusion, window_orders::WindowOrders,           "a window is reversed only if its aggregate bears it";
         Last,  ByDataFusion, bounded_keys::BoundedKeys,             "f(x) > 1 as a sort key says nothing of its bounds; last, since no rule shall look into keys after it";
         Last,  ByOperator,   SharedSums::AsNeeded,                  "avg(x) as above, of aggregates that are needed";

@@ -13,13 +13,14 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, Query, Select, SelectItem, SetExpr,
-    TableFactor, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, Query, Select, SelectItem,
+    SetExpr, TableFactor, VisitorMut,
 };
 
 use crate::sql::ast::{function_name, plain_arguments, quoted};
 use crate::sql::clauses::is_wildcard;
 use crate::sql::dotted_fields::table_names;
+use crate::sql::exclusions;
 use crate::sql::expand::is_list;
 use crate::sql::statement::visit;
 use crate::sql::walk::Walk;
@@ -192,6 +193,17 @@ impl VisitorMut for SmallNames {
                     name.value = name.value.to_lowercase();
                 }
             }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Behind all names within the window.
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        if let Expr::Function(Function {
+            over: Some(over), ..
+        }) = expr
+        {
+            exclusions::write_out(over);
         }
         ControlFlow::Continue(())
     }

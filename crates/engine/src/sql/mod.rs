@@ -18,6 +18,7 @@ mod expression_forms;
 pub(crate) mod walk;
 pub(crate) mod ast;
 mod word_names;
+mod exclusions;
 mod token_forms;
 pub mod statement;
 pub mod reads;

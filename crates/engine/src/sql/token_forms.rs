@@ -1,8 +1,8 @@
 //! Tokens that the parser does not take, as tokens that it does.
 //!
 //! In: the text of a statement. Out: its tokens, each at its place in the text: numbers of base 10 without underscores,
-//! `STRUCT(a INT)` as `STRUCT<a INT>`, `GROUP BY DISTINCT` with a marker that clauses/ reads, samples in one form behind the
-//! table they are of, `SELECT *` for a FROM that comes first and has a WHERE.
+//! `STRUCT(a INT)` as `STRUCT<a INT>`, `GROUP BY DISTINCT` with a marker that clauses/ reads, EXCLUDE of a window with one among
+//! its partitions, samples in one form behind the table they are of, `SELECT *` for a FROM that comes first and has a WHERE.
 //! Invariant: a text without these forms keeps its tokens.
 //! Not here: samples (token_forms/samples.rs); conveniences (tokens.rs).
 
@@ -14,7 +14,9 @@ use datafusion::sql::sqlparser::tokenizer::{
 };
 
 use crate::error::{Error, Result};
+use crate::functions::Exclusion;
 use crate::sql::dialect::DIALECT;
+use crate::sql::exclusions;
 use crate::sql::word_names::name_words;
 pub(crate) use samples::RESERVOIR;
 use samples::Sample;
@@ -30,7 +32,7 @@ pub(crate) fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
     let mut writer = Writer {
         tokens: &tokens,
         out: Vec::with_capacity(tokens.len()),
-        scopes: vec![Scope::new(Token::RParen)],
+        scopes: vec![Scope::new(Token::RParen, 0)],
     };
     let mut at = 0;
     while at < tokens.len() {
@@ -103,6 +105,8 @@ fn whole(token: &TokenWithSpan, digits: &str, base: u32) -> Result<TokenWithSpan
 struct Scope {
     /// What closes it: a STRUCT type has angle brackets.
     closing: Token,
+    /// Where it begins among the tokens that are written.
+    start: usize,
     /// The keyword that it begins with.
     first: Option<Keyword>,
     /// Whether nothing was written since it began, or since UNION.
@@ -124,9 +128,10 @@ struct FromClause {
 }
 
 impl Scope {
-    fn new(closing: Token) -> Scope {
+    fn new(closing: Token, start: usize) -> Scope {
         Scope {
             closing,
+            start,
             first: None,
             fresh: true,
             select: false,
@@ -165,13 +170,13 @@ impl Writer<'_> {
             Token::LParen => {
                 self.note(None);
                 self.out.push(token.clone());
-                self.scopes.push(Scope::new(Token::RParen));
+                self.scopes.push(Scope::new(Token::RParen, self.out.len()));
             }
             Token::RParen => self.close(token),
             Token::SemiColon => {
                 self.end_from();
-                self.scopes = vec![Scope::new(Token::RParen)];
                 self.out.push(token.clone());
+                self.scopes = vec![Scope::new(Token::RParen, self.out.len())];
             }
             Token::Comma => {
                 if let Some(from) = self.scope().from.as_mut() {
@@ -190,7 +195,7 @@ impl Writer<'_> {
 
     fn scope(&mut self) -> &mut Scope {
         if self.scopes.is_empty() {
-            self.scopes.push(Scope::new(Token::RParen));
+            self.scopes.push(Scope::new(Token::RParen, self.out.len()));
         }
         let last = self.scopes.len() - 1;
         &mut self.scopes[last]
@@ -281,7 +286,7 @@ impl Writer<'_> {
                 }
             }
             USING if self.word_after(at) == Some(SAMPLE) => return self.using_sample(at),
-            EXCLUDE if matches!(self.scope().last, Some(ROW | PRECEDING | FOLLOWING)) => {
+            EXCLUDE if self.ends_frame() => {
                 return self.exclusion(at);
             }
             NoKeyword if self.ends_interval() && unit_of(token).is_some() => {
@@ -374,18 +379,68 @@ impl Writer<'_> {
         keyword_of(self.tokens.get(after(self.tokens, at))?)
     }
 
-    /// EXCLUDE behind a window's frame: NO OTHERS leaves nothing out, DataFusion does nothing else.
-    fn exclusion(&self, at: usize) -> Result<usize> {
-        let what = after(self.tokens, at);
-        if self.word_after(at) == Some(Keyword::NO) {
-            return Ok(after(self.tokens, what) + 1);
+    /// Whether the frame of a window may end here: OVER, or AS in WINDOW, has the parentheses.
+    fn ends_frame(&mut self) -> bool {
+        use Keyword::{AS, FOLLOWING, OVER, PRECEDING, ROW};
+        let Scope { start, last, .. } = *self.scope();
+        let is_bound = matches!(last, Some(ROW | PRECEDING | FOLLOWING));
+        let opening = start.checked_sub(1);
+        let before = opening.and_then(|opening| before(&self.out, opening));
+        let keyword = before.and_then(|before| keyword_of(&self.out[before]));
+        is_bound && matches!(keyword, Some(OVER | AS))
+    }
+
+    /// EXCLUDE behind a window's frame; NO OTHERS leaves nothing out.
+    fn exclusion(&mut self, at: usize) -> Result<usize> {
+        let word = |at: usize| match self.tokens.get(at).map(|token| &token.token) {
+            Some(Token::Word(word)) if word.quote_style.is_none() => word.value.to_uppercase(),
+            _ => String::new(),
+        };
+        let first = after(self.tokens, at);
+        let second = after(self.tokens, first);
+        let (exclusion, last) = match (word(first).as_str(), word(second).as_str()) {
+            ("NO", "OTHERS") => (None, second),
+            ("CURRENT", "ROW") => (Some(Exclusion::CurrentRow), second),
+            ("GROUP", _) => (Some(Exclusion::Group), first),
+            ("TIES", _) => (Some(Exclusion::Ties), first),
+            _ => {
+                let message = "EXCLUDE takes CURRENT ROW, GROUP, TIES or NO OTHERS";
+                return Err(syntax(message, self.tokens[at].span.start));
+            }
+        };
+        self.note(Some(Keyword::EXCLUDE));
+        if let Some(exclusion) = exclusion {
+            self.mark_window(exclusion, self.tokens[at].span);
         }
-        let Location { line, column } = self.tokens[at].span.start;
-        Err(Error::Unsupported {
-            message: format!(
-                "EXCLUDE in the frame of a window (line {line}, column {column}); join the rows that count and group them"
-            ),
-        })
+        Ok(last + 1)
+    }
+
+    /// Puts the mark of EXCLUDE before the keys of PARTITION BY, behind the name of another window.
+    fn mark_window(&mut self, exclusion: Exclusion, span: Span) {
+        let start = self.scope().start;
+        let first = after(&self.out, start - 1);
+        let by = after(&self.out, first);
+        let keyword = |at: usize| self.out.get(at).and_then(keyword_of);
+        let mut mark = exclusions::mark(exclusion).to_vec();
+        let place = match (keyword(first), keyword(by)) {
+            (Some(Keyword::PARTITION), Some(Keyword::BY)) => {
+                mark.push(Token::Comma);
+                by + 1
+            }
+            (first_word, _) => {
+                let words = ["PARTITION", "BY"];
+                mark.splice(0..0, words.map(Token::make_keyword));
+                match first_word {
+                    Some(Keyword::ORDER | Keyword::ROWS | Keyword::RANGE | Keyword::GROUPS) => {
+                        first
+                    }
+                    _ => first + 1,
+                }
+            }
+        };
+        let mark = mark.into_iter();
+        let mark = mark.map(|token| TokenWithSpan::new(token, span));
+        self.out.splice(place..place, mark);
     }
 
     /// `USING SAMPLE 10%` after the other clauses of a query is a sample of what its FROM yields.
@@ -427,7 +482,7 @@ impl Writer<'_> {
         if let Some(token) = self.tokens.get(open) {
             self.out.push(TokenWithSpan::new(Token::Lt, token.span));
         }
-        self.scopes.push(Scope::new(Token::Gt));
+        self.scopes.push(Scope::new(Token::Gt, self.out.len()));
         open + 1
     }
 

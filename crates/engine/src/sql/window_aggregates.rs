@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::sql::ast::{parse_expr, text};
+use crate::sql::headers::text_of;
 use crate::sql::statement::visit;
 use crate::sql::walk::{Walk, done, flow};
 
@@ -129,7 +130,7 @@ fn orders_distinct(list: &FunctionArgumentList, order: &[OrderByExpr]) -> bool {
 }
 
 fn order_window(function: &mut Function) -> ControlFlow<Error> {
-    let text = function.to_string();
+    let text = text_of(&Expr::Function(function.clone()));
     let FunctionArguments::List(list) = &mut function.args else {
         return ControlFlow::Continue(());
     };

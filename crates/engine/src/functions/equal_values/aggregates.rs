@@ -19,6 +19,7 @@ use grouse_groupby::keys::row::{has_forms, has_interval_forms};
 
 use super::canonical::{canonical, is_canonical};
 use super::{wrap, wrap_each, wrap_order};
+use crate::functions::exclusions::{with_exclusion, without_exclusion};
 use crate::functions::extreme_by;
 
 /// Aggregates that compare the values of all their arguments.
@@ -69,12 +70,29 @@ pub(super) fn in_window(window: &mut WindowFunction, schema: &DFSchema) -> Resul
         changed |= wrap_order(&mut key.expr, schema)?;
     }
     if let WindowFunctionDefinition::AggregateUDF(func) = fun {
-        changed |= by_length(func, &mut params.args, schema)?;
+        changed |= by_length_in_frame(func, &mut params.args, schema)?;
         if params.distinct || COMPARING.contains(&func.name()) {
             changed |= wrap_each(&mut params.args, schema)?;
         } else if COMPARING_SECOND.contains(&func.name()) {
             changed |= wrap_each(params.args.iter_mut().skip(1), schema)?;
         }
+    }
+    Ok(changed)
+}
+
+/// The same of an aggregate whose frames may leave rows out.
+fn by_length_in_frame(
+    func: &mut Arc<AggregateUDF>,
+    args: &mut Vec<Expr>,
+    schema: &DFSchema,
+) -> Result<bool> {
+    let (mut plain, exclusion) = without_exclusion(func);
+    let changed = by_length(&mut plain, args, schema)?;
+    if changed {
+        *func = match exclusion {
+            Some(exclusion) => with_exclusion(plain, exclusion),
+            None => plain,
+        };
     }
     Ok(changed)
 }

@@ -83,7 +83,8 @@ fn is_ordered(expr: &Expr) -> bool {
 fn by_place(expr: &Expr) -> bool {
     match expr {
         Expr::WindowFunction(function) if function.params.order_by.is_empty() => {
-            let name = function.fun.name();
+            // What a frame leaves out stands behind the name.
+            let name = function.fun.name().split(' ').next().unwrap_or_default();
             let frame = &function.params.window_frame;
             let is_bounded = frame.units == WindowFrameUnits::Rows
                 && !(frame.start_bound.is_unbounded() && frame.end_bound.is_unbounded());

@@ -50,6 +50,7 @@ pub(super) mod unnested;
 pub(super) mod set_all;
 pub(super) mod offset_order;
 pub(super) mod checked_plan;
+pub(super) mod exclusions;
 pub(super) mod window_orders;
 pub(super) mod grouped_elements;
 pub(super) mod bounded_keys;

@@ -77,7 +77,8 @@ fn signed(call: Expr) -> Expr {
     Expr::Cast(Cast::new(Box::new(call), DataType::Int64))
 }
 
-fn call(expr: RawWindowExpr) -> Expr {
+/// The call as it is.
+pub(super) fn call(expr: RawWindowExpr) -> Expr {
     Expr::WindowFunction(Box::new(WindowFunction {
         fun: expr.func_def,
         params: WindowFunctionParams {

@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::{refused, same, select_of};
 use crate::error::{Error, Result};
 use crate::sql::ast::{function_name, number, parse_expr, plain_arguments};
+use crate::sql::exclusions::is_mark;
 use crate::sql::walk::{Walk, done};
 
 /// More rows than there are.
@@ -179,13 +180,14 @@ fn found<'a>(windows: &'a [(Ident, WindowSpec)], name: &Ident) -> Result<&'a Win
         })
 }
 
-/// A window that begins with the name of another has that one's partitions, and its order where it has one.
+/// A window that begins with the name of another has that one's partitions, and its order where it has one. What its frame leaves out
+/// is marked among the partitions.
 fn complete(windows: &[(Ident, WindowSpec)], spec: &WindowSpec) -> Result<WindowSpec> {
     let Some(name) = &spec.window_name else {
         return Ok(spec.clone());
     };
     let base = found(windows, name)?;
-    let clash = !spec.partition_by.is_empty()
+    let clash = !spec.partition_by.iter().all(is_mark)
         || (!base.order_by.is_empty() && !spec.order_by.is_empty())
         || base.window_frame.is_some();
     if clash {
@@ -197,7 +199,7 @@ fn complete(windows: &[(Ident, WindowSpec)], spec: &WindowSpec) -> Result<Window
     }
     Ok(WindowSpec {
         window_name: None,
-        partition_by: base.partition_by.clone(),
+        partition_by: [base.partition_by.clone(), spec.partition_by.clone()].concat(),
         order_by: match spec.order_by.is_empty() {
             true => base.order_by.clone(),
             false => spec.order_by.clone(),

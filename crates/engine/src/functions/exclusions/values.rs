@@ -1,0 +1,128 @@
+//! `first_value`, `last_value` and `nth_value` over frames that leave rows out.
+//!
+//! In: a column, keys of the window's ORDER BY, each row's frame. Out: a value of the rows left; NULL where these are too few.
+//! Invariant: with IGNORE NULLS rows whose value is NULL count for nothing.
+//! Not here: which rows are left (left_rows.rs).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::{Result, ScalarValue, plan_err};
+use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
+use datafusion::logical_expr::{PartitionEvaluator, Signature, WindowUDF, WindowUDFImpl};
+use datafusion::physical_expr::expressions::Literal;
+
+use super::Exclusion;
+use super::left_rows::Frames;
+
+/// The function over frames that leave rows out; one that looks at no frame is the same.
+pub(super) fn excluding(function: Arc<WindowUDF>, exclusion: Exclusion) -> Arc<WindowUDF> {
+    match function.name() {
+        "first_value" | "last_value" | "nth_value" => Arc::new(WindowUDF::from(ValueLeft {
+            name: exclusion.name_of(function.name()),
+            function,
+            exclusion,
+        })),
+        _ => function,
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ValueLeft {
+    name: String,
+    function: Arc<WindowUDF>,
+    exclusion: Exclusion,
+}
+
+/// Which of the rows left has the value.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// Counted from 0.
+    FromStart(usize),
+    Last,
+}
+
+impl ValueLeft {
+    fn place(&self, args: &PartitionEvaluatorArgs) -> Result<Place> {
+        match self.function.name() {
+            "first_value" => return Ok(Place::FromStart(0)),
+            "last_value" => return Ok(Place::Last),
+            _ => {}
+        }
+        let count = args.input_exprs().get(1);
+        let count = count.and_then(|expr| expr.downcast_ref::<Literal>());
+        let count = count.map(|literal| literal.value().cast_to(&DataType::Int64));
+        match count.transpose()? {
+            Some(ScalarValue::Int64(Some(count))) if count >= 1 => Ok(Place::FromStart(
+                usize::try_from(count - 1).unwrap_or(usize::MAX),
+            )),
+            Some(ScalarValue::Int64(Some(count))) => {
+                plan_err!("nth_value counts rows from 1 on, not from {count}")
+            }
+            _ => plan_err!("nth_value takes a literal as its number of a row"),
+        }
+    }
+}
+
+impl WindowUDFImpl for ValueLeft {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        self.function.signature()
+    }
+
+    fn field(&self, args: WindowUDFFieldArgs) -> Result<FieldRef> {
+        self.function.field(args)
+    }
+
+    fn partition_evaluator(
+        &self,
+        args: PartitionEvaluatorArgs,
+    ) -> Result<Box<dyn PartitionEvaluator>> {
+        Ok(Box::new(Partition {
+            place: self.place(&args)?,
+            frames: Frames::new(self.exclusion),
+            values: args.input_exprs().len(),
+            ignores_nulls: args.ignore_nulls(),
+        }))
+    }
+}
+
+/// The rows of one partition.
+#[derive(Debug)]
+struct Partition {
+    place: Place,
+    frames: Frames,
+    /// How many columns stand before the keys of ORDER BY.
+    values: usize,
+    ignores_nulls: bool,
+}
+
+impl PartitionEvaluator for Partition {
+    fn evaluate(&mut self, values: &[ArrayRef], frame: &Range<usize>) -> Result<ScalarValue> {
+        let (values, keys) = values.split_at(self.values.min(values.len()));
+        let left = self.frames.next(keys, frame)?;
+        let Some(column) = values.first() else {
+            return Ok(ScalarValue::Null);
+        };
+        let mut rows = left.into_iter().flatten();
+        let row = match (self.place, self.ignores_nulls) {
+            (Place::FromStart(count), false) => rows.nth(count),
+            (Place::FromStart(count), true) => rows.filter(|row| column.is_valid(*row)).nth(count),
+            (Place::Last, false) => rows.next_back(),
+            (Place::Last, true) => rows.rfind(|row| column.is_valid(*row)),
+        };
+        match row {
+            Some(row) => ScalarValue::try_from_array(column, row),
+            None => ScalarValue::try_from(column.data_type()),
+        }
+    }
+
+    fn uses_window_frame(&self) -> bool {
+        true
+    }
+}
