@@ -31,6 +31,7 @@ mod node;
 pub(crate) use conditions::is_dynamic;
 pub(crate) use node::GroupByExec;
 pub(crate) use node::{Replaced, Tuning};
+pub(crate) use order::is_recursion;
 pub(crate) use reads::{FewValues, Form, Read, columns_of};
 pub(crate) use selections::SelectingFilterExec;
 

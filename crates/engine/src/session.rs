@@ -368,6 +368,7 @@ impl Session {
                 .first()
                 .and_then(|batch| batch.column(0).as_primitive_opt::<UInt64Type>());
             if rows.is_none_or(|rows| rows.values().first().is_none_or(|&count| count == 0)) {
+                changes::check(&plan, &state)?;
                 let (plan, context) = self.plan_execution(state, &matching).await?;
                 return Ok(Query::new(plan, context, self.workers()));
             }

@@ -516,3 +516,20 @@ fn first_values_of_a_dictionary_with_narrow_keys() {
         "1000",
     );
 }
+
+#[test]
+fn a_case_that_is_an_operand_has_the_type_of_all_its_branches() {
+    datafusion_fails(
+        "SELECT (CASE WHEN a > 1 THEN '2024-03-05' ELSE DATE '2024-01-01' END) - INTERVAL '1 day' \
+         FROM (VALUES (1), (2)) t(a) ORDER BY a",
+        "2023-12-31, 2024-03-04",
+    );
+}
+
+#[test]
+fn rows_of_a_recursion_keep_their_order() {
+    datafusion_fails(
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 9) SELECT n * n FROM r",
+        "1, 4, 9, 16, 25, 36, 49, 64, 81",
+    );
+}

@@ -17,6 +17,9 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use crate::aggregate::native::sorts_itself;
 
+/// DataFusion's nodes of a recursion: its result, and the rows of the step before.
+const RECURSION: [&str; 2] = ["RecursiveQueryExec", "WorkTableExec"];
+
 /// How rows have to reach the builds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Feed {
@@ -45,8 +48,9 @@ pub(super) fn fit(described: &AggregateExec) -> Result<Fitted> {
         }
         aggregates.push(aggregate);
     }
-    // `array_agg(x)` over a sorted subquery: no order is promised, yet people expect it.
-    let sorted = described.input().output_ordering().is_some();
+    // `array_agg(x)` over a sorted subquery or a recursion: no order is promised, yet people expect it.
+    let input = described.input();
+    let sorted = input.output_ordering().is_some() || is_recursion(input);
     if sorted && aggregates.iter().any(|aggregate| collects(aggregate)) {
         feed = Feed::InOrder;
     }
@@ -112,4 +116,15 @@ fn collects(aggregate: &AggregateFunctionExpr) -> bool {
         "any_value",
     ];
     COLLECTING.contains(&aggregate.fun().name())
+}
+
+/// Whether the rows are those of a recursion, in its order.
+pub(crate) fn is_recursion(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let is_one = plan.output_partitioning().partition_count() == 1;
+    let children = plan.children();
+    let is_below = match (children.as_slice(), plan.maintains_input_order().as_slice()) {
+        ([child], [true]) => is_recursion(child),
+        _ => false,
+    };
+    is_one && (RECURSION.contains(&plan.name()) || is_below)
 }

@@ -72,6 +72,7 @@ fn planners() -> Vec<Pass<Planner>> {
     passes! {
         First, ByDataFusion, unsigned_literals::UnsignedLiterals, "u - 1 → u - CAST(1 AS BIGINT UNSIGNED)";
         First, ByDataFusion, exclusions::Exclusions,              "sum(x) OVER (… EXCLUDE TIES): what the call is otherwise, with frames that leave rows out";
+        First, ByDataFusion, settled_types::SettleOperands,       "a CASE that is an operand has the type of all its branches";
         First, ByDataFusion, signed_counts::SignedCounts,         "row_number(), rank(), count_distinct(x) → their CAST AS BIGINT";
         First, ByDataFusion, text_parts::TextParts,               "s[2:3] of a string → substr(s, 2, 2)";
         First, ByDataFusion, joined_codes::JoinedCodes,           "d || 1 of a dictionary → CAST(d AS VARCHAR) || 1";
@@ -173,6 +174,7 @@ fn physical() -> Vec<Pass<Physical>> {
         First, ByDataFusion, outer_constants::ForgetOuterConstants,      "what is constant below an outer join is not above it";
         Before(ENSURE), ByOperator,   GroupByRule,                       "AggregateExec → GroupByExec; before any exchange is planned";
         Before(ENSURE), ByDataFusion, grouping_sets::ForgetEquivalences, "equivalences of keys do not hold above grouping sets";
+        Last,  ByDataFusion, recursion_order::KeepRecursionOrder,        "rows of a recursion are not dealt out to workers in turn, and keep their order";
         Last,  ByOperator,   WholeFilesRule,                             "files of COPY and INSERT appear whole or not at all";
     }
 }

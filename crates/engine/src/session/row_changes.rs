@@ -22,6 +22,7 @@ use crate::scan::replaced_rows::Replaceable;
 use crate::session::query::Query;
 use crate::sql::alterations::{Alteration, Kind};
 use crate::sql::changed_rows::ChangedRows;
+use crate::sql::changes;
 use crate::sql::expand;
 use crate::sql::params::{self, Params};
 use crate::sql::planned;
@@ -60,6 +61,7 @@ impl Session {
         let LogicalPlan::Dml(insert) = insert else {
             return Err(Error::Internal("an INSERT that is none".to_string()));
         };
+        changes::check(&LogicalPlan::Dml(insert.clone()), planning.state)?;
         let counted = self.all_rows(planning, &counting).await?;
         let is_none = |batch: &RecordBatch| {
             let count = batch.column(0).as_primitive_opt::<UInt64Type>();

@@ -1,6 +1,7 @@
 //! Which rows DELETE and UPDATE are about.
 //!
-//! In: the plan of a statement. Out: for one that changes rows, the query that counts those that its condition holds for.
+//! In: the plan of a statement. Out: for one that changes rows, the query that counts those that its condition holds for; what is
+//! wrong with the new values.
 //! Invariant: a statement that holds for no row changes none. DataFusion looks for the condition in the optimized plan: of one
 //! that can never hold nothing is left there, and it would change all rows.
 //! Not here: conditions with subqueries, of which DataFusion finds nothing either (planned/ refuses them).
@@ -9,6 +10,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
+use datafusion::execution::SessionState;
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, WriteOp, cast, col, lit};
 
@@ -27,4 +29,11 @@ pub(crate) fn matching(plan: &LogicalPlan) -> Result<Option<LogicalPlan>> {
     let counted = rows.aggregate(Vec::<Expr>::new(), vec![count(lit(1_i64)).alias(COUNT)])?;
     let number = cast(col(COUNT), DataType::UInt64).alias(COUNT);
     Ok(Some(counted.project(vec![number])?.build()?))
+}
+
+/// Tells what is wrong with the values of a statement that changes no row.
+pub(crate) fn check(plan: &LogicalPlan, state: &SessionState) -> Result<()> {
+    let analyzer = state.analyzer();
+    analyzer.execute_and_check(plan.clone(), state.config_options(), |_, _| {})?;
+    Ok(())
 }

@@ -1,8 +1,9 @@
-//! `CUBE ((a, b), c)` and `ROLLUP ((a, b), c)`: elements of several columns, which DataFusion does not plan.
+//! `CUBE ((a, b), c)`, `ROLLUP ((a, b), c)` and `ROLLUP (a, a)`: elements of several columns, or twice, which DataFusion does not
+//! plan.
 //!
 //! In: a parsed statement. Out: the same statement with each such CUBE or ROLLUP written as the GROUPING SETS it
 //! stands for, also where one is nested in GROUPING SETS.
-//! Invariant: CUBE and ROLLUP of single columns stay as they are; DataFusion expands those.
+//! Invariant: CUBE and ROLLUP of different single columns stay as they are; DataFusion expands those.
 //! Not here: GROUPING(), which DataFusion resolves against the sets.
 
 use std::ops::ControlFlow;
@@ -34,7 +35,9 @@ impl VisitorMut for Expand {
         let composite = |elements: &[Vec<Expr>]| elements.iter().any(|element| element.len() != 1);
         let expands = match expr {
             Expr::Cube(elements) if elements.len() > CUBE_MAX => true,
-            Expr::Cube(elements) | Expr::Rollup(elements) => composite(elements),
+            Expr::Cube(elements) | Expr::Rollup(elements) => {
+                composite(elements) || repeats(elements)
+            }
             Expr::GroupingSets(sets) => sets.iter().any(|set| nested(set).is_some()),
             _ => false,
         };
@@ -46,6 +49,12 @@ impl VisitorMut for Expand {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Whether an element stands twice: DataFusion would make two columns of one name.
+fn repeats(elements: &[Vec<Expr>]) -> bool {
+    let mut pairs = elements.iter().enumerate();
+    pairs.any(|(index, element)| elements[..index].contains(element))
 }
 
 /// The columns of an element, which may stand in parentheses.

@@ -171,6 +171,9 @@ impl Dialect for GrouseDialect {
         if is_power(parser) {
             return Some(Ok(POWER));
         }
+        if parser.peek_token_ref().token == Token::ExclamationMark {
+            return Some(Ok(AT_TIME_ZONE));
+        }
         expression_forms::precedence(self, parser).map(Ok)
     }
 
@@ -218,6 +221,9 @@ impl Dialect for GrouseDialect {
                 op: BinaryOperator::PGBitwiseXor,
                 right: Box::new(second),
             }));
+        }
+        if parser.consume_token(&Token::ExclamationMark) {
+            return Some(Ok(call("factorial", vec![expr.clone()])));
         }
         use Keyword::{DISTINCT, FROM, IS, NOT};
         if let Some(found) = self.in_list(parser, expr) {

@@ -24,7 +24,7 @@ use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
 use crate::sql::{
     aliases, asof, by_name, columns, default_values, describe, inner_names, limits, order_names,
-    pivot, positional, repeated_calls, short_forms, summarize, unpivot, whole_rows,
+    pivot, positional, repeated_calls, short_forms, summarize, tableless, unpivot, whole_rows,
 };
 
 /// What the expansion asks of a session.
@@ -207,6 +207,7 @@ impl VisitorMut for Expansion<'_> {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        self.outer.enter_query(query);
         self.scope.frames.push(Frame {
             with: query.with.clone(),
             next: 0,
@@ -242,6 +243,11 @@ impl VisitorMut for Expansion<'_> {
             return ControlFlow::Continue(());
         }
         flow(self.select(select))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        tableless::take_out(expr, self.scope.catalog);
+        ControlFlow::Continue(())
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {

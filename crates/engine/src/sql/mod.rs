@@ -54,6 +54,7 @@ mod composite_groups;
 mod dotted_fields;
 mod expressions;
 mod repeated_calls;
+mod tableless;
 mod whole_rows;
 mod array_subqueries;
 pub(crate) mod params;

@@ -23,8 +23,8 @@ use crate::sql::walk::Walk;
 #[derive(Default)]
 pub(super) struct Outer {
     levels: Vec<Level>,
-    /// What the SELECT that was left last has renamed: its query's ORDER BY is still to come.
-    left: Vec<Renamed>,
+    /// Of each query around the place of the walk, whether it is one SELECT: its ORDER BY sees the SELECT's tables.
+    are_selects: Vec<bool>,
 }
 
 struct Level {
@@ -32,9 +32,10 @@ struct Level {
     /// Tables of FROM around the place of the walk that do not see the tables beside them.
     apart: usize,
     renamed: Vec<Renamed>,
+    /// How many of these the SELECT itself has already.
+    written: usize,
 }
 
-#[derive(Clone)]
 struct Renamed {
     from: String,
     to: String,
@@ -46,7 +47,13 @@ impl Outer {
             tables: tables(&select.from).collect(),
             apart: 0,
             renamed: Vec::new(),
+            written: 0,
         });
+    }
+
+    pub fn enter_query(&mut self, query: &Query) {
+        let is_select = matches!(query.body.as_ref(), SetExpr::Select(_));
+        self.are_selects.push(is_select);
     }
 
     /// A table of FROM that is a query: whether it sees the others.
@@ -68,34 +75,27 @@ impl Outer {
 
     /// Finds what this SELECT's columns would hide, and renames what was found in those within.
     pub fn leave(&mut self, select: &mut Select, scope: &Scope<'_>) {
-        let Some(level) = self.levels.pop() else {
+        let Some(mut level) = self.levels.pop() else {
             return;
         };
         self.find(select, &level, scope);
-        for renamed in &level.renamed {
-            let _ = select.walk(&mut Renaming::new(renamed));
-            let factors = select.from.iter_mut().flat_map(|table| {
-                let joined = table.joins.iter_mut().map(|join| &mut join.relation);
-                std::iter::once(&mut table.relation).chain(joined)
-            });
-            for factor in factors.filter(|factor| is_called(factor, &renamed.from)) {
-                call(factor, &renamed.to);
-            }
-            select
-                .projection
-                .iter_mut()
-                .for_each(|item| rename_all(item, renamed));
+        level.rename(select);
+        if self.are_selects.last() == Some(&true) {
+            self.levels.push(level);
         }
-        self.left = level.renamed;
     }
 
-    /// Renames in the ORDER BY of the query that was the last SELECT.
+    /// Renames in ORDER BY, and in the SELECT what subqueries of ORDER BY ask for.
     pub fn leave_query(&mut self, query: &mut Query) {
-        for renamed in std::mem::take(&mut self.left) {
-            if matches!(query.body.as_ref(), SetExpr::Select(_))
-                && let Some(order) = &mut query.order_by
-            {
-                let _ = order.walk(&mut Renaming::new(&renamed));
+        let is_select = self.are_selects.pop() == Some(true);
+        if let Some(mut level) = is_select.then(|| self.levels.pop()).flatten()
+            && let SetExpr::Select(select) = query.body.as_mut()
+        {
+            level.rename(select);
+            for renamed in &level.renamed {
+                if let Some(order) = &mut query.order_by {
+                    let _ = order.walk(&mut Renaming::new(renamed));
+                }
             }
         }
     }
@@ -129,6 +129,23 @@ impl Outer {
 impl Level {
     fn sees(&self, table: &str) -> bool {
         self.apart == 0 && self.tables.contains(table)
+    }
+
+    /// Writes the new names that the SELECT has not yet.
+    fn rename(&mut self, select: &mut Select) {
+        for renamed in &self.renamed[self.written..] {
+            let _ = select.walk(&mut Renaming::new(renamed));
+            let factors = select.from.iter_mut().flat_map(|table| {
+                let joined = table.joins.iter_mut().map(|join| &mut join.relation);
+                std::iter::once(&mut table.relation).chain(joined)
+            });
+            for factor in factors.filter(|factor| is_called(factor, &renamed.from)) {
+                call(factor, &renamed.to);
+            }
+            let items = select.projection.iter_mut();
+            items.for_each(|item| rename_all(item, renamed));
+        }
+        self.written = self.renamed.len();
     }
 }
 

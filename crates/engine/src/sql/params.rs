@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::datatypes::{DataType, Field};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{ParamValues, Result as DataFusionResult, ScalarValue};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::expr::Placeholder;
@@ -20,8 +20,8 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::registry::FunctionRegistry;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Statement as PlanStatement, Volatility,
+    ColumnarValue, Expr, LogicalPlan, Prepare, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Statement as PlanStatement, Volatility,
 };
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
@@ -107,11 +107,14 @@ pub(crate) fn bind(
 
 /// The plan of a bound statement with the values in the places of the functions.
 pub(crate) fn resolve(plan: LogicalPlan, params: Params) -> Result<LogicalPlan> {
-    let is_prepare = matches!(plan, LogicalPlan::Statement(PlanStatement::Prepare(_)));
+    if let LogicalPlan::Statement(PlanStatement::Prepare(prepare)) = plan {
+        let prepare = PlanStatement::Prepare(with_counts(prepare)?);
+        return Ok(LogicalPlan::Statement(prepare));
+    }
     let values = match params {
-        Params::Positional(values) if !is_prepare => ParamValues::from(values),
-        Params::Named(values) if !is_prepare => ParamValues::from(values),
-        _ => return Ok(plan),
+        Params::Positional(values) => ParamValues::from(values),
+        Params::Named(values) => ParamValues::from(values),
+        Params::None => return Ok(plan),
     };
     // DataFusion's own way from here on: it computes anew what depends on a value and not on its type alone.
     let plan = plan.transform_up_with_subqueries(|plan| {
@@ -123,6 +126,40 @@ pub(crate) fn resolve(plan: LogicalPlan, params: Params) -> Result<LogicalPlan> 
         })
     })?;
     Ok(plan.data.with_param_values(values)?)
+}
+
+/// PREPARE with a type for each parameter: DataFusion finds none for one of LIMIT and OFFSET, and takes the others by their number.
+fn with_counts(mut prepare: Prepare) -> Result<Prepare> {
+    let known = prepare.input.get_parameter_fields()?;
+    if prepare.fields.is_empty() || prepare.fields.len() == known.len() {
+        return Ok(prepare);
+    }
+    let mut counts = BTreeSet::new();
+    prepare.input.apply_with_subqueries(|part| {
+        if let LogicalPlan::Limit(limit) = part {
+            for count in limit.skip.iter().chain(&limit.fetch) {
+                count.apply(|part| {
+                    if let Expr::Placeholder(parameter) = part {
+                        counts.insert(parameter.id.clone());
+                    }
+                    Ok(TreeNodeRecursion::Continue)
+                })?;
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let fields = (1..=known.len()).map(|number| {
+        let name = format!("${number}");
+        let count = || counts.contains(&name).then_some(DataType::Int64);
+        let count = || count().map(|of| Arc::new(Field::new(&name, of, true)));
+        let field = known.get(&name).cloned().flatten().or_else(count);
+        field.ok_or_else(|| Error::Planning {
+            message: format!("{name} has no type here; write PREPARE name(type, …) AS …"),
+            position: None,
+        })
+    });
+    prepare.fields = fields.collect::<Result<_>>()?;
+    Ok(prepare)
 }
 
 fn as_placeholder(expr: Expr) -> Transformed<Expr> {

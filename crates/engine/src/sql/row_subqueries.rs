@@ -1,7 +1,9 @@
-//! Rows of several values: `(a, b) < (c, d)`, `(a, b) OVERLAPS (c, d)`, and in a subquery: `(a, b) IN (SELECT x, y …)`.
+//! Rows of several values: `(a, b) < (c, d)`, `(a, b) OVERLAPS (c, d)`, and with a subquery: `(a, b) IN (SELECT x, y …)`,
+//! `(a, b) < ALL (SELECT x, y …)`.
 //!
-//! In: a parsed statement. Out: the same statement with comparisons of single values, and subqueries of one column: `TRUE IN (SELECT x = a AND y = b …)`, which is
-//! NULL where SQL says so; where only true counts, `EXISTS (SELECT … WHERE x = a AND y = b)`, which is planned as a join.
+//! In: a parsed statement. Out: the same statement with comparisons of single values, and subqueries of one column:
+//! `TRUE IN (SELECT a = x AND b = y …)`, which is NULL where SQL says so, `FALSE NOT IN` for ALL; where only true counts,
+//! `EXISTS (SELECT … WHERE a = x AND b = y)`, which is planned as a join.
 //! Invariant: a subquery of one column stays: its values are structs.
 //! Not here: lists of rows, `(a, b) IN ((1, 2), (3, 4))`.
 
@@ -116,38 +118,86 @@ enum Wanted {
     Truth,
 }
 
+/// A row that is compared with those of a query.
+struct Compared<'a> {
+    row: Vec<Expr>,
+    op: BinaryOperator,
+    query: &'a mut Query,
+    /// The outcome of a comparison that decides, and whether it is wanted there or nowhere.
+    decides: bool,
+    is_wanted: bool,
+}
+
+impl Compared<'_> {
+    /// `IN` is `= ANY`, `NOT IN` is `<> ALL`.
+    fn of(expr: &mut Expr) -> Option<Compared<'_>> {
+        let is_any = matches!(expr, Expr::AnyOp { .. });
+        let (row, op, query, decides, is_wanted) = match expr {
+            Expr::InSubquery {
+                expr,
+                subquery,
+                negated,
+            } => (expr, BinaryOperator::Eq, subquery, true, !*negated),
+            Expr::AnyOp {
+                left,
+                compare_op,
+                right,
+                ..
+            }
+            | Expr::AllOp {
+                left,
+                compare_op,
+                right,
+            } => {
+                let Expr::Subquery(query) = right.as_mut() else {
+                    return None;
+                };
+                match (is_any, &compare_op) {
+                    (false, BinaryOperator::NotEq) => {
+                        (left, BinaryOperator::Eq, query, true, false)
+                    }
+                    _ => (left, compare_op.clone(), query, is_any, is_any),
+                }
+            }
+            _ => return None,
+        };
+        let Expr::Tuple(row) = row.as_ref() else {
+            return None;
+        };
+        (!has_one_column(query)).then(|| Compared {
+            row: row.clone(),
+            op,
+            query,
+            decides,
+            is_wanted,
+        })
+    }
+}
+
 fn in_rows(expr: &mut Expr, wanted: Wanted) -> Result<()> {
-    let Expr::InSubquery {
-        expr: row,
-        subquery,
-        negated,
-    } = expr
-    else {
+    let Some(compared) = Compared::of(expr) else {
         return Ok(());
     };
-    let (Expr::Tuple(values), false) = (row.as_ref(), has_one_column(subquery)) else {
-        return Ok(());
-    };
-    let names: Vec<String> = (1..=values.len())
+    let names: Vec<String> = (1..=compared.row.len())
         .map(|at| format!("{ROWS}_{at}"))
         .collect();
-    let pairs = names.iter().zip(values).map(|(name, value)| {
-        let column = Expr::CompoundIdentifier(vec![quoted(ROWS), quoted(name)]);
-        both(column, BinaryOperator::Eq, value.clone())
-    });
-    let Some(same) = pairs.reduce(|all, pair| both(all, BinaryOperator::And, pair)) else {
+    let column = |name: &String| Expr::CompoundIdentifier(vec![quoted(ROWS), quoted(name)]);
+    let columns = Expr::Tuple(names.iter().map(column).collect());
+    let both_rows = both(Expr::Tuple(compared.row), compared.op, columns);
+    let Some(outcome) = compared_rows(&both_rows) else {
         return Ok(());
     };
     let mut query = parse_query(&format!("SELECT true FROM {ROWS}"))?;
-    let rows = std::mem::replace(subquery.as_mut(), query.as_ref().clone());
-    let is_exists = wanted == Wanted::Truth && !*negated;
+    let rows = std::mem::replace(compared.query, query.as_ref().clone());
+    let (decides, is_wanted) = (compared.decides, compared.is_wanted);
+    let is_exists = wanted == Wanted::Truth && is_wanted;
     if let SetExpr::Select(select) = query.body.as_mut()
         && let Some(from) = select.from.first_mut()
     {
         from.relation = named(rows, &names);
         match is_exists {
-            true => select.selection = Some(same),
-            false => select.projection = vec![SelectItem::UnnamedExpr(same)],
+            true => select.selection = Some(outcome),
+            false => select.projection = vec![SelectItem::UnnamedExpr(outcome)],
         }
     }
     *expr = match is_exists {
@@ -156,9 +206,9 @@ fn in_rows(expr: &mut Expr, wanted: Wanted) -> Result<()> {
             negated: false,
         },
         false => Expr::InSubquery {
-            expr: Box::new(Expr::value(Value::Boolean(true))),
+            expr: Box::new(Expr::value(Value::Boolean(decides))),
             subquery: query,
-            negated: *negated,
+            negated: !is_wanted,
         },
     };
     Ok(())

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::functions::Exclusion;
 use crate::sql::dialect::DIALECT;
 use crate::sql::exclusions;
+use crate::sql::tokens::Written;
 use crate::sql::word_names::name_words;
 pub(crate) use samples::RESERVOIR;
 use samples::Sample;
@@ -24,10 +25,32 @@ use samples::Sample;
 /// The first key of `GROUP BY DISTINCT …`.
 pub(crate) const GROUP_DISTINCT: &str = "group by distinct";
 
+/// `@(x)`, the absolute value, as a call; the tokenizer takes `@(x` for a word.
+fn absolute(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
+    let inner = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => {
+            word.value.strip_prefix("@(").map(str::to_owned)
+        }
+        _ => None,
+    };
+    let mut split = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        let Some(inner) = inner(&token) else {
+            split.push(token);
+            continue;
+        };
+        split.extend(Written::at(token.span).sql("abs (").tokens);
+        let inner = Tokenizer::new(&DIALECT, &inner).tokenize();
+        let inner = inner.map_err(tokenizer_error)?.into_iter();
+        split.extend(inner.map(|inner| TokenWithSpan::new(inner, token.span)));
+    }
+    Ok(split)
+}
+
 /// The tokens of a statement as the parser takes them.
 pub(crate) fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
     let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
-    let mut tokens = tokens.map_err(tokenizer_error)?;
+    let mut tokens = absolute(tokens.map_err(tokenizer_error)?)?;
     name_words(&mut tokens);
     let mut writer = Writer {
         tokens: &tokens,

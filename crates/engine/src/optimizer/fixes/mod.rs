@@ -54,6 +54,7 @@ pub(super) mod exclusions;
 pub(super) mod window_orders;
 pub(super) mod grouped_elements;
 pub(super) mod bounded_keys;
+pub(super) mod recursion_order;
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -13,6 +13,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion, TreeNodeRewriter};
 use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
     Case, DmlStatement, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Union, WriteOp,
 };
@@ -84,6 +85,26 @@ fn in_case(part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             TypeCoercionRewriter::new(schema).f_up(Expr::Case(case))
         }
         part => Ok(Transformed::no(part)),
+    }
+}
+
+/// A CASE that is an operand has the type of all its branches while the operation is planned.
+#[derive(Debug)]
+pub(in crate::optimizer) struct SettleOperands;
+
+impl ExprPlanner for SettleOperands {
+    fn plan_binary_op(
+        &self,
+        mut expr: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        for operand in [&mut expr.left, &mut expr.right] {
+            if let Expr::Case(_) = operand {
+                let case = std::mem::take(operand);
+                *operand = in_case(case, schema)?.data;
+            }
+        }
+        Ok(PlannerResult::Original(expr))
     }
 }
 

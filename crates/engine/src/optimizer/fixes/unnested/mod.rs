@@ -267,7 +267,7 @@ fn unnested_join(join: Join, names: &mut Names) -> Result<Transformed<LogicalPla
             Some(JoinSide::Right) => &mut right,
             None => {
                 return plan_err!(
-                    "a subquery in ON of an outer join may refer to columns of one side only: {predicate}"
+                    "a subquery in ON of an outer join may refer to columns of one side only"
                 );
             }
         };
