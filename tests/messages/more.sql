@@ -198,3 +198,40 @@ INSERT INTO customers SELECT 1
 INSERT INTO customers VALUES ([1], 'a')
 SET datafusion.execution.batch_size = 'a'
 SET datafusion.execution.nope = 1
+SELECT price / 0 FROM orders WHERE amount % 2 = 1
+SELECT * FROM orders WHERE customer = (SELECT id, name FROM customers)
+SELECT coalesce(customer, [1])
+SELECT customer[1] FROM orders
+SELECT [1]['a']
+SELECT quantile_cont(price, price) FROM orders
+SELECT regexp_matches('a', '(')
+SELECT strptime('x', '%Y')
+SELECT * FROM read_csv()
+SELECT * FROM read_csv(1)
+SET threads = 'x'
+SET memory_limit = 'lots'
+SELECT list_transform(customer, x -> x) FROM orders
+SELECT map(['a'], [1, 2])
+SELECT * FROM orders USING SAMPLE 200%
+SELECT log(-1)
+SELECT sqrt(-1)
+SELECT sum(x) FROM (VALUES (9223372036854775807), (1)) t(x)
+SELECT repeat('a', 10000000000)
+SELECT chr(-1)
+SELECT json_extract('x', '$.a')
+SELECT '{"a":1'::JSON
+SELECT 'x'::UUID
+SELECT country::INT FROM orders
+SELECT -'x'
+SELECT * FROM numbers('a')
+SELECT * FROM generate_series(1, 5, 0)
+SELECT * FROM range('a')
+EXECUTE nope
+SELECT ?
+SELECT $1
+SELECT [1, [2]]
+ALTER TABLE customers ADD COLUMN id INT
+SELECT date_diff('foo', day, day) FROM orders
+SELECT 1 WHERE 'abc'
+SELECT sum(*) FROM orders
+SELECT round(price / 0) FROM orders ORDER BY ntile('x') OVER ()

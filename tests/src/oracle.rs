@@ -282,7 +282,9 @@ impl Oracle {
                 }
             }
             Err(Error::OutOfMemory(_)) if is_growth => report.failed += 1,
-            Err(Error::Io { .. }) if !is_growth => report.failed += 1,
+            Err(error) if !is_growth && matches!(error.kind(), Error::Io { .. }) => {
+                report.failed += 1;
+            }
             Err(error) => return Err(format!("another error than the fault's: {error}")),
         }
         nothing_held(&self.sessions[&setting], &self.folder)
@@ -302,7 +304,11 @@ impl Oracle {
         for setting in &settings {
             match self.asked(query, setting, table, run.from_file)? {
                 Ok(ours) => answers.push(ours),
-                Err(Error::Overflow { .. }) if query.may_overflow => overflows += 1,
+                Err(error)
+                    if query.may_overflow && matches!(error.kind(), Error::Overflow { .. }) =>
+                {
+                    overflows += 1;
+                }
                 Err(error) => return Err(format!("we fail ({setting}): {error}")),
             }
         }

@@ -73,7 +73,7 @@ macro_rules! assert_error {
     ($error:expr, $pattern:pat, $($word:expr),*) => {{
         let error = $error;
         let message = error.to_string();
-        assert!(matches!(error, $pattern), "{error:?}");
+        assert!(matches!(error.kind(), $pattern), "{error:?}");
         $(assert!(message.to_lowercase().contains(&$word.to_lowercase()), "no {:?} in: {message}", $word);)*
     }};
 }

@@ -68,7 +68,7 @@ pub enum Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        match &error {
+        match error.kind() {
             // A COPY to standard output: that its reader has had enough is no error.
             Error::Io { path, message } if path == "/dev/stdout" && message == READER_GONE => {
                 Failure::ReaderGone

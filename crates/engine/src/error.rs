@@ -167,6 +167,14 @@ pub enum Error {
     /// Any other failure while running.
     #[error("{0}")]
     Execution(String),
+    /// One of those without a place, which has one after all.
+    #[error("{}", with_place(&.error.to_string(), *.position))]
+    Placed {
+        /// What is wrong.
+        error: Box<Error>,
+        /// Where.
+        position: Position,
+    },
     /// A defect of this program.
     #[error("internal error (please report it): {0}")]
     Internal(String),
@@ -246,7 +254,27 @@ impl Error {
             | Error::Type { position, .. }
             | Error::Planning { position, .. }
             | Error::UnsupportedClause { position, .. } => *position,
+            Error::Placed { position, .. } => Some(*position),
             _ => None,
+        }
+    }
+
+    /// What is wrong, wherever it is: the error within [`Error::Placed`], any other itself.
+    pub fn kind(&self) -> &Error {
+        match self {
+            Error::Placed { error, .. } => error,
+            error => error,
+        }
+    }
+
+    /// The same error with a place, if one is known.
+    pub(crate) fn at(self, position: Option<Position>) -> Error {
+        match position {
+            None => self,
+            Some(position) => Error::Placed {
+                error: Box::new(self),
+                position,
+            },
         }
     }
 
@@ -258,6 +286,7 @@ impl Error {
         };
         match &mut self {
             Error::Syntax { line, column, .. } => moved(line, column),
+            Error::Placed { position: at, .. } => moved(&mut at.line, &mut at.column),
             Error::UnknownColumn {
                 position: Some(at), ..
             }
@@ -295,6 +324,18 @@ fn at(position: &Option<Position>) -> String {
     position
         .map(|position| format!(" ({position})"))
         .unwrap_or_default()
+}
+
+/// A message with a place behind its first words, which say what is wrong and not why.
+fn with_place(message: &str, position: Position) -> String {
+    let mut is_quoted = false;
+    let ends = message.char_indices().find(|(at, letter)| {
+        is_quoted ^= *letter == '\'';
+        let rest = &message[*at..];
+        !is_quoted && (rest.starts_with(": ") || rest.starts_with("; "))
+    });
+    let (what, why) = message.split_at(ends.map_or(message.len(), |(at, _)| at));
+    format!("{what} ({position}){why}")
 }
 
 fn write_one_of(candidates: &[String]) -> String {
@@ -411,6 +452,21 @@ mod tests {
         };
         assert_eq!(error(1, 2).moved_to(start), error(3, 11));
         assert_eq!(error(2, 2).moved_to(start), error(4, 2));
+    }
+
+    #[test]
+    fn places_stand_behind_what_is_wrong() {
+        let place = Position { line: 1, column: 9 };
+        let placed = |error: Error| error.at(Some(place)).to_string();
+        assert_eq!(
+            placed(Error::DivideByZero),
+            "division by zero (line 1, column 9); write NULLIF(divisor, 0) to get NULL instead"
+        );
+        let message = "'a: b' is no UUID".to_string();
+        assert_eq!(
+            placed(Error::Execution(message)),
+            "'a: b' is no UUID (line 1, column 9)"
+        );
     }
 
     #[test]

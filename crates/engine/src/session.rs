@@ -65,9 +65,8 @@ use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column, TableFacts};
 use crate::sql::inner_values::ValuesPlanner;
-use crate::sql::names::{with_names, with_written_names};
 use crate::sql::params::{self, Params};
-use crate::sql::place::placed;
+use crate::sql::place::told;
 use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, DataFusionRequest, Missing, Request, Statement};
 use crate::sql::{
@@ -212,10 +211,10 @@ impl Session {
         let planning = async move { session.plan(&statement, params).await };
         task.spawn_on(with_own_tables(tables, planning), self.handle());
         match task.join_next().await {
-            Some(Ok(query)) => query.map_err(|error| {
-                let error = with_names(error, self.context(), &self.tables());
-                placed(with_written_names(error, self.context(), text), text)
-            }),
+            Some(Ok(query)) => {
+                let told = |error| told(error, self.context(), &self.tables(), text);
+                query.map(|query| query.of(text)).map_err(told)
+            }
             Some(Err(error)) => Err(join_error(error)),
             None => Err(Error::Internal("a plan without a task".to_string())),
         }

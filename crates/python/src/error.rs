@@ -1,7 +1,8 @@
 //! The engine's errors as Python exceptions.
 //!
 //! In: `grouse::Error`. Out: an instance of the class of the same name in grouse/errors.py, fields as attributes.
-//! Invariant: one variant, one class: `Error::Xyz` is `grouse.XyzError` (and a missing file a subclass of `IoError`).
+//! Invariant: one variant, one class: `Error::Xyz` is `grouse.XyzError` (and a missing file a subclass of `IoError`); an error
+//! with a place is what it is without one.
 //! Not here: messages, which are the engine's.
 
 use std::path::Path;
@@ -32,14 +33,16 @@ pub fn wrong_type(message: impl Into<String>) -> PyErr {
 }
 
 fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
-    let class = py.import("grouse.errors")?.getattr(class_name(error))?;
+    let class = py
+        .import("grouse.errors")?
+        .getattr(class_name(error.kind()))?;
     let exception = class.call1((error.to_string(),))?;
     let fields = PyDict::new(py);
     if let Some(position) = error.position() {
         fields.set_item("line", position.line)?;
         fields.set_item("column", position.column)?;
     }
-    add_fields(error, &fields)?;
+    add_fields(error.kind(), &fields)?;
     for (name, value) in fields {
         exception.setattr(name.cast::<pyo3::types::PyString>()?, value)?;
     }

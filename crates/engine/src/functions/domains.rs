@@ -42,12 +42,14 @@ struct Within {
 impl Within {
     fn check(&self, number: f64) -> Result<()> {
         match self.domain {
-            Domain::Positive if number == 0.0 => exec_err!("cannot take logarithm of zero"),
-            Domain::Positive if number < 0.0 => {
-                exec_err!("cannot take logarithm of a negative number")
+            Domain::Positive if number <= 0.0 => {
+                exec_err!("'{}' takes a number above 0, not {number}", self.name())
             }
             Domain::Unit if number.abs() > 1.0 => {
-                exec_err!("{} takes numbers from -1 to 1, not {number}", self.name())
+                exec_err!(
+                    "'{}' takes a number from -1 to 1, not {number}",
+                    self.name()
+                )
             }
             _ => Ok(()),
         }

@@ -25,6 +25,7 @@ use crate::scan::blame::blame;
 use crate::scan::writes::request::Writes;
 use crate::session::progress::Progress;
 use crate::session::workers::{Workers, join_error};
+use crate::sql::place::told_of_run;
 
 /// Batches that may wait for a slow consumer, per partition.
 const WAITING_BATCHES_PER_PARTITION: usize = 2;
@@ -36,6 +37,7 @@ pub struct Query {
     workers: Arc<Workers>,
     clock: Arc<Clock>,
     writes: Arc<Writes>,
+    text: Arc<str>,
 }
 
 /// When the first execution started and the last one ended.
@@ -65,7 +67,14 @@ impl Query {
             workers,
             clock: Arc::default(),
             writes: Arc::default(),
+            text: Arc::default(),
         }
+    }
+
+    /// The same with the statement that it is, for the places of errors.
+    pub(crate) fn of(self, text: &str) -> Query {
+        let text = text.into();
+        Query { text, ..self }
     }
 
     /// The same with the files that it writes, which go where it does not come to its end.
@@ -112,6 +121,8 @@ impl Query {
             clock: Arc::clone(&self.clock),
             state: State::Running,
             writes: Arc::clone(&self.writes),
+            context: Arc::clone(&self.context),
+            text: Arc::clone(&self.text),
             _workers: Arc::clone(&self.workers),
         }))
     }
@@ -185,6 +196,8 @@ struct Merged {
     clock: Arc<Clock>,
     state: State,
     writes: Arc<Writes>,
+    context: Arc<TaskContext>,
+    text: Arc<str>,
     _workers: Arc<Workers>,
 }
 
@@ -208,7 +221,8 @@ impl Merged {
 
     fn fail(&mut self, error: DataFusionError) -> Poll<Option<Item>> {
         self.end();
-        Poll::Ready(Some(Err(Error::from(error).into())))
+        let error = told_of_run(Error::from(error), self.context.as_ref(), &self.text);
+        Poll::Ready(Some(Err(error.into())))
     }
 }
 

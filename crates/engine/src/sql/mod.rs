@@ -75,6 +75,7 @@ pub(crate) mod shared_tables;
 mod inner_tables;
 pub(crate) mod headers;
 pub(crate) mod names;
+mod named_places;
 pub(crate) mod place;
 
 pub use composite_groups::composite_groups;

@@ -4,6 +4,7 @@
 //! Invariant: names that the error has already stay.
 //! Not here: names that the text itself shows (place.rs); how near names are (error.rs).
 
+use datafusion::logical_expr::registry::FunctionRegistry;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
@@ -71,7 +72,11 @@ fn is_of_tables(context: &SessionContext, name: &str) -> bool {
 }
 
 /// The error with functions under the names that stand in the text: DataFusion names an alias by the function that it is of.
-pub(crate) fn with_written_names(mut error: Error, context: &SessionContext, text: &str) -> Error {
+pub(crate) fn with_written_names(
+    mut error: Error,
+    functions: &dyn FunctionRegistry,
+    text: &str,
+) -> Error {
     let message = match &mut error {
         Error::Type { message, .. }
         | Error::Planning { message, .. }
@@ -79,16 +84,17 @@ pub(crate) fn with_written_names(mut error: Error, context: &SessionContext, tex
         | Error::Unsupported { message } => message,
         _ => return error,
     };
-    let state = context.state_ref();
-    let state = state.read();
-    for written in calls(text) {
-        let scalar = state.scalar_functions().get(&written);
-        let aggregate = state.aggregate_functions().get(&written);
-        let name = match (planned_as(&written), scalar, aggregate) {
-            (Some(name), _, _) => name,
-            (None, Some(function), _) => function.name().to_owned(),
-            (None, None, Some(function)) => function.name().to_owned(),
-            (None, None, None) => continue,
+    let calls = calls(text);
+    for (function, form) in OPERATORS {
+        let call = format!("function '{function}'");
+        if message.contains(&call) && !calls.iter().any(|written| written == function) {
+            let what = message.split("; it is written").next().unwrap_or(message);
+            *message = what.replace(&call, form);
+        }
+    }
+    for written in calls {
+        let Some(name) = planned_as(&written).or_else(|| own_name(functions, &written)) else {
+            continue;
         };
         let name = name.as_str();
         let begins_so = message.strip_prefix(name);
@@ -103,6 +109,21 @@ pub(crate) fn with_written_names(mut error: Error, context: &SessionContext, tex
         }
     }
     error
+}
+
+/// Functions that have a form of their own, and the form.
+const OPERATORS: [(&str, &str); 2] = [("array_element", "x[i]"), ("array_slice", "x[i:j]")];
+
+/// The name that a function has itself, of which the written one may be an alias.
+fn own_name(functions: &dyn FunctionRegistry, written: &str) -> Option<String> {
+    let scalar = functions.udf(written).map(|of| of.name().to_owned());
+    let lambdas = || {
+        functions
+            .higher_order_function(written)
+            .map(|of| of.name().to_owned())
+    };
+    let aggregate = || functions.udaf(written).map(|of| of.name().to_owned());
+    scalar.or_else(|_| lambdas()).or_else(|_| aggregate()).ok()
 }
 
 /// Names in front of parentheses.

@@ -1,13 +1,17 @@
 //! Where in a statement an error is, and what was meant, as far as the text itself tells.
 //!
-//! In: an error of planning or parsing and the statement. Out: the same error with a place and a hint.
+//! In: an error of a statement and its text. Out: the same error with a place and a hint.
 //! Invariant: a place that DataFusion knows stays; a hint is only given where it names what stands in the text.
-//! Not here: names that the session knows (session.rs).
+//! Not here: names that the session knows (names.rs); which token a message is about (named_places.rs).
 
+use datafusion::logical_expr::registry::FunctionRegistry;
+use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Position};
 use crate::sql::dialect::DIALECT;
+use crate::sql::named_places::{When, place_of, word};
+use crate::sql::names::{with_names, with_written_names};
 
 /// Words that begin a clause or join its parts.
 const KEYWORDS: &[&str] = &[
@@ -69,57 +73,47 @@ const ENDINGS: &[&str] = &[
     "csv", "tsv", "json", "ndjson", "jsonl", "parquet", "arrow", "feather", "gz", "zst",
 ];
 
+/// The error of planning a statement as it is told: with names that may be meant, those that are written, and its place.
+pub(crate) fn told(error: Error, context: &SessionContext, tables: &[String], text: &str) -> Error {
+    let error = with_names(error, context, tables);
+    let state = context.state_ref();
+    let error = with_written_names(error, &*state.read(), text);
+    placed(error, When::Planned, text)
+}
+
+/// The error of a run as it is told.
+pub(crate) fn told_of_run(error: Error, functions: &dyn FunctionRegistry, text: &str) -> Error {
+    let error = with_written_names(error, functions, text);
+    placed(error, When::Run, text)
+}
+
 /// The error with what the text of the statement says of it.
-pub(crate) fn placed(error: Error, text: &str) -> Error {
+fn placed(mut error: Error, when: When, text: &str) -> Error {
     let Ok(tokens) = Tokenizer::new(&DIALECT, text).tokenize_with_location() else {
         return error;
     };
-    let tokens: Vec<TokenWithSpan> = tokens
-        .into_iter()
-        .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
-        .collect();
+    let is_code = |token: &TokenWithSpan| !matches!(token.token, Token::Whitespace(_) | Token::EOF);
+    let tokens: Vec<TokenWithSpan> = tokens.into_iter().filter(is_code).collect();
+    let found = place_of(&error, when, &tokens).map(|at| start(&tokens[at]));
+    match &mut error {
+        Error::Type { position, .. } | Error::Planning { position, .. } => {
+            *position = position.or(found);
+        }
+        Error::UnknownFunction { name, position, .. } => {
+            *position = position.or_else(|| named(name, &tokens));
+        }
+        _ => {}
+    }
     match error {
         Error::Syntax {
             message,
             line,
             column,
         } => syntax(message, Position { line, column }, &tokens),
-        Error::Type {
+        Error::Unsupported { message } if found.is_some() => Error::UnsupportedClause {
             message,
-            position: None,
-        } => {
-            let position = place_of(&message, &tokens);
-            Error::Type { message, position }
-        }
-        Error::Planning {
-            message,
-            position: None,
-        } => {
-            let position = place_of(&message, &tokens);
-            Error::Planning { message, position }
-        }
-        Error::Unsupported { message } => match place_of(&message, &tokens) {
-            None => Error::Unsupported { message },
-            position => Error::UnsupportedClause { message, position },
+            position: found,
         },
-        Error::Execution(message) => {
-            match called(&message, &tokens).or_else(|| called_in_words(&message, &tokens)) {
-                None => Error::Execution(message),
-                position => Error::Planning { message, position },
-            }
-        }
-        Error::UnknownFunction {
-            name,
-            nearest,
-            position: None,
-        } => {
-            let position = named(&name, &tokens);
-            Error::UnknownFunction {
-                name,
-                nearest,
-                position,
-            }
-        }
         Error::UnknownTable {
             name,
             nearest,
@@ -130,6 +124,7 @@ pub(crate) fn placed(error: Error, text: &str) -> Error {
             nearest,
             position,
         } => unknown_column(name, nearest, position, &tokens),
+        other if other.position().is_none() => other.at(found),
         other => other,
     }
 }
@@ -192,147 +187,7 @@ fn start(token: &TokenWithSpan) -> Position {
 
 /// The place of a word.
 fn named(name: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
-    let is_named = |token: &&TokenWithSpan| matches!(&token.token, Token::Word(word) if word.value.eq_ignore_ascii_case(name));
-    tokens.iter().find(is_named).map(start)
-}
-
-/// The place of what a message has in quotes: a call first, then a text, then a word; else of the only operator that it names.
-fn place_of(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
-    let quoted: Vec<&str> = quoted(message).collect();
-    let names = quoted
-        .iter()
-        .map(|quoted| quoted.split('(').next().unwrap_or(quoted));
-    let text = || {
-        quoted.iter().find_map(|quoted| {
-            let is_text = |token: &&TokenWithSpan| matches!(&token.token, Token::SingleQuotedString(text) if text == quoted);
-            tokens.iter().find(is_text).map(start)
-        })
-    };
-    let last = |name: &str| named(name.rsplit('.').next().unwrap_or(name), tokens);
-    let word = || names.clone().find_map(last);
-    called(message, tokens)
-        .or_else(text)
-        .or_else(word)
-        .or_else(|| operator(message, tokens))
-        .or_else(|| called_in_words(message, tokens))
-        .or_else(|| clause(message, tokens))
-        .or_else(|| cast_to(message, tokens))
-}
-
-/// The words of a message.
-fn words(message: &str) -> impl Iterator<Item = &str> {
-    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
-    let words = message.split(move |letter| !is_part(letter));
-    words.filter(|word| word.len() > 1)
-}
-
-/// The only call of the statement, if the message names its function.
-fn called_in_words(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
-    let mut calls = tokens.windows(2).filter_map(|two| match &two[0].token {
-        Token::Word(word) if two[1].token == Token::LParen => {
-            let mut named = words(message);
-            named
-                .any(|named| named.eq_ignore_ascii_case(&word.value))
-                .then(|| start(&two[0]))
-        }
-        _ => None,
-    });
-    calls.next().filter(|_| calls.next().is_none())
-}
-
-/// The clause that a message names, where the statement has it once.
-fn clause(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
-    let clauses = [
-        "ORDER BY", "GROUP BY", "LIMIT", "OFFSET", "WHERE", "HAVING", "QUALIFY", "NOT",
-    ];
-    let named = clauses.into_iter().find(|clause| {
-        let first = message.find(clause).map(|at| at + clause.len());
-        first.is_some_and(|end| !message[end..].starts_with(char::is_alphanumeric))
-    })?;
-    let named: Vec<&str> = named.split(' ').collect();
-    let is_word =
-        |(token, word): (&TokenWithSpan, &&str)| token.token.to_string().eq_ignore_ascii_case(word);
-    let mut found = tokens
-        .windows(named.len())
-        .filter(|window| window.iter().zip(&named).all(is_word));
-    let first = found.next().map(|window| start(&window[0]));
-    first.filter(|_| found.next().is_none())
-}
-
-/// The type of a cast that a message names, where the statement has it once.
-fn cast_to(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
-    let mut found = tokens.windows(2).filter(|two| {
-        let is_cast = match &two[0].token {
-            Token::DoubleColon => true,
-            Token::Word(word) => word.value.eq_ignore_ascii_case("AS"),
-            _ => false,
-        };
-        is_cast
-            && matches!(&two[1].token, Token::Word(word)
-                if words(message).any(|named| named == word.value.to_uppercase()))
-    });
-    let first = found.next().map(|two| start(&two[1]));
-    first.filter(|_| found.next().is_none())
-}
-
-/// What a message has in quotes.
-fn quoted(message: &str) -> impl Iterator<Item = &str> {
-    message.split('\'').skip(1).step_by(2)
-}
-
-/// The place of a call that a message has in quotes.
-fn called(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
-    quoted(message).find_map(|quoted| {
-        let name = quoted.split('(').next().unwrap_or(quoted);
-        let mut calls = tokens.windows(2).filter(|two| {
-            let is_named =
-                matches!(&two[0].token, Token::Word(word) if word.value.eq_ignore_ascii_case(name));
-            is_named && two[1].token == Token::LParen
-        });
-        calls.next().map(|two| start(&two[0]))
-    })
-}
-
-/// The operator between two types, where the statement has it once.
-fn operator(message: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
-    let operators = [
-        " + ",
-        " - ",
-        " * ",
-        " / ",
-        " % ",
-        " || ",
-        " = ",
-        " < ",
-        " > ",
-        " <= ",
-        " >= ",
-        " != ",
-        " AND ",
-        " OR ",
-        " LIKE ",
-        " ILIKE ",
-        " BETWEEN ",
-        " IN ",
-        " ~ ",
-        " & ",
-        " | ",
-        " << ",
-        " >> ",
-    ];
-    let written = operators
-        .iter()
-        .find(|operator| message.contains(*operator))?
-        .trim();
-    let is_it = |token: &&TokenWithSpan| {
-        let text = token.token.to_string();
-        text.eq_ignore_ascii_case(written) || (written == "!=" && text == "<>")
-    };
-    let mut found = tokens.iter().filter(is_it);
-    match (found.next(), found.next()) {
-        (Some(only), None) => Some(start(only)),
-        _ => None,
-    }
+    word(name, tokens).map(|at| start(&tokens[at]))
 }
 
 /// A syntax error with what may have been meant.

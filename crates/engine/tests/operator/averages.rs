@@ -77,7 +77,7 @@ fn an_average_is_not_lost_with_a_sum_that_does_not_fit() {
     let values = "FROM (VALUES (9223372036854775807), (9223372036854775807)) v(x)";
     let both = format!("SELECT sum(x), avg(x), count(x) {values}");
     let error = collect(&ours, &plan(&ours, &both)).expect_err("2^64");
-    assert!(matches!(error, Error::Overflow { .. }), "{error:?}");
+    assert!(matches!(error.kind(), Error::Overflow { .. }), "{error:?}");
     assert!(error.to_string().contains("sum("), "{error}");
     let alone = format!("SELECT a, n FROM (SELECT sum(x) s, avg(x) a, count(x) n {values})");
     assert_eq!(rows(&ours, &alone), ["9.223372037e18 | 2"]);
@@ -91,7 +91,7 @@ fn a_mean_that_does_not_fit_names_the_average_as_written() {
         let sql = format!("SELECT {aggregates} FROM ({value})");
         assert_eq!(explained(&ours, &sql).contains(MEAN), is_shared);
         let error = collect(&ours, &plan(&ours, &sql)).expect_err("42 digits");
-        assert!(matches!(error, Error::Overflow { .. }), "{error:?}");
+        assert!(matches!(error.kind(), Error::Overflow { .. }), "{error:?}");
         assert!(error.to_string().contains("avg(x)"), "{error}");
     }
 }

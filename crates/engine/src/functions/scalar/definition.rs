@@ -295,6 +295,11 @@ impl Call<'_> {
 
     /// The error of a value that the function cannot take.
     pub fn invalid(&self, message: impl fmt::Display) -> DataFusionError {
-        DataFusionError::from(Error::Execution(format!("{}: {message}", self.name)))
+        // A name with a blank is one of ours for a form.
+        let message = match self.name.contains(' ') {
+            true => message.to_string(),
+            false => format!("{}: {message}", self.name),
+        };
+        DataFusionError::from(Error::Execution(message))
     }
 }

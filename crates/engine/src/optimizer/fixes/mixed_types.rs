@@ -8,10 +8,11 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, plan_err};
+use datafusion::common::{DataFusionError, Result, plan_err};
 use datafusion::logical_expr::{LogicalPlan, Union};
 use datafusion::optimizer::AnalyzerRule;
 
+use crate::error::Error;
 use crate::error::types::type_name;
 
 /// The rule.
@@ -54,9 +55,14 @@ fn mixed<'a>(types: &[&'a DataType]) -> Option<[&'a DataType; 2]> {
 /// An error if values of `types` are compared and there are numbers and dates among them.
 pub(super) fn refuse_compared(types: &[&DataType]) -> Result<()> {
     match mixed(types) {
-        Some([one, other]) => {
-            plan_err!("Cannot infer common argument type for comparison operation {one} = {other}")
-        }
+        Some([one, other]) => Err(DataFusionError::from(Error::Type {
+            message: format!(
+                "{} and {}: these types cannot be compared; cast one side",
+                type_name(one),
+                type_name(other)
+            ),
+            position: None,
+        })),
         None => Ok(()),
     }
 }
