@@ -358,8 +358,8 @@ fn parameter(message: &str, tokens: Tokens<'_>) -> Option<usize> {
     let is_mark = |at: usize, mark: &str| matches!(&tokens[at].token, Token::Placeholder(written) if written == mark);
     let named = first(tokens, |at| is_mark(at, &format!("${name}")));
     let nth = || name.parse::<usize>().ok()?.checked_sub(1);
-    let marks = (0..tokens.len()).filter(|&at| is_mark(at, "?"));
-    named.or_else(|| nth().and_then(|nth| marks.skip(nth).next()))
+    let mut marks = (0..tokens.len()).filter(|&at| is_mark(at, "?"));
+    named.or_else(|| nth().and_then(|nth| marks.nth(nth)))
 }
 
 /// The number that a message says is wrong.
