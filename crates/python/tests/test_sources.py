@@ -213,7 +213,7 @@ def test_a_damaged_page_index_is_a_warning(con, tmp_path):
     content = bytearray(path.read_bytes())
     end = len(content) - 8
     footer = int.from_bytes(content[end : end + 4], "little")
-    content[end - footer - 20 : end - footer] = b"\xff" * 20
+    content[end - footer - 40 : end - footer] = b"\xff" * 40
     path.write_bytes(content)
     with pytest.warns(UserWarning, match="page index"):
         assert con.sql(f"SELECT count(*) FROM '{path}'").fetchone() == (3,)

@@ -90,7 +90,7 @@ pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median, wit
 pub(crate) use overflow::overflow;
 pub(crate) use percentile_cont::is_percentile_cont;
 pub(crate) use quantiles::Quantiles;
-pub(crate) use recomputed::{in_order, over_frame};
+pub(crate) use recomputed::{in_order, over_no_rows};
 pub(crate) use rounding::half_to_even;
 pub(crate) use scalar::{JSON, JSON_AS, is_json, json_part, list_in_order};
 pub(crate) use sql_formats::with_sql_format;

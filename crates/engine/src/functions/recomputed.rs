@@ -48,8 +48,13 @@ const CHOSEN: [&str; 7] = [
     "nth_value",
 ];
 
+/// The aggregate as it runs over frames that may have no row: its value is NULL there, also that of a count.
+pub(crate) fn over_no_rows(function: Arc<AggregateUDF>) -> AggregateUDF {
+    AggregateUDF::from(Recomputed(function))
+}
+
 /// The aggregate as it runs over a frame.
-pub(crate) fn over_frame(function: Arc<AggregateUDF>, frame: &WindowFrame) -> Arc<AggregateUDF> {
+pub(super) fn over_frame(function: Arc<AggregateUDF>, frame: &WindowFrame) -> Arc<AggregateUDF> {
     match is_growing(frame) || !ONE_WAY.contains(&function.name()) {
         true => function,
         false => Arc::new(AggregateUDF::from(Recomputed(function))),
@@ -96,11 +101,13 @@ impl AggregateUDFImpl for Recomputed {
     }
 
     fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
-        self.0.return_field(fields)
+        let field = self.0.return_field(fields)?;
+        Ok(Arc::new(field.as_ref().clone().with_nullable(true)))
     }
 
     fn is_nullable(&self) -> bool {
-        self.0.is_nullable()
+        // A frame may have no row.
+        true
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {

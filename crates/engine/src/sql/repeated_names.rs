@@ -210,7 +210,7 @@ fn name_item(item: &mut SelectItem, name: String) {
 }
 
 /// The value and the zone of our call for AT TIME ZONE, which is no more in a name than a cast.
-fn zoned(function: &Function) -> Option<[Expr; 2]> {
+pub(super) fn zoned(function: &Function) -> Option<[Expr; 2]> {
     let name = function.name.0.last()?.as_ident()?;
     let FunctionArguments::List(list) = &function.args else {
         return None;

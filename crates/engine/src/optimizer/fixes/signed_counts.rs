@@ -10,14 +10,15 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
+use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawAggregateExpr, RawWindowExpr,
 };
-use datafusion::logical_expr::{Cast, Expr, WindowFunctionDefinition};
+use datafusion::logical_expr::{Cast, Expr, WindowFunctionDefinition, lit};
 
 use super::composed::determination;
-use crate::functions::over_frame;
+use crate::functions::over_no_rows;
 
 /// Aggregates that count.
 const AGGREGATES: [&str; 4] = ["uniq", "uniq_exact", "approx_distinct", "regr_count"];
@@ -55,10 +56,18 @@ impl ExprPlanner for SignedCounts {
         };
         Ok(if counts {
             let mut expr = expr;
-            if let WindowFunctionDefinition::AggregateUDF(function) = &mut expr.func_def {
-                *function = over_frame(Arc::clone(function), &expr.window_frame);
+            match expr.func_def.clone() {
+                WindowFunctionDefinition::AggregateUDF(function) => {
+                    let whole = call(expr.clone()).schema_name().to_string();
+                    let function = Arc::new(over_no_rows(function));
+                    expr.func_def = WindowFunctionDefinition::AggregateUDF(function);
+                    let counted = coalesce(vec![call(expr), lit(0u64)]);
+                    PlannerResult::Planned(signed(counted).alias(whole))
+                }
+                WindowFunctionDefinition::WindowUDF(_) => {
+                    PlannerResult::Planned(signed(call(expr)))
+                }
             }
-            PlannerResult::Planned(signed(call(expr)))
         } else if name == "regr_r2" {
             let whole = call(expr.clone()).schema_name().to_string();
             let part = |function| {
