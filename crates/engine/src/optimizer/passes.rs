@@ -75,6 +75,7 @@ fn planners() -> Vec<Pass<Planner>> {
         First, ByDataFusion, settled_types::SettleOperands,       "a CASE that is an operand has the type of all its branches";
         First, ByDataFusion, signed_counts::SignedCounts,         "row_number(), rank(), count_distinct(x) → their CAST AS BIGINT";
         First, ByDataFusion, text_parts::TextParts,               "s[2:3] of a string → substr(s, 2, 2)";
+        First, ByDataFusion, list_items::ListItems,               "array_agg(DISTINCT x)[2] → array_element(array_agg(DISTINCT x), 2)";
         First, ByDataFusion, joined_codes::JoinedCodes,           "d || 1 of a dictionary → CAST(d AS VARCHAR) || 1";
         First, ByOperator,   StandingFunctions,                   "list(x) → array_agg(x), count_if(x) → count(*) FILTER (WHERE x), max(x, n), …";
     }

@@ -13,6 +13,7 @@ pub(super) mod meanings;
 pub(super) mod outer_types;
 pub(super) mod own_casts;
 pub(super) mod text_parts;
+pub(super) mod list_items;
 pub(super) mod compared;
 pub(super) mod decimals;
 pub(super) mod rounded;
