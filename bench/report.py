@@ -76,6 +76,8 @@ class Result:
     detail: str = ""
     result_rows: int | None = None
     samples_s: list[float] = dataclasses.field(default_factory=list)
+    cpu_s: list[float] = dataclasses.field(default_factory=list)
+    """CPU time of the whole process in each of the samples"""
     floor_s: float | None = None
 
     @property

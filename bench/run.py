@@ -159,6 +159,7 @@ class SetRun:
                 judge(result, answer, right, query)
                 if timed and "seconds" in answer:
                     result.samples_s.append(answer["seconds"])
+                    result.cpu_s.append(answer["cpu_seconds"])
         for result in results.values():
             result.floor_s = min(floors, default=None)
         return list(results.values())

@@ -1,11 +1,16 @@
-"""How the time of queries falls with the number of threads.
+"""How the time of queries falls with the number of threads, and where it does not, why.
 
-In: flags (`--help`). Out: `record/<host>/scaling.csv` and a summary.
+In: flags (`--help`). Out: `record/<host>/scaling.csv` and a summary. Beside the times stand two causes at the last number of threads:
+the CPU time as a multiple of that at the first (work that grows with the threads, or memory that they wait for together), and the share
+of the threads that worked (the rest waited). What plain compute gains is the bound.
 Invariant: the engines run in turn at each number of threads, in processes of their own; answers are checked as in the benchmark.
 """
 
+import concurrent.futures
+import hashlib
 import math
 import statistics
+import time
 
 import report
 from run import SetRun, checked, shared_flags, stem_of
@@ -19,6 +24,7 @@ def main() -> None:
     flags = checked(parser)
     at = [int(threads) for threads in flags.at.split(",")]
     stem = stem_of(flags)
+    compute = [computed(threads) for threads in at]
     results = []
     try:
         for set_name in flags.set.split(","):
@@ -30,27 +36,52 @@ def main() -> None:
                 results += [(threads, result) for result in runner.results()]
     finally:
         if results:
-            write(stem, at, results, flags)
+            write(stem, at, compute, results, flags)
 
 
-def write(stem, at: list[int], results: list[tuple[int, report.Result]], flags) -> None:
+def computed(threads: int) -> float:
+    """Seconds that hashing takes, the same work for any number of threads."""
+    block = bytes(1 << 20)
+    pieces = 960
+
+    def hash_some(count: int) -> None:
+        for _ in range(count):
+            hashlib.sha256(block)
+
+    seconds = []
+    for _ in range(3):
+        started = time.perf_counter()
+        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+            list(pool.map(hash_some, [pieces // threads] * threads))
+        seconds.append(time.perf_counter() - started)
+    return min(seconds)
+
+
+def write(stem, at: list[int], compute: list[float], results: list[tuple[int, report.Result]], flags) -> None:
     rows = [
         {"set": r.set_name, "table_rows": r.table_rows, "query": r.query, "engine": r.engine, "threads": threads}
         | {"status": r.status, "best_s": report.seconds(r.best_s), "samples_s": " ".join(map(report.seconds, r.samples_s))}
+        | {"cpu_s": " ".join(map(report.seconds, r.cpu_s))}
         for threads, r in results
     ]
     best = {(r.set_name, r.query, r.engine, threads): r.best_s for threads, r in results}
+    cpu = {(r.set_name, r.query, r.engine, threads): min(r.cpu_s, default=None) for threads, r in results}
     names = list(dict.fromkeys((r.set_name, r.query) for _, r in results))
     engines = list(dict.fromkeys(r.engine for _, r in results))
     first, last = at[0], at[-1]
-    lines = ["# Scaling", "", *[f"- {line}" for line in report.Machine.here(flags).lines], ""]
+    bound = compute[0] / compute[-1]
+    lines = ["# Scaling", "", *[f"- {line}" for line in report.Machine.here(flags).lines]]
+    lines += [f"- plain compute, {first} to {last} threads: {bound:.1f}", ""]
     for engine in engines:
         lines += [f"## {engine} (best, ms, by threads)", ""]
-        lines += ["| set | query | " + " | ".join(map(str, at)) + f" | {first} to {last} |", "|---|---|" + "---:|" * (len(at) + 1)]
+        heads = [*map(str, at), f"{first} to {last}", f"CPU at {last} / {first}", f"working at {last}"]
+        lines += ["| set | query | " + " | ".join(heads) + " |", "|---|---|" + "---:|" * len(heads)]
         for name in names:
             times = [best.get((*name, engine, threads)) for threads in at]
             cells = ["" if time is None else f"{time * 1e3:.0f}" for time in times]
-            lines.append("| " + " | ".join([*name, *cells, quotient(times[0], times[-1])]) + " |")
+            few, many = (cpu.get((*name, engine, threads)) for threads in (first, last))
+            used = f"{many / (times[-1] * last):.0%}" if many and times[-1] else ""
+            lines.append("| " + " | ".join([*name, *cells, quotient(times[0], times[-1]), quotient(many, few), used]) + " |")
         lines += ["", f"- {first} to {last} threads, geometric mean: {gain(best, names, engine, first, last)}", ""]
     if {"grouse", "duckdb"} <= set(engines):
         lines.append(f"- grouse / duckdb at {last} threads: {against(best, names, last)}")

@@ -42,14 +42,14 @@ def main() -> None:
     folder = Path(flags.data).resolve() / f"workers_{flags.rows}"
     if not folder.exists():
         subprocess.run([flags.python_grouse, __file__, "one", "make", str(folder), str(flags.rows)], check=True, cwd=HERE)
-    found = {}
+    found, answers = {}, {}
     for name in inputs:
         for _ in range(flags.rounds):
             for workers in at:
                 for query, (cpu_ms, answer) in measured(name, folder, workers, flags).items():
                     found.setdefault((name, query), {}).setdefault(workers, []).append(cpu_ms)
-                    assert answer == found.setdefault(query, answer), f"{name}, {query}, {workers} workers: {answer}"
-    write(stem_of(flags), flags.rows, at, {key: times for key, times in found.items() if isinstance(key, tuple)})
+                    assert answer == answers.setdefault(query, answer), f"{name}, {query}, {workers} workers: {answer}"
+    write(stem_of(flags), flags.rows, at, found)
 
 
 def measured(name: str, folder: Path, workers: int, flags: argparse.Namespace) -> dict:

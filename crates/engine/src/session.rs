@@ -627,16 +627,44 @@ fn block<T>(future: impl Future<Output = T>) -> T {
     tokio::task::block_in_place(|| Handle::current().block_on(future))
 }
 
+/// The columns of a plan that a user sees.
+fn columns_of(plan: &LogicalPlan) -> Vec<Column> {
+    let columns = plan.schema().iter().map(|(table, field)| Column {
+        table: table.map(TableReference::to_vec).unwrap_or_default(),
+        field: field.as_ref().clone(),
+    });
+    let is_seen = |column: &Column| !hidden::is_hidden(column.name());
+    columns.filter(is_seen).collect()
+}
+
+/// What is known of the table that a plan is all of.
+fn facts_of(plan: &LogicalPlan) -> Result<TableFacts> {
+    let LogicalPlan::Projection(all) = plan else {
+        return Ok(TableFacts::default());
+    };
+    let LogicalPlan::TableScan(scan) = all.input.as_ref() else {
+        return Ok(TableFacts::default());
+    };
+    let table = source_as_provider(&scan.source)?;
+    let checked = table.downcast_ref::<CheckedTable>();
+    let rules = checked.map(CheckedTable::rules);
+    let fields = scan.source.schema();
+    let default = |name: &String| {
+        let default = scan.source.get_column_default(name)?;
+        default_values::written(default).ok()
+    };
+    let names = fields.fields().iter().map(|field| field.name());
+    Ok(TableFacts {
+        defaults: names.map(default).collect(),
+        keys: rules.map_or_else(Vec::new, |rules| rules.keys().to_vec()),
+        checks: rules.map_or_else(Vec::new, Rules::checks),
+        is_in_memory: checked.is_some() || table.is::<MemTable>(),
+    })
+}
+
 impl Catalog for Planning<'_> {
     fn columns(&self, query: SqlQuery) -> Result<Vec<Column>> {
-        let plan = self.plan(query)?;
-        let columns = plan.schema().iter().map(|(table, field)| Column {
-            table: table.map(TableReference::to_vec).unwrap_or_default(),
-            field: field.as_ref().clone(),
-        });
-        Ok(columns
-            .filter(|column| !hidden::is_hidden(column.name()))
-            .collect())
+        Ok(columns_of(&self.plan(query)?))
     }
 
     fn rows(&self, query: SqlQuery) -> Result<Vec<RecordBatch>> {
@@ -650,28 +678,9 @@ impl Catalog for Planning<'_> {
         })
     }
 
-    fn facts(&self, query: SqlQuery) -> Result<Option<TableFacts>> {
-        let LogicalPlan::Projection(all) = self.plan(query)? else {
-            return Ok(None);
-        };
-        let LogicalPlan::TableScan(scan) = all.input.as_ref() else {
-            return Ok(None);
-        };
-        let table = source_as_provider(&scan.source)?;
-        let checked = table.downcast_ref::<CheckedTable>();
-        let rules = checked.map(CheckedTable::rules);
-        let fields = scan.source.schema();
-        let default = |name: &String| {
-            let default = scan.source.get_column_default(name)?;
-            default_values::written(default).ok()
-        };
-        let names = fields.fields().iter().map(|field| field.name());
-        Ok(Some(TableFacts {
-            defaults: names.map(default).collect(),
-            keys: rules.map_or_else(Vec::new, |rules| rules.keys().to_vec()),
-            checks: rules.map_or_else(Vec::new, Rules::checks),
-            is_in_memory: checked.is_some() || table.is::<MemTable>(),
-        }))
+    fn described(&self, query: SqlQuery) -> Result<(Vec<Column>, TableFacts)> {
+        let plan = self.plan(query)?;
+        Ok((columns_of(&plan), facts_of(&plan)?))
     }
 
     fn tables(&self) -> Vec<String> {

@@ -31,7 +31,6 @@ struct Turn {
     has_ended: AtomicBool,
 }
 
-#[derive(Default)]
 struct Idle {
     workers: Vec<oneshot::Sender<usize>>,
     is_over: bool,
@@ -80,10 +79,25 @@ impl Turns {
         if !self.help {
             return None;
         }
-        match self.uncared(worker) {
-            Some(source) => Some(source),
-            None => self.wait(worker)?.await.ok(),
+        if let Some(source) = self.uncared(worker) {
+            return Some(source);
         }
+        let called = {
+            let mut idle = self.idle.lock();
+            if idle.is_over {
+                return None;
+            }
+            // Whoever takes a batch from now on sees it; who took one before has left a source without anybody who waits.
+            self.are_idle.fetch_add(1, Ordering::SeqCst);
+            if let Some(source) = self.uncared(worker) {
+                self.are_idle.fetch_sub(1, Ordering::SeqCst);
+                return Some(source);
+            }
+            let (call, called) = oneshot::channel();
+            idle.workers.push(call);
+            called
+        };
+        called.await.ok()
     }
 
     /// The worker's turn at this source has come.
@@ -130,28 +144,8 @@ impl Turns {
     /// A source for which nobody waits; the worker does now.
     fn uncared(&self, worker: usize) -> Option<usize> {
         let count = self.sources.len();
-        let all = (0..count).map(|offset| (worker + offset) % count);
-        all.into_iter()
-            .find(|&source| self.sources[source].enter(1))
-    }
-
-    /// Lists the worker as idle, unless a source has been left meanwhile.
-    fn wait(&self, worker: usize) -> Option<oneshot::Receiver<usize>> {
-        let (call, called) = oneshot::channel();
-        let mut idle = self.idle.lock();
-        if idle.is_over {
-            return None;
-        }
-        // Whoever takes a batch from now on sees it; who took one before has left a source without anybody who waits.
-        self.are_idle.fetch_add(1, Ordering::SeqCst);
-        match self.uncared(worker) {
-            Some(source) => {
-                self.are_idle.fetch_sub(1, Ordering::SeqCst);
-                call.send(source).ok()?;
-            }
-            None => idle.workers.push(call),
-        }
-        Some(called)
+        let mut all = (0..count).map(|offset| (worker + offset) % count);
+        all.find(|&source| self.sources[source].enter(1))
     }
 }
 

@@ -207,6 +207,13 @@ impl Making {
         !ONE_WAY.contains(&self.function.name()) && !self.is_distinct
     }
 
+    /// The state of these rows.
+    pub(super) fn state(&self, rows: &[ArrayRef]) -> Result<Vec<ScalarValue>> {
+        let mut accumulator = self.accumulator()?;
+        accumulator.update_batch(rows)?;
+        accumulator.state()
+    }
+
     pub(super) fn accumulator(&self) -> Result<Box<dyn Accumulator>> {
         self.function.accumulator(AccumulatorArgs {
             return_field: Arc::clone(&self.return_field),
@@ -319,9 +326,8 @@ impl Accumulator for FrameRows {
                 continue;
             }
             if self.chunks[at].state.is_none() {
-                let mut whole = self.making.accumulator()?;
-                whole.update_batch(&self.chunks[at].columns)?;
-                let state = whole.state()?.into_iter().map(|value| value.to_array());
+                let state = self.making.state(&self.chunks[at].columns)?.into_iter();
+                let state = state.map(|value| value.to_array());
                 self.chunks[at].state = Some(state.collect::<Result<_>>()?);
             }
             if let Some(state) = &self.chunks[at].state {

@@ -19,7 +19,7 @@ use datafusion::functions_aggregate::first_last::{first_value_udaf, last_value_u
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
 use datafusion::functions_nested::expr_fn::{
-    array_element, array_slice, array_to_string, make_array, map_extract,
+    array_slice, array_to_string, make_array,
 };
 use datafusion::functions_window::nth_value::{first_value_udwf, last_value_udwf};
 use datafusion::logical_expr::expr::{
@@ -39,7 +39,7 @@ use super::as_written::as_written;
 use super::recomputed::over_frame;
 use super::scalar::{
     interval_by, interval_times, json_entries, json_extract, json_extract_string, list_in_order,
-    to_json,
+    to_json, value_of_key,
 };
 use super::{Frequent, exact_avg, exact_sum, ordered_set, percentile_cont, statistics};
 
@@ -169,24 +169,31 @@ impl ExprPlanner for StandingFunctions {
         ))
     }
 
-    /// A map by a key that is no literal, which DataFusion takes for a name of a field.
+    /// A map's value of a key, which DataFusion compares by its type and its bits.
     fn plan_field_access(
         &self,
         raw: RawFieldAccessExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
-        match &raw.field_access {
-            GetFieldAccess::ListIndex { key }
-                if !matches!(key.as_ref(), Expr::Literal(..))
-                    && matches!(raw.expr.get_type(schema), Ok(DataType::Map(..))) =>
+        let Ok(DataType::Map(entries, _)) = raw.expr.get_type(schema) else {
+            return Ok(PlannerResult::Original(raw));
+        };
+        let key = match &raw.field_access {
+            GetFieldAccess::ListIndex { key } => key.as_ref().clone(),
+            GetFieldAccess::NamedStructField { name } => lit(name.clone()),
+            GetFieldAccess::ListRange { .. } => return Ok(PlannerResult::Original(raw)),
+        };
+        let written = format!("{}[{}]", raw.expr.schema_name(), key.schema_name());
+        let of_key = match (entries.data_type(), &key) {
+            (DataType::Struct(fields), Expr::Literal(value, _))
+                if value.is_null() || value.data_type().is_string() =>
             {
-                let written = format!("{}[{}]", raw.expr.schema_name(), key.schema_name());
-                let found = map_extract(raw.expr, key.as_ref().clone());
-                let value = array_element(found, lit(1_i64));
-                Ok(PlannerResult::Planned(value.alias(written)))
+                cast(key, fields[0].data_type().clone())
             }
-            _ => Ok(PlannerResult::Original(raw)),
-        }
+            _ => key,
+        };
+        let value = value_of_key(raw.expr, of_key);
+        Ok(PlannerResult::Planned(value.alias(written)))
     }
 
     fn plan_aggregate(&self, raw: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {

@@ -8,8 +8,8 @@ use datafusion::sql::parser::DFParserBuilder;
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, ObjectNamePart, Query, Statement as SqlStatement, TableFactor, Value,
-    ValueWithSpan,
+    ObjectName, ObjectNamePart, Query, Statement as SqlStatement, TableFactor, TableWithJoins,
+    Value, ValueWithSpan,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
@@ -177,6 +177,14 @@ pub(crate) fn parse_expr(text: &str) -> Result<Expr> {
         .build()?;
     parser.parser.parse_expr().map_err(|error| {
         Error::Internal(format!("rewritten SQL is no expression: {text}: {error}"))
+    })
+}
+
+/// The tables of a FROM, those of its joins too.
+pub(crate) fn factors(from: &[TableWithJoins]) -> impl Iterator<Item = &TableFactor> {
+    from.iter().flat_map(|table| {
+        let joined = table.joins.iter().map(|join| &join.relation);
+        std::iter::once(&table.relation).chain(joined)
     })
 }
 

@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{function_name, literal_text, parse_query, quoted, text};
+use crate::sql::ast::{factors, function_name, literal_text, parse_query, quoted, text};
 use crate::sql::expand::{Column, Scope};
 use crate::sql::table_forms::UNPACKED;
 use crate::sql::walk::Walk;
@@ -103,11 +103,8 @@ fn conditions(select: &mut Select) -> Vec<&mut Expr> {
 
 /// Names that tables of FROM go by, in lower case.
 fn names_in_from(from: &[TableWithJoins]) -> Vec<String> {
-    let joined = from.iter().flat_map(|table| {
-        std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation))
-    });
     let mut names = Vec::new();
-    for factor in joined {
+    for factor in factors(from) {
         names_of(factor, &mut names);
     }
     names

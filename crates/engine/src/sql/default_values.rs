@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::Result;
 use crate::sql::ast::{call, parse_expr, parse_query, text, written_row};
-use crate::sql::expand::{Column, Scope};
+use crate::sql::expand::{Column, Scope, TableFacts};
 
 pub(super) fn expand(statement: &mut SqlStatement, scope: &Scope<'_>) -> Result<()> {
     match statement {
@@ -28,9 +28,7 @@ pub(super) fn expand(statement: &mut SqlStatement, scope: &Scope<'_>) -> Result<
 /// The columns of a table, each with what it has by default.
 fn columns(table: &ObjectName, scope: &Scope<'_>) -> Result<Vec<(Column, Expr)>> {
     let query = *parse_query(&format!("SELECT * FROM {table}"))?;
-    let columns = scope.columns(query.clone())?;
-    let facts = scope.facts(query)?.unwrap_or_default();
-    let mut defaults = facts.defaults;
+    let (columns, TableFacts { mut defaults, .. }) = scope.described(query)?;
     defaults.resize(columns.len(), None);
     let defaults = defaults
         .iter()

@@ -78,13 +78,14 @@ struct Described {
 impl Described {
     fn of(query: &Query, scope: &Scope<'_>) -> Result<Described> {
         let is_table = table_of(query).is_some();
-        let facts = match is_table {
-            true => scope.facts(query.clone())?,
-            false => None,
-        };
+        let (columns, facts) = scope.described(query.clone())?;
         Ok(Described {
-            columns: scope.columns(query.clone())?,
-            facts: facts.unwrap_or_default(),
+            columns,
+            facts: if is_table {
+                facts
+            } else {
+                TableFacts::default()
+            },
             is_table,
         })
     }

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::text;
+use crate::sql::ast::{factors, text};
 use crate::sql::statement::visit;
 use crate::sql::walk::done;
 
@@ -54,12 +54,7 @@ impl Tables {
 
     fn one_of_each(select: &Select) -> ControlFlow<Error> {
         let mut known: Vec<Vec<String>> = Vec::new();
-        let tables = select.from.iter();
-        let factors = tables.flat_map(|table| {
-            let joined = table.joins.iter().map(|join| &join.relation);
-            std::iter::once(&table.relation).chain(joined)
-        });
-        for factor in factors {
+        for factor in factors(&select.from) {
             let TableFactor::Table {
                 name,
                 alias: None,

@@ -33,8 +33,8 @@ pub(crate) trait Catalog {
     fn columns(&self, query: Query) -> Result<Vec<Column>>;
     /// The rows of a query.
     fn rows(&self, query: Query) -> Result<Vec<RecordBatch>>;
-    /// What is known of the table that a query is all of; nothing for any other query.
-    fn facts(&self, query: Query) -> Result<Option<TableFacts>>;
+    /// The columns of a query, and what else is known of the table that it is all of; nothing for any other query.
+    fn described(&self, query: Query) -> Result<(Vec<Column>, TableFacts)>;
     /// Names of the user's tables, sorted.
     fn tables(&self) -> Vec<String>;
     /// Whether a function is an aggregate.
@@ -134,9 +134,9 @@ impl Scope<'_> {
         self.catalog.rows(self.with_common_tables(query))
     }
 
-    /// What is known of the table that a query is all of.
-    pub fn facts(&self, query: Query) -> Result<Option<TableFacts>> {
-        self.catalog.facts(self.with_common_tables(query))
+    /// The columns of a query, and what else is known of the table that it is all of.
+    pub fn described(&self, query: Query) -> Result<(Vec<Column>, TableFacts)> {
+        self.catalog.described(self.with_common_tables(query))
     }
 
     /// The columns of what stands in FROM.

@@ -86,11 +86,7 @@ fn in_text(message: &str, tokens: Tokens<'_>) -> Option<usize> {
 /// What a message of a run names: a call, and the literal that it takes; else a cast or an operator.
 fn in_run(message: &str, tokens: Tokens<'_>) -> Option<usize> {
     let bare = without_quoted(message);
-    let call = |quoted| {
-        let name = name_of_call(quoted);
-        only(tokens, |at| is_call(tokens, at, |call| is_same(call, name)))
-    };
-    let call = quoted(message).find_map(call);
+    let call = quoted(message).find_map(|quoted| only_call(quoted, tokens));
     let taken = |at: usize| {
         let end = closing(tokens, at + 1);
         let own = |quoted| {
@@ -116,11 +112,16 @@ fn in_run(message: &str, tokens: Tokens<'_>) -> Option<usize> {
 /// An overflow of an aggregate, or of arithmetic, which shows the operation.
 fn overflow(aggregate: &str, message: &str, tokens: Tokens<'_>) -> Option<usize> {
     if aggregate != "arithmetic" {
-        let name = name_of_call(aggregate);
-        return only(tokens, |at| is_call(tokens, at, |call| is_same(call, name)));
+        return only_call(aggregate, tokens);
     }
     let operation = message.split(';').next().unwrap_or(message);
     operator(operation, tokens).or_else(|| called_in_words(operation, tokens))
+}
+
+/// The only call of a function, which a message has with or without its arguments.
+fn only_call(quoted: &str, tokens: Tokens<'_>) -> Option<usize> {
+    let name = name_of_call(quoted);
+    only(tokens, |at| is_call(tokens, at, |call| is_same(call, name)))
 }
 
 /// What has no name in the text.
@@ -312,8 +313,7 @@ fn cast_to(message: &str, tokens: Tokens<'_>) -> Option<usize> {
         words(message).any(|word| word == name)
     };
     only(tokens, |at| {
-        let is_behind = |sign| at > 0 && sign;
-        let behind_colons = is_behind(at > 0 && is(tokens, at - 1, &Token::DoubleColon));
+        let behind_colons = at > 0 && is(tokens, at - 1, &Token::DoubleColon);
         let behind_as = at > 0 && is_word(tokens, at - 1, |word| is_same(word, "AS"));
         let ends = is(tokens, at + 1, &Token::RParen) || is(tokens, at + 1, &Token::LParen);
         (behind_colons || behind_as && ends) && is_word(tokens, at, is_named)

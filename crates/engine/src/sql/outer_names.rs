@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     TableAlias, TableFactor, TableWithJoins, VisitorMut,
 };
 
-use crate::sql::ast::{object, quoted};
+use crate::sql::ast::{factors, object, quoted};
 use crate::sql::expand::Scope;
 use crate::sql::walk::Walk;
 
@@ -151,11 +151,7 @@ impl Level {
 
 /// What the tables of a FROM are called.
 fn tables(from: &[TableWithJoins]) -> impl Iterator<Item = String> + '_ {
-    let factors = from.iter().flat_map(|table| {
-        let joined = table.joins.iter().map(|join| &join.relation);
-        std::iter::once(&table.relation).chain(joined)
-    });
-    factors.filter_map(name_of)
+    factors(from).filter_map(name_of)
 }
 
 fn is_called(factor: &TableFactor, name: &str) -> bool {

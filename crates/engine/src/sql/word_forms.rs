@@ -1,8 +1,8 @@
 //! Words that say nothing here, or say it otherwise: `TABLE t`, `TRUNCATE t`, `AS MATERIALIZED (…)`, `LIMIT 1 WITH TIES`,
-//! `LATERAL unnest(l)`, `SUMMARIZE TABLE t`, `EXCLUDE NO OTHERS`, `INTERVAL (3) DAY`, `WITH NO DATA`.
+//! `LATERAL unnest(l)`, `SUMMARIZE TABLE t`, `INTERVAL (3) DAY`, `WITH NO DATA`.
 //!
 //! In: tokens. Out: `SELECT * FROM t`, `DELETE FROM t`, `AS (…)`, `FETCH FIRST 1 ROWS WITH TIES`, `unnest(l)`,
-//! `SUMMARIZE t`, nothing,
+//! `SUMMARIZE t`,
 //! `INTERVAL 3 DAY`, `SELECT * FROM (…) LIMIT 0`.
 //! Invariant: a word that is a name stays.
 //! Not here: forms that need a call to stand for them (query_forms.rs, table_forms.rs).
@@ -12,13 +12,12 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use crate::sql::tokens::{Tokens, Written, is_one_of, is_token, next_outside, word_at};
 
 /// Words that one of these forms has.
-pub(super) const WORDS: [&str; 7] = [
+pub(super) const WORDS: [&str; 6] = [
     "TABLE",
     "TRUNCATE",
     "MATERIALIZED",
     "TIES",
     "LATERAL",
-    "EXCLUDE",
     "INTERVAL",
 ];
 
@@ -99,9 +98,6 @@ fn form(tokens: &[TokenWithSpan], at: usize) -> Option<(&'static str, usize)> {
     let is_list = is_one_of(tokens, at + 1, &["UNNEST", "RANGE", "GENERATE_SERIES"]);
     if is(at, "LATERAL") && is_list && is_open(at + 2) {
         return Some(("", 1));
-    }
-    if is(at, "EXCLUDE") && is(at + 1, "NO") && is(at + 2, "OTHERS") {
-        return Some(("", 3));
     }
     let is_number = |place: usize| {
         matches!(

@@ -111,10 +111,8 @@ impl Arguments {
         let chunks = self.columns.first().map_or(0, |column| column.len()) / CHUNK_ROWS;
         let mut parts: Vec<Vec<ScalarValue>> = Vec::new();
         for chunk in 0..chunks {
-            let mut accumulator = making.accumulator()?;
             let rows = chunk * CHUNK_ROWS..(chunk + 1) * CHUNK_ROWS;
-            self.update(rows, accumulator.as_mut())?;
-            let state = accumulator.state()?;
+            let state = making.state(&sliced(&self.columns, &rows))?;
             if state.iter().any(|part| part.data_type().is_nested()) {
                 return Ok(Chunks::Useless);
             }

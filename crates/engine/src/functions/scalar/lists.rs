@@ -16,8 +16,8 @@ use datafusion::arrow::datatypes::{DataType, Field, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::core::get_field;
 use datafusion::functions_nested::expr_fn::{
-    array_compact, array_distinct, array_element, array_has, array_min, cosine_distance,
-    inner_product, make_array, map_extract, map_keys,
+    array_compact, array_distinct, array_element, array_has, array_min, array_position,
+    cosine_distance, inner_product, make_array, map_keys, map_values,
 };
 use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::{Expr, ScalarUDF, lit, when};
@@ -269,7 +269,7 @@ fn structs_and_maps() -> Vec<Definition> {
     let extracted = stands("map_extract", MAP_KEY, |args| {
         let [map, key] = two(args);
         let is_there = array_has(map_keys(map.clone()), key.clone());
-        when(is_there, map_extract(map, key)).otherwise(make_array(Vec::new()))
+        when(is_there, make_array(vec![value_of_key(map, key)])).otherwise(make_array(Vec::new()))
     });
     vec![
         stands("struct_extract", &[&[Kind::Struct, Kind::Word]], |args| {
@@ -290,10 +290,16 @@ fn structs_and_maps() -> Vec<Definition> {
         extracted,
         stands("map_extract_value", MAP_KEY, |args| {
             let [map, key] = two(args);
-            Ok(array_element(map_extract(map, key), lit(1_i64)))
+            Ok(value_of_key(map, key))
         }),
         rows("map_from_entries", LIST, map_type, map_from_entries),
     ]
+}
+
+/// A map's value of a key, found as a list's items are: of another number type, and -0.0 where the map has 0.0.
+pub(crate) fn value_of_key(map: Expr, key: Expr) -> Expr {
+    let place = array_position(map_keys(map.clone()), key, lit(1_i64));
+    array_element(map_values(map), place)
 }
 
 fn struct_keys(call: &Call) -> Result<ArrayRef> {

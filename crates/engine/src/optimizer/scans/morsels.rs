@@ -231,11 +231,9 @@ impl MorselsRule {
                 is_paged,
             })
         });
-        let piece_rows = piece_rows(&footer, columns, source.filter().is_some());
         Some(KnownFile {
             groups: groups.collect::<Option<_>>()?,
-            rows_min: worth(piece_rows, WORTH),
-            rows_min_idle: worth(piece_rows, WORTH_IDLE),
+            piece_rows: piece_rows(&footer, columns, source.filter().is_some()),
             is_settled,
             rare_part,
             file,
@@ -264,11 +262,6 @@ fn says_more(footer: &ParquetMetaData, predicate: &Arc<dyn PhysicalExpr>) -> boo
     chunks_of(footer, |name| names.contains(name)).any(|chunk| {
         chunk.bloom_filter_offset().is_some() || !is_paged && chunk.offset_index_offset().is_some()
     })
-}
-
-/// Rows that cost so many times as much as a piece does beside its rows.
-fn worth(piece_rows: i64, times: i64) -> usize {
-    piece_rows.saturating_mul(times).max(1) as usize
 }
 
 /// How many rows of a file cost as much as a piece of it does beside its rows: it reads the dictionaries of its row group once
@@ -385,14 +378,19 @@ fn in_terms_of(
 struct KnownFile {
     file: PartitionedFile,
     groups: Vec<RowGroup>,
-    /// How few rows are worth a piece of their own.
-    rows_min: usize,
-    /// And where workers have nothing to do.
-    rows_min_idle: usize,
+    /// How many of its rows cost as much as a piece does beside them.
+    piece_rows: i64,
     /// True if whoever opens a piece of it has no rows left to rule out.
     is_settled: bool,
     /// The part of the predicate that is to be read before all other columns.
     rare_part: Option<usize>,
+}
+
+impl KnownFile {
+    /// Rows that are worth a piece of their own, if one has to be worth so many times its cost.
+    fn worth(&self, times: i64) -> usize {
+        self.piece_rows.saturating_mul(times).max(1) as usize
+    }
 }
 
 /// One row group of a file.
@@ -490,7 +488,7 @@ fn morsels(files: &[KnownFile], workers: usize) -> Vec<PartitionedFile> {
         let rows_min = match workers {
             // Nobody waits for the last piece.
             1 => left,
-            _ => known.rows_min.min(even.max(known.rows_min_idle)),
+            _ => known.worth(WORTH).min(even.max(known.worth(WORTH_IDLE))),
         };
         let mut morsel = Morsel::new(groups.len());
         for (at, group) in groups.iter().enumerate() {
@@ -529,7 +527,7 @@ mod tests {
 
     const ROWS: usize = 100_000;
 
-    fn file(groups: usize, is_paged: bool, rows_min: usize) -> KnownFile {
+    fn file(groups: usize, is_paged: bool, rows_min: i64) -> KnownFile {
         let group = || RowGroup {
             rows: ROWS,
             wanted: whole(ROWS),
@@ -538,8 +536,7 @@ mod tests {
         KnownFile {
             file: PartitionedFile::new("a.parquet", 1),
             groups: std::iter::repeat_with(group).take(groups).collect(),
-            rows_min,
-            rows_min_idle: rows_min / 2,
+            piece_rows: rows_min / WORTH,
             is_settled: true,
             rare_part: None,
         }

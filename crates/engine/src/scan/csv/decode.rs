@@ -163,9 +163,15 @@ impl Decode {
             .shape
             .read(bytes, at, self.batch_rows, table)
             .map_err(|wrong| self.unfit(wrong))?;
-        let (batch, no_values) = self.columns(&block.text, table)?;
+        let (batch, no_values) = match table.rows() {
+            0 => (None, Vec::new()),
+            _ => {
+                let (batch, no_values) = self.columns(&block.text, table)?;
+                (Some(batch), no_values)
+            }
+        };
         Ok(Decoded {
-            batch: (table.rows() > 0).then_some(batch),
+            batch,
             next,
             rejects: match self.shape.misfit {
                 Misfit::List => self.rejects(block, table, no_values),
@@ -174,7 +180,7 @@ impl Decode {
         })
     }
 
-    /// The batch without the rows that have a text which is no value, and where these texts are: column and row.
+    /// The batch without the rows that have a string which is no value, and where these strings are: column and row.
     fn columns(
         &self,
         text: &str,
@@ -203,7 +209,7 @@ impl Decode {
             }
         };
         let batch = batch.map_err(|error| Bad {
-            at: table.rows().checked_sub(1).map_or(0, |_| table.start(0)),
+            at: table.start(0),
             message: error.to_string(),
         })?;
         Ok((batch, no_values))

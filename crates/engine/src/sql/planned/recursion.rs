@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::{Checked, Kind, Walk};
+use crate::sql::ast::factors;
 use crate::sql::walk::Walk as _;
 
 impl Walk<'_> {
@@ -54,11 +55,7 @@ impl Walk<'_> {
 }
 
 fn reads(select: &Select, table: &str) -> bool {
-    let factors = select.from.iter().flat_map(|one| {
-        let joined = one.joins.iter().map(|join| &join.relation);
-        std::iter::once(&one.relation).chain(joined)
-    });
-    let names = factors.filter_map(|factor| match factor {
+    let names = factors(&select.from).filter_map(|factor| match factor {
         TableFactor::Table { name, .. } => name.0.last()?.as_ident(),
         _ => None,
     });
