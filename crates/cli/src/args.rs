@@ -20,6 +20,7 @@ Examples:
   grouse -f report.sql --format csv -o report.csv
   cat report.sql | grouse --memory-limit 4GB
   grouse                      (a prompt; .help lists its commands)
+  grouse profile \"SELECT …\"  (what each worker does when, as a page; see grouse profile --help)
 
 A table fits the terminal; where standard output is none it has its full width. It shows the first and the
 last rows of a large result: 40 on a terminal, 10000 elsewhere (--max-rows). All other formats write every row.
@@ -115,7 +116,7 @@ fn comment_as_sql(argument: OsString) -> OsString {
 }
 
 /// A flag per option for users: `memory_limit` is `--memory-limit`.
-fn engine_flags() -> impl Iterator<Item = (&'static OptionSpec, Arg)> {
+pub fn engine_flags() -> impl Iterator<Item = (&'static OptionSpec, Arg)> {
     let for_users = OPTIONS
         .iter()
         .filter(|option| option.audience == Audience::User);
@@ -150,12 +151,21 @@ fn options(matches: &ArgMatches, args: &Args) -> Result<SessionOptions, grouse::
     {
         options.set(name, value)?;
     }
+    set_engine_flags(matches, &mut options)?;
+    Ok(options)
+}
+
+/// The engine's options as their flags say.
+pub fn set_engine_flags(
+    matches: &ArgMatches,
+    options: &mut SessionOptions,
+) -> Result<(), grouse::Error> {
     for (option, _) in engine_flags() {
         if let Some(value) = matches.get_one::<String>(option.name) {
             options.set(option.name, value)?;
         }
     }
-    Ok(options)
+    Ok(())
 }
 
 fn is_of_datafusion(name: &str) -> bool {

@@ -16,6 +16,7 @@ mod run;
 mod report;
 mod shell;
 mod repl;
+mod profile;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal};
@@ -39,6 +40,11 @@ fn main() -> ExitCode {
     if let Err(message) = grouse::processor::check() {
         grouse::processor::tell(message);
         return ExitCode::from(USAGE);
+    }
+    let arguments: Vec<_> = std::env::args_os().collect();
+    if profile::is_asked_for(&arguments) {
+        grouse_allocator::keep_pages();
+        return profile::run(&arguments);
     }
     let (args, options) = Args::parse_all();
     grouse_allocator::keep_pages();

@@ -11,7 +11,7 @@ use arrow::array::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use grouse::READER_GONE;
-use grouse::{Error, Progress, Query, Session};
+use grouse::{Error, Profile, Progress, Query, Session};
 use tokio::runtime::Runtime;
 use tokio::task::JoinError;
 
@@ -125,6 +125,39 @@ impl Runner {
             };
             execution.write(sink).await?;
             Ok(started.elapsed())
+        })
+    }
+
+    /// Runs one statement for its profile, without its rows; the profile also of one that fails or is stopped.
+    pub fn profiled(&self, text: &str) -> Result<(Profile, Result<(), Failure>), Failure> {
+        let _running = self.interrupts.running();
+        self.runtime.block_on(async {
+            let mut bar = Bar::start();
+            let query = self.planned(text, &mut bar).await?;
+            let recording = query.record();
+            let rows = query.execute()?;
+            let mut execution = Execution {
+                query,
+                rows,
+                bar,
+                interrupts: &self.interrupts,
+                started: Instant::now(),
+            };
+            let ran = loop {
+                match execution.next().await {
+                    Ok(Some(_)) => {}
+                    Ok(None) => break Ok(()),
+                    Err(failure) => break Err(failure),
+                }
+            };
+            drop(execution);
+            let stopped = Error::Cancelled;
+            let failure = match &ran {
+                Ok(()) => None,
+                Err(Failure::Engine(error)) => Some(error.as_ref()),
+                Err(_) => Some(&stopped),
+            };
+            Ok((recording.finish(failure), ran))
         })
     }
 

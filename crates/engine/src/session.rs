@@ -10,6 +10,7 @@ mod row_changes;
 mod information_schema;
 pub(crate) mod workers;
 pub(crate) mod query;
+pub(crate) mod profile;
 pub(crate) mod progress;
 
 use std::fmt;
@@ -45,6 +46,7 @@ use crate::runtime::datafusion_options;
 use crate::runtime::memory::SessionPool;
 use crate::runtime::options::SessionOptions;
 use crate::runtime::temp::TempFolders;
+use crate::runtime::trace::{Trace, thread_cpu};
 use crate::runtime::warnings::Warnings;
 use crate::scan::checked_table::{self, CheckedTable, Rules};
 use crate::scan::external;
@@ -319,6 +321,7 @@ impl Session {
         request: DataFusionRequest,
         params: Params,
     ) -> Result<Query> {
+        let (trace, cpu) = (Arc::new(Trace::new()), thread_cpu());
         for call in request.files {
             self.shared.files.add_call(call);
         }
@@ -359,26 +362,23 @@ impl Session {
             return Ok(self.nothing());
         }
         let option = option_of(&plan)?;
-        if let Some(matching) = changes::matching(&plan)? {
-            let rows = DataFrame::new(state.clone(), matching.clone())
-                .collect()
-                .await?;
-            let rows = rows
-                .first()
-                .and_then(|batch| batch.column(0).as_primitive_opt::<UInt64Type>());
-            if rows.is_none_or(|rows| rows.values().first().is_none_or(|&count| count == 0)) {
-                changes::check(&plan, &state)?;
-                let (plan, context) = self.plan_execution(state, &matching).await?;
-                return Ok(Query::new(plan, context, self.workers()));
-            }
+        if let Some(matching) = changes::matching(&plan)?
+            && counted(&state, &matching).await? == 0
+        {
+            changes::check(&plan, &state)?;
+            let (plan, context) = self.plan_execution(state, &matching).await?;
+            return Ok(Query::new(plan, context, self.workers()));
         }
         let (plan, writes) = Writes::take(plan)?;
         let frame = self.begun(plan, option).await?;
         let (mut state, plan) = frame.into_parts();
         let writes = Arc::new(writes);
         state.config_mut().set_extension(Arc::clone(&writes));
+        state.config_mut().set_extension(Arc::clone(&trace));
         let (plan, context) = self.plan_execution(state, &plan).await?;
-        Ok(Query::new(plan, context, self.workers()).writing(writes))
+        trace.planned(thread_cpu().saturating_sub(cpu));
+        let query = Query::new(plan, context, self.workers());
+        Ok(query.writing(writes).traced(trace))
     }
 
     /// What DataFusion makes of a plan; one that changes the session's tables has its effect now, among the names of the session.
@@ -695,6 +695,18 @@ impl Catalog for Planning<'_> {
         let function = self.state.scalar_functions().get(name);
         function.is_some_and(|function| function.signature().volatility == Volatility::Volatile)
     }
+}
+
+/// The number that a plan of one count gives.
+async fn counted(state: &SessionState, plan: &LogicalPlan) -> Result<u64> {
+    let counts = DataFrame::new(state.clone(), plan.clone())
+        .collect()
+        .await?;
+    let count = counts.first().map(|batch| batch.column(0));
+    let count = count.and_then(|counts| counts.as_primitive_opt::<UInt64Type>());
+    Ok(count
+        .and_then(|counts| counts.values().first().copied())
+        .unwrap_or(0))
 }
 
 fn rows_without_order() -> Error {

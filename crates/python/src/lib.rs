@@ -20,6 +20,7 @@ mod known;
 mod rows;
 mod export;
 mod frame;
+mod profile;
 mod relation;
 mod session;
 
@@ -30,6 +31,8 @@ mod native {
 
     #[pymodule_export]
     use crate::export::{Batch, Batches};
+    #[pymodule_export]
+    use crate::profile::Profile;
     #[pymodule_export]
     use crate::progress::Progress;
     #[pymodule_export]

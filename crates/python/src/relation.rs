@@ -25,6 +25,7 @@ use crate::error::{invalid, raise};
 use crate::export::{self, Batches};
 use crate::frame;
 use crate::known::Known;
+use crate::profile::Profile;
 use crate::rows::tuples;
 use crate::running::{Running, StopFlag};
 use crate::shared::Shared;
@@ -426,6 +427,17 @@ impl Relation {
             }
         }
         Ok(text.trim_end().to_string())
+    }
+
+    /// Runs the query, without its rows, and tells what each worker did when.
+    fn profile(&self, py: Python<'_>) -> PyResult<Profile> {
+        let session = self.shared.session(py)?;
+        let query = wait(py, self.recipe.plan(&session))?.map_err(raise)?;
+        let recording = query.record();
+        let mut running = Running::start(query, self.shared.display(py))?;
+        while running.next(py)?.is_some() {}
+        drop(running);
+        Ok(Profile::new(recording.finish(None)))
     }
 
     /// Stops what the fetch methods run, in whatever thread (grouse.CancelledError is raised there), and gives up the plan;

@@ -13,6 +13,7 @@ use grouse_groupby::{Batch, Build, Gathered, Merge, Spec, Spill};
 use super::metrics::{Spilled, WorkerMetrics};
 use super::rendezvous::Rendezvous;
 use crate::error::to_datafusion;
+use crate::runtime::trace::Phase;
 
 /// One grouping of a run: what it computes and where it writes.
 struct Grouping {
@@ -64,7 +65,10 @@ impl Meeting {
     ) -> Result<Option<Arc<Vec<Merge>>>> {
         for (at, mut building) in builds.0.into_iter().enumerate() {
             if let Some(build) = building.build {
+                let begun = metrics.recorder.begin();
                 let built = build.finish().map_err(to_datafusion)?;
+                let tuples = built.blocks().map(|stored| stored.len()).sum();
+                metrics.recorder.end(begun, Phase::Partition, tuples);
                 metrics.spilled(&built.counters, &mut building.told);
                 metrics.built(&built.counters);
                 self.place.bring(|gathered| gathered[at].add(built));
@@ -76,12 +80,14 @@ impl Meeting {
 
     fn cut(&self, gathered: Vec<Gathered>, metrics: &WorkerMetrics) -> Vec<Merge> {
         let groupings = self.groupings.iter().zip(gathered);
-        let cutting = metrics.cut.timer();
+        let (cutting, begun) = (metrics.cut.timer(), metrics.recorder.begin());
         let merges = groupings.map(|(Grouping { spec, spill }, gathered)| {
             Merge::new(Arc::clone(spec), gathered, spill.clone())
         });
         let merges: Vec<Merge> = merges.collect();
         cutting.done();
+        let tasks = merges.iter().map(Merge::tasks).sum();
+        metrics.recorder.end(begun, Phase::Cut, tasks);
         for (Grouping { spec, .. }, merge) in self.groupings.iter().zip(&merges) {
             metrics.cut_into(spec.sizes.partitions, merge);
         }

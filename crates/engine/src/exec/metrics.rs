@@ -16,6 +16,8 @@ use grouse_groupby::Merge;
 use grouse_groupby::runtime::Counters;
 use parking_lot::Mutex;
 
+use crate::runtime::trace::Recorder;
+
 /// The metrics of one worker.
 pub(super) struct WorkerMetrics {
     rows_in: Count,
@@ -29,6 +31,8 @@ pub(super) struct WorkerMetrics {
     pub cut: Time,
     /// Decoding keys and making batches.
     pub emit: Time,
+    /// When it did what.
+    pub recorder: Recorder,
     set: ExecutionPlanMetricsSet,
     worker: usize,
 }
@@ -42,8 +46,9 @@ pub(super) struct Spilled {
 
 impl WorkerMetrics {
     /// Registers the metrics that change while the query runs.
-    pub fn new(set: &ExecutionPlanMetricsSet, worker: usize) -> WorkerMetrics {
+    pub fn new(set: &ExecutionPlanMetricsSet, worker: usize, recorder: Recorder) -> WorkerMetrics {
         WorkerMetrics {
+            recorder,
             rows_in: MetricBuilder::new(set).counter("rows_in", worker),
             groups_out: MetricBuilder::new(set).counter("groups_out", worker),
             rows_out: MetricBuilder::new(set).output_rows(worker),

@@ -59,6 +59,7 @@ use crate::exec::explain;
 use crate::expr::plan_expressions::{Exchange, in_aggregate};
 use crate::runtime::faults::Faults;
 use crate::runtime::options::SessionOptions;
+use crate::runtime::trace::Trace;
 
 /// How a node runs, whatever it computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -413,7 +414,10 @@ impl GroupByExec {
             .map(|base_grouping| &base_grouping.spec);
         let distinct = self.program.distinct_groupings.iter().map(|one| &one.spec);
         let groups = std::iter::once(&self.program.spec);
+        let trace = context.session_config().get_extension::<Trace>();
         let shared = Shared {
+            operator: trace.as_ref().map_or(0, |trace| trace.operator()),
+            trace,
             base_grouping: Meeting::new(workers, base_grouping, spill.as_ref()),
             distinct_groupings: Meeting::new(workers, distinct, spill.as_ref()),
             groups: Meeting::new(workers, groups, spill.as_ref()),

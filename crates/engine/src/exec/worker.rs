@@ -8,7 +8,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use datafusion::arrow::array::RecordBatch;
 use datafusion::common::{DataFusionError, Result};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use grouse_groupby::emit::Emitted;
 use grouse_groupby::merge::MergeWorker;
 use grouse_groupby::runtime::{Budget, Grant};
@@ -21,7 +23,7 @@ use super::outlet::{Given, Outlet};
 use super::program::Program;
 use super::source::Sources;
 use crate::error::to_datafusion;
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use crate::runtime::trace::{Lane, Phase, Recorder, Trace};
 
 /// What the workers of one run share.
 pub(super) struct Shared {
@@ -32,6 +34,9 @@ pub(super) struct Shared {
     /// Where workers write what memory does not hold.
     pub spill: Option<Arc<Spill>>,
     pub metrics: ExecutionPlanMetricsSet,
+    /// The query's, and the how-manieth grouping of it this is.
+    pub trace: Option<Arc<Trace>>,
+    pub operator: usize,
     pub rows_max: usize,
     /// Groups after which no further input is needed (DISTINCT with LIMIT).
     pub groups_enough: Option<usize>,
@@ -53,7 +58,7 @@ struct All<'a> {
 
 /// The life of one worker.
 pub(super) async fn work(shared: Arc<Shared>, worker: usize) -> Result<()> {
-    let metrics = WorkerMetrics::new(&shared.metrics, worker);
+    let metrics = WorkerMetrics::new(&shared.metrics, worker, shared.recorder(worker));
     let mut builds = All {
         base_grouping: shared.base_grouping.builds(),
         distinct_groupings: shared.distinct_groupings.builds(),
@@ -97,6 +102,7 @@ async fn build(
     builds: &mut All<'_>,
 ) -> Result<()> {
     let grant = || shared.grant();
+    let recorder = &metrics.recorder;
     // Until a worker has seen that they are not.
     let mut few = true;
     if worker == 0 {
@@ -112,12 +118,13 @@ async fn build(
             break;
         }
         shared.outlet.has_reader(worker).await;
-        if let Some(batch) = shared.sources.next(source).await? {
+        let next = shared.sources.next(source);
+        if let Some(batch) = recorder.polls(Phase::Scan, next, rows_of).await? {
             if shared.outlet.is_stopped() {
                 builds.give_up();
                 return Ok(());
             }
-            let evaluating = metrics.evaluate.timer();
+            let (evaluating, begun) = (metrics.evaluate.timer(), recorder.begin());
             let takes_selections = builds.groups.takes_selections(0);
             let marked = shared
                 .program
@@ -125,6 +132,8 @@ async fn build(
             let (evaluated, rows) = marked?;
             metrics.rows_in(rows);
             evaluating.done();
+            recorder.end(begun, Phase::Evaluate, rows);
+            let begun = recorder.begin();
             if let (Some(of), Some(batch)) =
                 (&shared.program.base_grouping, &evaluated.base_grouping)
             {
@@ -142,11 +151,18 @@ async fn build(
                     builds.distinct_groupings.push(at, batch, grant, metrics)?;
                 }
             }
+            recorder.end(begun, Phase::Build, rows);
             consume_budget().await;
         }
         turn = turns.next(worker, source).await;
     }
     Ok(())
+}
+
+/// Rows of what a source gave.
+fn rows_of(next: &Result<Option<RecordBatch>>) -> usize {
+    let batch = next.as_ref().ok().and_then(Option::as_ref);
+    batch.map_or(0, RecordBatch::num_rows)
 }
 
 impl All<'_> {
@@ -179,6 +195,11 @@ impl Shared {
         }
     }
 
+    fn recorder(&self, worker: usize) -> Recorder {
+        let (trace, operator) = (self.trace.as_ref(), self.operator);
+        Recorder::new(trace, Lane::Worker { operator, worker })
+    }
+
     fn grant(&self) -> Grant {
         Grant::new(Arc::clone(&self.budget))
     }
@@ -188,15 +209,17 @@ impl Shared {
 struct Tasks<'a> {
     shared: &'a Shared,
     merge: &'a Merge,
+    metrics: &'a WorkerMetrics,
     /// Made with the first task.
     worker: Option<MergeWorker>,
 }
 
 impl<'a> Tasks<'a> {
-    fn of(merge: &'a Merge, shared: &'a Shared) -> Tasks<'a> {
+    fn of(merge: &'a Merge, shared: &'a Shared, metrics: &'a WorkerMetrics) -> Tasks<'a> {
         Tasks {
             shared,
             merge,
+            metrics,
             worker: None,
         }
     }
@@ -213,7 +236,10 @@ impl<'a> Tasks<'a> {
                 }
             };
             consume_budget().await;
+            let begun = self.metrics.recorder.begin();
             let merged = worker.run(self.merge, &task, &cancelled);
+            let recorder = &self.metrics.recorder;
+            recorder.end(begun, Phase::Merge, task.tuples());
             match merged.map_err(to_datafusion)? {
                 Merged::Groups(finished) => return Ok(Some(finished)),
                 Merged::Repartitioned => {}
@@ -224,9 +250,9 @@ impl<'a> Tasks<'a> {
     }
 
     /// No task is left.
-    fn end(self, metrics: &WorkerMetrics) {
+    fn end(self) {
         if let Some(worker) = &self.worker {
-            metrics.merged(worker.counters());
+            self.metrics.merged(worker.counters());
         }
     }
 }
@@ -241,20 +267,22 @@ async fn take(
 ) -> Result<()> {
     let grant = || shared.grant();
     for (at, merge) in merges.iter().enumerate() {
-        let mut tasks = Tasks::of(merge, shared);
+        let mut tasks = Tasks::of(merge, shared, metrics);
         while let Some(mut finished) = tasks.next().await? {
             while let Some(found) = finished.next(shared.rows_max).map_err(to_datafusion)? {
                 if shared.outlet.is_stopped() {
                     groups.give_up();
                     return Ok(());
                 }
+                let (begun, rows) = (metrics.recorder.begin(), found.rows);
                 for batch in batches_of(at, found)? {
                     groups.push(0, &batch, grant, metrics)?;
                 }
+                metrics.recorder.end(begun, Phase::Build, rows);
                 consume_budget().await;
             }
         }
-        tasks.end(metrics);
+        tasks.end();
     }
     Ok(())
 }
@@ -267,24 +295,26 @@ async fn finish(
     metrics: &WorkerMetrics,
 ) -> Result<()> {
     for merge in merges {
-        let mut tasks = Tasks::of(merge, shared);
+        let mut tasks = Tasks::of(merge, shared, metrics);
         while let Some(mut finished) = tasks.next().await? {
             let groups = finished.groups();
             shared.program.keep(&mut finished)?;
             metrics.groups_out(groups, finished.groups());
             loop {
-                let emitting = metrics.emit.timer();
+                let (emitting, begun) = (metrics.emit.timer(), metrics.recorder.begin());
                 let Some(emitted) = finished.next(shared.rows_max).map_err(to_datafusion)? else {
                     break;
                 };
                 let batch = shared.program.output(emitted)?;
                 emitting.done();
+                let recorder = &metrics.recorder;
+                recorder.end(begun, Phase::Emit, batch.num_rows());
                 if shared.outlet.give(worker, batch).await == Given::Stopped {
                     return Ok(());
                 }
             }
         }
-        tasks.end(metrics);
+        tasks.end();
     }
     Ok(())
 }

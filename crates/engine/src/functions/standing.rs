@@ -18,9 +18,7 @@ use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::first_last::{first_value_udaf, last_value_udaf};
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
-use datafusion::functions_nested::expr_fn::{
-    array_slice, array_to_string, make_array,
-};
+use datafusion::functions_nested::expr_fn::{array_slice, array_to_string, make_array};
 use datafusion::functions_window::nth_value::{first_value_udwf, last_value_udwf};
 use datafusion::logical_expr::expr::{
     AggregateFunction, NullTreatment, Sort, WindowFunction, WindowFunctionParams,

@@ -5,6 +5,7 @@
 
 pub mod processor;
 pub(crate) mod warnings;
+pub(crate) mod trace;
 pub(crate) mod sync;
 pub(crate) mod faults;
 pub(crate) mod options;

@@ -10,19 +10,22 @@ use async_trait::async_trait;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
-use datafusion::common::{ColumnStatistics, DFSchema, Result, ScalarValue, Statistics};
+use datafusion::common::{
+    ColumnStatistics, DFSchema, Result, ScalarValue, Statistics, TableReference,
+};
 use datafusion::datasource::file_format::{FileFormat, FileMeta};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::listing::helpers::{expr_applicable_for_cols, filter_partitioned_file};
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, FileScanConfigBuilder};
 use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::cache::cache_manager::CachedFileMetadata;
+use datafusion::execution::cache::{SchemaFingerprint, TableScopedPath};
 use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_expr::LexOrdering;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use futures::{StreamExt, TryStreamExt};
-use tokio::sync::OnceCell;
 
 /// A table over files.
 #[derive(Debug)]
@@ -34,16 +37,11 @@ pub(crate) struct FilesTable {
     /// Columns as they are seen, and where each is among `columns`.
     schema: SchemaRef,
     places: Vec<usize>,
-    files: Vec<TableFile>,
+    files: Vec<PartitionedFile>,
+    /// What statistics of files were made for.
+    fingerprint: Arc<SchemaFingerprint>,
     /// Orders that the user says the rows of every file have.
     declared: Vec<LexOrdering>,
-}
-
-/// One file, and what its format knows of it once it was asked.
-#[derive(Debug)]
-struct TableFile {
-    file: PartitionedFile,
-    known: OnceCell<(Arc<Statistics>, Option<LexOrdering>)>,
 }
 
 impl FilesTable {
@@ -58,17 +56,14 @@ impl FilesTable {
         let all = columns.table_schema();
         let schema = all.project(&places)?;
         let metadata = all.metadata().clone();
-        let known = |file| TableFile {
-            file,
-            known: OnceCell::new(),
-        };
         Ok(FilesTable {
             store,
             format,
             schema: Arc::new(Schema::new_with_metadata(schema.fields, metadata)),
             places,
+            fingerprint: Arc::new(SchemaFingerprint::from_schema(columns.file_schema())),
             columns,
-            files: files.into_iter().map(known).collect(),
+            files,
             declared: Vec::new(),
         })
     }
@@ -85,7 +80,7 @@ impl FilesTable {
     }
 
     /// The files that filters on common columns leave.
-    fn left_by(&self, filters: &[Expr]) -> Result<Vec<&TableFile>> {
+    fn left_by(&self, filters: &[Expr]) -> Result<Vec<&PartitionedFile>> {
         let names = self.common_columns();
         let filters: Vec<Expr> = filters
             .iter()
@@ -100,7 +95,7 @@ impl FilesTable {
         let schema = DFSchema::try_from(Schema::new(fields))?;
         let mut left = Vec::new();
         for file in &self.files {
-            if filter_partitioned_file(file.file.clone(), &filters, &schema)?.is_some() {
+            if filter_partitioned_file(file.clone(), &filters, &schema)?.is_some() {
                 left.push(file);
             }
         }
@@ -111,7 +106,7 @@ impl FilesTable {
     async fn known(
         &self,
         state: &dyn Session,
-        files: Vec<&TableFile>,
+        files: Vec<&PartitionedFile>,
         limit: Option<usize>,
     ) -> Result<(FileGroup, bool)> {
         let asks = state.config().collect_statistics();
@@ -127,7 +122,7 @@ impl FilesTable {
                     true => self.ask(state, file).await?,
                     false => (self.unknown(), None),
                 };
-                let mut file = file.file.clone().with_ordering(ordering);
+                let mut file = file.clone().with_ordering(ordering);
                 file.statistics = Some(with_common(&statistics, &file.partition_values));
                 Ok::<_, datafusion::common::DataFusionError>(file)
             })
@@ -151,27 +146,43 @@ impl FilesTable {
         Arc::new(Statistics::new_unknown(self.columns.file_schema()))
     }
 
+    /// What the format says of a file, once as long as the file is the same: a wide footer costs more than the rest of a plan.
     async fn ask(
         &self,
         state: &dyn Session,
-        file: &TableFile,
+        file: &PartitionedFile,
     ) -> Result<(Arc<Statistics>, Option<LexOrdering>)> {
-        let known = file.known.get_or_try_init(|| async {
-            let store = state.runtime_env().object_store(&self.store)?;
-            let schema = Arc::clone(self.columns.file_schema());
-            let object = &file.file.object_meta;
-            let known = self
-                .format
-                .infer_stats_and_ordering(state, &store, schema, object)
-                .await?;
-            let FileMeta {
-                statistics,
-                ordering,
-                ..
-            } = known;
-            Ok::<_, datafusion::common::DataFusionError>((Arc::new(statistics), ordering))
-        });
-        known.await.cloned()
+        let (runtime, object) = (state.runtime_env(), &file.object_meta);
+        let cache = runtime.cache_manager.get_file_statistic_cache();
+        let key = TableScopedPath {
+            table: Some(TableReference::bare(self.store.as_str())),
+            path: object.location.clone(),
+        };
+        let known = cache.as_ref().and_then(|cache| cache.get(&key));
+        let is_of = |known: &CachedFileMetadata| {
+            known.meta == *object && known.is_valid_for(object, &self.fingerprint)
+        };
+        if let Some(known) = known.filter(is_of) {
+            return Ok((known.statistics, known.ordering));
+        }
+        let store = runtime.object_store(&self.store)?;
+        let schema = Arc::clone(self.columns.file_schema());
+        let FileMeta {
+            statistics,
+            ordering,
+            ..
+        } = self
+            .format
+            .infer_stats_and_ordering(state, &store, schema, object)
+            .await?;
+        let statistics = Arc::new(statistics);
+        if let Some(cache) = cache {
+            let fingerprint = Arc::clone(&self.fingerprint);
+            let (known, order) = (Arc::clone(&statistics), ordering.clone());
+            let known = CachedFileMetadata::new(object.clone(), fingerprint, known, order);
+            cache.put(&key, known);
+        }
+        Ok((statistics, ordering))
     }
 
     /// The files as groups, one for each worker at most, and what is known of all of them.

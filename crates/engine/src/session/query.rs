@@ -21,8 +21,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
+use crate::runtime::trace::{Lane, Phase, Recorder, Trace};
 use crate::scan::blame::blame;
 use crate::scan::writes::request::Writes;
+use crate::session::profile::Recording;
 use crate::session::progress::Progress;
 use crate::session::workers::{Workers, join_error};
 use crate::sql::place::told_of_run;
@@ -38,6 +40,7 @@ pub struct Query {
     clock: Arc<Clock>,
     writes: Arc<Writes>,
     text: Arc<str>,
+    trace: Arc<Trace>,
 }
 
 /// When the first execution started and the last one ended.
@@ -68,7 +71,22 @@ impl Query {
             clock: Arc::default(),
             writes: Arc::default(),
             text: Arc::default(),
+            trace: Arc::new(Trace::new()),
         }
+    }
+
+    /// The same with the spans of its planning, to which those of its execution come.
+    pub(crate) fn traced(self, trace: Arc<Trace>) -> Query {
+        Query { trace, ..self }
+    }
+
+    /// Records from now on what its workers do; the profile is complete once the query is over.
+    pub fn record(&self) -> Recording {
+        Recording::begin(
+            Arc::clone(&self.trace),
+            &self.text,
+            self.workers.handle().metrics().num_workers(),
+        )
     }
 
     /// The same with the statement that it is, for the places of errors.
@@ -152,8 +170,10 @@ async fn run_partition(
     context: Arc<TaskContext>,
     sender: mpsc::Sender<Item>,
 ) {
+    let trace = context.session_config().get_extension::<Trace>();
+    let recorder = Recorder::new(trace.as_ref(), Lane::Stream(partition));
     let end = match plan.execute(partition, Arc::clone(&context)) {
-        Ok(stream) => forward(stream, &plan.schema(), &sender).await,
+        Ok(stream) => forward(stream, &plan.schema(), &sender, &recorder).await,
         Err(error) => Err(error),
     };
     if let Err(error) = end {
@@ -167,8 +187,13 @@ async fn forward(
     mut stream: SendableRecordBatchStream,
     schema: &SchemaRef,
     sender: &mpsc::Sender<Item>,
+    recorder: &Recorder,
 ) -> Result<(), DataFusionError> {
-    while let Some(batch) = stream.next().await {
+    let rows = |next: &Option<Item>| {
+        let batch = next.as_ref().and_then(|next| next.as_ref().ok());
+        batch.map_or(0, RecordBatch::num_rows)
+    };
+    while let Some(batch) = recorder.polls(Phase::Output, stream.next(), rows).await {
         let batch = under(schema, batch?);
         if batch.num_rows() > 0 && sender.send(Ok(batch)).await.is_err() {
             break;

@@ -78,6 +78,21 @@ class Connection:
     ) -> None: ...
 
 @final
+class Profile:
+    """What each worker of a query did when, from `Relation.profile()`. In a notebook it is drawn as a timeline."""
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from the statement to its last row."""
+    def summary(self) -> str:
+        """Sums as text: time by phase and worker, what was serial, why threads were idle."""
+    def html(self) -> str:
+        """One page for a browser, which needs nothing else."""
+    def json(self) -> str:
+        """The trace event format, which Perfetto and chrome://tracing open."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes `path`: a page (.html) or a trace (.json)."""
+
 class Relation:
     """The lazy result of a statement: columns and types are known, rows come when they are asked for."""
 
@@ -110,6 +125,8 @@ class Relation:
         """Prints the first `max_rows` rows as a table of at most `max_width` characters (None: the terminal's)."""
     def explain(self, *, analyze: bool = False) -> str:
         """The plan as text; with analyze=True the query runs and the plan tells what each operator did."""
+    def profile(self) -> Profile:
+        """Runs the query, without its rows, and tells what each worker did when."""
     def close(self) -> None:
         """Stops what the fetch methods run, in any thread (grouse.CancelledError there); further use raises grouse.InvalidError."""
     def __enter__(self) -> Self: ...

@@ -20,7 +20,7 @@ use datafusion::functions_nested::expr_fn::{
     cosine_distance, inner_product, make_array, map_keys, map_values,
 };
 use datafusion::logical_expr::expr::Sort;
-use datafusion::logical_expr::{Expr, ScalarUDF, lit, when};
+use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit, when};
 
 use super::definition::{Call, Definition, Form, rows, stands};
 use super::kinds::{Kind, list_of};
@@ -299,7 +299,7 @@ fn structs_and_maps() -> Vec<Definition> {
 /// A map's value of a key, found as a list's items are: of another number type, and -0.0 where the map has 0.0.
 pub(crate) fn value_of_key(map: Expr, key: Expr) -> Expr {
     let place = array_position(map_keys(map.clone()), key, lit(1_i64));
-    array_element(map_values(map), place)
+    array_element(map_values(map), cast_to(place, DataType::Int64))
 }
 
 fn struct_keys(call: &Call) -> Result<ArrayRef> {
