@@ -14,6 +14,7 @@ use super::metrics::{Spilled, WorkerMetrics};
 use super::rendezvous::Rendezvous;
 use crate::error::to_datafusion;
 use crate::runtime::trace::Phase;
+use crate::runtime::wakeups;
 
 /// One grouping of a run: what it computes and where it writes.
 struct Grouping {
@@ -75,7 +76,9 @@ impl Meeting {
             }
         }
         let cut = |gathered: Vec<Gathered>| self.cut(gathered, metrics);
-        Ok(self.place.meet(cut).await)
+        let merges = self.place.meet(cut).await;
+        wakeups::share();
+        Ok(merges)
     }
 
     fn cut(&self, gathered: Vec<Gathered>, metrics: &WorkerMetrics) -> Vec<Merge> {

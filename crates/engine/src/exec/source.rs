@@ -23,6 +23,7 @@ use tokio::sync::Mutex;
 use super::order::Feed;
 use super::selections::SelectingFilterExec;
 use super::turns::Turns;
+use crate::runtime::wakeups;
 use crate::scan::numbers::NumbersExec;
 
 /// A batch of a scan that is no larger than this is still in the core's own cache when it is grouped.
@@ -150,13 +151,17 @@ impl Sources {
                 State::Running(stream) => match stream.next().await {
                     Some(batch) => {
                         drop(state);
-                        self.turns.taken(source);
+                        if self.turns.taken(source) {
+                            wakeups::share();
+                        }
                         return batch.map(Some);
                     }
                     None => *state = State::Ended,
                 },
                 State::Ended => {
                     self.turns.ended(source);
+                    drop(state);
+                    wakeups::share();
                     return Ok(None);
                 }
             }

@@ -105,13 +105,17 @@ impl Turns {
         self.sources[source].waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Its turn is over, and it has a batch.
-    pub fn taken(&self, source: usize) {
+    /// Its turn is over, and it has a batch; whether another worker goes on by that.
+    pub fn taken(&self, source: usize) -> bool {
         let turn = &self.sources[source];
-        let is_calling = turn.waiting.load(Ordering::SeqCst) == 0;
-        if is_calling && self.are_idle.load(Ordering::SeqCst) > 0 && turn.enter(1) {
+        if turn.waiting.load(Ordering::SeqCst) > 0 {
+            return true;
+        }
+        let is_calling = self.are_idle.load(Ordering::SeqCst) > 0 && turn.enter(1);
+        if is_calling {
             self.call(source);
         }
+        is_calling
     }
 
     /// The source has no batch left.

@@ -24,6 +24,7 @@ use super::program::Program;
 use super::source::Sources;
 use crate::error::to_datafusion;
 use crate::runtime::trace::{Lane, Phase, Recorder, Trace};
+use crate::runtime::wakeups;
 
 /// What the workers of one run share.
 pub(super) struct Shared {
@@ -312,6 +313,7 @@ async fn finish(
                 if shared.outlet.give(worker, batch).await == Given::Stopped {
                     return Ok(());
                 }
+                wakeups::share();
             }
         }
         tasks.end();

@@ -6,6 +6,7 @@
 pub mod processor;
 pub(crate) mod warnings;
 pub(crate) mod trace;
+pub(crate) mod wakeups;
 pub(crate) mod sync;
 pub(crate) mod faults;
 pub(crate) mod options;

@@ -31,7 +31,7 @@ use super::parquet::Bytes;
 use super::steady::{changed, is_same};
 use crate::runtime::accounted::charged;
 
-/// Between two reads of so many bytes the worker looks whether it is still wanted.
+/// Bytes of one read. A worker gives way after many of them: one that gives way is seen by no other thread until this one rests.
 const READ_BYTES: u64 = 1 << 20;
 
 /// Readers of local files.
@@ -128,7 +128,7 @@ impl LocalReader {
                     return None;
                 }
                 left -= part;
-                tokio::task::yield_now().await;
+                tokio::task::coop::consume_budget().await;
             }
             all.push(charged(Bytes::from(read), &self.pool));
         }

@@ -203,7 +203,7 @@ fn file_stream(
         if read < wanted {
             return Err(refused(changed(&location)));
         }
-        tokio::task::yield_now().await;
+        tokio::task::coop::consume_budget().await;
         Ok(Some((Bytes::from(bytes), (file, left - read, location))))
     };
     futures::stream::try_unfold((file, range.end - range.start, location), next).boxed()

@@ -59,7 +59,7 @@ fn file_chunks(mut file: File, range: Range<u64>) -> Result<BoxStream<'static, R
         if read < wanted {
             return Err(shortened().into());
         }
-        tokio::task::yield_now().await;
+        tokio::task::coop::consume_budget().await;
         Ok(Some((Bytes::from(bytes), (file, left - read))))
     };
     Ok(futures::stream::try_unfold((file, left), next).boxed())
