@@ -93,6 +93,7 @@ fn analysis() -> Vec<Pass<Analysis>> {
         First, ByDataFusion, compared::CompareExactly,                      "operands of comparisons get the type that loses no digit";
         Last,  ByDataFusion, outer_types::OuterTypes,                       "columns of an outer UNION have its type in subqueries, too";
         Last,  ByDataFusion, own_casts::OwnCasts,                           "CAST → a function of ours where DataFusion's is not SQL's";
+        Last,  ByDataFusion, tried::TryValues,                              "CAST(s AS INTEGER) IS NULL: the cast is made although s has no NULL";
         Last,  ByDataFusion, nullable_scalars::NullableScalars,             "a scalar subquery is NULL without a row";
         Last,  ByDataFusion, read_once::ShareTables,                        "a part of a plan that is copied and must have the same rows is read once";
         Last,  ByDataFusion, unnested::UnnestSubqueries,                    "subqueries → joins, where DataFusion's rules go wrong or give up";
@@ -126,7 +127,7 @@ fn logical() -> Vec<Pass<Logical>> {
 }
 
 /// DataFusion's logical rules that go another way in some plans.
-const INSTEAD: [(&str, Rewrite, &str); 7] = [
+const INSTEAD: [(&str, Rewrite, &str); 8] = [
     (
         "simplify_expressions",
         constants::rewrite,
@@ -161,6 +162,11 @@ const INSTEAD: [(&str, Rewrite, &str); 7] = [
         "common_sub_expression_eliminate",
         but_for_changes,
         "not in DELETE and UPDATE, whose tables get the conditions as they stand",
+    ),
+    (
+        "extract_leaf_expressions",
+        but_for_changes,
+        "the same for fields of structs",
     ),
 ];
 

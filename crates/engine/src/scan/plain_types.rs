@@ -2,7 +2,8 @@
 //!
 //! In: the schema of a table. Out: the same with plain types; a table whose scan casts where they differ.
 //! Invariant: run-end encoded columns are their values, views of lists are lists, dictionaries of anything but text
-//! and bytes are these values, and so are decimals of 32 and 64 bits, beyond which sums and products would run; a table of plain types stays what it is.
+//! and bytes are these values, and so are decimals of 32 and 64 bits, beyond which sums and products would run; dates are days, never
+//! milliseconds, which would have a time as strings; a table of plain types stays what it is.
 //! Not here: reading the columns.
 
 use std::fmt;
@@ -46,6 +47,7 @@ fn plain_type(kind: &DataType) -> DataType {
         DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
             DataType::Decimal128(*precision, *scale)
         }
+        DataType::Date64 => DataType::Date32,
         DataType::Dictionary(_, values) if !are_worth_codes(values) => plain_type(values),
         other => other.clone(),
     }

@@ -93,6 +93,8 @@ fn grouping(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
 pub(super) fn precedence(dialect: &dyn Dialect, parser: &Parser<'_>) -> Option<u8> {
     match &parser.peek_token_ref().token {
         Token::Arrow | Token::LongArrow | Token::HashArrow | Token::HashLongArrow => Some(ARROW),
+        // Below sums: 'n' || x + 1.
+        Token::StringConcat => Some(dialect.prec_value(Precedence::Pipe)),
         Token::Word(word) if is(word, "GLOB") => {
             let pattern = &parser.peek_nth_token_ref(1).token;
             let is_pattern = matches!(pattern, Token::SingleQuotedString(_) | Token::LParen);

@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use super::mixed_types::{refuse_assigned, refuse_compared, refuse_mixed};
-use super::{bare, decimals, each_plan, rounded, timestamps};
+use super::{bare, decimal_columns, decimals, each_plan, rounded, timestamps};
 use crate::expr::columns::is_comparison;
 
 /// Functions whose arguments are brought to one type.
@@ -106,7 +106,7 @@ fn mend_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             if let Some(field) = subquery.subquery.schema().fields().first() {
                 refuse_compared(&[&of, field.data_type()])?;
             }
-            false
+            decimal_columns::beside_subquery(expr, subquery, schema)?
         }
         Expr::InList(list) => {
             let mut operands = vec![list.expr.as_mut()];
@@ -117,6 +117,10 @@ fn mend_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::ScalarFunction(call) if OF_ONE_TYPE.contains(&call.func.name()) => {
             let mut operands: Vec<&mut Expr> = call.args.iter_mut().collect();
             align(&mut operands, schema)?
+        }
+        Expr::ScalarFunction(call) if call.func.name() == "make_array" => {
+            let mut items: Vec<&mut Expr> = call.args.iter_mut().collect();
+            decimals::align(&mut items, schema)
         }
         Expr::ScalarFunction(call) => rounded::settle(call, schema),
         Expr::Cast(_) | Expr::TryCast(_) => return Ok(decimals::mend_cast(part)),

@@ -57,7 +57,7 @@ impl Written {
 
     /// Of a literal: the shortest text that stands for its double is what was written, up to 15 digits; longer literals are
     /// no doubles (long_literals.rs).
-    fn of(expr: &Expr) -> Option<Written> {
+    pub(super) fn of(expr: &Expr) -> Option<Written> {
         match expr {
             Expr::Literal(ScalarValue::Float64(Some(value)), _) if value.is_finite() => {
                 Written::parse(&value.to_string())
@@ -67,8 +67,14 @@ impl Written {
         }
     }
 
-    fn whole_digits(self) -> u8 {
+    /// Digits before the point.
+    pub(super) fn whole_digits(self) -> u8 {
         self.digits - self.scale
+    }
+
+    /// Digits behind it.
+    pub(super) fn scale(self) -> u8 {
+        self.scale
     }
 
     /// As the DECIMAL of the fewest digits.
@@ -136,7 +142,7 @@ fn size_of(precision: u8, scale: i8) -> Option<(u8, u8)> {
 }
 
 /// The size of a decimal.
-fn decimal_size(kind: &DataType) -> Option<(u8, u8)> {
+pub(super) fn decimal_size(kind: &DataType) -> Option<(u8, u8)> {
     match *kind {
         DataType::Decimal32(precision, scale)
         | DataType::Decimal64(precision, scale)

@@ -23,7 +23,7 @@ use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use super::compared::{align_case, in_scope};
 use super::meanings::as_branches;
 use super::outer_types::OuterTypes;
-use super::{each_named, each_plan};
+use super::{decimal_columns, each_named, each_plan};
 
 /// The rule.
 #[derive(Debug)]
@@ -43,8 +43,10 @@ impl AnalyzerRule for SettleTypes {
 fn settled(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     match plan {
         LogicalPlan::Union(union) if is_mixed(&union) => {
+            let union = decimal_columns::in_union(union)?;
             TypeCoercionRewriter::coerce_union(union).map(Transformed::yes)
         }
+        LogicalPlan::Values(values) => decimal_columns::among_values(values),
         LogicalPlan::Dml(written) => as_columns(written),
         plan => {
             let mut has_case = false;

@@ -1,0 +1,141 @@
+//! DECIMALs and doubles in one column: of a UNION, of VALUES, of a subquery that is compared.
+//!
+//! In: such a column before DataFusion's type coercion. Out: the same as doubles, as operands of comparisons are (decimals.rs).
+//! Invariant: literals that a decimal of 15 digits before and after its point holds are no doubles here.
+//! DataFusion brings both to DECIMAL(30, 15): 1e-20 is 0 there, and 1e15, NaN and infinity are errors.
+//! Not here: columns of decimals, and of doubles, alone.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr_rewriter::coerce_plan_expr_for_schema;
+use datafusion::logical_expr::logical_plan::Subquery;
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Union, Values};
+
+use super::bare;
+use super::decimals::{Written, decimal_size};
+
+/// Digits before and after the point of the decimal that DataFusion takes a double for.
+const DIGITS: u8 = 15;
+
+/// A literal that loses nothing as that decimal.
+fn is_exact(expr: &Expr) -> bool {
+    let written = Written::of(bare(expr));
+    written.is_some_and(|written| written.whole_digits() <= DIGITS && written.scale() <= DIGITS)
+}
+
+fn is_decimal(kind: &DataType) -> bool {
+    decimal_size(kind).is_some()
+}
+
+/// Whether a column of a plan has doubles that are no exact literals.
+fn has_doubles(plan: &LogicalPlan, at: usize) -> bool {
+    let is_literal = match plan {
+        LogicalPlan::Projection(projection) => projection.expr.get(at).is_some_and(is_exact),
+        _ => false,
+    };
+    plan.schema().field(at).data_type().is_floating() && !is_literal
+}
+
+/// The schema in which these columns are doubles.
+fn with_doubles(schema: &DFSchema, columns: &[usize]) -> Result<DFSchema> {
+    let fields = schema.iter().enumerate().map(|(at, (table, field))| {
+        let field: FieldRef = match columns.contains(&at) {
+            true => Arc::new(field.as_ref().clone().with_data_type(DataType::Float64)),
+            false => Arc::clone(field),
+        };
+        (table.cloned(), field)
+    });
+    DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
+}
+
+/// A UNION whose inputs have doubles in each column in which one of them has.
+pub(super) fn in_union(union: Union) -> Result<Union> {
+    let columns = 0..union.schema.fields().len();
+    let is_mixed = |at: &usize| {
+        let mut inputs = union.inputs.iter();
+        let mut others = union.inputs.iter();
+        inputs.any(|input| is_decimal(input.schema().field(*at).data_type()))
+            && others.any(|input| has_doubles(input, *at))
+    };
+    let mixed: Vec<usize> = columns.filter(is_mixed).collect();
+    if mixed.is_empty() {
+        return Ok(union);
+    }
+    let inputs = union.inputs.into_iter().map(|input| {
+        let schema = with_doubles(input.schema(), &mixed)?;
+        coerce_plan_expr_for_schema(Arc::unwrap_or_clone(input), &schema).map(Arc::new)
+    });
+    Ok(Union {
+        inputs: inputs.collect::<Result<_>>()?,
+        schema: Arc::new(with_doubles(&union.schema, &mixed)?),
+    })
+}
+
+/// VALUES whose rows have been cast already.
+pub(super) fn among_values(mut values: Values) -> Result<Transformed<LogicalPlan>> {
+    let nothing = DFSchema::empty();
+    let cast_of = |cell: &Expr, kind: &DataType| match bare(cell) {
+        Expr::Cast(cast) if cast.field.data_type() == kind => cast
+            .expr
+            .get_type(&nothing)
+            .ok()
+            .map(|of| (of, is_exact(&cast.expr))),
+        _ => None,
+    };
+    let is_mixed = |at: &usize| {
+        let kind = values.schema.field(*at).data_type();
+        let cells = values
+            .values
+            .iter()
+            .filter_map(|row| cast_of(row.get(*at)?, kind));
+        let (mut doubles, mut decimals) = (false, false);
+        for (of, is_exact) in cells {
+            doubles |= of.is_floating() && !is_exact;
+            decimals |= is_decimal(&of);
+        }
+        is_decimal(kind) && doubles && decimals
+    };
+    let mixed: Vec<usize> = (0..values.schema.fields().len()).filter(is_mixed).collect();
+    if mixed.is_empty() {
+        return Ok(Transformed::no(LogicalPlan::Values(values)));
+    }
+    for row in &mut values.values {
+        for &at in &mixed {
+            let value = match std::mem::take(&mut row[at]) {
+                Expr::Cast(cast) => *cast.expr,
+                other => other,
+            };
+            row[at] = Expr::Cast(Cast::new(Box::new(value), DataType::Float64));
+        }
+    }
+    values.schema = Arc::new(with_doubles(&values.schema, &mixed)?);
+    Ok(Transformed::yes(LogicalPlan::Values(values)))
+}
+
+/// A decimal beside a subquery of doubles, or the other way round; whether one was changed.
+pub(super) fn beside_subquery(
+    expr: &mut Expr,
+    subquery: &mut Subquery,
+    schema: &DFSchema,
+) -> Result<bool> {
+    let of = expr.get_type(schema)?;
+    let plan = &subquery.subquery;
+    let Some(column) = plan.schema().fields().first() else {
+        return Ok(false);
+    };
+    if is_decimal(&of) && has_doubles(plan, 0) {
+        let decimal = Box::new(std::mem::take(expr));
+        *expr = Expr::Cast(Cast::new(decimal, DataType::Float64));
+        return Ok(true);
+    }
+    if !of.is_floating() || is_exact(expr) || !is_decimal(column.data_type()) {
+        return Ok(false);
+    }
+    let doubles = with_doubles(plan.schema(), &[0])?;
+    let plan = coerce_plan_expr_for_schema(plan.as_ref().clone(), &doubles)?;
+    subquery.subquery = Arc::new(plan);
+    Ok(true)
+}
