@@ -23,8 +23,9 @@ use crate::sql::query_forms::LIST;
 use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
 use crate::sql::{
-    aliases, asof, by_name, columns, default_values, describe, inner_names, limits, order_names,
-    pivot, positional, repeated_calls, short_forms, summarize, tableless, unpivot, whole_rows,
+    aliases, asof, by_name, columns, default_values, describe, inner_names, joined_aliases, limits,
+    order_names, pivot, positional, repeated_calls, short_forms, summarize, tableless, unpivot,
+    whole_rows,
 };
 
 /// What the expansion asks of a session.
@@ -234,7 +235,7 @@ impl VisitorMut for Expansion<'_> {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         self.outer.enter(select);
-        ControlFlow::Continue(())
+        flow(joined_aliases::refuse_ambiguous(select, &self.scope))
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {

@@ -1,8 +1,9 @@
-//! Forms within expressions that the parser asks the dialect for: lambdas, list comprehensions, GLOB, grouping sets.
+//! Forms within expressions that the parser asks the dialect for: lambdas, list comprehensions, GLOB, grouping sets, VALUES behind
+//! ANY and ALL.
 //!
 //! In: the parser before an operand or an operator. Out: the expression, or nothing where the parser knows better.
 //! Invariant: nothing is read unless the tokens ahead say that it is such a form.
-//! Not here: forms that tokens.rs has put in others; what functions do with lambdas.
+//! Not here: forms that tokens.rs has put in others; operators that are words (operator_words.rs); what functions do with lambdas.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -18,6 +19,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 
 use crate::sql::ast::{call, literal_text, text};
 use crate::sql::composite_groups::columns_of;
+use crate::sql::operator_words;
 use crate::sql::walk::Walk;
 
 /// JSON's arrows bind more tightly than comparisons and arithmetic, less tightly than casts.
@@ -39,8 +41,22 @@ pub(super) fn prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError
                 Ok(Expr::Subquery(query))
             }))
         }
+        Token::Word(word) if word.keyword == Keyword::VALUES && is_set(parser) => {
+            Some(parser.parse_query().map(Expr::Subquery))
+        }
         _ => grouping(parser),
     }
+}
+
+/// Whether `VALUES (` stands behind `ANY (`, `ALL (` or `SOME (`, where the parser looks for SELECT alone.
+fn is_set(parser: &Parser<'_>) -> bool {
+    let tokens = (0..parser.index()).rev();
+    let tokens = tokens.map(|at| &parser.token_at(at).token);
+    let mut before = tokens.filter(|token| !matches!(token, Token::Whitespace(_)));
+    let is_open = before.next() == Some(&Token::LParen);
+    let is_quantified = matches!(before.next(), Some(Token::Word(word))
+        if matches!(word.keyword, Keyword::ANY | Keyword::ALL | Keyword::SOME));
+    is_open && is_quantified && parser.peek_nth_token_ref(1).token == Token::LParen
 }
 
 /// Whether `(VALUES (` follows.
@@ -103,7 +119,7 @@ pub(super) fn precedence(dialect: &dyn Dialect, parser: &Parser<'_>) -> Option<u
         Token::Word(word) if is(word, "ISNULL") || is(word, "NOTNULL") => {
             Some(dialect.prec_value(Precedence::Is))
         }
-        _ => None,
+        _ => operator_words::precedence(dialect, parser),
     }
 }
 
@@ -123,7 +139,7 @@ pub(super) fn infix(
             parser.advance_token();
             return Some(Ok(Expr::IsNotNull(Box::new(expr.clone()))));
         }
-        _ => return None,
+        _ => return operator_words::infix(dialect, parser, expr),
     }
     parser.advance_token();
     let pattern = parser.parse_subexpr(dialect.prec_value(Precedence::Like));

@@ -1,7 +1,8 @@
-//! VALUES inside an INSERT or a CREATE TABLE with columns: only the outermost rows are the table's.
+//! VALUES inside an INSERT or a CREATE TABLE with columns, of which only the outermost rows are the table's, and behind IN, ANY and
+//! ALL.
 //!
-//! In: a parsed statement; when it is planned, tables of FROM. Out: the statement, in which each VALUES that is a part of its
-//! query is a table of FROM; such tables planned.
+//! In: a parsed statement; when it is planned, tables of FROM. Out: the statement, in which each such VALUES is a table of FROM; such
+//! tables planned.
 //! Invariant: rows of VALUES have the types of their own values wherever they stand, but for those that are inserted as they
 //! are written: DataFusion gives all of them the types of the table's columns, so that 1.6 is 2 before it is doubled.
 //! Not here: DEFAULT among the rows (default_values.rs).
@@ -15,15 +16,17 @@ use datafusion::logical_expr::planner::{
 };
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Query, SetExpr, Statement as SqlStatement, TableFactor, Values, VisitorMut,
+    Expr, Query, SetExpr, Statement as SqlStatement, TableFactor, Values, VisitorMut,
 };
 
 use super::ast::{derived, parse_query};
+use super::statement::visit;
 use super::walk::{Walk, done, flow};
 use crate::error::Result as Checked;
 
-/// Makes each VALUES that is a part of the statement's query a table of FROM.
+/// Makes each VALUES that is a part of the statement's query, or a set that values are compared with, a table of FROM.
 pub(crate) fn set_apart(statement: &mut Statement) -> Checked<()> {
+    done(visit(statement, &mut Sets))?;
     let Statement::Statement(statement) = statement else {
         return Ok(());
     };
@@ -33,6 +36,24 @@ pub(crate) fn set_apart(statement: &mut Statement) -> Checked<()> {
         _ => None,
     };
     query.map_or(Ok(()), |query| done(query.walk(&mut Apart { depth: 0 })))
+}
+
+/// What IN, ANY and ALL compare with: DataFusion looks there for the one column of a SELECT.
+struct Sets;
+
+impl VisitorMut for Sets {
+    type Break = crate::error::Error;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        match expr {
+            Expr::InSubquery { subquery, .. } => flow(in_from(&mut subquery.body)),
+            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => match right.as_mut() {
+                Expr::Subquery(query) => flow(in_from(&mut query.body)),
+                _ => ControlFlow::Continue(()),
+            },
+            _ => ControlFlow::Continue(()),
+        }
+    }
 }
 
 struct Apart {
@@ -65,6 +86,7 @@ fn in_from(body: &mut SetExpr) -> Checked<()> {
             in_from(left)?;
             in_from(right)
         }
+        SetExpr::Query(query) => in_from(&mut query.body),
         SetExpr::Values(_) => {
             let mut rows = parse_query("SELECT 1")?;
             std::mem::swap(rows.body.as_mut(), body);

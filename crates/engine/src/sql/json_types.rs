@@ -7,7 +7,8 @@
 use datafusion::sql::sqlparser::ast::Expr;
 use serde_json::Value;
 
-use super::short_forms::{known_type, quoted_call};
+use super::known_types::known_type;
+use super::short_forms::quoted_call;
 use crate::error::{Error, Result};
 use crate::functions::JSON_AS;
 use crate::sql::ast::{literal_text, parse_expr};

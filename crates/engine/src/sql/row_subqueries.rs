@@ -1,5 +1,5 @@
-//! Rows of several values: `(a, b) < (c, d)`, `(a, b) OVERLAPS (c, d)`, and with a subquery: `(a, b) IN (SELECT x, y …)`,
-//! `(a, b) < ALL (SELECT x, y …)`.
+//! Rows of several values: `(a, b) < (c, d)`, `ROW(a, b) BETWEEN (c, d) AND (e, f)`, `(a, b) OVERLAPS (c, d)`, and with a
+//! subquery: `(a, b) IN (SELECT x, y …)`, `(a, b) < ALL (SELECT x, y …)`.
 //!
 //! In: a parsed statement. Out: the same statement with comparisons of single values, and subqueries of one column:
 //! `TRUE IN (SELECT a = x AND b = y …)`, which is NULL where SQL says so, `FALSE NOT IN` for ALL; where only true counts,
@@ -12,10 +12,10 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Query, Select, SelectItem, SetExpr, TableAliasColumnDef, TableFactor,
-    Value, VisitorMut,
+    UnaryOperator, Value, VisitorMut,
 };
 
-use super::ast::{derived, parse_expr, parse_query, quoted};
+use super::ast::{derived, function_name, parse_expr, parse_query, quoted, written_row};
 use super::statement::visit;
 use super::walk::{done, flow};
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ impl VisitorMut for Rows {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if let Some(compared) = compared_rows(expr) {
+        if let Some(compared) = compared_rows(expr).or_else(|| row_between(expr)) {
             *expr = compared;
         }
         flow(in_rows(expr, Wanted::Value))
@@ -52,15 +52,15 @@ fn compared_rows(expr: &Expr) -> Option<Expr> {
     let Expr::BinaryOp { left, op, right } = expr else {
         return None;
     };
-    let (Expr::Tuple(left), Expr::Tuple(right)) = (left.as_ref(), right.as_ref()) else {
-        return None;
-    };
+    let (left, right) = (row_of(left)?, row_of(right)?);
     if left.len() != right.len() {
         return None;
     }
-    let mut pairs = left.iter().zip(right).rev();
-    let pair = |op: &BinaryOperator, (left, right): (&Expr, &Expr)| {
-        both(left.clone(), op.clone(), right.clone())
+    let mut pairs = left.iter().zip(&right).rev();
+    let pair = |op: &BinaryOperator, (left, right): (&&Expr, &&Expr)| {
+        let pair = both((*left).clone(), op.clone(), (*right).clone());
+        // Values of rows may be rows.
+        compared_rows(&pair).map_or(pair, |rows| Expr::Nested(Box::new(rows)))
     };
     use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or, Overlaps};
     match op {
@@ -78,13 +78,49 @@ fn compared_rows(expr: &Expr) -> Option<Expr> {
                 Expr::Nested(Box::new(both(pair(&strict, one), Or, rest)))
             }))
         }
-        Overlaps => overlap(left, right),
+        Overlaps => overlap(&left, &right),
         _ => None,
     }
 }
 
+/// The values of `(a, b)` or `ROW(a, b)`.
+fn row_of(expr: &Expr) -> Option<Vec<&Expr>> {
+    match expr {
+        Expr::Nested(inner) => row_of(inner),
+        Expr::Function(function) if function_name(function).as_deref() != Some("row") => None,
+        _ => written_row(expr),
+    }
+}
+
+/// `(a, b) BETWEEN (c, d) AND (e, f)` is two comparisons of rows.
+fn row_between(expr: &Expr) -> Option<Expr> {
+    let Expr::Between {
+        expr,
+        negated,
+        low,
+        high,
+    } = expr
+    else {
+        return None;
+    };
+    let compared = |op: BinaryOperator, bound: &Expr| {
+        let rows = both(expr.as_ref().clone(), op, bound.clone());
+        compared_rows(&rows).map(|rows| Expr::Nested(Box::new(rows)))
+    };
+    let from = compared(BinaryOperator::GtEq, low)?;
+    let to = compared(BinaryOperator::LtEq, high)?;
+    let between = Expr::Nested(Box::new(both(from, BinaryOperator::And, to)));
+    Some(match negated {
+        true => Expr::UnaryOp {
+            op: UnaryOperator::Not,
+            expr: Box::new(between),
+        },
+        false => between,
+    })
+}
+
 /// `(a, b) OVERLAPS (c, d)`: a span is its beginning and what follows up to its end, or one instant.
-fn overlap(left: &[Expr], right: &[Expr]) -> Option<Expr> {
+fn overlap(left: &[&Expr], right: &[&Expr]) -> Option<Expr> {
     let ([a, b], [c, d]) = (left, right) else {
         return None;
     };
@@ -161,11 +197,9 @@ impl Compared<'_> {
             }
             _ => return None,
         };
-        let Expr::Tuple(row) = row.as_ref() else {
-            return None;
-        };
-        (!has_one_column(query)).then(|| Compared {
-            row: row.clone(),
+        let row = row_of(row)?.into_iter().cloned().collect();
+        (!has_one_column(query)).then_some(Compared {
+            row,
             op,
             query,
             decides,

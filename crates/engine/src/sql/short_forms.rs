@@ -9,11 +9,10 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, CheckConstraint, ColumnDef, ColumnOption,
-    ColumnOptionDef, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, JoinOperator, ObjectName, ObjectNamePart, OneOrManyWithParens,
-    OrderByExpr, Select, Statement as SqlStatement, Subscript, TableFactor, TableWithJoins,
-    TimezoneInfo, TypedString, UnaryOperator, Value, VisitorMut,
-    helpers::attached_token::AttachedToken,
+    ColumnOptionDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, JoinOperator, ObjectName, ObjectNamePart, OneOrManyWithParens, OrderByExpr, Select,
+    Statement as SqlStatement, Subscript, TableFactor, TableWithJoins, TimezoneInfo, TypedString,
+    UnaryOperator, Value, VisitorMut, helpers::attached_token::AttachedToken,
 };
 
 use crate::error::{Error, Result};
@@ -22,9 +21,12 @@ use crate::sql::ast::{
     call, function_name, literal_text, number, object, plain_arguments, quoted, text, written_row,
 };
 use crate::sql::intervals::{added, interval_of, negated};
+use crate::sql::joined_aliases::as_query;
 use crate::sql::json_types;
+use crate::sql::known_types::known_type;
 use crate::sql::numbered_lambdas::{Applied, Numbered};
 use crate::sql::ordinality::number_rows;
+use crate::sql::walk::flow;
 use crate::sql::{array_subqueries, fallible};
 
 /// The visitor that puts them in longer ones.
@@ -58,10 +60,7 @@ impl VisitorMut for ShortForms {
         {
             semi_of_left(table_with_joins);
         }
-        match number_rows(factor) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => ControlFlow::Break(error),
-        }
+        flow(number_rows(factor).and_then(|()| as_query(factor)))
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
@@ -330,6 +329,18 @@ fn plain_call(name: &str, arguments: &[&Expr]) -> Result<Option<Expr>> {
             let part = literal_text(part).unwrap_or_default();
             Some(call(&part.to_lowercase(), vec![(*of).clone()]))
         }
+        ("date", [of]) => Some(cast((*of).clone(), DataType::Date)),
+        // DataFusion's has seconds as their unit, which no other TIME has.
+        ("make_time", [hour, minute, second]) => Some(cast(
+            call(
+                name,
+                [hour, minute, second].map(|&part| part.clone()).into(),
+            ),
+            DataType::Time(None, TimezoneInfo::None),
+        )),
+        ("list_concat" | "list_cat" | "array_concat" | "array_cat", lists) => {
+            without_nulls(name, lists)
+        }
         ("if", [condition, yes, no]) => Some(conditional(condition, yes, no)),
         ("try", [expr]) => Some(fallible::tried(expr)?),
         ("from_json" | "json_transform", [json, structure]) => {
@@ -362,9 +373,37 @@ fn plain_call(name: &str, arguments: &[&Expr]) -> Result<Option<Expr>> {
     })
 }
 
+/// NULL adds nothing to a list; DataFusion takes one without a type for no list.
+fn without_nulls(name: &str, lists: &[&Expr]) -> Option<Expr> {
+    let is_null = |list: &&&Expr| match list {
+        Expr::Value(value) => value.value == Value::Null,
+        _ => false,
+    };
+    let mut left: Vec<Expr> = lists
+        .iter()
+        .filter(|list| !is_null(list))
+        .map(|&list| list.clone())
+        .collect();
+    match left.len() {
+        count if count == lists.len() => None,
+        0 => Some(Expr::value(Value::Null)),
+        1 => left.pop(),
+        _ => Some(call(name, left)),
+    }
+}
+
 /// Whether a part of a date is the function of its name: date_part has what Arrow knows.
 fn is_called(part: &str) -> bool {
-    let parts = ["millennium", "century", "decade", "era", "yearweek"];
+    let parts = [
+        "millennium",
+        "century",
+        "decade",
+        "era",
+        "yearweek",
+        "timezone",
+        "timezone_hour",
+        "timezone_minute",
+    ];
     parts.contains(&part.to_lowercase().as_str())
 }
 
@@ -701,62 +740,4 @@ pub(crate) fn fold_order(order: &mut [OrderByExpr]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Types that DataFusion has under another name: integers of 128 bits are decimals of 38 digits.
-pub(super) fn known_type(data_type: &mut DataType) {
-    use datafusion::sql::sqlparser::ast::ArrayElemTypeDef::{
-        AngleBracket, Parenthesis, SquareBracket,
-    };
-    let known = match data_type {
-        DataType::HugeInt | DataType::UHugeInt => Some(huge()),
-        DataType::Blob(None) => Some(DataType::Bytea),
-        DataType::CharVarying(_) | DataType::CharacterVarying(_) => Some(DataType::Varchar(None)),
-        // Of more than 24 bits a float is one of 64.
-        DataType::Float(ExactNumberInfo::Precision(bits)) if *bits > 24 => {
-            Some(DataType::Double(ExactNumberInfo::None))
-        }
-        DataType::Float(ExactNumberInfo::Precision(_)) => Some(DataType::Real),
-        DataType::UTinyInt => Some(DataType::TinyIntUnsigned(None)),
-        DataType::USmallInt => Some(DataType::SmallIntUnsigned(None)),
-        DataType::UBigInt => Some(DataType::BigIntUnsigned(None)),
-        DataType::Custom(name, modifiers) if modifiers.is_empty() => {
-            match name.to_string().to_lowercase().as_str() {
-                "hugeint" | "uhugeint" | "int128" => Some(huge()),
-                "uinteger" => Some(DataType::IntegerUnsigned(None)),
-                "long" => Some(DataType::BigInt(None)),
-                "short" => Some(DataType::SmallInt(None)),
-                "int1" => Some(DataType::TinyInt(None)),
-                "logical" => Some(DataType::Boolean),
-                "timestamp_s" => Some(timestamp(0)),
-                "timestamp_ms" => Some(timestamp(3)),
-                "timestamp_us" => Some(timestamp(6)),
-                "timestamp_ns" => Some(timestamp(9)),
-                _ => None,
-            }
-        }
-        DataType::Array(AngleBracket(inner) | SquareBracket(inner, _) | Parenthesis(inner)) => {
-            known_type(inner);
-            None
-        }
-        DataType::Struct(fields, _) => {
-            for field in fields {
-                known_type(&mut field.field_type);
-            }
-            None
-        }
-        _ => None,
-    };
-    if let Some(known) = known {
-        *data_type = known;
-    }
-}
-
-/// A timestamp of so many digits behind the second.
-fn timestamp(digits: u64) -> DataType {
-    DataType::Timestamp(Some(digits), TimezoneInfo::None)
-}
-
-fn huge() -> DataType {
-    DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0))
 }

@@ -116,9 +116,6 @@ fn qualifier_of(factor: &mut TableFactor, (number, place): (usize, usize)) -> Op
             let alias = alias.get_or_insert_with(|| own(unnamed));
             Some(vec![alias.name.clone()])
         }
-        TableFactor::NestedJoin {
-            alias: Some(alias), ..
-        } => Some(vec![alias.name.clone()]),
         _ => None,
     }
 }

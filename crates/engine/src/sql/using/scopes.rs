@@ -187,7 +187,8 @@ impl VisitorMut for Scopes<'_> {
 fn has_nested(factor: &TableFactor) -> bool {
     match factor {
         TableFactor::NestedJoin {
-            table_with_joins, ..
+            table_with_joins,
+            alias: None,
         } => {
             let joins = table_with_joins.joins.iter();
             has_nested(&table_with_joins.relation)

@@ -1,0 +1,65 @@
+//! Types under other names: HUGEINT, BLOB, FLOAT(53), UTINYINT, TIMESTAMP_MS.
+//!
+//! In: a type as it is written. Out: the same under the name that DataFusion has for it, also within lists and structs.
+//! Invariant: a type that is no other's name stays.
+//! Not here: JSON and UUID, whose values are checked (short_forms.rs).
+
+use datafusion::sql::sqlparser::ast::{DataType, ExactNumberInfo, TimezoneInfo};
+
+/// Types that DataFusion has under another name: integers of 128 bits are decimals of 38 digits.
+pub(super) fn known_type(data_type: &mut DataType) {
+    use datafusion::sql::sqlparser::ast::ArrayElemTypeDef::{
+        AngleBracket, Parenthesis, SquareBracket,
+    };
+    let known = match data_type {
+        DataType::HugeInt | DataType::UHugeInt => Some(huge()),
+        DataType::Blob(None) => Some(DataType::Bytea),
+        DataType::CharVarying(_) | DataType::CharacterVarying(_) => Some(DataType::Varchar(None)),
+        // Of more than 24 bits a float is one of 64.
+        DataType::Float(ExactNumberInfo::Precision(bits)) if *bits > 24 => {
+            Some(DataType::Double(ExactNumberInfo::None))
+        }
+        DataType::Float(ExactNumberInfo::Precision(_)) => Some(DataType::Real),
+        DataType::UTinyInt => Some(DataType::TinyIntUnsigned(None)),
+        DataType::USmallInt => Some(DataType::SmallIntUnsigned(None)),
+        DataType::UBigInt => Some(DataType::BigIntUnsigned(None)),
+        DataType::Custom(name, modifiers) if modifiers.is_empty() => {
+            match name.to_string().to_lowercase().as_str() {
+                "hugeint" | "uhugeint" | "int128" => Some(huge()),
+                "uinteger" => Some(DataType::IntegerUnsigned(None)),
+                "long" => Some(DataType::BigInt(None)),
+                "short" => Some(DataType::SmallInt(None)),
+                "int1" => Some(DataType::TinyInt(None)),
+                "logical" => Some(DataType::Boolean),
+                "timestamp_s" => Some(timestamp(0)),
+                "timestamp_ms" => Some(timestamp(3)),
+                "timestamp_us" => Some(timestamp(6)),
+                "timestamp_ns" => Some(timestamp(9)),
+                _ => None,
+            }
+        }
+        DataType::Array(AngleBracket(inner) | SquareBracket(inner, _) | Parenthesis(inner)) => {
+            known_type(inner);
+            None
+        }
+        DataType::Struct(fields, _) => {
+            for field in fields {
+                known_type(&mut field.field_type);
+            }
+            None
+        }
+        _ => None,
+    };
+    if let Some(known) = known {
+        *data_type = known;
+    }
+}
+
+/// A timestamp of so many digits behind the second.
+fn timestamp(digits: u64) -> DataType {
+    DataType::Timestamp(Some(digits), TimezoneInfo::None)
+}
+
+fn huge() -> DataType {
+    DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0))
+}
