@@ -8,7 +8,7 @@
 mod rows;
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -145,17 +145,22 @@ fn is_steady_aggregate(expr: &Expr) -> bool {
     }
 }
 
+/// Whether a plan reads the rows of a turn of a recursion that is not a part of it.
 fn is_of_recursion(plan: &LogicalPlan) -> Result<bool> {
-    let mut found = false;
+    let (mut read, mut own) = (HashSet::new(), HashSet::new());
     plan.apply_with_subqueries(|part| {
+        if let LogicalPlan::RecursiveQuery(recursion) = part {
+            own.insert(recursion.name.clone());
+        }
         if let LogicalPlan::TableScan(scan) = part
             && let Ok(table) = source_as_provider(&scan.source)
+            && let Some(table) = table.downcast_ref::<CteWorkTable>()
         {
-            found |= table.is::<CteWorkTable>();
+            read.insert(table.name().to_owned());
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(found)
+    Ok(!read.is_subset(&own))
 }
 
 /// The node's name.

@@ -1,8 +1,9 @@
 //! Subqueries in expressions as columns of a join.
 //!
 //! In: a plan, and expressions over it with subqueries. Out: the plan with columns more, and the expressions over these.
-//! Invariant: the plan keeps its rows, each once, in columns that keep their names. IN and comparisons with ANY and ALL are
-//! NULL where SQL says so; EXISTS never is. A scalar subquery has one row at most, or the query fails.
+//! Invariant: the plan keeps its rows, each once, in columns that keep their names. A subquery that can fail is computed for the
+//! rows alone that CASE, AND and OR leave to it. IN and comparisons with ANY and ALL are NULL where SQL says so; EXISTS never is.
+//! A scalar subquery has one row at most, or the query fails.
 //! Not here: which subqueries go this way (mod.rs), plans for all outer values at once (dependent.rs).
 
 use std::sync::Arc;
@@ -12,8 +13,9 @@ use datafusion::common::{Column, ExprSchema, JoinType, Result, ScalarValue, plan
 use datafusion::functions_aggregate::expr_fn::{count, first_value};
 use datafusion::logical_expr::expr::{Case, Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::logical_plan::{Distinct, FetchType, SkipType, Subquery};
+use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{
-    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit,
+    BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit,
 };
 
 use super::super::compared::in_scope;
@@ -21,13 +23,15 @@ use super::super::fallible;
 use super::super::read_once::{is_steady, shared};
 use super::dependent::{Domain, kept, same_value};
 use super::names::Names;
-use super::{is_datafusion_scalar, outer_columns};
+use super::{has_subquery, is_datafusion_scalar, outer_columns};
 
 /// A plan that gets columns.
 pub(super) struct Joined<'a> {
     pub plan: LogicalPlan,
-    pub scalars: Scalars,
-    pub names: &'a mut Names,
+    scalars: Scalars,
+    names: &'a mut Names,
+    /// What holds of the rows for which the part of an expression is computed that is looked at.
+    guards: Vec<Expr>,
 }
 
 /// What becomes of scalar subqueries that DataFusion's rule is right about.
@@ -46,7 +50,16 @@ struct Rows {
     outer: Vec<Column>,
 }
 
-impl Joined<'_> {
+impl<'a> Joined<'a> {
+    pub fn new(plan: LogicalPlan, scalars: Scalars, names: &'a mut Names) -> Joined<'a> {
+        Joined {
+            plan,
+            scalars,
+            names,
+            guards: Vec::new(),
+        }
+    }
+
     /// The expression without subqueries but for those that stay: see `is_datafusion_scalar`.
     pub fn resolved(&mut self, expr: Expr) -> Result<Expr> {
         let resolved = expr.transform_down(|part| {
@@ -76,11 +89,64 @@ impl Joined<'_> {
                     }
                     self.scalar(&subquery)?
                 }
+                Expr::Case(case) if has_subquery(&Expr::Case(case.clone())) => self.case(case)?,
+                Expr::BinaryExpr(binary)
+                    if matches!(binary.op, Operator::And | Operator::Or)
+                        && has_subquery(&binary.right) =>
+                {
+                    self.condition(binary)?
+                }
                 other => return Ok(Transformed::no(other)),
             };
             Ok(Transformed::new(resolved, true, TreeNodeRecursion::Jump))
         })?;
         Ok(resolved.data)
+    }
+
+    /// A CASE: what a branch has is for the rows that come to it.
+    fn case(&mut self, case: Case) -> Result<Expr> {
+        let around = self.guards.len();
+        let resolved = |this: &mut Self, part: Option<Box<Expr>>| {
+            let part = part.map(|part| this.resolved(*part));
+            part.transpose().map(|part| part.map(Box::new))
+        };
+        let expr = resolved(self, case.expr)?;
+        let mut branches = Vec::with_capacity(case.when_then_expr.len());
+        for (when, then) in case.when_then_expr {
+            let when = self.resolved(*when)?;
+            let holds = match &expr {
+                Some(expr) => expr.as_ref().clone().eq(when.clone()),
+                None => when.clone(),
+            };
+            self.guards.push(holds.clone().is_true());
+            let then = self.resolved(*then)?;
+            self.guards.pop();
+            self.guards.push(holds.is_not_true());
+            branches.push((Box::new(when), Box::new(then)));
+        }
+        let otherwise = resolved(self, case.else_expr)?;
+        self.guards.truncate(around);
+        Ok(Expr::Case(Case::new(expr, branches, otherwise)))
+    }
+
+    /// AND and OR: the right side is for the rows that the left one leaves open.
+    fn condition(&mut self, binary: BinaryExpr) -> Result<Expr> {
+        let left = self.resolved(*binary.left)?;
+        self.guards.push(match binary.op {
+            Operator::And => left.clone().is_not_false(),
+            _ => left.clone().is_not_true(),
+        });
+        let right = self.resolved(*binary.right)?;
+        self.guards.pop();
+        Ok(binary_expr(left, binary.op, right))
+    }
+
+    /// What holds of the rows that a subquery is for, as far as columns of the plan tell it.
+    fn guard(&self) -> Option<Expr> {
+        let of_plan = self.guards.iter().filter(|guard| {
+            !guard.contains_outer() && !guard.is_volatile() && !has_subquery(guard)
+        });
+        conjunction(of_plan.cloned())
     }
 
     /// Keeps the rows for which the subquery has rows (`JoinType::LeftSemi`) or has none (`JoinType::LeftAnti`); with a
@@ -236,7 +302,17 @@ impl Joined<'_> {
             false => {
                 self.plan = readable_twice(self.plan.clone())?;
                 let is_sure = !can_fail(subquery)?;
-                let values = values_of(&outer, below_joins(&self.plan, &outer, is_sure))?;
+                let guard = self.guard().filter(|_| !is_sure);
+                let mut read = outer.clone();
+                read.extend(guard.iter().flat_map(Expr::column_refs).cloned());
+                let below = below_joins(&self.plan, &read, is_sure);
+                let values = match guard {
+                    Some(guard) => {
+                        let rows = LogicalPlanBuilder::from(below.clone()).filter(guard)?;
+                        values_of(&outer, &rows.build()?)?
+                    }
+                    None => values_of(&outer, below)?,
+                };
                 let domain = Domain {
                     outer: &outer,
                     values: &values,

@@ -99,17 +99,15 @@ fn unnested_expressions(plan: LogicalPlan, names: &mut Names) -> Result<Transfor
         return Ok(Transformed::no(plan));
     };
     let before = plan.schema().columns();
-    let mut joined = Joined {
-        plan: match &plan {
-            LogicalPlan::Sort(_) => with_columns((*input).clone(), &outer_columns_of(&plan)?)?,
-            _ => (*input).clone(),
-        },
-        scalars: match &plan {
-            LogicalPlan::Projection(_) => Scalars::Stay,
-            _ => Scalars::Joined,
-        },
-        names,
+    let rows = match &plan {
+        LogicalPlan::Sort(_) => with_columns((*input).clone(), &outer_columns_of(&plan)?)?,
+        _ => (*input).clone(),
     };
+    let scalars = match &plan {
+        LogicalPlan::Projection(_) => Scalars::Stay,
+        _ => Scalars::Joined,
+    };
+    let mut joined = Joined::new(rows, scalars, names);
     let columns = inputs[0].schema().fields().len();
     let preserver = NamePreserver::new(&plan);
     let keeps_sorts = matches!(plan, LogicalPlan::Sort(_));
@@ -196,11 +194,7 @@ fn unnested_filter(filter: Filter, names: &mut Names) -> Result<Transformed<Logi
     if others.is_empty() {
         return Ok(Transformed::no(original));
     }
-    let mut joined = Joined {
-        plan: filter.input.as_ref().clone(),
-        scalars: Scalars::Stay,
-        names,
-    };
+    let mut joined = Joined::new(filter.input.as_ref().clone(), Scalars::Stay, names);
     for predicate in others {
         kept.extend(keep_true(predicate, &mut joined)?);
     }
@@ -271,11 +265,7 @@ fn unnested_join(join: Join, names: &mut Names) -> Result<Transformed<LogicalPla
                 );
             }
         };
-        let mut joined = Joined {
-            plan: side.clone(),
-            scalars: Scalars::Joined,
-            names,
-        };
+        let mut joined = Joined::new(side.clone(), Scalars::Joined, names);
         plain.push(joined.resolved(predicate)?);
         *side = joined.plan;
     }
