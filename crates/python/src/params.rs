@@ -210,9 +210,8 @@ fn time(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
     }
     let part = |name: &str| value.getattr(name)?.extract::<i64>();
     let seconds = (part("hour")? * 60 + part("minute")?) * 60 + part("second")?;
-    Ok(ScalarValue::Time64Microsecond(Some(
-        (seconds * 1_000_000 + part("microsecond")?) % DAY_MICROSECONDS,
-    )))
+    let micros = (seconds * 1_000_000 + part("microsecond")?) % DAY_MICROSECONDS;
+    Ok(ScalarValue::Time64Nanosecond(Some(micros * 1_000)))
 }
 
 /// A decimal from its digits without exponent, as wide as it needs to be.

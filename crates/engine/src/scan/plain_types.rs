@@ -3,14 +3,15 @@
 //! In: the schema of a table. Out: the same with plain types; a table whose scan casts where they differ.
 //! Invariant: run-end encoded columns are their values, views of lists are lists, dictionaries of anything but text
 //! and bytes are these values, and so are decimals of 32 and 64 bits, beyond which sums and products would run; dates are days, never
-//! milliseconds, which would have a time as strings; a table of plain types stays what it is.
+//! milliseconds, which would have a time as strings; all times of day have the unit of TIME '…', since DataFusion compares none of
+//! two units. A table of plain types stays what it is.
 //! Not here: reading the columns.
 
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result;
 use datafusion::logical_expr::{Expr, TableType};
@@ -48,6 +49,7 @@ fn plain_type(kind: &DataType) -> DataType {
             DataType::Decimal128(*precision, *scale)
         }
         DataType::Date64 => DataType::Date32,
+        DataType::Time32(_) | DataType::Time64(_) => DataType::Time64(TimeUnit::Nanosecond),
         DataType::Dictionary(_, values) if !are_worth_codes(values) => plain_type(values),
         other => other.clone(),
     }

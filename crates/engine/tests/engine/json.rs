@@ -308,7 +308,7 @@ fn types_are_those_of_the_values() {
             "d Date32",
             "t Timestamp(µs)",
             "z Timestamp(µs, \"+00:00\")",
-            "m Time64(µs)",
+            "m Time64(ns)",
             "n Utf8",
             "b Boolean",
             "e Float64",

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::support::{error, rows, run, session};
 use datafusion::arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Float32Array, Float64Array, Int32Array,
-    Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray, TimestampNanosecondArray,
+    Int64Array, RecordBatch, StringArray, Time32MillisecondArray, Time64MicrosecondArray,
+    TimestampMicrosecondArray, TimestampNanosecondArray,
 };
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -104,6 +105,7 @@ fn bytes_without_annotation_are_text_or_an_error() {
         "SELECT max(bad) FROM '{}/bytes.parquet'",
         "SELECT count(*) FROM '{}/bytes.parquet' WHERE bad LIKE '%a%'",
         "SELECT bad FROM read_parquet('{}/bytes.parquet', binary_as_string => true)",
+        "CREATE TABLE m AS SELECT * FROM '{}/bytes.parquet'",
     ] {
         let error = folder.error(sql);
         assert!(matches!(error, Error::Format { .. }), "{sql}: {error:?}");
@@ -125,6 +127,51 @@ fn bytes_without_annotation_are_text_or_an_error() {
     folder.check("SELECT max(bad) FROM '{}/bytes.parquet'", &["616263"]);
 }
 
+// Most writers store microseconds or milliseconds, and DataFusion compares no times of two units.
+#[test]
+fn times_of_any_unit_are_times() {
+    let folder = Folder::new();
+    let micros = [32_400_000_000, 37_800_000_000, 86_399_000_000];
+    let millis = [32_400_000, 32_400_001, 0];
+    let columns: [(&str, ArrayRef); 3] = [
+        ("i", Arc::new(Int64Array::from(vec![1, 2, 3]))),
+        ("u", Arc::new(Time64MicrosecondArray::from(micros.to_vec()))),
+        ("m", Arc::new(Time32MillisecondArray::from(millis.to_vec()))),
+    ];
+    for types in [Types::Kept, Types::Forgotten] {
+        folder.write("times.parquet", types, &columns);
+        for (condition, expected) in [
+            ("u < TIME '10:30:00'", "1"),
+            ("u = TIME '10:30:00'", "1"),
+            ("u >= '10:30:00'", "2"),
+            ("u IN (TIME '10:30:00', TIME '23:59:59')", "2"),
+            ("u IN (SELECT TIME '10:30:00')", "1"),
+            ("u BETWEEN TIME '09:00:00' AND m", "1"),
+            ("coalesce(u, TIME '00:00:00') > m", "2"),
+            ("CASE WHEN i = 1 THEN u ELSE TIME '00:00:00' END = m", "2"),
+        ] {
+            let sql = format!("SELECT count(*) FROM '{{}}/times.parquet' WHERE {condition}");
+            folder.check(&sql, &[expected]);
+        }
+        folder.check(
+            "SELECT min(u), max(u), max(u) > TIME '10:00:00', min(m) FROM '{}/times.parquet'",
+            &["09:00:00|23:59:59|true|00:00:00"],
+        );
+        folder.check(
+            "SELECT a.i, b.i FROM '{}/times.parquet' a JOIN '{}/times.parquet' b ON a.u = b.m",
+            &["1|1"],
+        );
+        folder.check(
+            "SELECT u FROM '{}/times.parquet' WHERE i = 1 UNION SELECT TIME '09:00:00'",
+            &["09:00:00"],
+        );
+        folder.check(
+            "SELECT u, count(*) FROM '{}/times.parquet' GROUP BY u ORDER BY u DESC LIMIT 1",
+            &["23:59:59|1"],
+        );
+    }
+}
+
 #[test]
 fn bytes_that_the_file_knows_to_be_bytes_stay_bytes() {
     let folder = Folder::new();
@@ -139,6 +186,13 @@ fn bytes_that_the_file_knows_to_be_bytes_stay_bytes() {
     folder.check("SELECT b FROM '{}/kept.parquet'", &["616263"]);
     let sql = "SELECT b FROM read_parquet('{}/kept.parquet', binary_as_string => true)";
     folder.check(sql, &["abc"]);
+    folder.write("odd.parquet", Types::Kept, &[("b", bytes(&[b"a\xff"]))]);
+    let cast = folder.error("SELECT b::VARCHAR FROM '{}/odd.parquet'");
+    assert!(cast.to_string().contains("a\\xFF are not UTF-8"), "{cast}");
+    folder.check(
+        "SELECT TRY_CAST(b AS VARCHAR) FROM '{}/odd.parquet'",
+        &["NULL"],
+    );
     // Beside text, bytes make the column one of bytes.
     folder.write(
         "plain.parquet",

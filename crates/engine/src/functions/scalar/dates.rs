@@ -24,7 +24,7 @@ use super::definition::{Call, Definition, Form, rows, stands};
 use super::kinds::{Kind, TIMESTAMP};
 use super::timestamps::{
     MICROS_PER_DAY, MICROS_PER_SECOND, date_of, days_of, local_micros, micros_of_interval,
-    month_length, out_of_range, split_day, utc_micros,
+    month_length, offset_seconds, out_of_range, split_day, utc_micros,
 };
 use super::units::{Unit, age, difference, month_bucket, whole_difference};
 use crate::error::Error;
@@ -132,6 +132,15 @@ fn counts() -> Vec<Definition> {
         rows("era", OF_TIMESTAMP, int, |call| {
             of_date(call, |date| i64::from(date.year() > 0))
         }),
+        rows("timezone", OF_TIMESTAMP, int, |call| {
+            of_zone(call, |east| east)
+        }),
+        rows("timezone_hour", OF_TIMESTAMP, int, |call| {
+            of_zone(call, |east| east / 3_600)
+        }),
+        rows("timezone_minute", OF_TIMESTAMP, int, |call| {
+            of_zone(call, |east| east % 3_600 / 60)
+        }),
         rows("days_in_month", OF_TIMESTAMP, int, |call| {
             of_date(call, |date| month_length(date).into())
         }),
@@ -145,6 +154,16 @@ fn counts() -> Vec<Definition> {
 fn of_date(call: &Call, count: fn(NaiveDate) -> i64) -> Result<ArrayRef> {
     let micros = local_micros(&call.args[0])?;
     call.each::<Int64Array, _>(|row| Ok(Some(count(date_of(split_day(micros.value(row)).0)?))))
+}
+
+/// What is said of the seconds by which the zone's clock is before that of UTC.
+fn of_zone(call: &Call, part: fn(i64) -> i64) -> Result<ArrayRef> {
+    let utc = utc_micros(&call.args[0])?;
+    let of = call.args[0].data_type();
+    call.each::<Int64Array, _>(|row| {
+        let east = offset_seconds(of, utc.value(row))?;
+        Ok(Some(part(i64::from(east))))
+    })
 }
 
 fn name_of(call: &Call, format: &str) -> Result<ArrayRef> {
@@ -611,7 +630,7 @@ fn made() -> Vec<Definition> {
             Ok(cast_to(now(), TIMESTAMP))
         }),
         stands("current_localtime", &[&[]], |_| {
-            let time = DataType::Time64(TimeUnit::Microsecond);
+            let time = DataType::Time64(TimeUnit::Nanosecond);
             Ok(cast_to(cast_to(now(), TIMESTAMP), time))
         }),
         stands("get_current_date", &[&[]], |_| Ok(current_date())),
