@@ -30,6 +30,7 @@ use datafusion::sql::sqlparser::ast::Ident;
 use futures::TryStreamExt;
 
 use crate::error::Error;
+use crate::scan::blame::blame;
 use crate::scan::constraints::{Constraints, KeyKind};
 
 /// Constraints of a table with known columns.
@@ -268,7 +269,10 @@ pub(crate) async fn create(
     // That a query has no NULL says nothing of what is inserted later.
     let rows = state.create_physical_plan(&input).await?;
     let schema = made(input.schema().as_arrow(), &rows.schema());
-    let parts = collect_partitioned(rows, state.task_ctx()).await?;
+    let parts = match collect_partitioned(Arc::clone(&rows), state.task_ctx()).await {
+        Ok(parts) => parts,
+        Err(error) => return Err(blame(error, &rows, state.task_ctx()).await.into()),
+    };
     let parts = parts.into_iter().map(|part| with_schema(part, &schema));
     let parts = parts.collect::<Result<Vec<_>>>()?;
     let defaults = column_defaults.into_iter().collect();

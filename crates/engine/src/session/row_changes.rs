@@ -100,8 +100,12 @@ impl Session {
                 }),
             };
         }
-        let made_anew = alteration.made_anew()?;
         let table = context.table_provider(reference(name)).await?;
+        let schema = table.schema();
+        let Some(alteration) = alteration.left(|column| has_column(&schema, column)) else {
+            return Ok(self.nothing());
+        };
+        let made_anew = alteration.made_anew()?;
         let Some(has_definitions) = Replaceable::of(&table).map(|rows| rows.has_definitions())
         else {
             return Err(Error::Unsupported {
@@ -126,8 +130,8 @@ impl Session {
                 ),
             });
         }
-        if let Kind::RenameColumn(_, new) | Kind::AddColumn(new, _) = &alteration.kind
-            && has_column(&table.schema(), new)
+        if let Kind::RenameColumn(_, new) | Kind::AddColumn(new, ..) = &alteration.kind
+            && has_column(&schema, new)
         {
             return Err(Error::Execution(format!(
                 "column '{}' already exists",

@@ -22,13 +22,31 @@ pub(crate) struct Alteration {
 }
 
 /// What changes.
+#[derive(Debug, Clone)]
 pub(crate) enum Kind {
     RenameTable(ObjectName),
     RenameColumn(Ident, Ident),
-    DropColumns(Vec<Ident>),
-    AddColumn(Ident, DataType),
+    DropColumns(Vec<Ident>, Otherwise),
+    AddColumn(Ident, DataType, Otherwise),
     /// The column, its new type and its value.
     ChangeType(Ident, DataType, Option<Box<Expr>>),
+}
+
+/// What it is that a column is not there, or is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Otherwise {
+    Error,
+    /// IF EXISTS, IF NOT EXISTS.
+    Nothing,
+}
+
+impl Otherwise {
+    fn of(is_nothing: bool) -> Otherwise {
+        match is_nothing {
+            true => Otherwise::Nothing,
+            false => Otherwise::Error,
+        }
+    }
 }
 
 /// The alteration that a statement is, if it is one that is done.
@@ -74,15 +92,18 @@ fn kind_of(operation: &AlterTableOperation) -> Option<Kind> {
         AlterTableOperation::DropColumn {
             has_column_keyword: _,
             column_names,
-            if_exists: false,
+            if_exists,
             drop_behavior: None,
-        } => Some(Kind::DropColumns(column_names.clone())),
+        } => Some(Kind::DropColumns(
+            column_names.clone(),
+            Otherwise::of(*if_exists),
+        )),
         AlterTableOperation::AddColumn {
             column_keyword: _,
-            if_not_exists: false,
+            if_not_exists,
             column_def,
             column_position: None,
-        } => added(column_def),
+        } => added(column_def, Otherwise::of(*if_not_exists)),
         AlterTableOperation::AlterColumn {
             column_name,
             op:
@@ -101,7 +122,7 @@ fn kind_of(operation: &AlterTableOperation) -> Option<Kind> {
 }
 
 /// A column without options: a DEFAULT would be lost.
-fn added(column: &ColumnDef) -> Option<Kind> {
+fn added(column: &ColumnDef, otherwise: Otherwise) -> Option<Kind> {
     let ColumnDef {
         name,
         data_type,
@@ -109,20 +130,46 @@ fn added(column: &ColumnDef) -> Option<Kind> {
     } = column;
     let is_null = |option: &ColumnOption| matches!(option, ColumnOption::Null);
     let is_plain = options.iter().all(|option| is_null(&option.option));
-    is_plain.then(|| Kind::AddColumn(name.clone(), data_type.clone()))
+    is_plain.then(|| Kind::AddColumn(name.clone(), data_type.clone(), otherwise))
 }
 
 impl Alteration {
+    /// What is left to do in a table with these columns; `None` where nothing is.
+    pub(crate) fn left(&self, has_column: impl Fn(&Ident) -> bool) -> Option<Alteration> {
+        let kind = match &self.kind {
+            Kind::AddColumn(name, _, Otherwise::Nothing) if has_column(name) => return None,
+            Kind::DropColumns(names, Otherwise::Nothing) => {
+                let names: Vec<Ident> = names
+                    .iter()
+                    .filter(|name| has_column(name))
+                    .cloned()
+                    .collect();
+                if names.is_empty() {
+                    return None;
+                }
+                Kind::DropColumns(names, Otherwise::Nothing)
+            }
+            kind => kind.clone(),
+        };
+        Some(Alteration {
+            kind,
+            table: self.table.clone(),
+            if_exists: self.if_exists,
+        })
+    }
+
     /// The statement that makes the table anew; `None` where it only gets another name.
     pub(crate) fn made_anew(&self) -> Result<Option<DataFusionStatement>> {
         let items = match &self.kind {
             Kind::RenameTable(_) => return Ok(None),
             Kind::RenameColumn(old, new) => format!("* RENAME ({old} AS {new})"),
-            Kind::DropColumns(names) => {
+            Kind::DropColumns(names, _) => {
                 let names: Vec<String> = names.iter().map(ToString::to_string).collect();
                 format!("* EXCLUDE ({})", names.join(", "))
             }
-            Kind::AddColumn(name, data_type) => format!("*, CAST(NULL AS {data_type}) AS {name}"),
+            Kind::AddColumn(name, data_type, _) => {
+                format!("*, CAST(NULL AS {data_type}) AS {name}")
+            }
             Kind::ChangeType(name, data_type, value) => {
                 let value = value.as_ref().map_or(name.to_string(), ToString::to_string);
                 format!("* REPLACE (CAST({value} AS {data_type}) AS {name})")

@@ -204,7 +204,32 @@ fn syntax(message: String, place: Position, tokens: &[TokenWithSpan]) -> Error {
     }
 }
 
+/// Statements about databases, with what stands for them here.
+const OF_DATABASES: [(&str, &str); 4] = [
+    (
+        "EXPORT",
+        "COPY (SELECT … FROM t) TO 't.parquet' writes one table",
+    ),
+    (
+        "IMPORT",
+        "files are read in FROM: SELECT … FROM 't.parquet'",
+    ),
+    (
+        "ATTACH",
+        "there are no other databases; files are read in FROM: SELECT … FROM 't.parquet'",
+    ),
+    ("DETACH", "there are no other databases"),
+];
+
 fn hint(message: &str, here: usize, tokens: &[TokenWithSpan]) -> Option<(String, Position)> {
+    if let Some(first) = tokens.first()
+        && let Token::Word(word) = &first.token
+        && let Some((_, instead)) = OF_DATABASES
+            .iter()
+            .find(|(statement, _)| word.value.eq_ignore_ascii_case(statement))
+    {
+        return Some(((*instead).to_owned(), start(first)));
+    }
     // A misspelt keyword is mostly read as an alias: the error is one word later.
     for token in [here.checked_sub(1), Some(here)].into_iter().flatten() {
         if is_name_place(token, tokens) {

@@ -434,6 +434,11 @@ impl Walk<'_> {
         self.pass(update_token.0.span.start);
         self.absent(or, "OR", "")?;
         self.written(table)?;
+        // Without these clauses a statement with subqueries runs (changed_rows.rs).
+        self.absent(returning, "RETURNING", "read the table afterwards")?;
+        self.absent(output, "OUTPUT", "read the table afterwards")?;
+        self.absent(order_by, "ORDER BY", "the rows are chosen by WHERE")?;
+        self.absent(limit, "LIMIT", "the rows are chosen by WHERE")?;
         self.each(assignments, |walk, assignment| {
             let Assignment { target, value } = assignment;
             match target {
@@ -448,11 +453,7 @@ impl Walk<'_> {
             walk.condition(value)
         })?;
         self.absent(from, "FROM", REPLACE_TABLE)?;
-        self.maybe(selection, Self::condition)?;
-        self.absent(returning, "RETURNING", "read the table afterwards")?;
-        self.absent(output, "OUTPUT", "read the table afterwards")?;
-        self.absent(order_by, "ORDER BY", "the rows are chosen by WHERE")?;
-        self.absent(limit, "LIMIT", "the rows are chosen by WHERE")
+        self.maybe(selection, Self::condition)
     }
 
     fn delete(&mut self, delete: &Delete) -> Checked {
@@ -475,12 +476,12 @@ impl Walk<'_> {
             [table] => self.written(table)?,
             _ => return self.refuse("DELETE from several tables", WRITE_ONE),
         }
-        self.absent(using, "USING", REPLACE_TABLE)?;
-        self.maybe(selection, Self::condition)?;
         self.absent(returning, "RETURNING", "read the rows before")?;
         self.absent(output, "OUTPUT", "read the rows before")?;
         self.absent(order_by, "ORDER BY", "the rows are chosen by WHERE")?;
-        self.absent(limit, "LIMIT", "the rows are chosen by WHERE")
+        self.absent(limit, "LIMIT", "the rows are chosen by WHERE")?;
+        self.absent(using, "USING", REPLACE_TABLE)?;
+        self.maybe(selection, Self::condition)
     }
 
     fn written(&mut self, table: &TableWithJoins) -> Checked {

@@ -7,10 +7,12 @@
 use datafusion::sql::parser::CreateExternalTable;
 use datafusion::sql::sqlparser::ast::{
     CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef, CreateTable, CreateTableOptions,
-    CreateView, HiveDistributionStyle, HiveFormat, TableConstraint, ViewColumnDef,
+    CreateView, DataType, HiveDistributionStyle, HiveFormat, TableConstraint, ViewColumnDef,
 };
 
 use super::{Absent, Checked, Walk};
+
+const SELECT_ADVICE: &str = "write CREATE TABLE … AS SELECT * FROM …";
 
 impl Walk<'_> {
     #[expect(
@@ -101,7 +103,7 @@ impl Walk<'_> {
             (partition_of, "PARTITION OF"),
             (for_values, "FOR VALUES"),
         ];
-        self.none_of(&sources, "write CREATE TABLE … AS SELECT * FROM …")?;
+        self.none_of(&sources, SELECT_ADVICE)?;
         let places: [(&dyn Absent, &str); 8] = [
             (file_format, "STORED AS"),
             (location, "LOCATION"),
@@ -217,6 +219,11 @@ impl Walk<'_> {
                 options,
             } = column;
             walk.ident(name);
+            // The parser takes LIKE for the name of a column, and the table for its type.
+            let is_like = name.quote_style.is_none() && name.value.eq_ignore_ascii_case("LIKE");
+            if is_like && matches!(data_type, DataType::Custom(..)) {
+                return walk.refuse("LIKE", SELECT_ADVICE);
+            }
             walk.data_type(data_type)?;
             walk.each(options, |walk, option| {
                 let ColumnOptionDef { name: _, option } = option;
