@@ -1,14 +1,15 @@
 //! Results as JSON: an array of objects, or one object per line.
 //! In: batches. Out: Arrow's own encoding of values, with NULLs written out.
 //! Invariant: the output is valid JSON whatever the values: NaN and the infinities are null, equal column names are
-//! numbered, map keys are strings; timestamps are ISO 8601, bytes are hex digits, decimals are numbers.
+//! numbered, map keys are strings; timestamps are ISO 8601, intervals as CAST writes them, bytes are hex digits, decimals are numbers.
 //! Not here: nested values in csv, which use the same encoders from cells.rs.
 
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::{Array, AsArray, MapArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, MapArray, RecordBatch, StringViewArray, make_array};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, FieldRef, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::json::writer::{
@@ -95,6 +96,9 @@ impl EncoderFactory for Fallback {
         let encoder: Box<dyn Encoder + 'a> = match array.data_type() {
             DataType::Map(_, _) => Box::new(MapEncoder::new(field, array.as_map(), options)?),
             DataType::Union(_, _) => Box::new(TextEncoder::new(array)?),
+            DataType::Interval(_) | DataType::Duration(_) => {
+                Box::new(Written(texts_of(&make_array(array.to_data()))?))
+            }
             _ => return Ok(None),
         };
         Ok(Some(NullableEncoder::new(encoder, array.logical_nulls())))
@@ -143,6 +147,21 @@ impl Encoder for MapEncoder<'_> {
         }
         out.push(b'}');
     }
+}
+
+/// Values as CAST writes them.
+struct Written(StringViewArray);
+
+impl Encoder for Written {
+    fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
+        push_string(self.0.value(row), out);
+    }
+}
+
+fn texts_of(array: &ArrayRef) -> Result<StringViewArray, ArrowError> {
+    let texts = grouse::written(array);
+    let texts = texts.map_err(|error| ArrowError::ExternalError(error.into()))?;
+    Ok(cast(&texts, &DataType::Utf8View)?.as_string_view().clone())
 }
 
 /// Any value as a string of its text.

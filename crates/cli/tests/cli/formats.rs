@@ -52,6 +52,9 @@ fn ndjson() {
         expected,
     );
     check("ndjson", "SELECT 1 AS a WHERE false", "");
+    let intervals = "SELECT INTERVAL '1 month 2 days' AS i, TIMESTAMP '2024-01-02' - TIMESTAMP '2024-01-01' AS d, {'x': INTERVAL '90 minutes'} AS s";
+    let expected = "{\"i\":\"1 mon 2 days\",\"d\":\"1 day\",\"s\":{\"x\":\"01:30:00\"}}\n";
+    check("ndjson", intervals, expected);
 }
 
 #[test]

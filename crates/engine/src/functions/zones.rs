@@ -199,7 +199,8 @@ fn moved(values: &ArrayRef, intervals: &ArrayRef, is_minus: bool) -> Result<Arra
     Ok(cast(&moved, values.data_type())?)
 }
 
-/// The timestamps from `start` on by steps, each counted from the start, up to `stop` or, where `with_stop`, to it; at most `most` of them.
+/// The timestamps from `start` on, up to `stop` or, where `with_stop`, to it; `None` where they are more than `most`. Each is a step
+/// after the one before, as in PostgreSQL: a clock that a zone skips moves all that follow.
 pub(super) fn series(
     [start, stop]: [i64; 2],
     step: IntervalMonthDayNano,
@@ -208,27 +209,22 @@ pub(super) fn series(
     most: usize,
 ) -> Option<Vec<i64>> {
     let per_s = per_second(TimeUnit::Nanosecond);
-    let at = |count: i32| {
-        let interval = IntervalMonthDayNano {
-            months: step.months.checked_mul(count)?,
-            days: step.days.checked_mul(count)?,
-            nanoseconds: step.nanoseconds.checked_mul(i64::from(count))?,
-        };
-        moved_by(start, interval, false, per_s, zone)
+    let next = |value: i64| moved_by(value, step, false, per_s, zone);
+    let is_down = next(start)? < start;
+    let is_in = |value: &i64| match (is_down, with_stop) {
+        _ if *value == stop => with_stop,
+        (false, _) => *value < stop,
+        (true, _) => *value > stop,
     };
-    let is_down = at(1)? < start;
-    let is_in = |value: i64| match (is_down, with_stop) {
-        _ if value == stop => with_stop,
-        (false, _) => value < stop,
-        (true, _) => value > stop,
-    };
+    let is_on = |from: i64, to: &i64| if is_down { *to < from } else { *to > from };
     let mut values = Vec::new();
-    for count in 0.. {
-        match at(count) {
-            Some(value) if is_in(value) && values.len() < most => values.push(value),
-            Some(value) if is_in(value) => return None,
-            _ => break,
+    let mut reached = Some(start);
+    while let Some(value) = reached.filter(is_in) {
+        if values.len() == most {
+            return None;
         }
+        values.push(value);
+        reached = next(value).filter(|next| is_on(value, next));
     }
     Some(values)
 }

@@ -333,6 +333,22 @@ fn json_says_what_is_null() {
 }
 
 #[test]
+fn intervals_come_back_from_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session();
+    let path = folder.path().join("a.json");
+    let query = "SELECT INTERVAL '1 month 2 days 00:00:01.5' AS i, TIMESTAMP '2024-01-02' - TIMESTAMP '2024-01-01' AS d, {'x': INTERVAL '1 day'} AS s";
+    copy(&session, query, path.to_str().unwrap(), "");
+    let expected = "{\"i\":\"1 mon 2 days 00:00:01.5\",\"d\":\"1 day\",\"s\":{\"x\":\"1 day\"}}\n";
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+    let sql = format!(
+        "SELECT d::INTERVAL = INTERVAL '1 day', i::INTERVAL > INTERVAL '1 month' FROM '{}'",
+        path.display()
+    );
+    assert_eq!(rows(&session, &sql), ["true|true"]);
+}
+
+#[test]
 fn json_is_an_array_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let session = session();

@@ -2,17 +2,20 @@
 //!
 //! In: an array that is written as JSON. Out: what writes its values instead of Arrow's, which writes NULL and bare digits.
 //! Invariant: what is written can be read back as the same value: `NaN`, `Infinity` and `-Infinity` as `read_json`, DuckDB and
-//! Python read them, bytes as casts of strings to BLOB do (blobs.rs).
+//! Python read them, bytes as casts of strings to BLOB do (blobs.rs), intervals as CAST writes them.
 //! Not here: lines and fields (text.rs).
 
 use datafusion::arrow::array::{
     Array, ArrowPrimitiveType, AsArray, BinaryArray, Float32Array, Float64Array, PrimitiveArray,
+    StringViewArray, make_array,
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json::writer::{Encoder, EncoderFactory, EncoderOptions, NullableEncoder};
 use grouse_text::blobs::write_bytes;
+
+use crate::functions::written;
 
 /// Makes encoders of floats that are no numbers, and of bytes.
 #[derive(Debug)]
@@ -44,6 +47,13 @@ impl EncoderFactory for JsonValues {
                 let values = cast(array, &DataType::Binary)?;
                 Box::new(Bytes(values.as_binary().clone()))
             }
+            DataType::Interval(_) | DataType::Duration(_) => {
+                let texts = written(&make_array(array.to_data()));
+                let texts = texts.map_err(|error| ArrowError::ExternalError(error.into()))?;
+                Box::new(Texts(
+                    cast(&texts, &DataType::Utf8View)?.as_string_view().clone(),
+                ))
+            }
             _ => return Ok(None),
         };
         Ok(Some(NullableEncoder::new(encoder, array.logical_nulls())))
@@ -64,6 +74,17 @@ impl<T: ArrowPrimitiveType<Native: Into<f64>>> Encoder for Floats<T> {
             // The fewest digits that are this value in its own width.
             _ => out.extend(format!("{value:?}").as_bytes()),
         }
+    }
+}
+
+/// Strings in which nothing has to be escaped.
+struct Texts(StringViewArray);
+
+impl Encoder for Texts {
+    fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
+        out.push(b'"');
+        out.extend(self.0.value(row).as_bytes());
+        out.push(b'"');
     }
 }
 
