@@ -43,11 +43,11 @@ pub mod parts {
     pub use crate::functions::register;
     pub use crate::sql::composite_groups;
 
-    /// Rules and planners that mend DataFusion.
+    /// Rules and planners that fix DataFusion.
     pub mod fixes {
         pub use crate::optimizer::fixes::keep_long_literals;
         pub use crate::optimizer::passes::{
-            MENDS, analyzer_rules, described, expr_planners, optimizer_rules, physical_rules,
+            FIXES, analyzer_rules, described, expr_planners, optimizer_rules, physical_rules,
         };
     }
 }

@@ -1,8 +1,8 @@
 //! Plans that DataFusion gets wrong or does not make, right with our rules in place.
 //!
 //! In: SQL. Out: rows as text, from a session with our rules and, for comparison, from DataFusion as it comes.
-//! Invariant: each mend has a case here in which DataFusion alone fails; when DataFusion no longer does, `datafusion_fails`
-//! says so and the mend can go.
+//! Invariant: each fix has a case here in which DataFusion alone fails; when DataFusion no longer does, `datafusion_fails`
+//! says so and the fix can go.
 
 use std::sync::Arc;
 
@@ -27,17 +27,17 @@ fn context(session: Session) -> SessionContext {
     let builder = match session {
         Session::DataFusion => SessionStateBuilder::new(),
         Session::Ours => {
-            SessionStateBuilder::new().with_expr_planners(fixes::expr_planners(fixes::MENDS))
+            SessionStateBuilder::new().with_expr_planners(fixes::expr_planners(fixes::FIXES))
         }
     };
     let builder = builder.with_default_features().with_config(config);
     let context = match session {
         Session::DataFusion => SessionContext::new_with_state(builder.build()),
         Session::Ours => {
-            let physical = fixes::physical_rules(None, fixes::MENDS).unwrap();
+            let physical = fixes::physical_rules(None, fixes::FIXES).unwrap();
             let state = builder
                 .with_analyzer_rules(fixes::analyzer_rules().unwrap())
-                .with_optimizer_rules(fixes::optimizer_rules(fixes::MENDS).unwrap())
+                .with_optimizer_rules(fixes::optimizer_rules(fixes::FIXES).unwrap())
                 .with_physical_optimizer_rules(physical)
                 .build();
             let context = SessionContext::new_with_state(state);
@@ -120,7 +120,7 @@ fn datafusion_fails(sql: &str, expected: &str) {
     assert_ne!(
         datafusion.as_deref(),
         Ok(expected),
-        "DataFusion got it right; is the mend still needed?\n{sql}"
+        "DataFusion got it right; is the fix still needed?\n{sql}"
     );
 }
 
@@ -400,7 +400,7 @@ fn integers_that_overflow_are_an_error() {
         let datafusion = answer(Session::DataFusion, &sql);
         assert!(
             datafusion.is_ok(),
-            "is the mend still needed?\n{sql}: {datafusion:?}"
+            "is the fix still needed?\n{sql}: {datafusion:?}"
         );
     }
     check(
@@ -476,7 +476,7 @@ fn numbers_and_dates_have_no_common_type() {
         );
         assert!(
             answer(Session::DataFusion, sql).is_ok(),
-            "is the mend still needed?"
+            "is the fix still needed?"
         );
     }
 }

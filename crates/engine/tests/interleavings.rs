@@ -1,15 +1,15 @@
-//! What the workers and streams of a run share, in many orders of their steps.
+//! What the workers and streams of an execution share, in many orders of their steps.
 //!
-//! In: the files of the outlet, of the rendezvous and of the turns themselves, over locks and counters of a scheduler that picks who goes
-//! on at each of them. Out: every batch once, everybody's end, the first failure to all, one thing made of what all brought.
+//! In: the files of the output queue, of the barrier and of the scheduler of sources themselves, over locks and counters of
+//! `shuttle`, which picks who goes on at each of them. Out: every batch once, everybody's end, the first failure to all, one result built of what all added.
 //! Not here: the merge's tasks and its memory (`grouse-groupby`, operator/interleavings.rs).
 
-#[path = "../src/exec/outlet.rs"]
-mod outlet;
-#[path = "../src/exec/rendezvous.rs"]
-mod rendezvous;
-#[path = "../src/exec/turns.rs"]
-mod turns;
+#[path = "../src/exec/output_queue.rs"]
+mod output_queue;
+#[path = "../src/exec/barrier.rs"]
+mod barrier;
+#[path = "../src/exec/source_scheduler.rs"]
+mod source_scheduler;
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use futures::FutureExt;
 use shuttle::future::block_on;
 use shuttle::thread::{self, JoinHandle};
 
-use outlet::{Given, Outlet, WAITING_PER_STREAM};
-use rendezvous::Rendezvous;
+use barrier::Barrier;
+use output_queue::{OutputQueue, Pushed, WAITING_PER_STREAM};
 use runtime::sync::{Mutex, Ordering};
-use turns::Turns;
+use source_scheduler::SourceScheduler;
 
 /// Orders that are tried of each case: by chance, and with few changes of who goes on.
 const ORDERS: usize = 400;
@@ -70,32 +70,40 @@ fn value(batch: &RecordBatch) -> i64 {
     batch.column(0).as_primitive::<Int64Type>().value(0)
 }
 
-/// A worker that waits for a reader, gives these and is done.
-fn giver(outlet: &Arc<Outlet>, worker: usize, values: Vec<i64>) -> JoinHandle<Vec<Given>> {
-    let outlet = Arc::clone(outlet);
+/// A worker that waits for a reader, pushes these and is done.
+fn producer(
+    output_queue: &Arc<OutputQueue>,
+    worker: usize,
+    values: Vec<i64>,
+) -> JoinHandle<Vec<Pushed>> {
+    let output_queue = Arc::clone(output_queue);
     thread::spawn(move || {
-        let given = block_on(async {
-            let mut given = Vec::new();
+        let pushed = block_on(async {
+            let mut pushed = Vec::new();
             for value in values {
-                outlet.has_reader(worker).await;
-                given.push(outlet.give(worker, batch(value)).await);
+                output_queue.has_reader(worker).await;
+                pushed.push(output_queue.push(worker, batch(value)).await);
             }
-            given
+            pushed
         });
-        outlet.finish();
-        given
+        output_queue.finish();
+        pushed
     })
 }
 
 /// A stream that takes so many at most and is gone.
-fn taker(outlet: &Arc<Outlet>, stream: usize, most: usize) -> JoinHandle<Vec<Result<i64>>> {
-    let outlet = Arc::clone(outlet);
+fn consumer(
+    output_queue: &Arc<OutputQueue>,
+    stream: usize,
+    most: usize,
+) -> JoinHandle<Vec<Result<i64>>> {
+    let output_queue = Arc::clone(output_queue);
     thread::spawn(move || {
-        outlet.attach();
+        output_queue.attach();
         let taken = block_on(async {
             let mut taken = Vec::new();
             while taken.len() < most {
-                match poll_fn(|cx| outlet.poll_take(stream, cx)).await {
+                match poll_fn(|cx| output_queue.poll_pop(stream, cx)).await {
                     Some(Ok(batch)) => taken.push(Ok(value(&batch))),
                     Some(Err(error)) => {
                         taken.push(Err(error));
@@ -106,7 +114,7 @@ fn taker(outlet: &Arc<Outlet>, stream: usize, most: usize) -> JoinHandle<Vec<Res
             }
             taken
         });
-        outlet.detach();
+        output_queue.detach();
         taken
     })
 }
@@ -119,53 +127,66 @@ fn joined<T>(threads: Vec<JoinHandle<T>>) -> Vec<T> {
 #[test]
 fn every_batch_goes_to_one_stream() {
     in_all_orders(|| {
-        let outlet = Arc::new(Outlet::new(3, 2));
-        let givers =
-            (0..3).map(|at| giver(&outlet, at, (0..4).map(|i| 10 * at as i64 + i).collect()));
-        let givers: Vec<_> = givers.collect();
-        let takers = (0..2).map(|at| taker(&outlet, at, usize::MAX)).collect();
-        let taken = joined(takers).into_iter().flatten();
+        let output_queue = Arc::new(OutputQueue::new(3, 2));
+        let producers = (0..3).map(|at| {
+            producer(
+                &output_queue,
+                at,
+                (0..4).map(|i| 10 * at as i64 + i).collect(),
+            )
+        });
+        let producers: Vec<_> = producers.collect();
+        let consumers = (0..2)
+            .map(|at| consumer(&output_queue, at, usize::MAX))
+            .collect();
+        let taken = joined(consumers).into_iter().flatten();
         let mut taken: Vec<i64> = taken.map(|value| value.expect("no failure")).collect();
         taken.sort_unstable();
         assert_eq!(taken, [0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23]);
-        let given = joined(givers).into_iter().flatten();
-        assert!(given.into_iter().all(|given| given == Given::Taken));
+        let pushed = joined(producers).into_iter().flatten();
+        assert!(pushed.into_iter().all(|pushed| pushed == Pushed::Queued));
     });
 }
 
 #[test]
 fn a_stream_that_ends_early_holds_nobody_up() {
     in_all_orders(|| {
-        let outlet = Arc::new(Outlet::new(2, 2));
-        let early = taker(&outlet, 0, 1);
-        let late = taker(&outlet, 1, usize::MAX);
-        let givers = (0..2).map(|at| giver(&outlet, at, vec![1; 6])).collect();
+        let output_queue = Arc::new(OutputQueue::new(2, 2));
+        let early = consumer(&output_queue, 0, 1);
+        let late = consumer(&output_queue, 1, usize::MAX);
+        let producers = (0..2)
+            .map(|at| producer(&output_queue, at, vec![1; 6]))
+            .collect();
         let taken = joined(vec![early, late]);
         assert_eq!(taken.iter().map(Vec::len).sum::<usize>(), 12);
-        joined(givers);
+        joined(producers);
     });
 }
 
 #[test]
 fn the_first_failure_reaches_every_stream_and_stops_the_workers() {
     in_all_orders(|| {
-        let outlet = Arc::new(Outlet::new(3, 2));
-        let givers = (0..2).map(|at| giver(&outlet, at, vec![1; 9])).collect();
-        let takers = (0..2).map(|at| taker(&outlet, at, usize::MAX)).collect();
+        let output_queue = Arc::new(OutputQueue::new(3, 2));
+        let producers = (0..2)
+            .map(|at| producer(&output_queue, at, vec![1; 9]))
+            .collect();
+        let consumers = (0..2)
+            .map(|at| consumer(&output_queue, at, usize::MAX))
+            .collect();
         let failing = {
-            let outlet = Arc::clone(&outlet);
+            let output_queue = Arc::clone(&output_queue);
             thread::spawn(move || {
-                outlet.fail(DataFusionError::Execution("first".to_string()));
-                outlet.fail(DataFusionError::Execution("second".to_string()));
-                outlet.finish();
+                output_queue.fail(DataFusionError::Execution("first".to_string()));
+                output_queue.fail(DataFusionError::Execution("second".to_string()));
+                output_queue.finish();
             })
         };
-        for taken in joined(takers) {
+        for taken in joined(consumers) {
             let last = taken.into_iter().next_back().expect("a failure at least");
             let error = last.expect_err("a failure").to_string();
             assert!(error.contains("first"), "{error}");
         }
-        joined(givers);
+        joined(producers);
         joined(vec![failing]);
     });
 }
@@ -173,42 +194,44 @@ fn the_first_failure_reaches_every_stream_and_stops_the_workers() {
 #[test]
 fn a_stop_ends_workers_that_wait() {
     in_all_orders(|| {
-        let outlet = Arc::new(Outlet::new(2, 1));
-        let givers = (0..2).map(|at| giver(&outlet, at, vec![1; 4])).collect();
-        outlet.attach();
-        outlet.stop();
-        let given: Vec<_> = joined(givers).into_iter().flatten().collect();
-        let taken = given.iter().filter(|given| **given == Given::Taken);
+        let output_queue = Arc::new(OutputQueue::new(2, 1));
+        let producers = (0..2)
+            .map(|at| producer(&output_queue, at, vec![1; 4]))
+            .collect();
+        output_queue.attach();
+        output_queue.stop();
+        let pushed: Vec<_> = joined(producers).into_iter().flatten().collect();
+        let taken = pushed.iter().filter(|pushed| **pushed == Pushed::Queued);
         assert!(taken.count() <= WAITING_PER_STREAM);
     });
 }
 
 #[test]
-fn all_that_was_brought_is_made_into_one_thing_for_all() {
+fn all_that_was_added_is_built_into_one_result_for_all() {
     in_all_orders(|| {
-        let place = Arc::new(Rendezvous::new(3, Vec::new()));
+        let barrier = Arc::new(Barrier::new(3, Vec::new()));
         let workers = (0..3).map(|worker| {
-            let place: Arc<Rendezvous<Vec<i64>, Vec<i64>>> = Arc::clone(&place);
+            let barrier: Arc<Barrier<Vec<i64>, Vec<i64>>> = Arc::clone(&barrier);
             thread::spawn(move || {
                 for piece in [worker, worker + 10] {
-                    place.bring(|all| all.push(piece));
+                    barrier.add(|all| all.push(piece));
                 }
-                let made = block_on(place.meet(|mut all| {
+                let built = block_on(barrier.wait(|mut all| {
                     all.sort_unstable();
                     all
                 }));
-                place.end();
-                made
+                barrier.end();
+                built
             })
         });
-        let mut made = joined(workers.collect()).into_iter().flatten();
+        let mut built = joined(workers.collect()).into_iter().flatten();
         // One worker may be through before another has seen it.
-        let first = made.next().expect("nobody has it");
+        let first = built.next().expect("nobody has it");
         assert_eq!(*first, [0, 1, 2, 10, 11, 12]);
-        assert!(made.all(|other| Arc::ptr_eq(&other, &first)));
+        assert!(built.all(|other| Arc::ptr_eq(&other, &first)));
         assert!(
-            place
-                .meet(|_| Vec::new())
+            barrier
+                .wait(|_| Vec::new())
                 .now_or_never()
                 .is_some_and(|late| late.is_none())
         );
@@ -224,78 +247,88 @@ impl Wake for Woken {
     }
 }
 
-fn take(outlet: &Outlet, stream: usize, woken: &Arc<Woken>) -> Poll<Option<Result<RecordBatch>>> {
+fn take(
+    output_queue: &OutputQueue,
+    stream: usize,
+    woken: &Arc<Woken>,
+) -> Poll<Option<Result<RecordBatch>>> {
     let waker = Waker::from(Arc::clone(woken));
-    outlet.poll_take(stream, &mut Context::from_waker(&waker))
+    output_queue.poll_pop(stream, &mut Context::from_waker(&waker))
 }
 
 #[test]
 fn a_batch_wakes_all_streams_that_wait() {
     in_one_order(|| {
-        let outlet = Outlet::new(1, 2);
+        let output_queue = OutputQueue::new(1, 2);
         let (never_again, eager) = (Arc::new(Woken::default()), Arc::new(Woken::default()));
-        assert!(take(&outlet, 0, &never_again).is_pending());
-        assert!(take(&outlet, 1, &eager).is_pending());
-        assert_eq!(outlet.give(0, batch(1)).now_or_never(), Some(Given::Taken));
+        assert!(take(&output_queue, 0, &never_again).is_pending());
+        assert!(take(&output_queue, 1, &eager).is_pending());
+        assert_eq!(
+            output_queue.push(0, batch(1)).now_or_never(),
+            Some(Pushed::Queued)
+        );
         assert!(never_again.0.load(Ordering::SeqCst) && eager.0.load(Ordering::SeqCst));
-        assert!(matches!(take(&outlet, 1, &eager), Poll::Ready(Some(Ok(_)))));
-        outlet.finish();
-        assert!(matches!(take(&outlet, 1, &eager), Poll::Ready(None)));
-        assert!(matches!(take(&outlet, 0, &eager), Poll::Ready(None)));
+        assert!(matches!(
+            take(&output_queue, 1, &eager),
+            Poll::Ready(Some(Ok(_)))
+        ));
+        output_queue.finish();
+        assert!(matches!(take(&output_queue, 1, &eager), Poll::Ready(None)));
+        assert!(matches!(take(&output_queue, 0, &eager), Poll::Ready(None)));
     });
 }
 
 #[test]
-fn a_full_outlet_makes_workers_wait_until_a_batch_is_taken() {
+fn a_full_queue_makes_workers_wait_until_a_batch_is_taken() {
     in_one_order(|| {
-        let outlet = Outlet::new(1, 1);
-        let give = |value| outlet.give(0, batch(value)).now_or_never();
+        let output_queue = OutputQueue::new(1, 1);
+        let push = |value| output_queue.push(0, batch(value)).now_or_never();
         for value in 0..WAITING_PER_STREAM as i64 {
-            assert_eq!(give(value), Some(Given::Taken));
+            assert_eq!(push(value), Some(Pushed::Queued));
         }
-        assert_eq!(give(9), None);
-        let taken = take(&outlet, 0, &Arc::default());
+        assert_eq!(push(9), None);
+        let taken = take(&output_queue, 0, &Arc::default());
         assert!(matches!(taken, Poll::Ready(Some(Ok(_)))));
-        assert_eq!(give(9), Some(Given::Taken));
+        assert_eq!(push(9), Some(Pushed::Queued));
     });
 }
 
 #[test]
 fn workers_wait_while_there_is_no_reader() {
     in_one_order(|| {
-        let outlet = Outlet::new(1, 1);
-        let has_reader = || outlet.has_reader(0).now_or_never();
+        let output_queue = OutputQueue::new(1, 1);
+        let has_reader = || output_queue.has_reader(0).now_or_never();
         assert_eq!(has_reader(), None);
-        outlet.attach();
+        output_queue.attach();
         assert_eq!(has_reader(), Some(()));
-        outlet.detach();
+        output_queue.detach();
         assert_eq!(has_reader(), None);
     });
 }
 
 /// Workers that read sources of so many batches each, and how many batches each worker has had.
 fn read(batches: &[usize], workers: usize, help: bool) -> Vec<usize> {
-    let turns = Arc::new(Turns::new(batches.len(), help));
+    let scheduler = Arc::new(SourceScheduler::new(batches.len(), help));
     let left: Arc<Vec<_>> = Arc::new(batches.iter().map(|&left| Mutex::new(left)).collect());
     let workers = (0..workers).map(|worker| {
-        let (turns, left) = (Arc::clone(&turns), Arc::clone(&left));
+        let (scheduler, left) = (Arc::clone(&scheduler), Arc::clone(&left));
         thread::spawn(move || {
             block_on(async {
                 let mut taken = 0;
-                let mut turn = turns.first(worker).await;
-                while let Some(source) = turn {
+                let mut next = scheduler.first(worker).await;
+                while let Some(source) = next {
                     let mut of_source = left[source].lock();
-                    turns.come(source);
+                    scheduler.reached(source);
                     if *of_source == 0 {
                         drop(of_source);
-                        turns.ended(source);
+                        scheduler.ended(source);
                     } else {
                         *of_source -= 1;
                         drop(of_source);
-                        turns.taken(source);
+                        scheduler.taken(source);
                         taken += 1;
                     }
-                    turn = turns.next(worker, source).await;
+                    next = scheduler.next(worker, source).await;
                 }
                 taken
             })
@@ -322,15 +355,15 @@ fn where_order_matters_each_worker_reads_its_own_source() {
 }
 
 #[test]
-fn a_run_that_is_over_leaves_nobody_idle() {
+fn an_execution_that_is_over_leaves_nobody_idle() {
     in_all_orders(|| {
-        let turns = Arc::new(Turns::new(1, true));
+        let scheduler = Arc::new(SourceScheduler::new(1, true));
         let idle = (1..3).map(|worker| {
-            let turns = Arc::clone(&turns);
-            thread::spawn(move || block_on(turns.first(worker)))
+            let scheduler = Arc::clone(&scheduler);
+            thread::spawn(move || block_on(scheduler.first(worker)))
         });
         let idle: Vec<_> = idle.collect();
-        turns.over();
+        scheduler.over();
         // One may have found that nobody waits for the source.
         let found = joined(idle).into_iter().flatten().count();
         assert!(found <= 1);

@@ -10,7 +10,7 @@ mod all_states;
 mod staging;
 mod overflow;
 mod repeats;
-mod tallied;
+mod pre_aggregation;
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::keys::{DistinctKeys, GroupId};
 use crate::partition::Unsorted;
 use crate::policy::{self, Bounds, Decision, Seen};
-use crate::runtime::counters::Lap;
+use crate::runtime::counters::Stopwatch;
 use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
 use crate::spill::{Blocks, Spill, Stored};
@@ -71,8 +71,8 @@ pub struct Build {
     seen: Seen,
     /// False once a table has grown beyond the cache in vain.
     may_grow: bool,
-    /// Batches in a row that were to be added up by code and had to be looked at row by row.
-    not_tallied: usize,
+    /// Batches in a row that were to be pre-aggregated by code and had to be looked at row by row.
+    not_pre_aggregated: usize,
     counters: Counters,
     groups: Vec<GroupId>,
 }
@@ -90,7 +90,7 @@ impl Build {
             bypass_rows: 0,
             seen: Seen::default(),
             may_grow: true,
-            not_tallied: 0,
+            not_pre_aggregated: 0,
             counters,
             groups: Vec::new(),
             spec,
@@ -141,7 +141,7 @@ impl Build {
     }
 
     fn push_rows(&mut self, batch: &Batch) -> Result<()> {
-        match self.push_tallied(batch)? {
+        match self.push_pre_aggregated(batch)? {
             None => self.decide(batch)?,
             Some(left) => self.push_one_by_one(&left)?,
         }
@@ -179,7 +179,7 @@ impl Build {
     /// Covers what is held and `more`; what memory has no room for goes to disk.
     fn hold(&mut self, more: usize) -> Result<()> {
         let covered = self.cover(more);
-        covered.map_err(|error| self.states.blame(error, self.index.bytes()))
+        covered.map_err(|error| self.states.name_aggregate(error, self.index.bytes()))
     }
 
     fn cover(&mut self, more: usize) -> Result<()> {
@@ -210,31 +210,33 @@ impl Build {
 
     /// No GROUP BY: one group, and kernels over whole columns.
     fn push_keyless(&mut self, batch: &Batch) -> Result<()> {
-        let mut lap = Lap::start();
+        let mut stopwatch = Stopwatch::start();
         self.groups.clear();
         self.index.assign_keyless(batch.rows, &mut self.groups)?;
         let groups = Groups::One(batch.rows);
         self.states.update(batch, groups, 0, 1)?;
-        lap.end(&mut self.counters.update_ns);
+        stopwatch.lap(&mut self.counters.update_ns);
         Ok(())
     }
 
     fn push_looked_up(&mut self, batch: &Batch) -> Result<()> {
         let mut before = self.groups();
-        let mut lap = Lap::start();
+        let mut stopwatch = Stopwatch::start();
         let mut rows = batch.rows;
         self.groups.clear();
         if !self.index.address(&batch.keys, &mut self.groups) {
             self.leave_array()?;
             before = self.groups();
             let (groups, counters) = (&mut self.groups, &mut self.counters);
-            rows = self.index.look_up(batch, groups, &mut lap, counters)?;
+            rows = self
+                .index
+                .look_up(batch, groups, &mut stopwatch, counters)?;
         }
-        lap.end(&mut self.counters.assign_ns);
+        stopwatch.lap(&mut self.counters.assign_ns);
         let total = self.groups();
         let groups = Groups::Ids(&self.groups);
         self.states.update(batch, groups, before, total)?;
-        lap.end(&mut self.counters.update_ns);
+        stopwatch.lap(&mut self.counters.update_ns);
         self.see(rows as u64, (total - before) as u64);
         Ok(())
     }
@@ -321,9 +323,9 @@ impl Build {
 
     /// Rows as tuples of their partitions.
     fn push_bypassed(&mut self, batch: &Batch) -> Result<()> {
-        let mut lap = Lap::start();
+        let mut stopwatch = Stopwatch::start();
         let (keys, hashes) = self.index.encode(batch)?;
-        lap.end(&mut self.counters.hash_ns);
+        stopwatch.lap(&mut self.counters.hash_ns);
         let tuples = Unsorted {
             keys,
             hashes,
@@ -331,7 +333,7 @@ impl Build {
             distinct: false,
         };
         self.counters.bypassed_rows += batch.rows as u64;
-        lap.end(&mut self.counters.partition_ns);
+        stopwatch.lap(&mut self.counters.partition_ns);
         self.staging
             .push_rows(tuples, batch.are_partial, &mut self.counters)
     }
@@ -343,14 +345,14 @@ impl Build {
             return Ok(());
         }
         let DistinctKeys { keys, hashes } = self.index.drain()?;
-        let mut lap = Lap::start();
+        let mut stopwatch = Stopwatch::start();
         let tuples = Unsorted {
             keys,
             hashes,
             aggregates: self.states.drain(total)?,
             distinct: true,
         };
-        lap.end(&mut self.counters.partition_ns);
+        stopwatch.lap(&mut self.counters.partition_ns);
         self.seen = Seen::default();
         self.counters.flushes += 1;
         self.counters.built_groups += total as u64;

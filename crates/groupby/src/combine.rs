@@ -12,7 +12,7 @@ use arrow::array::ArrayRef;
 
 use crate::batch::Arguments;
 use crate::error::{Error, Result};
-use crate::keys::waiting::Made;
+use crate::keys::compact::KeyScratch;
 use crate::keys::{DistinctKeys, GroupId, KeyTable};
 use crate::partition::{AggregateColumns, Block, Size, Slice, Unsorted, neighbours};
 use crate::spec::Spec;
@@ -37,7 +37,7 @@ pub(crate) struct Combiner {
     table: Box<dyn KeyTable>,
     states: Vec<Box<dyn GroupStates>>,
     groups: Vec<GroupId>,
-    made: Made,
+    scratch: KeyScratch,
     /// Tuples that were looked up.
     pub looked_up: u64,
     /// Of tables before this one.
@@ -52,7 +52,7 @@ impl Combiner {
             spec,
             table,
             groups: Vec::new(),
-            made: Made::default(),
+            scratch: KeyScratch::default(),
             looked_up: 0,
             collisions: 0,
         })
@@ -69,7 +69,7 @@ impl Combiner {
             let slice = block.slice(start..(start + CHUNK_TUPLES).min(tuples.end));
             let mut groups = std::mem::take(&mut self.groups);
             groups.clear();
-            let (keys, hashes) = slice.keys(&mut self.made);
+            let (keys, hashes) = slice.keys(&mut self.scratch);
             self.table.assign(keys, hashes, &mut groups)?;
             self.looked_up += slice.len() as u64;
             let result = self.aggregate(&slice, &groups, self.table.len());
@@ -152,8 +152,8 @@ impl Combiner {
     }
 
     /// The refusal with the aggregate whose states hold most of it.
-    pub(crate) fn blame(&self, error: Error) -> Error {
-        blame(error, &self.spec, &self.states, self.bytes())
+    pub(crate) fn name_aggregate(&self, error: Error) -> Error {
+        name_aggregate(error, &self.spec, &self.states, self.bytes())
     }
 }
 
@@ -250,7 +250,7 @@ pub(crate) fn new_states(spec: &Spec) -> Result<Vec<Box<dyn GroupStates>>> {
 }
 
 /// A refusal of memory names the aggregate whose states are more than half of what is `held`.
-pub(crate) fn blame(
+pub(crate) fn name_aggregate(
     error: Error,
     spec: &Spec,
     states: &[Box<dyn GroupStates>],

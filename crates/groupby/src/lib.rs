@@ -31,6 +31,6 @@ pub use build::{Build, Built, WORKING_BYTES};
 pub use emit::{Condition, Finished};
 pub use error::{Error, Result};
 pub use keys::TableKind;
-pub use merge::{Gathered, Merge, MergeTask, Merged};
+pub use merge::{Merge, MergeInput, MergeTask, Merged};
 pub use spec::{Sizes, Spec};
 pub use spill::{Disk, ScratchFile, Spill};

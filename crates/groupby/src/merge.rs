@@ -18,7 +18,7 @@ use crate::emit::Finished;
 use crate::error::{Error, Result};
 use crate::keys::DistinctKeys;
 use crate::partition::{Block, Size, neighbours};
-use crate::runtime::counters::Lap;
+use crate::runtime::counters::Stopwatch;
 use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
 use crate::spill::{Blocks, PartitionLevel, Spill, SpillFile, Stored, StoredRange};
@@ -51,14 +51,14 @@ pub struct MergeTask {
     size: Size,
 }
 
-/// What builds handed over so far. All workers wait for the last one, so each adds its own when it comes.
+/// The merge's input: what builds handed over so far. All workers wait for the last one, so each adds its own when it comes.
 #[derive(Default)]
-pub struct Gathered {
+pub struct MergeInput {
     blocks: Blocks,
     grant: Option<Grant>,
 }
 
-impl Gathered {
+impl MergeInput {
     /// Takes one worker's blocks in, whose memory is from the budget of those before.
     pub fn add(&mut self, built: Built) {
         self.blocks.join(built.blocks);
@@ -69,11 +69,11 @@ impl Gathered {
     }
 }
 
-impl FromIterator<Built> for Gathered {
+impl FromIterator<Built> for MergeInput {
     fn from_iter<I: IntoIterator<Item = Built>>(all: I) -> Self {
-        let mut gathered = Self::default();
-        all.into_iter().for_each(|built| gathered.add(built));
-        gathered
+        let mut input = Self::default();
+        all.into_iter().for_each(|built| input.add(built));
+        input
     }
 }
 
@@ -179,11 +179,11 @@ pub struct Merge {
 impl Merge {
     /// Cuts the partitions into tasks. Once something had to leave memory, a task has as many bytes of tuples as memory
     /// allows.
-    pub fn new(spec: Arc<Spec>, gathered: Gathered, spill: Option<Arc<Spill>>) -> Self {
-        let Gathered {
+    pub fn new(spec: Arc<Spec>, input: MergeInput, spill: Option<Arc<Spill>>) -> Self {
+        let MergeInput {
             mut blocks,
             mut grant,
-        } = gathered;
+        } = input;
         // Of no build none are known.
         blocks.sizes.resize(spec.sizes.partitions, Size::default());
         // What was held for the merge beside the blocks is free to be taken.
@@ -268,7 +268,7 @@ impl MergeWorker {
         task: &MergeTask,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Merged> {
-        let mut lap = Lap::start();
+        let mut stopwatch = Stopwatch::start();
         let emit_ns = self.counters.emit_ns;
         let is_sub_partition = task.level.of_tuples < usize::MAX;
         if is_sub_partition && (std::mem::take(&mut self.refers) || !task.may_repartition()) {
@@ -292,7 +292,7 @@ impl MergeWorker {
         };
         self.counters.looked_up = self.combiner.looked_up;
         self.counters.probes = self.combiner.probes();
-        lap.end(&mut self.counters.merge_ns);
+        stopwatch.lap(&mut self.counters.merge_ns);
         self.counters.merge_ns -= self.counters.emit_ns - emit_ns;
         merged
     }
@@ -425,17 +425,17 @@ impl MergeWorker {
         let bytes = self.combiner.bytes() + self.spec.shared_bytes() + read;
         self.counters.holds(bytes);
         let held = self.grant.hold_or_insist(bytes, WORKING_BYTES);
-        held.map_err(|error| self.combiner.blame(error))
+        held.map_err(|error| self.combiner.name_aggregate(error))
     }
 
     fn finish(&mut self, keys: DistinctKeys, level: &Arc<PartitionLevel>) -> Result<Finished> {
-        let mut lap = Lap::start();
+        let mut stopwatch = Stopwatch::start();
         // Without GROUP BY there is one group, also when no row came.
         let keyless = self.spec.is_keyless();
         let groups = if keyless { 1 } else { keys.keys.len() };
         let results = self.combiner.results(groups)?;
         self.counters.groups += groups as u64;
-        lap.end(&mut self.counters.emit_ns);
+        stopwatch.lap(&mut self.counters.emit_ns);
         let level = Arc::clone(level);
         Ok(Finished::new(
             Arc::clone(&self.spec),

@@ -20,9 +20,11 @@ use grouse_kernels::scatter::{Destinations, destinations, scatter};
 
 use crate::batch::{Arguments, dense, is_plain, slices};
 use crate::error::Result;
+use crate::keys::compact::{Beside, KeyScratch, STRINGS_AHEAD, ShortKeys, StringsBuilder, nulls};
 use crate::keys::views::{fetch, is_long};
-use crate::keys::waiting::{Beside, Made, STRINGS_AHEAD, ShortKeys, StringsBuilder, nulls};
-use crate::keys::{DistinctKeys, EncodedKeys, KeyRows, OfWords, PackedKeys, WaitingKeys, WordKeys};
+use crate::keys::{
+    CompactKeys, DistinctKeys, EncodedKeys, FixedWidth, FixedWidthKeys, KeyRows, PackedKeys,
+};
 use crate::states::true_rows;
 
 /// What the columns of one aggregate in a block are.
@@ -220,7 +222,7 @@ pub(crate) fn neighbours(
 /// Tuples sorted by partition.
 #[derive(Debug)]
 pub struct Block {
-    pub(crate) keys: WaitingKeys,
+    pub(crate) keys: CompactKeys,
     pub(crate) aggregates: Vec<AggregateColumns>,
     pub(crate) offsets: Vec<u32>,
     bytes: usize,
@@ -266,7 +268,7 @@ impl Block {
 
     /// A block of sorted tuples.
     pub(crate) fn new(
-        keys: WaitingKeys,
+        keys: CompactKeys,
         aggregates: Vec<AggregateColumns>,
         offsets: Vec<u32>,
         distinct: bool,
@@ -400,16 +402,16 @@ impl<'a> Slice<'a> {
         self.range.len()
     }
 
-    /// The keys and their hashes; what the block does not keep comes into `made`.
-    pub fn keys<'b>(&self, made: &'b mut Made) -> (KeyRows<'b>, &'b [u64])
+    /// The keys and their hashes; what the block does not keep comes into `scratch`.
+    pub fn keys<'b>(&self, scratch: &'b mut KeyScratch) -> (KeyRows<'b>, &'b [u64])
     where
         'a: 'b,
     {
-        self.block.keys.open(self.range.clone(), made)
+        self.block.keys.open(self.range.clone(), scratch)
     }
 
-    /// The keys as they wait, and which of them these are.
-    pub fn waiting(&self) -> (&'a WaitingKeys, &Range<usize>) {
+    /// The block's compact keys, and which of them these are.
+    pub fn compact_keys(&self) -> (&'a CompactKeys, &Range<usize>) {
         (&self.block.keys, &self.range)
     }
 
@@ -468,15 +470,15 @@ impl<'a> Permutation<'a> {
         }
     }
 
-    fn keys(&self, parts: &[Unsorted], hashes: &[u64], views: &[usize]) -> Result<WaitingKeys> {
+    fn keys(&self, parts: &[Unsorted], hashes: &[u64], views: &[usize]) -> Result<CompactKeys> {
         match &parts[0].keys {
-            EncodedKeys::None(_) => Ok(WaitingKeys::Whole {
+            EncodedKeys::None(_) => Ok(CompactKeys::Whole {
                 keys: EncodedKeys::None(self.rows.len()),
                 hashes: hashes.to_vec(),
                 views: Vec::new(),
             }),
-            EncodedKeys::Packed(PackedKeys::One(_)) => Ok(self.words::<1>(parts, hashes)),
-            EncodedKeys::Packed(PackedKeys::Two(_)) => Ok(self.words::<2>(parts, hashes)),
+            EncodedKeys::Packed(PackedKeys::One(_)) => Ok(self.fixed_width::<1>(parts, hashes)),
+            EncodedKeys::Packed(PackedKeys::Two(_)) => Ok(self.fixed_width::<2>(parts, hashes)),
             EncodedKeys::Packed(PackedKeys::Four(_)) => self.wide::<4>(parts, hashes, views),
             EncodedKeys::Packed(PackedKeys::Eight(_)) => self.wide::<8>(parts, hashes, views),
             EncodedKeys::Packed(PackedKeys::Twelve(_)) => self.wide::<12>(parts, hashes, views),
@@ -485,30 +487,30 @@ impl<'a> Permutation<'a> {
     }
 
     /// The keys of each part with their destinations.
-    fn words_of<'b, const N: usize>(
+    fn fixed_width_of<'b, const N: usize>(
         &self,
         parts: &'b [Unsorted],
-    ) -> impl Iterator<Item = (&'b WordKeys<N>, &'a [u32])>
+    ) -> impl Iterator<Item = (&'b FixedWidthKeys<N>, &'a [u32])>
     where
-        PackedKeys: OfWords<N>,
+        PackedKeys: FixedWidth<N>,
     {
         let parts = parts.iter().zip(&self.parts);
         parts.map(|(part, range)| match &part.keys {
-            EncodedKeys::Packed(keys) => (keys.words(), &self.rows[range.clone()]),
+            EncodedKeys::Packed(keys) => (keys.fixed_width(), &self.rows[range.clone()]),
             _ => unreachable!("one layout"),
         })
     }
 
-    fn words<const N: usize>(&self, parts: &[Unsorted], hashes: &[u64]) -> WaitingKeys
+    fn fixed_width<const N: usize>(&self, parts: &[Unsorted], hashes: &[u64]) -> CompactKeys
     where
-        PackedKeys: OfWords<N>,
+        PackedKeys: FixedWidth<N>,
     {
         let mut keys = vec![[0; N]; self.rows.len()];
-        for (words, rows) in self.words_of::<N>(parts) {
+        for (words, rows) in self.fixed_width_of::<N>(parts) {
             scatter(&words.keys, rows, &mut keys);
         }
-        let keys = EncodedKeys::of_words(keys, Vec::new());
-        WaitingKeys::words(keys, hashes, self.rows)
+        let keys = EncodedKeys::of_fixed_width(keys, Vec::new());
+        CompactKeys::fixed_width(keys, hashes, self.rows)
     }
 
     fn wide<const N: usize>(
@@ -516,21 +518,21 @@ impl<'a> Permutation<'a> {
         parts: &[Unsorted],
         hashes: &[u64],
         views: &[usize],
-    ) -> Result<WaitingKeys>
+    ) -> Result<CompactKeys>
     where
-        PackedKeys: OfWords<N>,
+        PackedKeys: FixedWidth<N>,
     {
         let beside = match parts[0].aggregates.is_empty() {
             true => Beside::Nothing,
             false => Beside::Aggregates,
         };
-        let parts: Vec<_> = self.words_of::<N>(parts).collect();
+        let parts: Vec<_> = self.fixed_width_of::<N>(parts).collect();
         ShortKeys::of(&parts, (hashes, self.rows), views, beside)
     }
 
     /// Strings are copied behind each other, in partition order, while they are warm, so that the merge reads them in order
     /// and the scan's buffers are free again.
-    fn strings(&self, parts: &[Unsorted], hashes: &[u64]) -> Result<WaitingKeys> {
+    fn strings(&self, parts: &[Unsorted], hashes: &[u64]) -> Result<CompactKeys> {
         let mut views = vec![0u128; self.rows.len()];
         let mut buffers: Vec<Buffer> = Vec::new();
         for (part, range) in parts.iter().zip(&self.parts) {
@@ -555,7 +557,7 @@ impl<'a> Permutation<'a> {
             built.push(view, &buffers);
         }
         let nulls = nulls(hashes, self.rows);
-        Ok(WaitingKeys::Strings(built.finish(nulls)))
+        Ok(CompactKeys::Strings(built.finish(nulls)))
     }
 
     fn aggregate(&self, parts: Vec<&AggregateColumns>) -> Result<AggregateColumns> {

@@ -36,7 +36,7 @@ pub struct Sizes {
     pub direct_range: usize,
     /// Bytes of a direct table and its states, were each slot a group, up to which it may be kept beyond the cache.
     pub array_bytes: usize,
-    /// Workers of a run: the merge's tasks share memory.
+    /// Workers of one execution: the merge's tasks share memory.
     pub workers: usize,
     /// Bytes of blocks from which a worker looks whether their groups repeat.
     pub repeat_bytes: usize,

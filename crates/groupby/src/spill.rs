@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 
 use crate::error::{Error, Result};
 use crate::partition::{Block, Size, Slice, share};
-use crate::runtime::counters::Lap;
+use crate::runtime::counters::Stopwatch;
 use crate::runtime::{Counters, Grant};
 
 /// Bytes in memory from which a page is full: partitions of less share one, of which a task may want but one.
@@ -32,14 +32,14 @@ const PAGE_BYTES_MAX: usize = 1 << 20;
 /// Pages are written together until they have so many bytes.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// What the workers of a run share beside its input: where they write, and what one leaves to another.
+/// What the workers of one execution share beside its input: where they write, and what one leaves to another.
 pub struct Spill {
-    run: Arc<Run>,
+    shared: Arc<SpillShared>,
     handed: Mutex<Option<Handed>>,
 }
 
-/// What all groupings of a run share.
-struct Run {
+/// What all groupings of one execution share.
+struct SpillShared {
     disk: Box<dyn Disk>,
     calls: AtomicUsize,
     cancelled: AtomicBool,
@@ -79,43 +79,43 @@ impl ScratchFile for File {
 }
 
 impl Spill {
-    /// On that disk. A run whose aggregates rely on the order of rows does not let its workers share blocks: they would
+    /// On that disk. Where aggregates rely on the order of rows, workers do not share blocks: they would
     /// come back after later rows.
     pub fn new(disk: impl Disk + 'static, shares: bool) -> Self {
-        let run = Run {
+        let shared = SpillShared {
             disk: Box::new(disk),
             calls: AtomicUsize::new(0),
             cancelled: AtomicBool::new(false),
             shares,
         };
         Self {
-            run: Arc::new(run),
+            shared: Arc::new(shared),
             handed: Mutex::default(),
         }
     }
 
-    /// For another grouping of the same run, whose blocks are none of this one's.
+    /// For another grouping of the same execution, whose blocks are none of this one's.
     #[must_use]
     pub fn beside(&self) -> Self {
         Self {
-            run: Arc::clone(&self.run),
+            shared: Arc::clone(&self.shared),
             handed: Mutex::default(),
         }
     }
 
     /// Nobody wants the tuples any more: writing ends with the next page.
     pub fn cancel(&self) {
-        self.run.cancelled.store(true, Ordering::Relaxed);
+        self.shared.cancelled.store(true, Ordering::Relaxed);
     }
 
     /// True if a worker may hand blocks to another.
     pub(crate) fn shares(&self) -> bool {
-        self.run.shares
+        self.shared.shares
     }
 
     /// True once nobody wants the tuples any more.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.run.cancelled.load(Ordering::Relaxed)
+        self.shared.cancelled.load(Ordering::Relaxed)
     }
 
     /// What a worker has handed over; it is the caller's now.
@@ -137,12 +137,12 @@ impl Spill {
 
     /// How often memory was short so far.
     pub(crate) fn calls(&self) -> usize {
-        self.run.calls.load(Ordering::Relaxed)
+        self.shared.calls.load(Ordering::Relaxed)
     }
 
     /// Asks all workers to write what they hold.
     pub(crate) fn call(&self) -> usize {
-        self.run.calls.fetch_add(1, Ordering::Relaxed) + 1
+        self.shared.calls.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 
@@ -210,7 +210,7 @@ impl SpillFile {
 
     /// Blocks of one shape, partition by partition, so that a task finds its tuples side by side.
     fn write_run(&mut self, blocks: &[Block], counters: &mut Counters) -> Result<SpilledBlock> {
-        let mut lap = Lap::start();
+        let mut stopwatch = Stopwatch::start();
         let scratch = self.scratch()?;
         let (mut pages, mut tuples) = (Vec::new(), 0);
         for slices in cut(blocks) {
@@ -235,7 +235,7 @@ impl SpillFile {
         self.flush(&scratch)?;
         counters.spilled_bytes += pages.iter().map(|page| page.bytes as u64).sum::<u64>();
         counters.spills += 1;
-        lap.end(&mut counters.spill_ns);
+        stopwatch.lap(&mut counters.spill_ns);
         Ok(SpilledBlock {
             scratch,
             pages,
@@ -249,11 +249,16 @@ impl SpillFile {
         if let Some(scratch) = &self.scratch {
             return Ok(Arc::clone(scratch));
         }
-        let (file, name) = self.spill.run.disk.create().map_err(|error| Error::Disk {
-            doing: "make a file in",
-            name: "the temporary folder".to_string(),
-            error,
-        })?;
+        let (file, name) = self
+            .spill
+            .shared
+            .disk
+            .create()
+            .map_err(|error| Error::Disk {
+                doing: "make a file in",
+                name: "the temporary folder".to_string(),
+                error,
+            })?;
         Ok(Arc::clone(
             self.scratch.insert(Arc::new(NamedFile { file, name })),
         ))
@@ -520,7 +525,7 @@ impl<'a> StoredRange<'a> {
 
 impl SpilledBlock {
     fn read(&self, page: &Page, counters: &mut Counters) -> Result<Block> {
-        let mut lap = Lap::start();
+        let mut stopwatch = Stopwatch::start();
         let mut bytes = vec![0; page.bytes];
         let read = self.scratch.file.read(&mut bytes, page.at);
         read.map_err(|error| self.scratch.failed("read from", error))?;
@@ -533,7 +538,7 @@ impl SpilledBlock {
         }
         counters.read_bytes += page.bytes as u64;
         let block = page::decode(bytes, page.tuples.len(), &self.template)?;
-        lap.end(&mut counters.read_ns);
+        stopwatch.lap(&mut counters.read_ns);
         Ok(block)
     }
 }
@@ -541,8 +546,8 @@ impl SpilledBlock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::waiting::Made;
-    use crate::keys::{EncodedKeys, KeyRows, PackedRows, WaitingKeys};
+    use crate::keys::compact::KeyScratch;
+    use crate::keys::{CompactKeys, EncodedKeys, KeyRows, PackedRows};
 
     /// Keys of 8 bytes; partitions of these numbers of tuples.
     fn block(partitions: &[u32]) -> Block {
@@ -553,8 +558,8 @@ mod tests {
         let tuples = offsets[partitions.len()];
         let keys: Vec<_> = (0..u64::from(tuples)).map(|key| [key; 1]).collect();
         Block::new(
-            WaitingKeys::Words {
-                keys: EncodedKeys::of_words(keys, Vec::new()),
+            CompactKeys::FixedWidth {
+                keys: EncodedKeys::of_fixed_width(keys, Vec::new()),
                 nulls: Vec::new(),
             },
             Vec::new(),
@@ -610,8 +615,8 @@ mod tests {
         for source in stored.sources(&partitions) {
             let opened = source.open(&mut Counters::default());
             let (block, tuples) = opened.expect("read");
-            let mut made = Made::default();
-            let KeyRows::Packed(PackedRows::One(words)) = block.slice(tuples).keys(&mut made).0
+            let mut scratch = KeyScratch::default();
+            let KeyRows::Packed(PackedRows::One(words)) = block.slice(tuples).keys(&mut scratch).0
             else {
                 panic!("keys of one word")
             };

@@ -29,8 +29,8 @@ use proptest::prelude::*;
 mod faults;
 #[path = "operator/interleavings.rs"]
 mod interleavings;
-#[path = "operator/tallied.rs"]
-mod tallied;
+#[path = "operator/pre_aggregation.rs"]
+mod pre_aggregation;
 
 /// A column of `rows` values with about `distinct` different ones; `kind` picks the type.
 fn column(kind: usize, rows: usize, distinct: u64, nulls: bool, seed: u64) -> ArrayRef {
@@ -215,7 +215,7 @@ impl Disk for Nameless {
     }
 }
 
-/// What a run may use.
+/// What one execution may use.
 struct Means {
     budget: Arc<dyn Budget>,
     spill: Arc<Spill>,

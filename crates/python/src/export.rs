@@ -20,7 +20,7 @@ use pyo3_arrow::ffi::{
 use pyo3_arrow::{PyRecordBatch, PyTable};
 
 use crate::error::wrong_type;
-use crate::known::Known;
+use crate::object_cache::ObjectCache;
 use crate::rows::tuples;
 use crate::running::{Running, StopFlag};
 use crate::wait::{lock, try_lock};
@@ -218,7 +218,7 @@ impl Batch {
 
     /// The rows as a list of tuples.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        tuples(py, &self.0, &mut Known::default())
+        tuples(py, &self.0, &mut ObjectCache::default())
     }
 
     fn __len__(&self) -> usize {

@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyList};
 
 use crate::error::raise;
 use crate::export::to_pyarrow;
-use crate::known::Known;
+use crate::object_cache::ObjectCache;
 use crate::rows::objects;
 
 /// A module that a method cannot do without.
@@ -90,7 +90,7 @@ fn column<'py>(py: Python<'py>, name: &str, array: &ArrayRef) -> PyResult<Column
     Ok((
         name.to_string(),
         kind.to_string(),
-        PyList::new(py, objects(py, array, &mut Known::default())?)?.into_any(),
+        PyList::new(py, objects(py, array, &mut ObjectCache::default())?)?.into_any(),
         None,
     ))
 }

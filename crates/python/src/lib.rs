@@ -16,7 +16,7 @@ mod params;
 mod progress;
 mod shared;
 mod running;
-mod known;
+mod object_cache;
 mod rows;
 mod export;
 mod frame;

@@ -24,7 +24,7 @@ use crate::borrowed::Borrowed;
 use crate::error::{invalid, raise};
 use crate::export::{self, Batches};
 use crate::frame;
-use crate::known::Known;
+use crate::object_cache::ObjectCache;
 use crate::profile::Profile;
 use crate::rows::tuples;
 use crate::running::{Running, StopFlag};
@@ -257,9 +257,9 @@ impl Relation {
         form: &str,
         preview: &Preview,
     ) -> PyResult<DisplayCall<'py>> {
-        let (rows, mut known) = (PyList::empty(py), Known::default());
+        let (rows, mut cache) = (PyList::empty(py), ObjectCache::default());
         for batch in &preview.batches {
-            for row in tuples(py, batch, &mut known)? {
+            for row in tuples(py, batch, &mut cache)? {
                 rows.append(row)?;
             }
         }
@@ -421,7 +421,7 @@ impl Relation {
         let mut running = Running::start(query, self.shared.display(py))?;
         let mut text = String::new();
         for batch in running.collect(py)? {
-            for row in tuples(py, &batch, &mut Known::default())? {
+            for row in tuples(py, &batch, &mut ObjectCache::default())? {
                 let (title, plan): (String, String) = row.extract()?;
                 text.push_str(&format!("{title}\n{}\n\n", plan.trim_end()));
             }
@@ -487,7 +487,7 @@ fn with_notes(py: Python<'_>, failure: PyErr, notes: &[String]) -> PyErr {
 struct Cursor {
     running: Running,
     rows: IntoIter<Py<PyTuple>>,
-    known: Known,
+    cache: ObjectCache,
 }
 
 impl Cursor {
@@ -495,7 +495,7 @@ impl Cursor {
         Cursor {
             running,
             rows: Vec::new().into_iter(),
-            known: Known::default(),
+            cache: ObjectCache::default(),
         }
     }
 
@@ -518,11 +518,11 @@ impl Cursor {
                 return Ok(taken);
             }
             let Some(batch) = self.running.next(py)? else {
-                self.known = Known::default();
+                self.cache = ObjectCache::default();
                 return Ok(taken);
             };
             py.check_signals()?;
-            let rows = tuples(py, &batch, &mut self.known)?;
+            let rows = tuples(py, &batch, &mut self.cache)?;
             if rows.len() <= rows_max - taken.len() {
                 taken.extend(rows);
             } else {

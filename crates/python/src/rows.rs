@@ -2,7 +2,7 @@
 //!
 //! In: a record batch. Out: one tuple per row.
 //! Invariant: conversion goes column by column, the type is looked at once per column and batch; equal strings, bytes,
-//! decimals, dates and times of a column become one object as far as `known` knows them. Nothing wraps: what Python cannot
+//! decimals, dates and times of a column become one object as far as the object cache has them. Nothing wraps: what Python cannot
 //! hold is an error.
 //! Not here: fetching batches; pandas, which takes numbers without objects (frame.rs).
 
@@ -19,7 +19,7 @@ use pyo3::types::{
 };
 
 use crate::error::raise;
-use crate::known::Known;
+use crate::object_cache::ObjectCache;
 
 /// The values of one column.
 pub type Objects<'py> = Vec<Bound<'py, PyAny>>;
@@ -28,15 +28,15 @@ const DAY_MICROSECONDS: i64 = 86_400_000_000;
 /// Days that a month of an interval counts for, as DuckDB has it: Python's timedelta has no months.
 const MONTH_DAYS: i64 = 30;
 
-/// The rows of a batch; `known` goes from batch to batch of a result.
+/// The rows of a batch; `cache` goes from batch to batch of a result.
 pub fn tuples<'py>(
     py: Python<'py>,
     batch: &RecordBatch,
-    known: &mut Known,
+    cache: &mut ObjectCache,
 ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
     let columns = batch.columns().iter().enumerate();
     let columns =
-        columns.map(|(at, array)| objects(py, array, known.child(at)).map(Vec::into_iter));
+        columns.map(|(at, array)| objects(py, array, cache.child(at)).map(Vec::into_iter));
     let mut columns = columns.collect::<PyResult<Vec<_>>>()?;
     let rows = (0..batch.num_rows()).map(|_| {
         // Every column has as many values as the batch has rows.
@@ -54,7 +54,7 @@ pub fn tuples<'py>(
 pub fn objects<'py>(
     py: Python<'py>,
     array: &ArrayRef,
-    known: &mut Known,
+    cache: &mut ObjectCache,
 ) -> PyResult<Objects<'py>> {
     use DataType::*;
     match array.data_type() {
@@ -79,19 +79,19 @@ pub fn objects<'py>(
         Float64 => each(py, array.as_primitive::<Float64Type>(), |a, row| {
             Ok(float(py, a.value(row)))
         }),
-        Utf8 => strings(py, array.as_string::<i32>(), known),
-        LargeUtf8 => strings(py, array.as_string::<i64>(), known),
-        Utf8View => strings(py, array.as_string_view(), known),
-        Binary => blobs(py, array.as_binary::<i32>(), known),
-        LargeBinary => blobs(py, array.as_binary::<i64>(), known),
-        BinaryView => blobs(py, array.as_binary_view(), known),
-        FixedSizeBinary(_) => blobs(py, array.as_fixed_size_binary(), known),
-        Decimal32(..) => decimals::<Decimal32Type>(py, array, known),
-        Decimal64(..) => decimals::<Decimal64Type>(py, array, known),
-        Decimal128(..) => decimals::<Decimal128Type>(py, array, known),
-        Decimal256(..) => decimals::<Decimal256Type>(py, array, known),
-        other if other.is_temporal() => temporal(py, array, known),
-        _ => nested(py, array, known),
+        Utf8 => strings(py, array.as_string::<i32>(), cache),
+        LargeUtf8 => strings(py, array.as_string::<i64>(), cache),
+        Utf8View => strings(py, array.as_string_view(), cache),
+        Binary => blobs(py, array.as_binary::<i32>(), cache),
+        LargeBinary => blobs(py, array.as_binary::<i64>(), cache),
+        BinaryView => blobs(py, array.as_binary_view(), cache),
+        FixedSizeBinary(_) => blobs(py, array.as_fixed_size_binary(), cache),
+        Decimal32(..) => decimals::<Decimal32Type>(py, array, cache),
+        Decimal64(..) => decimals::<Decimal64Type>(py, array, cache),
+        Decimal128(..) => decimals::<Decimal128Type>(py, array, cache),
+        Decimal256(..) => decimals::<Decimal256Type>(py, array, cache),
+        other if other.is_temporal() => temporal(py, array, cache),
+        _ => nested(py, array, cache),
     }
 }
 
@@ -135,11 +135,11 @@ fn with_nulls<'py>(
 fn strings<'py, 'a, A: StringArrayType<'a>>(
     py: Python<'py>,
     array: A,
-    known: &mut Known,
+    cache: &mut ObjectCache,
 ) -> PyResult<Objects<'py>> {
     with_nulls(py, array.len(), array.nulls(), |row| {
         let text = array.value(row);
-        known.object(py, text.as_bytes(), || {
+        cache.object(py, text.as_bytes(), || {
             Ok(PyString::new(py, text).into_any())
         })
     })
@@ -148,11 +148,11 @@ fn strings<'py, 'a, A: StringArrayType<'a>>(
 fn blobs<'py, 'a, A: BinaryArrayType<'a>>(
     py: Python<'py>,
     array: A,
-    known: &mut Known,
+    cache: &mut ObjectCache,
 ) -> PyResult<Objects<'py>> {
     with_nulls(py, array.len(), array.nulls(), |row| {
         let blob = array.value(row);
-        known.object(py, blob, || Ok(PyBytes::new(py, blob).into_any()))
+        cache.object(py, blob, || Ok(PyBytes::new(py, blob).into_any()))
     })
 }
 
@@ -160,13 +160,13 @@ fn blobs<'py, 'a, A: BinaryArrayType<'a>>(
 fn fixed<'py, T: ArrowPrimitiveType>(
     py: Python<'py>,
     array: &ArrayRef,
-    known: &mut Known,
+    cache: &mut ObjectCache,
     object: impl Fn(&PrimitiveArray<T>, usize) -> PyResult<Bound<'py, PyAny>>,
 ) -> PyResult<Objects<'py>> {
     let array = array.as_primitive::<T>();
     with_nulls(py, array.len(), array.nulls(), |row| {
         let value = &array.values()[row..=row];
-        known.object(py, value.to_byte_slice(), || object(array, row))
+        cache.object(py, value.to_byte_slice(), || object(array, row))
     })
 }
 
@@ -189,35 +189,39 @@ where
 fn decimals<'py, T: DecimalType>(
     py: Python<'py>,
     array: &ArrayRef,
-    known: &mut Known,
+    cache: &mut ObjectCache,
 ) -> PyResult<Objects<'py>> {
     static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let class = DECIMAL.import(py, "decimal", "Decimal")?;
-    fixed::<T>(py, array, known, |a, row| {
+    fixed::<T>(py, array, cache, |a, row| {
         class.call1((a.value_as_string(row),))
     })
 }
 
-fn temporal<'py>(py: Python<'py>, array: &ArrayRef, known: &mut Known) -> PyResult<Objects<'py>> {
+fn temporal<'py>(
+    py: Python<'py>,
+    array: &ArrayRef,
+    cache: &mut ObjectCache,
+) -> PyResult<Objects<'py>> {
     use DataType::*;
     match array.data_type() {
-        Date32 => dates::<Date32Type>(py, array, known),
-        Date64 => dates::<Date64Type>(py, array, known),
-        Time32(TimeUnit::Second) => times::<Time32SecondType>(py, array, known),
-        Time32(_) => times::<Time32MillisecondType>(py, array, known),
-        Time64(TimeUnit::Microsecond) => times::<Time64MicrosecondType>(py, array, known),
-        Time64(_) => times::<Time64NanosecondType>(py, array, known),
+        Date32 => dates::<Date32Type>(py, array, cache),
+        Date64 => dates::<Date64Type>(py, array, cache),
+        Time32(TimeUnit::Second) => times::<Time32SecondType>(py, array, cache),
+        Time32(_) => times::<Time32MillisecondType>(py, array, cache),
+        Time64(TimeUnit::Microsecond) => times::<Time64MicrosecondType>(py, array, cache),
+        Time64(_) => times::<Time64NanosecondType>(py, array, cache),
         Timestamp(TimeUnit::Second, zone) => {
-            timestamps::<TimestampSecondType>(py, array, zone.as_deref(), known)
+            timestamps::<TimestampSecondType>(py, array, zone.as_deref(), cache)
         }
         Timestamp(TimeUnit::Millisecond, zone) => {
-            timestamps::<TimestampMillisecondType>(py, array, zone.as_deref(), known)
+            timestamps::<TimestampMillisecondType>(py, array, zone.as_deref(), cache)
         }
         Timestamp(TimeUnit::Microsecond, zone) => {
-            timestamps::<TimestampMicrosecondType>(py, array, zone.as_deref(), known)
+            timestamps::<TimestampMicrosecondType>(py, array, zone.as_deref(), cache)
         }
         Timestamp(TimeUnit::Nanosecond, zone) => {
-            timestamps::<TimestampNanosecondType>(py, array, zone.as_deref(), known)
+            timestamps::<TimestampNanosecondType>(py, array, zone.as_deref(), cache)
         }
         Duration(unit) => durations(py, array, *unit),
         Interval(unit) => intervals(py, array, *unit),
@@ -225,12 +229,16 @@ fn temporal<'py>(py: Python<'py>, array: &ArrayRef, known: &mut Known) -> PyResu
     }
 }
 
-fn dates<'py, T>(py: Python<'py>, array: &ArrayRef, known: &mut Known) -> PyResult<Objects<'py>>
+fn dates<'py, T>(
+    py: Python<'py>,
+    array: &ArrayRef,
+    cache: &mut ObjectCache,
+) -> PyResult<Objects<'py>>
 where
     T: ArrowTemporalType,
     i64: From<T::Native>,
 {
-    fixed::<T>(py, array, known, |a, row| match a.value_as_date(row) {
+    fixed::<T>(py, array, cache, |a, row| match a.value_as_date(row) {
         Some(date) => Ok(date
             .into_pyobject(py)
             .map_err(|_| out_of_range(a, row))?
@@ -239,12 +247,16 @@ where
     })
 }
 
-fn times<'py, T>(py: Python<'py>, array: &ArrayRef, known: &mut Known) -> PyResult<Objects<'py>>
+fn times<'py, T>(
+    py: Python<'py>,
+    array: &ArrayRef,
+    cache: &mut ObjectCache,
+) -> PyResult<Objects<'py>>
 where
     T: ArrowTemporalType,
     i64: From<T::Native>,
 {
-    fixed::<T>(py, array, known, |a, row| match a.value_as_time(row) {
+    fixed::<T>(py, array, cache, |a, row| match a.value_as_time(row) {
         Some(time) => Ok(time.into_pyobject(py)?.into_any()),
         None => Err(out_of_range(a, row)),
     })
@@ -254,13 +266,13 @@ fn timestamps<'py, T: ArrowTimestampType>(
     py: Python<'py>,
     array: &ArrayRef,
     zone: Option<&str>,
-    known: &mut Known,
+    cache: &mut ObjectCache,
 ) -> PyResult<Objects<'py>> {
     let utc = PyTzInfo::utc(py)?;
     let zone = zone.map(|zone| time_zone(py, zone)).transpose()?;
     let in_utc = PyDict::new(py);
     in_utc.set_item("tzinfo", utc)?;
-    fixed::<T>(py, array, known, |a, row| {
+    fixed::<T>(py, array, cache, |a, row| {
         let naive = a
             .value_as_datetime(row)
             .ok_or_else(|| out_of_range(a, row))?;
@@ -354,18 +366,22 @@ fn delta(py: Python<'_>, microseconds: i128) -> PyResult<Bound<'_, PyAny>> {
     made.map(Bound::into_any).map_err(|_| too_long())
 }
 
-fn nested<'py>(py: Python<'py>, array: &ArrayRef, known: &mut Known) -> PyResult<Objects<'py>> {
+fn nested<'py>(
+    py: Python<'py>,
+    array: &ArrayRef,
+    cache: &mut ObjectCache,
+) -> PyResult<Objects<'py>> {
     use DataType::*;
     match array.data_type() {
-        List(_) => lists(py, array.as_list::<i32>(), known),
-        LargeList(_) => lists(py, array.as_list::<i64>(), known),
-        FixedSizeList(_, length) => fixed_lists(py, array.as_fixed_size_list(), *length, known),
-        Struct(_) => structs(py, array.as_struct(), known),
-        Map(..) => maps(py, array.as_map(), known),
-        Dictionary(..) => dictionary(py, array, known),
-        ListView(item) => objects(py, &laid_out(array, &List(item.clone()))?, known),
-        LargeListView(item) => objects(py, &laid_out(array, &LargeList(item.clone()))?, known),
-        RunEndEncoded(_, values) => objects(py, &laid_out(array, values.data_type())?, known),
+        List(_) => lists(py, array.as_list::<i32>(), cache),
+        LargeList(_) => lists(py, array.as_list::<i64>(), cache),
+        FixedSizeList(_, length) => fixed_lists(py, array.as_fixed_size_list(), *length, cache),
+        Struct(_) => structs(py, array.as_struct(), cache),
+        Map(..) => maps(py, array.as_map(), cache),
+        Dictionary(..) => dictionary(py, array, cache),
+        ListView(item) => objects(py, &laid_out(array, &List(item.clone()))?, cache),
+        LargeListView(item) => objects(py, &laid_out(array, &LargeList(item.clone()))?, cache),
+        RunEndEncoded(_, values) => objects(py, &laid_out(array, values.data_type())?, cache),
         Union(..) => unions(py, array.as_union()),
         other => Err(unknown(other)),
     }
@@ -378,7 +394,7 @@ fn laid_out(array: &ArrayRef, data_type: &DataType) -> PyResult<ArrayRef> {
 fn lists<'py, O: OffsetSizeTrait>(
     py: Python<'py>,
     array: &GenericListArray<O>,
-    known: &mut Known,
+    cache: &mut ObjectCache,
 ) -> PyResult<Objects<'py>> {
     let offsets = array.value_offsets();
     let first = offsets[0].as_usize();
@@ -387,7 +403,7 @@ fn lists<'py, O: OffsetSizeTrait>(
         &array
             .values()
             .slice(first, offsets[array.len()].as_usize() - first),
-        known.child(0),
+        cache.child(0),
     )?;
     each(py, array, |_, row| {
         let range = offsets[row].as_usize() - first..offsets[row + 1].as_usize() - first;
@@ -399,21 +415,25 @@ fn fixed_lists<'py>(
     py: Python<'py>,
     array: &FixedSizeListArray,
     length: i32,
-    known: &mut Known,
+    cache: &mut ObjectCache,
 ) -> PyResult<Objects<'py>> {
     let length = usize::try_from(length).unwrap_or(0);
     let first = array.value_offset(0) as usize;
     let items = objects(
         py,
         &array.values().slice(first, array.len() * length),
-        known.child(0),
+        cache.child(0),
     )?;
     each(py, array, |_, row| {
         Ok(PyList::new(py, &items[row * length..(row + 1) * length])?.into_any())
     })
 }
 
-fn structs<'py>(py: Python<'py>, array: &StructArray, known: &mut Known) -> PyResult<Objects<'py>> {
+fn structs<'py>(
+    py: Python<'py>,
+    array: &StructArray,
+    cache: &mut ObjectCache,
+) -> PyResult<Objects<'py>> {
     let names: Vec<Bound<'py, PyString>> = array
         .fields()
         .iter()
@@ -421,7 +441,7 @@ fn structs<'py>(py: Python<'py>, array: &StructArray, known: &mut Known) -> PyRe
         .collect();
     let columns = array.columns().iter().enumerate();
     let columns = columns
-        .map(|(at, column)| objects(py, column, known.child(at)))
+        .map(|(at, column)| objects(py, column, cache.child(at)))
         .collect::<PyResult<Vec<_>>>()?;
     each(py, array, |_, row| {
         let dict = PyDict::new(py);
@@ -432,12 +452,12 @@ fn structs<'py>(py: Python<'py>, array: &StructArray, known: &mut Known) -> PyRe
     })
 }
 
-fn maps<'py>(py: Python<'py>, array: &MapArray, known: &mut Known) -> PyResult<Objects<'py>> {
+fn maps<'py>(py: Python<'py>, array: &MapArray, cache: &mut ObjectCache) -> PyResult<Objects<'py>> {
     let offsets = array.value_offsets();
     let first = offsets[0].as_usize();
     let entries = offsets[array.len()].as_usize() - first;
-    let keys = objects(py, &array.keys().slice(first, entries), known.child(0))?;
-    let values = objects(py, &array.values().slice(first, entries), known.child(1))?;
+    let keys = objects(py, &array.keys().slice(first, entries), cache.child(0))?;
+    let values = objects(py, &array.values().slice(first, entries), cache.child(1))?;
     each(py, array, |_, row| {
         let dict = PyDict::new(py);
         for entry in offsets[row].as_usize() - first..offsets[row + 1].as_usize() - first {
@@ -462,7 +482,11 @@ fn hashable<'py>(py: Python<'py>, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py
 }
 
 /// One object per value of the dictionary, shared by all rows that refer to it.
-fn dictionary<'py>(py: Python<'py>, array: &ArrayRef, known: &mut Known) -> PyResult<Objects<'py>> {
+fn dictionary<'py>(
+    py: Python<'py>,
+    array: &ArrayRef,
+    cache: &mut ObjectCache,
+) -> PyResult<Objects<'py>> {
     let dictionary = array.as_any_dictionary();
     let values = dictionary.values();
     if values.is_empty() {
@@ -470,21 +494,21 @@ fn dictionary<'py>(py: Python<'py>, array: &ArrayRef, known: &mut Known) -> PyRe
     }
     if values.data_type().is_nested() {
         // Lists and dicts can be changed: each row has its own.
-        return objects(py, &laid_out(array, values.data_type())?, known);
+        return objects(py, &laid_out(array, values.data_type())?, cache);
     }
     let (codes, nulls) = (dictionary.normalized_keys(), dictionary.keys().nulls());
     let valid = |row| nulls.is_none_or(|nulls| nulls.is_valid(row));
     let codes = codes.iter().enumerate();
     let codes = codes.map(|(row, &code)| valid(row).then_some(code));
-    known.decoded(py, values, codes, |values, known| {
-        objects(py, values, known)
+    cache.decoded(py, values, codes, |values, cache| {
+        objects(py, values, cache)
     })
 }
 
 fn unions<'py>(py: Python<'py>, array: &UnionArray) -> PyResult<Objects<'py>> {
     let value = |row| {
         // Rows differ in type: equal bytes are not equal values.
-        let one = objects(py, &array.value(row), &mut Known::default());
+        let one = objects(py, &array.value(row), &mut ObjectCache::default());
         one.map(|mut one| one.pop().unwrap_or_else(|| none(py)))
     };
     (0..array.len()).map(value).collect()

@@ -54,12 +54,12 @@ pub(crate) struct Native {
     /// The argument columns that they read.
     pub columns: Vec<Arc<dyn PhysicalExpr>>,
     /// Which rows they read.
-    pub reads: Reads,
+    pub reads: AggregateInput,
 }
 
-/// What states get of the rows of a group.
+/// The input of an aggregate's states: what they get of the rows of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reads {
+pub(crate) enum AggregateInput {
     /// All of them.
     Rows,
     /// How many have different arguments.
@@ -74,15 +74,21 @@ pub(crate) enum Reads {
     Counted,
 }
 
-impl Reads {
+impl AggregateInput {
     /// True where rows with NULL count.
     pub fn with_null(self) -> bool {
-        matches!(self, Reads::NumberWithNull | Reads::DistinctWithNull)
+        matches!(
+            self,
+            AggregateInput::NumberWithNull | AggregateInput::DistinctWithNull
+        )
     }
 
     /// True where nobody asks for the arguments themselves.
     pub fn only_number(self) -> bool {
-        matches!(self, Reads::Number | Reads::NumberWithNull)
+        matches!(
+            self,
+            AggregateInput::Number | AggregateInput::NumberWithNull
+        )
     }
 }
 
@@ -235,7 +241,7 @@ fn most_frequent(
     Ok(aggregate.map(|aggregate| Native {
         aggregate,
         columns,
-        reads: Reads::Counted,
+        reads: AggregateInput::Counted,
     }))
 }
 
@@ -285,7 +291,7 @@ fn listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Result<Option
         data_type => data_type.clone(),
     };
     let (rows, reads) = match (expression.is_distinct(), order_bys) {
-        (false, _) => (ListedRows::All, Reads::Rows),
+        (false, _) => (ListedRows::All, AggregateInput::Rows),
         (true, [one]) if is_listed_once(&listing, &columns[0], one) => {
             paired(&value_type, nulls, columns[0].nullable(schema)?)
         }
@@ -298,7 +304,7 @@ fn listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Result<Option
     });
     let order_bys: Vec<_> = order_bys.collect();
     let mut order = sort_fields(&order_bys, schema, &mut columns)?;
-    if reads != Reads::Rows {
+    if reads != AggregateInput::Rows {
         // The order is x, which pairs have as it is without codes.
         columns.truncate(1);
         value_type = decoded(&in_rows).clone();
@@ -317,12 +323,14 @@ fn listing(expression: &AggregateFunctionExpr, schema: &Schema) -> Result<Option
 }
 
 /// What lists of different x read: pairs, or rows of a type that pairs change, as they know one zero.
-fn paired(x: &DataType, nulls: NullRows, nullable: bool) -> (ListedRows, Reads) {
+fn paired(x: &DataType, nulls: NullRows, nullable: bool) -> (ListedRows, AggregateInput) {
     let x = decoded(x);
     match (x.is_nested() || x.is_floating(), nulls) {
-        (true, _) => (ListedRows::Distinct, Reads::Rows),
-        (false, NullRows::Respected) if nullable => (ListedRows::All, Reads::DistinctWithNull),
-        (false, _) => (ListedRows::All, Reads::Distinct),
+        (true, _) => (ListedRows::Distinct, AggregateInput::Rows),
+        (false, NullRows::Respected) if nullable => {
+            (ListedRows::All, AggregateInput::DistinctWithNull)
+        }
+        (false, _) => (ListedRows::All, AggregateInput::Distinct),
     }
 }
 
@@ -411,8 +419,8 @@ fn distinct(
     if is_count(expression.fun()) {
         let fields = fields_of(&columns);
         let reads = match fields {
-            Some(_) => Reads::NumberWithNull,
-            None => Reads::Number,
+            Some(_) => AggregateInput::NumberWithNull,
+            None => AggregateInput::Number,
         };
         return Some(Native {
             aggregate: states::count(name)?,
@@ -433,7 +441,7 @@ fn distinct(
     Some(Native {
         aggregate: aggregate?,
         columns,
-        reads: Reads::Distinct,
+        reads: AggregateInput::Distinct,
     })
 }
 
@@ -654,7 +662,7 @@ fn with_columns(
     aggregate.map(|aggregate| Native {
         aggregate,
         columns,
-        reads: Reads::Rows,
+        reads: AggregateInput::Rows,
     })
 }
 

@@ -25,7 +25,7 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use grouse_groupby::keys::{KeyBounds, KeyValues};
 
-use super::reads::FewValues;
+use super::column_encodings::FewValues;
 use crate::exec::{GroupByExec, SelectingFilterExec};
 
 /// What is known of an expression over what `plan` yields, if it is a column of files that state it.
@@ -54,8 +54,8 @@ fn column(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
 }
 
 fn of_column(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<KeyValues> {
-    if let Some(marking) = plan.downcast_ref::<SelectingFilterExec>() {
-        return of_column(&marking.top(), at);
+    if let Some(selecting) = plan.downcast_ref::<SelectingFilterExec>() {
+        return of_column(&selecting.top(), at);
     }
     if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
         return of_scan(scan, at);

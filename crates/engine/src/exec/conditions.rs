@@ -22,7 +22,7 @@ use datafusion::physical_expr::utils::{collect_columns, conjunction_opt};
 use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use grouse_groupby::Condition;
 
-use super::program::as_type;
+use super::compiled_aggregation::as_type;
 use crate::expr::columns::without_nulls;
 
 /// True of what changes while the query runs.

@@ -24,8 +24,8 @@ use grouse_groupby::emit::Emitted;
 use grouse_groupby::keys::KeyLayout;
 use grouse_groupby::{Arguments, Batch, Sizes, Spec, states};
 
-use super::program::Key;
-use crate::aggregate::native::Reads;
+use super::compiled_aggregation::Key;
+use crate::aggregate::native::AggregateInput;
 use crate::expr::columns::without_nulls;
 
 /// The distinct grouping of one aggregate, or of several with the same arguments and FILTER, and the same NULLs.
@@ -70,7 +70,7 @@ impl Planned {
         layout: KeyLayout,
         values: &[usize],
         filter: Option<usize>,
-        reads: Reads,
+        reads: AggregateInput,
     ) -> usize {
         let with_null = reads.with_null();
         let same = |known: &Planned| {
@@ -89,7 +89,7 @@ impl Planned {
             planned.len() - 1
         });
         planned[at].are_read |= !reads.only_number();
-        planned[at].are_counted |= reads == Reads::Counted;
+        planned[at].are_counted |= reads == AggregateInput::Counted;
         at
     }
 
@@ -173,12 +173,12 @@ impl DistinctGrouping {
 
 impl Parts {
     /// The columns of an aggregate that reads pairs.
-    pub fn arguments(&self, reads: Reads) -> Arguments {
+    pub fn arguments(&self, reads: AggregateInput) -> Arguments {
         let mut columns = Vec::new();
         if !reads.only_number() {
             columns.extend_from_slice(&self.values);
         }
-        if reads == Reads::Counted {
+        if reads == AggregateInput::Counted {
             columns.extend(self.counts.clone());
         }
         Arguments {

@@ -2,7 +2,7 @@
 //!
 //! In: a node. Out: its text in each of DataFusion's formats.
 //! Invariant: what runs in DataFusion's accumulators instead of native states is said, and what arrives as codes or in 64 bits.
-//! Not here: figures of a run; those are metrics (exec/metrics.rs).
+//! Not here: figures of an execution; those are metrics (exec/metrics.rs).
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! DataFusion.
 //!
 //! In: what workers want to hold or write. Out: leave to hold it, or the pool's own error; files.
-//! Invariant: one reservation per run, whatever the number of workers.
+//! Invariant: one reservation per execution, whatever the number of workers.
 //! Not here: the limit and the text of the refusal (engine/runtime/memory.rs), the folders (engine/runtime/temp.rs).
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::runtime::faults::{Call, Faults, FaultyDisk};
 use crate::runtime::memory::SessionPool;
 use crate::runtime::temp::{Shared, TempFolders};
 
-/// A run's reservation as the workers' budget.
+/// An execution's reservation as the workers' budget.
 pub(super) struct PoolBudget {
     reservation: MemoryReservation,
     /// The pool, where it is a session's.
@@ -72,7 +72,7 @@ impl Budget for PoolBudget {
     }
 }
 
-/// Where the workers of one run write, if the session has folders; whether they may share what is not written.
+/// Where the workers of one execution write, if the session has folders; whether they may share what is not written.
 pub(super) fn spill(
     context: &TaskContext,
     shares: bool,

@@ -99,7 +99,7 @@ impl WorkerMetrics {
         self.count("blocks_combined", counters.combined);
         self.count("flushes", counters.flushes);
         self.count("rows_bypassed", counters.bypassed_rows);
-        self.count("rows_tallied", counters.tallied_rows);
+        self.count("rows_tallied", counters.pre_aggregated_rows);
         self.count("ranges_widened", counters.widened);
         self.gauge("build_bytes_peak", counters.bytes_peak);
         self.custom("table", Tables::new(&counters.kinds));

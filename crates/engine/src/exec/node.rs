@@ -4,7 +4,7 @@
 //! Out: schema, properties, requirements, statistics and filters as DataFusion's node has them, but no exchange.
 //! Invariant: everything that depends on the input is computed anew with each input, so that rules may replace children
 //! in any order and as often as they like.
-//! Not here: executing (run.rs), text (explain.rs).
+//! Not here: executing (execution.rs), text (explain.rs).
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -44,14 +44,14 @@ use grouse_groupby::{Sizes, TableKind};
 use parking_lot::Mutex;
 
 use super::NAME;
+use super::build_barrier::BuildBarrier;
+use super::column_encodings::{ColumnEncoding, ReadExpr};
+use super::compiled_aggregation::CompiledAggregation;
 use super::conditions::{is_dynamic, with_columns_at};
-use super::meeting::Meeting;
+use super::execution::{Execution, Output};
 use super::memory::{PoolBudget, spill};
-use super::order::{self, Feed, fit};
-use super::outlet::Outlet;
-use super::program::Program;
-use super::reads::{Form, Read};
-use super::run::{Output, Run};
+use super::order::{self, InputOrder, fit};
+use super::output_queue::OutputQueue;
 use super::source::{Sources, readers};
 use super::worker::Shared;
 use crate::aggregate::native::{adds_up, hands_out, is_count, is_extreme};
@@ -64,7 +64,7 @@ use crate::runtime::trace::Trace;
 /// How a node runs, whatever it computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tuning {
-    /// Workers of a run.
+    /// Workers of an execution.
     pub workers: usize,
     /// Which key table; anything but the automatic choice is for tests.
     pub table: TableKind,
@@ -77,10 +77,10 @@ pub(crate) struct Tuning {
 pub struct GroupByExec {
     described: Arc<AggregateExec>,
     aggregates: Vec<Arc<AggregateFunctionExpr>>,
-    feed: Feed,
+    input_order: InputOrder,
     columns: Columns,
     tuning: Tuning,
-    program: Arc<Program>,
+    aggregation: Arc<CompiledAggregation>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
     generation: Mutex<Option<Generation>>,
@@ -141,10 +141,10 @@ impl Columns {
     }
 }
 
-/// A run of which some partitions are not executed yet.
+/// An execution of which some partitions are not executed yet.
 #[derive(Debug)]
 struct Generation {
-    run: Arc<Run>,
+    execution: Arc<Execution>,
     executed: Vec<bool>,
 }
 
@@ -171,15 +171,16 @@ impl GroupByExec {
         tuning: Tuning,
     ) -> Result<GroupByExec> {
         let fitted = fit(&described)?;
-        let program = Program::new(&described, &fitted.aggregates, &columns, tuning)?;
+        let aggregation =
+            CompiledAggregation::new(&described, &fitted.aggregates, &columns, tuning)?;
         let properties = properties(&described, &columns, tuning.workers)?;
         Ok(GroupByExec {
             described,
             aggregates: fitted.aggregates,
-            feed: fitted.feed,
+            input_order: fitted.input_order,
             columns,
             tuning,
-            program: Arc::new(program),
+            aggregation: Arc::new(aggregation),
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
             generation: Mutex::new(None),
@@ -216,7 +217,7 @@ impl GroupByExec {
 
     /// Bits of a packed key, where bounds or shared dictionaries of its columns make it shorter.
     pub fn key_bits(&self) -> Option<u32> {
-        self.program.spec.keys.narrowed_bits()
+        self.aggregation.spec.keys.narrowed_bits()
     }
 
     /// The aggregates as they run.
@@ -233,18 +234,18 @@ impl GroupByExec {
     pub fn with_distinct_groupings(&self) -> Vec<bool> {
         let aggregates = 0..self.aggregates.len();
         aggregates
-            .map(|at| self.program.has_distinct_grouping(at))
+            .map(|at| self.aggregation.has_distinct_grouping(at))
             .collect()
     }
 
     /// True if rows are grouped by all keys first, for several grouping sets.
     pub fn has_base_grouping(&self) -> bool {
-        self.program.base_grouping.is_some()
+        self.aggregation.base_grouping.is_some()
     }
 
     /// Which aggregates have native states; the others keep theirs in DataFusion's accumulators.
     pub fn native(&self) -> &[bool] {
-        self.program.native()
+        self.aggregation.native()
     }
 
     /// The names of the columns that it yields, if not all.
@@ -254,14 +255,14 @@ impl GroupByExec {
         Some(fields.map(|field| field.name().as_str()).collect())
     }
 
-    /// Workers of a run.
+    /// Workers of an execution.
     pub fn workers(&self) -> usize {
         self.tuning.workers
     }
 
     /// The key table that rows meet first.
     pub fn table(&self) -> &'static str {
-        self.program.spec.keys.kind()
+        self.aggregation.spec.keys.kind()
     }
 
     /// The plan in which each group-by is what `change` makes of it, if anything; it gets the node in both its forms.
@@ -285,10 +286,10 @@ impl GroupByExec {
 
     /// True if keys of strings may come as codes.
     pub(crate) fn takes_codes(&self) -> bool {
-        self.program.spec.keys.takes_codes()
+        self.aggregation.spec.keys.takes_codes()
     }
 
-    /// True if a filter below may mark the rows that it leaves, and hand batches on in another order: aggregates, if there are
+    /// True if a filter below may select the rows that it leaves, and hand batches on in another order: aggregates, if there are
     /// any, count and add up.
     pub(crate) fn takes_selections(&self) -> bool {
         let mut aggregates = self.aggregates.iter().zip(self.native());
@@ -296,16 +297,16 @@ impl GroupByExec {
             *is_native && (is_count(aggregate.fun()) || adds_up(aggregate.fun()))
         });
         let has_filters = self.filters().iter().any(Option::is_some);
-        add_up && !has_filters && self.program.takes_selections()
+        add_up && !has_filters && self.aggregation.takes_selections()
     }
 
     /// What it reads.
-    pub(crate) fn reads(&self) -> Vec<Read> {
-        let keys = self.group_by().expr().iter().map(|(key, _)| Read {
+    pub(crate) fn reads(&self) -> Vec<ReadExpr> {
+        let keys = self.group_by().expr().iter().map(|(key, _)| ReadExpr {
             expr: Arc::clone(key),
             takes: match self.takes_codes() {
-                true => Form::Codes,
-                false => Form::Values,
+                true => ColumnEncoding::Codes,
+                false => ColumnEncoding::Values,
             },
         });
         let aggregates = self.described.aggr_expr().iter().enumerate();
@@ -322,29 +323,29 @@ impl GroupByExec {
                 false => read.collect(),
             };
             let read = read.into_iter().enumerate();
-            read.map(move |(nth, expr)| Read {
+            read.map(move |(nth, expr)| ReadExpr {
                 expr,
                 takes: self.takes(at, aggregate, nth),
             })
         });
         let filters = self.filters().iter().flatten();
         keys.chain(arguments)
-            .chain(filters.map(Read::plain))
+            .chain(filters.map(ReadExpr::plain))
             .collect()
     }
 
     /// The form in which an aggregate takes the `nth` of what it reads.
-    fn takes(&self, at: usize, aggregate: &AggregateFunctionExpr, nth: usize) -> Form {
-        let has_rows = self.native()[at] && !self.program.has_distinct_grouping(at);
+    fn takes(&self, at: usize, aggregate: &AggregateFunctionExpr, nth: usize) -> ColumnEncoding {
+        let has_rows = self.native()[at] && !self.aggregation.has_distinct_grouping(at);
         let keeps = is_extreme(aggregate.fun()) || nth == 0 && hands_out(aggregate);
-        if self.program.takes_codes(at) || has_rows && keeps {
-            Form::Codes
+        if self.aggregation.takes_codes(at) || has_rows && keeps {
+            ColumnEncoding::Codes
         } else if has_rows && is_count(aggregate.fun()) {
-            Form::Any
+            ColumnEncoding::Any
         } else if has_rows && adds_up(aggregate.fun()) {
-            Form::Decimal64
+            ColumnEncoding::Decimal64
         } else {
-            Form::Values
+            ColumnEncoding::Values
         }
     }
 
@@ -366,18 +367,20 @@ impl GroupByExec {
     /// The columns of strings that arrive as codes.
     pub(crate) fn codes(&self) -> Vec<String> {
         let is_text = |of: &DataType| matches!(of, DataType::Dictionary(_, of) if is_bytes(of));
-        self.read_as(Read::codes, is_text)
+        self.read_as(ReadExpr::codes, is_text)
     }
 
     /// The columns of decimals that arrive in 64 bits.
     pub(crate) fn decimal64(&self) -> Vec<String> {
-        self.read_as(Read::decimal64, |of| matches!(of, DataType::Decimal64(..)))
+        self.read_as(ReadExpr::decimal64, |of| {
+            matches!(of, DataType::Decimal64(..))
+        })
     }
 
     /// Those of its inputs that readers take in another form, and that have its type.
     fn read_as(
         &self,
-        taken: impl Fn(&Read) -> Vec<usize>,
+        taken: impl Fn(&ReadExpr) -> Vec<usize>,
         has_form: impl Fn(&DataType) -> bool,
     ) -> Vec<String> {
         let schema = self.described.input().schema();
@@ -387,7 +390,7 @@ impl GroupByExec {
         fields.map(|field| field.name().clone()).collect()
     }
 
-    /// Groups after which a run needs no further input.
+    /// Groups after which an execution needs no further input.
     pub fn limit(&self) -> Option<usize> {
         let limited = self
             .described
@@ -398,32 +401,41 @@ impl GroupByExec {
             .map(|limit| limit.limit())
     }
 
-    fn new_run(&self, context: &Arc<TaskContext>) -> Run {
+    fn new_execution(&self, context: &Arc<TaskContext>) -> Execution {
         let input = self.described.input();
         let partitions = input.output_partitioning().partition_count();
-        let workers = readers(partitions, self.tuning.workers, self.feed);
+        let workers = readers(partitions, self.tuning.workers, self.input_order);
         let streams = self.properties.output_partitioning().partition_count();
         let options = SessionOptions::of(context.session_config().options());
         let faults = options.group_by_fault.map(Faults::new);
-        let shares = workers > 1 && self.feed != Feed::InOrder;
+        let shares = workers > 1 && self.input_order != InputOrder::Preserved;
         let spill = spill(context, shares, faults.clone());
         let base_grouping = self
-            .program
+            .aggregation
             .base_grouping
             .iter()
             .map(|base_grouping| &base_grouping.spec);
-        let distinct = self.program.distinct_groupings.iter().map(|one| &one.spec);
-        let groups = std::iter::once(&self.program.spec);
+        let distinct = self
+            .aggregation
+            .distinct_groupings
+            .iter()
+            .map(|one| &one.spec);
+        let groups = std::iter::once(&self.aggregation.spec);
         let trace = context.session_config().get_extension::<Trace>();
         let shared = Shared {
             operator: trace.as_ref().map_or(0, |trace| trace.operator()),
             trace,
-            base_grouping: Meeting::new(workers, base_grouping, spill.as_ref()),
-            distinct_groupings: Meeting::new(workers, distinct, spill.as_ref()),
-            groups: Meeting::new(workers, groups, spill.as_ref()),
-            program: Arc::clone(&self.program),
-            sources: Sources::new(Arc::clone(input), Arc::clone(context), workers, self.feed),
-            outlet: Outlet::new(workers, streams),
+            base_grouping: BuildBarrier::new(workers, base_grouping, spill.as_ref()),
+            distinct_groupings: BuildBarrier::new(workers, distinct, spill.as_ref()),
+            groups: BuildBarrier::new(workers, groups, spill.as_ref()),
+            aggregation: Arc::clone(&self.aggregation),
+            sources: Sources::new(
+                Arc::clone(input),
+                Arc::clone(context),
+                workers,
+                self.input_order,
+            ),
+            output_queue: OutputQueue::new(workers, streams),
             budget: PoolBudget::new(context, faults),
             spill,
             metrics: self.metrics.clone(),
@@ -431,25 +443,25 @@ impl GroupByExec {
             groups_enough: self.limit(),
             enough: AtomicBool::new(false),
         };
-        Run::new(shared, workers)
+        Execution::new(shared, workers)
     }
 
-    /// The run that `partition` belongs to: each run serves every partition once.
-    fn run_of(&self, partition: usize, context: &Arc<TaskContext>) -> Arc<Run> {
+    /// The execution that `partition` belongs to: each execution serves every partition once.
+    fn execution_of(&self, partition: usize, context: &Arc<TaskContext>) -> Arc<Execution> {
         let mut generation = self.generation.lock();
         let current = generation
             .take()
             .filter(|current| !current.executed[partition]);
         let mut current = current.unwrap_or_else(|| Generation {
-            run: Arc::new(self.new_run(context)),
+            execution: Arc::new(self.new_execution(context)),
             executed: vec![false; self.properties.output_partitioning().partition_count()],
         });
         current.executed[partition] = true;
-        let run = Arc::clone(&current.run);
+        let execution = Arc::clone(&current.execution);
         if current.executed.contains(&false) {
             *generation = Some(current);
         }
-        run
+        execution
     }
 }
 
@@ -602,10 +614,10 @@ impl ExecutionPlan for GroupByExec {
         Ok(Arc::new(GroupByExec {
             described,
             aggregates: self.aggregates.clone(),
-            feed: self.feed,
+            input_order: self.input_order,
             columns: self.columns.clone(),
             tuning: self.tuning,
-            program: Arc::clone(&self.program),
+            aggregation: Arc::clone(&self.aggregation),
             properties: Arc::clone(&self.properties),
             metrics: ExecutionPlanMetricsSet::new(),
             generation: Mutex::new(None),
@@ -633,16 +645,16 @@ impl ExecutionPlan for GroupByExec {
                 "{NAME} has {partitions} partitions, number {partition} was asked for"
             );
         }
-        let run = self.run_of(partition, &context);
+        let execution = self.execution_of(partition, &context);
         Ok(Box::pin(cooperative(Output::new(
-            run,
+            execution,
             self.schema(),
             partition,
         ))))
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        // What a sort above wanted of the run before is nothing to this one.
+        // What a sort above wanted of the execution before is nothing to this one.
         let mut columns = self.columns.clone();
         columns
             .conditions

@@ -22,11 +22,11 @@ const RECURSION: [&str; 2] = ["RecursiveQueryExec", "WorkTableExec"];
 
 /// How rows have to reach the builds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Feed {
+pub(super) enum InputOrder {
     /// In any way: workers help each other out.
     Any,
     /// Each stream to a build of its own, in its order.
-    InOrder,
+    Preserved,
 }
 
 /// The aggregates of one plan, fitted to the order of its input.
@@ -34,17 +34,17 @@ pub(super) struct Fitted {
     /// In output order.
     pub aggregates: Vec<Arc<AggregateFunctionExpr>>,
     /// How rows have to reach them.
-    pub feed: Feed,
+    pub input_order: InputOrder,
 }
 
 /// Fits the aggregates of `described` to the order that its input has.
 pub(super) fn fit(described: &AggregateExec) -> Result<Fitted> {
-    let mut feed = Feed::Any;
+    let mut input_order = InputOrder::Any;
     let mut aggregates = Vec::with_capacity(described.aggr_expr().len());
     for aggregate in described.aggr_expr() {
         let (aggregate, relies) = fit_one(aggregate, described)?;
         if relies {
-            feed = Feed::InOrder;
+            input_order = InputOrder::Preserved;
         }
         aggregates.push(aggregate);
     }
@@ -52,9 +52,12 @@ pub(super) fn fit(described: &AggregateExec) -> Result<Fitted> {
     let input = described.input();
     let sorted = input.output_ordering().is_some() || is_recursion(input);
     if sorted && aggregates.iter().any(|aggregate| collects(aggregate)) {
-        feed = Feed::InOrder;
+        input_order = InputOrder::Preserved;
     }
-    Ok(Fitted { aggregates, feed })
+    Ok(Fitted {
+        aggregates,
+        input_order,
+    })
 }
 
 /// The aggregate as it runs on this input, and whether it relies on the input's order.

@@ -4,10 +4,10 @@
 //! says of each row whether the filter leaves it; to anybody else what DataFusion's nodes hand out.
 //! Invariant: an error in what is computed of a row that the filter leaves out is none. Of batches of which fewer rows are
 //! left, copies come as from DataFusion's filter, several of them as one batch.
-//! Not here: who has a filter mark rows (filters.rs), what becomes of the others (`grouse_groupby`, build/tallied.rs).
+//! Not here: who has a filter select rows (filters.rs), what becomes of the others (`grouse_groupby`, build/pre_aggregation.rs).
 //!
 //! Where rows are added up by code, those that nobody wants get a code of their own, which costs less than copying all others:
-//! a count and a sum by a short text, of whose four values a filter leaves one out, take 0.9 of the time.
+//! a count and a sum by a short string, of whose four values a filter leaves one out, take 0.9 of the time.
 
 use std::fmt;
 use std::pin::Pin;
@@ -43,7 +43,7 @@ use crate::expr::distinct_values::{is_coded, is_once_per_value};
 /// A batch of which less than one in so many rows is left is copied: what is evaluated of the others would be in vain.
 const LEFT_MIN: usize = 2;
 
-/// A filter that can mark the rows it leaves.
+/// A filter that can select the rows it leaves, instead of copying them.
 #[derive(Debug)]
 pub(crate) struct SelectingFilterExec {
     filter: Arc<FilterExec>,
@@ -78,20 +78,24 @@ impl SelectingFilterExec {
         }
     }
 
-    /// Batches of its columns, and perhaps one more, which [`parted`] takes off.
-    pub(super) fn marked(&self, partition: usize, context: Arc<TaskContext>) -> Result<Marked> {
+    /// Batches of its columns, and perhaps one more, which [`split_selection`] takes off.
+    pub(super) fn execute_selecting(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SelectedBatches> {
         let schema = self.schema();
-        let mark = Field::new("is_left", DataType::Boolean, false);
+        let selection = Field::new("is_left", DataType::Boolean, false);
         let fields = schema.fields().iter().map(Arc::clone);
-        let fields: Vec<FieldRef> = fields.chain([Arc::new(mark)]).collect();
+        let fields: Vec<FieldRef> = fields.chain([Arc::new(selection)]).collect();
         let rows = self.filter.batch_size();
         let projection = self.filter.projection().as_ref();
-        Ok(Marked {
+        Ok(SelectedBatches {
             input: Some(self.filter.input().execute(partition, context)?),
             predicate: Arc::clone(self.filter.predicate()),
             projection: projection.map(|places| places.to_vec()),
             computed: self.computed.clone(),
-            marked: Arc::new(Schema::new(fields)),
+            schema: Arc::new(Schema::new(fields)),
             copies: LimitedBatchCoalescer::new(self.filter.schema(), rows, None),
             metrics: BaselineMetrics::new(&self.metrics, partition),
             selectivity: MetricBuilder::new(&self.metrics).ratio_metrics("selectivity", partition),
@@ -108,8 +112,8 @@ pub(super) fn suits_others(expr: &Arc<dyn PhysicalExpr>) -> bool {
     !is_volatile(expr) && (is_once_per_value(expr) || is_cheap())
 }
 
-/// The columns of a batch, and which of its rows are left, if it is a marked one of `columns` columns.
-pub(super) fn parted(
+/// The columns of a batch, and which of its rows are left, if it has a selection beside its `columns` columns.
+pub(super) fn split_selection(
     batch: RecordBatch,
     columns: usize,
 ) -> Result<(RecordBatch, Option<BooleanArray>)> {
@@ -122,23 +126,23 @@ pub(super) fn parted(
 }
 
 /// The batches of one partition; copies may come after batches that were read later.
-pub(super) struct Marked {
+pub(super) struct SelectedBatches {
     /// None when it has ended.
     input: Option<SendableRecordBatchStream>,
     predicate: Arc<dyn PhysicalExpr>,
     projection: Option<Vec<usize>>,
     computed: Option<Arc<ProjectionExec>>,
-    /// The columns with the mark.
-    marked: SchemaRef,
+    /// The columns with the selection.
+    schema: SchemaRef,
     /// Rows that are left where they are few, before anything is computed of them.
     copies: LimitedBatchCoalescer,
     metrics: BaselineMetrics,
     selectivity: RatioMetrics,
 }
 
-impl Marked {
+impl SelectedBatches {
     /// The batch, perhaps with a selection, and how many rows are left; none if they are copied.
-    fn marked_batch(&mut self, batch: RecordBatch) -> Result<Option<(RecordBatch, usize)>> {
+    fn selected_batch(&mut self, batch: RecordBatch) -> Result<Option<(RecordBatch, usize)>> {
         let rows = batch.num_rows();
         let booleans = self.predicate.evaluate(&batch)?.into_array(rows)?;
         let Some(booleans) = booleans.as_boolean_opt() else {
@@ -158,7 +162,7 @@ impl Marked {
         // Where what is computed fails, it may be for the others.
         if left * LEFT_MIN >= rows
             && let Ok(batch) = self.computed(&batch)
-            && let Ok(batch) = self.with_mark(&batch, &is_left)
+            && let Ok(batch) = self.with_selection(&batch, &is_left)
         {
             return Ok(Some((batch, left)));
         }
@@ -167,11 +171,11 @@ impl Marked {
         Ok(None)
     }
 
-    fn with_mark(&self, batch: &RecordBatch, is_left: &BooleanArray) -> Result<RecordBatch> {
-        let mark: ArrayRef = Arc::new(is_left.clone());
+    fn with_selection(&self, batch: &RecordBatch, is_left: &BooleanArray) -> Result<RecordBatch> {
+        let selection: ArrayRef = Arc::new(is_left.clone());
         let columns = batch.columns().iter().map(Arc::clone);
-        let columns = columns.chain([mark]).collect();
-        Ok(RecordBatch::try_new(Arc::clone(&self.marked), columns)?)
+        let columns = columns.chain([selection]).collect();
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
     }
 
     /// What the projection makes of a batch.
@@ -191,7 +195,7 @@ impl Marked {
     }
 }
 
-impl Stream for Marked {
+impl Stream for SelectedBatches {
     type Item = Result<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -212,7 +216,7 @@ impl Stream for Marked {
                 continue;
             };
             let _timer = timer.timer();
-            if let Some((batch, left)) = self.marked_batch(batch?)? {
+            if let Some((batch, left)) = self.selected_batch(batch?)? {
                 self.metrics.record_output(left);
                 return Poll::Ready(Some(Ok(batch)));
             }
@@ -278,7 +282,7 @@ impl ExecutionPlan for SelectingFilterExec {
             top = Arc::clone(computed).replace_children(vec![top], options)?;
         }
         match SelectingFilterExec::replacing(&top) {
-            Some(marking) => Ok(Arc::new(marking)),
+            Some(selecting) => Ok(Arc::new(selecting)),
             None => internal_err!("DataFusion's filter became another node"),
         }
     }

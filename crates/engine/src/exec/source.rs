@@ -3,7 +3,7 @@
 //! In: the input plan. Out: batches, each to one worker.
 //! Invariant: a worker that holds a source drives it itself, so that a batch is decoded and grouped on one core; a
 //! worker whose own source has ended helps with those of others, unless order matters.
-//! Not here: what is done with a batch; with which source a worker helps (turns.rs).
+//! Not here: what is done with a batch; with which source a worker helps (source_scheduler.rs).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::stream::{Stream, StreamExt, select_all};
 use tokio::sync::Mutex;
 
-use super::order::Feed;
+use super::order::InputOrder;
 use super::selections::SelectingFilterExec;
-use super::turns::Turns;
+use super::source_scheduler::SourceScheduler;
 use crate::runtime::wakeups;
 use crate::scan::numbers::NumbersExec;
 
@@ -37,13 +37,13 @@ const BATCH_ROWS_MIN: usize = 1 << 10;
 
 type Batches = Pin<Box<dyn Stream<Item = Result<RecordBatch>> + Send>>;
 
-/// All sources of one run.
+/// All sources of one execution.
 pub(super) struct Sources {
     input: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
     sources: Vec<Source>,
     /// Which of them a worker reads.
-    pub turns: Turns,
+    pub scheduler: SourceScheduler,
 }
 
 /// Some of the input's streams, read as one.
@@ -59,10 +59,10 @@ enum State {
 }
 
 /// How many workers read an input of `partitions` streams.
-pub(super) fn readers(partitions: usize, workers: usize, feed: Feed) -> usize {
-    match feed {
-        Feed::Any => workers,
-        Feed::InOrder => partitions.max(1),
+pub(super) fn readers(partitions: usize, workers: usize, input_order: InputOrder) -> usize {
+    match input_order {
+        InputOrder::Any => workers,
+        InputOrder::Preserved => partitions.max(1),
     }
 }
 
@@ -120,7 +120,7 @@ impl Sources {
         input: Arc<dyn ExecutionPlan>,
         context: Arc<TaskContext>,
         readers: usize,
-        feed: Feed,
+        input_order: InputOrder,
     ) -> Sources {
         let context = for_input(&input, context);
         let partitions = input.output_partitioning().partition_count();
@@ -135,14 +135,14 @@ impl Sources {
             input,
             context,
             sources,
-            turns: Turns::new(count, feed == Feed::Any),
+            scheduler: SourceScheduler::new(count, input_order == InputOrder::Any),
         }
     }
 
-    /// The next batch of a source whose turn it is, with a selection where its filter selects rows; `None` when it has ended.
+    /// The next batch of a source, with a selection where its filter selects rows; `None` when it has ended.
     pub async fn next(&self, source: usize) -> Result<Option<RecordBatch>> {
         let mut state = self.sources[source].state.lock().await;
-        self.turns.come(source);
+        self.scheduler.reached(source);
         loop {
             match &mut *state {
                 State::Waiting => {
@@ -151,7 +151,7 @@ impl Sources {
                 State::Running(stream) => match stream.next().await {
                     Some(batch) => {
                         drop(state);
-                        if self.turns.taken(source) {
+                        if self.scheduler.taken(source) {
                             wakeups::share();
                         }
                         return batch.map(Some);
@@ -159,7 +159,7 @@ impl Sources {
                     None => *state = State::Ended,
                 },
                 State::Ended => {
-                    self.turns.ended(source);
+                    self.scheduler.ended(source);
                     drop(state);
                     wakeups::share();
                     return Ok(None);
@@ -174,7 +174,7 @@ impl Sources {
         let open = |partition: &usize| -> Result<Batches> {
             let context = Arc::clone(&self.context);
             Ok(match filter {
-                Some(filter) => Box::pin(filter.marked(*partition, context)?),
+                Some(filter) => Box::pin(filter.execute_selecting(*partition, context)?),
                 None => self.input.execute(*partition, context)?,
             })
         };

@@ -1,9 +1,9 @@
-//! One worker of a run: builds from its sources, merges what is grouped before into its build, then partitions, and hands batches out.
+//! One worker of an execution: builds from its sources, merges what is grouped before into its build, then partitions, and hands batches out.
 //!
-//! In: what all workers of the run share. Out: batches in the outlet.
-//! Invariant: while rows come in a worker gives way and looks whether the run is stopped once per batch; in the merge it
+//! In: what all workers of the execution share. Out: batches in the output queue.
+//! Invariant: while rows come in a worker gives way and looks whether the execution is stopped once per batch; in the merge it
 //! looks between two blocks of a task and gives way between two tasks.
-//! Not here: who spawns it and who stops it (run.rs).
+//! Not here: who spawns it and who stops it (execution.rs).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,20 +17,20 @@ use grouse_groupby::runtime::{Budget, Grant};
 use grouse_groupby::{Batch, Finished, Merge, Merged, Spill};
 use tokio::task::coop::consume_budget;
 
-use super::meeting::{Builds, Meeting};
+use super::build_barrier::{BuildBarrier, Builds};
+use super::compiled_aggregation::CompiledAggregation;
 use super::metrics::WorkerMetrics;
-use super::outlet::{Given, Outlet};
-use super::program::Program;
+use super::output_queue::{OutputQueue, Pushed};
 use super::source::Sources;
 use crate::error::to_datafusion;
 use crate::runtime::trace::{Lane, Phase, Recorder, Trace};
 use crate::runtime::wakeups;
 
-/// What the workers of one run share.
+/// What the workers of one execution share.
 pub(super) struct Shared {
-    pub program: Arc<Program>,
+    pub aggregation: Arc<CompiledAggregation>,
     pub sources: Sources,
-    pub outlet: Outlet,
+    pub output_queue: OutputQueue,
     pub budget: Arc<dyn Budget>,
     /// Where workers write what memory does not hold.
     pub spill: Option<Arc<Spill>>,
@@ -43,11 +43,11 @@ pub(super) struct Shared {
     pub groups_enough: Option<usize>,
     pub enough: AtomicBool,
     /// Where the grouping by all keys of grouping sets is merged, if there is one.
-    pub base_grouping: Meeting,
+    pub base_grouping: BuildBarrier,
     /// Where the groupings of pairs are, afterwards.
-    pub distinct_groupings: Meeting,
+    pub distinct_groupings: BuildBarrier,
     /// Where that of the keys is, at last.
-    pub groups: Meeting,
+    pub groups: BuildBarrier,
 }
 
 /// One worker's builds.
@@ -71,24 +71,24 @@ pub(super) async fn work(shared: Arc<Shared>, worker: usize) -> Result<()> {
         distinct_groupings,
         mut groups,
     } = builds;
-    if let Some(of) = &shared.program.base_grouping
-        && let Some(merges) = shared.base_grouping.meet(base_grouping, &metrics).await?
+    if let Some(of) = &shared.aggregation.base_grouping
+        && let Some(merges) = shared.base_grouping.wait(base_grouping, &metrics).await?
     {
-        let sets_of = |_, found| shared.program.sets_of(of, found);
+        let sets_of = |_, found| shared.aggregation.sets_of(of, found);
         take(&shared, &merges, sets_of, &mut groups, &metrics).await?;
         shared.base_grouping.end();
     }
-    if !shared.program.distinct_groupings.is_empty()
+    if !shared.aggregation.distinct_groupings.is_empty()
         && let Some(merges) = shared
             .distinct_groupings
-            .meet(distinct_groupings, &metrics)
+            .wait(distinct_groupings, &metrics)
             .await?
     {
-        let distinct = |at, pairs| Ok(vec![shared.program.distinct(at, pairs)]);
+        let distinct = |at, pairs| Ok(vec![shared.aggregation.distinct(at, pairs)]);
         take(&shared, &merges, distinct, &mut groups, &metrics).await?;
         shared.distinct_groupings.end();
     }
-    if let Some(merges) = shared.groups.meet(groups, &metrics).await? {
+    if let Some(merges) = shared.groups.wait(groups, &metrics).await? {
         finish(&shared, &merges, worker, &metrics).await?;
         shared.groups.end();
     }
@@ -107,36 +107,36 @@ async fn build(
     // Until a worker has seen that they are not.
     let mut few = true;
     if worker == 0 {
-        for batch in shared.program.grand_totals()? {
+        for batch in shared.aggregation.grand_totals()? {
             builds.groups.push(0, &batch, grant, metrics)?;
         }
     }
-    let turns = &shared.sources.turns;
-    let mut turn = turns.first(worker).await;
-    while let Some(source) = turn {
+    let scheduler = &shared.sources.scheduler;
+    let mut next = scheduler.first(worker).await;
+    while let Some(source) = next {
         if shared.enough.load(Ordering::Relaxed) {
-            turns.over();
+            scheduler.over();
             break;
         }
-        shared.outlet.has_reader(worker).await;
+        shared.output_queue.has_reader(worker).await;
         let next = shared.sources.next(source);
         if let Some(batch) = recorder.polls(Phase::Scan, next, rows_of).await? {
-            if shared.outlet.is_stopped() {
+            if shared.output_queue.is_stopped() {
                 builds.give_up();
                 return Ok(());
             }
             let (evaluating, begun) = (metrics.evaluate.timer(), recorder.begin());
             let takes_selections = builds.groups.takes_selections(0);
-            let marked = shared
-                .program
+            let evaluated = shared
+                .aggregation
                 .evaluate_selected(batch, few, takes_selections);
-            let (evaluated, rows) = marked?;
+            let (evaluated, rows) = evaluated?;
             metrics.rows_in(rows);
             evaluating.done();
             recorder.end(begun, Phase::Evaluate, rows);
             let begun = recorder.begin();
             if let (Some(of), Some(batch)) =
-                (&shared.program.base_grouping, &evaluated.base_grouping)
+                (&shared.aggregation.base_grouping, &evaluated.base_grouping)
             {
                 few = of.pays(builds.base_grouping.push(0, batch, grant, metrics)?);
             }
@@ -155,7 +155,7 @@ async fn build(
             recorder.end(begun, Phase::Build, rows);
             consume_budget().await;
         }
-        turn = turns.next(worker, source).await;
+        next = scheduler.next(worker, source).await;
     }
     Ok(())
 }
@@ -178,15 +178,15 @@ impl All<'_> {
 impl Shared {
     /// Nobody wants the rest.
     pub fn stop(&self) {
-        self.outlet.stop();
-        self.sources.turns.over();
+        self.output_queue.stop();
+        self.sources.scheduler.over();
         self.stop_writing();
     }
 
-    /// The run has failed; only the first failure counts.
+    /// The execution has failed; only the first failure counts.
     pub fn fail(&self, error: DataFusionError) {
-        self.outlet.fail(error);
-        self.sources.turns.over();
+        self.output_queue.fail(error);
+        self.sources.scheduler.over();
         self.stop_writing();
     }
 
@@ -227,7 +227,7 @@ impl<'a> Tasks<'a> {
 
     /// The groups of the next task; `None` when none is left or nobody wants them.
     async fn next(&mut self) -> Result<Option<Finished>> {
-        let cancelled = || self.shared.outlet.is_stopped();
+        let cancelled = || self.shared.output_queue.is_stopped();
         while let Some(task) = self.merge.next() {
             let worker = match &mut self.worker {
                 Some(worker) => worker,
@@ -271,7 +271,7 @@ async fn take(
         let mut tasks = Tasks::of(merge, shared, metrics);
         while let Some(mut finished) = tasks.next().await? {
             while let Some(found) = finished.next(shared.rows_max).map_err(to_datafusion)? {
-                if shared.outlet.is_stopped() {
+                if shared.output_queue.is_stopped() {
                     groups.give_up();
                     return Ok(());
                 }
@@ -299,18 +299,18 @@ async fn finish(
         let mut tasks = Tasks::of(merge, shared, metrics);
         while let Some(mut finished) = tasks.next().await? {
             let groups = finished.groups();
-            shared.program.keep(&mut finished)?;
+            shared.aggregation.keep(&mut finished)?;
             metrics.groups_out(groups, finished.groups());
             loop {
                 let (emitting, begun) = (metrics.emit.timer(), metrics.recorder.begin());
                 let Some(emitted) = finished.next(shared.rows_max).map_err(to_datafusion)? else {
                     break;
                 };
-                let batch = shared.program.output(emitted)?;
+                let batch = shared.aggregation.output(emitted)?;
                 emitting.done();
                 let recorder = &metrics.recorder;
                 recorder.end(begun, Phase::Emit, batch.num_rows());
-                if shared.outlet.give(worker, batch).await == Given::Stopped {
+                if shared.output_queue.push(worker, batch).await == Pushed::Stopped {
                     return Ok(());
                 }
                 wakeups::share();

@@ -3,15 +3,15 @@
 //! In: a physical plan for our operator. Out: the same plan; in projections, aggregations and sorts, `+`, `-` and `*` of two
 //! DECIMALs of up to 38 digits look at their values first and compute in 64 bits where those allow it (decimals.rs), `/` and
 //! `%` of integers by a literal multiply with its reciprocal (divided.rs), a CASE with two plain sides takes both for all
-//! rows (chosen.rs), and functions of dates and times are computed once per hour or day (distinct_values/steps.rs).
-//! Invariant: types, names, NULLs and errors are DataFusion's: whatever has no way of its own is computed by it. In EXPLAIN
+//! rows (eager_case.rs), and functions of dates and times are computed once per hour or day (distinct_values/steps.rs).
+//! Invariant: types, names, NULLs and errors are DataFusion's: whatever has no kernel of its own is computed by it. In EXPLAIN
 //! the operation stands in brackets, whatever is around it.
 //! Not here: the loops (`grouse_kernels`); predicates, which scans prune by their form, and windows, so that an order by
 //! such an operation is not known to be theirs; plans for DataFusion's operator.
 
 mod decimals;
 mod divided;
-mod chosen;
+mod eager_case;
 
 use std::sync::Arc;
 
@@ -34,16 +34,16 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use crate::expr::decimal64::decimal64_of;
 use crate::expr::distinct_values::once_per_step;
 use crate::expr::plan_expressions::exchanged;
-use crate::expr::specialised::{Instead, Way, instead};
+use crate::expr::specialised::{Kernel, Specialised, specialise};
 use crate::runtime::options::{GroupByOperator, SessionOptions};
 use decimals::{Side, Sum};
 use divided::Divided;
 
 /// The rule.
 #[derive(Debug)]
-pub(crate) struct WordArithmetic;
+pub(crate) struct NarrowArithmetic;
 
-impl PhysicalOptimizerRule for WordArithmetic {
+impl PhysicalOptimizerRule for NarrowArithmetic {
     fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
@@ -66,7 +66,7 @@ impl PhysicalOptimizerRule for WordArithmetic {
     }
 
     fn name(&self) -> &str {
-        "word_arithmetic"
+        "narrow_arithmetic"
     }
 
     fn schema_check(&self) -> bool {
@@ -78,12 +78,12 @@ fn in_64_bits(
     expr: Arc<dyn PhysicalExpr>,
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
-    let in_64_bits = instead(expr, |expr| Narrow::of(expr, schema))?;
+    let in_64_bits = specialise(expr, |expr| Narrow::of(expr, schema))?;
     in_64_bits.transform_data(|expr| once_per_step(expr, schema))
 }
 
 /// An expression of DataFusion's, computed in 64 bits.
-type In64Bits = Instead<Narrow>;
+type In64Bits = Specialised<Narrow>;
 
 #[derive(Debug)]
 enum Narrow {
@@ -91,7 +91,7 @@ enum Narrow {
     Divided(Divided),
     /// A remainder cast to fewer bits.
     Narrowed,
-    Chosen,
+    EagerCase,
 }
 
 impl Narrow {
@@ -99,7 +99,7 @@ impl Narrow {
         match expr.downcast_ref::<BinaryExpr>() {
             Some(binary) => Self::operation(binary, schema),
             None if narrowed(expr).is_some() => Some(Narrow::Narrowed),
-            None => chosen::is_chosen(expr, schema).then_some(Narrow::Chosen),
+            None => eager_case::is_eager(expr, schema).then_some(Narrow::EagerCase),
         }
     }
 
@@ -116,7 +116,7 @@ impl Narrow {
         let is_decimal = |side: &Arc<dyn PhysicalExpr>| match narrow_of(side) {
             Some(Narrow::Decimals) => true,
             Some(Narrow::Divided(_) | Narrow::Narrowed) => false,
-            Some(Narrow::Chosen) | None => {
+            Some(Narrow::EagerCase) | None => {
                 matches!(side.data_type(schema), Ok(DataType::Decimal128(..)))
             }
         };
@@ -133,22 +133,22 @@ fn narrowed(expr: &Arc<dyn PhysicalExpr>) -> Option<&CastExpr> {
     divided::remainders_fit(remainder, cast.cast_type()).then_some(cast)
 }
 
-/// The way of an expression that is computed in 64 bits.
+/// The kernel of an expression that is computed in 64 bits.
 fn narrow_of(expr: &Arc<dyn PhysicalExpr>) -> Option<&Narrow> {
-    expr.downcast_ref::<In64Bits>().map(Instead::way)
+    expr.downcast_ref::<In64Bits>().map(Specialised::kernel)
 }
 
-impl Way for Narrow {
-    fn of_other(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<Narrow> {
+impl Kernel for Narrow {
+    fn rebind(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<Narrow> {
         match (self, datafusion.downcast_ref::<BinaryExpr>()) {
             (Narrow::Decimals, Some(_)) => Some(Narrow::Decimals),
             (Narrow::Divided(_), Some(binary)) => Divided::of(binary.right()).map(Narrow::Divided),
             (Narrow::Narrowed, _) => narrowed(datafusion).map(|_| Narrow::Narrowed),
-            _ => chosen::may_be_chosen(datafusion).then_some(Narrow::Chosen),
+            _ => eager_case::may_be_eager(datafusion).then_some(Narrow::EagerCase),
         }
     }
 
-    fn computed(
+    fn evaluate(
         &self,
         datafusion: &Arc<dyn PhysicalExpr>,
         batch: &RecordBatch,
@@ -185,7 +185,7 @@ impl Way for Narrow {
                     |column| Ok(ColumnarValue::Array(column)),
                 )
             }
-            _ => chosen::computed(datafusion, batch),
+            _ => eager_case::computed(datafusion, batch),
         }
     }
 
@@ -279,13 +279,13 @@ pub(crate) fn as_they_are(
     expr: &Arc<dyn PhysicalExpr>,
     schema: &Schema,
 ) -> Result<Arc<dyn PhysicalExpr>> {
-    if let Some(integers) = chosen::before_widening(expr, schema)? {
+    if let Some(integers) = eager_case::before_widening(expr, schema)? {
         return Ok(Arc::clone(integers));
     }
     let Some(case) = expr.downcast_ref::<In64Bits>() else {
         return Ok(Arc::clone(expr));
     };
-    match chosen::as_they_are(case.datafusion(), schema)? {
+    match eager_case::as_they_are(case.datafusion(), schema)? {
         Some(narrow) => Ok(in_64_bits(narrow, schema)?.data),
         None => Ok(Arc::clone(expr)),
     }
@@ -591,17 +591,17 @@ mod tests {
                 (literal(), literal()),
             ];
             for (then, otherwise) in sides {
-                chosen_equals_that_of_datafusion(then, otherwise, &batch);
+                eager_case_equals_that_of_datafusion(then, otherwise, &batch);
             }
             if *data_type == DataType::Int16 {
                 let wide = Arc::new(CastExpr::new(at("a", 1), DataType::Int64, None));
                 let literal = Arc::new(Literal::new(ScalarValue::Int64(Some(1 << 40))));
-                chosen_equals_that_of_datafusion(wide, literal, &batch);
+                eager_case_equals_that_of_datafusion(wide, literal, &batch);
             }
         }
     }
 
-    fn chosen_equals_that_of_datafusion(
+    fn eager_case_equals_that_of_datafusion(
         then: Arc<dyn PhysicalExpr>,
         otherwise: Arc<dyn PhysicalExpr>,
         batch: &RecordBatch,

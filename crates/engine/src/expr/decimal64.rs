@@ -1,4 +1,4 @@
-//! Decimals that a Parquet scan hands out in 64 bits of 64 bits, as files mostly hold them, instead of 128.
+//! Decimals that a Parquet scan hands out in 64 bits, as files mostly hold them, instead of 128.
 //!
 //! In: expressions over columns of up to 18 digits. Out: the same over those columns in 64 bits.
 //! Invariant: SQL types do not change: nothing sees these but sums, averages and arithmetic in 64 bits; for whatever else

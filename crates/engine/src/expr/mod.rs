@@ -1,4 +1,4 @@
-//! Expressions that we evaluate ourselves: arithmetic in one word, values computed once per distinct value, codes.
+//! Expressions that we evaluate ourselves: arithmetic in 64 bits, values computed once per distinct value, codes.
 //!
 //! In: DataFusion's physical expressions. Out: expressions of ours with the same values, types and NULLs.
 //! Invariant: what is not known to be the same is DataFusion's.

@@ -1,9 +1,9 @@
-//! An expression of DataFusion with another way to compute it.
+//! A specialised expression: one of DataFusion's with a kernel of its own.
 //!
-//! In: the expression and the way, then batches. Out: what DataFusion has for them.
-//! Invariant: types, names, NULLs and errors are DataFusion's; where columns are of other forms than those that the way was chosen
-//! for, the way leaves them to it.
-//! Not here: the ways (arithmetic.rs, filters.rs).
+//! In: the expression and the kernel, then batches. Out: what DataFusion has for them.
+//! Invariant: types, names, NULLs and errors are DataFusion's. A kernel leaves columns to DataFusion where their forms are
+//! others than those that it was chosen for.
+//! Not here: the kernels (arithmetic.rs, distinct_values/steps.rs, optimizer/filters.rs).
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -17,13 +17,13 @@ use datafusion::logical_expr::ColumnarValue;
 use datafusion::logical_expr::sort_properties::ExprProperties;
 use datafusion::physical_expr::PhysicalExpr;
 
-/// Another way, which follows from the expression and its types.
-pub(crate) trait Way: fmt::Debug + Send + Sync + Sized + 'static {
-    /// The way of the same expression with other parts, as far as it can be told without types.
-    fn of_other(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<Self>;
+/// Another way to evaluate an expression, which follows from the expression and its types.
+pub(crate) trait Kernel: fmt::Debug + Send + Sync + Sized + 'static {
+    /// The kernel of the same expression with other parts, as far as it can be told without types.
+    fn rebind(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<Self>;
 
     /// The values of a batch.
-    fn computed(
+    fn evaluate(
         &self,
         datafusion: &Arc<dyn PhysicalExpr>,
         batch: &RecordBatch,
@@ -35,32 +35,32 @@ pub(crate) trait Way: fmt::Debug + Send + Sync + Sized + 'static {
     }
 }
 
-/// The expression with ways in place of all parts that `way_of` has one for, from the innermost outwards.
-pub(crate) fn instead<W: Way>(
+/// The expression with kernels for all parts that `kernel_of` has one for, from the innermost outwards.
+pub(crate) fn specialise<K: Kernel>(
     expr: Arc<dyn PhysicalExpr>,
-    way_of: impl Fn(&Arc<dyn PhysicalExpr>) -> Option<W>,
+    kernel_of: impl Fn(&Arc<dyn PhysicalExpr>) -> Option<K>,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     expr.transform_up(|expr| {
-        Ok(match way_of(&expr) {
-            Some(way) => Transformed::yes(Arc::new(Instead {
+        Ok(match kernel_of(&expr) {
+            Some(kernel) => Transformed::yes(Arc::new(Specialised {
                 datafusion: expr,
-                way,
+                kernel,
             })),
             None => Transformed::no(expr),
         })
     })
 }
 
-/// The expression and the way.
+/// The expression and its kernel.
 #[derive(Debug)]
-pub(crate) struct Instead<W> {
+pub(crate) struct Specialised<K> {
     datafusion: Arc<dyn PhysicalExpr>,
-    way: W,
+    kernel: K,
 }
 
-impl<W: Way> Instead<W> {
-    pub fn way(&self) -> &W {
-        &self.way
+impl<K: Kernel> Specialised<K> {
+    pub fn kernel(&self) -> &K {
+        &self.kernel
     }
 
     pub fn datafusion(&self) -> &Arc<dyn PhysicalExpr> {
@@ -68,30 +68,30 @@ impl<W: Way> Instead<W> {
     }
 }
 
-impl<W> PartialEq for Instead<W> {
+impl<K> PartialEq for Specialised<K> {
     fn eq(&self, other: &Self) -> bool {
         self.datafusion.eq(&other.datafusion)
     }
 }
 
-impl<W> Eq for Instead<W> {}
+impl<K> Eq for Specialised<K> {}
 
-impl<W> Hash for Instead<W> {
+impl<K> Hash for Specialised<K> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.datafusion.hash(state);
     }
 }
 
-impl<W: Way> fmt::Display for Instead<W> {
+impl<K: Kernel> fmt::Display for Specialised<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.way.is_bracketed() {
+        match self.kernel.is_bracketed() {
             true => write!(f, "({})", self.datafusion),
             false => self.datafusion.fmt(f),
         }
     }
 }
 
-impl<W: Way> PhysicalExpr for Instead<W> {
+impl<K: Kernel> PhysicalExpr for Specialised<K> {
     fn data_type(&self, schema: &Schema) -> Result<DataType> {
         self.datafusion.data_type(schema)
     }
@@ -105,7 +105,7 @@ impl<W: Way> PhysicalExpr for Instead<W> {
     }
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        self.way.computed(&self.datafusion, batch)
+        self.kernel.evaluate(&self.datafusion, batch)
     }
 
     fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
@@ -117,8 +117,8 @@ impl<W: Way> PhysicalExpr for Instead<W> {
         children: Vec<Arc<dyn PhysicalExpr>>,
     ) -> Result<Arc<dyn PhysicalExpr>> {
         let datafusion = Arc::clone(&self.datafusion).with_new_children(children)?;
-        Ok(match self.way.of_other(&datafusion) {
-            Some(way) => Arc::new(Self { datafusion, way }),
+        Ok(match self.kernel.rebind(&datafusion) {
+            Some(kernel) => Arc::new(Self { datafusion, kernel }),
             None => datafusion,
         })
     }
@@ -128,7 +128,7 @@ impl<W: Way> PhysicalExpr for Instead<W> {
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.way.is_bracketed() {
+        if !self.kernel.is_bracketed() {
             return self.datafusion.fmt_sql(f);
         }
         write!(f, "(")?;

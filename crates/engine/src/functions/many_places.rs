@@ -75,7 +75,7 @@ impl ScalarUDFImpl for ManyPlaces {
             _ => false,
         };
         match is_wrong {
-            true => Ok(ColumnarValue::Array(mended(
+            true => Ok(ColumnarValue::Array(corrected(
                 &array,
                 &x.to_array(rows)?,
                 &places.to_array(rows)?,
@@ -86,7 +86,7 @@ impl ScalarUDFImpl for ManyPlaces {
 }
 
 /// The results, but of finite x only finite ones.
-fn mended(results: &ArrayRef, x: &ArrayRef, places: &ArrayRef) -> Result<ArrayRef> {
+fn corrected(results: &ArrayRef, x: &ArrayRef, places: &ArrayRef) -> Result<ArrayRef> {
     let places = cast(places, &DataType::Int64)?;
     let places = places.as_primitive::<Int64Type>();
     macro_rules! each {

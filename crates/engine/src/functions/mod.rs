@@ -2,7 +2,7 @@
 //!
 //! In: a datafusion session. Out: the same session, in which `sum` and `avg` are exact, and `max_by`/`arg_max`, `min_by`/`arg_min`,
 //! `uniq`, `uniq_exact`, `mode` and `approx_top_k` exist, `approx_distinct` being `uniq` too; functions of regular
-//! expressions are DataFusion's, computed once per text, and `length` counts without decoding.
+//! expressions are DataFusion's, computed once per string, and `length` counts without decoding.
 //! Invariant: every function here runs on every path of DataFusion (plain, grouped, window), so that a query means the
 //! same whether our operator or DataFusion's takes it.
 //! Not here: the operator's native states of the same aggregates; they are known by the names registered here.

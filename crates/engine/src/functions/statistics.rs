@@ -165,9 +165,9 @@ impl Statistics {
         })
     }
 
-    fn tally(&self, args: &AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+    fn value_counts(&self, args: &AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let value_type = args.exprs[0].data_type(args.schema)?;
-        Ok(Box::new(Tally {
+        Ok(Box::new(ValueCounts {
             counts: Counts::of(&value_type),
             statistic: self.statistic,
             is_distinct: args.is_distinct,
@@ -193,13 +193,13 @@ impl AggregateUDFImpl for Statistics {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         match self.statistic.fold() {
             Some(fold) if !args.is_distinct => Ok(Box::new(Folded(fold))),
-            _ => self.tally(&args),
+            _ => self.value_counts(&args),
         }
     }
 
     /// Values leave a window as they came, which counts allow and sums of floats do not.
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.tally(&args)
+        self.value_counts(&args)
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
@@ -266,9 +266,9 @@ impl Accumulator for Folded {
     }
 }
 
-/// Values with their counts.
+/// Counts the rows of each value.
 #[derive(Debug)]
-struct Tally {
+struct ValueCounts {
     counts: Counts,
     statistic: Statistic,
     is_distinct: bool,
@@ -276,7 +276,7 @@ struct Tally {
     value_type: DataType,
 }
 
-impl Tally {
+impl ValueCounts {
     /// The values from the least on with how often each counts.
     fn counted(&self) -> Vec<(&ScalarValue, i64)> {
         let mut all = self.counts.sorted();
@@ -392,7 +392,7 @@ fn place(share: f64, rows: i64) -> i64 {
     (rows - after).max(1) - 1
 }
 
-impl Accumulator for Tally {
+impl Accumulator for ValueCounts {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         self.counts.update_batch(values)
     }

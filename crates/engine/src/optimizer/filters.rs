@@ -2,7 +2,7 @@
 //!
 //! In: a finished physical plan. Out: the same plan, in whose filters `text LIKE '%word%'` and its NOT search views of strings as
 //! they lie in memory (likes.rs), and values of one or two bytes and short strings are compared with a literal (compared.rs);
-//! those below our operator hand on what is left of a batch as it is, instead of copies of several as one, or mark it, where
+//! those below our operator hand on what is left of a batch as it is, instead of copies of several as one, or select rows, where
 //! the operator counts and adds up.
 //! Invariant: types, NULLs and results are DataFusion's, which also computes all that come in other forms.
 //! Not here: the loops (kernels, `word` and `compare`); FILTER of aggregates; plans for DataFusion's operator. What is known of
@@ -31,7 +31,7 @@ use grouse_kernels::word::Word;
 
 use crate::exec::{GroupByExec, SelectingFilterExec};
 use crate::expr::plan_expressions::exchanged;
-use crate::expr::specialised::{Way, instead};
+use crate::expr::specialised::{Kernel, specialise};
 use crate::runtime::options::{GroupByOperator, SessionOptions};
 use compared::Compared;
 
@@ -62,7 +62,7 @@ impl PhysicalOptimizerRule for OwnFilters {
             let input = keeps_none.then(|| handing_on(group_by.children()[0]));
             let input = input.transpose()?.flatten();
             let input = input.map(|input| match group_by.takes_selections() {
-                true => marking(input),
+                true => selecting(input),
                 false => input,
             });
             let over = |input| replace_children_if_necessary(Arc::clone(node), vec![input]);
@@ -99,9 +99,9 @@ fn handing_on(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionP
 }
 
 /// The filter, and the projection above it, as one that selects rows; another node as it is.
-fn marking(node: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+fn selecting(node: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
     match SelectingFilterExec::replacing(&node) {
-        Some(marking) => Arc::new(marking),
+        Some(selecting) => Arc::new(selecting),
         None => node,
     }
 }
@@ -145,7 +145,7 @@ fn in_loops(
         Some(Operator::And) => expr.map_children(|part| in_loops(part, schema, is_wanted)),
         // Of what has to be true all equalities stay DataFusion's, which knows by them what is constant and so in order.
         Some(Operator::Eq) => Ok(Transformed::no(expr)),
-        _ => instead(expr, |expr| {
+        _ => specialise(expr, |expr| {
             OwnLoop::of(expr, Some(schema)).filter(is_wanted)
         }),
     }
@@ -170,12 +170,12 @@ impl OwnLoop {
     }
 }
 
-impl Way for OwnLoop {
-    fn of_other(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<OwnLoop> {
+impl Kernel for OwnLoop {
+    fn rebind(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<OwnLoop> {
         OwnLoop::of(datafusion, None)
     }
 
-    fn computed(
+    fn evaluate(
         &self,
         datafusion: &Arc<dyn PhysicalExpr>,
         batch: &RecordBatch,

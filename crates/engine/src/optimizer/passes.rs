@@ -21,7 +21,7 @@ use super::scans::codes::CodesRule;
 use super::scans::morsels::MorselsRule;
 use super::shared_sums::SharedSums;
 use crate::error::{Error, Result};
-use crate::expr::arithmetic::WordArithmetic;
+use crate::expr::arithmetic::NarrowArithmetic;
 use crate::functions::StandingFunctions;
 use crate::runtime::memory::SessionPool;
 use crate::scan::stores::Stores;
@@ -174,7 +174,7 @@ const INSTEAD: [(&str, Rewrite, &str); 8] = [
 fn physical() -> Vec<Pass<Physical>> {
     passes! {
         First, ByDataFusion, checked_plan::CheckArithmetic,              "+, -, * of integers are checked";
-        First, ByOperator,   WordArithmetic,                             "numbers of up to 18 digits are computed in 64 bits; before all that compare, move and merge expressions";
+        First, ByOperator,   NarrowArithmetic,                           "numbers of up to 18 digits are computed in 64 bits; before all that compare, move and merge expressions";
         First, ByDataFusion, null_structs::NullStructs,                  "s.x is NULL where s is NULL";
         First, ByDataFusion, short_circuit::GuardConditions,             "p AND q computes a q that can fail only where p is not false";
         First, ByDataFusion, offset_order::KeepOrderBelowOffset,         "the sort below an OFFSET stays";
@@ -218,8 +218,8 @@ pub struct Scans {
 /// All rules.
 pub(crate) const ALL: &[Needed] = &[ByDataFusion, ByOperator];
 
-/// Those that mend DataFusion.
-pub const MENDS: &[Needed] = &[ByDataFusion];
+/// Those that fix DataFusion.
+pub const FIXES: &[Needed] = &[ByDataFusion];
 
 /// Planners of expressions; DataFusion's come after them.
 pub fn expr_planners(needed: &[Needed]) -> Vec<Arc<Planner>> {

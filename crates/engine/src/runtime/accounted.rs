@@ -16,22 +16,22 @@ pub(crate) type Bytes = <PutPayload as IntoIterator>::Item;
 /// The consumer's name.
 pub(crate) const NAME: &str = "ParquetScan";
 
-struct Charged {
+struct Accounted {
     bytes: Bytes,
     _reservation: MemoryReservation,
 }
 
-impl AsRef<[u8]> for Charged {
+impl AsRef<[u8]> for Accounted {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
 }
 
 /// The same bytes, of which `pool` knows until the last reference is gone.
-pub(crate) fn charged(bytes: Bytes, pool: &Arc<dyn MemoryPool>) -> Bytes {
+pub(crate) fn accounted(bytes: Bytes, pool: &Arc<dyn MemoryPool>) -> Bytes {
     let reservation = MemoryConsumer::new(NAME).register(pool);
     reservation.grow(bytes.len());
-    Bytes::from_owner(Charged {
+    Bytes::from_owner(Accounted {
         bytes,
         _reservation: reservation,
     })
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn bytes_count_until_the_last_reference_is_gone() {
         let pool: Arc<dyn MemoryPool> = Arc::new(SessionPool::new(10));
-        let read = charged(Bytes::from(vec![7; 100]), &pool);
+        let read = accounted(Bytes::from(vec![7; 100]), &pool);
         let page = read.slice(3..5);
         drop(read);
         assert_eq!((pool.reserved(), &page[..]), (100, [7, 7].as_slice()));

@@ -38,7 +38,7 @@ pub(crate) fn strings_of(schema: &Schema) -> Strings {
     strings.map(|field| field.name().clone()).collect()
 }
 
-/// The footer that DataFusion may believe; the same one where there is nothing to mend.
+/// The footer that DataFusion may believe; the same one where there is nothing to correct.
 pub(crate) fn sound(
     metadata: &Arc<ParquetMetaData>,
     strings: &Strings,

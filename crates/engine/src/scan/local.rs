@@ -29,7 +29,7 @@ use object_store::local::LocalFileSystem;
 
 use super::parquet::Bytes;
 use super::steady::{changed, is_same};
-use crate::runtime::accounted::charged;
+use crate::runtime::accounted::accounted;
 
 /// Bytes of one read. A worker gives way after many of them: one that gives way is seen by no other thread until this one rests.
 const READ_BYTES: u64 = 1 << 20;
@@ -130,7 +130,7 @@ impl LocalReader {
                 left -= part;
                 tokio::task::coop::consume_budget().await;
             }
-            all.push(charged(Bytes::from(read), &self.pool));
+            all.push(accounted(Bytes::from(read), &self.pool));
         }
         let bytes: usize = all.iter().map(Bytes::len).sum();
         self.counts.bytes_scanned.add(bytes);

@@ -40,5 +40,5 @@ pub(crate) mod checked_table;
 pub(crate) mod numbers;
 pub(crate) mod replaced_rows;
 pub(crate) mod local;
-pub mod blame;
+pub mod error_location;
 pub mod writes;

@@ -58,7 +58,7 @@ use super::plain_types::plain_schema;
 use super::steady::Pinned;
 use super::widen::common_schema;
 pub(crate) use crate::runtime::accounted::Bytes;
-use crate::runtime::accounted::charged;
+use crate::runtime::accounted::accounted;
 use crate::runtime::warnings::Warnings;
 
 /// The length of the footer and the magic behind it.
@@ -85,7 +85,7 @@ impl PlainBytes {
     }
 }
 
-/// DataFusion's format, mended.
+/// DataFusion's format, with corrected footers.
 #[derive(Debug)]
 pub(crate) struct Parquet {
     datafusion: ParquetFormat,
@@ -420,7 +420,7 @@ impl FileFormat for Parquet {
     }
 }
 
-/// Readers that see mended footers.
+/// Readers that see corrected footers.
 struct SoundReaders {
     store: Arc<dyn ObjectStore>,
     footers: Arc<FileMetadataCache>,
@@ -472,7 +472,7 @@ impl AsyncFileReader for SoundReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
         async move {
             let bytes = self.datafusion.get_bytes(range).await?;
-            Ok(charged(bytes, &self.pool))
+            Ok(accounted(bytes, &self.pool))
         }
         .boxed()
     }
@@ -485,7 +485,7 @@ impl AsyncFileReader for SoundReader {
             let all = self.datafusion.get_byte_ranges(ranges).await?;
             Ok(all
                 .into_iter()
-                .map(|bytes| charged(bytes, &self.pool))
+                .map(|bytes| accounted(bytes, &self.pool))
                 .collect())
         }
         .boxed()
@@ -501,32 +501,32 @@ impl AsyncFileReader for SoundReader {
                 return Ok(footer);
             }
             let footer = self.datafusion.get_metadata(options).await?;
-            mended(&footer, &*self.footers, key, &self.object, &self.strings)
+            corrected(&footer, &*self.footers, key, &self.object, &self.strings)
         }
         .boxed()
     }
 }
 
-/// Under which name a mended footer is kept beside the file's own: it depends on the columns taken for text.
+/// Under which name a corrected footer is kept beside the file's own: it depends on the columns taken for text.
 fn sound_key(object: &ObjectMeta, strings: &Strings) -> Path {
     let strings: Vec<&str> = strings.iter().map(String::as_str).collect();
     Path::from(format!("{}\0{}", object.location, strings.join("\0")))
 }
 
 /// The footer as DataFusion may believe it, kept under `key` if that is not the file's own.
-fn mended(
+fn corrected(
     footer: &Arc<ParquetMetaData>,
     footers: &FileMetadataCache,
     key: Path,
     object: &ObjectMeta,
     strings: &Strings,
 ) -> ParquetResult<Arc<ParquetMetaData>> {
-    let mended = sound(footer, strings)?;
-    if !Arc::ptr_eq(footer, &mended) {
-        let kept = Arc::new(CachedParquetMetaData::new(Arc::clone(&mended)));
+    let corrected = sound(footer, strings)?;
+    if !Arc::ptr_eq(footer, &corrected) {
+        let kept = Arc::new(CachedParquetMetaData::new(Arc::clone(&corrected)));
         footers.put(&key, CachedFileMetadataEntry::new(object.clone(), kept));
     }
-    Ok(mended)
+    Ok(corrected)
 }
 
 /// The footer that readers of a file that planning has looked at will see.
@@ -540,7 +540,7 @@ pub(crate) fn known_sound_footer(
         return Some(footer);
     }
     let own = known_footer(footers, &object.location, object)?;
-    mended(&own, footers, key, object, strings).ok()
+    corrected(&own, footers, key, object, strings).ok()
 }
 
 /// The footer that the cache keeps under `key` for the file as it is now.
@@ -580,7 +580,7 @@ pub(crate) fn only_column(config: &FileScanConfig, index: usize) -> Option<FileS
     Some(config.build())
 }
 
-/// Makes the mended format for `CREATE EXTERNAL TABLE` and `COPY`.
+/// Makes this format for `CREATE EXTERNAL TABLE` and `COPY`.
 #[derive(Debug, Default)]
 pub(crate) struct ParquetFactory {
     datafusion: ParquetFormatFactory,

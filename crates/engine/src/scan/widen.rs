@@ -3,7 +3,7 @@
 //! In: one schema per file.
 //! Out: all columns by name, each of the narrowest type that holds the values of all files.
 //! Invariant: no type is chosen in which a value of some file is another one, save integers beyond 2^53 beside floats;
-//! timestamps outside 1677 to 2262 beside nanoseconds have no such type and are an error where they are read (blame.rs).
+//! timestamps outside 1677 to 2262 beside nanoseconds have no such type and are an error where they are read (error_location.rs).
 //! Not here: casting what is read; DataFusion's scans do that.
 
 use std::fmt::Display;

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
 use crate::runtime::trace::{Lane, Phase, Recorder, Trace};
-use crate::scan::blame::blame;
+use crate::scan::error_location::locate_error;
 use crate::scan::writes::request::Writes;
 use crate::session::profile::Recording;
 use crate::session::progress::Progress;
@@ -177,7 +177,7 @@ async fn run_partition(
         Err(error) => Err(error),
     };
     if let Err(error) = end {
-        let error = blame(error, &plan, context).await;
+        let error = locate_error(error, &plan, context).await;
         // The consumer may be gone: then nobody wants the error either.
         let _ = sender.send(Err(error.into())).await;
     }

@@ -220,7 +220,7 @@ fn write_both(folder: &TempDir, strings: StringArray, numbers: Int64Array, group
     write(&folder.path().join("a.parquet"), &batch, group_rows, false);
 }
 
-/// Batches of few rows hold their own strings, not all of the book.
+/// Batches of few rows hold their own strings, not all of the shared dictionary.
 #[test]
 fn a_batch_that_leaves_holds_no_strings_of_others() {
     let folder = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ mod codes;
 mod decimal64;
 mod bounds;
 mod morsels;
-mod late;
+mod late_materialisation;
 mod filters;
 mod parquet;
 mod text_files;

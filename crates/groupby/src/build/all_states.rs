@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use crate::batch::{Arguments, Batch};
-use crate::combine::{blame, new_states};
+use crate::combine::{name_aggregate, new_states};
 use crate::error::{Error, Result};
 use crate::keys::GroupId;
 use crate::partition::AggregateColumns;
 use crate::spec::Spec;
-use crate::states::{Bypass, GroupStates, Groups, Sums, Tallied, Tally};
+use crate::states::{Bypass, CodeSums, GroupStates, Groups, PreAggregated, PreAggregator};
 
 /// One `GroupStates` per aggregate.
 pub(super) struct AllStates {
@@ -76,32 +76,32 @@ impl AllStates {
     }
 
     /// What the values of each aggregate add up to; `None` if one has to see them row by row.
-    pub(super) fn tally(
+    pub(super) fn pre_aggregate(
         &self,
         arguments: &[Option<Arguments>],
-        tally: &mut Tally<'_>,
-    ) -> Result<Option<Vec<Sums>>> {
+        by_code: &mut PreAggregator<'_>,
+    ) -> Result<Option<Vec<CodeSums>>> {
         let columns = arguments.iter().flatten().map(|of_one| &of_one.columns);
         let sums = self.states.iter().zip(columns);
-        sums.map(|(states, columns)| states.tally(columns, tally))
+        sums.map(|(states, columns)| states.pre_aggregate(columns, by_code))
             .collect()
     }
 
     /// What each aggregate's values add up to, by code, into the states of the codes' `groups`.
-    pub(super) fn add_tallied(
+    pub(super) fn add_pre_aggregated(
         &mut self,
-        sums: impl Iterator<Item = Sums>,
+        sums: impl Iterator<Item = CodeSums>,
         counts: &[i64],
         groups: &[GroupId],
         total: usize,
     ) {
         for (states, sums) in self.states.iter_mut().zip(sums) {
-            let tallied = Tallied {
+            let pre_aggregated = PreAggregated {
                 sums: &sums,
                 counts,
                 groups,
             };
-            states.add_tallied(tallied, total);
+            states.add_pre_aggregated(pre_aggregated, total);
         }
         self.known.fill(total);
     }
@@ -177,7 +177,7 @@ impl AllStates {
     }
 
     /// A refusal of memory with the aggregate whose states are more than half of them and the `index_bytes`.
-    pub(super) fn blame(&self, error: Error, index_bytes: usize) -> Error {
-        blame(error, &self.spec, &self.states, index_bytes + self.bytes())
+    pub(super) fn name_aggregate(&self, error: Error, index_bytes: usize) -> Error {
+        name_aggregate(error, &self.spec, &self.states, index_bytes + self.bytes())
     }
 }

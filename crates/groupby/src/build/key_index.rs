@@ -11,11 +11,11 @@ use arrow::array::ArrayRef;
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::keys::direct::is_one_range;
-use crate::keys::runs;
+use crate::keys::run_length;
 use crate::keys::{CodeMaps, DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable};
 use crate::policy;
 use crate::runtime::Counters;
-use crate::runtime::counters::Lap;
+use crate::runtime::counters::Stopwatch;
 use crate::spec::Spec;
 
 /// Bytes of an array's slot and of its group beside the states.
@@ -127,14 +127,14 @@ impl KeyIndex {
         &mut self,
         batch: &Batch,
         groups: &mut Vec<GroupId>,
-        lap: &mut Lap,
+        stopwatch: &mut Stopwatch,
         counters: &mut Counters,
     ) -> Result<usize> {
         let (hashes, starts) = (&mut self.hashes, &mut self.starts);
         let layout = &self.spec.keys;
         let columns = layout.translated(&batch.keys, &mut self.code_maps)?;
         let keys = layout.encode_runs(&columns, batch.rows, hashes, starts)?;
-        lap.end(&mut counters.hash_ns);
+        stopwatch.lap(&mut counters.hash_ns);
         let is_bare = self.spec.is_bare();
         if starts.is_empty() {
             self.table.assign(keys.all(), hashes, groups)?;
@@ -142,7 +142,7 @@ impl KeyIndex {
             self.runs.clear();
             self.table.assign(keys.all(), hashes, &mut self.runs)?;
             if !is_bare {
-                runs::expand(&self.runs, starts, batch.rows, groups);
+                run_length::expand(&self.runs, starts, batch.rows, groups);
             }
         }
         counters.looked_up += hashes.len() as u64;

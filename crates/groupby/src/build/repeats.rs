@@ -9,7 +9,7 @@ use super::staging::Staging;
 use crate::combine::{WORTH, WORTH_AT_ANY_TIME, combine};
 use crate::error::Result;
 use crate::runtime::Counters;
-use crate::runtime::counters::Lap;
+use crate::runtime::counters::Stopwatch;
 use crate::spec::Sizes;
 
 /// Where memory is not short, blocks grow by so many times these bytes before they are combined again. Of
@@ -121,7 +121,7 @@ impl Overflow {
         staging: &mut Staging,
         counters: &mut Counters,
     ) -> Result<bool> {
-        let mut lap = Lap::start();
+        let mut stopwatch = Stopwatch::start();
         let beside = beside + staging.bytes() - allocated(staging.block_bytes());
         let spill = self.spill().cloned();
         let grant = &mut self.grant;
@@ -136,7 +136,7 @@ impl Overflow {
         counters.combined += u64::from(is_worth_it);
         counters.holds(beside + allocated(most));
         self.grant.keep(beside + allocated(staging.block_bytes()));
-        lap.end(&mut counters.partition_ns);
+        stopwatch.lap(&mut counters.partition_ns);
         Ok(is_worth_it)
     }
 }

@@ -10,7 +10,7 @@ use super::allocated;
 use crate::error::Result;
 use crate::partition::{Block, Unsorted};
 use crate::runtime::Counters;
-use crate::runtime::counters::Lap;
+use crate::runtime::counters::Stopwatch;
 use crate::spec::Spec;
 
 /// Small groups of emptied tables wait until they have so many bytes: a block costs the merge a step per task. Of
@@ -123,12 +123,12 @@ impl Staging {
     }
 
     fn add_block(&mut self, parts: Vec<Unsorted>, counters: &mut Counters) -> Result<()> {
-        let mut lap = Lap::start();
+        let mut stopwatch = Stopwatch::start();
         let bits = self.spec.sizes.partitions.ilog2();
         let block = Block::sort(parts, bits, self.spec.keys.views())?;
         self.join(vec![block]);
         counters.blocks += 1;
-        lap.end(&mut counters.partition_ns);
+        stopwatch.lap(&mut counters.partition_ns);
         Ok(())
     }
 

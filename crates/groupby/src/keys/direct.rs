@@ -4,7 +4,7 @@
 //! In: columns of integers, dates, times, booleans, strings (plain or as codes). Out: group ids, or `Full`
 //! when the observed ranges no longer fit the array.
 //! Invariant: ranges are observed while running and widened; ids of known groups never change.
-//! Not here: rows whose keys all have groups (known.rs); hashes, which are computed once per group when the table is drained.
+//! Not here: rows whose keys all have groups (fast_path.rs); hashes, which are computed once per group when the table is drained.
 
 use std::sync::Arc;
 
@@ -39,11 +39,11 @@ pub(crate) fn is_supported(types: &[DataType]) -> bool {
 }
 
 mod dimension;
-mod known;
+mod fast_path;
 
 pub(crate) use dimension::ends;
 use dimension::{Dimension, Observed, SLACK, SLACK_OF_ONE, lay_out};
-use known::ByKey;
+use fast_path::ByKey;
 
 /// An array of group ids addressed by key.
 #[derive(Debug)]

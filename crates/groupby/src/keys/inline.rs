@@ -8,8 +8,8 @@
 
 use grouse_kernels::prefetch::prefetch;
 
+use super::fixed_width::{FixedWidth, PackedKeys, is_equal};
 use super::slots::{AT_ONCE, NEAR_BYTES, Others, SLOTS_MIN, Slot, grown};
-use super::words::{OfWords, PackedKeys, is_equal};
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::Result;
 
@@ -134,7 +134,7 @@ impl<const N: usize> InlineTable<N> {
 
 impl<const N: usize> KeyTable for InlineTable<N>
 where
-    PackedKeys: OfWords<N>,
+    PackedKeys: FixedWidth<N>,
 {
     fn assign(
         &mut self,
@@ -201,7 +201,7 @@ where
         let groups = self.keys.capacity();
         let keys = std::mem::replace(&mut self.keys, Vec::with_capacity(groups));
         DistinctKeys {
-            keys: EncodedKeys::of_words(keys, Vec::new()),
+            keys: EncodedKeys::of_fixed_width(keys, Vec::new()),
             hashes: std::mem::replace(&mut self.hashes, Vec::with_capacity(groups)),
         }
     }

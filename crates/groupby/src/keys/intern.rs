@@ -58,15 +58,15 @@ impl CachedView {
     }
 }
 
-/// The values of a dictionary and their codes.
+/// A dictionary's values and the interner's codes for them.
 #[derive(Debug)]
-struct Translation {
+struct InternedDictionary {
     values: ByteKeys,
     /// Of each value, and `UNKNOWN` up to a power of two.
     codes: Vec<u32>,
 }
 
-impl Translation {
+impl InternedDictionary {
     /// Nothing is looked up yet; `Full` if these are no values of `data_type`.
     fn new(dictionary: &ArrayRef, data_type: &DataType) -> std::result::Result<Self, Full> {
         if dictionary.len() > DICTIONARY_MAX {
@@ -85,7 +85,7 @@ pub(super) struct Interner {
     table: BytesTable,
     near: Vec<CachedView>,
     batch: u32,
-    translation: DictionaryCache<Translation>,
+    interned: DictionaryCache<InternedDictionary>,
     /// Dictionaries that were translated so far.
     pub(super) dictionaries: u32,
     coded_values_max: usize,
@@ -108,7 +108,7 @@ impl Interner {
             table: BytesTable::default(),
             near: vec![nothing; NEAR],
             batch: 0,
-            translation: DictionaryCache::default(),
+            interned: DictionaryCache::default(),
             dictionaries: 0,
             coded_values_max: if is_only {
                 CODED_VALUES_MAX
@@ -152,19 +152,19 @@ impl Interner {
 
     /// Takes up the dictionary of a column before its rows, if it is another than the last: the codes of those of its values that
     /// have any. Not of one that has more values than there are rows.
-    pub(super) fn meet(&mut self, column: &ArrayRef, data_type: &DataType) {
+    pub(super) fn intern_dictionary(&mut self, column: &ArrayRef, data_type: &DataType) {
         let Some(coded) = column.as_any_dictionary_opt() else {
             return;
         };
         let dictionary = coded.values();
-        if self.translation.get(dictionary).is_some() || dictionary.len() > column.len() {
+        if self.interned.get(dictionary).is_some() || dictionary.len() > column.len() {
             return;
         }
         // What is wrong with it is for `push` to say.
-        let Ok(mut translation) = Translation::new(dictionary, data_type) else {
+        let Ok(mut interned) = InternedDictionary::new(dictionary, data_type) else {
             return;
         };
-        let Translation { values, codes, .. } = &mut translation;
+        let InternedDictionary { values, codes, .. } = &mut interned;
         for (value, (code, &view)) in codes.iter_mut().zip(&values.views).enumerate() {
             if dictionary.is_valid(value) {
                 let hash = hash_one(view, &values.buffers);
@@ -173,7 +173,7 @@ impl Interner {
             }
         }
         self.dictionaries += 1;
-        self.translation.insert(dictionary, translation);
+        self.interned.insert(dictionary, interned);
     }
 
     fn push_plain(
@@ -207,15 +207,15 @@ impl Interner {
         codes: &mut Vec<u32>,
     ) -> std::result::Result<(), Full> {
         let dictionary = column.values();
-        let mut cache = std::mem::take(&mut self.translation);
-        let translation = cache.get_or_make(dictionary, || {
+        let mut cache = std::mem::take(&mut self.interned);
+        let interned = cache.get_or_make(dictionary, || {
             self.dictionaries += 1;
-            Translation::new(dictionary, data_type)
+            InternedDictionary::new(dictionary, data_type)
         })?;
         let keys = column.keys();
         macro_rules! typed {
             ($key:ty) => {
-                self.translate::<$key>(keys, nulls, translation, codes)
+                self.translate::<$key>(keys, nulls, interned, codes)
             };
         }
         match keys.data_type() {
@@ -229,7 +229,7 @@ impl Interner {
             DataType::UInt64 => typed!(types::UInt64Type),
             other => unreachable!("{other} is no type of dictionary keys"),
         }
-        self.translation = cache;
+        self.interned = cache;
         Ok(())
     }
 
@@ -240,13 +240,13 @@ impl Interner {
         column: &'a ArrayRef,
     ) -> Option<(&'a dyn Array, &'a [u32])> {
         let coded = column.as_any_dictionary_opt()?;
-        let known = self.translation.get(coded.values())?;
+        let known = self.interned.get(coded.values())?;
         (column.null_count() == 0).then_some((coded.keys(), &known.codes))
     }
 
     /// Whether the dictionary of the last batch that came as codes has values that are NULL, whose codes are not known.
     pub(super) fn has_null_value(&self) -> bool {
-        let known = self.translation.last();
+        let known = self.interned.last();
         known.is_some_and(|(dictionary, _)| dictionary.null_count() > 0)
     }
 
@@ -254,15 +254,15 @@ impl Interner {
         &mut self,
         keys: &dyn Array,
         nulls: Option<&NullBuffer>,
-        translation: &mut Translation,
+        interned: &mut InternedDictionary,
         codes: &mut Vec<u32>,
     ) {
         let keys = keys.as_primitive::<K>().values();
-        let Translation {
+        let InternedDictionary {
             values,
             codes: known,
             ..
-        } = translation;
+        } = interned;
         let mut translate = |key: K::Native| {
             let code = &mut known[key.as_usize()];
             if *code == UNKNOWN {
@@ -326,7 +326,7 @@ impl Interner {
 
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        let translated = self.translation.last().map_or(0, |(dictionary, known)| {
+        let translated = self.interned.last().map_or(0, |(dictionary, known)| {
             dictionary.get_array_memory_size() + known.codes.len() * (4 + 16)
         });
         let held = NEAR * size_of::<CachedView>() + self.codes.capacity() * 4;

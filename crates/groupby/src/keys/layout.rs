@@ -14,11 +14,11 @@ use grouse_kernels::hash;
 
 use super::bytes::{self, Arena, BytesTable, Shared};
 use super::columns::{is_bytes, unpacked};
+use super::fixed_width::{PackedKeys, with_width};
 use super::packed::{KeyValues, PackedLayout};
 use super::row::RowLayout;
-use super::runs;
+use super::run_length;
 use super::shared_dictionary::CodeMaps;
-use super::words::{PackedKeys, with_width};
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable};
 use crate::error::Result;
 
@@ -207,7 +207,7 @@ impl KeyLayout {
         // A key that is NULL as a whole has no words of its own.
         if !self.marks_nulls() || columns[0].logical_null_count() == 0 {
             let encoded = self.pack(&self.plain(columns)?, rows)?;
-            let firsts = runs::compress(&encoded, starts);
+            let firsts = run_length::compress(&encoded, starts);
             if firsts.is_none() {
                 starts.clear();
             }

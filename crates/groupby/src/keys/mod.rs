@@ -33,7 +33,7 @@ pub(crate) use with_integers;
 pub(crate) mod columns;
 mod dictionary_cache;
 pub(crate) mod views;
-pub(crate) mod words;
+pub(crate) mod fixed_width;
 mod slots;
 mod bytes;
 mod shared_dictionary;
@@ -42,10 +42,10 @@ mod inline;
 mod wide;
 mod packed;
 pub mod row;
-pub(crate) mod runs;
+pub(crate) mod run_length;
 pub(crate) mod direct;
 mod layout;
-pub(crate) mod waiting;
+pub(crate) mod compact;
 
 use std::ops::Range;
 
@@ -55,15 +55,15 @@ use crate::error::Result;
 
 pub use columns::{as_views, decoded, is_bytes, strings_of};
 pub(crate) use columns::{same_dictionary, strict_cast, unpacked};
+pub use compact::CompactKeys;
 pub use dictionary_cache::DictionaryCache;
 pub use direct::DirectTable;
+pub use fixed_width::{FixedWidth, FixedWidthKeys, PackedKeys, PackedRows};
+use fixed_width::{map_width, with_width};
 pub use layout::{KeyLayout, TableKind};
 pub use packed::{KeyBounds, KeyValues};
 pub use shared_dictionary::CodeMaps;
 pub use views::fetch;
-pub use waiting::WaitingKeys;
-pub use words::{OfWords, PackedKeys, PackedRows, WordKeys};
-use words::{map_width, with_width};
 
 /// A group's number in one table: dense from 0. Tables are flushed long before 2^32 groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -110,11 +110,11 @@ pub enum KeyRows<'a> {
 
 impl EncodedKeys {
     /// Keys of `N` words and what their views point into.
-    pub fn of_words<const N: usize>(keys: Vec<[u64; N]>, buffers: Vec<Buffer>) -> Self
+    pub fn of_fixed_width<const N: usize>(keys: Vec<[u64; N]>, buffers: Vec<Buffer>) -> Self
     where
-        PackedKeys: OfWords<N>,
+        PackedKeys: FixedWidth<N>,
     {
-        Self::Packed(PackedKeys::of(WordKeys { keys, buffers }))
+        Self::Packed(PackedKeys::of(FixedWidthKeys { keys, buffers }))
     }
 
     /// Number of rows.
@@ -140,9 +140,9 @@ impl EncodedKeys {
     pub fn none(&self) -> Self {
         match self {
             Self::None(_) => Self::None(0),
-            Self::Packed(packed) => {
-                Self::Packed(map_width!(packed, PackedKeys(_) => PackedKeys(WordKeys::default())))
-            }
+            Self::Packed(packed) => Self::Packed(
+                map_width!(packed, PackedKeys(_) => PackedKeys(FixedWidthKeys::default())),
+            ),
             Self::Bytes(_) => Self::Bytes(ByteKeys::default()),
         }
     }
@@ -232,12 +232,12 @@ impl KeyRows<'_> {
     pub fn to_owned(self) -> EncodedKeys {
         match self {
             Self::None(rows) => EncodedKeys::None(rows),
-            Self::Packed(packed) => {
-                EncodedKeys::Packed(map_width!(packed, PackedRows(rows) => PackedKeys(WordKeys {
+            Self::Packed(packed) => EncodedKeys::Packed(
+                map_width!(packed, PackedRows(rows) => PackedKeys(FixedWidthKeys {
                     keys: rows.keys.to_vec(),
                     buffers: rows.buffers.to_vec(),
-                })))
-            }
+                })),
+            ),
             Self::Bytes(views, buffers) => EncodedKeys::Bytes(ByteKeys {
                 views: views.to_vec(),
                 buffers: buffers.to_vec(),

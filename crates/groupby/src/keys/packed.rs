@@ -24,11 +24,13 @@ use grouse_kernels::hash;
 
 use super::bytes;
 use super::columns::{fixed_width, is_bytes, nulls_of};
+use super::fixed_width::{
+    FixedWidthKeys, FixedWidthRows, PackedKeys, PackedRows, set_view, view_of, with_width,
+};
 use super::inline::InlineTable;
 use super::shared_dictionary::{CodeMaps, SharedDictionary};
 use super::views::is_long;
 use super::wide::WideTable;
-use super::words::{PackedKeys, PackedRows, WordKeys, WordRows, set_view, view_of, with_width};
 use super::{EncodedKeys, KeyRows, KeyTable};
 use crate::error::{Error, Result};
 
@@ -345,13 +347,13 @@ impl PackedLayout {
         }))
     }
 
-    fn pack<const N: usize>(&self, columns: &[ArrayRef], rows: usize) -> Result<WordKeys<N>> {
+    fn pack<const N: usize>(&self, columns: &[ArrayRef], rows: usize) -> Result<FixedWidthKeys<N>> {
         let mut buffers = Vec::new();
         if let ([place], [column]) = (self.places.as_slice(), columns)
             && N == 1
             && let Some(keys) = single_word(place, column)
         {
-            return Ok(WordKeys { keys, buffers });
+            return Ok(FixedWidthKeys { keys, buffers });
         }
         let mut keys = vec![[0u64; N]; rows];
         for (place, column) in self.places.iter().zip(columns) {
@@ -374,12 +376,12 @@ impl PackedLayout {
                 }
             }
         }
-        Ok(WordKeys { keys, buffers })
+        Ok(FixedWidthKeys { keys, buffers })
     }
 
     /// Hashes of keys, appended: strings by their bytes, wherever they lie.
     pub(super) fn hash(&self, keys: &PackedKeys, hashes: &mut Vec<u64>) {
-        with_width!(keys, PackedKeys(WordKeys { keys, buffers }) => {
+        with_width!(keys, PackedKeys(FixedWidthKeys { keys, buffers }) => {
             hash_wide(keys, buffers, &self.views, hashes);
         });
     }
@@ -425,7 +427,7 @@ impl PackedLayout {
 
     fn unpack<const N: usize>(
         &self,
-        WordRows { keys, buffers }: WordRows<'_, N>,
+        FixedWidthRows { keys, buffers }: FixedWidthRows<'_, N>,
         hashes: &[u64],
         wanted: &[usize],
     ) -> Result<Vec<ArrayRef>> {

@@ -9,9 +9,9 @@
 use arrow::buffer::Buffer;
 
 use super::bytes::Arena;
+use super::fixed_width::{FixedWidth, FixedWidthRows, PackedKeys, is_equal, view_of};
 use super::slots::Slots;
 use super::views::{is_long, long_bytes};
-use super::words::{OfWords, PackedKeys, WordRows, is_equal, view_of};
 use super::{DistinctKeys, EncodedKeys, GroupId, KeyRows, KeyTable, room};
 use crate::error::Result;
 
@@ -127,7 +127,7 @@ fn is_same<const N: usize>(
 
 impl<const N: usize> KeyTable for WideTable<N>
 where
-    PackedKeys: OfWords<N>,
+    PackedKeys: FixedWidth<N>,
 {
     fn assign(
         &mut self,
@@ -138,7 +138,7 @@ where
         let KeyRows::Packed(rows) = keys else {
             unreachable!("the layout made keys of another kind")
         };
-        let WordRows { keys, buffers } = PackedKeys::rows_of(rows);
+        let FixedWidthRows { keys, buffers } = PackedKeys::rows_of(rows);
         assert_eq!(keys.len(), hashes.len(), "one hash per key");
         let out = room(groups, keys.len());
         if buffers.is_empty() {
@@ -175,7 +175,7 @@ where
         let keys = std::mem::replace(&mut self.keys, Vec::with_capacity(groups));
         let buffers = std::mem::take(&mut self.arena).into_buffers();
         DistinctKeys {
-            keys: EncodedKeys::of_words(keys, buffers),
+            keys: EncodedKeys::of_fixed_width(keys, buffers),
             hashes: self.slots.drain(),
         }
     }

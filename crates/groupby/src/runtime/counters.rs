@@ -45,8 +45,8 @@ counters! {
     flushes,
     /// Rows that went to partitions without a lookup.
     bypassed_rows,
-    /// Rows that were added up by the codes of their keys.
-    tallied_rows,
+    /// Rows that were pre-aggregated by the codes of their keys.
+    pre_aggregated_rows,
     /// Times a direct table's ranges grew.
     widened,
     /// Blocks of partitioned tuples.
@@ -95,18 +95,18 @@ impl Counters {
     }
 }
 
-/// Adds the time since its start to a counter, and starts anew.
+/// A stopwatch: adds the time since its start to a counter, and starts anew.
 #[derive(Debug)]
-pub(crate) struct Lap(Instant);
+pub(crate) struct Stopwatch(Instant);
 
-impl Lap {
+impl Stopwatch {
     /// Starts.
     pub(crate) fn start() -> Self {
         Self(Instant::now())
     }
 
     /// Adds the time since the last lap to `ns`.
-    pub(crate) fn end(&mut self, ns: &mut u64) {
+    pub(crate) fn lap(&mut self, ns: &mut u64) {
         let now = Instant::now();
         *ns += u64::try_from((now - self.0).as_nanos()).unwrap_or(u64::MAX);
         self.0 = now;

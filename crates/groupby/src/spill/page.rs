@@ -24,13 +24,13 @@ use arrow_ipc::writer::StreamWriter;
 use super::packed::{self, Reader};
 use crate::batch::Arguments;
 use crate::error::{Error, Result};
-use crate::keys::views::{is_long, with_bytes};
-use crate::keys::waiting::{Made, StringsBuilder};
-use crate::keys::words::{
-    OfWords, PackedKeys, PackedRows, WordKeys, WordRows, map_width, with_width,
+use crate::keys::compact::{KeyScratch, StringsBuilder};
+use crate::keys::fixed_width::{
+    FixedWidth, FixedWidthKeys, FixedWidthRows, PackedKeys, PackedRows, map_width, with_width,
 };
-use crate::keys::words::{set_view, view_of};
-use crate::keys::{EncodedKeys, KeyRows, WaitingKeys};
+use crate::keys::fixed_width::{set_view, view_of};
+use crate::keys::views::{is_long, with_bytes};
+use crate::keys::{CompactKeys, EncodedKeys, KeyRows};
 use crate::partition::{AggregateColumns, Block, Slice};
 
 /// Where the stream begins in a page.
@@ -125,29 +125,30 @@ fn encode_stream(columns: Vec<ArrayRef>, out: &mut Vec<u8>) -> Result<()> {
 
 /// Hashes, or which keys are NULL where there are none; words, or lengths and bytes of strings.
 fn encode_keys(slices: &[Slice<'_>], out: &mut Vec<u8>) {
-    let like = slices[0].waiting().0;
+    let like = slices[0].compact_keys().0;
     match like {
-        WaitingKeys::Words { .. } => {
+        CompactKeys::FixedWidth { .. } => {
             encode_nulls(slices, out);
-            let parts = slices.iter().map(|slice| match slice.waiting() {
-                (WaitingKeys::Words { keys, .. }, range) => keys.rows(range.clone()),
+            let parts = slices.iter().map(|slice| match slice.compact_keys() {
+                (CompactKeys::FixedWidth { keys, .. }, range) => keys.rows(range.clone()),
                 _ => unreachable!("one form"),
             });
             encode_words(&parts.collect::<Vec<_>>(), &[], out);
         }
-        WaitingKeys::Whole { .. } | WaitingKeys::Short(_) => {
-            let mut made: Vec<Made> = slices.iter().map(|_| Made::default()).collect();
-            let opened = slices.iter().zip(&mut made);
-            let opened = opened.map(|(slice, made)| slice.keys(made));
+        CompactKeys::Whole { .. } | CompactKeys::Short(_) => {
+            let mut scratches: Vec<KeyScratch> =
+                slices.iter().map(|_| KeyScratch::default()).collect();
+            let opened = slices.iter().zip(&mut scratches);
+            let opened = opened.map(|(slice, scratch)| slice.keys(scratch));
             let (parts, hashes): (Vec<_>, Vec<_>) = opened.unzip();
             let hashes = hashes.iter().map(|hashes| hashes.as_chunks::<1>().0);
             packed::write_words(hashes, out);
             encode_words(&parts, like.views(), out);
         }
-        WaitingKeys::Strings(_) => {
+        CompactKeys::Strings(_) => {
             encode_nulls(slices, out);
-            let strings = slices.iter().map(|slice| match slice.waiting() {
-                (WaitingKeys::Strings(own), range) => (own, range),
+            let strings = slices.iter().map(|slice| match slice.compact_keys() {
+                (CompactKeys::Strings(own), range) => (own, range),
                 _ => unreachable!("one form"),
             });
             let lengths = strings.clone().flat_map(|(own, range)| own.lengths(range));
@@ -164,7 +165,7 @@ fn encode_keys(slices: &[Slice<'_>], out: &mut Vec<u8>) {
 fn encode_nulls(slices: &[Slice<'_>], out: &mut Vec<u8>) {
     let (mut nulls, mut start) = (Vec::new(), 0);
     for slice in slices {
-        let (keys, range) = slice.waiting();
+        let (keys, range) = slice.compact_keys();
         nulls.extend(keys.nulls(range).map(|place| (start + place) as u32));
         start += slice.len();
     }
@@ -189,7 +190,7 @@ fn encode_words(parts: &[KeyRows<'_>], views: &[usize], out: &mut Vec<u8>) {
 
 /// Where long strings lie is not written: they come back in the order of their views.
 fn encode_packed<'a, const N: usize>(
-    parts: impl Iterator<Item = WordRows<'a, N>> + Clone,
+    parts: impl Iterator<Item = FixedWidthRows<'a, N>> + Clone,
     views: &[usize],
     out: &mut Vec<u8>,
 ) {
@@ -197,7 +198,7 @@ fn encode_packed<'a, const N: usize>(
         return packed::write_words(parts.map(|rows| rows.keys), out);
     }
     let (mut placeless, mut strings) = (Vec::new(), Vec::new());
-    for WordRows { keys, buffers } in parts {
+    for FixedWidthRows { keys, buffers } in parts {
         for key in keys {
             let mut key = *key;
             for &word in views {
@@ -295,27 +296,27 @@ fn decode_stream(mut bytes: Buffer) -> Result<Vec<ArrayRef>> {
 }
 
 /// Keys of the form of `like`.
-fn decode_keys(like: &WaitingKeys, page: &mut Reader<'_>, tuples: usize) -> Result<WaitingKeys> {
+fn decode_keys(like: &CompactKeys, page: &mut Reader<'_>, tuples: usize) -> Result<CompactKeys> {
     Ok(match like {
-        WaitingKeys::Whole { keys, views, .. } => WaitingKeys::Whole {
+        CompactKeys::Whole { keys, views, .. } => CompactKeys::Whole {
             hashes: page.words::<u64, 1>(tuples)?.into_flattened(),
             keys: decode_words(keys, page, tuples, views)?,
             views: views.clone(),
         },
-        WaitingKeys::Words { keys, .. } => {
+        CompactKeys::FixedWidth { keys, .. } => {
             let nulls = decode_nulls(page)?;
             let keys = decode_words(keys, page, tuples, &[])?;
-            WaitingKeys::Words { keys, nulls }
+            CompactKeys::FixedWidth { keys, nulls }
         }
-        WaitingKeys::Short(_) => unreachable!("a page has them whole"),
-        WaitingKeys::Strings(_) => {
+        CompactKeys::Short(_) => unreachable!("a page has them whole"),
+        CompactKeys::Strings(_) => {
             let nulls = decode_nulls(page)?;
             let lengths = page.words::<u32, 1>(tuples)?.into_flattened();
             let bytes = lengths.iter().map(|length| *length as usize).sum();
             u32::try_from(bytes).map_err(|_| too_large())?;
             let mut built = StringsBuilder::new(tuples, bytes);
             built.extend(lengths.into_iter(), page.bytes(bytes)?);
-            WaitingKeys::Strings(built.finish(nulls))
+            CompactKeys::Strings(built.finish(nulls))
         }
     })
 }
@@ -346,7 +347,7 @@ fn decode_packed<const N: usize>(
     page: &mut Reader<'_>,
     tuples: usize,
     views: &[usize],
-) -> Result<WordKeys<N>> {
+) -> Result<FixedWidthKeys<N>> {
     let mut keys = page.words::<u64, N>(tuples)?;
     let mut place = 0u64;
     for key in &mut keys {
@@ -364,7 +365,7 @@ fn decode_packed<const N: usize>(
         0 => Vec::new(),
         _ => vec![Buffer::from(page.bytes(place as usize)?)],
     };
-    Ok(WordKeys { keys, buffers })
+    Ok(FixedWidthKeys { keys, buffers })
 }
 
 fn too_large() -> Error {

@@ -4,7 +4,7 @@
 //! Partial: x and y of the winning row, a nested y as a string whose bytes order as it does.
 //! Invariant: rows where x or y is NULL do not take part. Among rows with equal y the first that these states saw wins.
 //! -0.0 equals 0.0, NaN is one value and greater than all others.
-//! Not here: what holds x (`chosen`), the n best rows.
+//! Not here: what holds x (`arg_rows`), the n best rows.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use arrow::datatypes::{DataType, UInt8Type};
 use arrow::row::SortField;
 
 use super::Aggregate;
+use super::arg_rows::{ArgRows, Fixed, Make, Payload, Rank, TakingPart, Winners};
+use super::arg_rows::{copied_payload, payload_of};
 use super::byte_values::{ByteValues, with_byte_values};
-use super::chosen::{Chosen, Fixed, Make, Payload, Rank, TakingPart, Winners};
-use super::chosen::{copied_payload, payload_of};
 use super::first_last::sorted;
 use super::fixed::values_of;
 use super::min_max::{Extreme, Greatest, Least, NativeType, Order};
@@ -49,7 +49,7 @@ pub fn arg_extreme(
         Extreme::Max => rank_of::<Greatest>(by_type)?,
     };
     let states =
-        |payload: Make<dyn Payload>| move || Chosen::new(rank(), payload(), TakingPart::Whole);
+        |payload: Make<dyn Payload>| move || ArgRows::new(rank(), payload(), TakingPart::Whole);
     Some(match payload_of(value_type, result_type) {
         Some(payload) => native_of_codes(name, result_type, states(payload)),
         None => {

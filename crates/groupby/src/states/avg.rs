@@ -20,9 +20,9 @@ use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::sum::sum_floats;
 use super::wide::{
-    DecimalWords, Fewer, SumWidth, Summed, WideSums, limit_of, with_integers_summed, with_summed,
+    Fewer, NarrowDecimals, SumWidth, Summed, WideSums, limit_of, with_integers_summed, with_summed,
 };
-use super::{Aggregate, GroupStates, Groups, Sums, Tallied, Tally};
+use super::{Aggregate, CodeSums, GroupStates, Groups, PreAggregated, PreAggregator};
 use crate::error::{Error, Result};
 
 /// `avg` of a column of `input_type`; `None` if it is not native.
@@ -168,13 +168,17 @@ impl GroupStates for AvgFloat {
         Ok(())
     }
 
-    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
-        Ok(Some(tally.floats(&columns[0])))
+    fn pre_aggregate(
+        &self,
+        columns: &[ArrayRef],
+        by_code: &mut PreAggregator<'_>,
+    ) -> Result<Option<CodeSums>> {
+        Ok(Some(by_code.floats(&columns[0])))
     }
 
-    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
+    fn add_pre_aggregated(&mut self, pre_aggregated: PreAggregated<'_>, total: usize) {
         let means = self.means.grow(total);
-        for ((group, count), &sum) in tallied.counts().zip(tallied.sums.floats()) {
+        for ((group, count), &sum) in pre_aggregated.counts().zip(pre_aggregated.sums.floats()) {
             means[group].merge(Mean { sum, count });
         }
     }
@@ -274,14 +278,18 @@ impl<T: Summed> GroupStates for AvgWide<T> {
         Ok(())
     }
 
-    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
-        tally.wide::<T>(&columns[0])
+    fn pre_aggregate(
+        &self,
+        columns: &[ArrayRef],
+        by_code: &mut PreAggregator<'_>,
+    ) -> Result<Option<CodeSums>> {
+        by_code.wide::<T>(&columns[0])
     }
 
-    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
+    fn add_pre_aggregated(&mut self, pre_aggregated: PreAggregated<'_>, total: usize) {
         self.sums.grow(total);
-        self.sums.add_words(tallied);
-        tallied.count(self.counts.grow(total));
+        self.sums.add_words(pre_aggregated);
+        pre_aggregated.count(self.counts.grow(total));
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {

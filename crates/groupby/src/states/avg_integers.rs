@@ -16,7 +16,7 @@ use super::mean::{Mean, counts_of, not_zero};
 use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::wide::{SumWidth, Summed, add_carry, are_narrow};
-use super::{GroupStates, Groups, Sums, Tallied, Tally};
+use super::{CodeSums, GroupStates, Groups, PreAggregated, PreAggregator};
 use crate::error::Result;
 use crate::keys::GroupId;
 
@@ -152,13 +152,17 @@ impl<T: Summed<Sum: Into<i128>>> GroupStates for AvgIntegers<T> {
         Ok(())
     }
 
-    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
-        tally.wide::<T>(&columns[0])
+    fn pre_aggregate(
+        &self,
+        columns: &[ArrayRef],
+        by_code: &mut PreAggregator<'_>,
+    ) -> Result<Option<CodeSums>> {
+        by_code.wide::<T>(&columns[0])
     }
 
-    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
+    fn add_pre_aggregated(&mut self, pre_aggregated: PreAggregated<'_>, total: usize) {
         let mut means = self.grow(total);
-        for ((group, count), &sum) in tallied.counts().zip(tallied.sums.words()) {
+        for ((group, count), &sum) in pre_aggregated.counts().zip(pre_aggregated.sums.words()) {
             let sum = T::Sum::of_word(sum);
             means.merge(group, Mean { sum, count }, 0);
         }

@@ -3,7 +3,7 @@
 //! In: byte strings to replace a group's. Out: a string, binary or view column.
 //! Invariant: an entry starts like an Arrow view (length, then all bytes or a prefix), but its offset has 64 bits. Bytes
 //! that no entry refers to are counted as garbage and go when they are the larger part of the arena.
-//! Not here: which string wins (`min_max_bytes`, `chosen`).
+//! Not here: which string wins (`min_max_bytes`, `arg_rows`).
 
 use std::sync::Arc;
 

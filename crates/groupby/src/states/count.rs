@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, Int64Type};
 use super::lanes::add_up;
 use super::per_group::PerGroup;
 use super::rows::{Rows, mask};
-use super::{Aggregate, GroupStates, Groups, Sums, Tallied, Tally};
+use super::{Aggregate, CodeSums, GroupStates, Groups, PreAggregated, PreAggregator};
 use crate::batch::Arguments;
 use crate::error::Result;
 
@@ -96,12 +96,16 @@ impl GroupStates for Count {
         Ok(())
     }
 
-    fn tally(&self, _columns: &[ArrayRef], _tally: &mut Tally<'_>) -> Result<Option<Sums>> {
-        Ok(Some(Sums::None))
+    fn pre_aggregate(
+        &self,
+        _columns: &[ArrayRef],
+        _by_code: &mut PreAggregator<'_>,
+    ) -> Result<Option<CodeSums>> {
+        Ok(Some(CodeSums::None))
     }
 
-    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
-        tallied.count(self.counts.grow(total));
+    fn add_pre_aggregated(&mut self, pre_aggregated: PreAggregated<'_>, total: usize) {
+        pre_aggregated.count(self.counts.grow(total));
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {

@@ -1,10 +1,10 @@
 //! first_value(x), last_value(x) and any_value(x), with and without ORDER BY.
 //!
 //! In: x, fixed width or strings (as codes too), and the columns of the order. Out: the type of x, NULL without rows.
-//! Partial: see `chosen`; the order's columns as one string.
+//! Partial: see `arg_rows`; the order's columns as one string.
 //! Invariant: NULL is a value like any other unless it is ignored. Of rows that are equal in the order the first wins that
 //! these states saw, without an order the first or the last.
-//! Not here: what holds x (`chosen`).
+//! Not here: what holds x (`arg_rows`).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use arrow::row::{self, RowConverter, SortField};
 
 use super::Aggregate;
 use super::arg_extreme::BytesRank;
-use super::chosen::{Chosen, Make, Rank, TakingPart, Winners, payload_of};
+use super::arg_rows::{ArgRows, Make, Rank, TakingPart, Winners, payload_of};
 use super::min_max::{Greatest, Least, Order};
 use super::native::native_of_codes;
 use super::per_group::PerGroup;
@@ -61,7 +61,7 @@ pub fn first_last(
         NullRows::Respected => TakingPart::All,
         NullRows::Ignored => TakingPart::WithValue,
     };
-    let make = move || Chosen::new(rank(), payload(), taking_part);
+    let make = move || ArgRows::new(rank(), payload(), taking_part);
     Some(native_of_codes(name, result_type, make))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! In: rows of batches. Out: rows by their number.
 //! Invariant: what is kept are copies: no buffer of a batch is held.
-//! Not here: which rows are live (`chosen`, top_rows/slots.rs).
+//! Not here: which rows are live (`arg_rows`, top_rows/slots.rs).
 
 use std::sync::Arc;
 

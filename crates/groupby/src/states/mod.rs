@@ -12,13 +12,13 @@ mod avg_integers;
 mod variance;
 mod covariance;
 mod quantile;
-mod digest;
-mod element;
+mod t_digest;
+mod number;
 mod values_by_group;
 mod min_max;
 mod min_max_bytes;
 mod kept;
-mod chosen;
+mod arg_rows;
 mod arg_extreme;
 mod first_last;
 mod listed;
@@ -27,13 +27,13 @@ mod top_values;
 mod uniq;
 mod native;
 mod partial;
-mod parts;
+mod struct_columns;
 mod fixed;
 mod rows;
 mod lanes;
 mod fold;
 mod mean;
-mod tally;
+mod pre_aggregation;
 mod per_group;
 mod validity;
 mod wide;
@@ -55,16 +55,16 @@ pub use avg::{avg, means};
 pub use avg_integers::nearest_mean;
 pub use count::count;
 pub use covariance::{Relation, covariance};
-pub use digest::{approximate_percentile, quantiles};
 pub use first_last::{End, NullRows, first_last};
 pub use listed::{ListedRows, Listing, listed};
 pub use min_max::{Extreme, min_max};
 pub use native::in_order;
 pub use partial::partial;
+pub use pre_aggregation::{CodeSums, PreAggregated, PreAggregator};
 pub use quantile::{Quantile, median, percentile, quantile_of};
 pub(crate) use rows::true_rows;
 pub use sum::sum;
-pub use tally::{Sums, Tallied, Tally};
+pub use t_digest::{approximate_percentile, quantiles};
 pub use top_rows::top_rows;
 pub use top_values::{TopValues, top_values};
 pub use uniq::uniq;
@@ -143,15 +143,19 @@ pub trait GroupStates: Send {
 
     /// What the rows of each code of few add up to, without touching any group; `None` where they have to be looked at one by
     /// one. The columns have no NULLs.
-    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
-        let _ = (columns, tally);
+    fn pre_aggregate(
+        &self,
+        columns: &[ArrayRef],
+        by_code: &mut PreAggregator<'_>,
+    ) -> Result<Option<CodeSums>> {
+        let _ = (columns, by_code);
         Ok(None)
     }
 
-    /// What `tally` made into states; instances that get it get updates, too.
-    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
-        let _ = (tallied, total);
-        unreachable!("called only with what `tally` made")
+    /// What `pre_aggregate` made into states; instances that get it get updates, too.
+    fn add_pre_aggregated(&mut self, pre_aggregated: PreAggregated<'_>, total: usize) {
+        let _ = (pre_aggregated, total);
+        unreachable!("called only with what `pre_aggregate` made")
     }
 
     /// One partial state per row, without touching any group; only where the aggregate says

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray};
 use arrow::datatypes::DataType;
 
-use super::parts::{in_struct, struct_of};
-use super::{Aggregate, Bypass, GroupStates, Groups, Sums, Tallied, Tally};
+use super::struct_columns::{in_struct, struct_of};
+use super::{Aggregate, Bypass, CodeSums, GroupStates, Groups, PreAggregated, PreAggregator};
 use crate::batch::Arguments;
 use crate::error::Result;
 
@@ -71,12 +71,16 @@ impl GroupStates for PartialStates {
         self.0.merge(partial, groups, total)
     }
 
-    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
-        self.0.tally(columns, tally)
+    fn pre_aggregate(
+        &self,
+        columns: &[ArrayRef],
+        by_code: &mut PreAggregator<'_>,
+    ) -> Result<Option<CodeSums>> {
+        self.0.pre_aggregate(columns, by_code)
     }
 
-    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
-        self.0.add_tallied(tallied, total);
+    fn add_pre_aggregated(&mut self, pre_aggregated: PreAggregated<'_>, total: usize) {
+        self.0.add_pre_aggregated(pre_aggregated, total);
     }
 
     fn convert(

@@ -4,7 +4,7 @@
 //! Partial: a list per group; the lists of a batch share one buffer.
 //! Invariant: values meet their group when they are drained (`values_by_group`). All NaN are one value and the greatest,
 //! -0.0 comes before 0.0.
-//! Not here: distinct values, approximations (`digest`).
+//! Not here: distinct values, approximations (`t_digest`).
 
 use std::hash::{Hash, Hasher};
 use std::iter::repeat_n;
@@ -16,11 +16,11 @@ use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{ArrowNativeType, Float16Type, Float32Type, Float64Type};
 use arrow::datatypes::{DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type};
 
-use super::element::{Element, Float, Word};
 use super::fixed::{column_of, values_of};
 use super::native::native;
-use super::parts::{in_struct, struct_of};
+use super::number::{Float, Number, Word};
 use super::rows::Rows;
+use super::struct_columns::{in_struct, struct_of};
 use super::values_by_group::ValuesByGroup;
 use super::{Aggregate, GroupStates, Groups};
 use crate::error::Result;
@@ -117,7 +117,7 @@ pub(super) fn exact(
 }
 
 /// An aggregate whose results `picks` find among a group's values, of which there is at least one.
-fn of<E: Element>(
+fn of<E: Number>(
     name: &str,
     input_type: &DataType,
     parts: Parts,
@@ -129,7 +129,7 @@ fn of<E: Element>(
         data_type: data_type.clone(),
         parts,
         picks: Arc::clone(&picks),
-        gathered: ValuesByGroup::new(),
+        values: ValuesByGroup::new(),
         groups: 0,
     })
 }
@@ -171,7 +171,7 @@ impl Parts {
 
 type Pick<E> = Box<dyn Fn(&mut [Word<E>]) -> <E as ArrowPrimitiveType>::Native + Send + Sync>;
 
-fn middle<E: Element>(values: &mut [Word<E>]) -> E::Native {
+fn middle<E: Number>(values: &mut [Word<E>]) -> E::Native {
     let odd = values.len() % 2 == 1;
     let (below, high, _) = values.select_nth_unstable(values.len() / 2);
     match below.iter().max() {
@@ -224,15 +224,15 @@ pub(super) fn between(low: f64, high: f64, weight: f64) -> f64 {
     }
 }
 
-struct Values<E: Element> {
+struct Values<E: Number> {
     data_type: DataType,
     parts: Parts,
     picks: Arc<Vec<Pick<E>>>,
-    gathered: ValuesByGroup<E::Words>,
+    values: ValuesByGroup<E::Words>,
     groups: usize,
 }
 
-impl<E: Element> GroupStates for Values<E> {
+impl<E: Number> GroupStates for Values<E> {
     fn update(
         &mut self,
         columns: &[ArrayRef],
@@ -243,25 +243,25 @@ impl<E: Element> GroupStates for Values<E> {
         let rows = Rows::new(columns, filter, groups);
         let values = values_of::<E::Native>(&columns[0])?;
         self.groups = total.max(self.groups);
-        self.gathered.push(&values, &rows, groups, E::word);
+        self.values.push(&values, &rows, groups, E::word);
         Ok(())
     }
 
     fn merge(&mut self, partial: &[ArrayRef], groups: Groups<'_>, total: usize) -> Result<()> {
         self.groups = total.max(self.groups);
-        self.gathered.push_lists(&partial[0], groups);
+        self.values.push_lists(&partial[0], groups);
         Ok(())
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
         self.groups = 0;
-        let values = self.gathered.by_group(total);
+        let values = self.values.by_group(total);
         Ok(vec![values.into_lists::<E::Words>()?])
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
         self.groups = 0;
-        let mut values = self.gathered.by_group(total);
+        let mut values = self.values.by_group(total);
         let groups: Vec<_> = values.groups().collect();
         let has_values = groups.iter().map(|group| !group.is_empty()).collect();
         let picked = self.picks.iter().map(|pick| {
@@ -277,7 +277,7 @@ impl<E: Element> GroupStates for Values<E> {
     }
 
     fn bytes(&self) -> usize {
-        self.gathered.bytes(self.groups)
+        self.values.bytes(self.groups)
     }
 
     fn appended_bytes(&self) -> usize {

@@ -17,9 +17,9 @@ use super::per_group::PerGroup;
 use super::rows::Rows;
 use super::validity::Validity;
 use super::wide::{
-    DecimalWords, Fewer, SumWidth, Summed, WideSums, limit_of, with_integers_summed, with_summed,
+    Fewer, NarrowDecimals, SumWidth, Summed, WideSums, limit_of, with_integers_summed, with_summed,
 };
-use super::{Aggregate, GroupStates, Groups, Sums, Tallied, Tally};
+use super::{Aggregate, CodeSums, GroupStates, Groups, PreAggregated, PreAggregator};
 use crate::error::{Error, Result};
 
 /// `sum` of a column of `input_type`; `None` if it is not native.
@@ -106,15 +106,19 @@ impl<T: Summed> GroupStates for SumWide<T> {
         Ok(())
     }
 
-    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
-        tally.wide::<T>(&columns[0])
+    fn pre_aggregate(
+        &self,
+        columns: &[ArrayRef],
+        by_code: &mut PreAggregator<'_>,
+    ) -> Result<Option<CodeSums>> {
+        by_code.wide::<T>(&columns[0])
     }
 
-    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
-        let rows = tallied.rows();
+    fn add_pre_aggregated(&mut self, pre_aggregated: PreAggregated<'_>, total: usize) {
+        let rows = pre_aggregated.rows();
         self.sums.grow(total);
         self.seen.note(&rows, total);
-        self.sums.add_words(tallied);
+        self.sums.add_words(pre_aggregated);
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
@@ -212,15 +216,21 @@ impl GroupStates for SumFloat {
         self.update(partial, None, groups, total)
     }
 
-    fn tally(&self, columns: &[ArrayRef], tally: &mut Tally<'_>) -> Result<Option<Sums>> {
-        Ok(Some(tally.floats(&columns[0])))
+    fn pre_aggregate(
+        &self,
+        columns: &[ArrayRef],
+        by_code: &mut PreAggregator<'_>,
+    ) -> Result<Option<CodeSums>> {
+        Ok(Some(by_code.floats(&columns[0])))
     }
 
-    fn add_tallied(&mut self, tallied: Tallied<'_>, total: usize) {
-        let rows = tallied.rows();
+    fn add_pre_aggregated(&mut self, pre_aggregated: PreAggregated<'_>, total: usize) {
+        let rows = pre_aggregated.rows();
         self.seen.note(&rows, total);
         let sums = self.sums.grow(total);
-        rows.for_each(tallied.sums.floats(), |group, sum| sums[group] += sum);
+        rows.for_each(pre_aggregated.sums.floats(), |group, sum| {
+            sums[group] += sum
+        });
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {

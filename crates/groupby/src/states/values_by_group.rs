@@ -3,7 +3,7 @@
 //! In: a value per live row, or lists of values, which are partial states. Out: the values of each group, or such lists.
 //! Invariant: a row costs one append; values meet their group in one counting sort, which keeps the order in which they came
 //! within rows and within each list.
-//! Not here: what is made of them (`quantile`, `digest`).
+//! Not here: what is made of them (`quantile`, `t_digest`).
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use arrow::array::{PrimitiveArray, types};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowNativeType, DataType, Int64Type, IntervalUnit, i256};
 
-use super::Tallied;
+use super::PreAggregated;
 use super::fold::Fold;
 use super::lanes::add_up;
 use super::rows::Rows;
@@ -385,10 +385,14 @@ impl<W: SumWidth> WideSums<W> {
         rows.fold(values, total, Summing::<T>(self.parts()));
     }
 
-    /// Adds sums in words to those of their groups.
-    pub(super) fn add_words(&mut self, tallied: Tallied<'_>) {
+    /// Adds pre-aggregated sums in words to those of their groups.
+    pub(super) fn add_words(&mut self, pre_aggregated: PreAggregated<'_>) {
         let mut parts = self.parts();
-        for (group, sum) in tallied.groups.iter().zip(tallied.sums.words()) {
+        for (group, sum) in pre_aggregated
+            .groups
+            .iter()
+            .zip(pre_aggregated.sums.words())
+        {
             parts.merge(group.0 as usize, W::of_word(*sum), 0);
         }
     }
@@ -517,8 +521,8 @@ pub(super) trait Summed: 'static {
     fn narrow(sums: Vec<Self::Sum>) -> ScalarBuffer<Self::Output>;
 }
 
-/// Decimals of 128 bits whose column came in words.
-pub(super) struct DecimalWords;
+/// Decimals of 128 bits whose column came in 64.
+pub(super) struct NarrowDecimals;
 
 /// Sums themselves.
 struct Same<W>(PhantomData<W>);
@@ -560,7 +564,7 @@ macro_rules! summed {
     )*};
 }
 
-summed!(i64: i64 => i64, u64: u64 => u64, i128: i128 => i128, i256: i256 => i256, DecimalWords: i64 => i128);
+summed!(i64: i64 => i64, u64: u64 => u64, i128: i128 => i128, i256: i256 => i256, NarrowDecimals: i64 => i128);
 summed!(Fewer<i8>: i8 => i64, Fewer<i16>: i16 => i64, Fewer<i32>: i32 => i64);
 summed!(Fewer<u8>: u8 => u64, Fewer<u16>: u16 => u64, Fewer<u32>: u32 => u64);
 
@@ -596,7 +600,7 @@ pub(super) fn limit_of<W: SumWidth>(data_type: &DataType) -> Option<W> {
 macro_rules! with_summed {
     ($data_type:expr, $result_type:expr, $visit:ident, $other:expr) => {
         match ($data_type, $result_type) {
-            (DataType::Decimal64(..), DataType::Decimal128(..)) => $visit!(DecimalWords),
+            (DataType::Decimal64(..), DataType::Decimal128(..)) => $visit!(NarrowDecimals),
             (
                 DataType::Decimal32(..)
                 | DataType::Interval(arrow::datatypes::IntervalUnit::YearMonth),

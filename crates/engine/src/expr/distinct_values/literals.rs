@@ -49,14 +49,17 @@ pub(super) fn coded(key: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>
     });
     let conditions: Vec<_> = conditions.collect();
     let are_few = strings.len() < NULL.into() && conditions.len() <= CONDITIONS_MAX;
-    let (inputs, made, keys) = if are_few && conditions.iter().all(cannot_fail) {
-        (conditions, Made::Conditions(places), DataType::UInt8)
+    let (inputs, code_source, keys) = if are_few && conditions.iter().all(cannot_fail) {
+        (conditions, CodeSource::Conditions(places), DataType::UInt8)
     } else {
         let places = case_of_places(case, &places)?;
-        (vec![places], Made::Places, DataType::Int32)
+        (vec![places], CodeSource::Places, DataType::Int32)
     };
     let values = StringArray::from(strings).into();
-    let source = ValueSource::Literals(Literals { values, made });
+    let source = ValueSource::Literals(Literals {
+        values,
+        code_source,
+    });
     let codes = DataType::Dictionary(Box::new(keys), Box::new(DataType::Utf8));
     Some(DistinctValues::codes(inputs, source, codes))
 }
@@ -104,12 +107,12 @@ const NULL: u8 = u8::MAX;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Literals {
     values: Arc<StringArray>,
-    made: Made,
+    code_source: CodeSource,
 }
 
 /// What codes are made of.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Made {
+enum CodeSource {
     /// A column of them.
     Places,
     /// A column of booleans for each but the last of these places, which is that of rows where none is true.
@@ -120,7 +123,7 @@ impl Eq for Literals {}
 
 impl Hash for Literals {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.made.hash(state);
+        self.code_source.hash(state);
     }
 }
 
@@ -128,9 +131,11 @@ impl Literals {
     /// The code of each row's literal.
     pub(super) fn codes(&self, inputs: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         let values: ArrayRef = self.values.clone();
-        match &self.made {
-            Made::Places => with_dictionary(inputs[0].as_primitive::<Int32Type>(), values),
-            Made::Conditions(places) => with_dictionary(&chosen(inputs, places, rows), values),
+        match &self.code_source {
+            CodeSource::Places => with_dictionary(inputs[0].as_primitive::<Int32Type>(), values),
+            CodeSource::Conditions(places) => {
+                with_dictionary(&chosen(inputs, places, rows), values)
+            }
         }
     }
 }

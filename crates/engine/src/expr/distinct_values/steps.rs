@@ -24,7 +24,7 @@ use grouse_kernels::divide::Divisor;
 
 use super::{DistinctValues, OverColumn, Spread, ValueSource};
 use crate::expr::columns::{dictionary, has_offset};
-use crate::expr::specialised::{Instead, Way, instead};
+use crate::expr::specialised::{Kernel, Specialised, specialise};
 
 /// A batch has so many rows for each step, or more.
 const ROWS_PER_STEP: usize = 4;
@@ -37,7 +37,7 @@ pub(crate) fn once_per_step(
     expr: Arc<dyn PhysicalExpr>,
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
-    instead(expr, |expr| Steps::of(expr, schema))
+    specialise(expr, |expr| Steps::of(expr, schema))
 }
 
 /// A key of strings that is computed once per step, as codes.
@@ -45,9 +45,9 @@ pub(super) fn coded(
     key: &Arc<dyn PhysicalExpr>,
     data_type: &DataType,
 ) -> Option<Arc<dyn PhysicalExpr>> {
-    let instead = key.downcast_ref::<Instead<Steps>>()?;
-    let steps = instead.way().clone();
-    let column = Arc::clone(instead.datafusion().children()[steps.at]);
+    let specialised = key.downcast_ref::<Specialised<Steps>>()?;
+    let steps = specialised.kernel().clone();
+    let column = Arc::clone(specialised.datafusion().children()[steps.at]);
     let codes = dictionary(data_type);
     is_bytes(data_type)
         .then(|| DistinctValues::codes(vec![column], ValueSource::Steps(steps), codes))
@@ -134,15 +134,15 @@ impl Steps {
     }
 }
 
-impl Way for Steps {
-    fn of_other(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<Steps> {
+impl Kernel for Steps {
+    fn rebind(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<Steps> {
         Some(Steps {
             body: over(datafusion, self.at, self.body.takes())?,
             ..self.clone()
         })
     }
 
-    fn computed(
+    fn evaluate(
         &self,
         datafusion: &Arc<dyn PhysicalExpr>,
         batch: &RecordBatch,

@@ -34,11 +34,11 @@ impl AnalyzerRule for CompareExactly {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        each_plan(plan, mend)
+        each_plan(plan, fix)
     }
 }
 
-fn mend(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+fn fix(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let schema = in_scope(&plan)?;
     let names = NamePreserver::new(&plan);
     let settled = matches!(plan, LogicalPlan::Values(_));
@@ -49,20 +49,20 @@ fn mend(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
     plan.map_expressions(|expr| match expr {
         // The sets have no names, their columns have.
-        Expr::GroupingSet(_) => expr.map_children(|column| mend_named(column, &names, &schema)),
-        _ if settled => expr.transform_up(|part| Ok(mend_settled(part, &schema))),
-        _ => mend_named(expr, &names, &schema),
+        Expr::GroupingSet(_) => expr.map_children(|column| fix_named(column, &names, &schema)),
+        _ if settled => expr.transform_up(|part| Ok(fix_settled(part, &schema))),
+        _ => fix_named(expr, &names, &schema),
     })
 }
 
 /// The types of VALUES stand already; what is left are the casts to them, and calls that would lose theirs.
-fn mend_settled(mut part: Expr, schema: &DFSchema) -> Transformed<Expr> {
+fn fix_settled(mut part: Expr, schema: &DFSchema) -> Transformed<Expr> {
     match &mut part {
         Expr::ScalarFunction(call) => {
             let changed = rounded::settle(call, schema);
             Transformed::new_transformed(part, changed)
         }
-        _ => decimals::mend_cast(part),
+        _ => decimals::fix_cast(part),
     }
 }
 
@@ -79,13 +79,13 @@ pub(super) fn in_scope(plan: &LogicalPlan) -> Result<DFSchema> {
     Ok(schema)
 }
 
-fn mend_named(expr: Expr, names: &NamePreserver, schema: &DFSchema) -> Result<Transformed<Expr>> {
+fn fix_named(expr: Expr, names: &NamePreserver, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let name = names.save(&expr);
-    let mended = expr.transform_up(|part| mend_part(part, schema))?;
-    Ok(mended.update_data(|expr| name.restore(expr)))
+    let fixed = expr.transform_up(|part| fix_part(part, schema))?;
+    Ok(fixed.update_data(|expr| name.restore(expr)))
 }
 
-fn mend_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+fn fix_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let changed = match &mut part {
         Expr::BinaryExpr(binary) if is_comparison(binary.op) => {
             align(&mut [&mut binary.left, &mut binary.right], schema)?
@@ -123,7 +123,7 @@ fn mend_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             decimals::align(&mut items, schema)
         }
         Expr::ScalarFunction(call) => rounded::settle(call, schema),
-        Expr::Cast(_) | Expr::TryCast(_) => return Ok(decimals::mend_cast(part)),
+        Expr::Cast(_) | Expr::TryCast(_) => return Ok(decimals::fix_cast(part)),
         _ => false,
     };
     Ok(match changed {

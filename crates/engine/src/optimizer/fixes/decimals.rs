@@ -314,7 +314,7 @@ fn as_floats(operands: &mut [&mut Expr], kinds: &[DataType]) -> bool {
 }
 
 /// A literal that is cast to a decimal is read as one.
-pub(super) fn mend_cast(mut cast: Expr) -> Transformed<Expr> {
+pub(super) fn fix_cast(mut cast: Expr) -> Transformed<Expr> {
     let (literal, to) = match &mut cast {
         Expr::Cast(cast) => (cast.expr.as_mut(), cast.field.data_type()),
         Expr::TryCast(cast) => (cast.expr.as_mut(), cast.field.data_type()),

@@ -1,7 +1,7 @@
-//! Mends of DataFusion: plans it gets wrong, and SQL it does not plan.
+//! Fixes of DataFusion: plans it gets wrong, and SQL it does not plan.
 //!
 //! In: plans and expressions. Out: the same with the meaning that SQL gives them, or in a form that DataFusion gets right.
-//! Invariant: a mend changes no plan that DataFusion gets right, and goes when DataFusion's own tests cover its case.
+//! Invariant: a fix changes no plan that DataFusion gets right, and goes when DataFusion's own tests cover its case.
 //! Not here: in which order (passes.rs); our operator's rule; statements in another form (sql/); functions whose version in DataFusion is wrong (functions/).
 
 pub(super) mod around;
@@ -94,14 +94,14 @@ pub(super) fn but_for_changes(
     }
 }
 
-/// Mends every plan from the leaves up, those in subqueries too.
+/// Fixes every plan from the leaves up, those in subqueries too.
 fn each_plan(
     plan: LogicalPlan,
-    mut mend: impl FnMut(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
+    mut fix: impl FnMut(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
 ) -> Result<LogicalPlan> {
     let mut changed = false;
     let plan = plan.transform_up_with_subqueries(|plan| {
-        let plan = mend(plan)?;
+        let plan = fix(plan)?;
         changed |= plan.transformed;
         // A type that has changed below is one of the plans above as well.
         match changed {
@@ -112,18 +112,18 @@ fn each_plan(
     Ok(plan.data)
 }
 
-/// Mends every part of a plan's expressions, which keep their names; the columns of grouping sets stay.
+/// Fixes every part of a plan's expressions, which keep their names; the columns of grouping sets stay.
 fn each_named(
     plan: LogicalPlan,
-    mut mend: impl FnMut(Expr) -> Result<Transformed<Expr>>,
+    mut fix: impl FnMut(Expr) -> Result<Transformed<Expr>>,
 ) -> Result<Transformed<LogicalPlan>> {
-    named(plan, |expr| expr.transform_up(&mut mend))
+    named(plan, |expr| expr.transform_up(&mut fix))
 }
 
-/// Mends a plan's expressions, which keep their names; the columns of grouping sets stay.
+/// Fixes a plan's expressions, which keep their names; the columns of grouping sets stay.
 fn named(
     plan: LogicalPlan,
-    mut mend: impl FnMut(Expr) -> Result<Transformed<Expr>>,
+    mut fix: impl FnMut(Expr) -> Result<Transformed<Expr>>,
 ) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&plan);
     plan.map_expressions(|expr| {
@@ -131,7 +131,7 @@ fn named(
             return Ok(Transformed::no(expr));
         }
         let name = names.save(&expr);
-        Ok(mend(expr)?.update_data(|expr| name.restore(expr)))
+        Ok(fix(expr)?.update_data(|expr| name.restore(expr)))
     })
 }
 

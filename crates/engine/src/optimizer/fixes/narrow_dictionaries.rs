@@ -30,11 +30,11 @@ impl AnalyzerRule for UnpackNarrowDictionaries {
     }
 
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        each_plan(plan, mend)
+        each_plan(plan, fix)
     }
 }
 
-fn mend(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+fn fix(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Aggregate(aggregate) = &plan else {
         return Ok(Transformed::no(plan));
     };

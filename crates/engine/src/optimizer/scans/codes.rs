@@ -44,7 +44,7 @@ use object_store::path::Path;
 
 use super::morsels::MorselRows;
 use crate::exec::GroupByExec;
-use crate::exec::{FewValues, Form, Read, columns_of};
+use crate::exec::{ColumnEncoding, FewValues, ReadExpr, columns_of};
 use crate::expr::arithmetic::takes_decimal64;
 use crate::expr::columns::dictionary;
 use crate::expr::decimal64::{as_decimal64, widened};
@@ -157,7 +157,11 @@ impl Reading<'_> {
 
     /// `node` with codes or Decimal64 in those of its columns whose readers take them (`taken`) and the files have them; none if
     /// there are none.
-    fn coded(&self, node: &Arc<dyn ExecutionPlan>, taken: &[Form]) -> Result<Option<Coded>> {
+    fn coded(
+        &self,
+        node: &Arc<dyn ExecutionPlan>,
+        taken: &[ColumnEncoding],
+    ) -> Result<Option<Coded>> {
         if let Some(filter) = node.downcast_ref::<FilterExec>() {
             return self.filter(filter, taken);
         }
@@ -184,7 +188,7 @@ impl Reading<'_> {
         &self,
         node: &Arc<dyn ExecutionPlan>,
         input: &Arc<dyn ExecutionPlan>,
-        taken: &[Form],
+        taken: &[ColumnEncoding],
     ) -> Result<Option<Coded>> {
         let Some(below) = self.coded(input, taken)? else {
             return Ok(None);
@@ -193,12 +197,12 @@ impl Reading<'_> {
         Ok(Some(Coded::new(coded, &node.schema())))
     }
 
-    fn filter(&self, filter: &FilterExec, outputs: &[Form]) -> Result<Option<Coded>> {
+    fn filter(&self, filter: &FilterExec, outputs: &[ColumnEncoding]) -> Result<Option<Coded>> {
         let schema = filter.input().schema();
-        let mut reads = vec![Read::plain(filter.predicate())];
+        let mut reads = vec![ReadExpr::plain(filter.predicate())];
         for (at, takes) in outputs.iter().enumerate() {
             let column = filter.projection().as_ref().map_or(at, |input| input[at]);
-            reads.push(Read {
+            reads.push(ReadExpr {
                 expr: Arc::new(Column::new(schema.field(column).name(), column)),
                 takes: *takes,
             });
@@ -215,7 +219,11 @@ impl Reading<'_> {
         Ok(Some(Coded::new(Arc::new(coded), &filter.schema())))
     }
 
-    fn projection(&self, node: &ProjectionExec, outputs: &[Form]) -> Result<Option<Coded>> {
+    fn projection(
+        &self,
+        node: &ProjectionExec,
+        outputs: &[ColumnEncoding],
+    ) -> Result<Option<Coded>> {
         let schema = node.input().schema();
         let reads = reads_of(node.expr(), outputs);
         let Some(below) = self.coded(node.input(), &taken(&schema, &reads))? else {
@@ -231,7 +239,7 @@ impl Reading<'_> {
         &self,
         config: &FileScanConfig,
         source: &ParquetSource,
-        outputs: &[Form],
+        outputs: &[ColumnEncoding],
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let table = source.table_schema();
         let (Some(projection), true) = (source.projection(), table.virtual_columns().is_empty())
@@ -240,7 +248,7 @@ impl Reading<'_> {
         };
         let schema = table.file_schema();
         let mut reads = reads_of(projection.as_ref(), outputs);
-        reads.extend(source.filter().iter().map(Read::plain));
+        reads.extend(source.filter().iter().map(ReadExpr::plain));
         let mut columns = columns_taken(schema, &reads);
         columns.retain(|at| self.has_codes || !is_bytes(schema.field(*at).data_type()));
         if columns.is_empty() {
@@ -443,18 +451,20 @@ fn is_in_morsels(config: &FileScanConfig) -> bool {
 }
 
 /// The form of each column that does for all who read it.
-fn taken(schema: &Schema, reads: &[Read]) -> Vec<Form> {
+fn taken(schema: &Schema, reads: &[ReadExpr]) -> Vec<ColumnEncoding> {
     let fields = schema.fields().iter().enumerate();
     let taken = fields.map(|(column, field)| match field.data_type() {
-        of if is_bytes(of) && are_codes_taken(column, reads) => Form::Codes,
-        of if as_decimal64(of).is_some() && is_decimal64_taken(column, reads) => Form::Decimal64,
-        _ => Form::Values,
+        of if is_bytes(of) && are_codes_taken(column, reads) => ColumnEncoding::Codes,
+        of if as_decimal64(of).is_some() && is_decimal64_taken(column, reads) => {
+            ColumnEncoding::Decimal64
+        }
+        _ => ColumnEncoding::Values,
     });
     taken.collect()
 }
 
 /// True if all who read the column take codes, or only compute with it alone.
-fn are_codes_taken(column: usize, reads: &[Read]) -> bool {
+fn are_codes_taken(column: usize, reads: &[ReadExpr]) -> bool {
     let mut reads = reads.iter();
     reads.all(|read| match read.expr.downcast_ref::<Column>() {
         Some(itself) => itself.index() != column || read.takes.takes_codes(),
@@ -463,8 +473,8 @@ fn are_codes_taken(column: usize, reads: &[Read]) -> bool {
 }
 
 /// True if somebody takes Decimal64, and nobody needs the column as it is: who computes with it otherwise computes with a cast.
-fn is_decimal64_taken(column: usize, reads: &[Read]) -> bool {
-    let itself = |read: &&Read| {
+fn is_decimal64_taken(column: usize, reads: &[ReadExpr]) -> bool {
+    let itself = |read: &&ReadExpr| {
         let of = read.expr.downcast_ref::<Column>();
         of.is_some_and(|of| of.index() == column)
     };
@@ -474,9 +484,9 @@ fn is_decimal64_taken(column: usize, reads: &[Read]) -> bool {
         && all.any(|read| itself(&read) || takes_decimal64(&read.expr, column))
 }
 
-fn reads_of(projection: &[ProjectionExpr], outputs: &[Form]) -> Vec<Read> {
+fn reads_of(projection: &[ProjectionExpr], outputs: &[ColumnEncoding]) -> Vec<ReadExpr> {
     let reads = projection.iter().zip(outputs);
-    let reads = reads.map(|(of, takes)| Read {
+    let reads = reads.map(|(of, takes)| ReadExpr {
         expr: Arc::clone(&of.expr),
         takes: *takes,
     });
@@ -484,11 +494,11 @@ fn reads_of(projection: &[ProjectionExpr], outputs: &[Form]) -> Vec<Read> {
 }
 
 /// The columns of the files that are read and may come in another form.
-fn columns_taken(files: &Schema, reads: &[Read]) -> Vec<usize> {
+fn columns_taken(files: &Schema, reads: &[ReadExpr]) -> Vec<usize> {
     let read: BTreeSet<usize> = reads.iter().flat_map(|of| columns_of(&of.expr)).collect();
     let taken = taken(files, reads);
     let read = read.into_iter().filter(|column| *column < taken.len());
-    read.filter(|column| taken[*column] != Form::Values)
+    read.filter(|column| taken[*column] != ColumnEncoding::Values)
         .collect()
 }
 
@@ -497,12 +507,14 @@ fn computed(
     projection: &[ProjectionExpr],
     schema: &Schema,
     changed: &[usize],
-    outputs: &[Form],
+    outputs: &[ColumnEncoding],
 ) -> Result<Vec<ProjectionExpr>> {
     let exprs = projection.iter().zip(outputs).map(|(of, takes)| {
         let reader = match takes {
-            Form::Codes => Reader::Codes,
-            Form::Values | Form::Decimal64 | Form::Any => Reader::Rows,
+            ColumnEncoding::Codes => Reader::Codes,
+            ColumnEncoding::Values | ColumnEncoding::Decimal64 | ColumnEncoding::Any => {
+                Reader::Rows
+            }
         };
         Ok(ProjectionExpr {
             expr: over(Arc::clone(&of.expr), schema, changed, reader)?.data,

@@ -4,6 +4,6 @@
 //! read late.
 //! Not here: files (scan/).
 
-mod late;
+mod late_materialisation;
 pub(crate) mod morsels;
 pub(crate) mod codes;

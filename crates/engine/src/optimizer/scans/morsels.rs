@@ -43,7 +43,7 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::projection::ProjectionExec;
 
-use super::late::{late, rare_part};
+use super::late_materialisation::{late_materialised, rare_part};
 use crate::exec::{GroupByExec, is_dynamic};
 use crate::runtime::memory::SessionPool;
 use crate::scan::footer::{Strings, chunks_of, dictionary_bytes, reading_bytes, strings_of};
@@ -190,7 +190,7 @@ impl MorselsRule {
         }
         let rare = known.first().and_then(|file| file.rare_part);
         if let Some(rare) = rare.filter(|_| known.iter().all(|file| file.rare_part == rare)) {
-            source = late(&source, rare, self.pool.limit() / workers);
+            source = late_materialised(&source, rare, self.pool.limit() / workers);
         }
         let scan = FileScanConfigBuilder::from(config.clone())
             .with_file_groups(groups)

@@ -3,7 +3,7 @@
 //! In: columns of integers, dates, times, booleans as bytes. Out: the range of their values and its step, the parts of the addresses.
 //! Invariant: a range starts at a value of its column and holds every value that was observed, in steps from there. Keys
 //! that are multiples of one number, such as beginnings of minutes, have addresses without gaps.
-//! Not here: codes of strings (intern.rs), groups (direct.rs, known.rs).
+//! Not here: codes of strings (intern.rs), groups (direct.rs, fast_path.rs).
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! What a node reads of its input's columns, and in which form.
+//! In which encodings a node takes the columns that it reads.
 //!
 //! In: an expression. Out: the columns that it takes as codes or as decimals of 64 bits.
 //! Not here: whether a file has them so (optimizer/scans/codes.rs).
@@ -11,9 +11,9 @@ use datafusion::physical_expr::utils::collect_columns;
 
 use crate::expr::distinct_values::columns_per_value;
 
-/// What does for the reader of a column instead of values as SQL has them.
+/// The encoding that does for the reader of a column instead of values as SQL has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum ColumnEncoding {
     /// Nothing else.
     Values,
     /// Codes, of strings.
@@ -24,7 +24,7 @@ pub(crate) enum Form {
     Any,
 }
 
-impl Form {
+impl ColumnEncoding {
     pub fn takes_codes(self) -> bool {
         matches!(self, Self::Codes | Self::Any)
     }
@@ -35,19 +35,19 @@ impl Form {
 }
 
 /// An expression that reads columns.
-pub(crate) struct Read {
+pub(crate) struct ReadExpr {
     /// The expression.
     pub expr: Arc<dyn PhysicalExpr>,
     /// What it takes where it is nothing but a column.
-    pub takes: Form,
+    pub takes: ColumnEncoding,
 }
 
-impl Read {
+impl ReadExpr {
     /// One that needs values.
-    pub fn plain(expr: &Arc<dyn PhysicalExpr>) -> Read {
-        Read {
+    pub fn plain(expr: &Arc<dyn PhysicalExpr>) -> ReadExpr {
+        ReadExpr {
             expr: Arc::clone(expr),
-            takes: Form::Values,
+            takes: ColumnEncoding::Values,
         }
     }
 

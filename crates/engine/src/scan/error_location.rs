@@ -1,4 +1,4 @@
-//! Blame: which file a reader's error is about, and which line of it.
+//! Where an error is: which file a reader's error is about, and which line of it.
 //!
 //! In: a bad-file error without a path or one about timestamps that do not fit nanoseconds, the plan that met it.
 //! Out: the same error with the file and, for text, the line counted from the file's beginning.
@@ -34,7 +34,7 @@ const SEARCH_MAX: Duration = Duration::from_secs(10);
 const CANDIDATES_NAMED: usize = 3;
 
 /// The error as the user should see it.
-pub(crate) async fn blame(
+pub(crate) async fn locate_error(
     error: DataFusionError,
     plan: &Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,

@@ -33,7 +33,7 @@ pub(super) struct Winner {
 /// The rows of a batch that became their groups', and which groups have one.
 #[derive(Default)]
 pub(super) struct Winners {
-    seen: Bitmap,
+    present: Bitmap,
     rows: Vec<Winner>,
 }
 
@@ -41,13 +41,13 @@ impl Winners {
     /// True if `group` has a row.
     #[inline]
     pub(super) fn has(&self, group: usize) -> bool {
-        self.seen.get(group)
+        self.present.get(group)
     }
 
     /// Makes `row` the group's.
     #[inline]
     pub(super) fn add(&mut self, group: usize, row: usize) {
-        self.seen.set(group);
+        self.present.set(group);
         self.rows.push(Winner {
             group: group as u32,
             row: row as u32,
@@ -91,8 +91,8 @@ pub(super) enum TakingPart {
     All,
 }
 
-/// The rows of all groups.
-pub(super) struct Chosen {
+/// The argument row of each group.
+pub(super) struct ArgRows {
     rank: Box<dyn Rank>,
     payload: Box<dyn Payload>,
     taking_part: TakingPart,
@@ -101,7 +101,7 @@ pub(super) struct Chosen {
     valid: Bitmap,
 }
 
-impl Chosen {
+impl ArgRows {
     /// No group has a row.
     pub(super) fn new(
         rank: Box<dyn Rank>,
@@ -118,7 +118,7 @@ impl Chosen {
     }
 
     fn grow(&mut self, total: usize) {
-        self.winners.seen.grow(total);
+        self.winners.present.grow(total);
         self.rank.grow(total);
         self.payload.grow(total);
         self.winners.rows.clear();
@@ -150,15 +150,15 @@ impl Chosen {
 
     /// Which groups have a row, and in which of these x is not NULL.
     fn take_bits(&mut self, total: usize) -> (Option<NullBuffer>, Option<NullBuffer>) {
-        let seen = self.winners.seen.take(total);
+        let present = self.winners.present.take(total);
         match self.taking_part {
-            TakingPart::All => (seen, self.valid.take(total)),
-            TakingPart::Whole | TakingPart::WithValue => (seen.clone(), seen),
+            TakingPart::All => (present, self.valid.take(total)),
+            TakingPart::Whole | TakingPart::WithValue => (present.clone(), present),
         }
     }
 }
 
-impl GroupStates for Chosen {
+impl GroupStates for ArgRows {
     fn update(
         &mut self,
         columns: &[ArrayRef],
@@ -193,14 +193,14 @@ impl GroupStates for Chosen {
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
-        let (seen, valid) = self.take_bits(total);
+        let (present, valid) = self.take_bits(total);
         let mut partial = vec![self.payload.take_partial(total, valid)?];
         if self.taking_part == TakingPart::All {
             let all = || BooleanBuffer::new_set(total);
-            let are_there = seen.clone().map_or_else(all, NullBuffer::into_inner);
+            let are_there = present.clone().map_or_else(all, NullBuffer::into_inner);
             partial.push(Arc::new(BooleanArray::new(are_there, None)));
         }
-        partial.extend(self.rank.take(total, seen)?);
+        partial.extend(self.rank.take(total, present)?);
         Ok(partial)
     }
 
@@ -212,7 +212,7 @@ impl GroupStates for Chosen {
 
     fn bytes(&self) -> usize {
         let winners = self.winners.rows.capacity() * size_of::<Winner>();
-        let bits = self.winners.seen.bytes() + self.valid.bytes();
+        let bits = self.winners.present.bytes() + self.valid.bytes();
         self.rank.bytes() + self.payload.bytes() + bits + winners
     }
 }

@@ -1,4 +1,4 @@
-//! The groupings of a run and where the builds of all workers come together.
+//! The groupings of an execution, and the barrier at which the builds of all workers become their merges.
 //!
 //! In: one build per worker and grouping. Out: one merge per grouping, for all workers.
 //! Invariant: no merge begins before all workers have handed their builds over; the last one to do so cuts it.
@@ -8,43 +8,43 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use grouse_groupby::runtime::Grant;
-use grouse_groupby::{Batch, Build, Gathered, Merge, Spec, Spill};
+use grouse_groupby::{Batch, Build, Merge, MergeInput, Spec, Spill};
 
+use super::barrier::Barrier;
 use super::metrics::{Spilled, WorkerMetrics};
-use super::rendezvous::Rendezvous;
 use crate::error::to_datafusion;
 use crate::runtime::trace::Phase;
 use crate::runtime::wakeups;
 
-/// One grouping of a run: what it computes and where it writes.
+/// One grouping of an execution: what it computes and where it writes.
 struct Grouping {
     spec: Arc<Spec>,
     spill: Option<Arc<Spill>>,
 }
 
-/// Where builds come together and become one merge for each of their groupings.
-pub(super) struct Meeting {
+/// The barrier at which builds become one merge for each of their groupings.
+pub(super) struct BuildBarrier {
     groupings: Vec<Grouping>,
     /// Of each grouping.
-    place: Rendezvous<Vec<Gathered>, Vec<Merge>>,
+    barrier: Barrier<Vec<MergeInput>, Vec<Merge>>,
 }
 
-impl Meeting {
+impl BuildBarrier {
     /// Of `workers` workers, each with a build of each of these groupings, which write beside `spill`.
     pub fn new<'a>(
         workers: usize,
         specs: impl Iterator<Item = &'a Arc<Spec>>,
         spill: Option<&Arc<Spill>>,
-    ) -> Meeting {
+    ) -> BuildBarrier {
         let grouping = |spec| Grouping {
             spec: Arc::clone(spec),
             spill: spill.map(|spill| Arc::new(spill.beside())),
         };
         let groupings: Vec<Grouping> = specs.map(grouping).collect();
-        let nothing = groupings.iter().map(|_| Gathered::default()).collect();
-        Meeting {
+        let nothing = groupings.iter().map(|_| MergeInput::default()).collect();
+        BuildBarrier {
             groupings,
-            place: Rendezvous::new(workers, nothing),
+            barrier: Barrier::new(workers, nothing),
         }
     }
 
@@ -53,13 +53,13 @@ impl Meeting {
         let building = |grouping| Building {
             grouping,
             build: None,
-            told: Spilled::default(),
+            reported: Spilled::default(),
         };
         Builds(self.groupings.iter().map(building).collect())
     }
 
     /// Hands builds over and waits for the others; the last worker makes the merges.
-    pub async fn meet(
+    pub async fn wait(
         &self,
         builds: Builds<'_>,
         metrics: &WorkerMetrics,
@@ -70,22 +70,22 @@ impl Meeting {
                 let built = build.finish().map_err(to_datafusion)?;
                 let tuples = built.blocks().map(|stored| stored.len()).sum();
                 metrics.recorder.end(begun, Phase::Partition, tuples);
-                metrics.spilled(&built.counters, &mut building.told);
+                metrics.spilled(&built.counters, &mut building.reported);
                 metrics.built(&built.counters);
-                self.place.bring(|gathered| gathered[at].add(built));
+                self.barrier.add(|inputs| inputs[at].add(built));
             }
         }
-        let cut = |gathered: Vec<Gathered>| self.cut(gathered, metrics);
-        let merges = self.place.meet(cut).await;
+        let cut = |inputs: Vec<MergeInput>| self.cut(inputs, metrics);
+        let merges = self.barrier.wait(cut).await;
         wakeups::share();
         Ok(merges)
     }
 
-    fn cut(&self, gathered: Vec<Gathered>, metrics: &WorkerMetrics) -> Vec<Merge> {
-        let groupings = self.groupings.iter().zip(gathered);
+    fn cut(&self, inputs: Vec<MergeInput>, metrics: &WorkerMetrics) -> Vec<Merge> {
+        let groupings = self.groupings.iter().zip(inputs);
         let (cutting, begun) = (metrics.cut.timer(), metrics.recorder.begin());
-        let merges = groupings.map(|(Grouping { spec, spill }, gathered)| {
-            Merge::new(Arc::clone(spec), gathered, spill.clone())
+        let merges = groupings.map(|(Grouping { spec, spill }, input)| {
+            Merge::new(Arc::clone(spec), input, spill.clone())
         });
         let merges: Vec<Merge> = merges.collect();
         cutting.done();
@@ -99,11 +99,11 @@ impl Meeting {
 
     /// No task is left.
     pub fn end(&self) {
-        self.place.end();
+        self.barrier.end();
     }
 }
 
-/// One worker's builds of the groupings that meet at one place, each made with its first row: many workers of a small
+/// One worker's builds of the groupings of one barrier, each made with its first row: many workers of a small
 /// query never see one.
 pub(super) struct Builds<'a>(Vec<Building<'a>>);
 
@@ -111,7 +111,7 @@ struct Building<'a> {
     grouping: &'a Grouping,
     build: Option<Build>,
     /// What the metrics say of it.
-    told: Spilled,
+    reported: Spilled,
 }
 
 impl Builds<'_> {
@@ -144,7 +144,7 @@ impl Builds<'_> {
         }
         let build = building.build.as_mut().expect("made above");
         build.push(batch).map_err(to_datafusion)?;
-        metrics.spilled(build.counters(), &mut building.told);
+        metrics.spilled(build.counters(), &mut building.reported);
         Ok(build)
     }
 }

@@ -1,4 +1,4 @@
-//! Where finished batches wait for whoever polls next.
+//! The output queue: finished batches wait for whichever stream polls next.
 //!
 //! In: batches of all merge workers. Out: the same batches, each to exactly one of the output streams.
 //! Invariant: no batch is bound to a stream, so a stream that is never polled again holds nothing up; the first error
@@ -20,15 +20,15 @@ pub(super) const WAITING_PER_STREAM: usize = 2;
 
 /// What a worker learns when it hands a batch over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Given {
-    /// Somebody will take it.
-    Taken,
-    /// The run has failed or nobody is left: the worker stops.
+pub(super) enum Pushed {
+    /// It is in the queue.
+    Queued,
+    /// The execution has failed or nobody is left: the worker stops.
     Stopped,
 }
 
 /// The queue between the merge workers and the output streams.
-pub(super) struct Outlet {
+pub(super) struct OutputQueue {
     state: Mutex<State>,
     /// Streams that exist; workers look at it without the lock.
     readers: AtomicUsize,
@@ -38,25 +38,25 @@ pub(super) struct Outlet {
 
 struct State {
     batches: VecDeque<RecordBatch>,
-    /// Workers that may still give something.
-    givers: usize,
+    /// Workers that may still push something.
+    producers: usize,
     failure: Option<Arc<DataFusionError>>,
     /// One place per output stream that waits for a batch.
-    takers_waiting: Vec<Option<Waker>>,
+    consumers_waiting: Vec<Option<Waker>>,
     /// One place per worker that waits for room or for a reader.
-    givers_waiting: Vec<Option<Waker>>,
+    producers_waiting: Vec<Option<Waker>>,
 }
 
-impl Outlet {
-    /// An empty outlet between `givers` workers and `streams` streams.
-    pub fn new(givers: usize, streams: usize) -> Outlet {
-        Outlet {
+impl OutputQueue {
+    /// An empty queue between `producers` workers and `streams` streams.
+    pub fn new(producers: usize, streams: usize) -> OutputQueue {
+        OutputQueue {
             state: Mutex::new(State {
                 batches: VecDeque::new(),
-                givers,
+                producers,
                 failure: None,
-                takers_waiting: vec![None; streams],
-                givers_waiting: vec![None; givers],
+                consumers_waiting: vec![None; streams],
+                producers_waiting: vec![None; producers],
             }),
             readers: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
@@ -68,7 +68,7 @@ impl Outlet {
     pub fn attach(&self) {
         let before = self.readers.fetch_add(1, Ordering::SeqCst);
         if before == 0 {
-            wake(&mut self.state.lock().givers_waiting);
+            wake(&mut self.state.lock().producers_waiting);
         }
     }
 
@@ -77,7 +77,7 @@ impl Outlet {
         self.readers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// True once the run has failed or is given up.
+    /// True once the execution has failed or is given up.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
@@ -85,7 +85,7 @@ impl Outlet {
     /// Nobody wants the rest.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
-        wake(&mut self.state.lock().givers_waiting);
+        wake(&mut self.state.lock().producers_waiting);
     }
 
     /// Waits while there is no stream: rows that nobody may ever ask for are not worked on.
@@ -98,42 +98,42 @@ impl Outlet {
             if self.readers.load(Ordering::SeqCst) > 0 || self.is_stopped() {
                 return Poll::Ready(());
             }
-            state.givers_waiting[worker] = Some(cx.waker().clone());
+            state.producers_waiting[worker] = Some(cx.waker().clone());
             Poll::Pending
         })
         .await;
     }
 
     /// Hands a batch over; waits while the queue is full.
-    pub async fn give(&self, worker: usize, batch: RecordBatch) -> Given {
+    pub async fn push(&self, worker: usize, batch: RecordBatch) -> Pushed {
         let mut batch = Some(batch);
         poll_fn(|cx| {
             let mut state = self.state.lock();
             if self.is_stopped() {
-                return Poll::Ready(Given::Stopped);
+                return Poll::Ready(Pushed::Stopped);
             }
             if state.batches.len() >= self.batches_max {
-                state.givers_waiting[worker] = Some(cx.waker().clone());
+                state.producers_waiting[worker] = Some(cx.waker().clone());
                 return Poll::Pending;
             }
             state.batches.extend(batch.take());
             // All of them: the one that would be picked may never poll again.
-            wake(&mut state.takers_waiting);
-            Poll::Ready(Given::Taken)
+            wake(&mut state.consumers_waiting);
+            Poll::Ready(Pushed::Queued)
         })
         .await
     }
 
-    /// A worker has nothing more to give.
+    /// A worker has nothing more to push.
     pub fn finish(&self) {
         let mut state = self.state.lock();
-        state.givers -= 1;
-        if state.givers == 0 {
-            wake(&mut state.takers_waiting);
+        state.producers -= 1;
+        if state.producers == 0 {
+            wake(&mut state.consumers_waiting);
         }
     }
 
-    /// The run has failed; only the first failure counts.
+    /// The execution has failed; only the first failure counts.
     pub fn fail(&self, error: DataFusionError) {
         let mut state = self.state.lock();
         if state.failure.is_none() {
@@ -141,14 +141,14 @@ impl Outlet {
             state.batches.clear();
         }
         self.stopped.store(true, Ordering::Relaxed);
-        wake(&mut state.takers_waiting);
-        wake(&mut state.givers_waiting);
+        wake(&mut state.consumers_waiting);
+        wake(&mut state.producers_waiting);
     }
 
-    /// The next batch for stream `taker`.
-    pub fn poll_take(
+    /// The next batch for stream `consumer`.
+    pub fn poll_pop(
         &self,
-        taker: usize,
+        consumer: usize,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<RecordBatch>>> {
         let mut state = self.state.lock();
@@ -156,13 +156,13 @@ impl Outlet {
             return Poll::Ready(Some(Err(DataFusionError::Shared(Arc::clone(failure)))));
         }
         if let Some(batch) = state.batches.pop_front() {
-            wake(&mut state.givers_waiting);
+            wake(&mut state.producers_waiting);
             return Poll::Ready(Some(Ok(batch)));
         }
-        if state.givers == 0 {
+        if state.producers == 0 {
             return Poll::Ready(None);
         }
-        state.takers_waiting[taker] = Some(cx.waker().clone());
+        state.consumers_waiting[consumer] = Some(cx.waker().clone());
         Poll::Pending
     }
 }

@@ -1,9 +1,9 @@
-//! Rows whose keys are codes of few values or integers of a small range: what is counted and added up is so by code, before
-//! any group is looked up.
+//! Per-code pre-aggregation: rows whose keys are codes of few values, or integers of a small range, are counted and added up
+//! by code before any group is looked up.
 //!
 //! In: a batch of rows. Out: its groups' states.
 //! Invariant: a batch is taken in whole, or not at all.
-//! Not here: the loops (`states::tally`), the groups of codes (`keys::direct`).
+//! Not here: the loops (`states::pre_aggregation`), the groups of codes (`keys::direct`).
 //!
 //! A row's group is neither looked up nor written, and read again by each aggregate: a sum by 100 strings takes 0.4 ns per
 //! row instead of 0.8. Each batch by itself: its groups are few, and looking them up costs less than a sum per code and
@@ -23,11 +23,11 @@ use crate::error::Result;
 use crate::keys::columns::is_integer;
 use crate::keys::direct::{as_integers, ends};
 use crate::keys::with_integers;
-use crate::runtime::counters::Lap;
-use crate::states::Tally;
+use crate::runtime::counters::Stopwatch;
+use crate::states::PreAggregator;
 
 /// After so many batches in a row with too many codes, NULLs, or what cannot be added up there is mostly no other.
-const NOT_TALLIED_MAX: usize = 4;
+const NOT_PRE_AGGREGATED_MAX: usize = 4;
 /// Rows that are looked at before all.
 const SAMPLE_ROWS: usize = 64;
 
@@ -106,7 +106,7 @@ impl Column {
 /// Integers there are between these, if they are few.
 fn codes_of(least: i64, most: i64) -> Option<usize> {
     let distance = usize::try_from(most.wrapping_sub(least) as u64).ok()?;
-    (distance < Tally::CODES_MAX).then_some(distance + 1)
+    (distance < PreAggregator::CODES_MAX).then_some(distance + 1)
 }
 
 impl Codes {
@@ -118,7 +118,7 @@ impl Codes {
         let sizes = columns.iter().map(|column| column.codes);
         let of_keys = sizes.fold(1, usize::saturating_mul);
         let with_unselected = of_keys.saturating_add(usize::from(batch.selection().is_some()));
-        if !Tally::pays(rows, with_unselected) {
+        if !PreAggregator::pays(rows, with_unselected) {
             return None;
         }
         let (mut of_rows, mut stride) = (vec![0; rows], 1);
@@ -156,64 +156,70 @@ impl Codes {
 }
 
 impl Build {
-    /// True if batches go by code, as far as is known of those before: then those with a selection are welcome.
+    /// True if batches are pre-aggregated, as far as is known of those before: then those with a selection are welcome.
     pub fn takes_selections(&self) -> bool {
-        self.index.is_addressed() && self.not_tallied < NOT_TALLIED_MAX
+        self.index.is_addressed() && self.not_pre_aggregated < NOT_PRE_AGGREGATED_MAX
     }
 
-    /// Takes in a batch by codes. Where it has to be looked at row by row, nothing was taken, and its selected rows come back.
-    pub(super) fn push_tallied<'a>(&mut self, batch: &'a Batch) -> Result<Option<Cow<'a, Batch>>> {
+    /// Takes in a batch, pre-aggregated by code. Where it has to be looked at row by row, nothing was taken, and its selected
+    /// rows come back.
+    pub(super) fn push_pre_aggregated<'a>(
+        &mut self,
+        batch: &'a Batch,
+    ) -> Result<Option<Cow<'a, Batch>>> {
         // States take a group that is new to them to have a row: those that do not know all groups yet get rows first.
         let know_all = self.states.know(self.groups());
-        let is_tried = self.takes_selections() && !batch.are_partial && Tally::pays(batch.rows, 1);
+        let is_tried =
+            self.takes_selections() && !batch.are_partial && PreAggregator::pays(batch.rows, 1);
         if !is_tried || !know_all {
             return batch.kept().map(Some);
         }
-        self.not_tallied += 1;
-        let mut is_done = self.tally(batch)?;
+        self.not_pre_aggregated += 1;
+        let mut is_done = self.pre_aggregate(batch)?;
         let mut left = Cow::Borrowed(batch);
         if !is_done && batch.selection().is_some() {
             // What was in the way may have been in the other rows.
             left = batch.kept()?;
-            is_done = self.tally(&left)?;
+            is_done = self.pre_aggregate(&left)?;
         }
         if !is_done {
             return Ok(Some(left));
         }
-        self.not_tallied = 0;
+        self.not_pre_aggregated = 0;
         Ok(None)
     }
 
     /// Takes in a batch by codes; false, and nothing was taken, where that does not go.
-    fn tally(&mut self, batch: &Batch) -> Result<bool> {
+    fn pre_aggregate(&mut self, batch: &Batch) -> Result<bool> {
         let groups = self.groups();
         if !batch.arguments.iter().all(are_whole) {
             return Ok(false);
         }
-        let mut lap = Lap::start();
+        let mut stopwatch = Stopwatch::start();
         let keys: Vec<_> = batch.keys.iter().map(as_integers).collect();
         let Some(codes) = Codes::of(&keys, batch) else {
             return Ok(false);
         };
-        let mut tally = Tally::new(&codes.of_rows, codes.with_unselected);
-        let Some(sums) = self.states.tally(&batch.arguments, &mut tally)? else {
+        let mut by_code = PreAggregator::new(&codes.of_rows, codes.with_unselected);
+        let Some(sums) = self.states.pre_aggregate(&batch.arguments, &mut by_code)? else {
             return Ok(false);
         };
-        let (counts, mut present) = tally.present();
+        let (counts, mut present) = by_code.present();
         present.pop_if(|last| usize::from(*last) == codes.of_keys);
         let counts = &counts[..present.len()];
-        lap.end(&mut self.counters.update_ns);
+        stopwatch.lap(&mut self.counters.update_ns);
         let keys = codes.keys(&keys, &present)?;
         self.groups.clear();
         if !self.index.address(&keys, &mut self.groups) {
             return Ok(false);
         }
-        lap.end(&mut self.counters.assign_ns);
+        stopwatch.lap(&mut self.counters.assign_ns);
         let total = self.groups();
         let sums = sums.into_iter().map(|sums| sums.of(&present));
-        self.states.add_tallied(sums, counts, &self.groups, total);
-        lap.end(&mut self.counters.update_ns);
-        self.counters.tallied_rows += batch.selected_rows() as u64;
+        self.states
+            .add_pre_aggregated(sums, counts, &self.groups, total);
+        stopwatch.lap(&mut self.counters.update_ns);
+        self.counters.pre_aggregated_rows += batch.selected_rows() as u64;
         self.see(batch.selected_rows() as u64, (total - groups) as u64);
         Ok(true)
     }

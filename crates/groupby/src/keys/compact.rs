@@ -1,6 +1,6 @@
-//! Keys that wait for the merge, compact: what can be computed again is not kept.
+//! Compact keys, in which blocks wait for the merge: what can be computed again is not kept.
 //!
-//! In: encoded keys with their hashes, in the order in which they wait. Out: any range of them as they were.
+//! In: encoded keys with their hashes, in the order of the block. Out: any range of them as they were.
 //! Invariant: what comes out is what went in. Hashes of words and strings are made anew, which is cheaper than 8 bytes of
 //! memory that nobody touched before. A key that is NULL as a whole looks like zero or the empty string, so the places of
 //! NULLs are kept.
@@ -14,8 +14,8 @@ use arrow::buffer::Buffer;
 use grouse_kernels::hash::{NULL_HASH, hash_packed};
 
 use super::bytes;
+use super::fixed_width::{PackedRows, with_width};
 use super::views::{is_long, with_bytes};
-use super::words::{PackedRows, with_width};
 use super::{DistinctKeys, EncodedKeys, KeyRows};
 use crate::error::{Error, Result};
 pub(crate) use short::{Beside, ShortKeys};
@@ -25,7 +25,7 @@ const SPARE_BYTES: usize = 16;
 
 /// Keys with their hashes.
 #[derive(Debug)]
-pub enum WaitingKeys {
+pub enum CompactKeys {
     /// As tables take them, with their hashes: none, or several words that would hardly be shorter.
     Whole {
         /// The keys.
@@ -36,7 +36,7 @@ pub enum WaitingKeys {
         views: Vec<usize>,
     },
     /// One or two words each.
-    Words {
+    FixedWidth {
         /// The words.
         keys: EncodedKeys,
         /// Places of NULLs, ascending.
@@ -62,15 +62,15 @@ pub struct Strings {
 /// Strings between asking for one and copying it: they lie where the scan left them.
 pub(crate) const STRINGS_AHEAD: usize = 16;
 
-/// Room for what keys do not keep.
+/// Scratch memory for what compact keys do not keep.
 #[derive(Debug)]
-pub struct Made {
+pub struct KeyScratch {
     hashes: Vec<u64>,
     views: Vec<u128>,
     keys: EncodedKeys,
 }
 
-impl Default for Made {
+impl Default for KeyScratch {
     fn default() -> Self {
         Self {
             hashes: Vec::new(),
@@ -80,10 +80,10 @@ impl Default for Made {
     }
 }
 
-impl WaitingKeys {
+impl CompactKeys {
     /// Keys of one or two words that are in their order already; of their hashes number `at` belongs to key `places[at]`.
-    pub fn words(keys: EncodedKeys, hashes: &[u64], places: &[u32]) -> Self {
-        Self::Words {
+    pub fn fixed_width(keys: EncodedKeys, hashes: &[u64], places: &[u32]) -> Self {
+        Self::FixedWidth {
             keys,
             nulls: nulls(hashes, places),
         }
@@ -97,7 +97,7 @@ impl WaitingKeys {
                 hashes: Vec::new(),
                 views: views.clone(),
             },
-            Self::Words { keys, .. } => Self::Words {
+            Self::FixedWidth { keys, .. } => Self::FixedWidth {
                 keys: keys.none(),
                 nulls: Vec::new(),
             },
@@ -115,14 +115,14 @@ impl WaitingKeys {
         match self {
             Self::Whole { views, .. } => views,
             Self::Short(short) => short.views(),
-            Self::Words { .. } | Self::Strings(_) => &[],
+            Self::FixedWidth { .. } | Self::Strings(_) => &[],
         }
     }
 
     /// Number of keys.
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::Whole { keys, .. } | Self::Words { keys, .. } => keys.len(),
+            Self::Whole { keys, .. } | Self::FixedWidth { keys, .. } => keys.len(),
             Self::Short(short) => short.len(),
             Self::Strings(strings) => strings.len(),
         }
@@ -132,7 +132,7 @@ impl WaitingKeys {
     pub fn own_bytes(&self) -> usize {
         match self {
             Self::Whole { keys, hashes, .. } => keys.own_bytes() + hashes.capacity() * 8,
-            Self::Words { keys, nulls } => keys.own_bytes() + nulls.capacity() * 4,
+            Self::FixedWidth { keys, nulls } => keys.own_bytes() + nulls.capacity() * 4,
             Self::Short(short) => short.own_bytes(),
             Self::Strings(strings) => strings.own_bytes(),
         }
@@ -141,35 +141,39 @@ impl WaitingKeys {
     /// What keys point into.
     pub fn buffers(&self) -> &[Buffer] {
         match self {
-            Self::Whole { keys, .. } | Self::Words { keys, .. } => keys.buffers(),
+            Self::Whole { keys, .. } | Self::FixedWidth { keys, .. } => keys.buffers(),
             Self::Short(short) => short.buffers(),
             Self::Strings(strings) => strings.buffers(),
         }
     }
 
-    /// The keys of a range and their hashes; what they do not keep comes into `made`.
-    pub fn open<'a>(&'a self, range: Range<usize>, made: &'a mut Made) -> (KeyRows<'a>, &'a [u64]) {
+    /// The keys of a range and their hashes; what they do not keep comes into `scratch`.
+    pub fn open<'a>(
+        &'a self,
+        range: Range<usize>,
+        scratch: &'a mut KeyScratch,
+    ) -> (KeyRows<'a>, &'a [u64]) {
         match self {
             Self::Whole { keys, hashes, .. } => (keys.rows(range.clone()), &hashes[range]),
-            Self::Short(short) => short.open(range, made),
-            Self::Words { keys, nulls } => {
+            Self::Short(short) => short.open(range, scratch),
+            Self::FixedWidth { keys, nulls } => {
                 let rows = keys.rows(range.clone());
-                made.hashes.clear();
+                scratch.hashes.clear();
                 let KeyRows::Packed(words) = rows else {
                     unreachable!("keys of one or two words")
                 };
-                with_width!(words, PackedRows(words) => hash_packed(words.keys, &mut made.hashes));
-                mark(places(nulls, &range), &mut made.hashes);
-                (rows, &made.hashes)
+                with_width!(words, PackedRows(words) => hash_packed(words.keys, &mut scratch.hashes));
+                mark(places(nulls, &range), &mut scratch.hashes);
+                (rows, &scratch.hashes)
             }
-            Self::Strings(strings) => strings.open(range, made),
+            Self::Strings(strings) => strings.open(range, scratch),
         }
     }
 
     /// The keys of a range as a table would give them.
     pub fn distinct(&self, range: Range<usize>) -> DistinctKeys {
-        let mut made = Made::default();
-        let (keys, hashes) = self.open(range, &mut made);
+        let mut scratch = KeyScratch::default();
+        let (keys, hashes) = self.open(range, &mut scratch);
         DistinctKeys {
             keys: keys.to_owned(),
             hashes: hashes.to_vec(),
@@ -180,7 +184,7 @@ impl WaitingKeys {
     pub fn nulls(&self, range: &Range<usize>) -> impl Iterator<Item = usize> {
         let nulls: &[u32] = match self {
             Self::Whole { .. } | Self::Short(_) => &[],
-            Self::Words { nulls, .. } | Self::Strings(Strings { nulls, .. }) => nulls,
+            Self::FixedWidth { nulls, .. } | Self::Strings(Strings { nulls, .. }) => nulls,
         };
         places(nulls, range)
     }
@@ -224,9 +228,13 @@ impl Strings {
         starts.map(|pair| pair[1] - pair[0])
     }
 
-    fn open<'a>(&'a self, range: Range<usize>, made: &'a mut Made) -> (KeyRows<'a>, &'a [u64]) {
+    fn open<'a>(
+        &'a self,
+        range: Range<usize>,
+        scratch: &'a mut KeyScratch,
+    ) -> (KeyRows<'a>, &'a [u64]) {
         let buffers = self.buffers();
-        let Made { hashes, views, .. } = made;
+        let KeyScratch { hashes, views, .. } = scratch;
         views.clear();
         views.extend(self.views(range.clone()));
         hashes.clear();
@@ -363,19 +371,19 @@ mod tests {
         mark((0..rows).filter(|row| is_null[*row]), &mut hashes);
         let places: Vec<u32> = (0..rows as u32).rev().collect();
         let reversed: Vec<u64> = hashes.iter().rev().copied().collect();
-        let waiting = match &keys {
+        let compact = match &keys {
             EncodedKeys::Bytes(keys) => {
                 let mut strings = StringsBuilder::new(rows, 1000);
                 keys.views
                     .iter()
                     .for_each(|&view| strings.push(view, &keys.buffers));
-                WaitingKeys::Strings(strings.finish(nulls(&reversed, &places)))
+                CompactKeys::Strings(strings.finish(nulls(&reversed, &places)))
             }
-            keys => WaitingKeys::words(keys.clone(), &reversed, &places),
+            keys => CompactKeys::fixed_width(keys.clone(), &reversed, &places),
         };
-        assert_eq!(waiting.len(), rows);
+        assert_eq!(compact.len(), rows);
         let range = from.min(rows)..rows;
-        let found = waiting.distinct(range.clone());
+        let found = compact.distinct(range.clone());
         assert_eq!(found.hashes, hashes[range.clone()]);
         match (found.keys, keys) {
             (EncodedKeys::Packed(found), EncodedKeys::Packed(keys)) => {
@@ -414,8 +422,8 @@ mod tests {
             let is_null: Vec<bool> = words.iter().map(Option::is_none).collect();
             let of = words.iter().map(|word| word.unwrap_or(0));
             let keys = of.clone().map(|word| [word; 1]);
-            check(EncodedKeys::of_words(keys.collect(), Vec::new()), &is_null, from);
-            check(EncodedKeys::of_words(of.map(|word| [word; 2]).collect(), Vec::new()), &is_null, from);
+            check(EncodedKeys::of_fixed_width(keys.collect(), Vec::new()), &is_null, from);
+            check(EncodedKeys::of_fixed_width(of.map(|word| [word; 2]).collect(), Vec::new()), &is_null, from);
             let is_null: Vec<bool> = strings.iter().map(Option::is_none).collect();
             let column = arrow::array::BinaryViewArray::from_iter(strings.iter().map(|string| Some(string.as_deref().unwrap_or_default())));
             let column: arrow::array::ArrayRef = std::sync::Arc::new(column);

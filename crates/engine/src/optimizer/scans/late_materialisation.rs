@@ -1,4 +1,4 @@
-//! Late columns: which scans read all other columns only where one condition holds.
+//! Late materialisation: which scans read all other columns only where one condition holds.
 //!
 //! In: a scan's predicate and a footer. Out: the condition to be read first, or none; a scan that does so.
 //! Invariant: the scan holds rows against nothing but conditions that cannot fail; the filter above it holds them against
@@ -60,7 +60,11 @@ pub(crate) fn rare_part(
 
 /// The scan that holds rows against part `rare` of its predicate, then against others, before it reads other columns. What
 /// bounds say of all has been looked at. A worker has a memory of `limit_bytes`.
-pub(crate) fn late(source: &ParquetSource, rare: usize, limit_bytes: usize) -> ParquetSource {
+pub(crate) fn late_materialised(
+    source: &ParquetSource,
+    rare: usize,
+    limit_bytes: usize,
+) -> ParquetSource {
     let mut options = source.table_parquet_options().clone();
     // Where the scan is the only filter there is, it stays.
     let Some(predicate) = source.filter().filter(|_| !options.global.pushdown_filters) else {

@@ -1,7 +1,7 @@
 //! One execution of a node: its workers, from the first poll to the last stream.
 //!
-//! In: a node's program and input. Out: one stream per output partition.
-//! Invariant: nothing runs before a stream is polled; when the last stream of a run and the node's hold on it are
+//! In: a node's compiled aggregation and input. Out: one stream per output partition.
+//! Invariant: nothing runs before a stream is polled; when the last stream of an execution and the node's hold on it are
 //! gone, every worker is stopped; a worker's panic is an error of the query.
 //! Not here: what a worker does (worker.rs).
 
@@ -24,7 +24,7 @@ use super::NAME;
 use super::worker::{Shared, work};
 
 /// One execution.
-pub(super) struct Run {
+pub(super) struct Execution {
     shared: Arc<Shared>,
     workers: usize,
     started: Once,
@@ -32,10 +32,10 @@ pub(super) struct Run {
     tasks: Mutex<JoinSet<()>>,
 }
 
-impl Run {
+impl Execution {
     /// An execution that begins with the first poll of one of its streams.
-    pub fn new(shared: Shared, workers: usize) -> Run {
-        Run {
+    pub fn new(shared: Shared, workers: usize) -> Execution {
+        Execution {
             shared: Arc::new(shared),
             workers,
             started: Once::new(),
@@ -53,15 +53,15 @@ impl Run {
     }
 }
 
-impl fmt::Debug for Run {
+impl fmt::Debug for Execution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run")
+        f.debug_struct("Execution")
             .field("workers", &self.workers)
             .finish_non_exhaustive()
     }
 }
 
-impl Drop for Run {
+impl Drop for Execution {
     fn drop(&mut self) {
         self.shared.stop();
     }
@@ -79,7 +79,7 @@ async fn guarded(shared: Arc<Shared>, worker: usize) {
             text_of(&*panic)
         ))),
     }
-    shared.outlet.finish();
+    shared.output_queue.finish();
 }
 
 fn text_of(panic: &(dyn Any + Send)) -> &str {
@@ -88,9 +88,9 @@ fn text_of(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("a worker panicked")
 }
 
-/// One of a run's output streams.
+/// One of an execution's output streams.
 pub(super) struct Output {
-    run: Arc<Run>,
+    execution: Arc<Execution>,
     schema: SchemaRef,
     partition: usize,
     failed: bool,
@@ -98,10 +98,10 @@ pub(super) struct Output {
 
 impl Output {
     /// The stream of `partition`.
-    pub fn new(run: Arc<Run>, schema: SchemaRef, partition: usize) -> Output {
-        run.shared.outlet.attach();
+    pub fn new(execution: Arc<Execution>, schema: SchemaRef, partition: usize) -> Output {
+        execution.shared.output_queue.attach();
         Output {
-            run,
+            execution,
             schema,
             partition,
             failed: false,
@@ -116,8 +116,12 @@ impl Stream for Output {
         if self.failed {
             return Poll::Ready(None);
         }
-        self.run.start();
-        let polled = self.run.shared.outlet.poll_take(self.partition, cx);
+        self.execution.start();
+        let polled = self
+            .execution
+            .shared
+            .output_queue
+            .poll_pop(self.partition, cx);
         self.failed = matches!(polled, Poll::Ready(Some(Err(_))));
         polled
     }
@@ -131,6 +135,6 @@ impl RecordBatchStream for Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        self.run.shared.outlet.detach();
+        self.execution.shared.output_queue.detach();
     }
 }

@@ -1,11 +1,11 @@
-//! Runs of equal keys in neighbouring rows: one lookup for all of them.
+//! Run-length encoding of keys: one lookup for a run of equal keys in neighbouring rows.
 //!
 //! In: encoded keys of a batch. Out: the rows at which a run begins, and the keys of those rows.
 //! Invariant: a run holds equal keys only; two neighbouring runs may hold equal keys too (equal
 //! long strings in different places).
 //! Not here: hashes, lookups.
 
-use super::words::{PackedKeys, is_equal, map_width};
+use super::fixed_width::{PackedKeys, is_equal, map_width};
 use super::{ByteKeys, EncodedKeys, GroupId, room};
 
 /// Pairs of neighbours that are looked at before all of them are.
@@ -80,7 +80,7 @@ mod tests {
     fn runs_come_back_as_rows() {
         let rows: Vec<[u64; 1]> = (0..1000u64).map(|row| [row / 7 % 5]).collect();
         let mut starts = Vec::new();
-        let keys = EncodedKeys::of_words(rows.clone(), Vec::new());
+        let keys = EncodedKeys::of_fixed_width(rows.clone(), Vec::new());
         let Some(EncodedKeys::Packed(PackedKeys::One(firsts))) = compress(&keys, &mut starts)
         else {
             panic!("runs of seven are worth it");
@@ -103,7 +103,7 @@ mod tests {
         let unique = (0..1000).map(|row| [row; 1]);
         let late = (0..4096).map(|row| [if row < 300 { 0 } else { row }; 1]);
         for keys in [unique.collect(), late.collect(), Vec::new()] {
-            let keys = EncodedKeys::of_words(keys, Vec::new());
+            let keys = EncodedKeys::of_fixed_width(keys, Vec::new());
             assert!(compress(&keys, &mut starts).is_none());
         }
     }

@@ -1,8 +1,8 @@
-//! Rows of few codes: what is counted and added up is so by code, before any group is looked up.
+//! The loops of per-code pre-aggregation: rows of few codes are counted and added up by code, before any group is looked up.
 //!
 //! In: the code of each row of a batch, a byte, and columns of values without NULLs. Out: one count or sum per code.
 //! Invariant: sums are exact; those of floats are the same numbers in another order.
-//! Not here: which keys have few codes (build/tallied.rs), the groups of codes.
+//! Not here: which keys have few codes (build/pre_aggregation.rs), the groups of codes.
 //!
 //! Tried and rejected: where 94 % of the rows have one code, its sum as that of all rows less the others': as fast. Extremes by
 //! code, so that counts beside them are too: 0.64 to 1.12 of the time.
@@ -26,9 +26,9 @@ const ROWS_MAX: usize = LANES << 14;
 const COUNT_SHIFT: u32 = 48;
 const COUNTED_BITS: u32 = 32;
 
-/// What the values of one aggregate add up to, for each code.
+/// What the values of one aggregate add up to: one sum per code.
 #[derive(Debug)]
-pub enum Sums {
+pub enum CodeSums {
     /// There is nothing but their number.
     None,
     /// Words that have not overflowed.
@@ -37,7 +37,7 @@ pub enum Sums {
     Floats(Vec<f64>),
 }
 
-impl Sums {
+impl CodeSums {
     /// Those of these codes.
     pub(crate) fn of(self, codes: &[u8]) -> Self {
         fn of<T: Copy>(sums: &[T], codes: &[u8]) -> Vec<T> {
@@ -53,30 +53,30 @@ impl Sums {
     pub(super) fn words(&self) -> &[i64] {
         match self {
             Self::Words(sums) => sums,
-            Self::None | Self::Floats(_) => unreachable!("what `tally` has made are words"),
+            Self::None | Self::Floats(_) => unreachable!("what `pre_aggregate` has made are words"),
         }
     }
 
     pub(super) fn floats(&self) -> &[f64] {
         match self {
             Self::Floats(sums) => sums,
-            Self::None | Self::Words(_) => unreachable!("what `tally` has made are floats"),
+            Self::None | Self::Words(_) => unreachable!("what `pre_aggregate` has made are floats"),
         }
     }
 }
 
-/// What groups get of a batch: one entry per code that it has.
+/// What groups get of a pre-aggregated batch: one entry per code that it has.
 #[derive(Debug, Clone, Copy)]
-pub struct Tallied<'a> {
+pub struct PreAggregated<'a> {
     /// What its values add up to.
-    pub sums: &'a Sums,
+    pub sums: &'a CodeSums,
     /// Its rows.
     pub counts: &'a [i64],
     /// Its group.
     pub groups: &'a [GroupId],
 }
 
-impl<'a> Tallied<'a> {
+impl<'a> PreAggregated<'a> {
     /// One row per code.
     pub(super) fn rows(&self) -> Rows<'a> {
         Rows::new(&[], None, Groups::Ids(self.groups))
@@ -95,15 +95,15 @@ impl<'a> Tallied<'a> {
     }
 }
 
-/// The rows of one batch by their codes.
+/// Counts and adds up the rows of one batch by their codes.
 #[derive(Debug)]
-pub struct Tally<'a> {
+pub struct PreAggregator<'a> {
     codes: &'a [u8],
     total: usize,
     counts: Option<Vec<i64>>,
 }
 
-impl<'a> Tally<'a> {
+impl<'a> PreAggregator<'a> {
     /// Most codes.
     pub(crate) const CODES_MAX: usize = GROUPS_MAX;
 
@@ -138,7 +138,7 @@ impl<'a> Tally<'a> {
     ///
     /// # Panics
     /// If there are not as many values as rows.
-    pub(super) fn wide<T: Summed>(&mut self, column: &ArrayRef) -> Result<Option<Sums>> {
+    pub(super) fn wide<T: Summed>(&mut self, column: &ArrayRef) -> Result<Option<CodeSums>> {
         Ok(self.wide_sums(&values_of::<T::Value>(column)?, T::widen))
     }
 
@@ -146,10 +146,10 @@ impl<'a> Tally<'a> {
         &mut self,
         values: &[T],
         widen: impl Fn(T) -> W + Copy,
-    ) -> Option<Sums> {
+    ) -> Option<CodeSums> {
         let bits = bits_of(values, widen);
         fit_a_word(values.len(), bits)
-            .then(|| Sums::Words(self.sums(values, bits, |value| widen(value).word())))
+            .then(|| CodeSums::Words(self.sums(values, bits, |value| widen(value).word())))
     }
 
     fn sums<T: Copy>(&mut self, values: &[T], bits: u32, word: impl Fn(T) -> i64) -> Vec<i64> {
@@ -176,10 +176,10 @@ impl<'a> Tally<'a> {
     ///
     /// # Panics
     /// If there are not as many values as rows.
-    pub(super) fn floats(&self, column: &ArrayRef) -> Sums {
+    pub(super) fn floats(&self, column: &ArrayRef) -> CodeSums {
         let values = column.as_primitive::<Float64Type>().values();
         let add = |sum: &mut f64, value| *sum += value;
-        Sums::Floats(added(self.codes, values, self.total, add))
+        CodeSums::Floats(added(self.codes, values, self.total, add))
     }
 }
 
@@ -213,12 +213,12 @@ mod tests {
     fn check<T: Copy + Into<i128>>(values: &[T], codes: &[u8], total: usize) {
         let wide: Vec<i128> = values.iter().map(|value| (*value).into()).collect();
         let (counts, sums) = twin(codes, &wide, total);
-        let mut tally = Tally::new(codes, total);
+        let mut by_code = PreAggregator::new(codes, total);
         for _ in 0..2 {
-            let found = tally.wide_sums(values, |value| value.into());
+            let found = by_code.wide_sums(values, |value| value.into());
             assert_eq!(found.expect("narrow values").words(), sums);
         }
-        let (of_present, present) = tally.present();
+        let (of_present, present) = by_code.present();
         let (expected, codes): (Vec<i64>, Vec<u8>) = counts
             .iter()
             .zip(0..=u8::MAX)
@@ -271,12 +271,12 @@ mod tests {
         let mut values = vec![7i64; 1024];
         values[1000] = 1 << 47;
         assert!(
-            Tally::new(&codes, 1)
+            PreAggregator::new(&codes, 1)
                 .wide_sums(&values, |value| value)
                 .is_none()
         );
-        assert!(Tally::pays(1024, 1) && Tally::pays(ROWS_MAX, 256));
-        assert!(!Tally::pays(1023, 1) && !Tally::pays(ROWS_MAX + 1, 1));
-        assert!(!Tally::pays(ROWS_MAX, 257) && !Tally::pays(1024, 65));
+        assert!(PreAggregator::pays(1024, 1) && PreAggregator::pays(ROWS_MAX, 256));
+        assert!(!PreAggregator::pays(1023, 1) && !PreAggregator::pays(ROWS_MAX + 1, 1));
+        assert!(!PreAggregator::pays(ROWS_MAX, 257) && !PreAggregator::pays(1024, 65));
     }
 }

@@ -1,10 +1,10 @@
-//! Keys of several words that wait: the words that are not 0 in all of them, long strings one behind the other.
+//! Compact keys of several words: the words that are not 0 in all of them, long strings one behind the other.
 //!
 //! In: keys with their strings as views, and where each comes to lie. Out: any range of them as tables take them, with their
 //! hashes.
 //! Invariant: what is 0 in all keys is not kept, nor are hashes and views of columns in which a string is long. Views of
 //! short strings stay words: they take no more room than a place and the string.
-//! Not here: keys of one or two words and of one string (`waiting`).
+//! Not here: keys of one or two words and of one string (`compact`).
 //!
 //! Of 1.3 M keys of a string and a number that leaves 12 bytes and the string of 40 and the string. A column per word was tried: six
 //! keys of db-benchmark 1.25 of the time. So were hashes that are kept: no faster.
@@ -15,11 +15,13 @@ use arrow::buffer::Buffer;
 use grouse_kernels::scatter::scatter;
 
 use super::super::bytes::Arena;
+use super::super::fixed_width::{
+    FixedWidth, FixedWidthKeys, PackedKeys, set_view, view_of, with_width,
+};
 use super::super::packed::hash_wide;
 use super::super::views::{fetch, is_long, long_bytes};
-use super::super::words::{OfWords, PackedKeys, WordKeys, set_view, view_of, with_width};
 use super::super::{EncodedKeys, KeyRows};
-use super::{Made, STRINGS_AHEAD, Strings, StringsBuilder, WaitingKeys};
+use super::{CompactKeys, KeyScratch, STRINGS_AHEAD, Strings, StringsBuilder};
 use crate::error::Result;
 
 /// Of keys without long strings, so many words of so many are kept at most.
@@ -59,13 +61,13 @@ impl ShortKeys {
     /// `places[at]`; `views` are the words at which views begin. Whole ones where it is not worth while to
     /// shorten them.
     pub(crate) fn of<const N: usize>(
-        parts: &[(&WordKeys<N>, &[u32])],
+        parts: &[(&FixedWidthKeys<N>, &[u32])],
         (hashes, places): (&[u64], &[u32]),
         views: &[usize],
         beside: Beside,
-    ) -> Result<WaitingKeys>
+    ) -> Result<CompactKeys>
     where
-        PackedKeys: OfWords<N>,
+        PackedKeys: FixedWidth<N>,
     {
         let SortedKeys {
             keys,
@@ -79,14 +81,14 @@ impl ShortKeys {
         let Some(kept) = kept else {
             let mut sorted_hashes = vec![0; hashes.len()];
             scatter(hashes, places, &mut sorted_hashes);
-            let WordKeys { keys, buffers } = copied(keys, &long, &buffers)?;
-            return Ok(WaitingKeys::Whole {
-                keys: EncodedKeys::of_words(keys, buffers),
+            let FixedWidthKeys { keys, buffers } = copied(keys, &long, &buffers)?;
+            return Ok(CompactKeys::Whole {
+                keys: EncodedKeys::of_fixed_width(keys, buffers),
                 hashes: sorted_hashes,
                 views: views.to_vec(),
             });
         };
-        Ok(WaitingKeys::Short(Box::new(Self {
+        Ok(CompactKeys::Short(Box::new(Self {
             width: N,
             views: views.to_vec(),
             strings: strings(&keys, &long, &buffers)?,
@@ -100,9 +102,9 @@ impl ShortKeys {
     /// No keys, which are of the width of these.
     pub fn none(&self) -> EncodedKeys {
         EncodedKeys::Packed(match self.width {
-            4 => PackedKeys::Four(WordKeys::default()),
-            8 => PackedKeys::Eight(WordKeys::default()),
-            _ => PackedKeys::Twelve(WordKeys::default()),
+            4 => PackedKeys::Four(FixedWidthKeys::default()),
+            8 => PackedKeys::Eight(FixedWidthKeys::default()),
+            _ => PackedKeys::Twelve(FixedWidthKeys::default()),
         })
     }
 
@@ -127,8 +129,12 @@ impl ShortKeys {
     }
 
     /// The keys of a range and their hashes.
-    pub fn open<'a>(&self, range: Range<usize>, made: &'a mut Made) -> (KeyRows<'a>, &'a [u64]) {
-        let Made { keys, hashes, .. } = made;
+    pub fn open<'a>(
+        &self,
+        range: Range<usize>,
+        scratch: &'a mut KeyScratch,
+    ) -> (KeyRows<'a>, &'a [u64]) {
+        let KeyScratch { keys, hashes, .. } = scratch;
         // Room that was for keys of another width is begun anew.
         match keys {
             EncodedKeys::Packed(PackedKeys::Four(_)) if self.width == 4 => {}
@@ -145,7 +151,7 @@ impl ShortKeys {
     fn fill<const N: usize>(
         &self,
         range: &Range<usize>,
-        out: &mut WordKeys<N>,
+        out: &mut FixedWidthKeys<N>,
         hashes: &mut Vec<u64>,
     ) {
         out.keys.clear();
@@ -198,7 +204,7 @@ struct SortedKeys<const N: usize> {
 }
 
 impl<const N: usize> SortedKeys<N> {
-    fn of(parts: &[(&WordKeys<N>, &[u32])], all: usize, views: &[usize]) -> Self {
+    fn of(parts: &[(&FixedWidthKeys<N>, &[u32])], all: usize, views: &[usize]) -> Self {
         let mut keys = vec![[0; N]; all];
         let mut has_long = [false; N];
         let mut buffers: Vec<Buffer> = Vec::new();
@@ -245,10 +251,10 @@ fn copied<const N: usize>(
     mut keys: Vec<[u64; N]>,
     long: &[usize],
     buffers: &[Buffer],
-) -> Result<WordKeys<N>> {
+) -> Result<FixedWidthKeys<N>> {
     if long.is_empty() {
         let buffers = Vec::new();
-        return Ok(WordKeys { keys, buffers });
+        return Ok(FixedWidthKeys { keys, buffers });
     }
     let mut bytes = 0;
     for key in &keys {
@@ -269,7 +275,7 @@ fn copied<const N: usize>(
         }
     }
     let buffers = arena.into_buffers();
-    Ok(WordKeys { keys, buffers })
+    Ok(FixedWidthKeys { keys, buffers })
 }
 
 /// These words of each key.

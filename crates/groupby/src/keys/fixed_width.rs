@@ -1,4 +1,4 @@
-//! Keys of one to twelve words, in one of five widths, and the views in them.
+//! Fixed-width keys: one to twelve machine words of 8 bytes, in one of five widths, and the views in them.
 //!
 //! In: words. Out: keys, told apart word by word; the view that begins at a word.
 //! Invariant: code for all widths is written once, and compiled once per width: nothing asks for it per row.
@@ -10,14 +10,14 @@ use arrow::buffer::Buffer;
 
 /// Keys of `N` words and what their long strings point into.
 #[derive(Debug, Clone)]
-pub struct WordKeys<const N: usize> {
+pub struct FixedWidthKeys<const N: usize> {
     /// One key per row.
     pub keys: Vec<[u64; N]>,
     /// What longer views point into.
     pub buffers: Vec<Buffer>,
 }
 
-impl<const N: usize> Default for WordKeys<N> {
+impl<const N: usize> Default for FixedWidthKeys<N> {
     fn default() -> Self {
         Self {
             keys: Vec::new(),
@@ -26,10 +26,10 @@ impl<const N: usize> Default for WordKeys<N> {
     }
 }
 
-impl<const N: usize> WordKeys<N> {
+impl<const N: usize> FixedWidthKeys<N> {
     /// Some of them.
-    pub fn rows(&self, range: Range<usize>) -> WordRows<'_, N> {
-        WordRows {
+    pub fn rows(&self, range: Range<usize>) -> FixedWidthRows<'_, N> {
+        FixedWidthRows {
             keys: &self.keys[range],
             buffers: &self.buffers,
         }
@@ -44,7 +44,7 @@ impl<const N: usize> WordKeys<N> {
 
 /// Neighbouring keys of `N` words.
 #[derive(Debug, Clone, Copy)]
-pub struct WordRows<'a, const N: usize> {
+pub struct FixedWidthRows<'a, const N: usize> {
     /// One key per row.
     pub keys: &'a [[u64; N]],
     /// What longer views point into.
@@ -55,30 +55,30 @@ pub struct WordRows<'a, const N: usize> {
 #[derive(Debug, Clone)]
 pub enum PackedKeys {
     /// Up to 8 bytes.
-    One(WordKeys<1>),
+    One(FixedWidthKeys<1>),
     /// Up to 16 bytes.
-    Two(WordKeys<2>),
+    Two(FixedWidthKeys<2>),
     /// Up to 32 bytes, strings as views.
-    Four(WordKeys<4>),
+    Four(FixedWidthKeys<4>),
     /// Up to 64 bytes, strings as views.
-    Eight(WordKeys<8>),
+    Eight(FixedWidthKeys<8>),
     /// Up to 96 bytes, strings as views.
-    Twelve(WordKeys<12>),
+    Twelve(FixedWidthKeys<12>),
 }
 
 /// Some of them.
 #[derive(Debug, Clone, Copy)]
 pub enum PackedRows<'a> {
     /// See `PackedKeys::One`.
-    One(WordRows<'a, 1>),
+    One(FixedWidthRows<'a, 1>),
     /// See `PackedKeys::Two`.
-    Two(WordRows<'a, 2>),
+    Two(FixedWidthRows<'a, 2>),
     /// See `PackedKeys::Four`.
-    Four(WordRows<'a, 4>),
+    Four(FixedWidthRows<'a, 4>),
     /// See `PackedKeys::Eight`.
-    Eight(WordRows<'a, 8>),
+    Eight(FixedWidthRows<'a, 8>),
     /// See `PackedKeys::Twelve`.
-    Twelve(WordRows<'a, 12>),
+    Twelve(FixedWidthRows<'a, 12>),
 }
 
 /// Evaluates `$body` with `$keys`, which are of one width.
@@ -110,30 +110,30 @@ macro_rules! map_width {
 pub(crate) use map_width;
 
 /// The variant for keys of `N` words; a layout makes keys of one width, so that no other is met.
-pub trait OfWords<const N: usize>: Sized {
+pub trait FixedWidth<const N: usize>: Sized {
     /// Keys of that width.
-    fn of(keys: WordKeys<N>) -> Self;
+    fn of(keys: FixedWidthKeys<N>) -> Self;
     /// The same back.
-    fn words(&self) -> &WordKeys<N>;
+    fn fixed_width(&self) -> &FixedWidthKeys<N>;
     /// Some keys of that width.
-    fn rows_of(rows: PackedRows<'_>) -> WordRows<'_, N>;
+    fn rows_of(rows: PackedRows<'_>) -> FixedWidthRows<'_, N>;
 }
 
-macro_rules! of_words {
+macro_rules! fixed_width {
     ($($words:literal $variant:ident),*) => {$(
-        impl OfWords<$words> for PackedKeys {
-            fn of(keys: WordKeys<$words>) -> Self {
+        impl FixedWidth<$words> for PackedKeys {
+            fn of(keys: FixedWidthKeys<$words>) -> Self {
                 Self::$variant(keys)
             }
 
-            fn words(&self) -> &WordKeys<$words> {
+            fn fixed_width(&self) -> &FixedWidthKeys<$words> {
                 match self {
                     Self::$variant(keys) => keys,
                     _ => unreachable!("the layout made keys of another width"),
                 }
             }
 
-            fn rows_of(rows: PackedRows<'_>) -> WordRows<'_, $words> {
+            fn rows_of(rows: PackedRows<'_>) -> FixedWidthRows<'_, $words> {
                 match rows {
                     PackedRows::$variant(keys) => keys,
                     _ => unreachable!("the layout made keys of another width"),
@@ -142,7 +142,7 @@ macro_rules! of_words {
         }
     )*};
 }
-of_words!(1 One, 2 Two, 4 Four, 8 Eight, 12 Twelve);
+fixed_width!(1 One, 2 Two, 4 Four, 8 Eight, 12 Twelve);
 
 /// The view whose first word is `word`.
 #[inline(always)]

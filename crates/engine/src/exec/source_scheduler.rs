@@ -1,4 +1,4 @@
-//! Which source a worker reads next: its own, then those that have more batches than workers.
+//! The scheduler of sources, which decides what a worker reads next: its own, then those that have more batches than workers.
 //!
 //! In: workers that have nothing to do, sources that give batches and end. Out: a source, or nothing once all have ended.
 //! Invariant: a source that has not ended has a worker that waits for it or works on its last batch. Others are called one at a
@@ -13,9 +13,9 @@ use crate::runtime::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 /// With so many workers that wait for a source, no other one does: where batches are taken quickly one may wait by chance.
 const WAITING_MAX: usize = 2;
 
-/// The sources of a run and its idle workers.
-pub(super) struct Turns {
-    sources: Vec<Turn>,
+/// The sources of an execution and its idle workers.
+pub(super) struct SourceScheduler {
+    sources: Vec<SourceState>,
     /// False where each worker reads its own source alone.
     help: bool,
     /// Sources that have not ended.
@@ -25,7 +25,7 @@ pub(super) struct Turns {
     idle: Mutex<Idle>,
 }
 
-struct Turn {
+struct SourceState {
     /// Workers that are on their way to the source's next batch.
     waiting: AtomicUsize,
     has_ended: AtomicBool,
@@ -36,15 +36,15 @@ struct Idle {
     is_over: bool,
 }
 
-impl Turns {
+impl SourceScheduler {
     /// Of so many sources; whether workers read those of others.
-    pub fn new(sources: usize, help: bool) -> Turns {
-        let turn = || Turn {
+    pub fn new(sources: usize, help: bool) -> SourceScheduler {
+        let state = || SourceState {
             waiting: AtomicUsize::new(0),
             has_ended: AtomicBool::new(false),
         };
-        Turns {
-            sources: std::iter::repeat_with(turn).take(sources).collect(),
+        SourceScheduler {
+            sources: std::iter::repeat_with(state).take(sources).collect(),
             help,
             open: AtomicUsize::new(sources),
             are_idle: AtomicUsize::new(0),
@@ -79,7 +79,7 @@ impl Turns {
         if !self.help {
             return None;
         }
-        if let Some(source) = self.uncared(worker) {
+        if let Some(source) = self.unattended(worker) {
             return Some(source);
         }
         let called = {
@@ -89,7 +89,7 @@ impl Turns {
             }
             // Whoever takes a batch from now on sees it; who took one before has left a source without anybody who waits.
             self.are_idle.fetch_add(1, Ordering::SeqCst);
-            if let Some(source) = self.uncared(worker) {
+            if let Some(source) = self.unattended(worker) {
                 self.are_idle.fetch_sub(1, Ordering::SeqCst);
                 return Some(source);
             }
@@ -100,18 +100,18 @@ impl Turns {
         called.await.ok()
     }
 
-    /// The worker's turn at this source has come.
-    pub fn come(&self, source: usize) {
+    /// The worker has reached this source.
+    pub fn reached(&self, source: usize) {
         self.sources[source].waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Its turn is over, and it has a batch; whether another worker goes on by that.
+    /// A worker leaves it with a batch; whether another worker goes on by that.
     pub fn taken(&self, source: usize) -> bool {
-        let turn = &self.sources[source];
-        if turn.waiting.load(Ordering::SeqCst) > 0 {
+        let state = &self.sources[source];
+        if state.waiting.load(Ordering::SeqCst) > 0 {
             return true;
         }
-        let is_calling = self.are_idle.load(Ordering::SeqCst) > 0 && turn.enter(1);
+        let is_calling = self.are_idle.load(Ordering::SeqCst) > 0 && state.enter(1);
         if is_calling {
             self.call(source);
         }
@@ -142,18 +142,18 @@ impl Turns {
                 return;
             }
         }
-        self.come(source);
+        self.reached(source);
     }
 
     /// A source for which nobody waits; the worker does now.
-    fn uncared(&self, worker: usize) -> Option<usize> {
+    fn unattended(&self, worker: usize) -> Option<usize> {
         let count = self.sources.len();
         let mut all = (0..count).map(|offset| (worker + offset) % count);
         all.find(|&source| self.sources[source].enter(1))
     }
 }
 
-impl Turn {
+impl SourceState {
     /// Waits for the source unless it has ended or so many do.
     fn enter(&self, waiting_max: usize) -> bool {
         let more = |waiting| (waiting < waiting_max).then_some(waiting + 1);

@@ -1,4 +1,4 @@
-//! What a worker evaluates on each batch, decided once per plan.
+//! The compiled aggregation: what a worker evaluates on each batch, decided once per plan.
 //!
 //! In: DataFusion's description of an aggregation. Out: a `Spec` for the algorithm, one more for the pairs of each DISTINCT,
 //! and batches of keys and arguments.
@@ -31,15 +31,15 @@ use super::column_bounds::values_of;
 use super::conditions::conditions_now;
 use super::distinct_groupings::{DistinctGrouping, Planned};
 use super::node::{Columns, Tuning};
-use super::selections::{parted, suits_others};
+use super::selections::{split_selection, suits_others};
 use crate::aggregate::from_datafusion::{DataFusionAggregate, Grouping, Stages};
-use crate::aggregate::native::{Native, Reads, datafusion_of_distinct, end_of, native};
+use crate::aggregate::native::{AggregateInput, Native, datafusion_of_distinct, end_of, native};
 use crate::error::to_datafusion;
 use crate::expr::columns::without_nulls;
 use crate::expr::distinct_values::{Hashed, Spread, coded, hashed};
 
 /// The expressions of one group-by and what they are for.
-pub(super) struct Program {
+pub(super) struct CompiledAggregation {
     /// What the algorithm needs to know.
     pub spec: Arc<Spec>,
     /// What is grouped before, so that DISTINCT aggregates get each value once.
@@ -55,13 +55,13 @@ pub(super) struct Program {
     native: Vec<bool>,
 }
 
-/// What the groupings of a run get of one batch of rows.
+/// What the groupings of an execution get of one batch of rows.
 pub(super) struct Evaluated {
     /// Keys and arguments, per grouping set; none where `base_grouping` has them.
     pub groups: Vec<Batch>,
-    /// Those of the program's grouping by all keys.
+    /// Those of the aggregation's grouping by all keys.
     pub base_grouping: Option<Batch>,
-    /// Those of each of the program's pairs, per grouping set.
+    /// Those of each of the aggregation's pairs, per grouping set.
     pub distinct_groupings: Vec<Vec<Batch>>,
 }
 
@@ -136,17 +136,17 @@ struct Inputs {
     columns: Vec<usize>,
     filter: Option<usize>,
     /// What it reads of which pairs, instead of rows.
-    distinct_grouping: Option<(usize, Reads)>,
+    distinct_grouping: Option<(usize, AggregateInput)>,
 }
 
-impl Program {
+impl CompiledAggregation {
     /// Lowers `described`; fails where a type has no place in the algorithm.
     pub fn new(
         described: &AggregateExec,
         aggregates: &[Arc<AggregateFunctionExpr>],
         columns: &Columns,
         tuning: Tuning,
-    ) -> Result<Program> {
+    ) -> Result<CompiledAggregation> {
         let schema = &columns.all;
         let input = described.input().schema();
         let group_by = described.group_expr();
@@ -194,7 +194,7 @@ impl Program {
             spec = spec.emitting(emitted.clone());
         }
         let distinct_groupings = all.distinct_groupings.into_iter();
-        Ok(Program {
+        Ok(CompiledAggregation {
             spec: Arc::new(spec),
             distinct_groupings: distinct_groupings
                 .map(|one| one.ready(tuning.sizes))
@@ -226,15 +226,15 @@ impl Program {
         grouping.is_some_and(|(at, _)| self.distinct_groupings[at].spec.keys.takes_codes())
     }
 
-    /// Evaluates everything on a batch that may be marked, and how many of its rows are left. An error of a row that is left out
-    /// is none.
+    /// Evaluates everything on a batch that may have a selection, and how many of its rows are left. An error of a row that is
+    /// left out is none.
     pub fn evaluate_selected(
         &self,
         batch: RecordBatch,
         few: bool,
         takes_selections: bool,
     ) -> Result<(Evaluated, usize)> {
-        let (batch, left) = parted(batch, self.input.fields().len())?;
+        let (batch, left) = split_selection(batch, self.input.fields().len())?;
         let Some(left) = left else {
             return Ok((self.evaluate(&batch, few)?, batch.num_rows()));
         };
@@ -249,8 +249,8 @@ impl Program {
         Ok((evaluated, rows))
     }
 
-    /// True if it may get marked batches: all rows are for one grouping, by integers or codes, and may be evaluated with others
-    /// beside them.
+    /// True if it may get batches with a selection: all rows are for one grouping, by integers or codes, and may be evaluated
+    /// with others beside them.
     pub fn takes_selections(&self) -> bool {
         let is_one = self.distinct_groupings.is_empty()
             && self.base_grouping.is_none()
@@ -472,9 +472,9 @@ impl Program {
     }
 }
 
-impl fmt::Debug for Program {
+impl fmt::Debug for CompiledAggregation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Program")
+        f.debug_struct("CompiledAggregation")
             .field("expressions", &self.expressions)
             .finish_non_exhaustive()
     }
@@ -561,7 +561,7 @@ struct Lowered {
     columns: Vec<Arc<dyn PhysicalExpr>>,
     is_native: bool,
     /// The encoding of the pairs that it takes instead of rows, and what it reads of them.
-    distinct_grouping: Option<(KeyLayout, Reads)>,
+    distinct_grouping: Option<(KeyLayout, AggregateInput)>,
 }
 
 fn lower(
@@ -575,7 +575,7 @@ fn lower(
     let input = &input.schema();
     if let Some(native) = native(expression, input)? {
         // Arguments of a type that nothing can be grouped by stay with DataFusion.
-        let is_grouped_apart = native.reads != Reads::Rows;
+        let is_grouped_apart = native.reads != AggregateInput::Rows;
         let values = Values::of(&native.columns, native.reads.with_null());
         let layout = is_grouped_apart.then(|| lay_out(values));
         if let Ok(layout) = layout.transpose() {
@@ -610,7 +610,7 @@ fn lower(
                 aggregate: Arc::new(DataFusionAggregate::new(&stages, &types, grouping)?),
                 columns,
                 is_native: false,
-                distinct_grouping: Some((layout, Reads::Distinct)),
+                distinct_grouping: Some((layout, AggregateInput::Distinct)),
             });
         }
     }

@@ -10,10 +10,10 @@ use arrow::datatypes::{Decimal256Type, Float16Type, Float32Type, Float64Type};
 use arrow::datatypes::{Int16Type, Int32Type, Int64Type};
 
 /// The integer that stands for a value of `E`.
-pub(super) type Word<E> = <<E as Element>::Words as ArrowPrimitiveType>::Native;
+pub(super) type Word<E> = <<E as Number>::Words as ArrowPrimitiveType>::Native;
 
 /// A type of values that have an order.
-pub(super) trait Element: ArrowPrimitiveType {
+pub(super) trait Number: ArrowPrimitiveType {
     /// The type of the integers.
     type Words: ArrowPrimitiveType<Native: Ord>;
 
@@ -27,8 +27,8 @@ pub(super) trait Element: ArrowPrimitiveType {
     fn between(low: Self::Native, high: Self::Native) -> Self::Native;
 }
 
-/// An element that can lie anywhere between two others.
-pub(super) trait Float: Element {
+/// A number that can lie anywhere between two others.
+pub(super) trait Float: Number {
     /// The value as a float of 64 bits.
     fn wide(value: Self::Native) -> f64;
 
@@ -38,7 +38,7 @@ pub(super) trait Float: Element {
 
 macro_rules! float {
     ($float:ty, $words:ty, $unsigned:ty) => {
-        impl Element for $float {
+        impl Number for $float {
             type Words = $words;
 
             #[inline]
@@ -126,7 +126,7 @@ impl Float for Float64Type {
 
 macro_rules! decimal {
     ($($decimal:ty),*) => {
-        $(impl Element for $decimal {
+        $(impl Number for $decimal {
             type Words = Self;
 
             #[inline]

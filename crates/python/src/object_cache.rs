@@ -1,4 +1,4 @@
-//! Objects of values that came before, so that equal values of a column share one.
+//! The object cache: Python objects of values that came before, so that equal values of a column share one.
 //!
 //! In: a value's bytes, or the codes and values of a dictionary. Out: an object, the earlier one where there is one.
 //! Invariant: what is kept is bounded, except by the dictionary that is being read; a column whose values do not repeat
@@ -26,13 +26,13 @@ const PAUSE: u32 = 15;
 
 /// The objects of one column, or of the columns of a row, from batch to batch.
 #[derive(Default)]
-pub struct Known {
+pub struct ObjectCache {
     values: HashMap<Box<[u8]>, Py<PyAny>, BuildHasherDefault<BytesHasher>>,
     asked: u32,
     found: u32,
     pause: u32,
     dictionary: Option<Dictionary>,
-    children: Vec<Known>,
+    children: Vec<ObjectCache>,
 }
 
 /// The dictionary of the batch before; objects are made of values that a row had.
@@ -41,11 +41,11 @@ struct Dictionary {
     objects: Vec<Option<Py<PyAny>>>,
 }
 
-impl Known {
+impl ObjectCache {
     /// Of one of the columns that this one is made of: a field, the items.
-    pub fn child(&mut self, at: usize) -> &mut Known {
+    pub fn child(&mut self, at: usize) -> &mut ObjectCache {
         let children = self.children.len().max(at + 1);
-        self.children.resize_with(children, Known::default);
+        self.children.resize_with(children, ObjectCache::default);
         &mut self.children[at]
     }
 
@@ -88,7 +88,7 @@ impl Known {
         py: Python<'py>,
         values: &ArrayRef,
         codes: impl Iterator<Item = Option<usize>> + Clone,
-        make: impl FnOnce(&ArrayRef, &mut Known) -> PyResult<Vec<Bound<'py, PyAny>>>,
+        make: impl FnOnce(&ArrayRef, &mut ObjectCache) -> PyResult<Vec<Bound<'py, PyAny>>>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let last = self.dictionary.take();
         let last = last.filter(|last| last.values.to_data().ptr_eq(&values.to_data()));

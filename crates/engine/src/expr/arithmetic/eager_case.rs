@@ -19,7 +19,7 @@ use grouse_kernels::select::{Selected, Side};
 use crate::expr::columns::without_nulls;
 
 /// True of a CASE with one condition and two sides that cannot fail.
-pub(super) fn is_chosen(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
+pub(super) fn is_eager(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     let (Some([_, then, otherwise]), Ok(data_type)) = (parts(expr), expr.data_type(schema)) else {
         return false;
     };
@@ -35,7 +35,7 @@ pub(super) fn is_chosen(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
 }
 
 /// The same as far as it can be told without types, of one whose parts took the place of the same with other columns.
-pub(super) fn may_be_chosen(expr: &Arc<dyn PhysicalExpr>) -> bool {
+pub(super) fn may_be_eager(expr: &Arc<dyn PhysicalExpr>) -> bool {
     let may_be = |side: &Arc<dyn PhysicalExpr>| side.is::<CastExpr>() || is_plain(side);
     parts(expr).is_some_and(|[_, then, otherwise]| may_be(then) && may_be(otherwise))
 }

@@ -1,4 +1,4 @@
-//! Rows of keys that have groups already, as they mostly have: one pass over each column, no ranges observed.
+//! The fast path of the direct table: rows of keys that have groups already, in one pass over each column, no ranges observed.
 //!
 //! In: columns whose rows are all valid, what the table knows of them. Out: the group of each row that has one.
 //! Invariant: a row of a key without group is noticed, never given another's.
@@ -45,7 +45,7 @@ impl DirectTable {
     /// One pass over each column, in which nearly all keys are known, as they mostly are: appends their groups, `EMPTY` for a
     /// key that has none. False, and nothing was appended, for columns that have to be looked at otherwise.
     pub(super) fn look_up(&mut self, columns: &[ArrayRef], out: &mut Vec<GroupId>) -> bool {
-        self.meet(columns);
+        self.intern_dictionaries(columns);
         let Some(parts) = parts(&self.dimensions, columns, &self.interners) else {
             return false;
         };
@@ -53,7 +53,7 @@ impl DirectTable {
         let (rows, groups) = (columns[0].len(), &*self.groups);
         match (&*parts, keys) {
             (_, Some(keys)) => groups_of_keys(&keys, &self.by_key, room(out, rows)),
-            ([Known::Integers(dimension, values)], None) => {
+            ([AddressedColumn::Integers(dimension, values)], None) => {
                 let in_order = self.is_in_order.then_some(self.addresses.len());
                 groups_of_integers(dimension, values, groups, in_order, room(out, rows));
             }
@@ -73,11 +73,11 @@ impl DirectTable {
     }
 
     /// Takes up dictionaries that come for the first time, with what is known of their values.
-    fn meet(&mut self, columns: &[ArrayRef]) {
+    fn intern_dictionaries(&mut self, columns: &[ArrayRef]) {
         let coded = self.interners.iter_mut().zip(columns).zip(&self.dimensions);
         for ((interner, column), dimension) in coded {
             if let Some(interner) = interner {
-                interner.meet(column, &dimension.data_type);
+                interner.intern_dictionary(column, &dimension.data_type);
             }
         }
         let of = dictionaries(&self.interners);
@@ -90,10 +90,10 @@ impl DirectTable {
         let Some(shifts) = shifts(&parts, 2 * columns[0].len()) else {
             return;
         };
-        let nulls: u64 = parts.iter().map(Known::null_part).sum();
+        let nulls: u64 = parts.iter().map(AddressedColumn::null_part).sum();
         let mut addresses = vec![nulls];
         for part in &parts {
-            if let Known::Keys(dimension, _, codes) = part {
+            if let AddressedColumn::Keys(dimension, _, codes) = part {
                 let part = |code: &u32| u64::from(*code) * dimension.stride as u64;
                 let before = &addresses;
                 let all = codes.iter().map(part);
@@ -125,7 +125,7 @@ impl DirectTable {
             let Some(shifts) = shifts(&parts, most) else {
                 return;
             };
-            let combinations = parts.iter().map(Known::codes).product();
+            let combinations = parts.iter().map(AddressedColumn::codes).product();
             self.by_key.groups.clear();
             self.by_key.groups.resize(combinations, EMPTY);
             self.by_key.shifts = shifts;
@@ -150,18 +150,19 @@ fn parts<'a>(
     dimensions: &'a [Dimension],
     columns: &'a [ArrayRef],
     interners: &'a [Option<Interner>],
-) -> Option<Vec<Known<'a>>> {
+) -> Option<Vec<AddressedColumn<'a>>> {
     let parts = dimensions.iter().zip(columns).zip(interners);
-    let parts = parts
-        .map(|((dimension, column), interner)| Known::of(dimension, column, interner.as_ref()));
+    let parts = parts.map(|((dimension, column), interner)| {
+        AddressedColumn::of(dimension, column, interner.as_ref())
+    });
     parts.collect()
 }
 
 /// The keys of all columns, if all of them have some: then there is a dictionary too.
-fn keys<'a>(parts: &'a [Known<'_>]) -> Option<Vec<&'a ArrayData>> {
+fn keys<'a>(parts: &'a [AddressedColumn<'_>]) -> Option<Vec<&'a ArrayData>> {
     let keys = parts.iter().map(|part| match part {
-        Known::Keys(_, keys, _) => Some(keys),
-        Known::Integers(..) => None,
+        AddressedColumn::Keys(_, keys, _) => Some(keys),
+        AddressedColumn::Integers(..) => None,
     });
     keys.collect()
 }
@@ -173,7 +174,7 @@ fn dictionaries(interners: &[Option<Interner>]) -> u32 {
 }
 
 /// Where the keys of each column begin in their combination; `None` if there are more than `most`, or columns without.
-fn shifts(parts: &[Known<'_>], most: usize) -> Option<Vec<u32>> {
+fn shifts(parts: &[AddressedColumn<'_>], most: usize) -> Option<Vec<u32>> {
     keys(parts)?;
     let (mut combinations, mut shifts) = (1usize, Vec::with_capacity(parts.len()));
     for part in parts {
@@ -184,13 +185,13 @@ fn shifts(parts: &[Known<'_>], most: usize) -> Option<Vec<u32>> {
 }
 
 /// A column without NULLs whose values mostly have codes.
-enum Known<'a> {
+enum AddressedColumn<'a> {
     Integers(&'a Dimension, ArrayData),
     /// Keys of a dictionary, with the codes of its values.
     Keys(&'a Dimension, ArrayData, &'a [u32]),
 }
 
-impl<'a> Known<'a> {
+impl<'a> AddressedColumn<'a> {
     fn of(
         dimension: &'a Dimension,
         column: &'a ArrayRef,
@@ -350,8 +351,8 @@ fn combined<P>(
 }
 
 /// The group of each row by several columns.
-fn groups_of_product(parts: &[Known<'_>], groups: &[u32], out: &mut [GroupId]) {
-    let nulls: u64 = parts.iter().map(Known::null_part).sum();
+fn groups_of_product(parts: &[AddressedColumn<'_>], groups: &[u32], out: &mut [GroupId]) {
+    let nulls: u64 = parts.iter().map(AddressedColumn::null_part).sum();
     let mut start = 0;
     for places in out.chunks_mut(CHUNK) {
         let rows = start..start + places.len();

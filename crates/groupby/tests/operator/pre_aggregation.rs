@@ -2,7 +2,7 @@
 //!
 //! In: batches of one and two columns of codes, of dictionaries that change, with values twice and, in some, NULL; values that
 //! are added up in words and such that are not. Out: the groups, and how many rows went by code.
-//! Not here: the loops (`states::tally`).
+//! Not here: the loops (`states::pre_aggregation`).
 
 use arrow::array::{
     ArrowNativeTypeOp, ArrowPrimitiveType, Float64Array, Int16Array, PrimitiveArray, UInt8Array,
@@ -203,7 +203,7 @@ fn grouped(
 /// What a build has, in order, as text, and how many rows went by code.
 fn groups_of(spec: Arc<Spec>, build: Build, means: &Means) -> (Vec<String>, u64) {
     let built = build.finish().expect("a build");
-    let tallied = built.counters.tallied_rows;
+    let pre_aggregated = built.counters.pre_aggregated_rows;
     let merge = Merge::new(
         spec,
         [built].into_iter().collect(),
@@ -228,7 +228,7 @@ fn groups_of(spec: Arc<Spec>, build: Build, means: &Means) -> (Vec<String>, u64)
         }
     }
     groups.sort();
-    (groups, tallied)
+    (groups, pre_aggregated)
 }
 
 fn check(keys: &[Key], columns: &[Column], expected: u64) {
@@ -240,7 +240,7 @@ fn check(keys: &[Key], columns: &[Column], expected: u64) {
         (Sizes::tiny(), (Left::Copies, Left::Selection), of_left),
     ] {
         let (rows, by_rows) = grouped(keys, columns, false, copies, sizes);
-        let (codes, tallied) = grouped(keys, columns, true, selection, sizes);
+        let (codes, pre_aggregated) = grouped(keys, columns, true, selection, sizes);
         assert_eq!(codes, rows, "{selection:?}");
         assert_eq!(by_rows, 0);
         let (looked_up, _) = grouped(keys, columns, false, selection, sizes);
@@ -248,8 +248,8 @@ fn check(keys: &[Key], columns: &[Column], expected: u64) {
         let is_direct = sizes.direct_slots == normal().direct_slots;
         let key = keys.iter().map(|key| key(0).slice(0, 1));
         assert!(
-            !is_direct || tallied == expected,
-            "{:?}: {tallied} of {expected}",
+            !is_direct || pre_aggregated == expected,
+            "{:?}: {pre_aggregated} of {expected}",
             key.collect::<Vec<_>>()
         );
     }
@@ -320,7 +320,7 @@ fn marks_take_one_of_256_codes() {
         build
             .push(&batch.selecting(is_left.clone()))
             .expect("groups");
-        let (groups, tallied) = groups_of(spec, build, &means);
+        let (groups, pre_aggregated) = groups_of(spec, build, &means);
         let left = filter(&keys(values), &is_left).expect("rows");
         let mut twin = BTreeMap::new();
         for key in left.as_primitive::<UInt8Type>().values() {
@@ -333,7 +333,7 @@ fn marks_take_one_of_256_codes() {
         twin.sort();
         assert_eq!(groups, twin, "{values}");
         // All 256 that are left pay by themselves, where there are enough rows for them.
-        assert_eq!(tallied > 0, is_coded, "{values}");
+        assert_eq!(pre_aggregated > 0, is_coded, "{values}");
     }
 }
 
@@ -390,9 +390,9 @@ fn what_nobody_wants_is_in_no_ones_way() {
             }
             groups_of(spec.clone(), build, &means)
         };
-        let (groups, tallied) = run(true);
-        assert_eq!((groups, tallied), run(false));
-        assert_eq!(tallied, 6 * is_left.true_count() as u64);
+        let (groups, pre_aggregated) = run(true);
+        assert_eq!((groups, pre_aggregated), run(false));
+        assert_eq!(pre_aggregated, 6 * is_left.true_count() as u64);
     }
 }
 
@@ -435,7 +435,7 @@ fn a_group_whose_rows_are_not_for_an_aggregate_has_no_sum() {
             .push(&Batch::new(ROWS, vec![key(2)], vec![values()]))
             .expect("sums");
     }
-    let (groups, tallied) = groups_of(spec, build, &means);
+    let (groups, pre_aggregated) = groups_of(spec, build, &means);
     assert_eq!(groups, ["0 | 4096", "1 | 4096", "2 | NULL", "3 | NULL"]);
-    assert_eq!(tallied, ROWS as u64);
+    assert_eq!(pre_aggregated, ROWS as u64);
 }

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, BooleanArray};
 use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, Int64Type};
 
-use super::element::{Element, Float};
 use super::fixed::values_of;
 use super::native::native;
+use super::number::{Float, Number};
 use super::quantile::{Parts, Quantile, at, between, exact};
 use super::rows::Rows;
 use super::values_by_group::{ByGroup, ValuesByGroup};
@@ -78,7 +78,7 @@ fn states<E: Float>(
 ) -> Arc<dyn Aggregate> {
     let result_type = parts.result_type(input_type, shares.len());
     let (data_type, shares) = (input_type.clone(), shares.to_vec());
-    native(name, &result_type, move || Digests::<E> {
+    native(name, &result_type, move || TDigests::<E> {
         data_type: data_type.clone(),
         shares: shares.clone(),
         parts,
@@ -100,7 +100,7 @@ struct Centroid {
     weight: f64,
 }
 
-struct Digests<E: Float> {
+struct TDigests<E: Float> {
     data_type: DataType,
     shares: Vec<f64>,
     parts: Parts,
@@ -123,7 +123,7 @@ struct TakenDigests {
     centroids: ByGroup<f64>,
 }
 
-impl<E: Float> Digests<E> {
+impl<E: Float> TDigests<E> {
     /// What is held; nothing is left.
     fn take(&mut self, total: usize) -> TakenDigests {
         (self.groups, self.held_max, self.kept_bytes) = (0, 0, 0);
@@ -310,7 +310,7 @@ fn estimate(merged: &[Centroid], share: f64) -> f64 {
     last.expect("a group with values").1
 }
 
-impl<E: Float> GroupStates for Digests<E> {
+impl<E: Float> GroupStates for TDigests<E> {
     fn update(
         &mut self,
         columns: &[ArrayRef],
