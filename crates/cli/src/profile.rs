@@ -42,6 +42,10 @@ struct ProfileArgs {
     /// Say what changed from one trace to another, phase by phase, and run nothing
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with = "sql")]
     compare: Vec<PathBuf>,
+
+    /// Say how long it would take on these numbers of workers, e.g. 4,16,64
+    #[arg(long, value_name = "WORKERS", value_delimiter = ',')]
+    simulate: Vec<usize>,
 }
 
 /// Whether these arguments are those of `grouse profile`, and not SQL.
@@ -148,11 +152,12 @@ fn profile(args: &ProfileArgs, options: SessionOptions) -> Result<String, (Strin
         )
     })?;
     ran?;
-    Ok(format!(
-        "{}\n\nwrote {}",
-        profile.summary(),
-        args.output.display()
-    ))
+    let simulated = match args.simulate.as_slice() {
+        [] => String::new(),
+        workers => format!("\n\n{}", profile.simulated(workers).trim_end()),
+    };
+    let (sums, name) = (profile.summary(), args.output.display());
+    Ok(format!("{sums}{simulated}\n\nwrote {name}"))
 }
 
 fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {

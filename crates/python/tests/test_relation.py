@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -264,3 +265,20 @@ def test_batches_have_the_schema_of_the_result(con, tmp_path):
     """A scan says of a folder's column that it has no NULL where a file's value is none; pyarrow takes one schema."""
     con.sql(f"COPY (SELECT 1 AS a, 2 AS p) TO '{tmp_path}/h' (FORMAT csv, PARTITION_BY (p))").fetchall()
     assert con.sql(f"SELECT a, p FROM '{tmp_path}/h'").arrow().to_pylist() == [{"a": 1, "p": 2}]
+
+
+def test_a_profile_tells_what_workers_did(con, tmp_path):
+    relation = con.sql("SELECT number % 10 AS k, count(*) AS n FROM numbers(100000) GROUP BY k")
+    profile = relation.profile()
+    assert profile.seconds > 0
+    assert "wall time" in profile.summary() and repr(profile) == profile.summary()
+    trace = json.loads(profile.json())
+    rows = [event["args"]["rows"] for event in trace["traceEvents"] if event["name"] == "scan"]
+    assert sum(rows) == 100_000
+    profile.save(tmp_path / "p.html")
+    assert (tmp_path / "p.html").read_text() == profile.html()
+    assert "<iframe" in profile._repr_html_()
+    with pytest.raises(grouse.InvalidError, match=r"p\.svg"):
+        profile.save(tmp_path / "p.svg")
+    with pytest.raises(grouse.Error, match="division by zero"):
+        con.sql("SELECT 1 // (x - x) FROM (VALUES (1)) t(x) GROUP BY x").profile()

@@ -6,5 +6,6 @@ mod formats;
 mod errors;
 mod input;
 mod output;
+mod profile;
 mod signals;
 mod terminal;

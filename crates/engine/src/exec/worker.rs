@@ -119,8 +119,8 @@ async fn build(
             break;
         }
         shared.output_queue.has_reader(worker).await;
-        let next = shared.sources.next(source);
-        if let Some(batch) = recorder.polls(Phase::Scan, next, rows_of).await? {
+        let batch = shared.sources.next(source);
+        if let Some(batch) = recorder.polls(Phase::Scan, batch, rows_of).await? {
             if shared.output_queue.is_stopped() {
                 builds.give_up();
                 return Ok(());

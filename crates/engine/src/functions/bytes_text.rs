@@ -3,7 +3,7 @@
 //! In: bytes. Out: the same bytes as text.
 //! Invariant: bytes that are not UTF-8 are an error that shows the value. DataFusion's says where in the array they are, and
 //! takes that for damage of the file that they come from.
-//! Not here: TRY_CAST, which is NULL for them; text that a file declares (scan/blame.rs).
+//! Not here: TRY_CAST, which is NULL for them; text that a file declares (scan/error_location.rs).
 
 use datafusion::arrow::array::{ArrayRef, AsArray};
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};

@@ -30,8 +30,8 @@ use datafusion::sql::sqlparser::ast::Ident;
 use futures::TryStreamExt;
 
 use crate::error::Error;
-use crate::scan::blame::blame;
 use crate::scan::constraints::{Constraints, KeyKind};
+use crate::scan::error_location::locate_error;
 
 /// Constraints of a table with known columns.
 #[derive(Debug)]
@@ -271,7 +271,7 @@ pub(crate) async fn create(
     let schema = made(input.schema().as_arrow(), &rows.schema());
     let parts = match collect_partitioned(Arc::clone(&rows), state.task_ctx()).await {
         Ok(parts) => parts,
-        Err(error) => return Err(blame(error, &rows, state.task_ctx()).await.into()),
+        Err(error) => return Err(locate_error(error, &rows, state.task_ctx()).await.into()),
     };
     let parts = parts.into_iter().map(|part| with_schema(part, &schema));
     let parts = parts.collect::<Result<Vec<_>>>()?;

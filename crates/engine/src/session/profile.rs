@@ -5,6 +5,7 @@
 //! Not here: recording (runtime/trace.rs).
 
 mod page;
+mod simulate;
 mod totals;
 mod trace_file;
 
@@ -129,6 +130,11 @@ impl Profile {
     /// A profile that [`Profile::to_json`] wrote.
     pub fn from_json(text: &str) -> Result<Profile> {
         trace_file::read(text)
+    }
+
+    /// How long it would take on these numbers of workers, what that gains, and what bounds it, as text.
+    pub fn simulated(&self, workers: &[usize]) -> String {
+        simulate::table(self, workers)
     }
 
     /// What changed from an earlier profile to this one, phase by phase, as text.

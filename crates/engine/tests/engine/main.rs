@@ -2,6 +2,7 @@
 
 mod support;
 mod session;
+mod profile;
 mod errors;
 mod clauses;
 mod constraints;

@@ -69,7 +69,10 @@ fn fix_settled(mut part: Expr, schema: &DFSchema) -> Transformed<Expr> {
 /// The columns that a plan's expressions see.
 pub(super) fn in_scope(plan: &LogicalPlan) -> Result<DFSchema> {
     let mut schema = merge_schema(&plan.inputs());
-    if let LogicalPlan::TableScan(scan) = plan {
+    // Only filters of a scan see columns, and a table may have thousands.
+    if let LogicalPlan::TableScan(scan) = plan
+        && !scan.filters.is_empty()
+    {
         let source = scan.source.schema();
         schema.merge(&DFSchema::try_from_qualified_schema(
             scan.table_name.clone(),

@@ -16,8 +16,13 @@ use tempfile::TempDir;
 
 /// A session with two threads and little memory.
 pub fn session() -> Session {
+    session_of_threads(2)
+}
+
+/// The same with so many threads.
+pub fn session_of_threads(threads: usize) -> Session {
     Session::new(SessionOptions {
-        threads: 2,
+        threads,
         memory_limit: Some(1 << 30),
         ..Default::default()
     })
