@@ -38,7 +38,10 @@ impl AnalyzerRule for CompareExactly {
     }
 }
 
-fn fix(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+fn fix(mut plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    if let LogicalPlan::Join(join) = &mut plan {
+        decimal_columns::in_keys(join)?;
+    }
     let schema = in_scope(&plan)?;
     let names = NamePreserver::new(&plan);
     let settled = matches!(plan, LogicalPlan::Values(_));

@@ -1,4 +1,4 @@
-//! DECIMALs and doubles in one column: of a UNION, of VALUES, of a subquery that is compared.
+//! DECIMALs and doubles in one column: of a UNION, of VALUES, of a subquery that is compared; in the keys of a join.
 //!
 //! In: such a column before DataFusion's type coercion. Out: the same as doubles, as operands of comparisons are (decimals.rs).
 //! Invariant: literals that a decimal of 15 digits before and after its point holds are no doubles here.
@@ -12,7 +12,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr_rewriter::coerce_plan_expr_for_schema;
 use datafusion::logical_expr::logical_plan::Subquery;
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, Union, Values};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Join, LogicalPlan, Union, Values};
 
 use super::bare;
 use super::decimals::{Written, decimal_size};
@@ -113,6 +113,26 @@ pub(super) fn among_values(mut values: Values) -> Result<Transformed<LogicalPlan
     }
     values.schema = Arc::new(with_doubles(&values.schema, &mixed)?);
     Ok(Transformed::yes(LogicalPlan::Values(values)))
+}
+
+/// Keys of a join, as those of INTERSECT and EXCEPT are.
+pub(super) fn in_keys(join: &mut Join) -> Result<()> {
+    for (left, right) in &mut join.on {
+        let kinds = [
+            left.get_type(join.left.schema())?,
+            right.get_type(join.right.schema())?,
+        ];
+        if !kinds.iter().any(DataType::is_floating) {
+            continue;
+        }
+        for (key, kind) in [left, right].into_iter().zip(&kinds) {
+            if is_decimal(kind) {
+                let decimal = Box::new(std::mem::take(key));
+                *key = Expr::Cast(Cast::new(decimal, DataType::Float64));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A decimal beside a subquery of doubles, or the other way round; whether one was changed.

@@ -5,7 +5,7 @@
 //! one outer row otherwise, and its columns have names that no other column of it has.
 //! Not here: what becomes of the others (joined.rs).
 
-use datafusion::common::{Column, Result};
+use datafusion::common::{Column, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::logical_plan::{Aggregate, Distinct};
 use datafusion::logical_expr::utils::split_conjunction;
@@ -91,8 +91,9 @@ fn has_datafusion_scalars_only(expr: &Expr, input: &LogicalPlan) -> Result<bool>
 pub(super) fn is_datafusion_scalar(plan: &LogicalPlan, input: &LogicalPlan) -> Result<bool> {
     match plan {
         LogicalPlan::Projection(projection) => {
-            let is_plain = projection.expr.iter().all(is_plain);
-            Ok(is_plain && is_datafusion_scalar(&projection.input, input)?)
+            let are_plain = projection.expr.iter();
+            let mut are_plain = are_plain.map(|expr| is_plain(expr) && stays_of_columns(expr));
+            Ok(are_plain.all(|is| is) && is_datafusion_scalar(&projection.input, input)?)
         }
         LogicalPlan::Aggregate(Aggregate {
             input: rows,
@@ -113,6 +114,30 @@ pub(super) fn is_datafusion_scalar(plan: &LogicalPlan, input: &LogicalPlan) -> R
                 && correlations(rows)?.iter().all(is_equal_column))
         }
         _ => Ok(false),
+    }
+}
+
+/// Whether a value stays one of its columns, whatever is known of them: `count(*) IS NULL` becomes false, and then DataFusion's join
+/// has NULL for it where no row is.
+fn stays_of_columns(expr: &Expr) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Alias(alias) => stays_of_columns(&alias.expr),
+        Expr::Cast(cast) => stays_of_columns(&cast.expr),
+        Expr::BinaryExpr(binary) if !matches!(binary.op, Operator::And | Operator::Or) => {
+            match (binary.left.as_ref(), binary.right.as_ref()) {
+                (Expr::Literal(value, _), column) | (column, Expr::Literal(value, _)) => {
+                    let zero = ScalarValue::new_zero(&value.data_type());
+                    let is_zero = value.is_null() || zero.is_ok_and(|zero| zero == *value);
+                    !is_zero && stays_of_columns(column)
+                }
+                _ => false,
+            }
+        }
+        Expr::ScalarFunction(call) if call.func.name() == "coalesce" => {
+            call.args.first().is_some_and(stays_of_columns)
+        }
+        _ => false,
     }
 }
 
