@@ -127,7 +127,7 @@ fn logical() -> Vec<Pass<Logical>> {
 }
 
 /// DataFusion's logical rules that go another way in some plans.
-const INSTEAD: [(&str, Rewrite, &str); 8] = [
+const INSTEAD: [(&str, Rewrite, &str); 9] = [
     (
         "simplify_expressions",
         constants::rewrite,
@@ -165,8 +165,13 @@ const INSTEAD: [(&str, Rewrite, &str); 8] = [
     ),
     (
         "extract_leaf_expressions",
-        but_for_changes,
-        "the same for fields of structs",
+        fields_in_place::rewrite,
+        "not in DELETE, UPDATE and recursions",
+    ),
+    (
+        "push_down_leaf_projections",
+        fields_in_place::rewrite,
+        "not in DELETE, UPDATE and recursions",
     ),
 ];
 

@@ -94,7 +94,7 @@ fn fix_named(expr: Expr, names: &NamePreserver, schema: &DFSchema) -> Result<Tra
 fn fix_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let changed = match &mut part {
         Expr::BinaryExpr(binary) if is_comparison(binary.op) => {
-            align(&mut [&mut binary.left, &mut binary.right], schema)?
+            compare(&mut [&mut binary.left, &mut binary.right], schema)?
         }
         // The right side first: long sums grow on the left, and each look at their type is a walk.
         Expr::BinaryExpr(binary)
@@ -102,7 +102,7 @@ fn fix_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         {
             timestamps::in_one_zone(&mut [&mut binary.left, &mut binary.right], schema)
         }
-        Expr::Between(between) => align(
+        Expr::Between(between) => compare(
             &mut [&mut between.expr, &mut between.low, &mut between.high],
             schema,
         )?,
@@ -117,7 +117,7 @@ fn fix_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::InList(list) => {
             let mut operands = vec![list.expr.as_mut()];
             operands.extend(list.list.iter_mut());
-            align(&mut operands, schema)?
+            compare(&mut operands, schema)?
         }
         Expr::Case(case) => align_case(case, schema)?,
         Expr::ScalarFunction(call) if OF_ONE_TYPE.contains(&call.func.name()) => {
@@ -157,6 +157,11 @@ pub(super) fn align_case(case: &mut Case, schema: &DFSchema) -> Result<bool> {
         .collect();
     refuse_mixed(&types.iter().collect::<Vec<_>>(), || "CASE".to_string())?;
     Ok(align(&mut compared, schema)? | align(&mut results, schema)?)
+}
+
+/// Operands that are compared, and no result: a day that is far beyond all timestamps may be taken for the last of them.
+fn compare(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
+    Ok(align(operands, schema)? || timestamps::beside_days(operands, schema))
 }
 
 fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {

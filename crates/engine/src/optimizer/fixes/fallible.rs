@@ -15,10 +15,12 @@ use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Literal, Nega
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use super::in_lists::APART;
+use crate::functions::MIDNIGHT;
 
 /// Functions that have a value for all values of the types that they take.
-const SURE: [&str; 48] = [
+const SURE: [&str; 49] = [
     APART,
+    MIDNIGHT,
     "array_has",
     "array_length",
     "ascii",

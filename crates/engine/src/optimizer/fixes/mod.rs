@@ -26,6 +26,7 @@ pub(super) mod joined_codes;
 pub(super) mod fallible;
 pub(super) mod tried;
 pub(super) mod held_filters;
+pub(super) mod fields_in_place;
 pub(super) mod guarded_joins;
 pub(super) mod settled_types;
 pub(super) mod short_circuit;

@@ -1,7 +1,8 @@
 //! Timestamps beside others: with and without a zone, and those that nanoseconds do not reach, before 1677 and after 2262.
 //!
 //! In: operands that are to have one type. Out: all have a zone if one has; beside such a timestamp, or a string of that kind, timestamps in nanoseconds are
-//! compared as microseconds.
+//! compared as microseconds; so are days beside literals and coarser columns. Beside a column of nanoseconds a far day is the last
+//! of them.
 //! Invariant: a comparison loses nothing by that, because no nanosecond is as far.
 //! Not here: literals (sql/far_timestamps.rs); timestamps within the range, which stay in nanoseconds.
 
@@ -9,6 +10,7 @@ use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
 
+use crate::functions::{midnight, nanos_of_day};
 use crate::sql::far_timestamps::is_far;
 
 /// Gives days and timestamps without a zone, beside one with a zone, its type: DataFusion leaves the zone out beside a day.
@@ -41,6 +43,78 @@ pub(super) fn in_one_zone(operands: &mut [&mut Expr], schema: &DFSchema) -> bool
         changed = true;
     }
     changed
+}
+
+/// Gives days that may be far, and the timestamps that they are compared with, a type that has the order of both. False if they are
+/// left to DataFusion: all days are literals that nanoseconds reach.
+pub(super) fn beside_days(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    let kinds = operands.iter().map(|operand| operand.get_type(schema).ok());
+    let kinds: Vec<Option<DataType>> = kinds.collect();
+    let is_day = |kind: &Option<DataType>| matches!(kind, Some(DataType::Date32));
+    let is_clock = |kind: &Option<DataType>| matches!(kind, Some(DataType::Timestamp(_, None)));
+    let pairs = || operands.iter().zip(&kinds);
+    let may_be_far = pairs().any(|(operand, kind)| is_day(kind) && !is_near_day(operand));
+    if !may_be_far || !kinds.iter().any(is_clock) {
+        return false;
+    }
+    let nanos = Some(DataType::Timestamp(TimeUnit::Nanosecond, None));
+    let is_fine = pairs().any(|(operand, kind)| *kind == nanos && in_micros(operand).is_none());
+    for (operand, kind) in operands.iter_mut().zip(&kinds) {
+        let changed = match is_fine {
+            true if is_day(kind) => match literal_of(operand, &DataType::Date32) {
+                Some(ScalarValue::Date32(Some(day))) => {
+                    let nanos = Some(nanos_of_day(day));
+                    Expr::Literal(ScalarValue::TimestampNanosecond(nanos, None), None)
+                }
+                _ => midnight(std::mem::take(*operand)),
+            },
+            false if is_day(kind) => {
+                let day = Box::new(std::mem::take(*operand));
+                let to = DataType::Timestamp(TimeUnit::Microsecond, None);
+                Expr::Cast(Cast::new(day, to))
+            }
+            false if *kind == nanos => match in_micros(operand) {
+                Some(micros) => micros,
+                None => continue,
+            },
+            _ => continue,
+        };
+        **operand = changed;
+    }
+    true
+}
+
+/// Whether a day is a literal that nanoseconds reach.
+fn is_near_day(expr: &Expr) -> bool {
+    match literal_of(expr, &DataType::Date32) {
+        Some(ScalarValue::Date32(day)) => {
+            day.is_none_or(|day| !matches!(nanos_of_day(day), i64::MIN | i64::MAX))
+        }
+        _ => false,
+    }
+}
+
+/// The value of a literal, also of one that is still a cast of its text.
+fn literal_of(expr: &Expr, kind: &DataType) -> Option<ScalarValue> {
+    match expr {
+        Expr::Literal(value, _) if value.data_type() == *kind => Some(value.clone()),
+        Expr::Cast(cast) if cast.field.data_type() == kind => match cast.expr.as_ref() {
+            Expr::Literal(text, _) if text.data_type().is_string() => text.cast_to(kind).ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A literal of nanoseconds that microseconds are enough for, as these.
+fn in_micros(expr: &Expr) -> Option<Expr> {
+    let kind = DataType::Timestamp(TimeUnit::Nanosecond, None);
+    let Some(ScalarValue::TimestampNanosecond(nanos, None)) = literal_of(expr, &kind) else {
+        return None;
+    };
+    let is_whole = nanos.is_none_or(|nanos| nanos % 1_000 == 0);
+    let micros = ScalarValue::TimestampMicrosecond(nanos.map(|nanos| nanos / 1_000), None);
+    is_whole.then(|| Expr::Literal(micros, None))
 }
 
 /// Gives `operands` types that hold them all. False if they are left to DataFusion.
