@@ -145,6 +145,19 @@ impl ExprPlanner for StandingFunctions {
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
         let is_interval = |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::Interval(_)));
+        if matches!(raw.op, BinaryOperator::StringConcat) {
+            let is_null = |side: &Expr| matches!(side, Expr::Literal(value, _) if value.is_null());
+            let list_type = |list: &Expr, other: &Expr| {
+                let kind = list.get_type(schema).ok().filter(DataType::is_list);
+                kind.filter(|_| is_null(other))
+            };
+            // DataFusion would put a NULL into the list.
+            let kind = list_type(&raw.left, &raw.right).or(list_type(&raw.right, &raw.left));
+            if let Some(kind) = kind {
+                let null = cast(lit(ScalarValue::Null), kind);
+                return Ok(PlannerResult::Planned(null));
+            }
+        }
         if matches!(raw.op, BinaryOperator::Divide) && is_interval(&raw.left) {
             let divided = interval_by().call(vec![raw.left, raw.right]);
             return Ok(PlannerResult::Planned(divided));

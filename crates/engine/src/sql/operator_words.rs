@@ -1,8 +1,7 @@
-//! Operators that the parser has not, or binds otherwise: `5 DIV 2`, `5 MOD 2`, `x BETWEEN SYMMETRIC b AND a`, `'n' || x + 1`.
+//! Operators that are words and that the parser has not: `5 DIV 2`, `5 MOD 2`, `x BETWEEN SYMMETRIC b AND a`.
 //!
 //! In: the parser before an operator. Out: how tight it binds, the expression, or nothing where the parser knows better.
-//! Invariant: DIV and MOD are operators only before an operand, so that both are names elsewhere. `||` binds looser than `+`, as in
-//! PostgreSQL and DuckDB: the parser takes it for a kind of `*`.
+//! Invariant: DIV and MOD are operators only before an operand, so that both are names elsewhere.
 //! Not here: signs and powers (dialect.rs), GLOB (expression_forms.rs).
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
@@ -11,13 +10,9 @@ use datafusion::sql::sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
-/// How tight `||` binds: between `+` and the operators of bits.
-const CONCAT: u8 = 25;
-
 /// How tight the next token binds.
 pub(super) fn precedence(dialect: &dyn Dialect, parser: &Parser<'_>) -> Option<u8> {
     match &parser.peek_token_ref().token {
-        Token::StringConcat => Some(CONCAT),
         Token::Word(word) if word.keyword == Keyword::DIV => Some(match division(parser) {
             Some(_) => dialect.prec_value(Precedence::MulDivModOp),
             None => 0,

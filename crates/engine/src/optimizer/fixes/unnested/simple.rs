@@ -214,10 +214,6 @@ fn has_own_names(plan: &LogicalPlan) -> Result<bool> {
         others.all(|other| other.name != one.name || other == one)
     });
     plan.apply(|part| {
-        // No such column passes a part without them.
-        if outer_columns(part)?.is_empty() {
-            return Ok(TreeNodeRecursion::Jump);
-        }
         if let LogicalPlan::Projection(projection) = part {
             // A cast has the name of what it casts, with its table.
             for (expr, (_, field)) in projection.expr.iter().zip(projection.schema.iter()) {
