@@ -43,11 +43,6 @@ impl ScalarUDFImpl for Midnight {
         MIDNIGHT
     }
 
-    /// As with any cast, what is cast.
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(args[0].schema_name().to_string())
-    }
-
     fn signature(&self) -> &Signature {
         &self.signature
     }
