@@ -54,11 +54,15 @@ fn with_doubles(schema: &DFSchema, columns: &[usize]) -> Result<DFSchema> {
 /// A UNION whose inputs have doubles in each column in which one of them has.
 pub(super) fn in_union(union: Union) -> Result<Union> {
     let columns = 0..union.schema.fields().len();
+    // The type of a UNION of UNIONs is that of the innermost first input.
+    let decimals = |at: usize| {
+        let inputs = union.inputs.iter().map(|input| input.schema());
+        let mut schemas = inputs.chain([&union.schema]);
+        schemas.any(|schema| is_decimal(schema.field(at).data_type()))
+    };
     let is_mixed = |at: &usize| {
         let mut inputs = union.inputs.iter();
-        let mut others = union.inputs.iter();
-        inputs.any(|input| is_decimal(input.schema().field(*at).data_type()))
-            && others.any(|input| has_doubles(input, *at))
+        decimals(*at) && inputs.any(|input| has_doubles(input, *at))
     };
     let mixed: Vec<usize> = columns.filter(is_mixed).collect();
     if mixed.is_empty() {
