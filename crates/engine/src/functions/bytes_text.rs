@@ -43,11 +43,6 @@ impl ScalarUDFImpl for TextOfBytes {
         "text of bytes"
     }
 
-    /// As with any cast, what is cast: the columns of grouping sets keep their names.
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(args[0].schema_name().to_string())
-    }
-
     fn signature(&self) -> &Signature {
         &self.signature
     }

@@ -39,11 +39,23 @@ fn has_doubles(plan: &LogicalPlan, at: usize) -> bool {
     plan.schema().field(at).data_type().is_floating() && !is_literal
 }
 
+/// What a decimal is beside these: of single precision only where no other is there.
+fn float_beside(kinds: &[DataType]) -> DataType {
+    match kinds.contains(&DataType::Float64) {
+        true => DataType::Float64,
+        false => DataType::Float32,
+    }
+}
+
 /// The schema in which these columns are doubles.
 fn with_doubles(schema: &DFSchema, columns: &[usize]) -> Result<DFSchema> {
+    as_floats(schema, columns, &DataType::Float64)
+}
+
+fn as_floats(schema: &DFSchema, columns: &[usize], to: &DataType) -> Result<DFSchema> {
     let fields = schema.iter().enumerate().map(|(at, (table, field))| {
         let field: FieldRef = match columns.contains(&at) {
-            true => Arc::new(field.as_ref().clone().with_data_type(DataType::Float64)),
+            true => Arc::new(field.as_ref().clone().with_data_type(to.clone())),
             false => Arc::clone(field),
         };
         (table.cloned(), field)
@@ -129,10 +141,11 @@ pub(super) fn in_keys(join: &mut Join) -> Result<()> {
         if !kinds.iter().any(DataType::is_floating) {
             continue;
         }
+        let to = float_beside(&kinds);
         for (key, kind) in [left, right].into_iter().zip(&kinds) {
             if is_decimal(kind) {
                 let decimal = Box::new(std::mem::take(key));
-                *key = Expr::Cast(Cast::new(decimal, DataType::Float64));
+                *key = Expr::Cast(Cast::new(decimal, to.clone()));
             }
         }
     }
@@ -151,14 +164,15 @@ pub(super) fn beside_subquery(
         return Ok(false);
     };
     if is_decimal(&of) && has_doubles(plan, 0) {
+        let to = float_beside(std::slice::from_ref(column.data_type()));
         let decimal = Box::new(std::mem::take(expr));
-        *expr = Expr::Cast(Cast::new(decimal, DataType::Float64));
+        *expr = Expr::Cast(Cast::new(decimal, to));
         return Ok(true);
     }
     if !of.is_floating() || is_exact(expr) || !is_decimal(column.data_type()) {
         return Ok(false);
     }
-    let doubles = with_doubles(plan.schema(), &[0])?;
+    let doubles = as_floats(plan.schema(), &[0], &float_beside(&[of]))?;
     let plan = coerce_plan_expr_for_schema(plan.as_ref().clone(), &doubles)?;
     subquery.subquery = Arc::new(plan);
     Ok(true)

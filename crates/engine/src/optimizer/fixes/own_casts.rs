@@ -41,10 +41,20 @@ impl AnalyzerRule for OwnCasts {
     }
 }
 
-/// The columns of grouping sets, too: a cast of ours has the name that the cast had.
+/// The columns of grouping sets, too: a cast of ours has the name that the cast had, but for those of bytes, which stay.
 fn in_grouping_sets(plan: LogicalPlan, schema: &DFSchema) -> Result<Transformed<LogicalPlan>> {
+    let is_of_bytes = |part: &Expr| match part {
+        Expr::Cast(cast) => {
+            let of = cast.expr.get_type(schema);
+            of.is_ok_and(|of| is_bytes_cast(&of, cast.field.data_type()))
+        }
+        _ => false,
+    };
     plan.map_expressions(|expr| match expr {
-        Expr::GroupingSet(_) => expr.transform_up(|part| in_part(part, schema)),
+        Expr::GroupingSet(_) => expr.transform_up(|part| match is_of_bytes(&part) {
+            true => Ok(Transformed::no(part)),
+            false => in_part(part, schema),
+        }),
         other => Ok(Transformed::no(other)),
     })
 }

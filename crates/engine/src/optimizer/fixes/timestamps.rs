@@ -54,7 +54,13 @@ pub(super) fn beside_days(operands: &mut [&mut Expr], schema: &DFSchema) -> bool
     let is_clock = |kind: &Option<DataType>| matches!(kind, Some(DataType::Timestamp(_, None)));
     let pairs = || operands.iter().zip(&kinds);
     let may_be_far = pairs().any(|(operand, kind)| is_day(kind) && !is_near_day(operand));
-    if !may_be_far || !kinds.iter().any(is_clock) {
+    // Two days that are compared with each other keep their own order.
+    let (first, others) = match kinds.split_first() {
+        Some(split) => split,
+        None => return false,
+    };
+    let are_days_apart = !is_day(first) || !others.iter().any(is_day);
+    if !may_be_far || !kinds.iter().any(is_clock) || !are_days_apart {
         return false;
     }
     let nanos = Some(DataType::Timestamp(TimeUnit::Nanosecond, None));

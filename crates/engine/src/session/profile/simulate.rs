@@ -29,7 +29,12 @@ struct Stage {
 impl Stage {
     /// The time until the last step is done.
     fn time(&self, workers: usize) -> Duration {
-        let workers = if self.is_parallel { workers.max(1) } else { 1 };
+        let most = if self.is_parallel {
+            self.steps.len()
+        } else {
+            1
+        };
+        let workers = workers.min(most).max(1);
         let mut free: BinaryHeap<Reverse<Duration>> =
             std::iter::repeat_n(Reverse(Duration::ZERO), workers).collect();
         let mut last = Duration::ZERO;

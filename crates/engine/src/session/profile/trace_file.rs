@@ -15,6 +15,9 @@ use crate::runtime::trace::{Lane, Phase, Span};
 /// Lanes of one grouping's workers are numbered from a multiple of this.
 const LANES: u64 = 10_000;
 
+/// Nanoseconds of a year.
+const YEAR_NS: f64 = 31_536_000e9;
+
 /// The number of a lane among threads.
 pub(super) fn number(lane: Lane) -> u64 {
     match lane {
@@ -52,9 +55,11 @@ fn microseconds(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 
+/// None of what no query takes: more than a year.
 fn duration(microseconds: &Value) -> Option<Duration> {
     let nanoseconds = (microseconds.as_f64()? * 1e3).round();
-    Some(Duration::from_nanos(nanoseconds as u64))
+    let is_near = (0.0..=YEAR_NS).contains(&nanoseconds);
+    is_near.then(|| Duration::from_nanos(nanoseconds as u64))
 }
 
 /// The file's text.

@@ -9,7 +9,9 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, ExprSchema, JoinType, Result, ScalarValue, plan_err};
+use datafusion::common::{
+    Column, DFSchemaRef, ExprSchema, JoinType, Result, ScalarValue, plan_err,
+};
 use datafusion::functions_aggregate::expr_fn::{count, first_value};
 use datafusion::logical_expr::expr::{Case, Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::logical_plan::{Distinct, FetchType, SkipType, Subquery};
@@ -32,6 +34,8 @@ pub(super) struct Joined<'a> {
     names: &'a mut Names,
     /// What holds of the rows for which the part of an expression is computed that is looked at.
     guards: Vec<Expr>,
+    /// The plan's columns before it got any.
+    before: DFSchemaRef,
 }
 
 /// What becomes of scalar subqueries that DataFusion's rule is right about.
@@ -53,6 +57,7 @@ struct Rows {
 impl<'a> Joined<'a> {
     pub fn new(plan: LogicalPlan, scalars: Scalars, names: &'a mut Names) -> Joined<'a> {
         Joined {
+            before: Arc::clone(plan.schema()),
             plan,
             scalars,
             names,
@@ -141,10 +146,13 @@ impl<'a> Joined<'a> {
         Ok(binary_expr(left, binary.op, right))
     }
 
-    /// What holds of the rows that a subquery is for, as far as columns of the plan tell it.
+    /// What holds of the rows that a subquery is for, as far as columns of the plan tell it. Not what other subqueries tell: each
+    /// would be planned once more for every one behind it.
     fn guard(&self) -> Option<Expr> {
         let of_plan = self.guards.iter().filter(|guard| {
-            !guard.contains_outer() && !guard.is_volatile() && !has_subquery(guard)
+            let mut columns = guard.column_refs().into_iter();
+            let are_there = columns.all(|column| self.before.has_column(column));
+            are_there && !guard.contains_outer() && !guard.is_volatile() && !has_subquery(guard)
         });
         conjunction(of_plan.cloned())
     }

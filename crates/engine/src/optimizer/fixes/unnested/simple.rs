@@ -12,6 +12,7 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, Operator};
 
 use super::{has_subquery, outer_columns};
+use crate::expr::columns::is_comparison;
 
 /// Aggregates whose value over nothing DataFusion knows.
 const AGGREGATES: [&str; 5] = ["count", "sum", "min", "max", "avg"];
@@ -124,7 +125,7 @@ fn stays_of_columns(expr: &Expr) -> bool {
         Expr::Column(_) => true,
         Expr::Alias(alias) => stays_of_columns(&alias.expr),
         Expr::Cast(cast) => stays_of_columns(&cast.expr),
-        Expr::BinaryExpr(binary) if !matches!(binary.op, Operator::And | Operator::Or) => {
+        Expr::BinaryExpr(binary) if is_comparison(binary.op) || is_sum(binary.op) => {
             match (binary.left.as_ref(), binary.right.as_ref()) {
                 (Expr::Literal(value, _), column) | (column, Expr::Literal(value, _)) => {
                     let zero = ScalarValue::new_zero(&value.data_type());
@@ -139,6 +140,14 @@ fn stays_of_columns(expr: &Expr) -> bool {
         }
         _ => false,
     }
+}
+
+/// Of `%`, bits and strings DataFusion knows some results without looking.
+fn is_sum(op: Operator) -> bool {
+    matches!(
+        op,
+        Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide
+    )
 }
 
 /// `column = outer`.
