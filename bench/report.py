@@ -85,6 +85,11 @@ class Result:
         """None unless the answer was right: a wrong answer has no speed."""
         return min(self.samples_s, default=None) if self.status in ("ok", "unchecked") else None
 
+    @property
+    def best_cpu_s(self) -> float | None:
+        """CPU time of the best sample."""
+        return None if self.best_s is None else self.cpu_s[self.samples_s.index(self.best_s)]
+
 
 @dataclasses.dataclass
 class Machine:

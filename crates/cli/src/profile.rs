@@ -86,7 +86,7 @@ fn parse(arguments: &[OsString]) -> Result<(ProfileArgs, SessionOptions), clap::
         let mut command = ProfileArgs::command();
         command.error(clap::error::ErrorKind::ValueValidation, message)
     };
-    if args.compare.is_empty() && form_of(&args.output).is_none() {
+    if args.compare.is_empty() && Profile::form_of(&args.output).is_none() {
         let name = args.output.display();
         return Err(refused(format!(
             "--output {name}: a profile is a page (.html) or a trace (.json)"
@@ -95,15 +95,6 @@ fn parse(arguments: &[OsString]) -> Result<(ProfileArgs, SessionOptions), clap::
     let mut options = SessionOptions::default();
     set_engine_flags(&matches, &mut options).map_err(|error| refused(error.to_string()))?;
     Ok((args, options))
-}
-
-/// How a profile is written.
-fn form_of(path: &Path) -> Option<fn(&Profile) -> String> {
-    match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-        "html" | "htm" => Some(Profile::to_html),
-        "json" => Some(Profile::to_json),
-        _ => None,
-    }
 }
 
 fn compare(before: &Path, after: &Path) -> Result<String, String> {
@@ -143,7 +134,7 @@ fn profile(args: &ProfileArgs, options: SessionOptions) -> Result<String, (Strin
         run(statement)?.1?;
     }
     let (profile, ran) = run(last)?;
-    let write = form_of(&args.output).unwrap_or(Profile::to_html);
+    let write = Profile::form_of(&args.output).unwrap_or(Profile::to_html);
     let written = write_whole(&args.output, &write(&profile));
     written.map_err(|error| {
         (

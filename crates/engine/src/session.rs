@@ -377,8 +377,7 @@ impl Session {
         state.config_mut().set_extension(Arc::clone(&trace));
         let (plan, context) = self.plan_execution(state, &plan).await?;
         trace.planned(thread_cpu().saturating_sub(cpu));
-        let query = Query::new(plan, context, self.workers());
-        Ok(query.writing(writes).traced(trace))
+        Ok(Query::new(plan, context, self.workers()).writing(writes))
     }
 
     /// What DataFusion makes of a plan; one that changes the session's tables has its effect now, among the names of the session.

@@ -47,19 +47,14 @@ impl Profile {
 
     /// Writes `path`: a page (.html) or a trace (.json).
     fn save(&self, path: PathBuf) -> PyResult<()> {
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        let text = match ending.map(str::to_ascii_lowercase).as_deref() {
-            Some("html" | "htm") => self.0.to_html(),
-            Some("json") => self.0.to_json(),
-            _ => {
-                let message = format!(
-                    "{}: a profile is a page (.html) or a trace (.json)",
-                    path.display()
-                );
-                return Err(invalid("path", message));
-            }
+        let Some(write) = EngineProfile::form_of(&path) else {
+            let message = format!(
+                "{}: a profile is a page (.html) or a trace (.json)",
+                path.display()
+            );
+            return Err(invalid("path", message));
         };
-        std::fs::write(&path, text).map_err(Into::into)
+        std::fs::write(&path, write(&self.0)).map_err(Into::into)
     }
 
     fn __repr__(&self) -> String {

@@ -97,7 +97,7 @@ impl EncoderFactory for Fallback {
             DataType::Map(_, _) => Box::new(MapEncoder::new(field, array.as_map(), options)?),
             DataType::Union(_, _) => Box::new(TextEncoder::new(array)?),
             DataType::Interval(_) | DataType::Duration(_) => {
-                Box::new(Written(texts_of(&make_array(array.to_data()))?))
+                Box::new(Written(strings_of(&make_array(array.to_data()))?))
             }
             _ => return Ok(None),
         };
@@ -158,10 +158,12 @@ impl Encoder for Written {
     }
 }
 
-fn texts_of(array: &ArrayRef) -> Result<StringViewArray, ArrowError> {
-    let texts = grouse::written(array);
-    let texts = texts.map_err(|error| ArrowError::ExternalError(error.into()))?;
-    Ok(cast(&texts, &DataType::Utf8View)?.as_string_view().clone())
+fn strings_of(array: &ArrayRef) -> Result<StringViewArray, ArrowError> {
+    let strings = grouse::written(array);
+    let strings = strings.map_err(|error| ArrowError::ExternalError(error.into()))?;
+    Ok(cast(&strings, &DataType::Utf8View)?
+        .as_string_view()
+        .clone())
 }
 
 /// Any value as a string of its text.

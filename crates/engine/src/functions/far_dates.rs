@@ -15,12 +15,11 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use super::intervals::NANOS_PER_DAY;
 use super::null_as_args;
 
 /// The function's name.
 pub(crate) const MIDNIGHT: &str = "midnight of day";
-
-const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 
 /// The midnight of a day.
 pub(crate) fn midnight(day: Expr) -> Expr {

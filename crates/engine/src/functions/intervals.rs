@@ -10,7 +10,7 @@ use super::scalar::Unit;
 /// Digits behind a point that are read.
 const PLACES_MAX: usize = 18;
 
-const NANOS_PER_DAY: i128 = 86_400_000_000_000;
+pub(super) const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 
 /// Months, days and nanoseconds.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -118,7 +118,9 @@ impl Interval {
     /// Days, with what is a part of one as a time.
     fn add_days(&mut self, number: i128, by: i128) -> Option<()> {
         self.days += number / by;
-        self.nanos = self.nanos.checked_add(number % by * NANOS_PER_DAY / by)?;
+        self.nanos = self
+            .nanos
+            .checked_add(number % by * i128::from(NANOS_PER_DAY) / by)?;
         Some(())
     }
 }

@@ -29,6 +29,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::prelude::SessionContext;
 
+use super::intervals::NANOS_PER_DAY;
 use super::zones::series;
 use crate::error::Error;
 use crate::expr::columns::has_offset;
@@ -48,8 +49,6 @@ const ELEMENTS_MAX: u64 = i32::MAX as u64;
 
 /// The one of both whose last element may be the stop.
 const SERIES: &str = "generate_series";
-
-const DAY_NANOS: i128 = 86_400_000_000_000;
 
 /// Both functions.
 pub(super) fn functions() -> [ScalarUDF; 2] {
@@ -265,7 +264,7 @@ fn elements(args: &[ColumnarValue]) -> Result<u128> {
 /// A step in nanoseconds; a month counts as 31 days.
 fn step_nanos(step: IntervalMonthDayNano) -> i128 {
     let days = i128::from(step.months) * 31 + i128::from(step.days);
-    days * DAY_NANOS + i128::from(step.nanoseconds)
+    days * i128::from(NANOS_PER_DAY) + i128::from(step.nanoseconds)
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use super::intervals::NANOS_PER_DAY;
 use super::null_as_args;
 
 const TIMESTAMP: &str = "%Y-%m-%d %H:%M:%S%.f";
@@ -320,10 +321,9 @@ fn intervals(array: &dyn Array) -> Result<Vec<Option<IntervalMonthDayNano>>, Arr
             all.iter().collect()
         }
         DataType::Duration(TimeUnit::Nanosecond) => {
-            const DAY: i64 = 86_400_000_000_000;
             let array = cast(&array.slice(0, array.len()), &DataType::Int64)?;
             let nanos = array.as_primitive::<datafusion::arrow::datatypes::Int64Type>();
-            let of = |nanos: i64| of_nanos(nanos % DAY, nanos / DAY);
+            let of = |nanos: i64| of_nanos(nanos % NANOS_PER_DAY, nanos / NANOS_PER_DAY);
             nanos.iter().map(|nanos| nanos.map(of)).collect()
         }
         _ => {

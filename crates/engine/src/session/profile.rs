@@ -9,6 +9,7 @@ mod simulate;
 mod totals;
 mod trace_file;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -115,6 +116,15 @@ impl Profile {
     /// The totals as text, a line each.
     pub fn summary(&self) -> String {
         self.totals().to_string()
+    }
+
+    /// How a profile is written to a file of this name: as a page (.html) or as a trace (.json).
+    pub fn form_of(path: &Path) -> Option<fn(&Profile) -> String> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "html" | "htm" => Some(Profile::to_html),
+            "json" => Some(Profile::to_json),
+            _ => None,
+        }
     }
 
     /// One page for a browser, with everything in it.

@@ -64,6 +64,9 @@ impl Query {
         context: Arc<TaskContext>,
         workers: Arc<Workers>,
     ) -> Query {
+        // One that is planned without a trace has none to record.
+        let trace = context.session_config().get_extension();
+        let trace = trace.unwrap_or_else(|| Arc::new(Trace::new()));
         Query {
             plan,
             context,
@@ -71,13 +74,8 @@ impl Query {
             clock: Arc::default(),
             writes: Arc::default(),
             text: Arc::default(),
-            trace: Arc::new(Trace::new()),
+            trace,
         }
-    }
-
-    /// The same with the spans of its planning, to which those of its execution come.
-    pub(crate) fn traced(self, trace: Arc<Trace>) -> Query {
-        Query { trace, ..self }
     }
 
     /// Records from now on what its workers do; the profile is complete once the query is over.

@@ -11,9 +11,9 @@ use datafusion::sql::sqlparser::ast::{
     ObjectName, ObjectNamePart, Query, Statement as SqlStatement, TableFactor, TableWithJoins,
     Value, ValueWithSpan,
 };
-use datafusion::sql::sqlparser::tokenizer::Span;
+use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Position, Result};
 use crate::sql::dialect::DIALECT;
 
 /// Nesting that rewritten text may have: it wraps what a user wrote.
@@ -185,6 +185,14 @@ pub(crate) fn factors(from: &[TableWithJoins]) -> impl Iterator<Item = &TableFac
     from.iter().flat_map(|table| {
         let joined = table.joins.iter().map(|join| &join.relation);
         std::iter::once(&table.relation).chain(joined)
+    })
+}
+
+/// The place in the text; none of what no text has.
+pub(crate) fn position_of(at: Location) -> Option<Position> {
+    (at.line > 0).then_some(Position {
+        line: at.line,
+        column: at.column,
     })
 }
 

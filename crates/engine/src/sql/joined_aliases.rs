@@ -11,8 +11,8 @@ use datafusion::sql::sqlparser::ast::{
     Expr, Ident, Query, Select, SelectItem, SetExpr, TableAlias, TableFactor, VisitorMut,
 };
 
-use crate::error::{Error, Position, Result};
-use crate::sql::ast::{factors, parse_query};
+use crate::error::{Error, Result};
+use crate::sql::ast::{factors, parse_query, position_of};
 use crate::sql::expand::Scope;
 use crate::sql::walk::{Walk, done};
 
@@ -130,15 +130,10 @@ impl VisitorMut for Names {
 }
 
 fn ambiguous(name: &Expr, alias: &Ident, first: &Ident) -> Error {
-    let start = first.span.start;
-    let position = Position {
-        line: start.line,
-        column: start.column,
-    };
     Error::Planning {
         message: format!(
             "column '{name}' is ambiguous: two tables of the join have it; write USING, or names for all columns, AS {alias}(a, b, …)"
         ),
-        position: (start.line > 0).then_some(position),
+        position: position_of(first.span.start),
     }
 }

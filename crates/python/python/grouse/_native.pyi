@@ -93,6 +93,7 @@ class Profile:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes `path`: a page (.html) or a trace (.json)."""
 
+@final
 class Relation:
     """The lazy result of a statement: columns and types are known, rows come when they are asked for."""
 

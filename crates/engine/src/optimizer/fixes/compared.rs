@@ -39,9 +39,10 @@ impl AnalyzerRule for CompareExactly {
 }
 
 fn fix(mut plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
-    if let LogicalPlan::Join(join) = &mut plan {
-        decimal_columns::in_keys(join)?;
-    }
+    let has_new_keys = match &mut plan {
+        LogicalPlan::Join(join) => decimal_columns::in_keys(join)?,
+        _ => false,
+    };
     let schema = in_scope(&plan)?;
     let names = NamePreserver::new(&plan);
     let settled = matches!(plan, LogicalPlan::Values(_));
@@ -50,12 +51,14 @@ fn fix(mut plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         LogicalPlan::Dml(written) => refuse_written(written)?,
         _ => {}
     }
-    plan.map_expressions(|expr| match expr {
+    let mut fixed = plan.map_expressions(|expr| match expr {
         // The sets have no names, their columns have.
         Expr::GroupingSet(_) => expr.map_children(|column| fix_named(column, &names, &schema)),
         _ if settled => expr.transform_up(|part| Ok(fix_settled(part, &schema))),
         _ => fix_named(expr, &names, &schema),
-    })
+    })?;
+    fixed.transformed |= has_new_keys;
+    Ok(fixed)
 }
 
 /// The types of VALUES stand already; what is left are the casts to them, and calls that would lose theirs.

@@ -131,8 +131,9 @@ pub(super) fn among_values(mut values: Values) -> Result<Transformed<LogicalPlan
     Ok(Transformed::yes(LogicalPlan::Values(values)))
 }
 
-/// Keys of a join, as those of INTERSECT and EXCEPT are.
-pub(super) fn in_keys(join: &mut Join) -> Result<()> {
+/// Keys of a join, as those of INTERSECT and EXCEPT are; whether one was changed.
+pub(super) fn in_keys(join: &mut Join) -> Result<bool> {
+    let mut changed = false;
     for (left, right) in &mut join.on {
         let kinds = [
             left.get_type(join.left.schema())?,
@@ -146,10 +147,11 @@ pub(super) fn in_keys(join: &mut Join) -> Result<()> {
             if is_decimal(kind) {
                 let decimal = Box::new(std::mem::take(key));
                 *key = Expr::Cast(Cast::new(decimal, to.clone()));
+                changed = true;
             }
         }
     }
-    Ok(())
+    Ok(changed)
 }
 
 /// A decimal beside a subquery of doubles, or the other way round; whether one was changed.

@@ -15,7 +15,7 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json::writer::{Encoder, EncoderFactory, EncoderOptions, NullableEncoder};
 use grouse_text::blobs::write_bytes;
 
-use crate::functions::written;
+use crate::functions::strings_of_values;
 
 /// Makes encoders of floats that are no numbers, and of bytes.
 #[derive(Debug)]
@@ -48,11 +48,9 @@ impl EncoderFactory for JsonValues {
                 Box::new(Bytes(values.as_binary().clone()))
             }
             DataType::Interval(_) | DataType::Duration(_) => {
-                let texts = written(&make_array(array.to_data()));
-                let texts = texts.map_err(|error| ArrowError::ExternalError(error.into()))?;
-                Box::new(Texts(
-                    cast(&texts, &DataType::Utf8View)?.as_string_view().clone(),
-                ))
+                let strings = strings_of_values(&make_array(array.to_data()));
+                let strings = strings.map_err(|error| ArrowError::ExternalError(error.into()))?;
+                Box::new(Strings(strings))
             }
             _ => return Ok(None),
         };
@@ -78,9 +76,9 @@ impl<T: ArrowPrimitiveType<Native: Into<f64>>> Encoder for Floats<T> {
 }
 
 /// Strings in which nothing has to be escaped.
-struct Texts(StringViewArray);
+struct Strings(StringViewArray);
 
-impl Encoder for Texts {
+impl Encoder for Strings {
     fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
         out.push(b'"');
         out.extend(self.0.value(row).as_bytes());

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::Profile;
-use super::trace_file::{name, number};
+use super::trace_file::{microseconds, name, number};
 use crate::runtime::trace::Phase;
 
 const PAGE: &str = include_str!("page.html");
@@ -24,13 +24,12 @@ pub(super) fn of(profile: &Profile) -> String {
         .spans
         .iter()
         .map(|span| {
-            let micros = |time: std::time::Duration| time.as_nanos() as f64 / 1e3;
             json!([
                 place(span.lane),
                 phase(span.phase),
-                micros(span.start),
-                micros(span.end),
-                micros(span.cpu),
+                microseconds(span.start),
+                microseconds(span.end),
+                microseconds(span.cpu),
                 span.rows
             ])
         })
@@ -38,7 +37,7 @@ pub(super) fn of(profile: &Profile) -> String {
     let data = json!({
         "statement": profile.statement,
         "failure": profile.failure,
-        "wall": profile.wall.as_nanos() as f64 / 1e3,
+        "wall": microseconds(profile.wall),
         "lanes": lanes.iter().map(|lane| name(*lane)).collect::<Vec<_>>(),
         "phases": Phase::ALL.map(Phase::name),
         "spans": spans,

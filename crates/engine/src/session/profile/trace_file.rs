@@ -51,7 +51,7 @@ pub(super) fn name(lane: Lane) -> String {
     }
 }
 
-fn microseconds(time: Duration) -> f64 {
+pub(super) fn microseconds(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 

@@ -21,9 +21,10 @@ use datafusion::sql::sqlparser::ast::{
     OrderByExpr, OrderByOptions, Query, Select, SelectItem, SetExpr, Statement as SqlStatement,
     Visit, Visitor, VisitorMut,
 };
-use datafusion::sql::sqlparser::tokenizer::{Location, Span};
+use datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::error::{Error, Position, Result};
+use crate::error::{Error, Result};
+use crate::sql::ast::position_of;
 use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
 pub(super) use unnested::with_columns;
@@ -89,15 +90,8 @@ impl VisitorMut for Rewriting {
 fn refused(message: impl Into<String>, near: Span) -> Error {
     Error::UnsupportedClause {
         message: message.into(),
-        position: position(near.start),
+        position: position_of(near.start),
     }
-}
-
-fn position(at: Location) -> Option<Position> {
-    (at.line > 0).then_some(Position {
-        line: at.line,
-        column: at.column,
-    })
 }
 
 /// A call of a function with plain arguments.

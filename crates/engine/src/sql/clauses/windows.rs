@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{refused, same, select_of};
 use crate::error::{Error, Result};
-use crate::sql::ast::{function_name, number, parse_expr, plain_arguments};
+use crate::sql::ast::{function_name, number, parse_expr, plain_arguments, position_of};
 use crate::sql::exclusions::is_mark;
 use crate::sql::walk::{Walk, done};
 
@@ -158,7 +158,7 @@ fn definitions_of(definitions: &[NamedWindowDefinition]) -> Result<Vec<(Ident, W
             let message = format!("window '{}' is defined twice", name.value);
             return Err(Error::Planning {
                 message,
-                position: super::position(name.span.start),
+                position: position_of(name.span.start),
             });
         }
         let window = match definition {
@@ -176,7 +176,7 @@ fn found<'a>(windows: &'a [(Ident, WindowSpec)], name: &Ident) -> Result<&'a Win
         .map(|(_, window)| window)
         .ok_or_else(|| Error::Planning {
             message: format!("window '{}' is not defined", name.value),
-            position: super::position(name.span.start),
+            position: position_of(name.span.start),
         })
 }
 

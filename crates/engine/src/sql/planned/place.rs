@@ -7,6 +7,7 @@
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::Position;
+use crate::sql::ast::position_of;
 use crate::sql::dialect::DIALECT;
 
 /// The place of `clause`, whose words in capitals are those of the text, at or after `near`.
@@ -34,10 +35,7 @@ pub(super) fn of(text: &str, clause: &str, near: Location) -> Option<Position> {
         after.or(places.first()).copied()
     };
     let at = found().unwrap_or(near);
-    (at.line > 0).then_some(Position {
-        line: at.line,
-        column: at.column,
-    })
+    position_of(at)
 }
 
 fn is(token: &TokenWithSpan, word: &str) -> bool {

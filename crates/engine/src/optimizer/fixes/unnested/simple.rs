@@ -92,9 +92,9 @@ fn has_datafusion_scalars_only(expr: &Expr, input: &LogicalPlan) -> Result<bool>
 pub(super) fn is_datafusion_scalar(plan: &LogicalPlan, input: &LogicalPlan) -> Result<bool> {
     match plan {
         LogicalPlan::Projection(projection) => {
-            let are_plain = projection.expr.iter();
-            let mut are_plain = are_plain.map(|expr| is_plain(expr) && stays_of_columns(expr));
-            Ok(are_plain.all(|is| is) && is_datafusion_scalar(&projection.input, input)?)
+            let mut values = projection.expr.iter();
+            let are_plain = values.all(|expr| is_plain(expr) && stays_of_columns(expr));
+            Ok(are_plain && is_datafusion_scalar(&projection.input, input)?)
         }
         LogicalPlan::Aggregate(Aggregate {
             input: rows,
