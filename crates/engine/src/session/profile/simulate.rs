@@ -80,50 +80,59 @@ fn bound(stages: &[Stage], workers: usize) -> String {
 
 /// The stages of a profile, in their order.
 fn stages(profile: &Profile) -> Vec<Stage> {
-    let serial = |phase: Phase, steps: Vec<Duration>| Stage {
+    let spans = &profile.spans;
+    let of_operators = operators(spans).into_iter().flat_map(|operator| {
+        let phases = Phase::ALL.into_iter();
+        phases.filter_map(move |phase| stage(spans, phase, Some(operator)))
+    });
+    let all = stage(spans, Phase::Plan, None).into_iter();
+    let all = all
+        .chain(of_operators)
+        .chain(stage(spans, Phase::Output, None));
+    all.filter(|stage| !stage.steps.is_empty()).collect()
+}
+
+/// The stage that begins with a phase, of one grouping or of the whole query. The match names all phases, so that a new one
+/// has to say where it belongs.
+fn stage(spans: &[Span], phase: Phase, operator: Option<usize>) -> Option<Stage> {
+    let parallel = |operator, rest: &[Phase]| (steps(spans, operator, phase, rest), true);
+    let (steps, is_parallel) = match (phase, operator) {
+        (Phase::Plan, None) | (Phase::Cut, Some(_)) => (serial(spans, phase, operator), false),
+        (Phase::Scan, Some(operator)) => parallel(operator, &[Phase::Evaluate, Phase::Build]),
+        (Phase::Partition, Some(operator)) => parallel(operator, &[]),
+        (Phase::Merge, Some(operator)) => parallel(operator, &[Phase::Emit]),
+        (Phase::Output, None) => (of_streams(spans), true),
+        // They stand in the stage of the phase before them.
+        (Phase::Evaluate | Phase::Build | Phase::Emit, _) => return None,
+        (Phase::Plan | Phase::Output, Some(_)) => return None,
+        (Phase::Scan | Phase::Partition | Phase::Cut | Phase::Merge, None) => return None,
+    };
+    Some(Stage {
         phase,
         steps,
-        is_parallel: false,
-    };
-    let of = |phase: Phase, keep: &dyn Fn(&Span) -> bool| -> Vec<Duration> {
-        let spans = profile.spans.iter();
-        let kept = spans.filter(|span| span.phase == phase && keep(span));
-        kept.map(time_of).collect()
-    };
-    let mut stages = vec![serial(Phase::Plan, of(Phase::Plan, &|_| true))];
-    for operator in operators(&profile.spans) {
-        let is_own =
-            |span: &Span| matches!(span.lane, Lane::Worker { operator: of, .. } if of == operator);
-        for (first, rest) in [
-            (Phase::Scan, [Phase::Evaluate, Phase::Build].as_slice()),
-            (Phase::Partition, &[]),
-            (Phase::Merge, &[Phase::Emit]),
-        ] {
-            if first == Phase::Merge {
-                stages.push(serial(Phase::Cut, of(Phase::Cut, &is_own)));
-            }
-            stages.push(Stage {
-                phase: first,
-                steps: steps(&profile.spans, operator, first, rest),
-                is_parallel: true,
-            });
-        }
-    }
-    let streams = profile
-        .spans
-        .iter()
-        .filter(|span| span.phase == Phase::Output);
+        is_parallel,
+    })
+}
+
+/// What one does while the others wait: each span is a step.
+fn serial(spans: &[Span], phase: Phase, operator: Option<usize>) -> Vec<Duration> {
+    let spans = spans.iter().filter(|span| span.phase == phase);
+    let own = spans.filter(|span| operator.is_none_or(|operator| is_of(span, operator)));
+    own.map(time_of).collect()
+}
+
+/// What output streams do: all of a stream is one step.
+fn of_streams(spans: &[Span]) -> Vec<Duration> {
     let mut output: BTreeMap<Lane, Duration> = BTreeMap::new();
-    for span in streams {
+    for span in spans.iter().filter(|span| span.phase == Phase::Output) {
         *output.entry(span.lane).or_default() += time_of(span);
     }
-    stages.push(Stage {
-        phase: Phase::Output,
-        steps: output.into_values().collect(),
-        is_parallel: true,
-    });
-    stages.retain(|stage| !stage.steps.is_empty());
-    stages
+    output.into_values().collect()
+}
+
+/// True of what a worker of this grouping did.
+fn is_of(span: &Span, operator: usize) -> bool {
+    matches!(span.lane, Lane::Worker { operator: of, .. } if of == operator)
 }
 
 /// CPU time, or the time where the system does not say.
@@ -157,8 +166,7 @@ fn steps(spans: &[Span], operator: usize, first: Phase, rest: &[Phase]) -> Vec<D
     let mut open: BTreeMap<Lane, (Duration, Duration, bool)> = BTreeMap::new();
     let mut steps: Vec<(Duration, Duration)> = Vec::new();
     for span in spans {
-        let is_own = matches!(span.lane, Lane::Worker { operator: of, .. } if of == operator);
-        if !is_own || span.phase != first && !rest.contains(&span.phase) {
+        if !is_of(span, operator) || span.phase != first && !rest.contains(&span.phase) {
             continue;
         }
         let (start, time, has_rest) =
