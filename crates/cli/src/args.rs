@@ -194,9 +194,12 @@ const ENDINGS: &[(&str, Format)] = &[
     ("md", Format::Markdown),
     ("markdown", Format::Markdown),
     ("arrow", Format::Arrow),
+    ("arrows", Format::Arrow),
     ("feather", Format::Arrow),
     ("ipc", Format::Arrow),
     ("parquet", Format::Parquet),
+    ("parq", Format::Parquet),
+    ("pq", Format::Parquet),
 ];
 
 /// Endings of compressed files that are not written.

@@ -122,6 +122,12 @@ fn kind_of(extension: &str) -> Option<Kind> {
         .map(|(_, kind)| *kind)
 }
 
+/// True of the last extension of a file that one reads, a compressed one among them.
+pub fn is_extension(extension: &str) -> bool {
+    let compressions = COMPRESSIONS.iter().map(|(known, _)| *known);
+    kind_of(extension).is_some() || compressions.into_iter().any(|known| known == extension)
+}
+
 /// All extensions, for messages.
 pub fn known_extensions() -> String {
     let names: Vec<String> = EXTENSIONS

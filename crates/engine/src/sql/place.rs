@@ -9,6 +9,7 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Position};
+use crate::scan::format::is_extension;
 use crate::sql::dialect::DIALECT;
 use crate::sql::named_places::{When, place_of, word};
 use crate::sql::names::{with_names, with_written_names};
@@ -66,11 +67,6 @@ const KEYWORDS: &[&str] = &[
     "NOT",
     "AS",
     "ON",
-];
-
-/// Endings of files that one reads.
-const ENDINGS: &[&str] = &[
-    "csv", "tsv", "json", "ndjson", "jsonl", "parquet", "arrow", "feather", "gz", "zst",
 ];
 
 /// The error of planning a statement as it is told: with names that may be meant, those that are written, and its place.
@@ -139,7 +135,7 @@ fn unknown_table(
     let ending = name
         .rsplit_once('.')
         .map(|(_, ending)| ending.to_lowercase());
-    let is_file = ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str()));
+    let is_file = ending.is_some_and(|ending| is_extension(&ending));
     let is_quoted = |token: &TokenWithSpan| matches!(&token.token, Token::SingleQuotedString(text) if *text == name);
     if is_file && nearest.is_empty() && !tokens.iter().any(is_quoted) {
         nearest.push(format!("'{name}' (a file, in quotes)"));
@@ -370,8 +366,7 @@ fn path_without_quotes(here: usize, tokens: &[TokenWithSpan]) -> Option<(String,
     let ending = path
         .rsplit_once('.')
         .map(|(_, ending)| ending.to_lowercase());
-    let is_path =
-        ending.is_some_and(|ending| ENDINGS.contains(&ending.as_str())) || path.contains('/');
+    let is_path = ending.is_some_and(|ending| is_extension(&ending)) || path.contains('/');
     (after_from && is_path && last > first).then(|| (path, start(&tokens[first])))
 }
 
