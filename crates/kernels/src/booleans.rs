@@ -43,3 +43,29 @@ pub(crate) fn word(booleans: &[bool; 64]) -> u64 {
     let bits = booleans.iter().enumerate();
     bits.fold(0, |word, (at, is_true)| word | u64::from(*is_true) << at)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::naive;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn words_equal_the_twin(booleans in proptest::collection::vec(any::<bool>(), 0..300)) {
+            prop_assert_eq!(words(&booleans, |is_true| *is_true), naive::words(&booleans));
+        }
+    }
+
+    #[test]
+    fn ends_equal_the_twin() {
+        for rows in [0, 1, 63, 64, 65, 128] {
+            for booleans in [vec![false; rows], vec![true; rows]] {
+                assert_eq!(
+                    words(&booleans, |is_true| *is_true),
+                    naive::words(&booleans)
+                );
+            }
+        }
+    }
+}

@@ -139,6 +139,15 @@ pub fn compared<T: PartialOrd>(rows: &[T], comparison: Comparison, with: T) -> V
     bits
 }
 
+/// `booleans::words` of booleans.
+pub fn words(booleans: &[bool]) -> Vec<u64> {
+    let mut words = vec![0; booleans.len().div_ceil(64)];
+    for (row, &is_true) in booleans.iter().enumerate() {
+        words[row / 64] |= u64::from(is_true) << (row % 64);
+    }
+    words
+}
+
 /// `lookup::bits`.
 pub fn bits(codes: &[u32], booleans: &[bool]) -> Vec<u64> {
     let mut bits = vec![0; codes.len().div_ceil(64)];
