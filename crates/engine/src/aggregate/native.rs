@@ -536,8 +536,8 @@ fn first_or_last(
     Ok(with_columns(aggregate, columns))
 }
 
-/// What `median`, `percentile_cont(x, share)`, `approx_median` or `approx_percentile_cont(x, share, centroids)` asks for, and
-/// the centroids of its digests; `None` where the share or the number is none, which DataFusion's own states say best.
+/// What `median`, `percentile_cont(x, fraction)`, `approx_median` or `approx_percentile_cont(x, fraction, centroids)` asks for, and
+/// the centroids of its digests; `None` where the fraction or the number is none, which DataFusion's own states say best.
 pub(crate) fn quantile_of(expression: &AggregateFunctionExpr) -> Option<(Quantile, Option<usize>)> {
     let function = expression.fun();
     if expression.is_distinct() {
@@ -554,19 +554,19 @@ pub(crate) fn quantile_of(expression: &AggregateFunctionExpr) -> Option<(Quantil
     }
     let arguments = expression.expressions();
     let literal = |at: usize| Some(arguments.get(at)?.downcast_ref::<Literal>()?.value());
-    let share = match literal(1)? {
-        ScalarValue::Float64(Some(share)) => *share,
-        ScalarValue::Float32(Some(share)) => (*share).into(),
+    let fraction = match literal(1)? {
+        ScalarValue::Float64(Some(fraction)) => *fraction,
+        ScalarValue::Float32(Some(fraction)) => (*fraction).into(),
         _ => return None,
     };
     let order = expression.order_bys().first();
     let descending = order.is_some_and(|key| key.options.descending);
-    if !(0.0..=1.0).contains(&share) {
+    if !(0.0..=1.0).contains(&fraction) {
         return None;
     }
     let quantile = match descending {
-        true => Quantile::ShareFromTop(share),
-        false => Quantile::Share(share),
+        true => Quantile::FractionFromTop(fraction),
+        false => Quantile::Fraction(fraction),
     };
     let digest = match literal(2) {
         _ if is_percentile_cont(function) => None,
@@ -587,7 +587,7 @@ fn one_quantile(
         (Quantile::Median, None) => states::median(name, input_type),
         (quantile, None) => states::percentile(name, quantile, input_type),
         (quantile, Some(size)) => {
-            states::approximate_percentile(name, quantile.share(), size, input_type)
+            states::approximate_percentile(name, quantile.fraction(), size, input_type)
         }
     }
 }

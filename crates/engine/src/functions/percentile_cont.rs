@@ -1,9 +1,9 @@
-//! `percentile_cont(x, share)`, also called `quantile_cont`: what a share of the values lies below, interpolated.
+//! `percentile_cont(x, fraction)`, also called `quantile_cont`: what a fraction of the values lies below, interpolated.
 //!
 //! In: floats, dates or times, of which NULL does not count. Out: the same type, a TIMESTAMP of dates.
 //! Invariant: what lies between two values is exact but for a float's rounding. DataFusion cuts the fraction to six digits:
 //! 289.9999 of 100, 200 and 300 for 0.95.
-//! Not here: the operator's states (`grouse_groupby::states::percentile`), which compute the same; several shares (standing.rs).
+//! Not here: the operator's states (`grouse_groupby::states::percentile`), which compute the same; several fractions (standing.rs).
 
 use std::sync::Arc;
 
@@ -67,13 +67,13 @@ impl AggregateUDFImpl for PercentileCont {
             [of, _] if temporal_median(decoded(of)).is_some() => {
                 Ok(vec![decoded(of).clone(), DataType::Float64])
             }
-            [of, share] => {
+            [of, fraction] => {
                 let of = if of.is_null() {
                     &DataType::Float64
                 } else {
                     decoded(of)
                 };
-                let types = [of.clone(), share.clone()];
+                let types = [of.clone(), fraction.clone()];
                 taken_by(&percentile_cont_udaf(), &types, TAKES)
             }
             _ => plan_err!("percentile_cont takes {TAKES}"),
@@ -107,7 +107,7 @@ impl AggregateUDFImpl for PercentileCont {
                 is_distinct: args.is_distinct,
                 values: Vec::new(),
             })),
-            // Its own accumulator says what is wrong with the share, and is NULL of NULL.
+            // Its own accumulator says what is wrong with the fraction, and is NULL of NULL.
             _ => percentile_cont_udaf().accumulator(args),
         }
     }
@@ -121,22 +121,26 @@ impl AggregateUDFImpl for PercentileCont {
     }
 }
 
-/// What is asked for; `None` if it is no share.
+/// What is asked for; `None` if it is no fraction.
 fn quantile(args: &AccumulatorArgs) -> Result<Option<Quantile>> {
     let no_rows = RecordBatch::new_empty(Arc::new(args.schema.clone()));
-    let literal = match args.exprs.get(1).map(|share| share.evaluate(&no_rows)) {
+    let literal = match args
+        .exprs
+        .get(1)
+        .map(|fraction| fraction.evaluate(&no_rows))
+    {
         Some(Ok(ColumnarValue::Scalar(literal))) => literal,
         _ => return Ok(None),
     };
-    let ScalarValue::Float64(Some(share)) = literal.cast_to(&DataType::Float64)? else {
+    let ScalarValue::Float64(Some(fraction)) = literal.cast_to(&DataType::Float64)? else {
         return Ok(None);
     };
     let order = args.order_bys.first();
     let is_descending = order.is_some_and(|key| key.options.descending);
     Ok(match is_descending {
-        _ if !(0.0..=1.0).contains(&share) => None,
-        true => Some(Quantile::ShareFromTop(share)),
-        false => Some(Quantile::Share(share)),
+        _ if !(0.0..=1.0).contains(&fraction) => None,
+        true => Some(Quantile::FractionFromTop(fraction)),
+        false => Some(Quantile::Fraction(fraction)),
     })
 }
 

@@ -134,18 +134,20 @@ fn histogram_type(value_type: &DataType) -> DataType {
 }
 
 impl Statistics {
-    /// The share of a quantile, counted from the end that the order or a minus says.
-    fn share(&self, args: &AccumulatorArgs) -> Result<f64> {
+    /// The fraction of a quantile, counted from the end that the order or a minus says.
+    fn fraction(&self, args: &AccumulatorArgs) -> Result<f64> {
         if self.statistic != Statistic::Quantile {
             return Ok(0.0);
         }
         let literal = args
             .exprs
             .get(1)
-            .and_then(|share| share.downcast_ref::<Literal>());
-        let share = literal.map(|literal| literal.value().cast_to(&DataType::Float64));
-        let share = match share.transpose()? {
-            Some(ScalarValue::Float64(Some(share))) if (-1.0..=1.0).contains(&share) => share,
+            .and_then(|fraction| fraction.downcast_ref::<Literal>());
+        let fraction = literal.map(|literal| literal.value().cast_to(&DataType::Float64));
+        let fraction = match fraction.transpose()? {
+            Some(ScalarValue::Float64(Some(fraction))) if (-1.0..=1.0).contains(&fraction) => {
+                fraction
+            }
             _ => {
                 return plan_err!(
                     "{} takes a share between 0 and 1 as its second argument, e.g. {0}(x, 0.5)",
@@ -159,9 +161,9 @@ impl Statistics {
             .is_some_and(|key| key.options.descending);
         // DataFusion turns an order around that it would like to share with another aggregate.
         Ok(if is_descending != args.is_reversed {
-            -share
+            -fraction
         } else {
-            share
+            fraction
         })
     }
 
@@ -171,7 +173,7 @@ impl Statistics {
             counts: Counts::of(&value_type),
             statistic: self.statistic,
             is_distinct: args.is_distinct,
-            share: self.share(args)?,
+            fraction: self.fraction(args)?,
             value_type: decoded(&value_type).clone(),
         }))
     }
@@ -272,7 +274,7 @@ struct ValueCounts {
     counts: Counts,
     statistic: Statistic,
     is_distinct: bool,
-    share: f64,
+    fraction: f64,
     value_type: DataType,
 }
 
@@ -289,8 +291,8 @@ impl ValueCounts {
     fn quantile(&self) -> Result<ScalarValue> {
         let counted = self.counted();
         let rows: i64 = counted.iter().map(|(_, count)| count).sum();
-        let place = place(self.share.abs(), rows);
-        let place = if self.share.is_sign_negative() {
+        let place = place(self.fraction.abs(), rows);
+        let place = if self.fraction.is_sign_negative() {
             rows - 1 - place
         } else {
             place
@@ -387,8 +389,8 @@ fn at<T: Copy>(counted: &[(T, i64)], place: i64) -> Option<T> {
 }
 
 /// The row of a quantile that is one of the values: the first at which so many have come.
-fn place(share: f64, rows: i64) -> i64 {
-    let after = (rows as f64 - share * rows as f64).floor() as i64;
+fn place(fraction: f64, rows: i64) -> i64 {
+    let after = (rows as f64 - fraction * rows as f64).floor() as i64;
     (rows - after).max(1) - 1
 }
 

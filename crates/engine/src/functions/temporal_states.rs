@@ -67,12 +67,12 @@ impl Middle {
         if self.is_distinct {
             values.dedup();
         }
-        let share = match self.quantile {
+        let fraction = match self.quantile {
             Quantile::Median => 0.5,
-            Quantile::Share(share) => share,
-            Quantile::ShareFromTop(share) => 1.0 - share,
+            Quantile::Fraction(fraction) => fraction,
+            Quantile::FractionFromTop(fraction) => 1.0 - fraction,
         };
-        let place = share * values.len().checked_sub(1)? as f64;
+        let place = fraction * values.len().checked_sub(1)? as f64;
         let low = *values.get(place.floor() as usize)?;
         let high = *values.get(place.ceil() as usize)?;
         let distance = i128::from(high) - i128::from(low);

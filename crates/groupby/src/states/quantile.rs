@@ -52,20 +52,20 @@ pub fn percentile(
     quantile: Quantile,
     input_type: &DataType,
 ) -> Option<Arc<dyn Aggregate>> {
-    let share = quantile.share();
-    assert!((0.0..=1.0).contains(&share), "a share of {share}");
+    let fraction = quantile.fraction();
+    assert!((0.0..=1.0).contains(&fraction), "a fraction of {fraction}");
     exact(name, (&[quantile], Parts::One), input_type)
 }
 
-/// What is asked of a group's values. A share is a number.
+/// What is asked of a group's values. A fraction is a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantile {
     /// The middle one, or the mean of both.
     Median,
-    /// What a share of them lies below, interpolated.
-    Share(f64),
+    /// What a fraction of them lies below, interpolated.
+    Fraction(f64),
     /// The same of the values in descending order.
-    ShareFromTop(f64),
+    FractionFromTop(f64),
 }
 
 impl Eq for Quantile {}
@@ -73,8 +73,8 @@ impl Eq for Quantile {}
 impl Hash for Quantile {
     fn hash<H: Hasher>(&self, state: &mut H) {
         mem::discriminant(self).hash(state);
-        // Equal shares have equal bits, but for two zeros.
-        (self.share() + 0.0).to_bits().hash(state);
+        // Equal fractions have equal bits, but for two zeros.
+        (self.fraction() + 0.0).to_bits().hash(state);
     }
 }
 
@@ -82,16 +82,18 @@ impl Quantile {
     fn pick<E: Float>(self) -> Pick<E> {
         match self {
             Self::Median => Box::new(middle::<E>),
-            Self::Share(_) | Self::ShareFromTop(_) => Box::new(move |values| at::<E>(values, self)),
+            Self::Fraction(_) | Self::FractionFromTop(_) => {
+                Box::new(move |values| at::<E>(values, self))
+            }
         }
     }
 
-    /// The share of the values that lies below.
-    pub fn share(self) -> f64 {
+    /// The fraction of the values that lies below.
+    pub fn fraction(self) -> f64 {
         match self {
             Self::Median => 0.5,
-            Self::Share(share) => share,
-            Self::ShareFromTop(share) => 1.0 - share,
+            Self::Fraction(fraction) => fraction,
+            Self::FractionFromTop(fraction) => 1.0 - fraction,
         }
     }
 }
@@ -183,13 +185,13 @@ fn middle<E: Number>(values: &mut [Word<E>]) -> E::Native {
 /// The quantile of `values`, at least one, interpolated.
 pub(super) fn at<E: Float>(values: &mut [Word<E>], quantile: Quantile) -> E::Native {
     let last = values.len() - 1;
-    let (share, is_from_top) = match quantile {
+    let (fraction, is_from_top) = match quantile {
         Quantile::Median => (0.5, false),
-        Quantile::Share(share) => (share, false),
-        Quantile::ShareFromTop(share) => (share, true),
+        Quantile::Fraction(fraction) => (fraction, false),
+        Quantile::FractionFromTop(fraction) => (fraction, true),
     };
-    // Not `1 - share` of them: the difference is rounded, and so would be the place.
-    let position = share * last as f64;
+    // Not `1 - fraction` of them: the difference is rounded, and so would be the place.
+    let position = fraction * last as f64;
     let whole = position.floor() as usize;
     let place = if is_from_top { last - whole } else { whole };
     let (below, near, above) = values.select_nth_unstable(place);

@@ -28,16 +28,16 @@ use crate::keys::GroupId;
 /// Fewer values are not worth condensing.
 const VALUES_MIN: usize = 256 << 10;
 
-/// About the value that a `share` of a column of `input_type` lies below, from digests of `size` centroids; `None` if it is not
+/// About the value that a `fraction` of a column of `input_type` lies below, from digests of `size` centroids; `None` if it is not
 /// native.
 pub fn approximate_percentile(
     name: &str,
-    share: f64,
+    fraction: f64,
     size: usize,
     input_type: &DataType,
 ) -> Option<Arc<dyn Aggregate>> {
-    assert!((0.0..=1.0).contains(&share), "a share of {share}");
-    of(name, (&[share], Parts::One), size, input_type)
+    assert!((0.0..=1.0).contains(&fraction), "a fraction of {fraction}");
+    of(name, (&[fraction], Parts::One), size, input_type)
 }
 
 /// Several quantiles of a column of `input_type`, as a struct, from all values or from digests of so many centroids; `None` if
@@ -51,13 +51,13 @@ pub fn quantiles(
     let Some(size) = digest else {
         return exact(name, (all, Parts::Struct), input_type);
     };
-    let shares: Vec<f64> = all.iter().map(|quantile| quantile.share()).collect();
-    of(name, (&shares, Parts::Struct), size, input_type)
+    let fractions: Vec<f64> = all.iter().map(|quantile| quantile.fraction()).collect();
+    of(name, (&fractions, Parts::Struct), size, input_type)
 }
 
 fn of(
     name: &str,
-    (shares, parts): (&[f64], Parts),
+    (fractions, parts): (&[f64], Parts),
     size: usize,
     input_type: &DataType,
 ) -> Option<Arc<dyn Aggregate>> {
@@ -67,20 +67,20 @@ fn of(
         DataType::Float64 => states::<Float64Type>,
         _ => return None,
     };
-    Some(states(name, (shares, parts), size, input_type))
+    Some(states(name, (fractions, parts), size, input_type))
 }
 
 fn states<E: Float>(
     name: &str,
-    (shares, parts): (&[f64], Parts),
+    (fractions, parts): (&[f64], Parts),
     size: usize,
     input_type: &DataType,
 ) -> Arc<dyn Aggregate> {
-    let result_type = parts.result_type(input_type, shares.len());
-    let (data_type, shares) = (input_type.clone(), shares.to_vec());
+    let result_type = parts.result_type(input_type, fractions.len());
+    let (data_type, fractions) = (input_type.clone(), fractions.to_vec());
     native(name, &result_type, move || TDigests::<E> {
         data_type: data_type.clone(),
-        shares: shares.clone(),
+        fractions: fractions.clone(),
         parts,
         size,
         values: ValuesByGroup::new(),
@@ -102,7 +102,7 @@ struct Centroid {
 
 struct TDigests<E: Float> {
     data_type: DataType,
-    shares: Vec<f64>,
+    fractions: Vec<f64>,
     parts: Parts,
     size: usize,
     /// Values that are in no centroid, as words that order as they do.
@@ -221,7 +221,7 @@ fn merge(values: &mut [i64], centroids: &[f64], merged: &mut Vec<Centroid>) {
     merged.extend(values[below..].iter().map(one));
 }
 
-/// A centroid that begins at the share `from` of all values may reach up to this share: a step of 1 / `size` further on a
+/// A centroid that begins at the fraction `from` of all values may reach up to this fraction: a step of 1 / `size` further on a
 /// scale of square roots.
 fn reach(from: f64, size: usize) -> f64 {
     let scaled = match from < 0.5 {
@@ -287,10 +287,10 @@ fn mean(of: &[Centroid]) -> Centroid {
     Centroid { mean, weight }
 }
 
-/// What a `share` of the values in `merged`, which are in order, lies below. A centroid lies at the middle of its places.
-fn estimate(merged: &[Centroid], share: f64) -> f64 {
+/// What a `fraction` of the values in `merged`, which are in order, lies below. A centroid lies at the middle of its places.
+fn estimate(merged: &[Centroid], fraction: f64) -> f64 {
     let count: f64 = merged.iter().map(|centroid| centroid.weight).sum();
-    let wanted = share * (count - 1.0);
+    let wanted = fraction * (count - 1.0);
     let mut below = 0.0;
     let mut last: Option<(f64, f64)> = None;
     for centroid in merged {
@@ -351,18 +351,20 @@ impl<E: Float> GroupStates for TDigests<E> {
             has_values.map(|(values, centroids)| !(values.is_empty() && centroids.is_empty()));
         let has_values = has_values.collect();
         let mut merged = Vec::new();
-        let mut found = vec![Vec::with_capacity(places.len()); self.shares.len()];
+        let mut found = vec![Vec::with_capacity(places.len()); self.fractions.len()];
         for (of_values, of_centroids) in places {
             let waiting = &mut values.values[of_values];
             let held = &centroids.values[of_centroids];
             if !held.is_empty() {
                 merge(waiting, held, &mut merged);
             }
-            for (share, found) in self.shares.iter().zip(&mut found) {
+            for (fraction, found) in self.fractions.iter().zip(&mut found) {
                 found.push(match (waiting.is_empty(), held.is_empty()) {
                     (true, true) => E::Native::default(),
-                    (false, true) => E::narrow(at::<Float64Type>(waiting, Quantile::Share(*share))),
-                    _ => E::narrow(estimate(&merged, *share)),
+                    (false, true) => {
+                        E::narrow(at::<Float64Type>(waiting, Quantile::Fraction(*fraction)))
+                    }
+                    _ => E::narrow(estimate(&merged, *fraction)),
                 });
             }
         }

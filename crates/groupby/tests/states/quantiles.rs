@@ -39,13 +39,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn medians_and_percentiles_of_floats((rows, filtered, batch_rows) in table(), share in 0.0..=1.0) {
+    fn medians_and_percentiles_of_floats((rows, filtered, batch_rows) in table(), fraction in 0.0..=1.0) {
         let words: Vec<_> = rows.iter().map(|row| row.0).collect();
         let types = [(DataType::Float16, 3), (DataType::Float32, 6), (DataType::Float64, 12)];
         for (data_type, digits) in types {
             let values = column(&words, &data_type);
             let input = input(&rows, filtered, vec![Arc::clone(&values)]);
-            let position = |share: f64, rows: &[usize]| share * (rows.len().max(1) - 1) as f64;
+            let position = |fraction: f64, rows: &[usize]| fraction * (rows.len().max(1) - 1) as f64;
             let aggregate = median("median(x)", &data_type).unwrap();
             check_close(&*aggregate, &input, batch_rows, |rows| {
                 let values = sorted(&values, rows);
@@ -59,15 +59,15 @@ proptest! {
                     middle => middle.copied().into(),
                 }
             });
-            for share in [share, 0.0, 0.25, 1.0] {
-                let aggregate = percentile("percentile(x)", Quantile::Share(share), &data_type).unwrap();
+            for fraction in [fraction, 0.0, 0.25, 1.0] {
+                let aggregate = percentile("percentile(x)", Quantile::Fraction(fraction), &data_type).unwrap();
                 let expected = |rows: &[usize]| {
-                    between(&sorted(&values, rows), position(share, rows), digits)
+                    between(&sorted(&values, rows), position(fraction, rows), digits)
                 };
                 check_close(&*aggregate, &input, batch_rows, expected);
                 // Of few values it is exact, and of many the least and the greatest.
-                let size = if [0.0, 1.0].contains(&share) { 4 } else { 1 << 20 };
-                let estimate = approximate_percentile("approximate(x)", share, size, &data_type);
+                let size = if [0.0, 1.0].contains(&fraction) { 4 } else { 1 << 20 };
+                let estimate = approximate_percentile("approximate(x)", fraction, size, &data_type);
                 check_close(&*estimate.unwrap(), &input, batch_rows, expected);
             }
         }
@@ -136,7 +136,7 @@ fn only_floats_and_decimals_have_native_quantiles() {
     assert!(
         percentile(
             "percentile",
-            Quantile::Share(0.5),
+            Quantile::Fraction(0.5),
             &DataType::Decimal128(9, 2)
         )
         .is_none()
@@ -144,8 +144,8 @@ fn only_floats_and_decimals_have_native_quantiles() {
     assert!(approximate_percentile("approximate", 0.5, 100, &DataType::Int64).is_none());
 }
 
-/// The share of `sorted` that lies below `value`, at the nearest end of the values that are equal to it.
-fn shares(sorted: &[f64], value: f64) -> (f64, f64) {
+/// The fraction of `sorted` that lies below `value`, at the nearest end of the values that are equal to it.
+fn fractions(sorted: &[f64], value: f64) -> (f64, f64) {
     let below = sorted.partition_point(|one| *one < value);
     let not_above = sorted.partition_point(|one| *one <= value);
     (
@@ -179,8 +179,8 @@ fn estimates_of_many_values_are_close_however_they_come() {
         let mut sorted = values.clone();
         sorted.sort_by(f64::total_cmp);
         let column: ArrayRef = Arc::new(PrimitiveArray::<types::Float64Type>::from(values));
-        for share in [0.0, 0.001, 0.05, 0.5, 0.9, 0.999, 1.0] {
-            let aggregate = approximate_percentile("p", share, 100, &DataType::Float64).unwrap();
+        for fraction in [0.0, 0.001, 0.05, 0.5, 0.9, 0.999, 1.0] {
+            let aggregate = approximate_percentile("p", fraction, 100, &DataType::Float64).unwrap();
             for merges in [false, true] {
                 let mut states = aggregate.states().unwrap();
                 for at in (0..ROWS).step_by(20_000) {
@@ -198,11 +198,11 @@ fn estimates_of_many_values_are_close_however_they_come() {
                 }
                 let found = states.drain_final(1).unwrap();
                 let found = found.as_primitive::<types::Float64Type>().value(0);
-                let (low, high) = shares(&sorted, found);
-                let tolerance = 0.02 * (share * (1.0 - share)).sqrt();
+                let (low, high) = fractions(&sorted, found);
+                let tolerance = 0.02 * (fraction * (1.0 - fraction)).sqrt();
                 assert!(
-                    low - tolerance <= share && share <= high + tolerance,
-                    "{name}, {share}: {found} is at {low} to {high}"
+                    low - tolerance <= fraction && fraction <= high + tolerance,
+                    "{name}, {fraction}: {found} is at {low} to {high}"
                 );
             }
         }
@@ -218,8 +218,8 @@ fn infinities_and_nan_are_not_averaged_with_numbers() {
         values.extend((0..1000).map(|value| (value * 3 + at as i64) as f64));
     }
     let column: ArrayRef = Arc::new(PrimitiveArray::<types::Float64Type>::from(values));
-    let result = |share| {
-        let aggregate = approximate_percentile("p", share, 20, &DataType::Float64).unwrap();
+    let result = |fraction| {
+        let aggregate = approximate_percentile("p", fraction, 20, &DataType::Float64).unwrap();
         let mut states = aggregate.states().unwrap();
         let mut part = aggregate.states().unwrap();
         part.update(&[Arc::clone(&column)], None, Groups::One(6000), 1)
@@ -248,9 +248,9 @@ fn several_quantiles_are_those_of_each_alone() {
     let values = column(&rows, &DataType::Float32);
     let all = [
         Quantile::Median,
-        Quantile::Share(0.0),
-        Quantile::Share(0.9),
-        Quantile::Share(0.95),
+        Quantile::Fraction(0.0),
+        Quantile::Fraction(0.9),
+        Quantile::Fraction(0.95),
     ];
     let result = |aggregate: Arc<dyn Aggregate>| {
         let (mut part, mut whole) = (aggregate.states().unwrap(), aggregate.states().unwrap());
@@ -266,9 +266,9 @@ fn several_quantiles_are_those_of_each_alone() {
     for digest in [None, Some(50), Some(5000)] {
         let several = result(quantiles("q", &all, digest, &DataType::Float32).unwrap());
         for (part, quantile) in several.as_struct().columns().iter().zip(all) {
-            let share = quantile.share();
+            let fraction = quantile.fraction();
             let alone = match (digest, quantile) {
-                (Some(size), _) => approximate_percentile("q", share, size, &DataType::Float32),
+                (Some(size), _) => approximate_percentile("q", fraction, size, &DataType::Float32),
                 (None, Quantile::Median) => median("q", &DataType::Float32),
                 (None, quantile) => percentile("q", quantile, &DataType::Float32),
             };

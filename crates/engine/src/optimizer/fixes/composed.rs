@@ -315,27 +315,27 @@ fn middle(
     }
 }
 
-/// The element of the ordered values at the share of their number.
+/// The element of the ordered values at the fraction of their number.
 fn percentile_disc(call: &AggregateFunction, parts: &mut Parts) -> Result<Expr> {
-    let [value, share] = call.params.args.as_slice() else {
+    let [value, fraction] = call.params.args.as_slice() else {
         return plan_err!("percentile_disc takes a share and one ORDER BY");
     };
-    let share = match share {
-        Expr::Literal(share, _) => share.cast_to(&DataType::Float64).ok(),
+    let fraction = match fraction {
+        Expr::Literal(fraction, _) => fraction.cast_to(&DataType::Float64).ok(),
         _ => None,
     };
-    let share = match share {
-        Some(ScalarValue::Float64(Some(share))) if (0.0..=1.0).contains(&share) => share,
+    let fraction = match fraction {
+        Some(ScalarValue::Float64(Some(fraction))) if (0.0..=1.0).contains(&fraction) => fraction,
         _ => return plan_err!("percentile_disc takes a share between 0 and 1, e.g. 0.5"),
     };
     if call.params.distinct {
         return plan_err!("percentile_disc takes no DISTINCT");
     }
     let values = parts.column(values_in_order(call, value.clone()));
-    let place = match share > 0.0 {
+    let place = match fraction > 0.0 {
         true => {
             let number = cast(array_length(values.clone()), DataType::Float64);
-            cast(ceil(lit(share) * number), DataType::Int64)
+            cast(ceil(lit(fraction) * number), DataType::Int64)
         }
         false => lit(1_i64),
     };
