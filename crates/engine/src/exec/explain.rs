@@ -76,6 +76,9 @@ fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if !aggregates.is_empty() {
         writeln!(f, "aggregates={}", aggregates.join(", "))?;
     }
+    if let Some(columns) = node.projection() {
+        writeln!(f, "projection={}", columns.join(", "))?;
+    }
     if let Some(conditions) = conditions(node) {
         writeln!(f, "having={conditions}")?;
     }
@@ -84,6 +87,9 @@ fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     writeln!(f, "workers={}", node.workers())?;
     writeln!(f, "table={}", node.table())?;
+    if let Some(bits) = node.key_bits() {
+        writeln!(f, "key_bits={bits}")?;
+    }
     let codes = node.codes();
     if !codes.is_empty() {
         writeln!(f, "codes={}", codes.join(", "))?;

@@ -96,10 +96,10 @@ impl WorkerMetrics {
         self.time("partition_time", counters.partition_ns);
         self.time("spill_time", counters.spill_ns);
         self.count("blocks", counters.blocks);
-        self.count("blocks_combined", counters.combined);
+        self.count("combines", counters.combined);
         self.count("flushes", counters.flushes);
         self.count("rows_bypassed", counters.bypassed_rows);
-        self.count("rows_tallied", counters.pre_aggregated_rows);
+        self.count("rows_pre_aggregated", counters.pre_aggregated_rows);
         self.count("ranges_widened", counters.widened);
         self.gauge("build_bytes_peak", counters.bytes_peak);
         self.custom("table", Tables::new(&counters.kinds));

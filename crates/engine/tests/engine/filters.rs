@@ -209,14 +209,14 @@ fn marked_rows_are_told_as_the_filter_leaves_them() {
         filter.starts_with(&format!("output_rows={}", spoken(&left[0]))),
         "{told}"
     );
-    for counter in ["rows_in", "rows_tallied"] {
+    for counter in ["rows_in", "rows_pre_aggregated"] {
         let own = format!("{counter}={}", spoken(&left[0]));
         assert!(told.contains(&own), "{told}");
     }
     // NULLs that the filter leaves out are in nobody's way.
     let sql = sides.sql("z, sum(n) FROM {} WHERE n > 9 GROUP BY z");
     let told = rows(&sides.ours, &format!("EXPLAIN ANALYZE {sql}")).join("\n");
-    let own = format!("rows_tallied={}", spoken(&left[0]));
+    let own = format!("rows_pre_aggregated={}", spoken(&left[0]));
     assert!(told.contains(&own), "{told}");
 }
 
