@@ -162,8 +162,8 @@ fn kernels() -> Vec<Kernel> {
         hash_of::<2>("hash of 2 words"),
         hash_of::<4>("hash of 4 words"),
     ];
-    kernels.push(hash_of_texts());
-    kernels.push(sites());
+    kernels.push(hash_of_strings());
+    kernels.push(matches_of_addresses());
     kernels.push(characters_of_addresses());
     kernels.push(word_in_addresses());
     let (a, b) = (hashes.clone(), hashes.clone());
@@ -283,7 +283,7 @@ fn hash_of<const N: usize>(name: &str) -> Kernel {
     )
 }
 
-fn hash_of_texts() -> Kernel {
+fn hash_of_strings() -> Kernel {
     let strings: Arc<[u8]> = words(5, u64::MAX)
         .iter()
         .flat_map(|word| [*word; 3])
@@ -303,8 +303,8 @@ fn hash_of_texts() -> Kernel {
     )
 }
 
-/// The site of an address, as `^https?://(?:www\.)?([^/]+)/.*$` finds it.
-fn sites() -> Kernel {
+/// The host of an address, as `^https?://(?:www\.)?([^/]+)/.*$` finds it.
+fn matches_of_addresses() -> Kernel {
     let literal = |text: &str| Literal::new(text.as_bytes());
     let but = |byte: u8| ByteSet::new(move |other| other != byte);
     let steps: Arc<[Step]> = Arc::new([
@@ -324,15 +324,15 @@ fn sites() -> Kernel {
     let text = |row: usize| {
         let draw = |stream, below| Bits::of(stream, row as u64).below(below) as usize;
         let start = ["http://", "http://www.", "https://", "https://www."][draw(4, 4)];
-        let (site, path) = (4 + draw(5, 20), 16 + draw(6, 44));
-        format!("{start}{row:0site$}.org/{row:0path$}")
+        let (host, path) = (4 + draw(5, 20), 16 + draw(6, 44));
+        format!("{start}{row:0host$}.org/{row:0path$}")
     };
     let strings: Arc<[String]> = (0..ROWS).map(text).collect();
     let twin_texts = strings.clone();
     let column = StringViewArray::from_iter_values(strings.iter());
     let (mut found, mut twin_places) = (chain.found(), [0; 2]);
     kernel(
-        "sites of addresses of 64 bytes",
+        "matches in addresses of 64 bytes",
         64,
         move || {
             let buffers: Vec<&[u8]> = column
@@ -351,17 +351,17 @@ fn sites() -> Kernel {
                     }
                     let are_clear = chain.is_clear(views, &buffers);
                     chain.matched(&held[..block.len()], are_clear, &mut found);
-                    let sites = (0..block.len()).filter(|at| found.end(*at).is_some());
-                    sites.map(|at| found.group(at, 0).end).sum::<usize>()
+                    let matches = (0..block.len()).filter(|at| found.end(*at).is_some());
+                    matches.map(|at| found.group(at, 0).end).sum::<usize>()
                 });
             blocks.sum::<usize>()
         },
         move || {
-            let sites = twin_texts.iter().filter_map(|text| {
+            let matches = twin_texts.iter().filter_map(|text| {
                 naive::chain(&steps, text.as_bytes(), 0, &mut twin_places)?;
                 Some(twin_places[1])
             });
-            sites.sum::<usize>()
+            matches.sum::<usize>()
         },
     )
 }
