@@ -1,7 +1,8 @@
 //! The settings that the same SQL has to give the same answers under: workers, batch sizes, forced tables, tiny sizes.
 //!
 //! In: nothing. Out: [`matrix`] for files that run under all of them, [`Setting::random`] for the fuzz.
-//! Invariant: [`FORCED`] is the one place that names the engine's test options.
+//! Invariant: [`FORCED`] names all test options that must not change an answer. A refused call (oracle.rs) may end in an error,
+//! and DataFusion's operator writes the expected rows (slt.rs).
 //! Not here: what the options do (engine/runtime/options.rs).
 
 use std::fmt;

@@ -1,11 +1,10 @@
 //! The functions that grouse adds to DataFusion or puts in the place of DataFusion's.
 //!
-//! In: a datafusion session. Out: the same session, in which `sum` and `avg` are exact, and `max_by`/`arg_max`, `min_by`/`arg_min`,
-//! `uniq`, `uniq_exact`, `mode` and `approx_top_k` exist, `approx_distinct` being `uniq` too; functions of regular
-//! expressions are DataFusion's, computed once per string, and `length` counts without decoding.
+//! In: a session of DataFusion's. Out: the same session with our aggregates, scalars and table functions; one that has a name of
+//! DataFusion's replaces it.
 //! Invariant: every function here runs on every path of DataFusion (plain, grouped, window), so that a query means the
 //! same whether our operator or DataFusion's takes it.
-//! Not here: the operator's native states of the same aggregates; they are known by the names registered here.
+//! Not here: the operator's native states of the same aggregates, and which aggregates have them (aggregate/native.rs).
 
 mod overflow;
 mod to_datafusion;
@@ -186,13 +185,13 @@ pub fn register(context: &SessionContext) {
     let scalars = scalars
         .chain(signed::functions())
         .chain(domains::functions());
-    let marks = [
+    let markers = [
         whole_row::whole_row(),
         any_equal::any_equal(),
         exclusions::exclude(),
     ];
     let scalars = scalars
-        .chain(marks)
+        .chain(markers)
         .chain([modulo::modulo(), bits::bit_not()]);
     let scalars = scalars.chain(scalar::functions());
     let scalars = scalars.chain([ScalarUDF::from(version::Version::new())]);

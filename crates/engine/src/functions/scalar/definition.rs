@@ -3,7 +3,7 @@
 //! In: a call's arguments. Out: a column, or the expression of other functions that the call stands for.
 //! Invariant: arguments have the types that `Kind` promises before a body sees them; a call that fits no form is an error
 //! that shows the forms in SQL's words.
-//! Not here: the functions themselves, a file per subject; what a type is called (types.rs of the engine).
+//! Not here: the functions themselves, a file per subject; what a type is called (error/types.rs).
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
