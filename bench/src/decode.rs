@@ -28,7 +28,7 @@ const BATCH_ROWS: usize = 8_192;
 /// Decodes columns of Parquet files and drops them, to time nothing but that.
 #[derive(Parser)]
 #[command(name = "grouse-decode", version)]
-struct Arguments {
+struct DecodeArguments {
     /// Worker threads
     #[arg(long, default_value_t = 2)]
     threads: usize,
@@ -52,7 +52,7 @@ enum DecodeError {
 }
 
 fn main() -> ExitCode {
-    let threads = Arguments::parse().threads.max(1);
+    let threads = DecodeArguments::parse().threads.max(1);
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else {

@@ -28,7 +28,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Writes the tables of the grouse benchmark as Parquet.
 #[derive(Parser)]
 #[command(name = "grouse-datagen", version)]
-struct Arguments {
+struct TableArguments {
     #[command(subcommand)]
     table: Choice,
 }
@@ -79,7 +79,7 @@ struct Target {
 
 fn main() -> ExitCode {
     let started = Instant::now();
-    let written = match Arguments::parse().table {
+    let written = match TableArguments::parse().table {
         Choice::Hits { rows, target } => write(&Hits::new(rows), &target),
         Choice::G1 {
             rows,

@@ -32,7 +32,7 @@ const BATCH_ROWS: usize = 8_192;
 /// Times the operator on synthetic keys.
 #[derive(Parser)]
 #[command(name = "grouse-operator", version)]
-struct Flags {
+struct OperatorFlags {
     /// Rows
     #[arg(long, default_value_t = 10_000_000)]
     rows: u64,
@@ -130,7 +130,7 @@ struct Outcome {
 }
 
 fn main() -> ExitCode {
-    let flags = Flags::parse();
+    let flags = OperatorFlags::parse();
     let mut sizes = Sizes::for_machine(flags.threads, topology::l2_bytes());
     sizes.hot_bytes = flags.hot.unwrap_or(sizes.hot_bytes);
     sizes.grown_bytes = flags.grown.unwrap_or(sizes.grown_bytes);

@@ -22,7 +22,7 @@ const HISTORY_MAX: usize = 10_000;
 
 /// Asks until the person leaves.
 pub fn run(shell: &mut Shell) -> Result<(), Stop> {
-    let mut editor = match Lines::new() {
+    let mut editor = match LineEditor::new() {
         Ok(editor) => editor,
         Err(error) => {
             report::message(&format!("cannot use the terminal: {error}"));
@@ -82,13 +82,13 @@ pub fn run(shell: &mut Shell) -> Result<(), Stop> {
 }
 
 /// A line editor with a history file.
-struct Lines {
+struct LineEditor {
     editor: Editor<(), FileHistory>,
     file: Option<PathBuf>,
 }
 
-impl Lines {
-    fn new() -> Result<Lines, ReadlineError> {
+impl LineEditor {
+    fn new() -> Result<LineEditor, ReadlineError> {
         let config = Config::builder()
             .max_history_size(HISTORY_MAX)?
             .auto_add_history(false)
@@ -99,7 +99,7 @@ impl Lines {
             // The first session has no history.
             let _ = editor.load_history(file);
         }
-        Ok(Lines { editor, file })
+        Ok(LineEditor { editor, file })
     }
 
     fn read(&mut self, prompt: &str) -> Result<String, ReadlineError> {

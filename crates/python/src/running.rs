@@ -24,7 +24,7 @@ use crate::wait::Watch;
 /// The batches of one execution.
 pub struct Running {
     schema: SchemaRef,
-    batches: Batches,
+    batches: BatchSource,
     watch: Watch,
     flag: StopFlag,
     borrowed: Borrowed,
@@ -53,7 +53,7 @@ impl StopFlag {
     }
 }
 
-enum Batches {
+enum BatchSource {
     /// From the engine.
     Live {
         query: Query,
@@ -72,7 +72,7 @@ impl Running {
         let stream = query.execute().map_err(raise)?;
         Ok(Running {
             schema: query.schema(),
-            batches: Batches::Live {
+            batches: BatchSource::Live {
                 query,
                 stream,
                 display,
@@ -87,7 +87,7 @@ impl Running {
     pub fn kept(schema: SchemaRef, batches: Vec<RecordBatch>) -> Running {
         Running {
             schema,
-            batches: Batches::Kept(batches.into_iter()),
+            batches: BatchSource::Kept(batches.into_iter()),
             watch: Watch::new(),
             flag: StopFlag::default(),
             borrowed: Borrowed::default(),
@@ -119,9 +119,9 @@ impl Running {
             ..
         } = &mut *self;
         let item = match batches {
-            Batches::Over => return Ok(None),
-            Batches::Kept(kept) => return Ok(kept.next()),
-            Batches::Live {
+            BatchSource::Over => return Ok(None),
+            BatchSource::Kept(kept) => return Ok(kept.next()),
+            BatchSource::Live {
                 query,
                 stream,
                 display,
@@ -163,10 +163,10 @@ impl Running {
 
     /// Stops the query.
     pub fn stop(&mut self, py: Python<'_>) {
-        if let Batches::Live { display, .. } = &mut self.batches {
+        if let BatchSource::Live { display, .. } = &mut self.batches {
             display.end(py);
         }
-        let over = std::mem::replace(&mut self.batches, Batches::Over);
+        let over = std::mem::replace(&mut self.batches, BatchSource::Over);
         // What a query holds may be large, and sources may be waiting for the interpreter.
         py.detach(|| drop(over));
     }

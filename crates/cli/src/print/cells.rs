@@ -35,12 +35,12 @@ fn options() -> FormatOptions<'static> {
 
 /// The columns of one batch, with what has to live as long as their formatters do.
 pub struct Columns {
-    columns: Vec<Column>,
+    columns: Vec<CellColumn>,
     json: EncoderOptions,
     nested: Nested,
 }
 
-struct Column {
+struct CellColumn {
     field: FieldRef,
     array: ArrayRef,
     nulls: Option<NullBuffer>,
@@ -72,7 +72,7 @@ impl Columns {
             .map(|(field, array)| {
                 let array = shown(array)?;
                 let nulls = array.logical_nulls();
-                Ok(Column {
+                Ok(CellColumn {
                     field: field.clone(),
                     array,
                     nulls,

@@ -27,7 +27,7 @@ pub struct Objects;
 
 /// `{..}` newline
 #[derive(Debug, Default)]
-pub struct Lines;
+pub struct ObjectPerLine;
 
 impl JsonFormat for Objects {
     fn start_stream<W: Write>(&self, writer: &mut W) -> Result<(), ArrowError> {
@@ -46,7 +46,7 @@ impl JsonFormat for Objects {
     }
 }
 
-impl JsonFormat for Lines {
+impl JsonFormat for ObjectPerLine {
     fn end_row<W: Write>(&self, writer: &mut W) -> Result<(), ArrowError> {
         Ok(writer.write_all(b"\n")?)
     }

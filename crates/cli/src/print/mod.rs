@@ -127,7 +127,7 @@ pub fn writer<'a>(
         Format::Csv => Box::new(delimited::Delimited::new(b',', schema, output)?),
         Format::Tsv => Box::new(delimited::Delimited::new(b'\t', schema, output)?),
         Format::Json => Box::new(json::Json::<json::Objects>::new(schema, output)),
-        Format::Ndjson => Box::new(json::Json::<json::Lines>::new(schema, output)),
+        Format::Ndjson => Box::new(json::Json::<json::ObjectPerLine>::new(schema, output)),
         Format::Markdown => Box::new(markdown::Markdown::new(schema, output)?),
         Format::Arrow => columnar::arrow(schema, output)?,
         Format::Parquet => Box::new(columnar::Parquet::new(schema, output)?),

@@ -91,11 +91,11 @@ impl<'a> Table<'a> {
         Ok(rows.split_off(surplus))
     }
 
-    fn columns(&self, tail: &[Row]) -> Vec<Column> {
+    fn columns(&self, tail: &[Row]) -> Vec<DrawnColumn> {
         let rows = || self.head.iter().chain(tail);
         let column = |(nth, field): (usize, &std::sync::Arc<arrow::datatypes::Field>)| {
             let values = rows().map(|row| row[nth].width()).max().unwrap_or(0);
-            Column::new(field.name(), field.data_type(), values)
+            DrawnColumn::new(field.name(), field.data_type(), values)
         };
         self.schema
             .fields()
@@ -192,15 +192,15 @@ enum Side {
     Right,
 }
 
-struct Column {
+struct DrawnColumn {
     name: String,
     type_name: String,
     side: Side,
     wish: Wish,
 }
 
-impl Column {
-    fn new(name: &str, data_type: &DataType, values: usize) -> Column {
+impl DrawnColumn {
+    fn new(name: &str, data_type: &DataType, values: usize) -> DrawnColumn {
         let name = on_one_line(name).into_owned();
         let type_name = sql_name(data_type);
         let title = name.width().max(type_name.width());
@@ -218,7 +218,7 @@ impl Column {
             full: title.max(values),
             least: title.min(TEXT_LEAST).max(values_least),
         };
-        Column {
+        DrawnColumn {
             name,
             type_name,
             side,
@@ -228,7 +228,7 @@ impl Column {
 }
 
 struct Drawing<'a> {
-    columns: &'a [Column],
+    columns: &'a [DrawnColumn],
     layout: &'a Layout,
 }
 
