@@ -19,7 +19,7 @@ use grouse_groupby::TableKind;
 use grouse_groupby::keys::{DirectTable, GroupId, KeyLayout};
 use grouse_groupby::states::{self, Aggregate, Extreme, Groups};
 use grouse_kernels::byte_pack::{self, BytePacking, SPARE_BYTES};
-use grouse_kernels::chain::{ByteSet, Chain, Literal, STRINGS_MAX, Step};
+use grouse_kernels::chain::{ByteSet, Chain, ChainStep, Literal, STRINGS_MAX};
 use grouse_kernels::compare::{self, Compared, Comparison};
 use grouse_kernels::divide::Divisor;
 use grouse_kernels::narrow::{self, Operand};
@@ -47,7 +47,7 @@ const ROUND_S: f64 = 0.01;
 /// Times the loops that run once per row.
 #[derive(Parser)]
 #[command(name = "grouse-kernels", version)]
-struct Flags {
+struct KernelFlags {
     /// Timed runs of each; the best counts
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -68,7 +68,7 @@ struct Kernel {
 }
 
 fn main() -> ExitCode {
-    let flags = Flags::parse();
+    let flags = KernelFlags::parse();
     let (read, copied) = memory(flags.rounds);
     println!("one thread reads {read:.1} GB/s of memory and copies {copied:.1} (read and written)");
     println!(
@@ -307,17 +307,17 @@ fn hash_of_strings() -> Kernel {
 fn matches_of_addresses() -> Kernel {
     let literal = |text: &str| Literal::new(text.as_bytes());
     let but = |byte: u8| ByteSet::new(move |other| other != byte);
-    let steps: Arc<[Step]> = Arc::new([
-        Step::Literal(literal("http")),
-        Step::OneOf([literal("s"), literal("")].into()),
-        Step::Literal(literal("://")),
-        Step::OneOf([literal("www."), literal("")].into()),
-        Step::Open(0),
-        Step::Run(but(b'/'), 1),
-        Step::Close(0),
-        Step::Literal(literal("/")),
-        Step::Run(but(b'\n'), 0),
-        Step::End,
+    let steps: Arc<[ChainStep]> = Arc::new([
+        ChainStep::Literal(literal("http")),
+        ChainStep::OneOf([literal("s"), literal("")].into()),
+        ChainStep::Literal(literal("://")),
+        ChainStep::OneOf([literal("www."), literal("")].into()),
+        ChainStep::Open(0),
+        ChainStep::Run(but(b'/'), 1),
+        ChainStep::Close(0),
+        ChainStep::Literal(literal("/")),
+        ChainStep::Run(but(b'\n'), 0),
+        ChainStep::End,
     ]);
     let chain = Chain::new(steps.to_vec(), 1).expect("runs that end where their bytes do");
     // Of all kinds and lengths in turn a processor learns what comes next.

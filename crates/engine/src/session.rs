@@ -84,10 +84,10 @@ const SCHEMA: &str = "public";
 /// A connection to the engine; clones share everything.
 #[derive(Clone)]
 pub struct Session {
-    shared: Arc<Shared>,
+    shared: Arc<SharedSession>,
 }
 
-struct Shared {
+struct SharedSession {
     context: SessionContext,
     /// The workers the session began with: callers and planning use these for its whole life.
     first_workers: Arc<Workers>,
@@ -149,7 +149,7 @@ impl Session {
         files.attach(context.state_weak_ref());
         register(&context, &files)?;
         let workers = Arc::new(Workers::new(options.threads_effective())?);
-        let shared = Shared {
+        let shared = SharedSession {
             context,
             first_workers: Arc::clone(&workers),
             workers: RwLock::new(workers),
@@ -528,7 +528,7 @@ impl Session {
 
     /// Writes joins with USING as joins with ON, the inner ones first.
     async fn write_joins(&self, state: &SessionState, statement: &mut DataFusionStatement) {
-        let mut known = using::Columns::new();
+        let mut known = using::ColumnsByQuery::new();
         loop {
             let wanted = using::wanted(statement, &known);
             for query in wanted {

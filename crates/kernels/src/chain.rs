@@ -172,7 +172,7 @@ fn short_word(text: &[u8]) -> u64 {
 
 /// What a text has to go on with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum ChainStep {
     /// These bytes.
     Literal(Literal),
     /// Bytes of a set, at least so many.
@@ -193,7 +193,7 @@ pub const STRINGS_MAX: usize = 64;
 /// Steps in which each run ends where its bytes do.
 #[derive(Debug)]
 pub struct Chain {
-    steps: Vec<Step>,
+    steps: Vec<ChainStep>,
     groups: usize,
 }
 
@@ -230,14 +230,16 @@ impl Chain {
     ///
     /// # Panics
     /// If a group has another number.
-    pub fn new(steps: Vec<Step>, groups: usize) -> Option<Self> {
+    pub fn new(steps: Vec<ChainStep>, groups: usize) -> Option<Self> {
         let mut ways = 1usize;
         for (at, step) in steps.iter().enumerate() {
             match step {
-                Step::OneOf(strings) => ways = ways.saturating_mul(strings.len().max(1)),
-                Step::Run(set, _) if may_end_early(set, &steps[at + 1..]) => return None,
-                Step::Open(group) | Step::Close(group) => assert!(*group < groups, "a group"),
-                Step::Run(..) | Step::Literal(_) | Step::End => {}
+                ChainStep::OneOf(strings) => ways = ways.saturating_mul(strings.len().max(1)),
+                ChainStep::Run(set, _) if may_end_early(set, &steps[at + 1..]) => return None,
+                ChainStep::Open(group) | ChainStep::Close(group) => {
+                    assert!(*group < groups, "a group")
+                }
+                ChainStep::Run(..) | ChainStep::Literal(_) | ChainStep::End => {}
             }
         }
         (ways <= WAYS_MAX).then_some(Self { steps, groups })
@@ -259,7 +261,7 @@ impl Chain {
     /// # Panics
     /// If a view points outside of the buffers.
     pub fn is_clear(&self, views: &[u128], buffers: &[&[u8]]) -> bool {
-        let [.., Step::Run(set, _), Step::End] = self.steps.as_slice() else {
+        let [.., ChainStep::Run(set, _), ChainStep::End] = self.steps.as_slice() else {
             return false;
         };
         let (Some(byte), Some(bytes)) = (set.all_but, around(views, buffers)) else {
@@ -294,7 +296,7 @@ impl Chain {
             usize::MAX
         };
         for (number, step) in self.steps.iter().enumerate() {
-            let is_last = matches!(self.steps.get(number + 1), Some(Step::End));
+            let is_last = matches!(self.steps.get(number + 1), Some(ChainStep::End));
             // What `is_clear` says is of the very last run.
             let holds_from = match number + 2 == self.steps.len() {
                 true => clear_from,
@@ -318,43 +320,47 @@ impl Chain {
 impl Found {
     /// One step of all strings. The `last` but for the end of the text comes with the length of those that it holds in.
     #[inline(always)]
-    fn step(&mut self, step: &Step, last: Option<usize>, strings: &[&[u8]]) {
+    fn step(&mut self, step: &ChainStep, last: Option<usize>, strings: &[&[u8]]) {
         let ends = self.ends.iter_mut().zip(&mut self.missed);
         // Those that have missed a step go on from where they are.
         let each = strings.iter().zip(ends);
         match (step, last) {
-            (Step::Literal(literal), _) => each.for_each(|(text, (end, missed))| {
+            (ChainStep::Literal(literal), _) => each.for_each(|(text, (end, missed))| {
                 let begins = literal.begins(&text[*end..]);
                 *end += usize::from(begins) * literal.bytes.len();
                 *missed |= !begins;
             }),
             // Where exactly it ends otherwise does not matter.
-            (Step::Run(set, min), Some(clear_from)) => each.for_each(|(text, (end, missed))| {
-                let left = &text[*end..];
-                let holds = text.len() >= clear_from || set.has_all(left);
-                *missed |= left.len() < *min || !holds;
-                *end = text.len();
-            }),
-            (Step::Run(set, min), None) => each.for_each(|(text, (end, missed))| {
+            (ChainStep::Run(set, min), Some(clear_from)) => {
+                each.for_each(|(text, (end, missed))| {
+                    let left = &text[*end..];
+                    let holds = text.len() >= clear_from || set.has_all(left);
+                    *missed |= left.len() < *min || !holds;
+                    *end = text.len();
+                })
+            }
+            (ChainStep::Run(set, min), None) => each.for_each(|(text, (end, missed))| {
                 let length = set.leading(&text[*end..]);
                 *end += length;
                 *missed |= length < *min;
             }),
             // Which of the two it is no processor foretells: both ways are the same instructions.
-            (Step::OneOf(ways), _) if is_optional(ways) => {
+            (ChainStep::OneOf(ways), _) if is_optional(ways) => {
                 let way = &ways[0];
                 each.for_each(|(text, (end, _))| *end += way.length_of_first(&text[*end..]));
             }
-            (Step::OneOf(ways), _) => each.for_each(|(text, (end, missed))| {
+            (ChainStep::OneOf(ways), _) => each.for_each(|(text, (end, missed))| {
                 let left = &text[*end..];
                 match ways.iter().find(|way| way.begins(left)) {
                     Some(way) => *end += way.bytes.len(),
                     None => *missed = true,
                 }
             }),
-            (Step::Open(group), _) => self.places[2 * group] = self.ends,
-            (Step::Close(group), _) => self.places[2 * group + 1] = self.ends,
-            (Step::End, _) => each.for_each(|(text, (end, missed))| *missed |= *end < text.len()),
+            (ChainStep::Open(group), _) => self.places[2 * group] = self.ends,
+            (ChainStep::Close(group), _) => self.places[2 * group + 1] = self.ends,
+            (ChainStep::End, _) => {
+                each.for_each(|(text, (end, missed))| *missed |= *end < text.len())
+            }
         }
     }
 }
@@ -369,21 +375,23 @@ struct Fork {
 }
 
 /// All steps of one text; of several ways the first that leads to the end.
-fn follow(steps: &[Step], text: &[u8], places: &mut [usize]) -> Option<usize> {
+fn follow(steps: &[ChainStep], text: &[u8], places: &mut [usize]) -> Option<usize> {
     let (mut forks, mut open) = ([Fork::default(); FORKS_MAX], 0);
     let (mut number, mut at, mut next) = (0, 0, 0);
     while let Some(step) = steps.get(number) {
         let left = &text[at..];
         let end = match step {
-            Step::Literal(literal) => literal.begins(left).then(|| at + literal.bytes.len()),
-            Step::Run(set, min) => match steps.get(number + 1) {
+            ChainStep::Literal(literal) => literal.begins(left).then(|| at + literal.bytes.len()),
+            ChainStep::Run(set, min) => match steps.get(number + 1) {
                 // Where exactly it ends otherwise does not matter.
-                Some(Step::End) => (left.len() >= *min && set.has_all(left)).then_some(text.len()),
+                Some(ChainStep::End) => {
+                    (left.len() >= *min && set.has_all(left)).then_some(text.len())
+                }
                 _ => Some(set.leading(left))
                     .filter(|length| length >= min)
                     .map(|length| at + length),
             },
-            Step::OneOf(strings) => {
+            ChainStep::OneOf(strings) => {
                 let mut ways = strings[next..].iter();
                 let way = ways.find(|one| one.begins(left));
                 way.map(|one| {
@@ -395,15 +403,15 @@ fn follow(steps: &[Step], text: &[u8], places: &mut [usize]) -> Option<usize> {
                     at + one.bytes.len()
                 })
             }
-            Step::Open(group) => {
+            ChainStep::Open(group) => {
                 places[2 * group] = at;
                 Some(at)
             }
-            Step::Close(group) => {
+            ChainStep::Close(group) => {
                 places[2 * group + 1] = at;
                 Some(at)
             }
-            Step::End => left.is_empty().then_some(at),
+            ChainStep::End => left.is_empty().then_some(at),
         };
         match end {
             Some(end) => (number, at, next) = (number + 1, end, 0),
@@ -422,18 +430,18 @@ fn is_optional(ways: &[Literal]) -> bool {
 }
 
 /// True if `steps` can begin with a byte of `set`.
-fn may_end_early(set: &ByteSet, steps: &[Step]) -> bool {
+fn may_end_early(set: &ByteSet, steps: &[ChainStep]) -> bool {
     let begins = |text: &Literal| text.bytes.first().is_some_and(|&byte| set.has(byte));
     for step in steps {
         let (meets, may_be_empty) = match step {
-            Step::Literal(literal) => (begins(literal), literal.bytes.is_empty()),
-            Step::Run(next, min) => (set.meets(next), *min == 0),
-            Step::OneOf(strings) => (
+            ChainStep::Literal(literal) => (begins(literal), literal.bytes.is_empty()),
+            ChainStep::Run(next, min) => (set.meets(next), *min == 0),
+            ChainStep::OneOf(strings) => (
                 strings.iter().any(begins),
                 strings.iter().any(|text| text.bytes.is_empty()),
             ),
-            Step::Open(_) | Step::Close(_) => (false, true),
-            Step::End => (false, false),
+            ChainStep::Open(_) | ChainStep::Close(_) => (false, true),
+            ChainStep::End => (false, false),
         };
         if meets || !may_be_empty {
             return meets;
@@ -450,12 +458,12 @@ mod tests {
     use crate::naive;
     use crate::view::view_of;
 
-    fn literal(text: &str) -> Step {
-        Step::Literal(Literal::new(text.as_bytes()))
+    fn literal(text: &str) -> ChainStep {
+        ChainStep::Literal(Literal::new(text.as_bytes()))
     }
 
-    fn one_of(strings: &[&str]) -> Step {
-        Step::OneOf(
+    fn one_of(strings: &[&str]) -> ChainStep {
+        ChainStep::OneOf(
             strings
                 .iter()
                 .map(|text| Literal::new(text.as_bytes()))
@@ -474,12 +482,12 @@ mod tests {
             one_of(&["s", ""]),
             literal("://"),
             one_of(&["www.", ""]),
-            Step::Open(0),
-            Step::Run(but(b'/'), 1),
-            Step::Close(0),
+            ChainStep::Open(0),
+            ChainStep::Run(but(b'/'), 1),
+            ChainStep::Close(0),
             literal("/"),
-            Step::Run(but(b'\n'), 0),
-            Step::End,
+            ChainStep::Run(but(b'\n'), 0),
+            ChainStep::End,
         ];
         Chain::new(steps, 1).expect("runs that end where their bytes do")
     }
@@ -505,10 +513,10 @@ mod tests {
     #[test]
     fn only_the_last_run_is_clear() {
         let steps = vec![
-            Step::Run(but(b'a'), 0),
-            Step::End,
-            Step::Run(but(b'b'), 0),
-            Step::End,
+            ChainStep::Run(but(b'a'), 0),
+            ChainStep::End,
+            ChainStep::Run(but(b'b'), 0),
+            ChainStep::End,
         ];
         let chain = Chain::new(steps, 0).expect("runs that end where their bytes do");
         let (page, mut found) = ([b'a'; 16], chain.found());
@@ -548,21 +556,21 @@ mod tests {
 
     #[test]
     fn runs_that_may_have_to_end_early_are_refused() {
-        let followed = |next: Vec<Step>| {
-            let run = Step::Run(ByteSet::new(|byte| byte.is_ascii_lowercase()), 0);
+        let followed = |next: Vec<ChainStep>| {
+            let run = ChainStep::Run(ByteSet::new(|byte| byte.is_ascii_lowercase()), 0);
             Chain::new([vec![run], next].concat(), 1)
         };
         assert!(followed(vec![literal("a")]).is_none());
         assert!(followed(vec![literal("1a")]).is_some());
         assert!(followed(vec![one_of(&["", "1"]), literal("a")]).is_none());
-        assert!(followed(vec![Step::Open(0), Step::Close(0), literal("a")]).is_none());
-        assert!(followed(vec![Step::Run(but(b'a'), 0)]).is_none());
-        assert!(followed(vec![Step::End, literal("a")]).is_some());
+        assert!(followed(vec![ChainStep::Open(0), ChainStep::Close(0), literal("a")]).is_none());
+        assert!(followed(vec![ChainStep::Run(but(b'a'), 0)]).is_none());
+        assert!(followed(vec![ChainStep::End, literal("a")]).is_some());
         let many = vec![one_of(&["a", "b", "c", ""]); 4];
         assert!(Chain::new(many, 0).is_none());
     }
 
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
+    fn steps() -> impl Strategy<Value = Vec<ChainStep>> {
         let text = || "[ab/]{0,2}|[ab]{7,10}";
         let step = prop_oneof![
             text().prop_map(|text| literal(&text)),
@@ -573,14 +581,14 @@ mod tests {
                     b'/' => has[2],
                     _ => has[3],
                 });
-                Step::Run(set, min)
+                ChainStep::Run(set, min)
             }),
             prop::collection::vec(text(), 1..4).prop_map(|strings| {
                 one_of(&strings.iter().map(String::as_str).collect::<Vec<_>>())
             }),
-            (0..2usize).prop_map(Step::Open),
-            (0..2usize).prop_map(Step::Close),
-            Just(Step::End),
+            (0..2usize).prop_map(ChainStep::Open),
+            (0..2usize).prop_map(ChainStep::Close),
+            Just(ChainStep::End),
         ];
         prop::collection::vec(step, 0..7)
     }
@@ -610,8 +618,8 @@ mod tests {
                     let end = naive::chain(&steps, text, 0, &mut expected);
                     prop_assert_eq!(found.end(at), end);
                     for group in 0..2 {
-                        let opens = steps.contains(&Step::Open(group));
-                        let closes = steps.contains(&Step::Close(group));
+                        let opens = steps.contains(&ChainStep::Open(group));
+                        let closes = steps.contains(&ChainStep::Close(group));
                         if end.is_some() && opens && closes {
                             let places = expected[2 * group]..expected[2 * group + 1];
                             prop_assert_eq!(found.group(at, group), places);

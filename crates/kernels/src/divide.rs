@@ -9,7 +9,7 @@
 const NARROW_BITS: u32 = 31;
 
 /// A word that is divided.
-pub trait Word: Copy + Eq {
+pub trait DividedWord: Copy + Eq {
     /// The words as those without a sign, bit by bit.
     fn bits(self) -> u64;
     /// The inverse of [`Self::bits`].
@@ -24,7 +24,7 @@ pub trait Word: Copy + Eq {
 
 macro_rules! words {
     ($($word:ty, $sign:expr;)*) => {$(
-        impl Word for $word {
+        impl DividedWord for $word {
             #[inline(always)]
             fn bits(self) -> u64 {
                 self as u64
@@ -85,7 +85,7 @@ pub struct Divisor<T> {
     narrow: (u32, u32),
 }
 
-impl<T: Word> Divisor<T> {
+impl<T: DividedWord> Divisor<T> {
     /// `None` for 0 and for -1, whose quotient of the least word would overflow.
     pub fn new(divisor: T) -> Option<Divisor<T>> {
         let size = with_sign(divisor.bits(), divisor.sign());
@@ -142,7 +142,7 @@ impl<T: Word> Divisor<T> {
 }
 
 #[inline(always)]
-fn quotients<T: Word>(values: &[T], by: Divisor<T>) -> Vec<T> {
+fn quotients<T: DividedWord>(values: &[T], by: Divisor<T>) -> Vec<T> {
     let sign = by.divisor.sign();
     match are_narrow(values) {
         true => each(values, |value| {
@@ -157,7 +157,7 @@ fn quotients<T: Word>(values: &[T], by: Divisor<T>) -> Vec<T> {
 }
 
 #[inline(always)]
-fn remainders<T: Word>(values: &[T], by: Divisor<T>) -> Vec<T> {
+fn remainders<T: DividedWord>(values: &[T], by: Divisor<T>) -> Vec<T> {
     match are_narrow(values) {
         true => each(values, |value| {
             T::of_bits(by.of_narrow(value.bits() as u32).1)
@@ -176,13 +176,13 @@ fn with_sign(word: u64, sign: u64) -> u64 {
     (word ^ sign).wrapping_sub(sign)
 }
 
-fn are_narrow<T: Word>(values: &[T]) -> bool {
+fn are_narrow<T: DividedWord>(values: &[T]) -> bool {
     let all = values.iter().fold(0, |all, value| all | value.bits());
     all >> NARROW_BITS == 0
 }
 
 #[inline(always)]
-fn each<T: Word>(values: &[T], result: impl Fn(T) -> T) -> Vec<T> {
+fn each<T: DividedWord>(values: &[T], result: impl Fn(T) -> T) -> Vec<T> {
     values.iter().map(|&value| result(value)).collect()
 }
 
@@ -215,7 +215,7 @@ mod tests {
     /// A kernel, and its twin for one word.
     type Both<T> = (fn(&Divisor<T>, &[T]) -> Vec<T>, fn(T, T) -> T);
 
-    fn check<T: Word + std::fmt::Debug>(kernels: [Both<T>; 2], overflows: fn(T) -> bool) {
+    fn check<T: DividedWord + std::fmt::Debug>(kernels: [Both<T>; 2], overflows: fn(T) -> bool) {
         let words: Vec<T> = interesting().into_iter().map(T::of_bits).collect();
         let narrow = words.iter().filter(|word| word.bits() < 1 << NARROW_BITS);
         let narrow: Vec<T> = narrow.copied().collect();

@@ -5,7 +5,7 @@
 
 use std::ops::{Div, Rem};
 
-use crate::chain::{Literal, Step};
+use crate::chain::{ChainStep, Literal};
 use crate::compare::Comparison;
 use crate::narrow::Operand;
 use crate::select::Side;
@@ -189,34 +189,34 @@ pub fn contains(text: &[u8], word: &[u8]) -> bool {
 }
 
 /// `chain::Chain::matched` of any steps, from byte `at` on: every way, longer runs and earlier strings first.
-pub fn chain(steps: &[Step], text: &[u8], at: usize, places: &mut [usize]) -> Option<usize> {
+pub fn chain(steps: &[ChainStep], text: &[u8], at: usize, places: &mut [usize]) -> Option<usize> {
     let Some((step, others)) = steps.split_first() else {
         return Some(at);
     };
     let left = &text[at..];
     let lengths: Vec<usize> = match step {
-        Step::Literal(literal) => match left.starts_with(literal.bytes()) {
+        ChainStep::Literal(literal) => match left.starts_with(literal.bytes()) {
             true => vec![literal.bytes().len()],
             false => vec![],
         },
-        Step::Run(set, min) => {
+        ChainStep::Run(set, min) => {
             let leading = left.iter().take_while(|&&byte| set.has(byte)).count();
             (*min..=leading).rev().collect()
         }
-        Step::OneOf(strings) => {
+        ChainStep::OneOf(strings) => {
             let possible = strings.iter().map(Literal::bytes);
             let possible = possible.filter(|one| left.starts_with(one));
             possible.map(<[u8]>::len).collect()
         }
-        Step::Open(group) => {
+        ChainStep::Open(group) => {
             places[2 * group] = at;
             vec![0]
         }
-        Step::Close(group) => {
+        ChainStep::Close(group) => {
             places[2 * group + 1] = at;
             vec![0]
         }
-        Step::End => match left.is_empty() {
+        ChainStep::End => match left.is_empty() {
             true => vec![0],
             false => vec![],
         },

@@ -20,7 +20,7 @@ use grouse_groupby::{Error, Result};
 
 /// How many states an instance has to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Grouping {
+pub(crate) enum GroupingKind {
     /// One: there is no GROUP BY.
     Keyless,
     /// One per group.
@@ -36,7 +36,7 @@ pub(crate) struct DataFusionAggregate {
     merging: Arc<AggregateFunctionExpr>,
     argument_types: Vec<DataType>,
     state_fields: Vec<FieldRef>,
-    grouping: Grouping,
+    grouping: GroupingKind,
     bypass: Bypass,
 }
 
@@ -53,7 +53,7 @@ impl DataFusionAggregate {
     pub fn new(
         stages: &Stages<'_>,
         argument_types: &[DataType],
-        grouping: Grouping,
+        grouping: GroupingKind,
     ) -> DataFusionResult<DataFusionAggregate> {
         let mut aggregate = DataFusionAggregate {
             updating: Arc::clone(stages.updating),
@@ -64,8 +64,8 @@ impl DataFusionAggregate {
             bypass: Bypass::Never,
         };
         match grouping {
-            Grouping::Keyless => drop(stages.updating.create_accumulator()?),
-            Grouping::Keyed => {
+            GroupingKind::Keyless => drop(stages.updating.create_accumulator()?),
+            GroupingKind::Keyed => {
                 let states = aggregate.groups_accumulator(stages.updating)?;
                 // An accumulator per row and then again per group costs more than any table.
                 if stages.updating.groups_accumulator_supported() {
@@ -137,11 +137,11 @@ impl Aggregate for DataFusionAggregate {
 
     fn states(&self) -> Result<Box<dyn GroupStates>> {
         match self.grouping {
-            Grouping::Keyless => Ok(Box::new(OneDataFusionState {
+            GroupingKind::Keyless => Ok(Box::new(OneDataFusionState {
                 make: self.clone(),
                 accumulator: None,
             })),
-            Grouping::Keyed => Ok(Box::new(DataFusionStates {
+            GroupingKind::Keyed => Ok(Box::new(DataFusionStates {
                 make: self.clone(),
                 states: None,
                 known: 0,
@@ -183,7 +183,7 @@ impl DataFusionStates {
     }
 
     /// The states for rows or for states, made where there are none.
-    fn states(&mut self, stage: Stage) -> Result<&mut Box<dyn GroupsAccumulator>> {
+    fn states(&mut self, stage: AccumulatorInput) -> Result<&mut Box<dyn GroupsAccumulator>> {
         if self.states.is_none() {
             self.states = Some(
                 self.make
@@ -200,7 +200,7 @@ impl DataFusionStates {
             let types = self.make.argument_types.iter();
             let one_row: Vec<ArrayRef> = types.map(|of| new_null_array(of, 1)).collect();
             let left_out = BooleanArray::from(vec![false]);
-            let states = self.states(Stage::Rows)?;
+            let states = self.states(AccumulatorInput::Rows)?;
             // DataFusion takes groups that are new in a batch of all rows to have one of them.
             let grown = states.update_batch(&one_row, &[total - 1], Some(&left_out), total);
             grown.map_err(datafusion)?;
@@ -211,16 +211,16 @@ impl DataFusionStates {
 
 /// What an accumulator is fed with.
 #[derive(Debug, Clone, Copy)]
-enum Stage {
+enum AccumulatorInput {
     Rows,
     States,
 }
 
 impl DataFusionAggregate {
-    fn stage(&self, stage: Stage) -> &Arc<AggregateFunctionExpr> {
+    fn stage(&self, stage: AccumulatorInput) -> &Arc<AggregateFunctionExpr> {
         match stage {
-            Stage::Rows => &self.updating,
-            Stage::States => &self.merging,
+            AccumulatorInput::Rows => &self.updating,
+            AccumulatorInput::States => &self.merging,
         }
     }
 }
@@ -237,7 +237,7 @@ impl GroupStates for DataFusionStates {
         self.known = total;
         let groups = std::mem::take(&mut self.groups);
         let result = self
-            .states(Stage::Rows)?
+            .states(AccumulatorInput::Rows)?
             .update_batch(columns, &groups, filter, total);
         self.groups = groups;
         result.map_err(datafusion)
@@ -248,7 +248,7 @@ impl GroupStates for DataFusionStates {
         self.known = total;
         let groups = std::mem::take(&mut self.groups);
         let result = self
-            .states(Stage::States)?
+            .states(AccumulatorInput::States)?
             .merge_batch(partial, &groups, total);
         self.groups = groups;
         result.map_err(datafusion)
@@ -323,7 +323,7 @@ struct OneDataFusionState {
 }
 
 impl OneDataFusionState {
-    fn accumulator(&mut self, stage: Stage) -> Result<&mut Box<dyn Accumulator>> {
+    fn accumulator(&mut self, stage: AccumulatorInput) -> Result<&mut Box<dyn Accumulator>> {
         if self.accumulator.is_none() {
             self.accumulator = Some(
                 self.make
@@ -352,7 +352,7 @@ impl GroupStates for OneDataFusionState {
         _groups: Groups<'_>,
         _total: usize,
     ) -> Result<()> {
-        let accumulator = self.accumulator(Stage::Rows)?;
+        let accumulator = self.accumulator(AccumulatorInput::Rows)?;
         let Some(rows) = rows else {
             return accumulator.update_batch(columns).map_err(datafusion);
         };
@@ -364,7 +364,7 @@ impl GroupStates for OneDataFusionState {
     }
 
     fn merge(&mut self, partial: &[ArrayRef], _groups: Groups<'_>, _total: usize) -> Result<()> {
-        self.accumulator(Stage::States)?
+        self.accumulator(AccumulatorInput::States)?
             .merge_batch(partial)
             .map_err(datafusion)
     }

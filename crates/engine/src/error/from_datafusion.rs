@@ -10,7 +10,7 @@ use datafusion::common::{DataFusionError, SchemaError, Span};
 use datafusion::parquet::errors::ParquetError;
 use datafusion::sql::sqlparser::parser::ParserError;
 
-use super::phrases::{Kind, told};
+use super::phrases::{SentenceKind, told};
 use super::signatures::wrong_arguments;
 use super::words::in_sql_words;
 use super::{Error, OutOfMemory, Position, nearest_names};
@@ -268,11 +268,11 @@ fn known(text: &str, position: Option<Position>) -> Option<Error> {
     }
     let (kind, message) = told(text)?;
     Some(match (kind, position) {
-        (Kind::Type, position) => Error::Type { message, position },
-        (Kind::Planning, position) => Error::Planning { message, position },
-        (Kind::Unsupported, None) => Error::Unsupported { message },
-        (Kind::Unsupported, position) => Error::UnsupportedClause { message, position },
-        (Kind::Execution, _) => Error::Execution(message),
+        (SentenceKind::Type, position) => Error::Type { message, position },
+        (SentenceKind::Planning, position) => Error::Planning { message, position },
+        (SentenceKind::Unsupported, None) => Error::Unsupported { message },
+        (SentenceKind::Unsupported, position) => Error::UnsupportedClause { message, position },
+        (SentenceKind::Execution, _) => Error::Execution(message),
     })
 }
 

@@ -10,7 +10,7 @@ use super::words::in_sql_words;
 
 /// Which error a sentence becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum SentenceKind {
     /// Types do not fit.
     Type,
     /// The query makes no sense.
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 }
 
 /// A kind, a sentence of DataFusion's, ours.
-type Phrase = (Kind, &'static str, &'static str);
+type Phrase = (SentenceKind, &'static str, &'static str);
 
 static PHRASES: LazyLock<Vec<Phrase>> = LazyLock::new(|| {
     let lines = include_str!("phrases.txt").lines();
@@ -31,19 +31,20 @@ static PHRASES: LazyLock<Vec<Phrase>> = LazyLock::new(|| {
 
 /// The phrase of a line; a line that begins otherwise is a comment.
 fn phrase(line: &'static str) -> Option<Phrase> {
-    const KINDS: [(&str, Kind); 4] = [
-        ("Type: ", Kind::Type),
-        ("Planning: ", Kind::Planning),
-        ("Unsupported: ", Kind::Unsupported),
-        ("Execution: ", Kind::Execution),
+    const KINDS: [(&str, SentenceKind); 4] = [
+        ("Type: ", SentenceKind::Type),
+        ("Planning: ", SentenceKind::Planning),
+        ("Unsupported: ", SentenceKind::Unsupported),
+        ("Execution: ", SentenceKind::Execution),
     ];
     let (theirs, ours) = line.split_once(" => ")?;
-    let of_kind = |(word, kind): &(&str, Kind)| Some((*kind, theirs.strip_prefix(word)?, ours));
+    let of_kind =
+        |(word, kind): &(&str, SentenceKind)| Some((*kind, theirs.strip_prefix(word)?, ours));
     KINDS.iter().find_map(of_kind)
 }
 
 /// What we say instead of a sentence of DataFusion's.
-pub(super) fn told(text: &str) -> Option<(Kind, String)> {
+pub(super) fn told(text: &str) -> Option<(SentenceKind, String)> {
     PHRASES.iter().find_map(|(kind, theirs, ours)| {
         let parts = parts(text, theirs)?;
         Some((*kind, filled(ours, &parts)))
@@ -105,7 +106,7 @@ fn without_quotes(part: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, PHRASES, told};
+    use super::{PHRASES, SentenceKind, told};
 
     #[test]
     fn every_line_is_a_phrase() {
@@ -119,23 +120,23 @@ mod tests {
         for (theirs, kind, ours) in [
             (
                 "Cannot coerce arithmetic expression Utf8 + Int64 to valid types",
-                Kind::Type,
+                SentenceKind::Type,
                 "VARCHAR + BIGINT: there is no such operation; cast one side",
             ),
             (
                 "array_sum function requires 1 argument, got 2",
-                Kind::Type,
+                SentenceKind::Type,
                 "'array_sum' takes 1 argument, not 2",
             ),
             (
                 "Inconsistent data type across values list at row 1 column 0. Was Int64 but found Utf8",
-                Kind::Type,
+                SentenceKind::Type,
                 "column 1 of VALUES is BIGINT in one row and VARCHAR in row 2; cast one of them",
             ),
             (
                 "Column in SELECT must be in GROUP BY or an aggregate function: column \"t.x\" must appear in the GROUP BY \
                  clause or must be part of an aggregate function, currently only \"Utf8(\"x\")\" appears",
-                Kind::Planning,
+                SentenceKind::Planning,
                 "column 't.x' in SELECT is neither a key of GROUP BY nor inside an aggregate; add it to GROUP BY, or write any_value(t.x)",
             ),
         ] {

@@ -16,10 +16,10 @@ pub(super) struct Barrier<T, M> {
     /// Workers that have not arrived.
     missing: AtomicUsize,
     added: Mutex<T>,
-    stage: watch::Sender<Stage<M>>,
+    stage: watch::Sender<BarrierStage<M>>,
 }
 
-enum Stage<M> {
+enum BarrierStage<M> {
     Arriving,
     Built(Arc<M>),
     /// Nobody needs it any more.
@@ -32,7 +32,7 @@ impl<T: Default, M> Barrier<T, M> {
         Self {
             missing: AtomicUsize::new(workers),
             added: Mutex::new(nothing),
-            stage: watch::Sender::new(Stage::Arriving),
+            stage: watch::Sender::new(BarrierStage::Arriving),
         }
     }
 
@@ -46,18 +46,19 @@ impl<T: Default, M> Barrier<T, M> {
         if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
             let added = std::mem::take(&mut *self.added.lock());
             let built = build(added);
-            self.stage.send_replace(Stage::Built(Arc::new(built)));
+            self.stage
+                .send_replace(BarrierStage::Built(Arc::new(built)));
         }
         let mut stage = self.stage.subscribe();
-        let built = stage.wait_for(|stage| !matches!(stage, Stage::Arriving));
+        let built = stage.wait_for(|stage| !matches!(stage, BarrierStage::Arriving));
         match built.await.as_deref() {
-            Ok(Stage::Built(built)) => Some(Arc::clone(built)),
-            Ok(Stage::Arriving | Stage::Over) | Err(_) => None,
+            Ok(BarrierStage::Built(built)) => Some(Arc::clone(built)),
+            Ok(BarrierStage::Arriving | BarrierStage::Over) | Err(_) => None,
         }
     }
 
     /// Nobody needs it any more: what was built goes with the last worker who has it.
     pub fn end(&self) {
-        self.stage.send_replace(Stage::Over);
+        self.stage.send_replace(BarrierStage::Over);
     }
 }

@@ -30,9 +30,9 @@ use super::base_grouping::BaseGrouping;
 use super::column_bounds::values_of;
 use super::conditions::conditions_now;
 use super::distinct_groupings::{DistinctGrouping, Planned};
-use super::node::{Columns, Tuning};
+use super::node::{NodeColumns, Tuning};
 use super::selections::{split_selection, suits_others};
-use crate::aggregate::from_datafusion::{DataFusionAggregate, Grouping, Stages};
+use crate::aggregate::from_datafusion::{DataFusionAggregate, GroupingKind, Stages};
 use crate::aggregate::native::{AggregateInput, Native, datafusion_of_distinct, end_of, native};
 use crate::error::to_datafusion;
 use crate::expr::columns::without_nulls;
@@ -46,9 +46,9 @@ pub(super) struct CompiledAggregation {
     pub distinct_groupings: Vec<DistinctGrouping>,
     /// What is grouped before, so that grouping sets get groups instead of rows.
     pub base_grouping: Option<BaseGrouping>,
-    columns: Columns,
+    columns: NodeColumns,
     expressions: Vec<Arc<dyn PhysicalExpr>>,
-    keys: Vec<Key>,
+    keys: Vec<KeyColumn>,
     sets: Vec<Set>,
     arguments: Vec<Inputs>,
     input: SchemaRef,
@@ -66,13 +66,13 @@ pub(super) struct Evaluated {
 }
 
 /// One key column.
-pub(super) struct Key {
+pub(super) struct KeyColumn {
     pub expression: usize,
     /// The type as the algorithm groups by it.
     pub data_type: DataType,
 }
 
-impl Key {
+impl KeyColumn {
     /// The key's column; codes stay codes where the layout takes them.
     pub fn of(&self, values: &[ArrayRef], takes_codes: bool) -> Result<ArrayRef> {
         let column = &values[self.expression];
@@ -94,15 +94,20 @@ struct Set {
 
 /// All aggregates, as they are lowered.
 #[derive(Default)]
-struct Aggregates {
+struct LoweredAggregates {
     inputs: Vec<Inputs>,
     states: Vec<Arc<dyn Aggregate>>,
     are_native: Vec<bool>,
     distinct_groupings: Vec<Planned>,
 }
 
-impl Aggregates {
-    fn add(&mut self, lowered: Lowered, filter: Option<usize>, expressions: &mut Expressions) {
+impl LoweredAggregates {
+    fn add(
+        &mut self,
+        lowered: Lowered,
+        filter: Option<usize>,
+        expressions: &mut DistinctExpressions,
+    ) {
         let columns = lowered.columns.iter();
         let columns: Vec<_> = columns.map(|column| expressions.place(column)).collect();
         let distinct_grouping = lowered.distinct_grouping.map(|(layout, reads)| {
@@ -144,7 +149,7 @@ impl CompiledAggregation {
     pub fn new(
         described: &AggregateExec,
         aggregates: &[Arc<AggregateFunctionExpr>],
-        columns: &Columns,
+        columns: &NodeColumns,
         tuning: Tuning,
     ) -> Result<CompiledAggregation> {
         let schema = &columns.all;
@@ -153,30 +158,30 @@ impl CompiledAggregation {
         // The column that tells grouping sets apart is one.
         let all_keys = group_by.num_group_exprs();
         let grouping = match group_by.is_true_no_grouping() {
-            true => Grouping::Keyless,
-            false => Grouping::Keyed,
+            true => GroupingKind::Keyless,
+            false => GroupingKind::Keyed,
         };
-        let mut all = Aggregates::default();
-        let lay_out = |keys: usize, values: Values<'_>| {
+        let mut all = LoweredAggregates::default();
+        let lay_out = |keys: usize, values: PairValues<'_>| {
             key_layout(described, schema, keys, values, tuning.table)
         };
-        let mut expressions = Expressions::default();
-        let layout = lay_out(all_keys, Values::NONE)?;
+        let mut expressions = DistinctExpressions::default();
+        let layout = lay_out(all_keys, PairValues::NONE)?;
         let keys = group_by.expr().iter().zip(schema.fields());
         let keys = keys.map(|((expression, _), field)| {
             let data_type = decoded(field.data_type()).clone();
             let codes = || coded(expression, &data_type);
             let codes = layout.takes_codes().then(codes).flatten();
-            Key {
+            KeyColumn {
                 expression: expressions.place(codes.as_ref().unwrap_or(expression)),
                 data_type,
             }
         });
-        let keys: Vec<Key> = keys.collect();
+        let keys: Vec<KeyColumn> = keys.collect();
         let planned = described.aggr_expr().iter().zip(described.filter_expr());
         for (updating, (merging, filter)) in aggregates.iter().zip(planned) {
             let stages = Stages { updating, merging };
-            let values_apart = |values: Values<'_>| lay_out(all_keys, values);
+            let values_apart = |values: PairValues<'_>| lay_out(all_keys, values);
             let lowered = lower(&stages, described.input(), grouping, values_apart)?;
             let filter = filter.as_ref().map(|filter| expressions.place(filter));
             all.add(lowered, filter, &mut expressions);
@@ -184,7 +189,7 @@ impl CompiledAggregation {
         let sets = sets(group_by)?;
         let base_grouping = match sets.len() > 1 && !keys.is_empty() {
             true => {
-                let (layout, of_rows) = (lay_out(keys.len(), Values::NONE)?, all.of_rows());
+                let (layout, of_rows) = (lay_out(keys.len(), PairValues::NONE)?, all.of_rows());
                 BaseGrouping::new(layout, &all.states, of_rows, sets.len(), tuning.sizes)?
             }
             false => None,
@@ -255,7 +260,7 @@ impl CompiledAggregation {
         let is_one = self.distinct_groupings.is_empty()
             && self.base_grouping.is_none()
             && self.sets.len() == 1;
-        let has_codes = |key: &Key| {
+        let has_codes = |key: &KeyColumn| {
             let data_type = self.expressions[key.expression].data_type(&self.input);
             !is_bytes(&key.data_type) || matches!(data_type, Ok(DataType::Dictionary(..)))
         };
@@ -439,7 +444,7 @@ impl CompiledAggregation {
 
     /// Lets go of the groups that nobody above wants.
     pub fn keep(&self, finished: &mut Finished) -> Result<()> {
-        let Columns {
+        let NodeColumns {
             all, conditions, ..
         } = &self.columns;
         match conditions_now(conditions, all, self.spec.keys.types().len())? {
@@ -492,17 +497,17 @@ impl Inputs {
 
 /// What stands behind the keys of pairs.
 #[derive(Clone, Copy)]
-struct Values<'a> {
+struct PairValues<'a> {
     expressions: &'a [Arc<dyn PhysicalExpr>],
     /// False if pairs with a NULL are left out.
     with_null: bool,
 }
 
-impl Values<'_> {
-    const NONE: Values<'static> = Values::of(&[], false);
+impl PairValues<'_> {
+    const NONE: PairValues<'static> = PairValues::of(&[], false);
 
-    const fn of(expressions: &[Arc<dyn PhysicalExpr>], with_null: bool) -> Values<'_> {
-        Values {
+    const fn of(expressions: &[Arc<dyn PhysicalExpr>], with_null: bool) -> PairValues<'_> {
+        PairValues {
             expressions,
             with_null,
         }
@@ -514,7 +519,7 @@ fn key_layout(
     described: &AggregateExec,
     schema: &Schema,
     keys: usize,
-    values: Values<'_>,
+    values: PairValues<'_>,
     table: TableKind,
 ) -> Result<KeyLayout> {
     let group_by = described.group_expr();
@@ -542,9 +547,9 @@ fn key_layout(
 
 /// Distinct expressions.
 #[derive(Default)]
-struct Expressions(Vec<Arc<dyn PhysicalExpr>>);
+struct DistinctExpressions(Vec<Arc<dyn PhysicalExpr>>);
 
-impl Expressions {
+impl DistinctExpressions {
     fn place(&mut self, expression: &Arc<dyn PhysicalExpr>) -> usize {
         let known = self.0.iter().position(|known| known == expression);
         if let Some(at) = known.filter(|_| !is_volatile(expression)) {
@@ -567,8 +572,8 @@ struct Lowered {
 fn lower(
     stages: &Stages<'_>,
     input: &Arc<dyn ExecutionPlan>,
-    grouping: Grouping,
-    lay_out: impl Fn(Values<'_>) -> Result<KeyLayout>,
+    grouping: GroupingKind,
+    lay_out: impl Fn(PairValues<'_>) -> Result<KeyLayout>,
 ) -> Result<Lowered> {
     let expression = stages.updating;
     let is_sorted = input.output_ordering().is_some();
@@ -576,7 +581,7 @@ fn lower(
     if let Some(native) = native(expression, input)? {
         // Arguments of a type that nothing can be grouped by stay with DataFusion.
         let is_grouped_apart = native.reads != AggregateInput::Rows;
-        let values = Values::of(&native.columns, native.reads.with_null());
+        let values = PairValues::of(&native.columns, native.reads.with_null());
         let layout = is_grouped_apart.then(|| lay_out(values));
         if let Ok(layout) = layout.transpose() {
             let distinct_grouping = layout.map(|layout| (layout, native.reads));
@@ -597,7 +602,7 @@ fn lower(
     }
     if let Some((plain, columns)) = datafusion_of_distinct(expression, input)? {
         // As above.
-        if let Ok(layout) = lay_out(Values::of(&columns, false)) {
+        if let Ok(layout) = lay_out(PairValues::of(&columns, false)) {
             let plain = Arc::new(plain);
             let stages = Stages {
                 updating: &plain,

@@ -24,7 +24,7 @@ use grouse_groupby::emit::Emitted;
 use grouse_groupby::keys::KeyLayout;
 use grouse_groupby::{Arguments, Batch, Sizes, Spec, states};
 
-use super::compiled_aggregation::Key;
+use super::compiled_aggregation::KeyColumn;
 use crate::aggregate::native::AggregateInput;
 use crate::expr::columns::without_nulls;
 
@@ -32,13 +32,13 @@ use crate::expr::columns::without_nulls;
 pub(super) struct DistinctGrouping {
     /// What the algorithm needs to know.
     pub spec: Arc<Spec>,
-    values: Vec<Key>,
+    values: Vec<KeyColumn>,
     filter: Option<usize>,
     with_null: bool,
 }
 
 /// Pairs that are different, as columns.
-pub(super) struct Parts {
+pub(super) struct DistinctPairs {
     /// The keys.
     pub keys: Vec<ArrayRef>,
     /// The values, if they are read.
@@ -98,7 +98,7 @@ impl Planned {
         let types = self.layout.types();
         let keys = types.len() - self.values.len();
         let values = self.values.iter().zip(&types[keys..]);
-        let values = values.map(|(expression, data_type)| Key {
+        let values = values.map(|(expression, data_type)| KeyColumn {
             expression: *expression,
             data_type: data_type.clone(),
         });
@@ -158,12 +158,12 @@ impl DistinctGrouping {
     }
 
     /// Pairs that are different.
-    pub fn parts(&self, pairs: Emitted) -> Parts {
+    pub fn parts(&self, pairs: Emitted) -> DistinctPairs {
         let mut keys = pairs.columns;
         let are_counted = !self.spec.aggregates.is_empty();
         let counts = are_counted.then(|| keys.pop()).flatten();
         let values = keys.split_off(self.spec.keys.types().len() - self.values.len());
-        Parts {
+        DistinctPairs {
             keys,
             values,
             counts,
@@ -171,7 +171,7 @@ impl DistinctGrouping {
     }
 }
 
-impl Parts {
+impl DistinctPairs {
     /// The columns of an aggregate that reads pairs.
     pub fn arguments(&self, reads: AggregateInput) -> Arguments {
         let mut columns = Vec::new();

@@ -21,11 +21,11 @@ use futures::{FutureExt, Stream};
 use parking_lot::Mutex;
 
 use super::NAME;
-use super::worker::{Shared, work};
+use super::worker::{SharedByWorkers, work};
 
 /// One execution.
 pub(super) struct Execution {
-    shared: Arc<Shared>,
+    shared: Arc<SharedByWorkers>,
     workers: usize,
     started: Once,
     /// Aborts the workers when dropped.
@@ -34,7 +34,7 @@ pub(super) struct Execution {
 
 impl Execution {
     /// An execution that begins with the first poll of one of its streams.
-    pub fn new(shared: Shared, workers: usize) -> Execution {
+    pub fn new(shared: SharedByWorkers, workers: usize) -> Execution {
         Execution {
             shared: Arc::new(shared),
             workers,
@@ -67,7 +67,7 @@ impl Drop for Execution {
     }
 }
 
-async fn guarded(shared: Arc<Shared>, worker: usize) {
+async fn guarded(shared: Arc<SharedByWorkers>, worker: usize) {
     let outcome = AssertUnwindSafe(work(Arc::clone(&shared), worker))
         .catch_unwind()
         .await;

@@ -15,7 +15,7 @@ use grouse_groupby::runtime::Budget;
 
 use super::NAME;
 use crate::error::OutOfMemory;
-use crate::runtime::faults::{Call, Faults, FaultyDisk};
+use crate::runtime::faults::{Faults, FaultyDisk, RefusableCall};
 use crate::runtime::memory::SessionPool;
 use crate::runtime::temp::{Shared, TempFolders};
 
@@ -44,7 +44,7 @@ impl PoolBudget {
 impl Budget for PoolBudget {
     fn grow(&self, bytes: usize) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let faults = self.faults.as_ref();
-        if faults.is_some_and(|faults| faults.refuse(Call::Grow)) {
+        if faults.is_some_and(|faults| faults.refuse(RefusableCall::Grow)) {
             let held_bytes = self.reservation.size() as u64;
             let refused = OutOfMemory {
                 operator: NAME.to_string(),

@@ -102,10 +102,10 @@ impl WorkerMetrics {
         self.count("rows_pre_aggregated", counters.pre_aggregated_rows);
         self.count("ranges_widened", counters.widened);
         self.gauge("build_bytes_peak", counters.bytes_peak);
-        self.custom("table", Tables::new(&counters.kinds));
+        self.custom("table", UsedTables::new(&counters.kinds));
         self.custom(
             "probes_per_row",
-            Mean::new(counters.probes, counters.looked_up),
+            MeanOfWorkers::new(counters.probes, counters.looked_up),
         );
     }
 
@@ -123,7 +123,7 @@ impl WorkerMetrics {
         self.gauge("merge_bytes_peak", counters.bytes_peak);
         self.custom(
             "probes_per_row",
-            Mean::new(counters.probes, counters.looked_up),
+            MeanOfWorkers::new(counters.probes, counters.looked_up),
         );
     }
 
@@ -162,28 +162,28 @@ impl WorkerMetrics {
 
 /// Which key tables the workers used, in order: `direct > packed` means that one was left for the other.
 #[derive(Debug, Default)]
-struct Tables(Mutex<Vec<Used>>);
+struct UsedTables(Mutex<Vec<TableSequence>>);
 
 /// One sequence of tables, and how many workers had it.
 #[derive(Debug, Clone, PartialEq)]
-struct Used {
+struct TableSequence {
     kinds: Vec<&'static str>,
     workers: usize,
 }
 
-impl Tables {
-    fn new(kinds: &[&'static str]) -> Tables {
-        Tables(Mutex::new(vec![Used {
+impl UsedTables {
+    fn new(kinds: &[&'static str]) -> UsedTables {
+        UsedTables(Mutex::new(vec![TableSequence {
             kinds: kinds.to_vec(),
             workers: 1,
         }]))
     }
 }
 
-impl fmt::Display for Tables {
+impl fmt::Display for UsedTables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let used = self.0.lock();
-        for (at, Used { kinds, workers }) in used.iter().enumerate() {
+        for (at, TableSequence { kinds, workers }) in used.iter().enumerate() {
             let separator = if at == 0 { "" } else { ", " };
             write!(f, "{separator}{} ({workers})", kinds.join(" > "))?;
         }
@@ -191,13 +191,13 @@ impl fmt::Display for Tables {
     }
 }
 
-impl CustomMetricValue for Tables {
+impl CustomMetricValue for UsedTables {
     fn new_empty(&self) -> Arc<dyn CustomMetricValue> {
-        Arc::new(Tables::default())
+        Arc::new(UsedTables::default())
     }
 
     fn aggregate(&self, other: Arc<dyn CustomMetricValue>) {
-        let Some(other) = other.as_any().downcast_ref::<Tables>() else {
+        let Some(other) = other.as_any().downcast_ref::<UsedTables>() else {
             return;
         };
         let others = other.0.lock().clone();
@@ -215,7 +215,7 @@ impl CustomMetricValue for Tables {
     }
 
     fn is_eq(&self, other: &Arc<dyn CustomMetricValue>) -> bool {
-        let Some(other) = other.as_any().downcast_ref::<Tables>() else {
+        let Some(other) = other.as_any().downcast_ref::<UsedTables>() else {
             return false;
         };
         let others = other.0.lock().clone();
@@ -225,15 +225,15 @@ impl CustomMetricValue for Tables {
 
 /// A mean over all workers.
 #[derive(Debug, Default)]
-struct Mean(Mutex<(u64, u64)>);
+struct MeanOfWorkers(Mutex<(u64, u64)>);
 
-impl Mean {
-    fn new(sum: u64, count: u64) -> Mean {
-        Mean(Mutex::new((sum, count)))
+impl MeanOfWorkers {
+    fn new(sum: u64, count: u64) -> MeanOfWorkers {
+        MeanOfWorkers(Mutex::new((sum, count)))
     }
 }
 
-impl fmt::Display for Mean {
+impl fmt::Display for MeanOfWorkers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self.0.lock() {
             (_, 0) => f.write_str("0"),
@@ -242,13 +242,13 @@ impl fmt::Display for Mean {
     }
 }
 
-impl CustomMetricValue for Mean {
+impl CustomMetricValue for MeanOfWorkers {
     fn new_empty(&self) -> Arc<dyn CustomMetricValue> {
-        Arc::new(Mean::default())
+        Arc::new(MeanOfWorkers::default())
     }
 
     fn aggregate(&self, other: Arc<dyn CustomMetricValue>) {
-        let Some(other) = other.as_any().downcast_ref::<Mean>() else {
+        let Some(other) = other.as_any().downcast_ref::<MeanOfWorkers>() else {
             return;
         };
         let (sum, count) = *other.0.lock();
@@ -262,7 +262,7 @@ impl CustomMetricValue for Mean {
     }
 
     fn is_eq(&self, other: &Arc<dyn CustomMetricValue>) -> bool {
-        let Some(other) = other.as_any().downcast_ref::<Mean>() else {
+        let Some(other) = other.as_any().downcast_ref::<MeanOfWorkers>() else {
             return false;
         };
         let others = *other.0.lock();
@@ -276,13 +276,13 @@ mod tests {
 
     #[test]
     fn tables_and_means_add_up_over_workers() {
-        let tables = Tables::new(&["direct", "packed"]);
-        tables.aggregate(Arc::new(Tables::new(&["direct"])));
-        tables.aggregate(Arc::new(Tables::new(&["direct", "packed"])));
+        let tables = UsedTables::new(&["direct", "packed"]);
+        tables.aggregate(Arc::new(UsedTables::new(&["direct"])));
+        tables.aggregate(Arc::new(UsedTables::new(&["direct", "packed"])));
         assert_eq!(tables.to_string(), "direct > packed (2), direct (1)");
-        let mean = Mean::new(3, 2);
-        mean.aggregate(Arc::new(Mean::new(3, 4)));
+        let mean = MeanOfWorkers::new(3, 2);
+        mean.aggregate(Arc::new(MeanOfWorkers::new(3, 4)));
         assert_eq!(mean.to_string(), "1.00");
-        assert_eq!(Mean::default().to_string(), "0");
+        assert_eq!(MeanOfWorkers::default().to_string(), "0");
     }
 }

@@ -53,7 +53,7 @@ use super::memory::{PoolBudget, spill};
 use super::order::{self, InputOrder, fit};
 use super::output_queue::OutputQueue;
 use super::source::{Sources, readers};
-use super::worker::Shared;
+use super::worker::SharedByWorkers;
 use crate::aggregate::native::{adds_up, hands_out, is_count, is_extreme};
 use crate::exec::explain;
 use crate::expr::plan_expressions::{Exchange, in_aggregate};
@@ -78,7 +78,7 @@ pub struct GroupByExec {
     described: Arc<AggregateExec>,
     aggregates: Vec<Arc<AggregateFunctionExpr>>,
     input_order: InputOrder,
-    columns: Columns,
+    columns: NodeColumns,
     tuning: Tuning,
     aggregation: Arc<CompiledAggregation>,
     properties: Arc<PlanProperties>,
@@ -88,7 +88,7 @@ pub struct GroupByExec {
 
 /// The columns that the node yields, and of which groups.
 #[derive(Debug, Clone)]
-pub(super) struct Columns {
+pub(super) struct NodeColumns {
     /// Keys, then aggregates.
     pub all: SchemaRef,
     /// Those of them that somebody reads, in the order of `schema`; `None` are all.
@@ -99,9 +99,9 @@ pub(super) struct Columns {
     pub conditions: Vec<Arc<dyn PhysicalExpr>>,
 }
 
-impl Columns {
-    fn all(schema: SchemaRef) -> Columns {
-        Columns {
+impl NodeColumns {
+    fn all(schema: SchemaRef) -> NodeColumns {
+        NodeColumns {
             all: Arc::clone(&schema),
             emitted: None,
             schema,
@@ -110,12 +110,12 @@ impl Columns {
     }
 
     /// Of the columns that are left those at these places.
-    fn narrowed(&self, places: Vec<usize>) -> Result<Columns> {
+    fn narrowed(&self, places: Vec<usize>) -> Result<NodeColumns> {
         let emitted: Vec<usize> = match &self.emitted {
             Some(emitted) => places.iter().map(|place| emitted[*place]).collect(),
             None => places,
         };
-        Ok(Columns {
+        Ok(NodeColumns {
             all: Arc::clone(&self.all),
             schema: Arc::new(self.all.project(&emitted)?),
             emitted: Some(emitted),
@@ -132,7 +132,7 @@ impl Columns {
     }
 
     /// The same of those groups alone of which `conditions`, over what the node yields, hold too.
-    fn where_all(&self, conditions: Vec<Arc<dyn PhysicalExpr>>) -> Result<Columns> {
+    fn where_all(&self, conditions: Vec<Arc<dyn PhysicalExpr>>) -> Result<NodeColumns> {
         let mut columns = self.clone();
         for condition in conditions {
             columns.conditions.push(self.widen(condition)?);
@@ -161,13 +161,13 @@ impl GroupByExec {
             first.input_schema(),
         )?;
         let described = described.with_limit_options(pair.last.limit_options());
-        let columns = Columns::all(pair.last.schema());
+        let columns = NodeColumns::all(pair.last.schema());
         GroupByExec::over(Arc::new(described), columns, tuning)
     }
 
     fn over(
         described: Arc<AggregateExec>,
-        columns: Columns,
+        columns: NodeColumns,
         tuning: Tuning,
     ) -> Result<GroupByExec> {
         let fitted = fit(&described)?;
@@ -193,7 +193,7 @@ impl GroupByExec {
         self.with_columns(self.columns.where_all(predicates.collect())?)
     }
 
-    fn with_columns(&self, columns: Columns) -> Result<GroupByExec> {
+    fn with_columns(&self, columns: NodeColumns) -> Result<GroupByExec> {
         GroupByExec::over(Arc::clone(&self.described), columns, self.tuning)
     }
 
@@ -422,7 +422,7 @@ impl GroupByExec {
             .map(|one| &one.spec);
         let groups = std::iter::once(&self.aggregation.spec);
         let trace = context.session_config().get_extension::<Trace>();
-        let shared = Shared {
+        let shared = SharedByWorkers {
             operator: trace.as_ref().map_or(0, |trace| trace.operator()),
             trace,
             base_grouping: BuildBarrier::new(workers, base_grouping, spill.as_ref()),
@@ -494,7 +494,7 @@ fn description(exchanged: &Arc<dyn ExecutionPlan>) -> Result<Arc<AggregateExec>>
 /// What DataFusion may rely on.
 fn properties(
     described: &Arc<AggregateExec>,
-    columns: &Columns,
+    columns: &NodeColumns,
     workers: usize,
 ) -> Result<PlanProperties> {
     let schema = &columns.all;

@@ -29,14 +29,14 @@ pub(super) enum Pushed {
 
 /// The queue between the merge workers and the output streams.
 pub(super) struct OutputQueue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Streams that exist; workers look at it without the lock.
     readers: AtomicUsize,
     stopped: AtomicBool,
     batches_max: usize,
 }
 
-struct State {
+struct QueueState {
     batches: VecDeque<RecordBatch>,
     /// Workers that may still push something.
     producers: usize,
@@ -51,7 +51,7 @@ impl OutputQueue {
     /// An empty queue between `producers` workers and `streams` streams.
     pub fn new(producers: usize, streams: usize) -> OutputQueue {
         OutputQueue {
-            state: Mutex::new(State {
+            state: Mutex::new(QueueState {
                 batches: VecDeque::new(),
                 producers,
                 failure: None,

@@ -41,18 +41,18 @@ type Batches = Pin<Box<dyn Stream<Item = Result<RecordBatch>> + Send>>;
 pub(super) struct Sources {
     input: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
-    sources: Vec<Source>,
+    sources: Vec<StreamGroup>,
     /// Which of them a worker reads.
     pub scheduler: SourceScheduler,
 }
 
 /// Some of the input's streams, read as one.
-struct Source {
+struct StreamGroup {
     partitions: Vec<usize>,
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
 }
 
-enum State {
+enum StreamState {
     Waiting,
     Running(Batches),
     Ended,
@@ -126,9 +126,9 @@ impl Sources {
         let partitions = input.output_partitioning().partition_count();
         let count = partitions.min(readers);
         let sources = (0..count)
-            .map(|source| Source {
+            .map(|source| StreamGroup {
                 partitions: (source..partitions).step_by(count).collect(),
-                state: Mutex::new(State::Waiting),
+                state: Mutex::new(StreamState::Waiting),
             })
             .collect();
         Sources {
@@ -145,10 +145,10 @@ impl Sources {
         self.scheduler.reached(source);
         loop {
             match &mut *state {
-                State::Waiting => {
-                    *state = State::Running(self.open(&self.sources[source].partitions)?);
+                StreamState::Waiting => {
+                    *state = StreamState::Running(self.open(&self.sources[source].partitions)?);
                 }
-                State::Running(stream) => match stream.next().await {
+                StreamState::Running(stream) => match stream.next().await {
                     Some(batch) => {
                         drop(state);
                         if self.scheduler.taken(source) {
@@ -156,9 +156,9 @@ impl Sources {
                         }
                         return batch.map(Some);
                     }
-                    None => *state = State::Ended,
+                    None => *state = StreamState::Ended,
                 },
-                State::Ended => {
+                StreamState::Ended => {
                     self.scheduler.ended(source);
                     drop(state);
                     wakeups::share();

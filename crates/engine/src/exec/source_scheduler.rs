@@ -22,7 +22,7 @@ pub(super) struct SourceScheduler {
     open: AtomicUsize,
     /// Idle workers, as is known without the lock.
     are_idle: AtomicUsize,
-    idle: Mutex<Idle>,
+    idle: Mutex<IdleWorkers>,
 }
 
 struct SourceState {
@@ -31,7 +31,7 @@ struct SourceState {
     has_ended: AtomicBool,
 }
 
-struct Idle {
+struct IdleWorkers {
     workers: Vec<oneshot::Sender<usize>>,
     is_over: bool,
 }
@@ -48,7 +48,7 @@ impl SourceScheduler {
             help,
             open: AtomicUsize::new(sources),
             are_idle: AtomicUsize::new(0),
-            idle: Mutex::new(Idle {
+            idle: Mutex::new(IdleWorkers {
                 workers: Vec::new(),
                 is_over: sources == 0,
             }),

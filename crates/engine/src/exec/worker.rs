@@ -27,7 +27,7 @@ use crate::runtime::trace::{Lane, Phase, Recorder, Trace};
 use crate::runtime::wakeups;
 
 /// What the workers of one execution share.
-pub(super) struct Shared {
+pub(super) struct SharedByWorkers {
     pub aggregation: Arc<CompiledAggregation>,
     pub sources: Sources,
     pub output_queue: OutputQueue,
@@ -58,7 +58,7 @@ struct All<'a> {
 }
 
 /// The life of one worker.
-pub(super) async fn work(shared: Arc<Shared>, worker: usize) -> Result<()> {
+pub(super) async fn work(shared: Arc<SharedByWorkers>, worker: usize) -> Result<()> {
     let metrics = WorkerMetrics::new(&shared.metrics, worker, shared.recorder(worker));
     let mut builds = All {
         base_grouping: shared.base_grouping.builds(),
@@ -97,7 +97,7 @@ pub(super) async fn work(shared: Arc<Shared>, worker: usize) -> Result<()> {
 
 /// Phase 1: rows into this worker's own tables.
 async fn build(
-    shared: &Shared,
+    shared: &SharedByWorkers,
     worker: usize,
     metrics: &WorkerMetrics,
     builds: &mut All<'_>,
@@ -175,7 +175,7 @@ impl All<'_> {
     }
 }
 
-impl Shared {
+impl SharedByWorkers {
     /// Nobody wants the rest.
     pub fn stop(&self) {
         self.output_queue.stop();
@@ -208,7 +208,7 @@ impl Shared {
 
 /// One worker's share of a merge.
 struct Tasks<'a> {
-    shared: &'a Shared,
+    shared: &'a SharedByWorkers,
     merge: &'a Merge,
     metrics: &'a WorkerMetrics,
     /// Made with the first task.
@@ -216,7 +216,7 @@ struct Tasks<'a> {
 }
 
 impl<'a> Tasks<'a> {
-    fn of(merge: &'a Merge, shared: &'a Shared, metrics: &'a WorkerMetrics) -> Tasks<'a> {
+    fn of(merge: &'a Merge, shared: &'a SharedByWorkers, metrics: &'a WorkerMetrics) -> Tasks<'a> {
         Tasks {
             shared,
             merge,
@@ -260,7 +260,7 @@ impl<'a> Tasks<'a> {
 
 /// Between the phases: what was grouped before, as batches for the groups.
 async fn take(
-    shared: &Shared,
+    shared: &SharedByWorkers,
     merges: &[Merge],
     batches_of: impl Fn(usize, Emitted) -> Result<Vec<Batch>>,
     groups: &mut Builds<'_>,
@@ -290,7 +290,7 @@ async fn take(
 
 /// Phases 2 and 3: partitions into groups, groups into batches, until no task is left.
 async fn finish(
-    shared: &Shared,
+    shared: &SharedByWorkers,
     merges: &[Merge],
     worker: usize,
     metrics: &WorkerMetrics,

@@ -36,8 +36,8 @@ use crate::expr::distinct_values::once_per_step;
 use crate::expr::plan_expressions::exchanged;
 use crate::expr::specialised::{Kernel, Specialised, specialise};
 use crate::runtime::options::{GroupByOperator, SessionOptions};
-use decimals::{Side, Sum};
-use divided::Divided;
+use decimals::{DecimalOperand, DecimalSum};
+use divided::LiteralDivisor;
 
 /// The rule.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ type In64Bits = Specialised<Narrow>;
 #[derive(Debug)]
 enum Narrow {
     Decimals,
-    Divided(Divided),
+    Divided(LiteralDivisor),
     /// A remainder cast to fewer bits.
     Narrowed,
     EagerCase,
@@ -106,7 +106,9 @@ impl Narrow {
     fn operation(binary: &BinaryExpr, schema: &Schema) -> Option<Narrow> {
         match binary.op() {
             Operator::Plus | Operator::Minus | Operator::Multiply => Self::decimals(binary, schema),
-            Operator::Divide | Operator::Modulo => Divided::of(binary.right()).map(Narrow::Divided),
+            Operator::Divide | Operator::Modulo => {
+                LiteralDivisor::of(binary.right()).map(Narrow::Divided)
+            }
             _ => None,
         }
     }
@@ -142,7 +144,9 @@ impl Kernel for Narrow {
     fn rebind(&self, datafusion: &Arc<dyn PhysicalExpr>) -> Option<Narrow> {
         match (self, datafusion.downcast_ref::<BinaryExpr>()) {
             (Narrow::Decimals, Some(_)) => Some(Narrow::Decimals),
-            (Narrow::Divided(_), Some(binary)) => Divided::of(binary.right()).map(Narrow::Divided),
+            (Narrow::Divided(_), Some(binary)) => {
+                LiteralDivisor::of(binary.right()).map(Narrow::Divided)
+            }
             (Narrow::Narrowed, _) => narrowed(datafusion).map(|_| Narrow::Narrowed),
             _ => eager_case::may_be_eager(datafusion).then_some(Narrow::EagerCase),
         }
@@ -212,15 +216,15 @@ fn by_datafusion(
 }
 
 /// One side of an operation on decimals.
-fn side(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Side> {
+fn side(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<DecimalOperand> {
     Ok(match sum(side, batch)? {
-        Some(sum) => Side::Sum(sum),
-        None => Side::Values(operand(side, batch)?),
+        Some(sum) => DecimalOperand::Sum(sum),
+        None => DecimalOperand::Values(operand(side, batch)?),
     })
 }
 
 /// The side if it is the sum of a literal and a column in 64 bits.
-fn sum(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Option<Sum>> {
+fn sum(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Option<DecimalSum>> {
     let sum = side.downcast_ref::<In64Bits>();
     let Some(sum) = sum.and_then(|sum| sum.datafusion().downcast_ref::<BinaryExpr>()) else {
         return Ok(None);
@@ -232,14 +236,18 @@ fn sum(side: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<Option<Sum>>
     let (Some(left), Some(right)) = (part(sum.left())?, part(sum.right())?) else {
         return Ok(None);
     };
-    Ok(Sum::of(*sum.op(), &left, &right))
+    Ok(DecimalSum::of(*sum.op(), &left, &right))
 }
 
 /// The values of a side.
-fn values(side: Side, expr: &Arc<dyn PhysicalExpr>, batch: &RecordBatch) -> Result<ColumnarValue> {
+fn values(
+    side: DecimalOperand,
+    expr: &Arc<dyn PhysicalExpr>,
+    batch: &RecordBatch,
+) -> Result<ColumnarValue> {
     match side {
-        Side::Values(values) => Ok(values),
-        Side::Sum(_) => expr.evaluate(batch),
+        DecimalOperand::Values(values) => Ok(values),
+        DecimalOperand::Sum(_) => expr.evaluate(batch),
     }
 }
 

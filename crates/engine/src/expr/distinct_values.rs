@@ -37,7 +37,7 @@ use literals::Literals;
 use steps::Steps;
 
 pub(crate) use dictionary::{
-    Reader, columns_per_value, is_once_per_value, is_per_value, per_value,
+    ResultReader, columns_per_value, is_once_per_value, is_per_value, per_value,
 };
 pub(crate) use hashed::{Hashed, hashed, repeated};
 pub(crate) use steps::once_per_step;

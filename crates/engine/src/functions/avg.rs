@@ -61,7 +61,7 @@ fn exact(name: &str, arguments: &[FieldRef], result_type: &DataType) -> Option<A
 fn own_accumulator(args: &AccumulatorArgs) -> Option<Box<dyn Accumulator>> {
     let of = args.expr_fields[0].data_type();
     match is_in_parts(of) {
-        true => Some(Box::new(temporal_states::Mean::new(args))),
+        true => Some(Box::new(temporal_states::TemporalMean::new(args))),
         false => accumulator(Outcome::Mean, args, of),
     }
 }
@@ -122,7 +122,7 @@ impl AggregateUDFImpl for Avg {
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
         let of = args.input_fields[0].data_type();
         if is_in_parts(of) {
-            return Ok(temporal_states::Mean::state_fields(&args));
+            return Ok(temporal_states::TemporalMean::state_fields(&args));
         }
         match exact(args.name, args.input_fields, args.return_type()) {
             None => avg_udaf().state_fields(args),

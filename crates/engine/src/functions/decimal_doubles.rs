@@ -27,7 +27,7 @@ const EXACT_MAX: u128 = 1 << 53;
 const POWER_MAX: i8 = 22;
 
 static NEAREST: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    Arc::new(ScalarUDF::new_from_impl(Nearest {
+    Arc::new(ScalarUDF::new_from_impl(NearestDouble {
         signature: Signature::any(1, Volatility::Immutable),
     }))
 });
@@ -43,11 +43,11 @@ pub(crate) fn nearest_double(decimal: Expr) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Nearest {
+struct NearestDouble {
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Nearest {
+impl ScalarUDFImpl for NearestDouble {
     fn name(&self) -> &str {
         "nearest double"
     }

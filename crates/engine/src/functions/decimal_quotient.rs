@@ -96,7 +96,7 @@ fn size(of: &DataType) -> (u8, i8) {
     }
 }
 
-fn quotients<T: DecimalType<Native: Divided>>(
+fn quotients<T: DecimalType<Native: Dividend>>(
     x: &ArrayRef,
     y: &ArrayRef,
     of: &DataType,
@@ -123,14 +123,14 @@ fn quotients<T: DecimalType<Native: Divided>>(
 }
 
 /// Numbers that are divided.
-trait Divided: Sized + Copy {
+trait Dividend: Sized + Copy {
     fn ten_to(exponent: u32) -> Option<Self>;
 
     /// `x * up / (y * down)`, rounded; none where it needs more bits.
     fn quotient(x: Self, up: Self, y: Self, down: Self) -> Option<Self>;
 }
 
-impl Divided for i128 {
+impl Dividend for i128 {
     fn ten_to(exponent: u32) -> Option<Self> {
         10_i128.checked_pow(exponent)
     }
@@ -144,7 +144,7 @@ impl Divided for i128 {
     }
 }
 
-impl Divided for i256 {
+impl Dividend for i256 {
     fn ten_to(exponent: u32) -> Option<Self> {
         i256::from_i128(10).checked_pow(exponent)
     }

@@ -78,7 +78,7 @@ impl AggregateUDFImpl for DistinctRows {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let fields = args.expr_fields.iter();
         let fields = fields.map(|field| SortField::new(field.data_type().clone()));
-        Ok(Box::new(Rows {
+        Ok(Box::new(CountedRows {
             making: Making::of_rows(&self.0, &args),
             converter: RowConverter::new(fields.collect())?,
             counts: HashMap::default(),
@@ -108,13 +108,13 @@ impl AggregateUDFImpl for DistinctRows {
 
 /// The rows of a frame, each with how often it is there.
 #[derive(Debug)]
-struct Rows {
+struct CountedRows {
     making: Making,
     converter: RowConverter,
     counts: HashMap<OwnedRow, u64>,
 }
 
-impl Rows {
+impl CountedRows {
     fn columns(&self) -> Result<Vec<ArrayRef>> {
         if self.counts.is_empty() {
             let fields = self.making.expr_fields.iter();
@@ -131,7 +131,7 @@ impl Rows {
     }
 }
 
-impl Accumulator for Rows {
+impl Accumulator for CountedRows {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         for row in &self.converter.convert_columns(values)? {
             *self.counts.entry(row.owned()).or_insert(0) += 1;

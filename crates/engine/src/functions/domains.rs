@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 
 /// Where a function has values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Domain {
+enum ArgumentDomain {
     Positive,
     /// From -1 to 1.
     Unit,
@@ -27,8 +27,8 @@ enum Domain {
 /// The functions.
 pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
     let logarithms =
-        [ln(), log(), log2(), log10()].map(|datafusion| (datafusion, Domain::Positive));
-    let angles = [asin(), acos()].map(|datafusion| (datafusion, Domain::Unit));
+        [ln(), log(), log2(), log10()].map(|datafusion| (datafusion, ArgumentDomain::Positive));
+    let angles = [asin(), acos()].map(|datafusion| (datafusion, ArgumentDomain::Unit));
     let all = logarithms.into_iter().chain(angles);
     all.map(|(datafusion, domain)| ScalarUDF::new_from_impl(Within { datafusion, domain }))
 }
@@ -36,16 +36,16 @@ pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Within {
     datafusion: Arc<ScalarUDF>,
-    domain: Domain,
+    domain: ArgumentDomain,
 }
 
 impl Within {
     fn check(&self, number: f64) -> Result<()> {
         match self.domain {
-            Domain::Positive if number <= 0.0 => {
+            ArgumentDomain::Positive if number <= 0.0 => {
                 exec_err!("'{}' takes a number above 0, not {number}", self.name())
             }
-            Domain::Unit if number.abs() > 1.0 => {
+            ArgumentDomain::Unit if number.abs() > 1.0 => {
                 exec_err!(
                     "'{}' takes a number from -1 to 1, not {number}",
                     self.name()

@@ -127,7 +127,7 @@ impl HigherOrderUDFImpl for ListReduce {
         };
         let list = list.to_array(rows)?;
         let (values, spans) = spans(&list)?;
-        let fold = Fold {
+        let fold = ListFold {
             lambda,
             values: &values,
             spans: &spans,
@@ -138,11 +138,13 @@ impl HigherOrderUDFImpl for ListReduce {
 }
 
 /// Where the elements of a row lie.
-type Span = Option<(usize, usize)>;
+type ElementSpan = Option<(usize, usize)>;
 
 /// All elements, and where those of each row lie: none for a list that is NULL.
-fn spans(list: &ArrayRef) -> Result<(ArrayRef, Vec<Span>)> {
-    fn of<O: datafusion::arrow::array::OffsetSizeTrait>(list: &ArrayRef) -> (ArrayRef, Vec<Span>) {
+fn spans(list: &ArrayRef) -> Result<(ArrayRef, Vec<ElementSpan>)> {
+    fn of<O: datafusion::arrow::array::OffsetSizeTrait>(
+        list: &ArrayRef,
+    ) -> (ArrayRef, Vec<ElementSpan>) {
         let list = list.as_list::<O>();
         let offsets = list.value_offsets().windows(2);
         let spans = offsets.enumerate().map(|(row, ends)| {
@@ -158,17 +160,17 @@ fn spans(list: &ArrayRef) -> Result<(ArrayRef, Vec<Span>)> {
     }
 }
 
-struct Fold<'a> {
+struct ListFold<'a> {
     lambda: &'a LambdaArgument,
     values: &'a ArrayRef,
-    spans: &'a [Span],
+    spans: &'a [ElementSpan],
     data_type: &'a DataType,
 }
 
 /// Rows that are not done: the row, the next element, the end.
 type Open = Vec<(usize, usize, usize)>;
 
-impl Fold<'_> {
+impl ListFold<'_> {
     fn run(&self, initial: Option<ArrayRef>) -> Result<ArrayRef> {
         // The first result is NULL, which rows of NULL keep.
         let mut results: Vec<ArrayRef> = vec![new_null_array(self.data_type, 1)];

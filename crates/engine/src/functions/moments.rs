@@ -122,12 +122,12 @@ pub(super) struct Moments {
     squares: f64,
     cubes: f64,
     fourths: f64,
-    shape: Shape,
+    shape: MomentStatistic,
 }
 
 /// What is asked of them.
 #[derive(Debug, Default, Clone, Copy)]
-enum Shape {
+enum MomentStatistic {
     #[default]
     Skewness,
     Kurtosis,
@@ -143,7 +143,7 @@ impl Moments {
     /// For the excess kurtosis of a sample.
     pub fn kurtosis() -> Moments {
         Moments {
-            shape: Shape::Kurtosis,
+            shape: MomentStatistic::Kurtosis,
             ..Moments::default()
         }
     }
@@ -151,7 +151,7 @@ impl Moments {
     /// For that of the whole.
     pub fn kurtosis_population() -> Moments {
         Moments {
-            shape: Shape::KurtosisPopulation,
+            shape: MomentStatistic::KurtosisPopulation,
             ..Moments::default()
         }
     }
@@ -206,14 +206,14 @@ impl Fold for Moments {
         }
         let fourth = || self.fourths / n / (variance * variance);
         match self.shape {
-            Shape::Skewness => {
+            MomentStatistic::Skewness => {
                 let skewness = self.cubes / n / variance.powf(1.5);
                 (n > 2.0).then(|| skewness * (n * (n - 1.0)).sqrt() / (n - 2.0))
             }
-            Shape::Kurtosis => (n > 3.0).then(|| {
+            MomentStatistic::Kurtosis => (n > 3.0).then(|| {
                 (n - 1.0) * ((n + 1.0) * fourth() - 3.0 * (n - 1.0)) / ((n - 2.0) * (n - 3.0))
             }),
-            Shape::KurtosisPopulation => (n > 1.0).then(|| fourth() - 3.0),
+            MomentStatistic::KurtosisPopulation => (n > 1.0).then(|| fourth() - 3.0),
         }
     }
 }

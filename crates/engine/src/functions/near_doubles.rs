@@ -50,7 +50,7 @@ enum Near {
 impl Near {
     fn function(self) -> Arc<ScalarUDF> {
         let signature = Signature::any(1, Volatility::Immutable);
-        let function = Checked {
+        let function = CheckedDouble {
             near: self,
             signature,
         };
@@ -66,12 +66,12 @@ impl Near {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Checked {
+struct CheckedDouble {
     near: Near,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Checked {
+impl ScalarUDFImpl for CheckedDouble {
     fn name(&self) -> &str {
         match self.near {
             Near::Seconds => NEAR_SECONDS,

@@ -54,11 +54,11 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
 struct OncePerText {
     datafusion: Arc<ScalarUDF>,
     /// What was read of the last pattern: batches mostly have the one before.
-    last: Mutex<Option<Read>>,
+    last: Mutex<Option<ParsedPattern>>,
 }
 
 /// Pattern, replacement and flags, and what they come to.
-struct Read {
+struct ParsedPattern {
     strings: [Option<String>; 3],
     anchored: Option<Arc<Anchored>>,
 }
@@ -93,12 +93,12 @@ impl OncePerText {
         flags: Option<&str>,
     ) -> Option<Arc<Anchored>> {
         let strings = [Some(pattern), Some(replacement), flags];
-        let is_same = |last: &&Read| last.strings.iter().map(Option::as_deref).eq(strings);
+        let is_same = |last: &&ParsedPattern| last.strings.iter().map(Option::as_deref).eq(strings);
         if let Some(last) = self.last.lock().as_ref().filter(is_same) {
             return last.anchored.clone();
         }
         let anchored = Anchored::new(pattern, replacement, flags).map(Arc::new);
-        *self.last.lock() = Some(Read {
+        *self.last.lock() = Some(ParsedPattern {
             strings: strings.map(|text| text.map(str::to_string)),
             anchored: anchored.clone(),
         });

@@ -101,7 +101,7 @@ impl AggregateUDFImpl for PercentileCont {
                 let result = args.return_type().clone();
                 Ok(Box::new(Middle::new(quantile, args.is_distinct, result)))
             }
-            Some(quantile) if data_type.is_floating() => Ok(Box::new(Values {
+            Some(quantile) if data_type.is_floating() => Ok(Box::new(FrameValues {
                 data_type,
                 quantile,
                 is_distinct: args.is_distinct,
@@ -146,14 +146,14 @@ fn quantile(args: &AccumulatorArgs) -> Result<Option<Quantile>> {
 
 /// The values of a group or frame.
 #[derive(Debug)]
-struct Values {
+struct FrameValues {
     data_type: DataType,
     quantile: Quantile,
     is_distinct: bool,
     values: Vec<f64>,
 }
 
-impl Values {
+impl FrameValues {
     fn keep_distinct(&mut self) {
         if self.is_distinct {
             // Zeros are equal whatever their sign.
@@ -164,7 +164,7 @@ impl Values {
     }
 }
 
-impl Accumulator for Values {
+impl Accumulator for FrameValues {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
         let floats = cast(&columns[0], &DataType::Float64)?;
         let floats = floats.as_primitive::<Float64Type>();

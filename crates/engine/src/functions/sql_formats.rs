@@ -58,7 +58,7 @@ const NAME_WIDTH: i64 = 9;
 
 /// A part of a format.
 #[derive(Debug, PartialEq)]
-enum Part {
+enum FormatPart {
     /// In DataFusion's letters.
     Format(String),
     Word {
@@ -116,8 +116,8 @@ fn is_sql_format(format: &str) -> bool {
 fn formatted(value: &Expr, text: &str) -> Result<Expr> {
     let part = |part| {
         let (format, case, is_padded) = match part {
-            Part::Format(format) => return to_char().call(vec![value.clone(), lit(format)]),
-            Part::Word {
+            FormatPart::Format(format) => return to_char().call(vec![value.clone(), lit(format)]),
+            FormatPart::Word {
                 format,
                 case,
                 is_padded,
@@ -142,13 +142,13 @@ fn formatted(value: &Expr, text: &str) -> Result<Expr> {
 /// The format as DataFusion reads it: the case of words says nothing.
 fn readable(text: &str) -> Result<String> {
     let format = |part| match part {
-        Part::Format(format) => format,
-        Part::Word { format, .. } => format.to_owned(),
+        FormatPart::Format(format) => format,
+        FormatPart::Word { format, .. } => format.to_owned(),
     };
     Ok(parts(text)?.into_iter().map(format).collect())
 }
 
-fn parts(text: &str) -> Result<Vec<Part>> {
+fn parts(text: &str) -> Result<Vec<FormatPart>> {
     let mut parts = Vec::new();
     let mut format = String::new();
     let mut rest = text;
@@ -184,9 +184,9 @@ fn parts(text: &str) -> Result<Vec<Part>> {
                     continue;
                 }
                 if !format.is_empty() {
-                    parts.push(Part::Format(std::mem::take(&mut format)));
+                    parts.push(FormatPart::Format(std::mem::take(&mut format)));
                 }
-                parts.push(Part::Word {
+                parts.push(FormatPart::Word {
                     format: letters,
                     case,
                     is_padded,
@@ -204,7 +204,7 @@ fn parts(text: &str) -> Result<Vec<Part>> {
         }
     }
     if !format.is_empty() {
-        parts.push(Part::Format(format));
+        parts.push(FormatPart::Format(format));
     }
     Ok(parts)
 }
@@ -280,14 +280,14 @@ mod tests {
         );
         assert_eq!(readable("HH12:MI PM").unwrap(), "%I:%M %p");
         assert!(readable("YYYY week").is_err());
-        let padded = |case| Part::Word {
+        let padded = |case| FormatPart::Word {
             format: "%B",
             case,
             is_padded: true,
         };
         assert_eq!(
             parts("YYYY MONTH").unwrap(),
-            [Part::Format("%Y ".to_owned()), padded(Case::Upper)]
+            [FormatPart::Format("%Y ".to_owned()), padded(Case::Upper)]
         );
     }
 }

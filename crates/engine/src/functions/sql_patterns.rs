@@ -17,37 +17,37 @@ use datafusion::logical_expr::{
 
 /// The pattern of LIKE with `\` in place of its own escape.
 pub(crate) fn like_pattern(pattern: Expr, escape: char) -> Expr {
-    called(Form::Like(escape), pattern)
+    called(PatternForm::Like(escape), pattern)
 }
 
 /// The pattern of SIMILAR TO as a regular expression.
 pub(crate) fn similar_pattern(pattern: Expr, escape: char) -> Expr {
-    called(Form::Similar(escape), pattern)
+    called(PatternForm::Similar(escape), pattern)
 }
 
-fn called(form: Form, pattern: Expr) -> Expr {
+fn called(form: PatternForm, pattern: Expr) -> Expr {
     let signature = Signature::any(1, Volatility::Immutable);
-    ScalarUDF::new_from_impl(Rewritten { form, signature }).call(vec![pattern])
+    ScalarUDF::new_from_impl(PatternFunction { form, signature }).call(vec![pattern])
 }
 
 /// What is rewritten, with its escape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Form {
+enum PatternForm {
     Like(char),
     Similar(char),
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Rewritten {
-    form: Form,
+struct PatternFunction {
+    form: PatternForm,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Rewritten {
+impl ScalarUDFImpl for PatternFunction {
     fn name(&self) -> &str {
         match self.form {
-            Form::Like(_) => "like_pattern",
-            Form::Similar(_) => "similar_pattern",
+            PatternForm::Like(_) => "like_pattern",
+            PatternForm::Similar(_) => "similar_pattern",
         }
     }
 
@@ -66,8 +66,8 @@ impl ScalarUDFImpl for Rewritten {
             .iter()
             .map(|pattern| {
                 pattern.map(|pattern| match self.form {
-                    Form::Like(escape) => with_backslashes(pattern, escape),
-                    Form::Similar(escape) => regular(pattern, escape),
+                    PatternForm::Like(escape) => with_backslashes(pattern, escape),
+                    PatternForm::Similar(escape) => regular(pattern, escape),
                 })
             })
             .collect();

@@ -127,7 +127,7 @@ impl Accumulator for Middle {
 
 /// The mean of intervals, in months, days and nanoseconds, or of dates and times, which have one part.
 #[derive(Debug)]
-pub(super) struct Mean {
+pub(super) struct TemporalMean {
     aggregate: String,
     result: DataType,
     sums: [i128; 3],
@@ -136,7 +136,7 @@ pub(super) struct Mean {
     distinct: Option<HashMap<[i64; 3], u64>>,
 }
 
-impl Mean {
+impl TemporalMean {
     pub(super) fn new(args: &AccumulatorArgs) -> Self {
         Self {
             aggregate: args.name.to_owned(),
@@ -188,7 +188,7 @@ impl Mean {
     }
 }
 
-impl Accumulator for Mean {
+impl Accumulator for TemporalMean {
     fn update_batch(&mut self, columns: &[ArrayRef]) -> Result<()> {
         for parts in self.parts(&columns[0])? {
             let is_new = self.distinct.as_mut().is_none_or(|counts| {

@@ -130,14 +130,14 @@ impl ScalarUDFImpl for TextCast {
 /// What strings say; `is_try`: NULL for what cannot be read.
 pub(crate) fn read_strings(strings: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef> {
     let strings = cast(strings, &DataType::Utf8View)?;
-    Reader { is_try }.values(strings.as_string_view(), to)
+    StringCast { is_try }.values(strings.as_string_view(), to)
 }
 
-struct Reader {
+struct StringCast {
     is_try: bool,
 }
 
-impl Reader {
+impl StringCast {
     fn values(&self, strings: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
         match to {
             _ if strings.null_count() == strings.len() => Ok(new_null_array(to, strings.len())),

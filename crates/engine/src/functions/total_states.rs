@@ -44,7 +44,7 @@ pub(super) fn accumulator(
 ) -> Option<Box<dyn Accumulator>> {
     macro_rules! of {
         ($of:ty) => {{
-            let target = Target::<$of>::new(outcome, args, summed);
+            let target = SumTarget::<$of>::new(outcome, args, summed);
             match args.is_distinct {
                 true => Box::new(Distinct::new(target)),
                 false => Box::new(Running::new(target)),
@@ -69,7 +69,7 @@ pub(super) fn accumulator(
 
 /// What is summed, and to what: the aggregate's name, for errors, and both types.
 #[derive(Debug)]
-struct Target<T> {
+struct SumTarget<T> {
     outcome: Outcome,
     aggregate: String,
     summed: DataType,
@@ -77,7 +77,7 @@ struct Target<T> {
     of: PhantomData<fn(T)>,
 }
 
-impl<T: Summable> Target<T> {
+impl<T: Summable> SumTarget<T> {
     fn new(outcome: Outcome, args: &AccumulatorArgs, summed: &DataType) -> Self {
         Self {
             outcome,
@@ -127,12 +127,12 @@ impl<T: Summable> Target<T> {
 /// One total, which rows enter and, in a sliding window, leave.
 #[derive(Debug)]
 struct Running<T: Summable> {
-    target: Target<T>,
+    target: SumTarget<T>,
     total: Total<Number<T>>,
 }
 
 impl<T: Summable> Running<T> {
-    fn new(target: Target<T>) -> Self {
+    fn new(target: SumTarget<T>) -> Self {
         Self {
             target,
             total: Total::ZERO,
@@ -199,13 +199,13 @@ impl<T: Summable> Accumulator for Running<T> {
 /// The total of the distinct values, each with its count, so that rows can leave a sliding window.
 #[derive(Debug)]
 struct Distinct<T: Summable> {
-    target: Target<T>,
+    target: SumTarget<T>,
     counts: HashMap<T::Native, u64>,
     total: Total<Number<T>>,
 }
 
 impl<T: Summable> Distinct<T> {
-    fn new(target: Target<T>) -> Self {
+    fn new(target: SumTarget<T>) -> Self {
         Self {
             target,
             counts: HashMap::default(),

@@ -21,20 +21,20 @@ pub(crate) const TRY_UUID: &str = "uuid of or null";
 
 /// What a text that is no UUID gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Otherwise {
+enum InvalidUuid {
     Error,
     Null,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct UuidText {
-    otherwise: Otherwise,
+    otherwise: InvalidUuid,
     signature: Signature,
 }
 
 /// Both functions, to be registered.
 pub(super) fn functions() -> [ScalarUDF; 2] {
-    [Otherwise::Error, Otherwise::Null].map(|otherwise| {
+    [InvalidUuid::Error, InvalidUuid::Null].map(|otherwise| {
         ScalarUDF::from(UuidText {
             otherwise,
             signature: Signature::any(1, Volatility::Immutable),
@@ -45,16 +45,16 @@ pub(super) fn functions() -> [ScalarUDF; 2] {
 impl ScalarUDFImpl for UuidText {
     fn name(&self) -> &str {
         match self.otherwise {
-            Otherwise::Error => UUID,
-            Otherwise::Null => TRY_UUID,
+            InvalidUuid::Error => UUID,
+            InvalidUuid::Null => TRY_UUID,
         }
     }
 
     /// The cast that it stands for.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let cast = match self.otherwise {
-            Otherwise::Error => "CAST",
-            Otherwise::Null => "TRY_CAST",
+            InvalidUuid::Error => "CAST",
+            InvalidUuid::Null => "TRY_CAST",
         };
         let value = args.first().map(|value| value.schema_name().to_string());
         Ok(format!("{cast}({} AS UUID)", value.unwrap_or_default()))
@@ -115,8 +115,8 @@ impl UuidText {
         };
         match (canonical(&text), self.otherwise) {
             (Some(uuid), _) => Ok(Some(uuid)),
-            (None, Otherwise::Null) => Ok(None),
-            (None, Otherwise::Error) => {
+            (None, InvalidUuid::Null) => Ok(None),
+            (None, InvalidUuid::Error) => {
                 exec_err!("'{text}' is no UUID; TRY_CAST gives NULL for it")
             }
         }

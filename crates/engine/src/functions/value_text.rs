@@ -106,7 +106,7 @@ pub(crate) fn strings_of_values(values: &ArrayRef) -> Result<StringViewArray> {
         .with_null("NULL")
         .with_timestamp_format(Some(TIMESTAMP))
         .with_timestamp_tz_format(Some(TIMESTAMP_ZONED))
-        .with_formatter_factory(Some(&Written));
+        .with_formatter_factory(Some(&WrittenFormatters));
     let formatter = formatter_of(values, &options)?;
     let mut strings = StringViewBuilder::with_capacity(values.len());
     let mut text = String::new();
@@ -183,16 +183,16 @@ fn formatter_of<'a>(
     values: &'a dyn Array,
     options: &FormatOptions<'a>,
 ) -> Result<ArrayFormatter<'a>, ArrowError> {
-    match Written.create_array_formatter(values, options, None)? {
+    match WrittenFormatters.create_array_formatter(values, options, None)? {
         Some(formatter) => Ok(formatter),
         None => ArrayFormatter::try_new(values, options),
     }
 }
 
 #[derive(Debug)]
-struct Written;
+struct WrittenFormatters;
 
-impl ArrayFormatterFactory for Written {
+impl ArrayFormatterFactory for WrittenFormatters {
     fn create_array_formatter<'formatter>(
         &self,
         array: &'formatter dyn Array,
@@ -206,7 +206,7 @@ impl ArrayFormatterFactory for Written {
         };
         let null = options.null();
         let written: Box<dyn DisplayIndex + 'formatter> = match array.data_type() {
-            Timestamp(..) | Time32(_) | Time64(_) => Box::new(Clock {
+            Timestamp(..) | Time32(_) | Time64(_) => Box::new(ClockFormatter {
                 inner: plain()?,
                 array,
                 null,
@@ -215,9 +215,9 @@ impl ArrayFormatterFactory for Written {
                 intervals: intervals(array)?,
                 null,
             }),
-            Struct(_) => Box::new(Fields::new(array.as_struct(), options)?),
+            Struct(_) => Box::new(StructFormatter::new(array.as_struct(), options)?),
             Map(..) => Box::new(Entries::new(array.as_map(), options)?),
-            of if of.is_string() => Box::new(Strings {
+            of if of.is_string() => Box::new(StringsFormatter {
                 inner: plain()?,
                 array,
                 null,
@@ -229,13 +229,13 @@ impl ArrayFormatterFactory for Written {
 }
 
 /// Strings within lists, structs and maps.
-struct Strings<'a> {
+struct StringsFormatter<'a> {
     inner: ArrayFormatter<'a>,
     array: &'a dyn Array,
     null: &'a str,
 }
 
-impl DisplayIndex for Strings<'_> {
+impl DisplayIndex for StringsFormatter<'_> {
     fn write(&self, row: usize, f: &mut dyn Write) -> FormatResult {
         if self.array.is_null(row) {
             return Ok(f.write_str(self.null)?);
@@ -268,13 +268,13 @@ fn write_quoted(text: &str, f: &mut dyn Write) -> std::fmt::Result {
 }
 
 /// Timestamps and times.
-struct Clock<'a> {
+struct ClockFormatter<'a> {
     inner: ArrayFormatter<'a>,
     array: &'a dyn Array,
     null: &'a str,
 }
 
-impl DisplayIndex for Clock<'_> {
+impl DisplayIndex for ClockFormatter<'_> {
     fn write(&self, row: usize, f: &mut dyn Write) -> FormatResult {
         if self.array.is_null(row) {
             return Ok(f.write_str(self.null)?);
@@ -384,13 +384,13 @@ fn write_interval(interval: IntervalMonthDayNano, f: &mut dyn Write) -> std::fmt
 }
 
 /// A struct: `{'a': 1}`.
-struct Fields<'a> {
+struct StructFormatter<'a> {
     fields: Vec<(&'a str, ArrayFormatter<'a>)>,
     of: &'a StructArray,
     null: &'a str,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> StructFormatter<'a> {
     fn new(of: &'a StructArray, options: &FormatOptions<'a>) -> Result<Self, ArrowError> {
         let fields = of.fields().iter().zip(of.columns());
         let fields = fields
@@ -403,7 +403,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-impl DisplayIndex for Fields<'_> {
+impl DisplayIndex for StructFormatter<'_> {
     fn write(&self, row: usize, f: &mut dyn Write) -> FormatResult {
         if self.of.is_null(row) {
             return Ok(f.write_str(self.null)?);

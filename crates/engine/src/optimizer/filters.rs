@@ -33,7 +33,7 @@ use crate::exec::{GroupByExec, SelectingFilterExec};
 use crate::expr::plan_expressions::exchanged;
 use crate::expr::specialised::{Kernel, specialise};
 use crate::runtime::options::{GroupByOperator, SessionOptions};
-use compared::Compared;
+use compared::LiteralComparison;
 
 /// The rule.
 #[derive(Debug)]
@@ -155,7 +155,7 @@ fn in_loops(
 enum OwnLoop {
     /// With a NOT or without.
     HasWord(Box<Word>, bool),
-    Compared(Compared),
+    Compared(LiteralComparison),
 }
 
 impl OwnLoop {
@@ -166,7 +166,7 @@ impl OwnLoop {
             return Some(OwnLoop::HasWord(Box::new(word), like.negated()));
         }
         let binary = expr.downcast_ref::<BinaryExpr>()?;
-        Compared::of(binary, schema).map(OwnLoop::Compared)
+        LiteralComparison::of(binary, schema).map(OwnLoop::Compared)
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn folded(node: &AggregateExec) -> Result<Option<AggregateExec>> {
     {
         return Ok(None);
     }
-    let (below, input) = Below::of(projection)?;
+    let (below, input) = ProjectedExpressions::of(projection)?;
     let schema = input.schema();
     let (Some(keys), Some(aggregates), Some(filters)) = (
         below.keys(node)?,
@@ -53,11 +53,11 @@ pub(crate) fn folded(node: &AggregateExec) -> Result<Option<AggregateExec>> {
 }
 
 /// A projection's expressions, over the columns that it reads.
-struct Below(Vec<Expr>);
+struct ProjectedExpressions(Vec<Expr>);
 
-impl Below {
+impl ProjectedExpressions {
     /// And the projection that leaves these.
-    fn of(projection: &ProjectionExec) -> Result<(Below, ProjectionExec)> {
+    fn of(projection: &ProjectionExec) -> Result<(ProjectedExpressions, ProjectionExec)> {
         let exprs = projection.expr().iter().map(|output| &output.expr);
         let columns: BTreeSet<usize> = exprs
             .clone()
@@ -80,7 +80,10 @@ impl Below {
                 column(of.index(), place.unwrap_or_default())
             })
         });
-        Ok((Below(over_them.collect::<Result<_>>()?), read))
+        Ok((
+            ProjectedExpressions(over_them.collect::<Result<_>>()?),
+            read,
+        ))
     }
 
     fn keys(&self, node: &AggregateExec) -> Result<Option<PhysicalGroupBy>> {

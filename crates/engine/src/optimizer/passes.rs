@@ -28,11 +28,11 @@ use crate::scan::stores::Stores;
 use crate::scan::writes::WholeFilesRule;
 
 use Needed::{ByDataFusion, ByOperator};
-use Place::{Before, First, Last};
+use PassPlace::{Before, First, Last};
 
 /// A rule of ours, with the fields in the order in which the tables below give them.
 struct Pass<R: ?Sized> {
-    place: Place,
+    place: PassPlace,
     needed: Needed,
     rule: Arc<R>,
     /// What it does: a formula or a sentence.
@@ -40,7 +40,7 @@ struct Pass<R: ?Sized> {
 }
 
 /// Where among DataFusion's rules; those of one place in the order of their table.
-enum Place {
+enum PassPlace {
     First,
     /// Before each of these.
     Before(&'static [&'static str]),
@@ -62,13 +62,13 @@ macro_rules! passes {
     };
 }
 
-type Planner = dyn ExprPlanner;
+type ExpressionPlanner = dyn ExprPlanner;
 type Analysis = dyn AnalyzerRule + Send + Sync;
 type Logical = dyn OptimizerRule + Send + Sync;
 type Physical = dyn PhysicalOptimizerRule + Send + Sync;
 
 /// Planners of expressions: each sees one before DataFusion's do.
-fn planners() -> Vec<Pass<Planner>> {
+fn planners() -> Vec<Pass<ExpressionPlanner>> {
     passes! {
         First, ByDataFusion, unsigned_literals::UnsignedLiterals, "u - 1 → u - CAST(1 AS BIGINT UNSIGNED)";
         First, ByDataFusion, exclusions::Exclusions,              "sum(x) OVER (… EXCLUDE TIES): what the call is otherwise, with frames that leave rows out";
@@ -227,7 +227,7 @@ pub(crate) const ALL: &[Needed] = &[ByDataFusion, ByOperator];
 pub const FIXES: &[Needed] = &[ByDataFusion];
 
 /// Planners of expressions; DataFusion's come after them.
-pub fn expr_planners(needed: &[Needed]) -> Vec<Arc<Planner>> {
+pub fn expr_planners(needed: &[Needed]) -> Vec<Arc<ExpressionPlanner>> {
     let passes = planners().into_iter();
     let passes = passes.filter(|pass| needed.contains(&pass.needed));
     passes.map(|pass| pass.rule).collect()
@@ -268,7 +268,7 @@ fn placed<R: ?Sized>(
     let passes: Vec<_> = passes
         .filter(|pass| needed.contains(&pass.needed))
         .collect();
-    let at = |wanted: &dyn Fn(&Place) -> bool| {
+    let at = |wanted: &dyn Fn(&PassPlace) -> bool| {
         let found = passes.iter().filter(|pass| wanted(&pass.place));
         found.map(|pass| Arc::clone(&pass.rule)).collect::<Vec<_>>()
     };

@@ -49,10 +49,11 @@ pub(crate) fn replacing(
     let all = first.aggr_expr();
     let places = (0..all.len()).map(|at| {
         let mut parts = families.iter().enumerate();
-        let part = parts.find_map(|(nth, family)| Some(Place::Part(nth, family.part(at)?)));
-        part.or_else(|| key_of(first, at).map(Place::Key))
+        let part =
+            parts.find_map(|(nth, family)| Some(AggregatePlace::Part(nth, family.part(at)?)));
+        part.or_else(|| key_of(first, at).map(AggregatePlace::Key))
     });
-    let places: Vec<Option<Place>> = places.collect();
+    let places: Vec<Option<AggregatePlace>> = places.collect();
     let own: Vec<usize> = (0..all.len()).filter(|at| places[*at].is_none()).collect();
     // Some type has no place in the operator: each for itself.
     let Ok(ours) = grouped(first, &own, &families, tuning) else {
@@ -91,7 +92,7 @@ fn grouped(
 }
 
 /// Where an aggregate's values are that has no states of its own.
-enum Place {
+enum AggregatePlace {
     /// The value of each group's only row of a family, at a place in it.
     Part(usize, usize),
     /// A key.
@@ -102,7 +103,7 @@ enum Place {
 fn handed_out(
     replaced: &Replaced<'_>,
     groups: Arc<dyn ExecutionPlan>,
-    places: &[Option<Place>],
+    places: &[Option<AggregatePlace>],
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let (wanted, given) = (replaced.last.schema(), groups.schema());
     let (keys, aggregates) = wanted
@@ -119,8 +120,8 @@ fn handed_out(
     let mut next = keys.len();
     for (place, field) in places.iter().zip(aggregates) {
         let expr = match place {
-            Some(Place::Key(key)) => column(*key),
-            Some(Place::Part(family, part)) => {
+            Some(AggregatePlace::Key(key)) => column(*key),
+            Some(AggregatePlace::Part(family, part)) => {
                 part_of(column(keys.len() + own + family), *part, field)
             }
             None => {
@@ -143,7 +144,7 @@ fn key_of(first: &AggregateExec, at: usize) -> Option<usize> {
 
 /// Aggregates with the same states.
 struct Family {
-    of: Of,
+    of: StateSource,
     filter: Option<Arc<dyn PhysicalExpr>>,
     /// What states of rows keep.
     values: Vec<Arc<dyn PhysicalExpr>>,
@@ -156,7 +157,7 @@ struct Family {
 
 /// What states are of.
 #[derive(PartialEq)]
-enum Of {
+enum StateSource {
     /// The first row of each group.
     Row(Vec<PhysicalSortExpr>),
     /// All values of a column, or digests of so many centroids.
@@ -196,7 +197,8 @@ impl Family {
         }
         families.retain(|family| {
             let written = first.aggr_expr()[family.members[0]].order_bys();
-            family.members.len() > 1 || matches!(family.of, Of::Row(_)) && written.len() > 1
+            family.members.len() > 1
+                || matches!(family.of, StateSource::Row(_)) && written.len() > 1
         });
         families
     }
@@ -219,11 +221,11 @@ impl Family {
     fn aggregate(&self, first: &AggregateExec) -> Result<AggregateFunctionExpr> {
         let schema = first.input().schema();
         let (function, arguments) = match &self.of {
-            Of::Row(order) => {
+            StateSource::Row(order) => {
                 let (shape, arguments) = self.row(order, &schema)?;
                 (AggregateUDF::from(TopRows::new(shape)), arguments)
             }
-            Of::Values(x, digest) => {
+            StateSource::Values(x, digest) => {
                 let function = Quantiles::new(self.quantiles.clone(), *digest);
                 (AggregateUDF::from(function), vec![Arc::clone(x)])
             }
@@ -261,13 +263,13 @@ impl Family {
 }
 
 /// What the states of `aggregate` are of, where it can share them.
-fn of(aggregate: &AggregateFunctionExpr, first: &AggregateExec) -> Option<Of> {
+fn of(aggregate: &AggregateFunctionExpr, first: &AggregateExec) -> Option<StateSource> {
     let value = Arc::clone(&aggregate.expressions()[0]);
     let Some((_, digest)) = quantile_of(aggregate) else {
-        return order_of(aggregate, first).map(Of::Row);
+        return order_of(aggregate, first).map(StateSource::Row);
     };
     let data_type = value.data_type(&first.input_schema()).ok()?;
-    (data_type.is_floating() && !is_volatile(&value)).then_some(Of::Values(value, digest))
+    (data_type.is_floating() && !is_volatile(&value)).then_some(StateSource::Values(value, digest))
 }
 
 /// The order whose first row `aggregate` takes a value of; `None` where it takes another row or none.
@@ -307,7 +309,7 @@ fn constant(first: &AggregateExec, expr: &Arc<dyn PhysicalExpr>) -> Option<usize
 
 /// Part of a family's column, as a column of `field`.
 fn part_of(column: Arc<dyn PhysicalExpr>, part: usize, field: &FieldRef) -> Arc<dyn PhysicalExpr> {
-    let part = Part {
+    let part = PartFunction {
         at: part,
         result_type: field.data_type().clone(),
         signature: Signature::any(1, Volatility::Immutable),
@@ -317,13 +319,13 @@ fn part_of(column: Arc<dyn PhysicalExpr>, part: usize, field: &FieldRef) -> Arc<
 
 /// The value at a place of each struct, or of the only row of each list, NULL of lists without one.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Part {
+struct PartFunction {
     at: usize,
     result_type: DataType,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Part {
+impl ScalarUDFImpl for PartFunction {
     fn name(&self) -> &str {
         "part"
     }

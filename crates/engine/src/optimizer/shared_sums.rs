@@ -208,7 +208,7 @@ fn shifted(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
 struct Average {
     sum: AggregateFunction,
     count: AggregateFunction,
-    mean: Mean,
+    mean: MeanFunction,
 }
 
 impl Average {
@@ -240,7 +240,7 @@ impl Average {
             }
             None => return Ok(None),
         };
-        let mean = Mean::new(expr, expr.get_type(input)?);
+        let mean = MeanFunction::new(expr, expr.get_type(input)?);
         Ok(Some(Self { sum, count, mean }))
     }
 }
@@ -322,14 +322,14 @@ fn averaged(aggregate: &Aggregate, rule: SharedSums) -> Result<Option<LogicalPla
 
 /// `mean(sum(x), count(x))`: the average of x.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Mean {
+struct MeanFunction {
     signature: Signature,
     /// As the query has it, for the error.
     aggregate: String,
     result_type: DataType,
 }
 
-impl Mean {
+impl MeanFunction {
     fn new(average: &Expr, result_type: DataType) -> Self {
         Self {
             signature: Signature::any(2, Volatility::Immutable),
@@ -339,7 +339,7 @@ impl Mean {
     }
 }
 
-impl ScalarUDFImpl for Mean {
+impl ScalarUDFImpl for MeanFunction {
     fn name(&self) -> &str {
         "mean"
     }

@@ -45,7 +45,7 @@ pub(crate) fn replacing(
     if filter.fetch().is_some() {
         return Ok(None);
     }
-    let Some(found) = Numbered::below(filter) else {
+    let Some(found) = NumberedWindow::below(filter) else {
         return Ok(None);
     };
     let Some(mut plan) = found.grouped(tuning)? else {
@@ -78,7 +78,7 @@ fn column(schema: &Schema, at: usize) -> (Arc<dyn PhysicalExpr>, String) {
 }
 
 /// A window of row numbers of which a filter lets the first of each partition pass.
-struct Numbered<'a> {
+struct NumberedWindow<'a> {
     window: &'a BoundedWindowAggExec,
     numbers: &'a Arc<dyn WindowExpr>,
     /// Between filter and window, the highest first.
@@ -88,7 +88,7 @@ struct Numbered<'a> {
     rows_max: usize,
 }
 
-impl<'a> Numbered<'a> {
+impl<'a> NumberedWindow<'a> {
     fn below(filter: &'a FilterExec) -> Option<Self> {
         let mut projections = Vec::new();
         let mut node = filter.input();
@@ -131,7 +131,7 @@ impl<'a> Numbered<'a> {
         if input.boundedness().is_unbounded() || self.has_order()? {
             return Ok(None);
         }
-        let wanted = Wanted::of(self)?;
+        let wanted = WantedRows::of(self)?;
         let aggregate = wanted.aggregation(self)?;
         let replaced = Replaced {
             first: &aggregate,
@@ -246,7 +246,7 @@ fn names(keys: &[Arc<dyn PhysicalExpr>]) -> Vec<String> {
 }
 
 /// What the states keep, and where the window's columns are among it.
-struct Wanted {
+struct WantedRows {
     shape: Shape,
     arguments: Vec<Arc<dyn PhysicalExpr>>,
     /// Names of the keys.
@@ -255,8 +255,8 @@ struct Wanted {
     places: Vec<usize>,
 }
 
-impl Wanted {
-    fn of(found: &Numbered<'_>) -> Result<Self> {
+impl WantedRows {
+    fn of(found: &NumberedWindow<'_>) -> Result<Self> {
         let schema = found.window.input().schema();
         let keys = found.numbers.partition_by();
         let mut wanted = Self {
@@ -304,7 +304,7 @@ impl Wanted {
     }
 
     /// The grouping as DataFusion describes it.
-    fn aggregation(&self, found: &Numbered<'_>) -> Result<AggregateExec> {
+    fn aggregation(&self, found: &NumberedWindow<'_>) -> Result<AggregateExec> {
         let input = found.window.input();
         let function = AggregateUDF::from(TopRows::new(self.shape.clone()));
         let aggregate = AggregateExprBuilder::new(Arc::new(function), self.arguments.clone())
@@ -325,7 +325,7 @@ impl Wanted {
     /// The groups' rows with the window's columns.
     fn rows(
         &self,
-        found: &Numbered<'_>,
+        found: &NumberedWindow<'_>,
         groups: Arc<dyn ExecutionPlan>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let list = self.keys.len();
@@ -358,7 +358,7 @@ impl Wanted {
 }
 
 /// The aggregate as EXPLAIN names it: `top_rows(2, v DESC)`.
-fn shown(found: &Numbered<'_>) -> String {
+fn shown(found: &NumberedWindow<'_>) -> String {
     let mut text = format!("top_rows({}", found.rows_max);
     for PhysicalSortExpr { expr, options } in found.numbers.order_by() {
         let expr = plain(expr).unwrap_or(expr);

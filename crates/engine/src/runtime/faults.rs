@@ -15,7 +15,7 @@ use grouse_groupby::{Disk, ScratchFile};
 
 /// What a grouping asks of its surroundings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Call {
+pub(crate) enum RefusableCall {
     /// A new file.
     Create,
     /// A write to one.
@@ -27,17 +27,17 @@ pub(crate) enum Call {
 }
 
 /// Their names.
-const CALLS: [(&str, Call); 4] = [
-    ("create", Call::Create),
-    ("write", Call::Write),
-    ("read", Call::Read),
-    ("grow", Call::Grow),
+const CALLS: [(&str, RefusableCall); 4] = [
+    ("create", RefusableCall::Create),
+    ("write", RefusableCall::Write),
+    ("read", RefusableCall::Read),
+    ("grow", RefusableCall::Grow),
 ];
 
 /// The calls that fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    call: Call,
+    call: RefusableCall,
     /// The first one, from 1.
     first: usize,
     /// Whether those after it fail as well.
@@ -95,7 +95,7 @@ impl Faults {
     }
 
     /// True if this call fails.
-    pub fn refuse(&self, call: Call) -> bool {
+    pub fn refuse(&self, call: RefusableCall) -> bool {
         if call != self.fault.call {
             return false;
         }
@@ -103,7 +103,7 @@ impl Faults {
         number == self.fault.first || self.fault.lasting && number > self.fault.first
     }
 
-    fn allow(&self, call: Call) -> std::io::Result<()> {
+    fn allow(&self, call: RefusableCall) -> std::io::Result<()> {
         match self.refuse(call) {
             true => Err(IoError::new(ErrorKind::StorageFull, "refused on request")),
             false => Ok(()),
@@ -119,7 +119,7 @@ pub(crate) struct FaultyDisk<D> {
 
 impl<D: Disk> Disk for FaultyDisk<D> {
     fn create(&self) -> std::io::Result<(Box<dyn ScratchFile>, String)> {
-        self.faults.allow(Call::Create)?;
+        self.faults.allow(RefusableCall::Create)?;
         let (file, name) = self.disk.create()?;
         let faults = Arc::clone(&self.faults);
         Ok((Box::new(FaultyFile { file, faults }), name))
@@ -139,12 +139,12 @@ impl fmt::Debug for FaultyFile {
 
 impl ScratchFile for FaultyFile {
     fn write(&self, bytes: &[u8], at: u64) -> std::io::Result<()> {
-        self.faults.allow(Call::Write)?;
+        self.faults.allow(RefusableCall::Write)?;
         self.file.write(bytes, at)
     }
 
     fn read(&self, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
-        self.faults.allow(Call::Read)?;
+        self.faults.allow(RefusableCall::Read)?;
         self.file.read(bytes, at)
     }
 }
@@ -169,8 +169,8 @@ mod tests {
         for (text, failing) in [("write:2", vec![2]), ("write:2+", vec![2, 3, 4])] {
             let faults = Faults::new(text.parse().unwrap());
             let refused = |number: &usize| {
-                assert!(!faults.refuse(Call::Read), "{text}: read {number}");
-                faults.refuse(Call::Write)
+                assert!(!faults.refuse(RefusableCall::Read), "{text}: read {number}");
+                faults.refuse(RefusableCall::Write)
             };
             let found: Vec<_> = (1..=4).filter(refused).collect();
             assert_eq!(found, failing, "{text}");

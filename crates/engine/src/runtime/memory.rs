@@ -115,15 +115,17 @@ impl SessionPool {
 
     /// Bytes that a grouping can get.
     pub(crate) fn free_for_grouping(&self) -> usize {
-        let free = self.bounds(Kind::Grouping).map(|bound| match bound {
-            Some((counter, limit)) => limit.saturating_sub(counter.load(Ordering::Relaxed)),
-            None => usize::MAX,
-        });
+        let free = self
+            .bounds(ConsumerKind::Grouping)
+            .map(|bound| match bound {
+                Some((counter, limit)) => limit.saturating_sub(counter.load(Ordering::Relaxed)),
+                None => usize::MAX,
+            });
         free.into_iter().min().unwrap_or(0)
     }
 
     /// What counts the bytes of a kind of consumer, the narrowest first, and what they may come to now.
-    fn bounds(&self, kind: Kind) -> [Option<(&AtomicUsize, usize)>; 2] {
+    fn bounds(&self, kind: ConsumerKind) -> [Option<(&AtomicUsize, usize)>; 2] {
         let limit = self.limit();
         let groupings = match self.keepers.load(Ordering::Relaxed) {
             0 => limit,
@@ -131,21 +133,23 @@ impl SessionPool {
         };
         let beside_scans = limit.saturating_sub(self.scan_bytes.load(Ordering::Relaxed));
         match kind {
-            Kind::Scan => [None, Some((&self.scan_bytes, usize::MAX))],
-            Kind::Grouping => [
+            ConsumerKind::Scan => [None, Some((&self.scan_bytes, usize::MAX))],
+            ConsumerKind::Grouping => [
                 Some((&self.grouping_bytes, groupings)),
                 Some((&self.used_bytes, beside_scans)),
             ],
-            Kind::Sort | Kind::Merge | Kind::Other => [None, Some((&self.used_bytes, limit))],
+            ConsumerKind::Sort | ConsumerKind::Merge | ConsumerKind::Other => {
+                [None, Some((&self.used_bytes, limit))]
+            }
         }
     }
 
     /// True if a reservation may become so much larger.
     fn is_within_share(&self, reservation: &MemoryReservation, additional: usize) -> bool {
-        let (all, among) = match Kind::of(reservation.consumer()) {
-            Kind::Sort => (self.limit() / 5, &self.sorts),
-            Kind::Merge => (self.limit() / 10 * 3, &self.merges),
-            Kind::Scan | Kind::Grouping | Kind::Other => return true,
+        let (all, among) = match ConsumerKind::of(reservation.consumer()) {
+            ConsumerKind::Sort => (self.limit() / 5, &self.sorts),
+            ConsumerKind::Merge => (self.limit() / 10 * 3, &self.merges),
+            ConsumerKind::Scan | ConsumerKind::Grouping | ConsumerKind::Other => return true,
         };
         let each = all / among.load(Ordering::Relaxed).max(1);
         let held = reservation.size();
@@ -176,28 +180,30 @@ impl SessionPool {
 
     /// What counts the consumers of its kind, and those that keep rows if it is one.
     fn counted(&self, consumer: &MemoryConsumer) -> impl Iterator<Item = &AtomicUsize> {
-        let of_kind = match Kind::of(consumer) {
-            Kind::Sort => Some(&self.sorts),
-            Kind::Merge => Some(&self.merges),
-            Kind::Scan | Kind::Grouping | Kind::Other => None,
+        let of_kind = match ConsumerKind::of(consumer) {
+            ConsumerKind::Sort => Some(&self.sorts),
+            ConsumerKind::Merge => Some(&self.merges),
+            ConsumerKind::Scan | ConsumerKind::Grouping | ConsumerKind::Other => None,
         };
         let keeps = KEEPERS.iter().any(|part| consumer.name().contains(part));
         of_kind.into_iter().chain(keeps.then_some(&self.keepers))
     }
 
     fn counters(&self, reservation: &MemoryReservation) -> impl Iterator<Item = &AtomicUsize> {
-        let bounds = self.bounds(Kind::of(reservation.consumer()));
+        let bounds = self.bounds(ConsumerKind::of(reservation.consumer()));
         bounds.into_iter().flatten().map(|(counter, _)| counter)
     }
 
     fn refuse(&self, reservation: &MemoryReservation, asked: usize) -> DataFusionError {
         let consumer = reservation.consumer();
-        let share = match Kind::of(consumer) {
-            Kind::Grouping if self.keepers.load(Ordering::Relaxed) > 0 => {
+        let share = match ConsumerKind::of(consumer) {
+            ConsumerKind::Grouping if self.keepers.load(Ordering::Relaxed) > 0 => {
                 " (beside joins or sorts, which leave it a fifth of the limit)"
             }
-            Kind::Sort => " (a fifth of the limit is for all that sort)",
-            Kind::Merge => " (three tenths of the limit are for all that merge what they sorted)",
+            ConsumerKind::Sort => " (a fifth of the limit is for all that sort)",
+            ConsumerKind::Merge => {
+                " (three tenths of the limit are for all that merge what they sorted)"
+            }
             _ => "",
         };
         // DataFusion's operators spill when they see exactly this variant, so our own typed error
@@ -217,7 +223,7 @@ impl SessionPool {
 
 /// Consumers that are treated alike.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum ConsumerKind {
     Scan,
     Grouping,
     /// DataFusion's sorts, which keep rows and write them to disk.
@@ -227,14 +233,14 @@ enum Kind {
     Other,
 }
 
-impl Kind {
-    fn of(consumer: &MemoryConsumer) -> Kind {
+impl ConsumerKind {
+    fn of(consumer: &MemoryConsumer) -> ConsumerKind {
         match consumer.name() {
-            accounted::NAME => Kind::Scan,
-            GROUP_BY => Kind::Grouping,
-            name if name.contains("SorterMerge") => Kind::Merge,
-            name if consumer.can_spill() && name.contains("Sorter") => Kind::Sort,
-            _ => Kind::Other,
+            accounted::NAME => ConsumerKind::Scan,
+            GROUP_BY => ConsumerKind::Grouping,
+            name if name.contains("SorterMerge") => ConsumerKind::Merge,
+            name if consumer.can_spill() && name.contains("Sorter") => ConsumerKind::Sort,
+            _ => ConsumerKind::Other,
         }
     }
 }
@@ -271,7 +277,7 @@ impl MemoryPool for SessionPool {
     }
 
     fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> DataFusionResult<()> {
-        let kind = Kind::of(reservation.consumer());
+        let kind = ConsumerKind::of(reservation.consumer());
         if !self.is_within_share(reservation, additional) {
             return Err(self.refuse(reservation, additional));
         }

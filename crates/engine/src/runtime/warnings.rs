@@ -11,10 +11,10 @@ const WAITING_MAX: usize = 20;
 
 /// The warnings of a session that nobody has asked for yet.
 #[derive(Debug, Default)]
-pub(crate) struct Warnings(Mutex<Waiting>);
+pub(crate) struct Warnings(Mutex<WaitingWarnings>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingWarnings {
     sentences: Vec<String>,
     /// Those beyond.
     more: usize,
@@ -34,7 +34,7 @@ impl Warnings {
 
     /// All that wait, which do so no longer.
     pub(crate) fn take(&self) -> Vec<String> {
-        let Waiting {
+        let WaitingWarnings {
             mut sentences,
             more,
         } = std::mem::take(&mut *self.0.lock());

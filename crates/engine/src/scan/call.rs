@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{Array, Expr, FunctionArg, FunctionArgExpr,
 
 use super::csv::options::missing;
 use super::file_options::{FileOptions, text_of};
-use super::format::{Kind, TextOptions};
+use super::format::{FileKind, TextOptions};
 use super::parquet::PlainBytes;
 use crate::error::{Error, Result, nearest_names};
 
@@ -20,18 +20,18 @@ pub struct FileCall {
     /// Files, globs, folders or addresses.
     pub paths: Vec<String>,
     /// Format; `None` = as the extensions say.
-    pub kind: Option<Kind>,
+    pub kind: Option<FileKind>,
     /// What the call says about text.
     pub text: TextOptions,
     /// What the call says about files of any format.
     pub files: FileOptions,
     /// What is wanted of the files.
-    pub wanted: Wanted,
+    pub wanted: WantedOfFiles,
 }
 
 /// What a call wants of files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Wanted {
+pub enum WantedOfFiles {
     /// Their rows.
     #[default]
     Rows,
@@ -40,18 +40,18 @@ pub enum Wanted {
 }
 
 /// Our file functions; the names are DuckDB's.
-const FUNCTIONS: &[(&str, Kind)] = &[
-    ("read_parquet", Kind::Parquet),
-    ("parquet_scan", Kind::Parquet),
-    ("read_csv", Kind::Csv),
-    ("read_csv_auto", Kind::Csv),
-    (SNIFF, Kind::Csv),
-    ("read_tsv", Kind::Tsv),
-    ("read_json", Kind::Json),
-    ("read_json_auto", Kind::Json),
-    ("read_ndjson", Kind::Json),
-    ("read_ndjson_auto", Kind::Json),
-    ("read_arrow", Kind::Arrow),
+const FUNCTIONS: &[(&str, FileKind)] = &[
+    ("read_parquet", FileKind::Parquet),
+    ("parquet_scan", FileKind::Parquet),
+    ("read_csv", FileKind::Csv),
+    ("read_csv_auto", FileKind::Csv),
+    (SNIFF, FileKind::Csv),
+    ("read_tsv", FileKind::Tsv),
+    ("read_json", FileKind::Json),
+    ("read_json_auto", FileKind::Json),
+    ("read_ndjson", FileKind::Json),
+    ("read_ndjson_auto", FileKind::Json),
+    ("read_arrow", FileKind::Arrow),
 ];
 
 /// The function that says how a file would be read.
@@ -70,7 +70,7 @@ impl FileCall {
             kind: None,
             text: TextOptions::default(),
             files: FileOptions::default(),
-            wanted: Wanted::Rows,
+            wanted: WantedOfFiles::Rows,
         }
     }
 
@@ -88,8 +88,8 @@ impl FileCall {
             text: TextOptions::default(),
             files: FileOptions::default(),
             wanted: match function {
-                SNIFF => Wanted::Dialect,
-                _ => Wanted::Rows,
+                SNIFF => WantedOfFiles::Dialect,
+                _ => WantedOfFiles::Rows,
             },
         };
         for (index, argument) in arguments.iter().enumerate() {
@@ -135,7 +135,7 @@ impl FileCall {
         if let Some(kind) = self.kind {
             name = format!("{kind} {name}");
         }
-        if self.wanted == Wanted::Dialect {
+        if self.wanted == WantedOfFiles::Dialect {
             name = format!("dialect of {name}");
         }
         if self.text != TextOptions::default() {
@@ -149,8 +149,8 @@ impl FileCall {
 
     /// Takes an option of all files or of one format.
     fn set_elsewhere(&mut self, option: &str, value: &Expr) -> Result<bool, String> {
-        let is_json = self.kind == Some(Kind::Json);
-        let is_csv = matches!(self.kind, Some(Kind::Csv | Kind::Tsv));
+        let is_json = self.kind == Some(FileKind::Json);
+        let is_csv = matches!(self.kind, Some(FileKind::Csv | FileKind::Tsv));
         Ok(self.files.set(option, value)?
             || is_json && self.text.json.set(option, value)?
             || is_csv && self.text.csv.set(option, value)?)
@@ -186,8 +186,8 @@ impl FileCall {
             "false" | "0" => Ok(false),
             _ => Err(wrong("true or false")),
         };
-        let is_csv = matches!(self.kind, Some(Kind::Csv | Kind::Tsv));
-        let is_text = is_csv || self.kind == Some(Kind::Json);
+        let is_csv = matches!(self.kind, Some(FileKind::Csv | FileKind::Tsv));
+        let is_text = is_csv || self.kind == Some(FileKind::Json);
         match option.to_ascii_lowercase().as_str() {
             "header" if is_csv => self.text.header = Some(flag()?),
             "delim" | "sep" | "delimiter" if is_csv => self.text.delimiter = Some(byte()?),
@@ -212,7 +212,7 @@ impl FileCall {
                 self.text.compression =
                     Some(compression(text).ok_or_else(|| wrong("none, gzip, zstd, bz2 or xz"))?);
             }
-            "binary_as_string" if self.kind == Some(Kind::Parquet) => {
+            "binary_as_string" if self.kind == Some(FileKind::Parquet) => {
                 self.text.plain_bytes = Some(match flag()? {
                     true => PlainBytes::Text,
                     false => PlainBytes::Bytes,

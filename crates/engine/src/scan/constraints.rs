@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::Ident;
 /// What a table's rows have to keep.
 #[derive(Debug, Default)]
 pub(crate) struct Constraints {
-    pub keys: Vec<Key>,
+    pub keys: Vec<UniqueKey>,
     pub not_null: Vec<Ident>,
     /// Conditions as SQL, none of which may be false.
     pub checks: Vec<String>,
@@ -16,7 +16,7 @@ pub(crate) struct Constraints {
 
 /// Columns whose values together occur once.
 #[derive(Debug)]
-pub(crate) struct Key {
+pub(crate) struct UniqueKey {
     pub columns: Vec<Ident>,
     pub kind: KeyKind,
 }

@@ -19,18 +19,18 @@ use datafusion::execution::session_state::SessionState;
 use object_store::{ObjectMeta, ObjectStoreExt};
 use parking_lot::{Mutex, RwLock};
 
-use super::call::{FileCall, Wanted};
+use super::call::{FileCall, WantedOfFiles};
 use super::csv::beginnings::csv_table_of;
 use super::csv::reject_tables::rejects_of;
 use super::csv::rejects::RejectsOf;
 use super::csv::sniff::sniffed_table;
 use super::csv::source::CsvText;
-use super::format::{Kind, Reading, common_reading, datafusion_format};
+use super::format::{FileKind, Reading, common_reading, datafusion_format};
 use super::hive::{FileColumns, hive_columns};
 use super::ipc::ipc_schema;
 use super::location::{File, Found, find, is_location, named};
 use super::names::distinct_names;
-use super::pipe::{Opened, Pipes, Spooled, SpooledTable, is_pipe};
+use super::pipe::{OpenedPipe, Pipes, Spooled, SpooledTable, is_pipe};
 use super::plain_types::with_plain_types;
 use super::steady_format::Steady;
 use super::table::FilesTable;
@@ -45,14 +45,14 @@ const PARQUET_BYTES_MIN: u64 = 12;
 pub(crate) struct FileTables {
     state: RwLock<Weak<RwLock<SessionState>>>,
     calls: Mutex<HashMap<String, FileCall>>,
-    known: Mutex<HashMap<String, Known>>,
+    known: Mutex<HashMap<String, KnownTable>>,
     pipes: Pipes,
     /// Calls whose rejects were kept.
     scans: AtomicU64,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownTable {
     fingerprint: Vec<(String, ObjectMeta)>,
     settings: String,
     table: Arc<dyn TableProvider>,
@@ -88,7 +88,7 @@ impl FileTables {
             .text
             .csv
             .rejects()
-            .filter(|_| call.wanted == Wanted::Rows)
+            .filter(|_| call.wanted == WantedOfFiles::Rows)
         {
             Some(options) => {
                 let scan = self.scans.fetch_add(1, Ordering::Relaxed) + 1;
@@ -110,8 +110,8 @@ impl FileTables {
             && is_pipe(path)
         {
             return match self.pipes.open(path, call, state, rejects).await? {
-                Opened::Csv(table) => Ok(table),
-                Opened::Spooled(spooled, kind) => {
+                OpenedPipe::Csv(table) => Ok(table),
+                OpenedPipe::Spooled(spooled, kind) => {
                     spooled_table(path, call, state, (spooled, kind)).await
                 }
             };
@@ -135,7 +135,7 @@ impl FileTables {
             return Ok(Arc::clone(&known.table));
         }
         let table = build(call, found, state, None).await?;
-        let known = Known {
+        let known = KnownTable {
             fingerprint,
             settings,
             table: Arc::clone(&table),
@@ -149,7 +149,7 @@ async fn spooled_table(
     path: &str,
     call: &FileCall,
     state: &SessionState,
-    (spooled, kind): (Arc<Spooled>, Kind),
+    (spooled, kind): (Arc<Spooled>, FileKind),
 ) -> Result<Arc<dyn TableProvider>> {
     let call = FileCall {
         paths: vec![spooled.path()],
@@ -214,7 +214,7 @@ async fn build(
         None => {
             let compression = call.text.compression.unwrap_or(reading.compression).into();
             let mut table = csv_table_of(reading.kind, call, &found, compression).await?;
-            if call.wanted == Wanted::Dialect {
+            if call.wanted == WantedOfFiles::Dialect {
                 return sniffed_table(&call.paths.join(", "), &table);
             }
             if let Some(rejects) = rejects {
@@ -226,7 +226,7 @@ async fn build(
             (table.schema, Arc::new(CsvText { rules, compression }))
         }
     };
-    if call.files.union_by_name == Some(false) && reading.kind == Kind::Parquet {
+    if call.files.union_by_name == Some(false) && reading.kind == FileKind::Parquet {
         check_all_same(&format, &found, state).await?;
     }
     if schema.fields().is_empty() && common.fields.is_empty() {
@@ -238,7 +238,7 @@ async fn build(
     }
     let format = match reading.kind {
         // Their readers hold files against what was planned themselves.
-        Kind::Parquet | Kind::Csv | Kind::Tsv => format,
+        FileKind::Parquet | FileKind::Csv | FileKind::Tsv => format,
         _ => Arc::new(Steady::new(format)),
     };
     let table = files_table(found, format, &schema, common)?;
@@ -299,17 +299,17 @@ fn files_table(
     )?)
 }
 
-fn is_text_pair(one: Kind, other: Kind) -> bool {
+fn is_text_pair(one: FileKind, other: FileKind) -> bool {
     matches!(
         (one, other),
-        (Kind::Csv, Kind::Tsv) | (Kind::Tsv, Kind::Csv)
+        (FileKind::Csv, FileKind::Tsv) | (FileKind::Tsv, FileKind::Csv)
     )
 }
 
 /// The merged schema of all files; on failure the first file that fails alone is named.
 async fn infer_schema(
     format: &Arc<dyn FileFormat>,
-    kind: Kind,
+    kind: FileKind,
     found: &Found,
     state: &SessionState,
 ) -> Result<SchemaRef> {
@@ -375,15 +375,15 @@ fn disagreement(failure: Error, files: &[File]) -> Error {
 
 async fn schema_of(
     format: &Arc<dyn FileFormat>,
-    kind: Kind,
+    kind: FileKind,
     found: &Found,
     files: &[File],
     state: &SessionState,
 ) -> Result<SchemaRef> {
-    if kind == Kind::Arrow {
+    if kind == FileKind::Arrow {
         return arrow_schema(format, found, files, state).await;
     }
-    if kind == Kind::Parquet {
+    if kind == FileKind::Parquet {
         for file in files {
             check_footer(file, found).await?;
         }
@@ -502,7 +502,7 @@ fn all_nullable(schema: &Schema) -> SchemaRef {
 
 fn bad_file(error: Error, file: &File) -> Error {
     let is_parquet =
-        Reading::of_name(&file.name).is_some_and(|reading| reading.kind == Kind::Parquet);
+        Reading::of_name(&file.name).is_some_and(|reading| reading.kind == FileKind::Parquet);
     match is_parquet && file.meta.size < PARQUET_BYTES_MIN {
         true => Error::Format {
             path: file.name.clone(),

@@ -29,10 +29,10 @@ use datafusion::parquet::schema::types::{ColumnDescriptor, SchemaDescriptor, Typ
 use grouse_groupby::keys::decoded;
 
 /// Top-level columns that a table takes for text.
-pub(crate) type Strings = BTreeSet<String>;
+pub(crate) type TextColumns = BTreeSet<String>;
 
 /// Those of a table whose files have these columns.
-pub(crate) fn strings_of(schema: &Schema) -> Strings {
+pub(crate) fn strings_of(schema: &Schema) -> TextColumns {
     let strings = schema.fields().iter();
     let strings = strings.filter(|field| is_string(field.data_type()));
     strings.map(|field| field.name().clone()).collect()
@@ -41,7 +41,7 @@ pub(crate) fn strings_of(schema: &Schema) -> Strings {
 /// The footer that DataFusion may believe; the same one where there is nothing to correct.
 pub(crate) fn sound(
     metadata: &Arc<ParquetMetaData>,
-    strings: &Strings,
+    strings: &TextColumns,
 ) -> Result<Arc<ParquetMetaData>> {
     let renamed = with_distinct_names(metadata)?.map(Arc::new);
     let metadata = renamed.as_ref().unwrap_or(metadata);
@@ -205,7 +205,7 @@ fn without_bounds(chunk: &ColumnChunkMetaData) -> Result<ColumnChunkMetaData> {
 }
 
 /// The leaves that will be read as text although the file does not declare them to be.
-fn undeclared_strings(file: &FileMetaData, strings: &Strings) -> Result<BTreeSet<usize>> {
+fn undeclared_strings(file: &FileMetaData, strings: &TextColumns) -> Result<BTreeSet<usize>> {
     let schema = file.schema_descr();
     let is_open = |column: &ColumnDescriptor| {
         column.physical_type() == Physical::BYTE_ARRAY
@@ -260,7 +260,7 @@ pub(crate) fn is_string(kind: &DataType) -> bool {
 }
 
 /// The file's part of the footer with the table's strings declared to be strings and plain types; `None` where that is so.
-pub(crate) fn declare(file: &FileMetaData, strings: &Strings) -> Result<Option<FileMetaData>> {
+pub(crate) fn declare(file: &FileMetaData, strings: &TextColumns) -> Result<Option<FileMetaData>> {
     let leaves = undeclared_strings(file, strings)?;
     let entries = plain_entries(file);
     if leaves.is_empty() && entries.is_none() {

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 
 /// What kind of file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum FileKind {
     /// Apache Parquet.
     Parquet,
     /// Comma-separated values.
@@ -34,20 +34,20 @@ pub enum Kind {
 }
 
 /// Extensions, without the compression's.
-const EXTENSIONS: &[(&str, Kind)] = &[
-    ("parquet", Kind::Parquet),
-    ("parq", Kind::Parquet),
-    ("pq", Kind::Parquet),
-    ("csv", Kind::Csv),
-    ("tsv", Kind::Tsv),
-    ("tab", Kind::Tsv),
-    ("json", Kind::Json),
-    ("jsonl", Kind::Json),
-    ("ndjson", Kind::Json),
-    ("arrow", Kind::Arrow),
-    ("arrows", Kind::Arrow),
-    ("feather", Kind::Arrow),
-    ("ipc", Kind::Arrow),
+const EXTENSIONS: &[(&str, FileKind)] = &[
+    ("parquet", FileKind::Parquet),
+    ("parq", FileKind::Parquet),
+    ("pq", FileKind::Parquet),
+    ("csv", FileKind::Csv),
+    ("tsv", FileKind::Tsv),
+    ("tab", FileKind::Tsv),
+    ("json", FileKind::Json),
+    ("jsonl", FileKind::Json),
+    ("ndjson", FileKind::Json),
+    ("arrow", FileKind::Arrow),
+    ("arrows", FileKind::Arrow),
+    ("feather", FileKind::Arrow),
+    ("ipc", FileKind::Arrow),
 ];
 
 /// Extensions of compressed text files.
@@ -60,14 +60,14 @@ const COMPRESSIONS: &[(&str, CompressionTypeVariant)] = &[
     ("xz", CompressionTypeVariant::XZ),
 ];
 
-impl fmt::Display for Kind {
+impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Parquet => "Parquet",
-            Kind::Csv => "CSV",
-            Kind::Tsv => "TSV",
-            Kind::Json => "JSON",
-            Kind::Arrow => "Arrow IPC",
+            FileKind::Parquet => "Parquet",
+            FileKind::Csv => "CSV",
+            FileKind::Tsv => "TSV",
+            FileKind::Json => "JSON",
+            FileKind::Arrow => "Arrow IPC",
         })
     }
 }
@@ -76,7 +76,7 @@ impl fmt::Display for Kind {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reading {
     /// Kind.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// Compression of the whole file; Parquet and Arrow compress inside.
     pub compression: CompressionTypeVariant,
 }
@@ -98,7 +98,7 @@ impl Reading {
             Some((_, compression)) => {
                 let (_, extension) = stem.rsplit_once('.')?;
                 let kind = kind_of(extension)?;
-                let whole_file = !matches!(kind, Kind::Parquet | Kind::Arrow);
+                let whole_file = !matches!(kind, FileKind::Parquet | FileKind::Arrow);
                 whole_file.then_some(Reading {
                     kind,
                     compression: *compression,
@@ -115,7 +115,7 @@ impl Reading {
     }
 }
 
-fn kind_of(extension: &str) -> Option<Kind> {
+fn kind_of(extension: &str) -> Option<FileKind> {
     EXTENSIONS
         .iter()
         .find(|(known, _)| *known == extension)
@@ -172,7 +172,7 @@ pub fn datafusion_format(
 ) -> Option<Arc<dyn FileFormat>> {
     let compression = text.compression.unwrap_or(reading.compression);
     Some(match reading.kind {
-        Kind::Parquet => {
+        FileKind::Parquet => {
             let global = config.execution.parquet.clone();
             let options = TableParquetOptions {
                 global,
@@ -180,9 +180,9 @@ pub fn datafusion_format(
             };
             Arc::new(Parquet::new(options, text.plain_bytes))
         }
-        Kind::Arrow => Arc::new(CheckedArrow::default()),
-        Kind::Json => Arc::new(Json::new(text.json.clone(), compression.into())),
-        Kind::Csv | Kind::Tsv => return None,
+        FileKind::Arrow => Arc::new(CheckedArrow::default()),
+        FileKind::Json => Arc::new(Json::new(text.json.clone(), compression.into())),
+        FileKind::Csv | FileKind::Tsv => return None,
     })
 }
 
@@ -228,11 +228,11 @@ mod tests {
     #[test]
     fn extensions() {
         let kind = |name| Reading::of_name(name).map(|reading| reading.kind);
-        assert_eq!(kind("a/b.parquet"), Some(Kind::Parquet));
-        assert_eq!(kind("B.CSV.GZ"), Some(Kind::Csv));
-        assert_eq!(kind("x.ndjson.zst"), Some(Kind::Json));
-        assert_eq!(kind("x.feather"), Some(Kind::Arrow));
-        assert_eq!(kind("https://h/a/x.csv?b=1/2.json#c"), Some(Kind::Csv));
+        assert_eq!(kind("a/b.parquet"), Some(FileKind::Parquet));
+        assert_eq!(kind("B.CSV.GZ"), Some(FileKind::Csv));
+        assert_eq!(kind("x.ndjson.zst"), Some(FileKind::Json));
+        assert_eq!(kind("x.feather"), Some(FileKind::Arrow));
+        assert_eq!(kind("https://h/a/x.csv?b=1/2.json#c"), Some(FileKind::Csv));
         for none in ["x", "x.gz", "x.txt", "x.parquet.gz", "csv", "a.csv/b"] {
             assert_eq!(kind(none), None, "{none}");
         }

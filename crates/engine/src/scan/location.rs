@@ -17,7 +17,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use url::Url;
 
-use super::format::{Kind, Reading, known_extensions};
+use super::format::{FileKind, Reading, known_extensions};
 use super::pipe::is_pipe;
 use super::web::as_path;
 use crate::error::from_datafusion::object_store as store_error;
@@ -61,7 +61,7 @@ fn has_glob(text: &str) -> bool {
 }
 
 /// The files behind `text`; `kind` narrows a folder to files of that format.
-pub async fn find(text: &str, kind: Option<Kind>, runtime: &RuntimeEnv) -> Result<Found> {
+pub async fn find(text: &str, kind: Option<FileKind>, runtime: &RuntimeEnv) -> Result<Found> {
     match text.split_once("://") {
         Some(("file", _)) => {
             let url = parse_url(text)?;
@@ -87,7 +87,7 @@ pub async fn find(text: &str, kind: Option<Kind>, runtime: &RuntimeEnv) -> Resul
 async fn find_local(
     text: &str,
     path: &str,
-    kind: Option<Kind>,
+    kind: Option<FileKind>,
     runtime: &RuntimeEnv,
 ) -> Result<Found> {
     let path = home(path);
@@ -153,7 +153,7 @@ pub(super) fn home(path: &str) -> String {
 }
 
 /// All data files below a folder, by name, each real folder once; hidden names are others' bookkeeping.
-fn walk(folder: &SystemPath, kind: Option<Kind>) -> Result<Vec<PathBuf>> {
+fn walk(folder: &SystemPath, kind: Option<FileKind>) -> Result<Vec<PathBuf>> {
     let failed =
         |error: std::io::Error| not_found(&folder.display().to_string(), &system_reason(&error));
     let mut files = Vec::new();
@@ -245,7 +245,7 @@ fn asks_hidden(asked: &str, part: &str) -> bool {
     }
 }
 
-fn is_wanted(name: &str, kind: Option<Kind>) -> bool {
+fn is_wanted(name: &str, kind: Option<FileKind>) -> bool {
     Reading::of_name(name).is_some_and(|reading| kind.is_none_or(|kind| kind == reading.kind))
 }
 
@@ -329,7 +329,7 @@ fn hub_address(text: &str) -> Result<String> {
     ))
 }
 
-async fn find_in_bucket(text: &str, kind: Option<Kind>, runtime: &RuntimeEnv) -> Result<Found> {
+async fn find_in_bucket(text: &str, kind: Option<FileKind>, runtime: &RuntimeEnv) -> Result<Found> {
     // `?` in a glob must not become the start of a query.
     let url = parse_url(&text.replacen("s3a://", "s3://", 1).replace('?', "%3F"))?;
     let bucket = format!("{}/", &url[..url::Position::AfterPort]);
@@ -381,7 +381,7 @@ async fn find_in_bucket(text: &str, kind: Option<Kind>, runtime: &RuntimeEnv) ->
 async fn list_bucket(
     text: &str,
     key: &Path,
-    kind: Option<Kind>,
+    kind: Option<FileKind>,
     store: &Arc<dyn ObjectStore>,
 ) -> Result<Vec<ObjectMeta>> {
     let is_glob = has_glob(key.as_ref());

@@ -51,7 +51,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use super::footer::{
-    Strings, has_bounds, has_unsound_bounds, is_string, sound, strings_of, without_page_indexes,
+    TextColumns, has_bounds, has_unsound_bounds, is_string, sound, strings_of, without_page_indexes,
 };
 use super::names::with_distinct_names;
 use super::plain_types::plain_schema;
@@ -424,7 +424,7 @@ impl FileFormat for Parquet {
 struct SoundReaders {
     store: Arc<dyn ObjectStore>,
     footers: Arc<FileMetadataCache>,
-    strings: Arc<Strings>,
+    strings: Arc<TextColumns>,
     pool: Arc<dyn MemoryPool>,
 }
 
@@ -464,7 +464,7 @@ struct SoundReader {
     datafusion: Box<dyn AsyncFileReader + Send>,
     object: ObjectMeta,
     footers: Arc<FileMetadataCache>,
-    strings: Arc<Strings>,
+    strings: Arc<TextColumns>,
     pool: Arc<dyn MemoryPool>,
 }
 
@@ -508,7 +508,7 @@ impl AsyncFileReader for SoundReader {
 }
 
 /// Under which name a corrected footer is kept beside the file's own: it depends on the columns taken for text.
-fn sound_key(object: &ObjectMeta, strings: &Strings) -> Path {
+fn sound_key(object: &ObjectMeta, strings: &TextColumns) -> Path {
     let strings: Vec<&str> = strings.iter().map(String::as_str).collect();
     Path::from(format!("{}\0{}", object.location, strings.join("\0")))
 }
@@ -519,7 +519,7 @@ fn corrected(
     footers: &FileMetadataCache,
     key: Path,
     object: &ObjectMeta,
-    strings: &Strings,
+    strings: &TextColumns,
 ) -> ParquetResult<Arc<ParquetMetaData>> {
     let corrected = sound(footer, strings)?;
     if !Arc::ptr_eq(footer, &corrected) {
@@ -533,7 +533,7 @@ fn corrected(
 pub(crate) fn known_sound_footer(
     footers: &FileMetadataCache,
     object: &ObjectMeta,
-    strings: &Strings,
+    strings: &TextColumns,
 ) -> Option<Arc<ParquetMetaData>> {
     let key = sound_key(object, strings);
     if let Some(footer) = known_footer(footers, &key, object) {

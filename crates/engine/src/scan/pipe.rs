@@ -32,16 +32,16 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
-use super::call::{FileCall, Wanted};
+use super::call::{FileCall, WantedOfFiles};
 use super::csv::beginnings::BEGINNING_BYTES;
 use super::csv::blocks::Blocks;
-use super::csv::decode::{Decode, Rules};
+use super::csv::decode::{Decode, ReadingRules};
 use super::csv::input::Input;
 use super::csv::rejects::RejectsOf;
 use super::csv::sniff::sniffed_table;
-use super::csv::source::{Origin, batches};
+use super::csv::source::{BlockOrigin, batches};
 use super::csv::table::csv_table_in;
-use super::format::{Kind, common_reading};
+use super::format::{FileKind, common_reading};
 use super::parquet::Bytes;
 use super::text::{Extent, SAMPLE_ROWS};
 use crate::error::{Error, Result};
@@ -50,7 +50,7 @@ use crate::runtime::options::SessionOptions;
 /// Bytes that are read from a pipe at once: as many as Linux holds in one, four times.
 const READ_BYTES: usize = 1 << 18;
 
-type Chunks = BoxStream<'static, DataFusionResult<Bytes>>;
+type ByteChunks = BoxStream<'static, DataFusionResult<Bytes>>;
 
 /// Whether a path is no file with a length.
 pub(crate) fn is_pipe(path: &str) -> bool {
@@ -75,7 +75,7 @@ async fn opened(path: &str) -> Result<File> {
     file.map_err(|error| failed(path, &error))
 }
 
-fn chunks(file: File, path: &str) -> Chunks {
+fn chunks(file: File, path: &str) -> ByteChunks {
     let name = path.to_string();
     let next = move |file: File| {
         let name = name.clone();
@@ -100,7 +100,7 @@ fn chunks(file: File, path: &str) -> Chunks {
 pub(crate) struct Pipe {
     name: String,
     /// Until somebody takes it.
-    content: Mutex<Option<(Vec<u8>, Chunks)>>,
+    content: Mutex<Option<(Vec<u8>, ByteChunks)>>,
     extent: Extent,
 }
 
@@ -144,7 +144,7 @@ impl Pipe {
     }
 
     /// All its bytes, once.
-    fn take(&self) -> DataFusionResult<Chunks> {
+    fn take(&self) -> DataFusionResult<ByteChunks> {
         let content = self.content.lock().take();
         let Some((beginning, rest)) = content else {
             let error = Error::Unsupported {
@@ -164,7 +164,7 @@ impl Pipe {
 #[derive(Debug)]
 struct CsvPipe {
     pipe: Arc<Pipe>,
-    rules: Arc<Rules>,
+    rules: Arc<ReadingRules>,
     schema: SchemaRef,
 }
 
@@ -189,7 +189,7 @@ impl PartitionStream for CsvPipe {
 impl CsvPipe {
     fn batches(
         &self,
-        chunks: Chunks,
+        chunks: ByteChunks,
         rows: usize,
     ) -> BoxStream<'static, DataFusionResult<datafusion::arrow::array::RecordBatch>> {
         let rules = &self.rules;
@@ -203,12 +203,16 @@ impl CsvPipe {
             let file = object_store::path::Path::from(self.pipe.name.as_str());
             rejects.of_file(&file, &rules.layout)
         });
-        batches(Origin::Whole(Box::new(blocks)), decode, rejects)
+        batches(BlockOrigin::Whole(Box::new(blocks)), decode, rejects)
     }
 }
 
 /// The table over CSV in a pipe.
-fn csv_pipe(pipe: &Arc<Pipe>, rules: Rules, schema: SchemaRef) -> Result<Arc<dyn TableProvider>> {
+fn csv_pipe(
+    pipe: &Arc<Pipe>,
+    rules: ReadingRules,
+    schema: SchemaRef,
+) -> Result<Arc<dyn TableProvider>> {
     let stream = CsvPipe {
         pipe: Arc::clone(pipe),
         rules: Arc::new(rules),
@@ -237,11 +241,11 @@ impl OpenPipe {
 }
 
 /// What to read a pipe from.
-pub(crate) enum Opened {
+pub(crate) enum OpenedPipe {
     /// The table.
     Csv(Arc<dyn TableProvider>),
     /// A file of this kind.
-    Spooled(Arc<Spooled>, Kind),
+    Spooled(Arc<Spooled>, FileKind),
 }
 
 /// The pipes of a session.
@@ -257,7 +261,7 @@ impl Pipes {
         call: &FileCall,
         state: &SessionState,
         rejects: Option<RejectsOf>,
-    ) -> Result<Opened> {
+    ) -> Result<OpenedPipe> {
         let kind = match call.kind {
             Some(kind) => kind,
             None => common_reading(&[path.to_string()])?.kind,
@@ -274,20 +278,20 @@ impl Pipes {
         match open {
             OpenPipe::Stream(pipe) => {
                 let table = csv_table_over((path, kind), call, &pipe, rejects)?;
-                Ok(Opened::Csv(table))
+                Ok(OpenedPipe::Csv(table))
             }
-            OpenPipe::Spooled(spooled) => Ok(Opened::Spooled(spooled, kind)),
+            OpenPipe::Spooled(spooled) => Ok(OpenedPipe::Spooled(spooled, kind)),
         }
     }
 }
 
 async fn opened_as(
     path: &str,
-    kind: Kind,
+    kind: FileKind,
     call: &FileCall,
     state: &SessionState,
 ) -> Result<OpenPipe> {
-    if !matches!(kind, Kind::Csv | Kind::Tsv) {
+    if !matches!(kind, FileKind::Csv | FileKind::Tsv) {
         let options = state.config_options().extensions.get::<SessionOptions>();
         let spooled = Spooled::new(path, options).await?;
         return Ok(OpenPipe::Spooled(Arc::new(spooled)));
@@ -299,7 +303,7 @@ async fn opened_as(
 }
 
 fn csv_table_over(
-    (path, kind): (&str, Kind),
+    (path, kind): (&str, FileKind),
     call: &FileCall,
     pipe: &Arc<Pipe>,
     rejects: Option<RejectsOf>,
@@ -323,8 +327,8 @@ fn csv_table_over(
         });
     }
     match call.wanted {
-        Wanted::Dialect => sniffed_table(path, &table),
-        Wanted::Rows => csv_pipe(pipe, table.rules, table.schema),
+        WantedOfFiles::Dialect => sniffed_table(path, &table),
+        WantedOfFiles::Rows => csv_pipe(pipe, table.rules, table.schema),
     }
 }
 

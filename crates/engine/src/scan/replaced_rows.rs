@@ -14,7 +14,7 @@ use super::checked_table::{CheckedTable, Rules, with_schema};
 use crate::error::Error;
 
 /// Rows of a table, as they are at one time.
-type Rows = Vec<Vec<RecordBatch>>;
+type TableRows = Vec<Vec<RecordBatch>>;
 
 /// A table whose rows can be replaced.
 pub(crate) struct Replaceable<'a> {
@@ -43,7 +43,7 @@ impl<'a> Replaceable<'a> {
     }
 
     /// The rows that are there now.
-    pub(crate) async fn rows(&self) -> Rows {
+    pub(crate) async fn rows(&self) -> TableRows {
         let mut rows = Vec::with_capacity(self.rows.batches.len());
         for part in &self.rows.batches {
             rows.push(part.read().await.clone());
@@ -52,7 +52,7 @@ impl<'a> Replaceable<'a> {
     }
 
     /// Puts `new` in the place of the rows, if these still are the `old` ones.
-    pub(crate) async fn replace(&self, old: &Rows, new: Vec<RecordBatch>) -> Result<()> {
+    pub(crate) async fn replace(&self, old: &TableRows, new: Vec<RecordBatch>) -> Result<()> {
         if let Some(rules) = self.rules {
             rules.check(&[], &new)?;
         }

@@ -26,7 +26,7 @@ use crate::error::only_other_case;
 pub type Tables = HashMap<String, Arc<dyn TableProvider>>;
 
 /// What one statement sees besides the session's tables.
-struct Scope {
+struct StatementScope {
     /// No other statement of the process has it.
     number: u64,
     own: Arc<Tables>,
@@ -35,13 +35,13 @@ struct Scope {
 
 tokio::task_local! {
     /// The scope of the statement that this task plans.
-    static SCOPE: Scope;
+    static SCOPE: StatementScope;
 }
 
 /// Runs `planning` with tables that only it sees.
 pub(crate) async fn with_own_tables<F: Future>(tables: Arc<Tables>, planning: F) -> F::Output {
     static STATEMENTS: AtomicU64 = AtomicU64::new(1);
-    let scope = Scope {
+    let scope = StatementScope {
         number: STATEMENTS.fetch_add(1, Ordering::Relaxed),
         own: tables,
         files: Mutex::default(),
@@ -50,7 +50,7 @@ pub(crate) async fn with_own_tables<F: Future>(tables: Arc<Tables>, planning: F)
 }
 
 /// Looks at the statement's scope; nothing to see outside of one.
-fn in_scope<T>(look: impl FnOnce(&Scope) -> Option<T>) -> Option<T> {
+fn in_scope<T>(look: impl FnOnce(&StatementScope) -> Option<T>) -> Option<T> {
     SCOPE.try_with(look).ok().flatten()
 }
 

@@ -51,13 +51,13 @@ impl Progress {
             elapsed,
             ..Default::default()
         };
-        let mut total = Total::default();
+        let mut total = InputTotal::default();
         progress.visit(plan, &mut total);
         progress.input_share = total.share();
         progress
     }
 
-    fn visit(&mut self, plan: &Arc<dyn ExecutionPlan>, total: &mut Total) {
+    fn visit(&mut self, plan: &Arc<dyn ExecutionPlan>, total: &mut InputTotal) {
         let metrics = plan.metrics();
         let metrics = metrics.as_ref();
         self.spilled_bytes += metrics.and_then(MetricsSet::spilled_bytes).unwrap_or(0) as u64;
@@ -80,13 +80,13 @@ impl Progress {
 
 /// How much there is to read, and how much of it is read, in rows or in files.
 #[derive(Debug, Default)]
-struct Total {
+struct InputTotal {
     leaves: usize,
     done: f64,
     unknown: bool,
 }
 
-impl Total {
+impl InputTotal {
     fn add_leaf(&mut self, plan: &Arc<dyn ExecutionPlan>, metrics: Option<&MetricsSet>, rows: u64) {
         let share = match rows_of_morsels(plan) {
             // What is skipped only while reading: whole row groups, by predicates that planning could not evaluate.

@@ -130,12 +130,12 @@ impl Query {
                 self.workers.handle(),
             );
         }
-        Ok(Box::pin(Merged {
+        Ok(Box::pin(MergedPartitions {
             schema: self.schema(),
             receiver,
             tasks,
             clock: Arc::clone(&self.clock),
-            state: State::Running,
+            state: ResultState::Running,
             writes: Arc::clone(&self.writes),
             context: Arc::clone(&self.context),
             text: Arc::clone(&self.text),
@@ -211,13 +211,13 @@ fn under(schema: &SchemaRef, batch: RecordBatch) -> RecordBatch {
 }
 
 /// All partitions as one stream.
-struct Merged {
+struct MergedPartitions {
     schema: SchemaRef,
     receiver: mpsc::Receiver<Item>,
     /// Dropped, it aborts every task that still runs.
     tasks: JoinSet<()>,
     clock: Arc<Clock>,
-    state: State,
+    state: ResultState,
     writes: Arc<Writes>,
     context: Arc<TaskContext>,
     text: Arc<str>,
@@ -225,7 +225,7 @@ struct Merged {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ResultState {
     /// Batches may come.
     Running,
     /// Every task has let go of the channel; they are asked whether they panicked.
@@ -234,9 +234,9 @@ enum State {
     Done,
 }
 
-impl Merged {
+impl MergedPartitions {
     fn end(&mut self) {
-        self.state = State::Done;
+        self.state = ResultState::Done;
         self.tasks.abort_all();
         self.writes.discard();
         self.clock.ended.get_or_init(Instant::now);
@@ -249,19 +249,19 @@ impl Merged {
     }
 }
 
-impl Stream for Merged {
+impl Stream for MergedPartitions {
     type Item = Item;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Item>> {
         loop {
             match self.state {
-                State::Done => return Poll::Ready(None),
-                State::Running => match ready!(self.receiver.poll_recv(cx)) {
+                ResultState::Done => return Poll::Ready(None),
+                ResultState::Running => match ready!(self.receiver.poll_recv(cx)) {
                     Some(Ok(batch)) => return Poll::Ready(Some(Ok(batch))),
                     Some(Err(error)) => return self.fail(error),
-                    None => self.state = State::Joining,
+                    None => self.state = ResultState::Joining,
                 },
-                State::Joining => match ready!(self.tasks.poll_join_next(cx)) {
+                ResultState::Joining => match ready!(self.tasks.poll_join_next(cx)) {
                     Some(Ok(())) => {}
                     Some(Err(error)) => {
                         let error = join_error(error);
@@ -274,13 +274,13 @@ impl Stream for Merged {
     }
 }
 
-impl RecordBatchStream for Merged {
+impl RecordBatchStream for MergedPartitions {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 }
 
-impl Drop for Merged {
+impl Drop for MergedPartitions {
     fn drop(&mut self) {
         // At once, and not when the tasks notice: the process may be about to end.
         self.writes.discard();

@@ -20,7 +20,7 @@ use crate::error::{Error, Result, nearest_names};
 use crate::scan::checked_table;
 use crate::scan::replaced_rows::Replaceable;
 use crate::session::query::Query;
-use crate::sql::alterations::{Alteration, Kind};
+use crate::sql::alterations::{Alteration, AlterationKind};
 use crate::sql::changed_rows::ChangedRows;
 use crate::sql::changes;
 use crate::sql::expand;
@@ -112,7 +112,7 @@ impl Session {
                 message: format!("ALTER TABLE of '{name}', which is no table in memory"),
             });
         };
-        if let Kind::RenameTable(new) = &alteration.kind {
+        if let AlterationKind::RenameTable(new) = &alteration.kind {
             if context.table_exist(reference(new))? {
                 let message = format!("table '{new}' already exists");
                 return Err(Error::Execution(message));
@@ -130,7 +130,8 @@ impl Session {
                 ),
             });
         }
-        if let Kind::RenameColumn(_, new) | Kind::AddColumn(new, ..) = &alteration.kind
+        if let AlterationKind::RenameColumn(_, new) | AlterationKind::AddColumn(new, ..) =
+            &alteration.kind
             && has_column(&schema, new)
         {
             return Err(Error::Execution(format!(

@@ -115,19 +115,19 @@ fn uses_aliases(select: &mut Select) -> bool {
 }
 
 fn used_names(expr: &mut Expr) -> Vec<String> {
-    let mut names = Names::default();
+    let mut names = LeadingNames::default();
     let _: ControlFlow<Error> = expr.walk(&mut names);
     names.names
 }
 
 /// Names that stand alone or before a dot, outside subqueries, in lower case.
 #[derive(Default)]
-struct Names {
+struct LeadingNames {
     names: Vec<String>,
     depth: usize,
 }
 
-impl VisitorMut for Names {
+impl VisitorMut for LeadingNames {
     type Break = Error;
 
     fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {

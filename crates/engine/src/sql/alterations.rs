@@ -16,35 +16,35 @@ use crate::sql::ast::parse_statement;
 /// A change of a table.
 pub(crate) struct Alteration {
     pub table: ObjectName,
-    pub kind: Kind,
+    pub kind: AlterationKind,
     /// Whether a table that is not there is no error.
     pub if_exists: bool,
 }
 
 /// What changes.
 #[derive(Debug, Clone)]
-pub(crate) enum Kind {
+pub(crate) enum AlterationKind {
     RenameTable(ObjectName),
     RenameColumn(Ident, Ident),
-    DropColumns(Vec<Ident>, Otherwise),
-    AddColumn(Ident, DataType, Otherwise),
+    DropColumns(Vec<Ident>, ColumnConflict),
+    AddColumn(Ident, DataType, ColumnConflict),
     /// The column, its new type and its value.
     ChangeType(Ident, DataType, Option<Box<Expr>>),
 }
 
 /// What it is that a column is not there, or is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Otherwise {
+pub(crate) enum ColumnConflict {
     Error,
     /// IF EXISTS, IF NOT EXISTS.
     Nothing,
 }
 
-impl Otherwise {
-    fn of(is_nothing: bool) -> Otherwise {
+impl ColumnConflict {
+    fn of(is_nothing: bool) -> ColumnConflict {
         match is_nothing {
-            true => Otherwise::Nothing,
-            false => Otherwise::Error,
+            true => ColumnConflict::Nothing,
+            false => ColumnConflict::Error,
         }
     }
 }
@@ -77,15 +77,15 @@ pub(crate) fn of(statement: &DataFusionStatement) -> Option<Alteration> {
     })
 }
 
-fn kind_of(operation: &AlterTableOperation) -> Option<Kind> {
+fn kind_of(operation: &AlterTableOperation) -> Option<AlterationKind> {
     match operation {
         AlterTableOperation::RenameTable {
             table_name: RenameTableNameKind::To(name) | RenameTableNameKind::As(name),
-        } => Some(Kind::RenameTable(name.clone())),
+        } => Some(AlterationKind::RenameTable(name.clone())),
         AlterTableOperation::RenameColumn {
             old_column_name,
             new_column_name,
-        } => Some(Kind::RenameColumn(
+        } => Some(AlterationKind::RenameColumn(
             old_column_name.clone(),
             new_column_name.clone(),
         )),
@@ -94,16 +94,16 @@ fn kind_of(operation: &AlterTableOperation) -> Option<Kind> {
             column_names,
             if_exists,
             drop_behavior: None,
-        } => Some(Kind::DropColumns(
+        } => Some(AlterationKind::DropColumns(
             column_names.clone(),
-            Otherwise::of(*if_exists),
+            ColumnConflict::of(*if_exists),
         )),
         AlterTableOperation::AddColumn {
             column_keyword: _,
             if_not_exists,
             column_def,
             column_position: None,
-        } => added(column_def, Otherwise::of(*if_not_exists)),
+        } => added(column_def, ColumnConflict::of(*if_not_exists)),
         AlterTableOperation::AlterColumn {
             column_name,
             op:
@@ -112,7 +112,7 @@ fn kind_of(operation: &AlterTableOperation) -> Option<Kind> {
                     using,
                     had_set: _,
                 },
-        } => Some(Kind::ChangeType(
+        } => Some(AlterationKind::ChangeType(
             column_name.clone(),
             data_type.clone(),
             using.clone().map(Box::new),
@@ -122,7 +122,7 @@ fn kind_of(operation: &AlterTableOperation) -> Option<Kind> {
 }
 
 /// A column without options: a DEFAULT would be lost.
-fn added(column: &ColumnDef, otherwise: Otherwise) -> Option<Kind> {
+fn added(column: &ColumnDef, otherwise: ColumnConflict) -> Option<AlterationKind> {
     let ColumnDef {
         name,
         data_type,
@@ -130,15 +130,17 @@ fn added(column: &ColumnDef, otherwise: Otherwise) -> Option<Kind> {
     } = column;
     let is_null = |option: &ColumnOption| matches!(option, ColumnOption::Null);
     let is_plain = options.iter().all(|option| is_null(&option.option));
-    is_plain.then(|| Kind::AddColumn(name.clone(), data_type.clone(), otherwise))
+    is_plain.then(|| AlterationKind::AddColumn(name.clone(), data_type.clone(), otherwise))
 }
 
 impl Alteration {
     /// What is left to do in a table with these columns; `None` where nothing is.
     pub(crate) fn left(&self, has_column: impl Fn(&Ident) -> bool) -> Option<Alteration> {
         let kind = match &self.kind {
-            Kind::AddColumn(name, _, Otherwise::Nothing) if has_column(name) => return None,
-            Kind::DropColumns(names, Otherwise::Nothing) => {
+            AlterationKind::AddColumn(name, _, ColumnConflict::Nothing) if has_column(name) => {
+                return None;
+            }
+            AlterationKind::DropColumns(names, ColumnConflict::Nothing) => {
                 let names: Vec<Ident> = names
                     .iter()
                     .filter(|name| has_column(name))
@@ -147,7 +149,7 @@ impl Alteration {
                 if names.is_empty() {
                     return None;
                 }
-                Kind::DropColumns(names, Otherwise::Nothing)
+                AlterationKind::DropColumns(names, ColumnConflict::Nothing)
             }
             kind => kind.clone(),
         };
@@ -161,16 +163,16 @@ impl Alteration {
     /// The statement that makes the table anew; `None` where it only gets another name.
     pub(crate) fn made_anew(&self) -> Result<Option<DataFusionStatement>> {
         let items = match &self.kind {
-            Kind::RenameTable(_) => return Ok(None),
-            Kind::RenameColumn(old, new) => format!("* RENAME ({old} AS {new})"),
-            Kind::DropColumns(names, _) => {
+            AlterationKind::RenameTable(_) => return Ok(None),
+            AlterationKind::RenameColumn(old, new) => format!("* RENAME ({old} AS {new})"),
+            AlterationKind::DropColumns(names, _) => {
                 let names: Vec<String> = names.iter().map(ToString::to_string).collect();
                 format!("* EXCLUDE ({})", names.join(", "))
             }
-            Kind::AddColumn(name, data_type, _) => {
+            AlterationKind::AddColumn(name, data_type, _) => {
                 format!("*, CAST(NULL AS {data_type}) AS {name}")
             }
-            Kind::ChangeType(name, data_type, value) => {
+            AlterationKind::ChangeType(name, data_type, value) => {
                 let value = value.as_ref().map_or(name.to_string(), ToString::to_string);
                 format!("* REPLACE (CAST({value} AS {data_type}) AS {name})")
             }

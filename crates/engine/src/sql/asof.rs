@@ -24,7 +24,7 @@ use crate::sql::walk::Walk;
 
 /// How the times compare, the left one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Nearest {
+enum TimeOrder {
     AtOrBefore,
     Before,
     AtOrAfter,
@@ -35,12 +35,12 @@ enum Nearest {
 struct Condition {
     keys: Vec<(Expr, Expr)>,
     times: (Expr, Expr),
-    nearest: Nearest,
+    nearest: TimeOrder,
 }
 
 /// Whether unmatched rows of the left table stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum AsofJoinKind {
     Inner,
     Left,
 }
@@ -86,10 +86,10 @@ fn join(
     ];
     let (kind, constraint) = match join_operator {
         JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => {
-            (Kind::Inner, constraint)
+            (AsofJoinKind::Inner, constraint)
         }
         JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => {
-            (Kind::Left, constraint)
+            (AsofJoinKind::Left, constraint)
         }
         _ => {
             return Err(unsupported(
@@ -114,8 +114,8 @@ fn join(
     joined.global = false;
     joined.relation = matched;
     joined.join_operator = match kind {
-        Kind::Inner => JoinOperator::Inner(JoinConstraint::On(on)),
-        Kind::Left => JoinOperator::Left(JoinConstraint::On(on)),
+        AsofJoinKind::Inner => JoinOperator::Inner(JoinConstraint::On(on)),
+        AsofJoinKind::Left => JoinOperator::Left(JoinConstraint::On(on)),
     };
     let alias = alias_of(&relation).map(|alias| alias.name.value);
     if merged.is_empty() {
@@ -164,10 +164,10 @@ fn nearest_times(condition: &Condition, left: &TableWithJoins, right: &TableFact
             .chain([right_time]),
     );
     let (aggregate, order) = match condition.nearest {
-        Nearest::AtOrBefore => ("max", "\"time\" ASC, \"side\" ASC"),
-        Nearest::Before => ("max", "\"time\" ASC, \"side\" DESC"),
-        Nearest::AtOrAfter => ("min", "\"time\" DESC, \"side\" ASC"),
-        Nearest::After => ("min", "\"time\" DESC, \"side\" DESC"),
+        TimeOrder::AtOrBefore => ("max", "\"time\" ASC, \"side\" ASC"),
+        TimeOrder::Before => ("max", "\"time\" ASC, \"side\" DESC"),
+        TimeOrder::AtOrAfter => ("min", "\"time\" DESC, \"side\" ASC"),
+        TimeOrder::After => ("min", "\"time\" DESC, \"side\" DESC"),
     };
     let partition = match condition.keys.is_empty() {
         true => String::new(),
@@ -246,7 +246,7 @@ fn matched(
 
 /// Which table an expression is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum AsofSide {
     Left,
     Right,
 }
@@ -262,8 +262,8 @@ fn on(condition: Expr, columns: &[Vec<Column>; 2]) -> Result<Condition> {
         };
         let sides = (side_of(&left, columns)?, side_of(&right, columns)?);
         let (left, right, op) = match sides {
-            (Side::Left, Side::Right) => (*left, *right, op),
-            (Side::Right, Side::Left) => (*right, *left, turned(op)),
+            (AsofSide::Left, AsofSide::Right) => (*left, *right, op),
+            (AsofSide::Right, AsofSide::Left) => (*right, *left, turned(op)),
             _ => {
                 return Err(unsupported(&format!(
                     "ASOF JOIN … ON {left} {op} {right}, which compares one table with itself"
@@ -275,10 +275,10 @@ fn on(condition: Expr, columns: &[Vec<Column>; 2]) -> Result<Condition> {
                 keys.push((left, right));
                 continue;
             }
-            BinaryOperator::GtEq => Nearest::AtOrBefore,
-            BinaryOperator::Gt => Nearest::Before,
-            BinaryOperator::LtEq => Nearest::AtOrAfter,
-            BinaryOperator::Lt => Nearest::After,
+            BinaryOperator::GtEq => TimeOrder::AtOrBefore,
+            BinaryOperator::Gt => TimeOrder::Before,
+            BinaryOperator::LtEq => TimeOrder::AtOrAfter,
+            BinaryOperator::Lt => TimeOrder::After,
             op => {
                 return Err(not_such(&Expr::BinaryOp {
                     left: Box::new(left),
@@ -327,7 +327,7 @@ fn using(names: &[Ident], columns: &[Vec<Column>; 2]) -> Result<Condition> {
     Ok(Condition {
         keys,
         times,
-        nearest: Nearest::AtOrBefore,
+        nearest: TimeOrder::AtOrBefore,
     })
 }
 
@@ -356,15 +356,15 @@ fn turned(op: BinaryOperator) -> BinaryOperator {
     }
 }
 
-fn side_of(expr: &Expr, columns: &[Vec<Column>; 2]) -> Result<Side> {
-    let mut names = Names::default();
+fn side_of(expr: &Expr, columns: &[Vec<Column>; 2]) -> Result<AsofSide> {
+    let mut names = ColumnNames::default();
     let _: ControlFlow<()> = expr.clone().walk(&mut names);
     let mut side = None;
     for parts in names.names {
         let of = |columns: &[Column]| columns.iter().any(|column| is_meant(&parts, column));
         let own = match (of(&columns[0]), of(&columns[1])) {
-            (true, false) => Side::Left,
-            (false, true) => Side::Right,
+            (true, false) => AsofSide::Left,
+            (false, true) => AsofSide::Right,
             (true, true) => {
                 return Err(Error::AmbiguousColumn {
                     name: parts.join("."),
@@ -405,11 +405,11 @@ fn is_meant(parts: &[String], column: &Column) -> bool {
 
 /// Names of columns in an expression.
 #[derive(Default)]
-struct Names {
+struct ColumnNames {
     names: Vec<Vec<String>>,
 }
 
-impl VisitorMut for Names {
+impl VisitorMut for ColumnNames {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {

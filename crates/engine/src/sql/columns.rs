@@ -26,7 +26,7 @@ const COLUMNS: &str = "columns";
 
 /// A column that is chosen: its name in the result, and what it is.
 #[derive(Debug, Clone)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenColumn {
     /// The column's own name.
     pub column: String,
     pub name: String,
@@ -210,7 +210,7 @@ fn call_of(expr: &Expr) -> Option<(&Function, Use)> {
 }
 
 fn expanded(item: SelectItem, columns: &[Column], scope: &Scope<'_>) -> Result<Vec<SelectItem>> {
-    let named = |chosen: Chosen| SelectItem::ExprWithAlias {
+    let named = |chosen: ChosenColumn| SelectItem::ExprWithAlias {
         expr: chosen.expr,
         alias: quoted(&chosen.name),
     };
@@ -287,7 +287,7 @@ fn of_table<'a>(name: &ObjectName, columns: &'a [Column]) -> Vec<&'a Column> {
 }
 
 /// The fields of a column that is a struct.
-fn fields_of(name: &ObjectName, columns: &[Column]) -> Option<Vec<Chosen>> {
+fn fields_of(name: &ObjectName, columns: &[Column]) -> Option<Vec<ChosenColumn>> {
     let names: Option<Vec<&Ident>> = name.0.iter().map(|part| part.as_ident()).collect();
     let names = names?;
     let column = columns.iter().find(|column| match names.as_slice() {
@@ -304,7 +304,7 @@ fn fields_of(name: &ObjectName, columns: &[Column]) -> Option<Vec<Chosen>> {
     let DataType::Struct(fields) = column.data_type() else {
         return None;
     };
-    let chosen = fields.iter().map(|field| Chosen {
+    let chosen = fields.iter().map(|field| ChosenColumn {
         column: field.name().clone(),
         name: field.name().clone(),
         expr: Expr::CompoundFieldAccess {
@@ -322,8 +322,8 @@ fn with_options(
     columns: Vec<&Column>,
     options: &WildcardAdditionalOptions,
     scope: &Scope<'_>,
-) -> Result<Vec<Chosen>> {
-    let chosen = columns.into_iter().map(|column| Chosen {
+) -> Result<Vec<ChosenColumn>> {
+    let chosen = columns.into_iter().map(|column| ChosenColumn {
         column: column.name().to_string(),
         name: column.name().to_string(),
         expr: column.expr(),
@@ -332,10 +332,10 @@ fn with_options(
 }
 
 fn as_options_say(
-    mut chosen: Vec<Chosen>,
+    mut chosen: Vec<ChosenColumn>,
     options: &WildcardAdditionalOptions,
     scope: &Scope<'_>,
-) -> Result<Vec<Chosen>> {
+) -> Result<Vec<ChosenColumn>> {
     let names: Vec<String> = chosen.iter().map(|one| one.column.clone()).collect();
     for name in excluded(options) {
         let before = chosen.len();
@@ -375,7 +375,7 @@ fn as_options_say(
     }
 }
 
-fn find<'a>(chosen: &'a mut [Chosen], name: &str) -> Option<&'a mut Chosen> {
+fn find<'a>(chosen: &'a mut [ChosenColumn], name: &str) -> Option<&'a mut ChosenColumn> {
     chosen
         .iter_mut()
         .find(|one| one.column.eq_ignore_ascii_case(name))
@@ -415,8 +415,8 @@ fn per_column(
     expr: &Expr,
     columns: &[Column],
     scope: &Scope<'_>,
-) -> Result<Vec<(Option<Chosen>, Expr)>> {
-    let mut calls = Calls::default();
+) -> Result<Vec<(Option<ChosenColumn>, Expr)>> {
+    let mut calls = ColumnsCalls::default();
     let _: ControlFlow<()> = expr.clone().walk(&mut calls);
     let mut unpacked = expr.clone();
     if let Some(call) = calls.unpacked.first() {
@@ -435,7 +435,7 @@ fn per_column(
     let chosen = chosen_by(first, columns, scope)?;
     let each = chosen.into_iter().map(|one| {
         let mut expr = unpacked.clone();
-        let _: ControlFlow<()> = expr.walk(&mut Put {
+        let _: ControlFlow<()> = expr.walk(&mut ColumnSubstitution {
             column: one.expr.clone(),
         });
         (Some(one), expr)
@@ -445,12 +445,12 @@ fn per_column(
 
 /// All calls of COLUMNS within an expression.
 #[derive(Default)]
-struct Calls {
+struct ColumnsCalls {
     each: Vec<Function>,
     unpacked: Vec<Function>,
 }
 
-impl VisitorMut for Calls {
+impl VisitorMut for ColumnsCalls {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
@@ -464,11 +464,11 @@ impl VisitorMut for Calls {
 }
 
 /// Puts one column in the place of each call.
-struct Put {
+struct ColumnSubstitution {
     column: Expr,
 }
 
-impl VisitorMut for Put {
+impl VisitorMut for ColumnSubstitution {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
@@ -481,7 +481,7 @@ impl VisitorMut for Put {
 
 /// Puts all columns in the place of an argument.
 struct Unpack {
-    all: Vec<Chosen>,
+    all: Vec<ChosenColumn>,
 }
 
 impl VisitorMut for Unpack {
@@ -526,7 +526,7 @@ impl VisitorMut for Unpack {
 
 /// The regular expression of the COLUMNS in an expression, if it is one.
 fn pattern_in(expr: &Expr) -> Option<String> {
-    let mut calls = Calls::default();
+    let mut calls = ColumnsCalls::default();
     let _: ControlFlow<()> = expr.clone().walk(&mut calls);
     let FunctionArguments::List(list) = &calls.each.first()?.args else {
         return None;
@@ -544,7 +544,7 @@ pub(crate) fn chosen_by(
     call: &Function,
     columns: &[Column],
     scope: &Scope<'_>,
-) -> Result<Vec<Chosen>> {
+) -> Result<Vec<ChosenColumn>> {
     let all = || {
         with_options(
             columns.iter().collect(),
@@ -611,11 +611,11 @@ fn no_columns(call: &Function) -> Error {
 
 /// Those whose name, as `parameter`, fulfils a condition.
 fn keep(
-    chosen: Vec<Chosen>,
+    chosen: Vec<ChosenColumn>,
     parameter: &str,
     condition: &str,
     scope: &Scope<'_>,
-) -> Result<Vec<Chosen>> {
+) -> Result<Vec<ChosenColumn>> {
     if chosen.is_empty() {
         return Ok(chosen);
     }

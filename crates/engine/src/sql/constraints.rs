@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::scan::constraints::{Constraints, Key, KeyKind};
+use crate::scan::constraints::{Constraints, KeyKind, UniqueKey};
 
 impl Constraints {
     fn is_empty(&self) -> bool {
@@ -86,7 +86,7 @@ fn index_column(name: &Ident) -> IndexColumn {
     }
 }
 
-fn primary(key: PrimaryKeyConstraint) -> Result<Key> {
+fn primary(key: PrimaryKeyConstraint) -> Result<UniqueKey> {
     let PrimaryKeyConstraint {
         // Names of a constraint and of an index say nothing about rows.
         name: _,
@@ -96,13 +96,13 @@ fn primary(key: PrimaryKeyConstraint) -> Result<Key> {
         index_options: _,
         characteristics,
     } = key;
-    Ok(Key {
+    Ok(UniqueKey {
         columns: names(columns, "PRIMARY KEY")?,
         kind: enforced(characteristics, KeyKind::Primary, "PRIMARY KEY")?,
     })
 }
 
-fn unique(key: UniqueConstraint) -> Result<Key> {
+fn unique(key: UniqueConstraint) -> Result<UniqueKey> {
     let UniqueConstraint {
         name: _,
         index_name: _,
@@ -117,7 +117,7 @@ fn unique(key: UniqueConstraint) -> Result<Key> {
         NullsDistinctOption::None | NullsDistinctOption::Distinct => KeyKind::Unique,
         NullsDistinctOption::NotDistinct => KeyKind::UniqueNulls,
     };
-    Ok(Key {
+    Ok(UniqueKey {
         columns: names(columns, "UNIQUE")?,
         kind: enforced(characteristics, kind, "UNIQUE")?,
     })

@@ -104,7 +104,7 @@ pub(crate) async fn read_by_name(
 }
 
 /// What is copied.
-enum Source {
+enum CopySource {
     /// A query, without its parentheses.
     Query(Vec<TokenWithSpan>),
     /// A table and some of its columns, or all.
@@ -117,7 +117,7 @@ enum Direction {
 }
 
 struct Copy {
-    source: Source,
+    source: CopySource,
     direction: Direction,
     file: String,
     given: Given,
@@ -127,7 +127,7 @@ impl Copy {
     /// All that follows the word COPY.
     fn parse(cursor: &mut Cursor<'_>) -> Result<Copy> {
         let source = match cursor.peek() {
-            Token::LParen => Source::Query(cursor.expect_group()?),
+            Token::LParen => CopySource::Query(cursor.expect_group()?),
             _ => cursor.table()?,
         };
         let (mut target, mut given) = (None, Given::default());
@@ -187,8 +187,8 @@ impl Copy {
     fn writing(self, options: &CopyOptions, span: Span) -> Result<Vec<TokenWithSpan>> {
         let token = |token: Token| TokenWithSpan { token, span };
         let query = match self.source {
-            Source::Query(query) => query,
-            Source::Table(name, columns) => select_from(name, columns, span),
+            CopySource::Query(query) => query,
+            CopySource::Table(name, columns) => select_from(name, columns, span),
         };
         let request = options.request(&self.file)?;
         let mut tokens = words("COPY (", span);
@@ -206,7 +206,7 @@ impl Copy {
 
     fn reading(self, options: &CopyOptions, span: Span) -> Result<(Vec<TokenWithSpan>, Columns)> {
         let token = |token: Token| TokenWithSpan { token, span };
-        let Source::Table(name, columns) = self.source else {
+        let CopySource::Table(name, columns) = self.source else {
             return Err(Error::Syntax {
                 message: "a file is copied into a table, not into a query".to_string(),
                 line: span.start.line.max(1),
@@ -364,7 +364,7 @@ impl Cursor<'_> {
     }
 
     /// A name, in parts, and columns behind it.
-    fn table(&mut self) -> Result<Source> {
+    fn table(&mut self) -> Result<CopySource> {
         let mut name = Vec::new();
         while matches!(
             self.peek(),
@@ -384,7 +384,7 @@ impl Cursor<'_> {
             Token::LParen => self.expect_group()?,
             _ => Vec::new(),
         };
-        Ok(Source::Table(name, columns))
+        Ok(CopySource::Table(name, columns))
     }
 
     /// The name of a file; PostgreSQL's names of the process's streams are those of their devices.

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result, nearest_names};
-use crate::scan::format::{Kind, Reading, known_extensions};
+use crate::scan::format::{FileKind, Reading, known_extensions};
 use crate::scan::writes::request::Existing;
 
 /// The value of an option.
@@ -61,7 +61,7 @@ enum Words {
 /// All options of a COPY, understood.
 #[derive(Debug)]
 pub(super) struct CopyOptions {
-    kind: Kind,
+    kind: FileKind,
     compression: Option<String>,
     compression_level: Option<String>,
     existing: Existing,
@@ -208,7 +208,7 @@ impl CopyOptions {
 
     /// What follows from several options.
     fn end(mut self) -> Result<CopyOptions> {
-        if self.kind == Kind::Tsv
+        if self.kind == FileKind::Tsv
             && !self
                 .datafusion
                 .iter()
@@ -216,11 +216,11 @@ impl CopyOptions {
         {
             self.datafusion("format.delimiter", "\t");
         }
-        if self.kind == Kind::Tsv && self.extension.is_none() {
+        if self.kind == FileKind::Tsv && self.extension.is_none() {
             self.extension = Some("tsv".to_string());
         }
         let (compression, level) = (self.compression.take(), self.compression_level.take());
-        if self.kind == Kind::Parquet {
+        if self.kind == FileKind::Parquet {
             if let Some(codec) = parquet_codec(compression, level)? {
                 self.datafusion("format.compression", &codec);
             }
@@ -277,13 +277,13 @@ impl CopyOptions {
             return self.option_of_any(&lower, value, place);
         }
         match self.kind {
-            Kind::Csv | Kind::Tsv if CSV.contains(&lower.as_str()) => {
+            FileKind::Csv | FileKind::Tsv if CSV.contains(&lower.as_str()) => {
                 self.option_of_csv(&lower, value, place)
             }
-            Kind::Parquet if PARQUET.contains(&lower.as_str()) => {
+            FileKind::Parquet if PARQUET.contains(&lower.as_str()) => {
                 self.option_of_parquet(&lower, value, place)
             }
-            Kind::Json if JSON.contains(&lower.as_str()) => {
+            FileKind::Json if JSON.contains(&lower.as_str()) => {
                 self.is_array = self.flag(name, value, place)?;
                 Ok(())
             }
@@ -488,10 +488,10 @@ impl CopyOptions {
 
     fn unknown(&self, name: &str, place: Location) -> Error {
         let own = match self.kind {
-            Kind::Csv | Kind::Tsv => CSV,
-            Kind::Parquet => PARQUET,
-            Kind::Json => JSON,
-            Kind::Arrow => &[],
+            FileKind::Csv | FileKind::Tsv => CSV,
+            FileKind::Parquet => PARQUET,
+            FileKind::Json => JSON,
+            FileKind::Arrow => &[],
         };
         let known = ANY.iter().chain(own).copied();
         let nearest = nearest_names(name, known.clone());
@@ -508,16 +508,16 @@ impl CopyOptions {
     /// The word behind STORED AS.
     pub(super) fn stored_as(&self) -> &'static str {
         match self.kind {
-            Kind::Csv | Kind::Tsv => "CSV",
-            Kind::Json => "JSON",
-            Kind::Parquet => "PARQUET",
-            Kind::Arrow => "ARROW",
+            FileKind::Csv | FileKind::Tsv => "CSV",
+            FileKind::Json => "JSON",
+            FileKind::Parquet => "PARQUET",
+            FileKind::Arrow => "ARROW",
         }
     }
 
     /// Whether columns of the file have names that can be relied on.
     pub(super) fn has_names(&self) -> bool {
-        !matches!(self.kind, Kind::Csv | Kind::Tsv)
+        !matches!(self.kind, FileKind::Csv | FileKind::Tsv)
     }
 
     /// What the plan of a COPY has to know.
@@ -556,11 +556,11 @@ impl CopyOptions {
         }
         let mut arguments = self.reading.clone();
         let function = match self.kind {
-            Kind::Csv => "read_csv",
-            Kind::Tsv => "read_tsv",
-            Kind::Json => "read_json",
-            Kind::Parquet => "read_parquet",
-            Kind::Arrow => "read_arrow",
+            FileKind::Csv => "read_csv",
+            FileKind::Tsv => "read_tsv",
+            FileKind::Json => "read_json",
+            FileKind::Parquet => "read_parquet",
+            FileKind::Arrow => "read_arrow",
         };
         if !self.has_names() {
             arguments.push(("all_varchar".to_string(), Token::make_word("true", None)));
@@ -569,7 +569,7 @@ impl CopyOptions {
     }
 }
 
-fn format_said(given: &Given) -> Result<Option<Kind>> {
+fn format_said(given: &Given) -> Result<Option<FileKind>> {
     let mut said = given.stored_as.clone();
     for (name, value, place) in &given.options {
         if name.eq_ignore_ascii_case("format") {
@@ -583,11 +583,11 @@ fn format_said(given: &Given) -> Result<Option<Kind>> {
         return Ok(None);
     };
     match name.to_ascii_lowercase().as_str() {
-        "csv" => Ok(Some(Kind::Csv)),
-        "tsv" => Ok(Some(Kind::Tsv)),
-        "json" | "ndjson" | "jsonl" => Ok(Some(Kind::Json)),
-        "parquet" => Ok(Some(Kind::Parquet)),
-        "arrow" | "ipc" | "feather" => Ok(Some(Kind::Arrow)),
+        "csv" => Ok(Some(FileKind::Csv)),
+        "tsv" => Ok(Some(FileKind::Tsv)),
+        "json" | "ndjson" | "jsonl" => Ok(Some(FileKind::Json)),
+        "parquet" => Ok(Some(FileKind::Parquet)),
+        "arrow" | "ipc" | "feather" => Ok(Some(FileKind::Arrow)),
         _ => Err(at(
             place,
             &format!("format {name} is not known; there are csv, tsv, json, parquet and arrow"),
@@ -596,7 +596,7 @@ fn format_said(given: &Given) -> Result<Option<Kind>> {
 }
 
 /// The format that a name asks for.
-fn kind_of_ending(file: &str, by_ending: Option<Reading>) -> Result<Kind> {
+fn kind_of_ending(file: &str, by_ending: Option<Reading>) -> Result<FileKind> {
     if let Some(reading) = by_ending {
         return Ok(reading.kind);
     }
@@ -605,7 +605,7 @@ fn kind_of_ending(file: &str, by_ending: Option<Reading>) -> Result<Kind> {
         .rsplit_once('.')
         .map(|(_, ending)| ending.to_ascii_lowercase());
     if file.starts_with("/dev/") || file.starts_with("/proc/") || ending.as_deref() == Some("txt") {
-        return Ok(Kind::Csv);
+        return Ok(FileKind::Csv);
     }
     let known = known_extensions();
     let message = match ending.as_deref() {

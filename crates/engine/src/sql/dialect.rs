@@ -28,18 +28,18 @@ pub(crate) struct GrouseDialect {}
 const GENERIC: GenericDialect = GenericDialect {};
 
 #[derive(Debug, PartialEq, Eq)]
-enum Form {
+enum Containment {
     In,
     NotIn,
 }
 
 /// Whether `[NOT] IN ?` follows, a list as one value, where the parser wants parentheses.
-fn placeholder_list(parser: &Parser<'_>) -> Option<Form> {
+fn placeholder_list(parser: &Parser<'_>) -> Option<Containment> {
     in_before(parser, |token| matches!(token, Token::Placeholder(_)))
 }
 
 /// Whether `[NOT] IN [1, 2]` or `[NOT] IN l` follows: what a list contains.
-fn list_of_list(parser: &Parser<'_>) -> Option<Form> {
+fn list_of_list(parser: &Parser<'_>) -> Option<Containment> {
     in_before(parser, |token| match token {
         Token::LBracket => true,
         Token::Word(word) => !matches!(word.keyword, Keyword::UNNEST),
@@ -48,16 +48,16 @@ fn list_of_list(parser: &Parser<'_>) -> Option<Form> {
 }
 
 /// Steps over `[NOT] IN`.
-fn skip_in(parser: &mut Parser<'_>, form: &Form) {
-    let words = if *form == Form::NotIn { 2 } else { 1 };
+fn skip_in(parser: &mut Parser<'_>, form: &Containment) {
+    let words = if *form == Containment::NotIn { 2 } else { 1 };
     (0..words).for_each(|_| parser.advance_token());
 }
 
 /// Whether `[NOT] IN (` follows, and then a list that begins with a parenthesis, `((SELECT 1) + 1, 5)`: the parser takes it for a
 /// query.
-fn list_of_queries(parser: &Parser<'_>) -> Option<Form> {
+fn list_of_queries(parser: &Parser<'_>) -> Option<Containment> {
     let form = in_before(parser, |token| *token == Token::LParen)?;
-    let words = if form == Form::NotIn { 2 } else { 1 };
+    let words = if form == Containment::NotIn { 2 } else { 1 };
     let tokens = (parser.index()..).map(|at| &parser.token_at(at).token);
     let mut tokens = tokens
         .filter(|token| !matches!(token, Token::Whitespace(_)))
@@ -85,11 +85,11 @@ fn list(parser: &mut Parser<'_>) -> Result<Vec<Expr>, ParserError> {
 }
 
 /// Whether `[NOT] IN` follows, and then such a token.
-fn in_before(parser: &Parser<'_>, is_list: impl Fn(&Token) -> bool) -> Option<Form> {
+fn in_before(parser: &Parser<'_>, is_list: impl Fn(&Token) -> bool) -> Option<Containment> {
     let word = |nth: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(nth).token, Token::Word(word) if word.keyword == keyword);
     let (form, at) = match word(0, Keyword::NOT) {
-        true => (Form::NotIn, 1),
-        false => (Form::In, 0),
+        true => (Containment::NotIn, 1),
+        false => (Containment::In, 0),
     };
     let is_in = word(at, Keyword::IN) && is_list(&parser.peek_nth_token_ref(at + 1).token);
     is_in.then_some(form)
@@ -117,8 +117,8 @@ impl GrouseDialect {
             return Some(list.map(|list| {
                 let found = call("list_contains", vec![list, expr.clone()]);
                 match form {
-                    Form::In => found,
-                    Form::NotIn => Expr::UnaryOp {
+                    Containment::In => found,
+                    Containment::NotIn => Expr::UnaryOp {
                         op: UnaryOperator::Not,
                         expr: Box::new(found),
                     },
@@ -137,7 +137,7 @@ impl GrouseDialect {
         Some(list.map(|list| Expr::InList {
             expr: Box::new(expr.clone()),
             list,
-            negated: form == Form::NotIn,
+            negated: form == Containment::NotIn,
         }))
     }
 }

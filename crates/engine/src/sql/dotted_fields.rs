@@ -21,7 +21,7 @@ use crate::sql::walk::done;
 
 /// Names fields as such.
 pub(super) fn rewrite(statement: &mut Statement) -> Result<()> {
-    let mut tables = Tables::default();
+    let mut tables = TableNames::default();
     done(visit(statement, &mut tables))?;
     if !tables.names.is_empty() {
         let ControlFlow::Continue(()) = visit(statement, &mut tables.fields());
@@ -31,7 +31,7 @@ pub(super) fn rewrite(statement: &mut Statement) -> Result<()> {
 
 /// What the tables of a statement are called, in lower case.
 pub(super) fn table_names(statement: &mut Statement) -> HashSet<String> {
-    let mut tables = Tables::default();
+    let mut tables = TableNames::default();
     // Two tables of one name in a FROM are refused where fields are named.
     let _ = visit(statement, &mut tables);
     tables.fields().tables
@@ -39,15 +39,15 @@ pub(super) fn table_names(statement: &mut Statement) -> HashSet<String> {
 
 /// What tables are called, and the schemas and catalogs that stand before their names; in lower case.
 #[derive(Default)]
-struct Tables {
+struct TableNames {
     names: HashSet<String>,
     schemas: HashSet<String>,
 }
 
-impl Tables {
-    fn fields(self) -> Fields {
+impl TableNames {
+    fn fields(self) -> DottedFields {
         let names = self.names.difference(&self.schemas);
-        Fields {
+        DottedFields {
             tables: names.cloned().collect(),
         }
     }
@@ -87,7 +87,7 @@ fn parts(name: &ObjectName) -> Vec<String> {
     parts.map(|part| part.value.to_lowercase()).collect()
 }
 
-impl VisitorMut for Tables {
+impl VisitorMut for TableNames {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
@@ -117,11 +117,11 @@ impl VisitorMut for Tables {
     }
 }
 
-struct Fields {
+struct DottedFields {
     tables: HashSet<String>,
 }
 
-impl VisitorMut for Fields {
+impl VisitorMut for DottedFields {
     type Break = std::convert::Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {

@@ -93,12 +93,12 @@ impl Column {
 
 /// The common tables of one query, of which those before `next` are expanded.
 #[derive(Debug)]
-struct Frame {
+struct ExpandedQuery {
     with: Option<With>,
     next: usize,
 }
 
-impl Frame {
+impl ExpandedQuery {
     /// The common tables that a query within sees; of a recursive one within itself, its first part.
     fn visible(&self) -> Option<With> {
         let mut with = self.with.clone()?;
@@ -121,7 +121,7 @@ impl Frame {
 /// The queries around the place that is expanded.
 pub(crate) struct Scope<'a> {
     pub catalog: &'a dyn Catalog,
-    frames: Vec<Frame>,
+    frames: Vec<ExpandedQuery>,
 }
 
 impl Scope<'_> {
@@ -209,7 +209,7 @@ impl VisitorMut for Expansion<'_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.outer.enter_query(query);
-        self.scope.frames.push(Frame {
+        self.scope.frames.push(ExpandedQuery {
             with: query.with.clone(),
             next: 0,
         });
@@ -221,7 +221,7 @@ impl VisitorMut for Expansion<'_> {
         flow(self.query(query))?;
         self.scope.frames.pop();
         // A query's common tables are visited first, in their order.
-        if let Some(Frame {
+        if let Some(ExpandedQuery {
             with: Some(with),
             next,
         }) = self.scope.frames.last_mut()

@@ -79,7 +79,7 @@ pub(super) fn goes_on(token: &Token) -> bool {
 }
 
 /// A form of grouping over its elements.
-type Form = fn(Vec<Vec<Expr>>) -> Expr;
+type GroupingForm = fn(Vec<Vec<Expr>>) -> Expr;
 
 /// `GROUPING SETS (…)`, `CUBE (…)`, `ROLLUP (…)`. The parser takes a parenthesis that begins an element for a list of columns, and
 /// so does not read `ROLLUP ((a + b) * 2)`.
@@ -88,7 +88,7 @@ fn grouping(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         Token::Word(word) if word.quote_style.is_none() => word.keyword,
         _ => Keyword::NoKeyword,
     };
-    let (form, words): (Form, usize) = match keyword(0) {
+    let (form, words): (GroupingForm, usize) = match keyword(0) {
         Keyword::GROUPING if keyword(1) == Keyword::SETS => (Expr::GroupingSets, 2),
         Keyword::CUBE => (Expr::Cube, 1),
         Keyword::ROLLUP => (Expr::Rollup, 1),
@@ -192,7 +192,7 @@ pub(crate) fn lambda_of(names: Vec<Ident>, body: Expr) -> Expr {
         }
     };
     let mut body = body;
-    let ControlFlow::Continue(()) = body.walk(&mut Fields { parameters: &known });
+    let ControlFlow::Continue(()) = body.walk(&mut LambdaFields { parameters: &known });
     Expr::Lambda(LambdaFunction {
         params,
         body: Box::new(body),
@@ -201,11 +201,11 @@ pub(crate) fn lambda_of(names: Vec<Ident>, body: Expr) -> Expr {
 }
 
 /// `x.a` within a lambda of x, which the planner takes for a column of a table x.
-struct Fields<'a> {
+struct LambdaFields<'a> {
     parameters: &'a [Ident],
 }
 
-impl VisitorMut for Fields<'_> {
+impl VisitorMut for LambdaFields<'_> {
     type Break = Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {

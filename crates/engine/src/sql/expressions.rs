@@ -21,12 +21,12 @@ use crate::functions::{ANY_EQUAL, WHOLE_ROW};
 
 /// Puts calls in the place of such expressions.
 pub(crate) fn say_what_is_meant(statement: &mut Statement) {
-    let ControlFlow::Continue(()) = visit(statement, &mut Expressions);
+    let ControlFlow::Continue(()) = visit(statement, &mut ExpressionMeanings);
 }
 
-struct Expressions;
+struct ExpressionMeanings;
 
-impl VisitorMut for Expressions {
+impl VisitorMut for ExpressionMeanings {
     type Break = Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {

@@ -27,7 +27,7 @@ use crate::sql::walk::Walk;
 
 /// Names the items of all select lists.
 pub(super) fn name_items(statement: &mut Statement) {
-    let mut naming = Naming {
+    let mut naming = HeaderNames {
         tables: table_names(statement),
         pending: 0,
         are_values: Vec::new(),
@@ -35,7 +35,7 @@ pub(super) fn name_items(statement: &mut Statement) {
     let ControlFlow::Continue(()) = visit(statement, &mut naming);
 }
 
-struct Naming {
+struct HeaderNames {
     tables: HashSet<String>,
     /// Subqueries that are values of the expressions which the walk is in, and still to come.
     pending: usize,
@@ -43,7 +43,7 @@ struct Naming {
     are_values: Vec<bool>,
 }
 
-impl VisitorMut for Naming {
+impl VisitorMut for HeaderNames {
     type Break = Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
@@ -91,7 +91,7 @@ impl VisitorMut for Naming {
     }
 }
 
-impl Naming {
+impl HeaderNames {
     fn name(&self, items: &mut [SelectItem]) {
         let given = items.iter().filter_map(|item| self.given_name(item));
         let mut taken: HashSet<String> = given.map(|name| name.value.to_lowercase()).collect();

@@ -63,7 +63,7 @@ fn rename(query: &mut Query, place: usize, new: &str) {
     };
     if let Some(cte) = with.cte_tables.get_mut(place) {
         let old = std::mem::replace(&mut cte.alias.name, quoted(new));
-        let mut uses = Uses { old: &old, new };
+        let mut uses = InnerTableRenaming { old: &old, new };
         let ControlFlow::Continue(()) = query.walk(&mut uses);
         let first = if with.recursive { place } else { place + 1 };
         for cte in with.cte_tables.iter_mut().skip(first) {
@@ -73,12 +73,12 @@ fn rename(query: &mut Query, place: usize, new: &str) {
     query.with = Some(with);
 }
 
-struct Uses<'a> {
+struct InnerTableRenaming<'a> {
     old: &'a Ident,
     new: &'a str,
 }
 
-impl VisitorMut for Uses<'_> {
+impl VisitorMut for InnerTableRenaming<'_> {
     type Break = Infallible;
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Infallible> {

@@ -35,7 +35,9 @@ pub(crate) fn set_apart(statement: &mut Statement) -> Checked<()> {
         SqlStatement::CreateTable(table) if !table.columns.is_empty() => table.query.as_mut(),
         _ => None,
     };
-    query.map_or(Ok(()), |query| done(query.walk(&mut Apart { depth: 0 })))
+    query.map_or(Ok(()), |query| {
+        done(query.walk(&mut ValuesInBrackets { depth: 0 }))
+    })
 }
 
 /// What IN, ANY and ALL compare with: DataFusion looks there for the one column of a SELECT.
@@ -56,12 +58,12 @@ impl VisitorMut for Sets {
     }
 }
 
-struct Apart {
+struct ValuesInBrackets {
     /// The queries around the place of the walk.
     depth: usize,
 }
 
-impl VisitorMut for Apart {
+impl VisitorMut for ValuesInBrackets {
     type Break = crate::error::Error;
 
     fn pre_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Self::Break> {

@@ -75,7 +75,7 @@ pub(super) fn refuse_ambiguous(select: &mut Select, scope: &Scope<'_>) -> Result
     if joins.is_empty() {
         return Ok(());
     }
-    let mut names = Names { joins, queries: 0 };
+    let mut names = AmbiguousNames { joins, queries: 0 };
     done(select.projection.walk(&mut names))?;
     done(select.selection.walk(&mut names))?;
     done(select.having.walk(&mut names))?;
@@ -83,12 +83,12 @@ pub(super) fn refuse_ambiguous(select: &mut Select, scope: &Scope<'_>) -> Result
 }
 
 /// Stops at a name of two columns, but for those in subqueries, which have tables of their own.
-struct Names {
+struct AmbiguousNames {
     joins: Vec<(Ident, Vec<String>)>,
     queries: usize,
 }
 
-impl VisitorMut for Names {
+impl VisitorMut for AmbiguousNames {
     type Break = Error;
 
     fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {

@@ -21,7 +21,7 @@ use crate::sql::walk::Walk;
 
 /// Names all casts and subqueries; false if there is none without a name.
 pub fn name_casts(statement: &mut Statement) -> bool {
-    let mut naming = Naming {
+    let mut naming = CastNames {
         has_named: false,
         is_named: 0,
     };
@@ -29,13 +29,13 @@ pub fn name_casts(statement: &mut Statement) -> bool {
     naming.has_named
 }
 
-struct Naming {
+struct CastNames {
     has_named: bool,
     /// How many names are around the expression that is being visited: inside there is nothing to do.
     is_named: usize,
 }
 
-impl VisitorMut for Naming {
+impl VisitorMut for CastNames {
     type Break = Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {

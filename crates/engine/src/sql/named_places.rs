@@ -19,10 +19,10 @@ pub(super) enum When {
     Run,
 }
 
-type Tokens<'a> = &'a [TokenWithSpan];
+type TokenSlice<'a> = &'a [TokenWithSpan];
 
 /// The token that an error is about.
-pub(super) fn place_of(error: &Error, when: When, tokens: Tokens<'_>) -> Option<usize> {
+pub(super) fn place_of(error: &Error, when: When, tokens: TokenSlice<'_>) -> Option<usize> {
     match error {
         Error::DivideByZero => only(tokens, |at| divides(tokens, at)),
         Error::Overflow { aggregate, message } => overflow(aggregate, message, tokens),
@@ -49,18 +49,18 @@ pub(super) fn place_of(error: &Error, when: When, tokens: Tokens<'_>) -> Option<
 }
 
 /// The only token that `is_it`; none of several.
-fn only(tokens: Tokens<'_>, is_it: impl Fn(usize) -> bool) -> Option<usize> {
+fn only(tokens: TokenSlice<'_>, is_it: impl Fn(usize) -> bool) -> Option<usize> {
     let mut found = (0..tokens.len()).filter(|&at| is_it(at));
     let first = found.next();
     first.filter(|_| found.next().is_none())
 }
 
-fn first(tokens: Tokens<'_>, is_it: impl Fn(usize) -> bool) -> Option<usize> {
+fn first(tokens: TokenSlice<'_>, is_it: impl Fn(usize) -> bool) -> Option<usize> {
     (0..tokens.len()).find(|&at| is_it(at))
 }
 
 /// What a message of planning names: what it has in quotes, a call first, then a text, then a word; else what else it speaks of.
-fn in_text(message: &str, tokens: Tokens<'_>) -> Option<usize> {
+fn in_text(message: &str, tokens: TokenSlice<'_>) -> Option<usize> {
     let call = |quoted| {
         let name = name_of_call(quoted);
         first(tokens, |at| is_call(tokens, at, |call| is_same(call, name)))
@@ -84,7 +84,7 @@ fn in_text(message: &str, tokens: Tokens<'_>) -> Option<usize> {
 }
 
 /// What a message of a run names: a call, and the literal that it takes; else a cast or an operator.
-fn in_run(message: &str, tokens: Tokens<'_>) -> Option<usize> {
+fn in_run(message: &str, tokens: TokenSlice<'_>) -> Option<usize> {
     let bare = without_quoted(message);
     let call = quoted(message).find_map(|quoted| only_call(quoted, tokens));
     let taken = |at: usize| {
@@ -110,7 +110,7 @@ fn in_run(message: &str, tokens: Tokens<'_>) -> Option<usize> {
 }
 
 /// An overflow of an aggregate, or of arithmetic, which shows the operation.
-fn overflow(aggregate: &str, message: &str, tokens: Tokens<'_>) -> Option<usize> {
+fn overflow(aggregate: &str, message: &str, tokens: TokenSlice<'_>) -> Option<usize> {
     if aggregate != "arithmetic" {
         return only_call(aggregate, tokens);
     }
@@ -119,14 +119,14 @@ fn overflow(aggregate: &str, message: &str, tokens: Tokens<'_>) -> Option<usize>
 }
 
 /// The only call of a function, which a message has with or without its arguments.
-fn only_call(quoted: &str, tokens: Tokens<'_>) -> Option<usize> {
+fn only_call(quoted: &str, tokens: TokenSlice<'_>) -> Option<usize> {
     let name = name_of_call(quoted);
     only(tokens, |at| is_call(tokens, at, |call| is_same(call, name)))
 }
 
 /// What has no name in the text.
-fn spoken_of(message: &str, tokens: Tokens<'_>) -> Option<usize> {
-    type IsIt = fn(Tokens<'_>, usize) -> bool;
+fn spoken_of(message: &str, tokens: TokenSlice<'_>) -> Option<usize> {
+    type IsIt = fn(TokenSlice<'_>, usize) -> bool;
     const SPOKEN_OF: [(&str, IsIt); 9] = [
         ("'*'", is_star),
         ("subquery has", opens_query),
@@ -168,15 +168,15 @@ fn is_same(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
-fn is(tokens: Tokens<'_>, at: usize, token: &Token) -> bool {
+fn is(tokens: TokenSlice<'_>, at: usize, token: &Token) -> bool {
     tokens.get(at).is_some_and(|found| found.token == *token)
 }
 
-fn is_word(tokens: Tokens<'_>, at: usize, is_it: impl Fn(&str) -> bool) -> bool {
+fn is_word(tokens: TokenSlice<'_>, at: usize, is_it: impl Fn(&str) -> bool) -> bool {
     matches!(tokens.get(at).map(|token| &token.token), Some(Token::Word(word)) if is_it(&word.value))
 }
 
-fn is_call(tokens: Tokens<'_>, at: usize, is_it: impl Fn(&str) -> bool) -> bool {
+fn is_call(tokens: TokenSlice<'_>, at: usize, is_it: impl Fn(&str) -> bool) -> bool {
     is(tokens, at + 1, &Token::LParen) && is_word(tokens, at, is_it)
 }
 
@@ -186,25 +186,25 @@ const NO_CALLS: [&str; 17] = [
     "SELECT", "USING", "VALUES", "WHERE", "WHEN",
 ];
 
-fn is_any_call(tokens: Tokens<'_>, at: usize) -> bool {
+fn is_any_call(tokens: TokenSlice<'_>, at: usize) -> bool {
     let is_name = |word: &str| !NO_CALLS.contains(&word.to_uppercase().as_str());
     is_call(tokens, at, is_name)
 }
 
 /// `(*)` of another call than `count`.
-fn is_star(tokens: Tokens<'_>, at: usize) -> bool {
+fn is_star(tokens: TokenSlice<'_>, at: usize) -> bool {
     is(tokens, at + 1, &Token::LParen)
         && is(tokens, at + 2, &Token::Mul)
         && is(tokens, at + 3, &Token::RParen)
         && is_word(tokens, at, |word| !is_same(word, "count"))
 }
 
-fn opens_query(tokens: Tokens<'_>, at: usize) -> bool {
+fn opens_query(tokens: TokenSlice<'_>, at: usize) -> bool {
     is(tokens, at, &Token::LParen) && is_word(tokens, at + 1, |word| is_same(word, "SELECT"))
 }
 
 /// `[` outside any other.
-fn opens_list(tokens: Tokens<'_>, at: usize) -> bool {
+fn opens_list(tokens: TokenSlice<'_>, at: usize) -> bool {
     let count = |of: &Token| {
         tokens[..at]
             .iter()
@@ -214,7 +214,7 @@ fn opens_list(tokens: Tokens<'_>, at: usize) -> bool {
     is(tokens, at, &Token::LBracket) && count(&Token::LBracket) == count(&Token::RBracket)
 }
 
-fn divides(tokens: Tokens<'_>, at: usize) -> bool {
+fn divides(tokens: TokenSlice<'_>, at: usize) -> bool {
     let is_sign = |at| is(tokens, at, &Token::Div) || is(tokens, at, &Token::DuckIntDiv);
     let is_second = at > 0 && is(tokens, at - 1, &Token::Div);
     is_sign(at) && !is_second
@@ -224,7 +224,7 @@ fn divides(tokens: Tokens<'_>, at: usize) -> bool {
         })
 }
 
-fn compares(tokens: Tokens<'_>, at: usize) -> bool {
+fn compares(tokens: TokenSlice<'_>, at: usize) -> bool {
     use Token::{Eq, Gt, GtEq, Lt, LtEq, Neq};
     let words = ["IN", "BETWEEN"];
     matches!(tokens[at].token, Eq | Gt | GtEq | Lt | LtEq | Neq)
@@ -234,20 +234,20 @@ fn compares(tokens: Tokens<'_>, at: usize) -> bool {
 }
 
 /// The first word of this name.
-pub(super) fn word(name: &str, tokens: Tokens<'_>) -> Option<usize> {
+pub(super) fn word(name: &str, tokens: TokenSlice<'_>) -> Option<usize> {
     first(tokens, |at| is_word(tokens, at, |word| is_same(word, name)))
 }
 
-fn literal(text: &str, tokens: Tokens<'_>) -> Option<usize> {
+fn literal(text: &str, tokens: TokenSlice<'_>) -> Option<usize> {
     first(tokens, |at| is_literal(tokens, at, text))
 }
 
-fn is_literal(tokens: Tokens<'_>, at: usize, text: &str) -> bool {
+fn is_literal(tokens: TokenSlice<'_>, at: usize, text: &str) -> bool {
     matches!(&tokens[at].token, Token::SingleQuotedString(literal) if literal == text)
 }
 
 /// Whether a cast takes the token: `'x'::T`, `CAST('x'`, `DATE 'x'`.
-fn is_cast(tokens: Tokens<'_>, at: usize) -> bool {
+fn is_cast(tokens: TokenSlice<'_>, at: usize) -> bool {
     let casts = ["CAST", "TRY_CAST"];
     let is_named = |before: usize| {
         is_word(tokens, before, |word| {
@@ -259,7 +259,7 @@ fn is_cast(tokens: Tokens<'_>, at: usize) -> bool {
 }
 
 /// Where the parenthesis at `open` closes.
-fn closing(tokens: Tokens<'_>, open: usize) -> usize {
+fn closing(tokens: TokenSlice<'_>, open: usize) -> usize {
     let mut depth = 0_usize;
     let closes = |token: &TokenWithSpan| {
         match token.token {
@@ -281,7 +281,7 @@ fn words(message: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The only call whose function the message names.
-fn called_in_words(message: &str, tokens: Tokens<'_>) -> Option<usize> {
+fn called_in_words(message: &str, tokens: TokenSlice<'_>) -> Option<usize> {
     let is_named = |call: &str| words(message).any(|word| is_same(word, call));
     only(tokens, |at| {
         is_any_call(tokens, at) && is_word(tokens, at, is_named)
@@ -289,7 +289,7 @@ fn called_in_words(message: &str, tokens: Tokens<'_>) -> Option<usize> {
 }
 
 /// The clause that a message names.
-fn clause(message: &str, tokens: Tokens<'_>) -> Option<usize> {
+fn clause(message: &str, tokens: TokenSlice<'_>) -> Option<usize> {
     let clauses = [
         "ORDER BY", "GROUP BY", "LIMIT", "OFFSET", "WHERE", "HAVING", "QUALIFY", "NOT", "ON",
         "VALUES", "OVER",
@@ -305,7 +305,7 @@ fn clause(message: &str, tokens: Tokens<'_>) -> Option<usize> {
 }
 
 /// The type of a cast that a message names.
-fn cast_to(message: &str, tokens: Tokens<'_>) -> Option<usize> {
+fn cast_to(message: &str, tokens: TokenSlice<'_>) -> Option<usize> {
     let is_named = |written: &str| {
         let written = written.to_uppercase();
         let name = SYNONYMS.iter().find(|(synonym, _)| *synonym == written);
@@ -336,7 +336,7 @@ const SYNONYMS: [(&str, &str); 11] = [
 ];
 
 /// The operator that a message has between two types or values.
-fn operator(message: &str, tokens: Tokens<'_>) -> Option<usize> {
+fn operator(message: &str, tokens: TokenSlice<'_>) -> Option<usize> {
     const OPERATORS: [&str; 23] = [
         "+", "-", "*", "/", "%", "||", "=", "<", ">", "<=", ">=", "!=", "AND", "OR", "LIKE",
         "ILIKE", "BETWEEN", "IN", "~", "&", "|", "<<", ">>",
@@ -351,7 +351,7 @@ fn operator(message: &str, tokens: Tokens<'_>) -> Option<usize> {
 }
 
 /// The parameter that a message names, `$1`, which may be written `?`.
-fn parameter(message: &str, tokens: Tokens<'_>) -> Option<usize> {
+fn parameter(message: &str, tokens: TokenSlice<'_>) -> Option<usize> {
     let (_, name) = message.split_once('$')?;
     let end = name.find(|letter: char| !letter.is_alphanumeric() && letter != '_');
     let name = &name[..end.unwrap_or(name.len())];
@@ -363,7 +363,7 @@ fn parameter(message: &str, tokens: Tokens<'_>) -> Option<usize> {
 }
 
 /// The number that a message says is wrong.
-fn number(message: &str, tokens: Tokens<'_>) -> Option<usize> {
+fn number(message: &str, tokens: TokenSlice<'_>) -> Option<usize> {
     const BEFORE: [&str; 6] = ["not", "of", "no", "month", "day", "year"];
     let words: Vec<&str> = message
         .split([' ', ';', ',', ':'])

@@ -15,7 +15,7 @@ use crate::sql::expression_forms::lambda_of;
 use crate::sql::substitute::put;
 
 /// Such a lambda.
-pub(super) struct Numbered<'a> {
+pub(super) struct NumberedLambda<'a> {
     pub element: &'a Ident,
     pub place: &'a Ident,
     pub body: &'a Expr,
@@ -30,7 +30,7 @@ pub(super) enum Applied {
     Filter,
 }
 
-impl Numbered<'_> {
+impl NumberedLambda<'_> {
     /// The list with the lambda applied.
     pub fn over(&self, list: &Expr, applied: Applied) -> Result<Expr> {
         // The struct's name: a lambda within a lambda sees both, so it is made of the parameters' own.

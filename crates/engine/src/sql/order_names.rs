@@ -143,7 +143,7 @@ fn alone(key: &mut Expr) -> Option<&mut Ident> {
 /// Aliases that hide columns of FROM which ORDER BY means.
 fn hiding(query: &mut Query, scope: &Scope<'_>) -> Vec<Ident> {
     let limits_by_order = limits_by_order(query);
-    let mut used = Used::default();
+    let mut used = NamesOfExpression::default();
     for key in keys_of(query) {
         if limits_by_order || !matches!(key, Expr::Identifier(_)) {
             let ControlFlow::Continue(()) = key.walk(&mut used);
@@ -202,11 +202,11 @@ fn names(query: &mut Query) -> Result<Vec<Ident>> {
 
 /// Names in an expression, also those in its subqueries.
 #[derive(Default)]
-struct Used {
+struct NamesOfExpression {
     names: Vec<Ident>,
 }
 
-impl VisitorMut for Used {
+impl VisitorMut for NamesOfExpression {
     type Break = std::convert::Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {

@@ -22,12 +22,12 @@ use crate::sql::walk::Walk;
 /// The SELECTs around the place of a walk, outermost first.
 #[derive(Default)]
 pub(super) struct Outer {
-    levels: Vec<Level>,
+    levels: Vec<QueryLevel>,
     /// Of each query around the place of the walk, whether it is one SELECT: its ORDER BY sees the SELECT's tables.
     are_selects: Vec<bool>,
 }
 
-struct Level {
+struct QueryLevel {
     tables: HashSet<String>,
     /// Tables of FROM around the place of the walk that do not see the tables beside them.
     apart: usize,
@@ -43,7 +43,7 @@ struct Renamed {
 
 impl Outer {
     pub fn enter(&mut self, select: &Select) {
-        self.levels.push(Level {
+        self.levels.push(QueryLevel {
             tables: tables(&select.from).collect(),
             apart: 0,
             renamed: Vec::new(),
@@ -94,14 +94,14 @@ impl Outer {
             level.rename(select);
             for renamed in &level.renamed {
                 if let Some(order) = &mut query.order_by {
-                    let _ = order.walk(&mut Renaming::new(renamed));
+                    let _ = order.walk(&mut OuterRenaming::new(renamed));
                 }
             }
         }
     }
 
-    fn find(&mut self, select: &mut Select, own: &Level, scope: &Scope<'_>) {
-        let mut names = Names::default();
+    fn find(&mut self, select: &mut Select, own: &QueryLevel, scope: &Scope<'_>) {
+        let mut names = Qualifiers::default();
         let _ = select.walk(&mut names);
         let mut outer = names.found;
         outer.retain(|name| {
@@ -126,7 +126,7 @@ impl Outer {
     }
 }
 
-impl Level {
+impl QueryLevel {
     fn sees(&self, table: &str) -> bool {
         self.apart == 0 && self.tables.contains(table)
     }
@@ -134,7 +134,7 @@ impl Level {
     /// Writes the new names that the SELECT has not yet.
     fn rename(&mut self, select: &mut Select) {
         for renamed in &self.renamed[self.written..] {
-            let _ = select.walk(&mut Renaming::new(renamed));
+            let _ = select.walk(&mut OuterRenaming::new(renamed));
             let factors = select.from.iter_mut().flat_map(|table| {
                 let joined = table.joins.iter_mut().map(|join| &mut join.relation);
                 std::iter::once(&mut table.relation).chain(joined)
@@ -207,11 +207,11 @@ fn rename_all(item: &mut SelectItem, renamed: &Renamed) {
 
 /// The names that stand before a dot, in lower case.
 #[derive(Default)]
-struct Names {
+struct Qualifiers {
     found: HashSet<String>,
 }
 
-impl VisitorMut for Names {
+impl VisitorMut for Qualifiers {
     type Break = Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
@@ -225,15 +225,15 @@ impl VisitorMut for Names {
 }
 
 /// Writes the new name, but where a query within has a table of the old one.
-struct Renaming<'a> {
+struct OuterRenaming<'a> {
     renamed: &'a Renamed,
     /// Whether each query around the place of the walk has such a table.
     hides: Vec<bool>,
 }
 
-impl<'a> Renaming<'a> {
-    fn new(renamed: &'a Renamed) -> Renaming<'a> {
-        Renaming {
+impl<'a> OuterRenaming<'a> {
+    fn new(renamed: &'a Renamed) -> OuterRenaming<'a> {
+        OuterRenaming {
             renamed,
             hides: Vec::new(),
         }
@@ -249,7 +249,7 @@ impl<'a> Renaming<'a> {
     }
 }
 
-impl VisitorMut for Renaming<'_> {
+impl VisitorMut for OuterRenaming<'_> {
     type Break = Infallible;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {

@@ -224,7 +224,7 @@ fn other_columns(
     aggregates: &[Aggregate],
     scope: &Scope<'_>,
 ) -> Result<Vec<SelectItem>> {
-    let mut used = Used::default();
+    let mut used = PivotNames::default();
     let all = turned.iter().map(|one| &one.expr);
     for expr in all.chain(aggregates.iter().map(|one| &one.expr)) {
         let _: ControlFlow<()> = expr.clone().walk(&mut used);
@@ -238,17 +238,17 @@ fn other_columns(
 
 /// Names in expressions.
 #[derive(Default)]
-struct Used {
+struct PivotNames {
     names: Vec<String>,
 }
 
-impl Used {
+impl PivotNames {
     fn has(&self, column: &Column) -> bool {
         self.names.iter().any(|name| column.has_name(name))
     }
 }
 
-impl VisitorMut for Used {
+impl VisitorMut for PivotNames {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {

@@ -48,7 +48,7 @@ const JOINS: [&str; 14] = [
 
 /// What a bracket, or the statement, is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Part {
+enum BracketClause {
     #[default]
     Other,
     Select,
@@ -57,8 +57,8 @@ enum Part {
 
 /// One bracket, or the statement.
 #[derive(Debug, Default)]
-struct Level {
-    part: Part,
+struct Bracket {
+    part: BracketClause,
     /// An item may begin at the next token.
     begins: bool,
     alias: Option<TokenWithSpan>,
@@ -69,7 +69,7 @@ pub(super) fn rewrite(tokens: Tokens) -> Tokens {
         return tokens;
     }
     let mut written: Tokens = Vec::with_capacity(tokens.len());
-    let mut levels = vec![Level::default()];
+    let mut levels = vec![Bracket::default()];
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
         let Some(level) = levels.last_mut() else {
@@ -81,7 +81,7 @@ pub(super) fn rewrite(tokens: Tokens) -> Tokens {
             written.extend(Written::at(alias.span).sql("AS").copy(&[alias]).tokens);
         }
         if level.begins
-            && level.part != Part::Other
+            && level.part != BracketClause::Other
             && word_at(&tokens, at).is_some()
             && is_token(&tokens, at + 1, &Token::Colon)
         {
@@ -100,7 +100,7 @@ pub(super) fn rewrite(tokens: Tokens) -> Tokens {
             None => {}
         }
         if opens(&token.token) {
-            levels.push(Level::default());
+            levels.push(Bracket::default());
         } else if closes(&token.token) && levels.len() > 1 {
             levels.pop();
         }
@@ -114,22 +114,22 @@ pub(super) fn rewrite(tokens: Tokens) -> Tokens {
 }
 
 /// The part that begins behind the token, if one does; a new item of the same part is one as well.
-fn next_part(tokens: &[TokenWithSpan], at: usize, part: Part) -> Option<Part> {
+fn next_part(tokens: &[TokenWithSpan], at: usize, part: BracketClause) -> Option<BracketClause> {
     let before = |words: &[&str]| at > 0 && is_one_of(tokens, at - 1, words);
     if is_one_of(tokens, at, &["SELECT"]) {
-        return Some(Part::Select);
+        return Some(BracketClause::Select);
     }
     match part {
-        Part::Other => is_one_of(tokens, at, &["FROM"])
-            .then_some(Part::From)
+        BracketClause::Other => is_one_of(tokens, at, &["FROM"])
+            .then_some(BracketClause::From)
             .filter(|_| at == 0 || is_token(tokens, at - 1, &Token::LParen)),
         _ if is_token(tokens, at, &Token::Comma) => Some(part),
         // `a IS DISTINCT FROM b` and `WITHIN GROUP` belong to an item.
-        Part::Select if is_one_of(tokens, at, &["FROM"]) && !before(&["DISTINCT"]) => {
-            Some(Part::From)
+        BracketClause::Select if is_one_of(tokens, at, &["FROM"]) && !before(&["DISTINCT"]) => {
+            Some(BracketClause::From)
         }
-        Part::From if is_one_of(tokens, at, &JOINS) => Some(Part::From),
-        _ if is_one_of(tokens, at, &ENDS) && !before(&["WITHIN"]) => Some(Part::Other),
+        BracketClause::From if is_one_of(tokens, at, &JOINS) => Some(BracketClause::From),
+        _ if is_one_of(tokens, at, &ENDS) && !before(&["WITHIN"]) => Some(BracketClause::Other),
         _ => None,
     }
 }

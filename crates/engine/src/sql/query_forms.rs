@@ -110,15 +110,15 @@ fn query(tokens: &[TokenWithSpan]) -> Result<Option<Tokens>> {
             call(start, DESCRIBE, &[Argument::Source(&rest[skipped..])])
         }
         "SHOW" => match shown(rest) {
-            Some(Shown::Tables) => call(start, TABLES, &[]),
-            Some(Shown::TablesOf(schema)) => start
+            Some(ShowForm::Tables) => call(start, TABLES, &[]),
+            Some(ShowForm::TablesOf(schema)) => start
                 .sql("( SELECT table_name AS name FROM information_schema . tables WHERE table_schema =")
                 .string(&schema)
                 .sql("ORDER BY ALL )"),
-            Some(Shown::Databases) => start
+            Some(ShowForm::Databases) => start
                 .sql("( SELECT DISTINCT catalog_name AS database_name FROM information_schema . schemata ORDER BY ALL )"),
-            Some(Shown::Definition(table)) => call(start, DEFINITION, &[Argument::Source(table)]),
-            Some(Shown::Columns(table)) => call(start, DESCRIBE, &[Argument::Source(table)]),
+            Some(ShowForm::Definition(table)) => call(start, DEFINITION, &[Argument::Source(table)]),
+            Some(ShowForm::Columns(table)) => call(start, DESCRIBE, &[Argument::Source(table)]),
             None => return Ok(None),
         },
         "PRAGMA" if is_one_of(rest, 0, &["SHOW_TABLES"]) && rest.len() == 1 => {
@@ -136,7 +136,7 @@ fn query(tokens: &[TokenWithSpan]) -> Result<Option<Tokens>> {
     Ok(Some(written.tokens))
 }
 
-enum Shown<'a> {
+enum ShowForm<'a> {
     Tables,
     TablesOf(String),
     Databases,
@@ -144,26 +144,26 @@ enum Shown<'a> {
     Columns(&'a [TokenWithSpan]),
 }
 
-fn shown(rest: &[TokenWithSpan]) -> Option<Shown<'_>> {
+fn shown(rest: &[TokenWithSpan]) -> Option<ShowForm<'_>> {
     match rest {
         [_, _, _] if is_one_of(rest, 0, &["TABLES"]) && is_one_of(rest, 1, &["FROM", "IN"]) => {
             match word_at(rest, 2)?.value.to_lowercase().as_str() {
                 // The schema of tables that name none; DuckDB calls it main.
-                "main" | "public" => Some(Shown::Tables),
-                schema => Some(Shown::TablesOf(schema.to_owned())),
+                "main" | "public" => Some(ShowForm::Tables),
+                schema => Some(ShowForm::TablesOf(schema.to_owned())),
             }
         }
-        [_] if is_one_of(rest, 0, &["TABLES"]) => Some(Shown::Tables),
-        [_] if is_one_of(rest, 0, &["DATABASES"]) => Some(Shown::Databases),
+        [_] if is_one_of(rest, 0, &["TABLES"]) => Some(ShowForm::Tables),
+        [_] if is_one_of(rest, 0, &["DATABASES"]) => Some(ShowForm::Databases),
         [_, _, table @ ..]
             if is_one_of(rest, 0, &["CREATE"])
                 && is_one_of(rest, 1, &["TABLE", "VIEW"])
                 && !table.is_empty() =>
         {
-            Some(Shown::Definition(table))
+            Some(ShowForm::Definition(table))
         }
         [_, _] if is_one_of(rest, 0, &["ALL"]) && is_one_of(rest, 1, &["TABLES"]) => {
-            Some(Shown::Tables)
+            Some(ShowForm::Tables)
         }
         [_, _, _, ..]
             if is_one_of(rest, 0, &["COLUMNS"])
@@ -172,7 +172,7 @@ fn shown(rest: &[TokenWithSpan]) -> Option<Shown<'_>> {
                     is_one_of(rest, at, &["LIKE", "WHERE", "FROM", "IN"])
                 }) == rest.len() =>
         {
-            Some(Shown::Columns(&rest[2..]))
+            Some(ShowForm::Columns(&rest[2..]))
         }
         _ => None,
     }

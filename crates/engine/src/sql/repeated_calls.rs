@@ -101,7 +101,7 @@ impl VisitorMut for Repeats<'_> {
 
 /// Whether a volatile function is called; each call becomes `coalesce(call, NULL, …)` with as many NULL as `repeats`.
 fn says_volatile<T: VisitMut>(part: &mut T, catalog: &dyn Catalog, repeats: usize) -> bool {
-    let mut calls = Calls {
+    let mut calls = RepeatedCalls {
         catalog,
         repeats,
         found: false,
@@ -110,13 +110,13 @@ fn says_volatile<T: VisitMut>(part: &mut T, catalog: &dyn Catalog, repeats: usiz
     calls.found
 }
 
-struct Calls<'a> {
+struct RepeatedCalls<'a> {
     catalog: &'a dyn Catalog,
     repeats: usize,
     found: bool,
 }
 
-impl VisitorMut for Calls<'_> {
+impl VisitorMut for RepeatedCalls<'_> {
     type Break = Infallible;
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {

@@ -35,7 +35,7 @@ pub fn rename_repeated(statement: &mut Statement, error: &DataFusionError) -> bo
     };
     // Beside `*` it is not known which names there are, but for the one that DataFusion has met twice.
     [None, Some(name)].into_iter().any(|beside_wildcard| {
-        let mut renaming = Renaming {
+        let mut renaming = RepeatedNames {
             beside_wildcard,
             renamed: false,
         };
@@ -138,13 +138,13 @@ fn repeated(error: &DataFusionError) -> Option<String> {
     Some(name.to_lowercase())
 }
 
-struct Renaming {
+struct RepeatedNames {
     /// The name that an item beside a wildcard must not have.
     beside_wildcard: Option<String>,
     renamed: bool,
 }
 
-impl VisitorMut for Renaming {
+impl VisitorMut for RepeatedNames {
     type Break = Infallible;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {

@@ -25,12 +25,12 @@ const ROWS: &str = "__rows";
 
 /// Rewrites each such comparison.
 pub(crate) fn compare_rows(statement: &mut Statement) -> Result<()> {
-    done(visit(statement, &mut Rows))
+    done(visit(statement, &mut RowSubqueries))
 }
 
-struct Rows;
+struct RowSubqueries;
 
-impl VisitorMut for Rows {
+impl VisitorMut for RowSubqueries {
     type Break = Error;
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
@@ -43,7 +43,7 @@ impl VisitorMut for Rows {
         if let Some(compared) = compared_rows(expr).or_else(|| row_between(expr)) {
             *expr = compared;
         }
-        flow(in_rows(expr, Wanted::Value))
+        flow(in_rows(expr, WantedResult::Value))
     }
 }
 
@@ -141,13 +141,13 @@ fn keep_true(expr: &mut Expr) -> Result<()> {
             right,
         } => keep_true(left).and_then(|()| keep_true(right)),
         Expr::Nested(inner) => keep_true(inner),
-        other => in_rows(other, Wanted::Truth),
+        other => in_rows(other, WantedResult::Truth),
     }
 }
 
 /// What is wanted of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum WantedResult {
     /// True, false or NULL.
     Value,
     /// Whether it is true.
@@ -155,7 +155,7 @@ enum Wanted {
 }
 
 /// A row that is compared with those of a query.
-struct Compared<'a> {
+struct RowComparison<'a> {
     row: Vec<Expr>,
     op: BinaryOperator,
     query: &'a mut Query,
@@ -164,9 +164,9 @@ struct Compared<'a> {
     is_wanted: bool,
 }
 
-impl Compared<'_> {
+impl RowComparison<'_> {
     /// `IN` is `= ANY`, `NOT IN` is `<> ALL`.
-    fn of(expr: &mut Expr) -> Option<Compared<'_>> {
+    fn of(expr: &mut Expr) -> Option<RowComparison<'_>> {
         let is_any = matches!(expr, Expr::AnyOp { .. });
         let (row, op, query, decides, is_wanted) = match expr {
             Expr::InSubquery {
@@ -198,7 +198,7 @@ impl Compared<'_> {
             _ => return None,
         };
         let row = row_of(row)?.into_iter().cloned().collect();
-        (!has_one_column(query)).then_some(Compared {
+        (!has_one_column(query)).then_some(RowComparison {
             row,
             op,
             query,
@@ -208,8 +208,8 @@ impl Compared<'_> {
     }
 }
 
-fn in_rows(expr: &mut Expr, wanted: Wanted) -> Result<()> {
-    let Some(compared) = Compared::of(expr) else {
+fn in_rows(expr: &mut Expr, wanted: WantedResult) -> Result<()> {
+    let Some(compared) = RowComparison::of(expr) else {
         return Ok(());
     };
     let names: Vec<String> = (1..=compared.row.len())
@@ -224,7 +224,7 @@ fn in_rows(expr: &mut Expr, wanted: Wanted) -> Result<()> {
     let mut query = parse_query(&format!("SELECT true FROM {ROWS}"))?;
     let rows = std::mem::replace(compared.query, query.as_ref().clone());
     let (decides, is_wanted) = (compared.decides, compared.is_wanted);
-    let is_exists = wanted == Wanted::Truth && is_wanted;
+    let is_exists = wanted == WantedResult::Truth && is_wanted;
     if let SetExpr::Select(select) = query.body.as_mut()
         && let Some(from) = select.from.first_mut()
     {

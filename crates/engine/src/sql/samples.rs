@@ -59,7 +59,7 @@ impl RelationPlanner for SamplePlanner {
         };
         let (TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) =
             sample;
-        let wanted = Wanted::new(*sample, context)?;
+        let wanted = WantedSample::new(*sample, context)?;
         let table = context.plan(relation)?;
         let plan = sampled(table, wanted, context)?;
         let planned = PlannedRelation::new(plan, None);
@@ -68,7 +68,7 @@ impl RelationPlanner for SamplePlanner {
 }
 
 /// A sample that is understood.
-struct Wanted {
+struct WantedSample {
     amount: Amount,
     seed: Option<u64>,
 }
@@ -81,8 +81,8 @@ enum Amount {
     Rows(Expr),
 }
 
-impl Wanted {
-    fn new(sample: TableSample, context: &mut dyn RelationPlannerContext) -> Result<Wanted> {
+impl WantedSample {
+    fn new(sample: TableSample, context: &mut dyn RelationPlannerContext) -> Result<WantedSample> {
         let TableSample {
             modifier: _,
             name,
@@ -121,7 +121,7 @@ impl Wanted {
                 return unsupported("a sample without a unit; write 10 PERCENT or 10 ROWS");
             }
         };
-        Ok(Wanted {
+        Ok(WantedSample {
             amount,
             seed: seed.map(seed_of).transpose()?,
         })
@@ -184,7 +184,7 @@ fn seed_of(seed: TableSampleSeed) -> Result<u64> {
 /// The rows of `table` that are chosen.
 fn sampled(
     table: LogicalPlan,
-    wanted: Wanted,
+    wanted: WantedSample,
     context: &dyn RelationPlannerContext,
 ) -> Result<LogicalPlan> {
     let columns: Vec<Expr> = table
@@ -193,7 +193,7 @@ fn sampled(
         .into_iter()
         .map(Expr::Column)
         .collect();
-    let Wanted { amount, seed } = wanted;
+    let WantedSample { amount, seed } = wanted;
     let random = match seed {
         None => random(context)?,
         Some(seed) => return seeded(table, columns, amount, seed),

@@ -35,23 +35,23 @@ const VOLATILE: [&str; 6] = [
 
 /// Names the common table expressions whose rows are shared.
 pub fn name_shared_tables(statement: &mut Statement) {
-    let mut uses = Uses::default();
+    let mut uses = TableUses::default();
     let ControlFlow::Continue(()) = visit(statement, &mut uses);
     if uses.has_ctes && uses.has_volatile {
-        let mut naming = Naming { uses, named: 0 };
+        let mut naming = SharedTableNames { uses, named: 0 };
         let ControlFlow::Continue(()) = visit(statement, &mut naming);
     }
 }
 
 /// How often tables are named in a statement.
 #[derive(Default)]
-struct Uses {
+struct TableUses {
     tables: HashMap<String, usize>,
     has_ctes: bool,
     has_volatile: bool,
 }
 
-impl VisitorMut for Uses {
+impl VisitorMut for TableUses {
     type Break = Infallible;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
@@ -91,12 +91,12 @@ fn is_cut(query: &Query) -> bool {
     (query.limit_clause.is_some() || query.fetch.is_some()) && query.order_by.is_none()
 }
 
-struct Naming {
-    uses: Uses,
+struct SharedTableNames {
+    uses: TableUses,
     named: usize,
 }
 
-impl VisitorMut for Naming {
+impl VisitorMut for SharedTableNames {
     type Break = Infallible;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
@@ -109,7 +109,7 @@ impl VisitorMut for Naming {
         for cte in &mut with.cte_tables {
             let name = cte.alias.name.value.to_lowercase();
             let uses = self.uses.tables.get(&name).copied().unwrap_or_default();
-            let mut own = Uses::default();
+            let mut own = TableUses::default();
             let ControlFlow::Continue(()) = cte.query.walk(&mut own);
             if uses > 1 && own.has_volatile {
                 self.named += 1;

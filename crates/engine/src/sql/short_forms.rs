@@ -24,7 +24,7 @@ use crate::sql::intervals::{added, interval_of, negated};
 use crate::sql::joined_aliases::as_query;
 use crate::sql::json_types;
 use crate::sql::known_types::known_type;
-use crate::sql::numbered_lambdas::{Applied, Numbered};
+use crate::sql::numbered_lambdas::{Applied, NumberedLambda};
 use crate::sql::ordinality::number_rows;
 use crate::sql::walk::flow;
 use crate::sql::{array_subqueries, fallible};
@@ -309,7 +309,7 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
                 message: format!("two parameters '{}' of a lambda", place.name.value),
             });
         }
-        let lambda = Numbered {
+        let lambda = NumberedLambda {
             element: &element.name,
             place: &place.name,
             body: &lambda.body,

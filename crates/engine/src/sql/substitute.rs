@@ -14,7 +14,7 @@ use crate::sql::walk::Walk;
 
 /// Puts an expression in the place of each name that stands alone.
 pub(super) fn put(body: &mut impl Walk, arguments: HashMap<String, Expr>) {
-    let mut visitor = Arguments {
+    let mut visitor = ArgumentSubstitution {
         arguments,
         hidden: Vec::new(),
     };
@@ -22,13 +22,13 @@ pub(super) fn put(body: &mut impl Walk, arguments: HashMap<String, Expr>) {
 }
 
 /// Puts arguments in the places of parameters.
-struct Arguments {
+struct ArgumentSubstitution {
     arguments: HashMap<String, Expr>,
     /// Parameters of the lambdas around.
     hidden: Vec<String>,
 }
 
-impl VisitorMut for Arguments {
+impl VisitorMut for ArgumentSubstitution {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {

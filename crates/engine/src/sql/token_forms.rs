@@ -20,7 +20,7 @@ use crate::sql::exclusions;
 use crate::sql::tokens::Written;
 use crate::sql::word_names::name_words;
 pub(crate) use samples::RESERVOIR;
-use samples::Sample;
+use samples::SampleClause;
 
 /// The first key of `GROUP BY DISTINCT …`.
 pub(crate) const GROUP_DISTINCT: &str = "group by distinct";
@@ -52,10 +52,10 @@ pub(crate) fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
     let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
     let mut tokens = absolute(tokens.map_err(tokenizer_error)?)?;
     name_words(&mut tokens);
-    let mut writer = Writer {
+    let mut writer = TokenWriter {
         tokens: &tokens,
         out: Vec::with_capacity(tokens.len()),
-        scopes: vec![Scope::new(Token::RParen, 0)],
+        scopes: vec![Parenthesised::new(Token::RParen, 0)],
     };
     let mut at = 0;
     while at < tokens.len() {
@@ -125,7 +125,7 @@ fn whole(token: &TokenWithSpan, digits: &str, base: u32) -> Result<TokenWithSpan
 }
 
 /// What lies between two parentheses.
-struct Scope {
+struct Parenthesised {
     /// What closes it: a STRUCT type has angle brackets.
     closing: Token,
     /// Where it begins among the tokens that are written.
@@ -150,9 +150,9 @@ struct FromClause {
     end: Option<usize>,
 }
 
-impl Scope {
-    fn new(closing: Token, start: usize) -> Scope {
-        Scope {
+impl Parenthesised {
+    fn new(closing: Token, start: usize) -> Parenthesised {
+        Parenthesised {
             closing,
             start,
             first: None,
@@ -172,13 +172,13 @@ impl Scope {
     }
 }
 
-struct Writer<'a> {
+struct TokenWriter<'a> {
     tokens: &'a [TokenWithSpan],
     out: Vec<TokenWithSpan>,
-    scopes: Vec<Scope>,
+    scopes: Vec<Parenthesised>,
 }
 
-impl Writer<'_> {
+impl TokenWriter<'_> {
     /// Writes the token at `at` and what belongs to it; the place of the next.
     fn take(&mut self, at: usize) -> Result<usize> {
         let token = &self.tokens[at];
@@ -193,13 +193,14 @@ impl Writer<'_> {
             Token::LParen => {
                 self.note(None);
                 self.out.push(token.clone());
-                self.scopes.push(Scope::new(Token::RParen, self.out.len()));
+                self.scopes
+                    .push(Parenthesised::new(Token::RParen, self.out.len()));
             }
             Token::RParen => self.close(token),
             Token::SemiColon => {
                 self.end_from();
                 self.out.push(token.clone());
-                self.scopes = vec![Scope::new(Token::RParen, self.out.len())];
+                self.scopes = vec![Parenthesised::new(Token::RParen, self.out.len())];
             }
             Token::Comma => {
                 if let Some(from) = self.scope().from.as_mut() {
@@ -216,9 +217,10 @@ impl Writer<'_> {
         Ok(at + 1)
     }
 
-    fn scope(&mut self) -> &mut Scope {
+    fn scope(&mut self) -> &mut Parenthesised {
         if self.scopes.is_empty() {
-            self.scopes.push(Scope::new(Token::RParen, self.out.len()));
+            self.scopes
+                .push(Parenthesised::new(Token::RParen, self.out.len()));
         }
         let last = self.scopes.len() - 1;
         &mut self.scopes[last]
@@ -302,7 +304,7 @@ impl Writer<'_> {
                 return Ok(at + 1);
             }
             TABLESAMPLE | SAMPLE if self.in_from() => {
-                if let Some((sample, next)) = Sample::parse(self.tokens, at) {
+                if let Some((sample, next)) = SampleClause::parse(self.tokens, at) {
                     self.note(Some(keyword));
                     self.out.extend(sample.tokens());
                     return Ok(next);
@@ -405,7 +407,7 @@ impl Writer<'_> {
     /// Whether the frame of a window may end here: OVER, or AS in WINDOW, has the parentheses.
     fn ends_frame(&mut self) -> bool {
         use Keyword::{AS, FOLLOWING, OVER, PRECEDING, ROW};
-        let Scope { start, last, .. } = *self.scope();
+        let Parenthesised { start, last, .. } = *self.scope();
         let is_bound = matches!(last, Some(ROW | PRECEDING | FOLLOWING));
         let opening = start.checked_sub(1);
         let before = opening.and_then(|opening| before(&self.out, opening));
@@ -469,7 +471,7 @@ impl Writer<'_> {
     /// `USING SAMPLE 10%` after the other clauses of a query is a sample of what its FROM yields.
     fn using_sample(&mut self, at: usize) -> Result<usize> {
         let start = self.tokens[at].span.start;
-        let Some((sample, next)) = Sample::parse(self.tokens, after(self.tokens, at)) else {
+        let Some((sample, next)) = SampleClause::parse(self.tokens, after(self.tokens, at)) else {
             let message = "USING SAMPLE takes a number of rows or a percentage: USING SAMPLE 1000 ROWS, \
                            USING SAMPLE 10%, USING SAMPLE 10% (bernoulli, 42)";
             return Err(syntax(message, start));
@@ -505,7 +507,8 @@ impl Writer<'_> {
         if let Some(token) = self.tokens.get(open) {
             self.out.push(TokenWithSpan::new(Token::Lt, token.span));
         }
-        self.scopes.push(Scope::new(Token::Gt, self.out.len()));
+        self.scopes
+            .push(Parenthesised::new(Token::Gt, self.out.len()));
         open + 1
     }
 

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
     TableAlias, TableFactor, TableWithJoins, WildcardAdditionalOptions,
 };
 
-pub use scopes::{Columns, rewrite, wanted};
+pub use scopes::{ColumnsByQuery, rewrite, wanted};
 
 /// A column that a FROM clause makes.
 #[derive(Debug, Clone)]
@@ -27,15 +27,15 @@ struct Made {
 }
 
 /// What a FROM clause makes: the columns in the order of `*`.
-type Scope = Vec<Made>;
+type FromColumns = Vec<Made>;
 
 /// Writes the joins of a SELECT with ON; the columns that are merged, or `None` where it stays as it is.
 fn rewrite_select(
     select: &mut Select,
     columns_of: &dyn Fn(&TableFactor) -> Option<Vec<String>>,
-) -> Option<Scope> {
+) -> Option<FromColumns> {
     let mut from = select.from.clone();
-    let mut scope = Scope::new();
+    let mut scope = FromColumns::new();
     for (number, table) in from.iter_mut().enumerate() {
         scope.extend(scope_of(table, number, columns_of)?);
     }
@@ -57,7 +57,7 @@ fn scope_of(
     table: &mut TableWithJoins,
     number: usize,
     columns_of: &dyn Fn(&TableFactor) -> Option<Vec<String>>,
-) -> Option<Scope> {
+) -> Option<FromColumns> {
     let mut left = scope_of_factor(&mut table.relation, (number, 0), columns_of)?;
     for (place, join) in table.joins.iter_mut().enumerate() {
         let right = scope_of_factor(&mut join.relation, (number, place + 1), columns_of)?;
@@ -70,7 +70,7 @@ fn scope_of_factor(
     factor: &mut TableFactor,
     (number, place): (usize, usize),
     columns_of: &dyn Fn(&TableFactor) -> Option<Vec<String>>,
-) -> Option<Scope> {
+) -> Option<FromColumns> {
     if let TableFactor::NestedJoin {
         table_with_joins,
         alias: None,
@@ -122,7 +122,7 @@ fn qualifier_of(factor: &mut TableFactor, (number, place): (usize, usize)) -> Op
 
 /// Which side of a join gives the merged column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Merged {
+enum MergedSide {
     Left,
     Right,
     Both,
@@ -137,19 +137,23 @@ enum Sides {
 }
 
 /// The columns of a join, which is written with ON.
-fn joined(left: Scope, right: Scope, operator: &mut JoinOperator) -> Option<Scope> {
+fn joined(
+    left: FromColumns,
+    right: FromColumns,
+    operator: &mut JoinOperator,
+) -> Option<FromColumns> {
     use JoinOperator as J;
     let is_cross = matches!(operator, J::CrossJoin(_));
     let (constraint, merged, sides) = match operator {
         J::Join(of) | J::Inner(of) | J::Left(of) | J::LeftOuter(of) | J::CrossJoin(of) => {
-            (of, Merged::Left, Sides::Both)
+            (of, MergedSide::Left, Sides::Both)
         }
-        J::Right(of) | J::RightOuter(of) => (of, Merged::Right, Sides::Both),
-        J::FullOuter(of) => (of, Merged::Both, Sides::Both),
+        J::Right(of) | J::RightOuter(of) => (of, MergedSide::Right, Sides::Both),
+        J::FullOuter(of) => (of, MergedSide::Both, Sides::Both),
         J::Semi(of) | J::LeftSemi(of) | J::Anti(of) | J::LeftAnti(of) => {
-            (of, Merged::Left, Sides::Left)
+            (of, MergedSide::Left, Sides::Left)
         }
-        J::RightSemi(of) | J::RightAnti(of) => (of, Merged::Right, Sides::Right),
+        J::RightSemi(of) | J::RightAnti(of) => (of, MergedSide::Right, Sides::Right),
         _ => return None,
     };
     let names = match constraint {
@@ -189,7 +193,7 @@ fn joined(left: Scope, right: Scope, operator: &mut JoinOperator) -> Option<Scop
     })
 }
 
-fn condition(left: &Scope, right: &Scope, names: &[(usize, usize)]) -> Expr {
+fn condition(left: &FromColumns, right: &FromColumns, names: &[(usize, usize)]) -> Expr {
     let equal = names.iter().map(|(l, r)| Expr::BinaryOp {
         left: Box::new(left[*l].expr.clone()),
         op: BinaryOperator::Eq,
@@ -204,15 +208,20 @@ fn condition(left: &Scope, right: &Scope, names: &[(usize, usize)]) -> Expr {
     all.unwrap_or_else(|| Expr::value(datafusion::sql::sqlparser::ast::Value::Boolean(true)))
 }
 
-fn merged_scope(left: Scope, right: Scope, names: &[(usize, usize)], merged: Merged) -> Scope {
+fn merged_scope(
+    left: FromColumns,
+    right: FromColumns,
+    names: &[(usize, usize)],
+    merged: MergedSide,
+) -> FromColumns {
     let mut scope = left;
     for (l, r) in names {
         let (of_left, of_right) = (scope[*l].expr.clone(), right[*r].expr.clone());
         scope[*l].is_merged = true;
         scope[*l].expr = match merged {
-            Merged::Left => of_left,
-            Merged::Right => of_right,
-            Merged::Both => coalesce(of_left, of_right),
+            MergedSide::Left => of_left,
+            MergedSide::Right => of_right,
+            MergedSide::Both => coalesce(of_left, of_right),
         };
     }
     let is_own = |place: &usize| names.iter().all(|(_, r)| r != place);
@@ -240,7 +249,7 @@ fn coalesce(left: Expr, right: Expr) -> Expr {
 }
 
 /// The place of the one column of that name.
-fn place_of(scope: &Scope, ident: &Ident) -> Option<usize> {
+fn place_of(scope: &FromColumns, ident: &Ident) -> Option<usize> {
     let places = scope.iter().enumerate();
     let mut places = places
         .filter(|(_, made)| is_name(ident, &made.name))
@@ -258,7 +267,7 @@ fn is_name(ident: &Ident, name: &str) -> bool {
 }
 
 /// The columns of `*`; `None` where it has an option that is not known here.
-fn expanded(scope: &Scope, options: &WildcardAdditionalOptions) -> Option<Vec<SelectItem>> {
+fn expanded(scope: &FromColumns, options: &WildcardAdditionalOptions) -> Option<Vec<SelectItem>> {
     use datafusion::sql::sqlparser::ast::{ExcludeSelectItem, RenameSelectItem};
     if options.opt_ilike.is_some() || options.opt_alias.is_some() {
         return None;

@@ -20,15 +20,15 @@ use crate::sql::expand::{Column, Scope};
 use crate::sql::walk::Walk;
 
 pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
-    let tables: Vec<(String, Side)> = select.from.iter().flat_map(tables_of).collect();
-    let mut names = Names {
+    let tables: Vec<(String, OuterJoinSide)> = select.from.iter().flat_map(tables_of).collect();
+    let mut names = BareNames {
         tables: tables.iter().map(|(table, _)| table.clone()).collect(),
-        ..Names::default()
+        ..BareNames::default()
     };
     for expr in values_of(select) {
         let ControlFlow::Continue(()) = expr.walk(&mut names);
     }
-    let is_named = |(table, _): &&(String, Side)| {
+    let is_named = |(table, _): &&(String, OuterJoinSide)| {
         names.used.contains(table) && !names.parameters.contains(table)
     };
     let wanted: Vec<_> = tables.iter().filter(is_named).collect();
@@ -43,7 +43,7 @@ pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
         if columns.iter().any(|column| column.has_name(table)) {
             continue;
         }
-        if *side == Side::MayBeNull {
+        if *side == OuterJoinSide::MayBeNull {
             return Err(Error::Unsupported {
                 message: format!(
                     "the whole row of '{table}', which an outer join may leave out; write its columns"
@@ -57,14 +57,14 @@ pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
 
 /// Whether an outer join may have no row of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum OuterJoinSide {
     Kept,
     MayBeNull,
 }
 
 /// The tables of FROM under the names that they have there.
-fn tables_of(from: &TableWithJoins) -> Vec<(String, Side)> {
-    let mut tables = vec![(name_of(&from.relation), Side::Kept)];
+fn tables_of(from: &TableWithJoins) -> Vec<(String, OuterJoinSide)> {
+    let mut tables = vec![(name_of(&from.relation), OuterJoinSide::Kept)];
     for Join {
         relation,
         join_operator,
@@ -72,14 +72,18 @@ fn tables_of(from: &TableWithJoins) -> Vec<(String, Side)> {
     } in &from.joins
     {
         let (left, right) = match join_operator {
-            JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => (Side::Kept, Side::MayBeNull),
-            JoinOperator::Right(_) | JoinOperator::RightOuter(_) => (Side::MayBeNull, Side::Kept),
-            JoinOperator::Join(_) | JoinOperator::Inner(_) | JoinOperator::CrossJoin(_) => {
-                (Side::Kept, Side::Kept)
+            JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => {
+                (OuterJoinSide::Kept, OuterJoinSide::MayBeNull)
             }
-            _ => (Side::MayBeNull, Side::MayBeNull),
+            JoinOperator::Right(_) | JoinOperator::RightOuter(_) => {
+                (OuterJoinSide::MayBeNull, OuterJoinSide::Kept)
+            }
+            JoinOperator::Join(_) | JoinOperator::Inner(_) | JoinOperator::CrossJoin(_) => {
+                (OuterJoinSide::Kept, OuterJoinSide::Kept)
+            }
+            _ => (OuterJoinSide::MayBeNull, OuterJoinSide::MayBeNull),
         };
-        if left == Side::MayBeNull {
+        if left == OuterJoinSide::MayBeNull {
             tables.iter_mut().for_each(|(_, side)| *side = left);
         }
         tables.push((name_of(relation), right));
@@ -131,7 +135,7 @@ fn put(select: &mut Select, table: &str, row: &Expr) {
             };
         }
     }
-    let mut put = Put {
+    let mut put = RowSubstitution {
         table,
         row,
         depth: 0,
@@ -143,13 +147,13 @@ fn put(select: &mut Select, table: &str, row: &Expr) {
 
 /// Names without a table, and those of parameters of lambdas.
 #[derive(Default)]
-struct Names {
+struct BareNames {
     tables: BTreeSet<String>,
     used: BTreeSet<String>,
     parameters: BTreeSet<String>,
 }
 
-impl VisitorMut for Names {
+impl VisitorMut for BareNames {
     type Break = Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
@@ -178,14 +182,14 @@ impl VisitorMut for Names {
     }
 }
 
-struct Put<'a> {
+struct RowSubstitution<'a> {
     table: &'a str,
     row: &'a Expr,
     /// Queries around the place, in which the name may be another.
     depth: usize,
 }
 
-impl VisitorMut for Put<'_> {
+impl VisitorMut for RowSubstitution<'_> {
     type Break = Infallible;
 
     fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Infallible> {

@@ -41,7 +41,7 @@ pub enum Short {
 
 /// How records are read.
 #[derive(Debug, Clone)]
-pub struct Shape {
+pub struct RecordShape {
     /// How the text is written.
     pub grammar: Grammar,
     /// Fields of a record.
@@ -192,10 +192,10 @@ struct Field {
     is_torn: bool,
 }
 
-impl Shape {
+impl RecordShape {
     /// All columns of a file, whose records have to fit.
-    pub fn all(grammar: Grammar, columns: usize) -> Shape {
-        Shape {
+    pub fn all(grammar: Grammar, columns: usize) -> RecordShape {
+        RecordShape {
             grammar,
             columns,
             slots: (0..columns as u32).map(Some).collect(),
@@ -416,8 +416,8 @@ fn unquoted(field: &str, grammar: &Grammar) -> String {
 mod tests {
     use super::*;
 
-    fn shape(columns: usize, escape: Option<u8>) -> Shape {
-        Shape {
+    fn shape(columns: usize, escape: Option<u8>) -> RecordShape {
+        RecordShape {
             grammar: Grammar {
                 delimiter: b',',
                 quote: Some(b'"'),
@@ -433,7 +433,7 @@ mod tests {
         }
     }
 
-    fn values(shape: &Shape, text: &str) -> Result<Vec<Vec<String>>, Unfit> {
+    fn values(shape: &RecordShape, text: &str) -> Result<Vec<Vec<String>>, Unfit> {
         let mut table = Table::default();
         let end = shape.read(text.as_bytes(), 0, usize::MAX, &mut table)?;
         assert_eq!(end, text.len());

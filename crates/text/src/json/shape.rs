@@ -27,14 +27,14 @@ pub struct Shape {
     boolean: bool,
     numbers: Numbers,
     strings: Strings,
-    object: Option<Object>,
+    object: Option<ObjectShape>,
     array: Option<Box<Shape>>,
     /// Objects and arrays too deep to look into.
     is_deep: bool,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Object {
+struct ObjectShape {
     fields: Vec<(String, Shape)>,
     places: HashMap<String, usize>,
 }
@@ -150,7 +150,7 @@ impl Shape {
     }
 }
 
-impl Object {
+impl ObjectShape {
     fn field(&mut self, name: &str) -> &mut Shape {
         let place = match self.places.get(name) {
             Some(place) => *place,

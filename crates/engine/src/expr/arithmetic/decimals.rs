@@ -21,15 +21,15 @@ use grouse_kernels::narrow::{Operand, product, sum};
 const EXPONENT_MAX: i8 = 18;
 
 /// One side of an operation.
-pub(super) enum Side {
+pub(super) enum DecimalOperand {
     /// Its values.
     Values(ColumnarValue),
     /// A column in 64 bits and a literal, not added yet.
-    Sum(Sum),
+    Sum(DecimalSum),
 }
 
 /// The sum of a column in 64 bits, or of what it is with the other sign, and a number.
-pub(super) struct Sum {
+pub(super) struct DecimalSum {
     words: ArrayRef,
     is_negated: bool,
     by: i64,
@@ -37,9 +37,9 @@ pub(super) struct Sum {
     scale: i8,
 }
 
-impl Sum {
+impl DecimalSum {
     /// `left op right`; `None` where that is more than adding a literal to words.
-    pub fn of(op: Operator, left: &ColumnarValue, right: &ColumnarValue) -> Option<Sum> {
+    pub fn of(op: Operator, left: &ColumnarValue, right: &ColumnarValue) -> Option<DecimalSum> {
         let is_minus = match op {
             Operator::Plus => false,
             Operator::Minus => true,
@@ -64,7 +64,7 @@ impl Sum {
         let ColumnarValue::Array(words) = words else {
             return None;
         };
-        Some(Sum {
+        Some(DecimalSum {
             words: Arc::clone(words),
             is_negated,
             by: i64::try_from(by).ok()?,
@@ -75,7 +75,11 @@ impl Sum {
 }
 
 /// The results in 64 bits; `None` where a value or the result's type is too wide.
-pub(super) fn computed(op: Operator, left: &Side, right: &Side) -> Result<Option<ArrayRef>> {
+pub(super) fn computed(
+    op: Operator,
+    left: &DecimalOperand,
+    right: &DecimalOperand,
+) -> Result<Option<ArrayRef>> {
     let (Some(a), Some(b)) = (Decimals::of(left), Decimals::of(right)) else {
         return Ok(None);
     };
@@ -111,10 +115,10 @@ struct Decimals<'a> {
 }
 
 impl<'a> Decimals<'a> {
-    fn of(side: &'a Side) -> Option<Self> {
+    fn of(side: &'a DecimalOperand) -> Option<Self> {
         match side {
-            Side::Values(values) => Self::of_values(values),
-            Side::Sum(sum) => {
+            DecimalOperand::Values(values) => Self::of_values(values),
+            DecimalOperand::Sum(sum) => {
                 let words = sum.words.as_primitive::<Decimal64Type>();
                 Some(Self {
                     values: Operand::Moved {

@@ -15,21 +15,23 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, Literal};
-use grouse_kernels::divide::{Divisor, LowBits, Word};
+use grouse_kernels::divide::{DividedWord, Divisor, LowBits};
 
 /// A divisor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Divided {
+pub(super) enum LiteralDivisor {
     Signed(Divisor<i64>),
     Unsigned(Divisor<u64>),
 }
 
-impl Divided {
+impl LiteralDivisor {
     /// By the literal on the right of an operation.
-    pub fn of(right: &Arc<dyn PhysicalExpr>) -> Option<Divided> {
+    pub fn of(right: &Arc<dyn PhysicalExpr>) -> Option<LiteralDivisor> {
         match right.downcast_ref::<Literal>()?.value() {
-            ScalarValue::Int64(Some(divisor)) => Divisor::new(*divisor).map(Divided::Signed),
-            ScalarValue::UInt64(Some(divisor)) => Divisor::new(*divisor).map(Divided::Unsigned),
+            ScalarValue::Int64(Some(divisor)) => Divisor::new(*divisor).map(LiteralDivisor::Signed),
+            ScalarValue::UInt64(Some(divisor)) => {
+                Divisor::new(*divisor).map(LiteralDivisor::Unsigned)
+            }
             _ => None,
         }
     }
@@ -40,8 +42,8 @@ impl Divided {
             return None;
         };
         match self {
-            Divided::Signed(by) => results::<Int64Type>(by, op, column),
-            Divided::Unsigned(by) => results::<UInt64Type>(by, op, column),
+            LiteralDivisor::Signed(by) => results::<Int64Type>(by, op, column),
+            LiteralDivisor::Unsigned(by) => results::<UInt64Type>(by, op, column),
         }
     }
 }
@@ -87,7 +89,7 @@ pub(super) fn low_bits(column: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     Some(make_array(narrow.build().ok()?))
 }
 
-fn results<T: ArrowPrimitiveType<Native: Word>>(
+fn results<T: ArrowPrimitiveType<Native: DividedWord>>(
     by: &Divisor<T::Native>,
     op: Operator,
     column: &ArrayRef,

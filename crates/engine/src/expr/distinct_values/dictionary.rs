@@ -32,7 +32,7 @@ const DICTIONARIES_MAX: usize = 64;
 
 /// Who reads a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Reader {
+pub(crate) enum ResultReader {
     /// Wants a value in each row.
     Rows,
     /// Takes strings as codes.
@@ -44,7 +44,7 @@ pub(crate) fn per_value(
     expr: Arc<dyn PhysicalExpr>,
     schema: &Schema,
     coded: &[usize],
-    reader: Reader,
+    reader: ResultReader,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     let root = Arc::clone(&expr);
     expr.transform_down(|part| {
@@ -53,7 +53,7 @@ pub(crate) fn per_value(
         };
         let reader = match Arc::ptr_eq(&part, &root) {
             true => reader,
-            false => Reader::Rows,
+            false => ResultReader::Rows,
         };
         let part: Arc<dyn PhysicalExpr> = Arc::new(of_column(&part, column, schema, reader)?);
         Ok(Transformed::new(part, true, TreeNodeRecursion::Jump))
@@ -143,14 +143,14 @@ pub(super) type KnownResults = Arc<[Mutex<DictionaryCache<Option<ArrayRef>, DICT
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct DictionaryValues {
     pub body: OverColumn,
-    reader: Reader,
+    reader: ResultReader,
 }
 
 fn of_column(
     expr: &Arc<dyn PhysicalExpr>,
     column: Column,
     schema: &Schema,
-    reader: Reader,
+    reader: ResultReader,
 ) -> Result<DistinctValues> {
     let field = schema.field(column.index()).clone();
     let body = |alone| with_columns(Arc::clone(expr), |_| Arc::clone(&alone));
@@ -158,7 +158,7 @@ fn of_column(
     let result = expr.return_field(schema)?;
     let reader = match is_bytes(result.data_type()) {
         true => reader,
-        false => Reader::Rows,
+        false => ResultReader::Rows,
     };
     Ok(DistinctValues {
         inputs: vec![Arc::new(column)],
@@ -171,7 +171,7 @@ impl DictionaryValues {
     /// What comes of a column of this type, whose values have such results.
     pub(super) fn field(&self, column: &DataType, result: &FieldRef) -> FieldRef {
         match (self.reader, column) {
-            (Reader::Codes, DataType::Dictionary(..)) => {
+            (ResultReader::Codes, DataType::Dictionary(..)) => {
                 let codes = dictionary(&as_values(result.data_type()));
                 Arc::new(Field::clone(result).with_data_type(codes))
             }
@@ -186,8 +186,8 @@ impl DictionaryValues {
         };
         let spread = self.spread(coded)?;
         match self.reader {
-            Reader::Rows => spread.rows(),
-            Reader::Codes => spread.coded(),
+            ResultReader::Rows => spread.rows(),
+            ResultReader::Codes => spread.coded(),
         }
     }
 
@@ -195,8 +195,8 @@ impl DictionaryValues {
     fn results(&self, values: &ArrayRef) -> Result<ArrayRef> {
         let results = self.body.results(values)?;
         Ok(match self.reader {
-            Reader::Codes => cast(&results, &as_values(results.data_type()))?,
-            Reader::Rows => results,
+            ResultReader::Codes => cast(&results, &as_values(results.data_type()))?,
+            ResultReader::Rows => results,
         })
     }
 

@@ -31,14 +31,14 @@ enum Choice {
     Except,
     Intersect,
     /// All, or as many as the last argument says, or one.
-    Remove(Number),
-    Replace(Number),
+    Remove(OccurrenceCount),
+    Replace(OccurrenceCount),
     Greatest,
     Least,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Number {
+enum OccurrenceCount {
     One,
     Given,
     All,
@@ -51,12 +51,12 @@ impl Choice {
             "array_union" => Choice::Union,
             "array_except" => Choice::Except,
             "array_intersect" => Choice::Intersect,
-            "array_remove" => Choice::Remove(Number::One),
-            "array_remove_n" => Choice::Remove(Number::Given),
-            "array_remove_all" => Choice::Remove(Number::All),
-            "array_replace" => Choice::Replace(Number::One),
-            "array_replace_n" => Choice::Replace(Number::Given),
-            "array_replace_all" => Choice::Replace(Number::All),
+            "array_remove" => Choice::Remove(OccurrenceCount::One),
+            "array_remove_n" => Choice::Remove(OccurrenceCount::Given),
+            "array_remove_all" => Choice::Remove(OccurrenceCount::All),
+            "array_replace" => Choice::Replace(OccurrenceCount::One),
+            "array_replace_n" => Choice::Replace(OccurrenceCount::Given),
+            "array_replace_all" => Choice::Replace(OccurrenceCount::All),
             "array_max" => Choice::Greatest,
             "array_min" => Choice::Least,
             _ => return None,
@@ -97,7 +97,7 @@ pub(super) fn chosen(
     if !fits || !is_chosen_here(item) {
         return Ok(None);
     }
-    let chosen = Chosen {
+    let chosen = ChoiceFunction {
         function: Arc::clone(function),
         choice,
     };
@@ -106,7 +106,7 @@ pub(super) fn chosen(
 
 /// True of what `chosen` calls.
 pub(super) fn is_chosen(function: &ScalarUDF) -> bool {
-    function.inner().is::<Chosen>()
+    function.inner().is::<ChoiceFunction>()
 }
 
 fn is_chosen_here(item: &DataType) -> bool {
@@ -131,7 +131,7 @@ pub(crate) fn extreme_items(lists: &ListArray, name: &str) -> Result<Option<Arra
         "min" => Choice::Least,
         _ => return Ok(None),
     };
-    let items = Items::new(&[lists], &[])?;
+    let items = ArgumentItems::new(&[lists], &[])?;
     let rows = 0..lists.len();
     let places = rows.map(|row| match lists.is_null(row) {
         true => None,
@@ -142,13 +142,13 @@ pub(crate) fn extreme_items(lists: &ListArray, name: &str) -> Result<Option<Arra
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Chosen {
+struct ChoiceFunction {
     /// DataFusion's, whose names and types this one has.
     function: Arc<ScalarUDF>,
     choice: Choice,
 }
 
-impl ScalarUDFImpl for Chosen {
+impl ScalarUDFImpl for ChoiceFunction {
     fn name(&self) -> &str {
         self.function.name()
     }
@@ -187,9 +187,9 @@ impl ScalarUDFImpl for Chosen {
         let DataType::List(field) = args.return_field.data_type() else {
             return self.function.invoke_with_args(args);
         };
-        let call = Call {
+        let call = ChoiceCall {
             choice: self.choice,
-            items: Items::new(&lists, items)?,
+            items: ArgumentItems::new(&lists, items)?,
             numbers: numbers.first(),
             nulls: self.nulls(&columns),
         };
@@ -198,7 +198,7 @@ impl ScalarUDFImpl for Chosen {
     }
 }
 
-impl Chosen {
+impl ChoiceFunction {
     /// The rows in which the result is NULL; an item is replaced by NULL and NULL by an item.
     fn nulls(&self, columns: &[ArrayRef]) -> Option<NullBuffer> {
         let is_read =
@@ -210,7 +210,7 @@ impl Chosen {
 }
 
 /// The items of all arguments, one after another.
-struct Items {
+struct ArgumentItems {
     values: ArrayRef,
     /// Bytes that are equal where values are, and order as they do.
     order: Rows,
@@ -220,8 +220,8 @@ struct Items {
     arguments: Vec<u32>,
 }
 
-impl Items {
-    fn new(lists: &[&ListArray], items: &[ArrayRef]) -> Result<Items> {
+impl ArgumentItems {
+    fn new(lists: &[&ListArray], items: &[ArrayRef]) -> Result<ArgumentItems> {
         let columns = lists.iter().map(|list| list.values());
         let columns: Vec<&dyn Array> = columns.chain(items).map(|column| column.as_ref()).collect();
         let values = concat(&columns)?;
@@ -240,7 +240,7 @@ impl Items {
         });
         let converter = RowConverter::new(vec![order_of(values.data_type())])?;
         let canonical = canonical_values(&values).map_err(to_datafusion)?;
-        Ok(Items {
+        Ok(ArgumentItems {
             order: converter.convert_columns(&[canonical])?,
             offsets: offsets.collect(),
             arguments: starts[lists.len()..].to_vec(),
@@ -273,14 +273,14 @@ impl Items {
 }
 
 /// One call for some rows.
-struct Call<'a> {
+struct ChoiceCall<'a> {
     choice: Choice,
-    items: Items,
+    items: ArgumentItems,
     numbers: Option<&'a ArrayRef>,
     nulls: Option<NullBuffer>,
 }
 
-impl Call<'_> {
+impl ChoiceCall<'_> {
     fn lists(&self, rows: usize, field: &FieldRef) -> Result<ListArray> {
         let (mut places, mut lengths) = (Vec::new(), Vec::with_capacity(rows));
         for row in 0..rows {
@@ -336,14 +336,20 @@ impl Call<'_> {
     }
 
     /// The items, those that are equal to the first argument replaced by `by`.
-    fn replaced(&self, row: usize, number: Number, by: Option<u32>, places: &mut Vec<u32>) {
+    fn replaced(
+        &self,
+        row: usize,
+        number: OccurrenceCount,
+        by: Option<u32>,
+        places: &mut Vec<u32>,
+    ) {
         let given = self
             .numbers
             .map(|numbers| numbers.as_primitive::<Int64Type>().value(row));
         let mut left = match number {
-            Number::One => 1,
-            Number::Given => given.unwrap_or(0),
-            Number::All => i64::MAX,
+            OccurrenceCount::One => 1,
+            OccurrenceCount::Given => given.unwrap_or(0),
+            OccurrenceCount::All => i64::MAX,
         };
         let wanted = self.items.key(self.items.argument(0, row));
         for place in self.items.list(0, row) {

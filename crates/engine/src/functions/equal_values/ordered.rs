@@ -57,11 +57,11 @@ fn has_order_of_bytes(of: &DataType) -> bool {
     of.is_nested() && RowConverter::supports_fields(&[field])
 }
 
-static SORT_BYTES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| SortBytes::of(Of::Values));
-static ITEM_BYTES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| SortBytes::of(Of::Items));
+static SORT_BYTES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| SortBytes::of(SortedValues::Values));
+static ITEM_BYTES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| SortBytes::of(SortedValues::Items));
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Of {
+enum SortedValues {
     Values,
     /// The items of lists.
     Items,
@@ -69,12 +69,12 @@ enum Of {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SortBytes {
-    of: Of,
+    of: SortedValues,
     signature: Signature,
 }
 
 impl SortBytes {
-    fn of(of: Of) -> Arc<ScalarUDF> {
+    fn of(of: SortedValues) -> Arc<ScalarUDF> {
         let signature = Signature::any(1, Volatility::Immutable);
         Arc::new(ScalarUDF::new_from_impl(SortBytes { of, signature }))
     }
@@ -83,8 +83,8 @@ impl SortBytes {
 impl ScalarUDFImpl for SortBytes {
     fn name(&self) -> &str {
         match self.of {
-            Of::Values => "sort_bytes",
-            Of::Items => "item_bytes",
+            SortedValues::Values => "sort_bytes",
+            SortedValues::Items => "item_bytes",
         }
     }
 
@@ -94,8 +94,8 @@ impl ScalarUDFImpl for SortBytes {
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
         Ok(match self.of {
-            Of::Values => DataType::Binary,
-            Of::Items => DataType::List(bytes_item()),
+            SortedValues::Values => DataType::Binary,
+            SortedValues::Items => DataType::List(bytes_item()),
         })
     }
 
@@ -103,8 +103,8 @@ impl ScalarUDFImpl for SortBytes {
         let column = args.args[0].to_array(args.number_rows)?;
         let column = canonical_values(&column).map_err(to_datafusion)?;
         Ok(ColumnarValue::Array(match self.of {
-            Of::Values => bytes(column)?,
-            Of::Items => {
+            SortedValues::Values => bytes(column)?,
+            SortedValues::Items => {
                 let (_, offsets, items, nulls) = column.as_list::<i32>().clone().into_parts();
                 Arc::new(ListArray::try_new(
                     bytes_item(),

@@ -19,7 +19,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
 
 use super::Exclusion;
-use super::chunks::Arguments;
+use super::chunks::ChunkedArguments;
 use super::left_rows::{Frames, Left};
 use crate::functions::recomputed::Making;
 
@@ -94,7 +94,7 @@ impl WindowUDFImpl for OverLeftRows {
         &self,
         args: PartitionEvaluatorArgs,
     ) -> Result<Box<dyn PartitionEvaluator>> {
-        Ok(Box::new(Partition {
+        Ok(Box::new(AggregatePartition {
             making: self.making(&args)?,
             frames: Frames::new(self.exclusion),
             values: args.input_exprs().len(),
@@ -107,18 +107,18 @@ impl WindowUDFImpl for OverLeftRows {
 
 /// The rows of one partition.
 #[derive(Debug)]
-struct Partition {
+struct AggregatePartition {
     making: Making,
     frames: Frames,
     /// How many columns stand before the keys of ORDER BY.
     values: usize,
     is_filtered: bool,
-    arguments: Option<Arguments>,
+    arguments: Option<ChunkedArguments>,
     /// What was left of the frame before, and its result.
     last: Option<(Left, ScalarValue)>,
 }
 
-impl PartitionEvaluator for Partition {
+impl PartitionEvaluator for AggregatePartition {
     fn evaluate(&mut self, values: &[ArrayRef], frame: &Range<usize>) -> Result<ScalarValue> {
         let (values, keys) = values.split_at(self.values.min(values.len()));
         let left = self.frames.next(keys, frame)?;
@@ -132,7 +132,7 @@ impl PartitionEvaluator for Partition {
             none => {
                 let (columns, filter) =
                     values.split_at(values.len() - usize::from(self.is_filtered));
-                none.insert(Arguments::new(columns, filter.first())?)
+                none.insert(ChunkedArguments::new(columns, filter.first())?)
             }
         };
         let mut accumulator = self.making.accumulator()?;

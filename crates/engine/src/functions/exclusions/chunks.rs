@@ -21,16 +21,16 @@ const CHUNK_ROWS: usize = 512;
 
 /// The arguments.
 #[derive(Debug)]
-pub(super) struct Arguments {
+pub(super) struct ChunkedArguments {
     columns: Vec<ArrayRef>,
     /// With a FILTER, how many rows that it leaves stand before each row; at last, how many there are.
     before: Option<Vec<usize>>,
-    chunks: Chunks,
+    chunks: ChunkStates,
 }
 
 /// States of all whole chunks.
 #[derive(Debug)]
-enum Chunks {
+enum ChunkStates {
     /// Nobody has asked for them.
     Unknown,
     /// They say no less than the rows.
@@ -39,9 +39,9 @@ enum Chunks {
     States(Vec<ArrayRef>),
 }
 
-impl Arguments {
+impl ChunkedArguments {
     /// The arguments of the rows that the call's FILTER leaves.
-    pub(super) fn new(columns: &[ArrayRef], mask: Option<&ArrayRef>) -> Result<Arguments> {
+    pub(super) fn new(columns: &[ArrayRef], mask: Option<&ArrayRef>) -> Result<ChunkedArguments> {
         let (columns, before) = match mask {
             Some(mask) => {
                 let mask = as_boolean_array(mask)?;
@@ -57,10 +57,10 @@ impl Arguments {
             }
             None => (columns.to_vec(), None),
         };
-        Ok(Arguments {
+        Ok(ChunkedArguments {
             columns,
             before,
-            chunks: Chunks::Unknown,
+            chunks: ChunkStates::Unknown,
         })
     }
 
@@ -83,7 +83,7 @@ impl Arguments {
             return self.update(rows, accumulator);
         }
         self.update(rows.start..whole.start * CHUNK_ROWS, accumulator)?;
-        if let Chunks::States(states) = &self.chunks {
+        if let ChunkStates::States(states) = &self.chunks {
             accumulator.merge_batch(&sliced(states, &whole))?;
         }
         self.update(whole.end * CHUNK_ROWS..rows.end, accumulator)
@@ -98,23 +98,23 @@ impl Arguments {
 
     /// Whether chunks have states that are smaller than their rows.
     fn has_states(&mut self, making: &Making) -> Result<bool> {
-        if let Chunks::Unknown = self.chunks {
+        if let ChunkStates::Unknown = self.chunks {
             self.chunks = match making.merges() {
                 true => self.states(making)?,
-                false => Chunks::Useless,
+                false => ChunkStates::Useless,
             };
         }
-        Ok(matches!(self.chunks, Chunks::States(_)))
+        Ok(matches!(self.chunks, ChunkStates::States(_)))
     }
 
-    fn states(&self, making: &Making) -> Result<Chunks> {
+    fn states(&self, making: &Making) -> Result<ChunkStates> {
         let chunks = self.columns.first().map_or(0, |column| column.len()) / CHUNK_ROWS;
         let mut parts: Vec<Vec<ScalarValue>> = Vec::new();
         for chunk in 0..chunks {
             let rows = chunk * CHUNK_ROWS..(chunk + 1) * CHUNK_ROWS;
             let state = making.state(&sliced(&self.columns, &rows))?;
             if state.iter().any(|part| part.data_type().is_nested()) {
-                return Ok(Chunks::Useless);
+                return Ok(ChunkStates::Useless);
             }
             parts.resize_with(state.len(), Vec::new);
             for (part, value) in parts.iter_mut().zip(state) {
@@ -122,7 +122,7 @@ impl Arguments {
             }
         }
         let columns = parts.into_iter().map(ScalarValue::iter_to_array);
-        Ok(Chunks::States(columns.collect::<Result<_>>()?))
+        Ok(ChunkStates::States(columns.collect::<Result<_>>()?))
     }
 }
 

@@ -38,24 +38,24 @@ struct ValueLeft {
 
 /// Which of the rows left has the value.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum ValuePlace {
     /// Counted from 0.
     FromStart(usize),
     Last,
 }
 
 impl ValueLeft {
-    fn place(&self, args: &PartitionEvaluatorArgs) -> Result<Place> {
+    fn place(&self, args: &PartitionEvaluatorArgs) -> Result<ValuePlace> {
         match self.function.name() {
-            "first_value" => return Ok(Place::FromStart(0)),
-            "last_value" => return Ok(Place::Last),
+            "first_value" => return Ok(ValuePlace::FromStart(0)),
+            "last_value" => return Ok(ValuePlace::Last),
             _ => {}
         }
         let count = args.input_exprs().get(1);
         let count = count.and_then(|expr| expr.downcast_ref::<Literal>());
         let count = count.map(|literal| literal.value().cast_to(&DataType::Int64));
         match count.transpose()? {
-            Some(ScalarValue::Int64(Some(count))) if count >= 1 => Ok(Place::FromStart(
+            Some(ScalarValue::Int64(Some(count))) if count >= 1 => Ok(ValuePlace::FromStart(
                 usize::try_from(count - 1).unwrap_or(usize::MAX),
             )),
             Some(ScalarValue::Int64(Some(count))) => {
@@ -83,7 +83,7 @@ impl WindowUDFImpl for ValueLeft {
         &self,
         args: PartitionEvaluatorArgs,
     ) -> Result<Box<dyn PartitionEvaluator>> {
-        Ok(Box::new(Partition {
+        Ok(Box::new(ValuePartition {
             place: self.place(&args)?,
             frames: Frames::new(self.exclusion),
             values: args.input_exprs().len(),
@@ -94,15 +94,15 @@ impl WindowUDFImpl for ValueLeft {
 
 /// The rows of one partition.
 #[derive(Debug)]
-struct Partition {
-    place: Place,
+struct ValuePartition {
+    place: ValuePlace,
     frames: Frames,
     /// How many columns stand before the keys of ORDER BY.
     values: usize,
     ignores_nulls: bool,
 }
 
-impl PartitionEvaluator for Partition {
+impl PartitionEvaluator for ValuePartition {
     fn evaluate(&mut self, values: &[ArrayRef], frame: &Range<usize>) -> Result<ScalarValue> {
         let (values, keys) = values.split_at(self.values.min(values.len()));
         let left = self.frames.next(keys, frame)?;
@@ -111,10 +111,12 @@ impl PartitionEvaluator for Partition {
         };
         let mut rows = left.into_iter().flatten();
         let row = match (self.place, self.ignores_nulls) {
-            (Place::FromStart(count), false) => rows.nth(count),
-            (Place::FromStart(count), true) => rows.filter(|row| column.is_valid(*row)).nth(count),
-            (Place::Last, false) => rows.next_back(),
-            (Place::Last, true) => rows.rfind(|row| column.is_valid(*row)),
+            (ValuePlace::FromStart(count), false) => rows.nth(count),
+            (ValuePlace::FromStart(count), true) => {
+                rows.filter(|row| column.is_valid(*row)).nth(count)
+            }
+            (ValuePlace::Last, false) => rows.next_back(),
+            (ValuePlace::Last, true) => rows.rfind(|row| column.is_valid(*row)),
         };
         match row {
             Some(row) => ScalarValue::try_from_array(column, row),

@@ -14,20 +14,20 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::datatypes::DataType;
 use grouse_groupby::keys::fetch;
-use grouse_kernels::chain::{ByteSet, Chain, Literal, STRINGS_MAX, Step};
+use grouse_kernels::chain::{ByteSet, Chain, ChainStep, Literal, STRINGS_MAX};
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
-use super::parts::{Parts, Wanted};
+use super::parts::{StringParts, WantedText};
 
 /// What becomes of a text whose beginning matches.
 pub(super) struct Anchored {
     chain: Chain,
-    parts: Vec<Part>,
+    parts: Vec<ReplacementPart>,
 }
 
 /// A part of the replacement.
 #[derive(Debug, PartialEq)]
-enum Part {
+enum ReplacementPart {
     Text(String),
     /// What a group matched, counted from 0.
     Group(usize),
@@ -58,8 +58,8 @@ impl Anchored {
             add_steps(part, &mut steps)?;
         }
         // Groups that can match nothing are not in the tree, and leave their numbers unused.
-        let number = |step: &Step| match step {
-            Step::Open(group) => group + 1,
+        let number = |step: &ChainStep| match step {
+            ChainStep::Open(group) => group + 1,
             _ => 0,
         };
         let groups = steps.iter().map(number).max().unwrap_or(0);
@@ -80,7 +80,7 @@ impl Anchored {
     }
 
     fn replaced_views(&self, strings: &StringViewArray) -> StringViewArray {
-        let mut parts = Parts::new(strings);
+        let mut parts = StringParts::new(strings);
         let buffers: Vec<&[u8]> = strings
             .data_buffers()
             .iter()
@@ -116,9 +116,9 @@ impl Anchored {
             |_| false,
             |text, wanted| {
                 builder.append_option(text.map(|text| match wanted {
-                    Wanted::Same => text,
-                    Wanted::Part(range) => &text[range],
-                    Wanted::Other(other) => other,
+                    WantedText::Same => text,
+                    WantedText::Part(range) => &text[range],
+                    WantedText::Other(other) => other,
                 }));
             },
         );
@@ -131,7 +131,7 @@ impl Anchored {
         rows: usize,
         text: impl Fn(usize) -> Option<&'a str>,
         are_clear: impl Fn(Range<usize>) -> bool,
-        mut give: impl FnMut(Option<&'a str>, Wanted<'_>),
+        mut give: impl FnMut(Option<&'a str>, WantedText<'_>),
     ) {
         let mut found = self.chain.found();
         let mut room = String::new();
@@ -152,7 +152,7 @@ impl Anchored {
                         let group = |group: &usize| found.group(at, *group);
                         give(Some(text), self.wanted(text, end, group, &mut room));
                     }
-                    _ => give(*text, Wanted::Same),
+                    _ => give(*text, WantedText::Same),
                 }
             }
         }
@@ -166,36 +166,38 @@ impl Anchored {
         end: usize,
         group: impl Fn(&usize) -> Range<usize>,
         room: &'a mut String,
-    ) -> Wanted<'a> {
+    ) -> WantedText<'a> {
         match self.parts.as_slice() {
-            [Part::Group(number)] if end == text.len() => Wanted::Part(group(number)),
+            [ReplacementPart::Group(number)] if end == text.len() => {
+                WantedText::Part(group(number))
+            }
             parts => {
                 room.clear();
                 for part in parts {
                     room.push_str(match part {
-                        Part::Text(text) => text,
-                        Part::Group(number) => &text[group(number)],
+                        ReplacementPart::Text(text) => text,
+                        ReplacementPart::Group(number) => &text[group(number)],
                     });
                 }
                 room.push_str(&text[end..]);
-                Wanted::Other(room)
+                WantedText::Other(room)
             }
         }
     }
 }
 
 /// The steps of a part of a pattern; None of what is not known here.
-fn add_steps(part: &Hir, steps: &mut Vec<Step>) -> Option<()> {
+fn add_steps(part: &Hir, steps: &mut Vec<ChainStep>) -> Option<()> {
     match part.kind() {
         HirKind::Empty => {}
-        HirKind::Literal(literal) => steps.push(Step::Literal(Literal::new(&literal.0))),
-        HirKind::Look(Look::End) => steps.push(Step::End),
+        HirKind::Literal(literal) => steps.push(ChainStep::Literal(Literal::new(&literal.0))),
+        HirKind::Look(Look::End) => steps.push(ChainStep::End),
         HirKind::Repetition(repetition) => steps.push(repeated(repetition)?),
         HirKind::Capture(capture) => {
             let group = capture.index as usize - 1;
-            steps.push(Step::Open(group));
+            steps.push(ChainStep::Open(group));
             add_steps(&capture.sub, steps)?;
-            steps.push(Step::Close(group));
+            steps.push(ChainStep::Close(group));
         }
         HirKind::Concat(parts) => {
             for part in parts {
@@ -204,23 +206,23 @@ fn add_steps(part: &Hir, steps: &mut Vec<Step>) -> Option<()> {
         }
         HirKind::Alternation(ways) => {
             let strings = ways.iter().map(literal);
-            steps.push(Step::OneOf(strings.collect::<Option<_>>()?));
+            steps.push(ChainStep::OneOf(strings.collect::<Option<_>>()?));
         }
         HirKind::Class(_) | HirKind::Look(_) => return None,
     }
     Some(())
 }
 
-fn repeated(repetition: &Repetition) -> Option<Step> {
+fn repeated(repetition: &Repetition) -> Option<ChainStep> {
     let Repetition {
         min, max, greedy, ..
     } = repetition;
     match (min, max, greedy) {
         (0, Some(1), true) => {
             let strings = [literal(&repetition.sub)?, Literal::new(&[])];
-            Some(Step::OneOf(strings.into()))
+            Some(ChainStep::OneOf(strings.into()))
         }
-        (0 | 1, None, true) => Some(Step::Run(set(&repetition.sub)?, *min as usize)),
+        (0 | 1, None, true) => Some(ChainStep::Run(set(&repetition.sub)?, *min as usize)),
         _ => None,
     }
 }
@@ -258,7 +260,7 @@ fn set(part: &Hir) -> Option<ByteSet> {
 
 /// The parts of a replacement: `\1` (or `\\1`) is the first group. None where `$` names a group, or where digits beyond
 /// ASCII could.
-fn parts_of(replacement: &str, groups: usize) -> Option<Vec<Part>> {
+fn parts_of(replacement: &str, groups: usize) -> Option<Vec<ReplacementPart>> {
     if replacement.contains('$') || replacement.contains('\\') && !replacement.is_ascii() {
         return None;
     }
@@ -281,16 +283,16 @@ fn parts_of(replacement: &str, groups: usize) -> Option<Vec<Part>> {
             Ok(0) => return None,
             Ok(group) if group <= groups => {
                 if !text.is_empty() {
-                    parts.push(Part::Text(std::mem::take(&mut text)));
+                    parts.push(ReplacementPart::Text(std::mem::take(&mut text)));
                 }
-                parts.push(Part::Group(group - 1));
+                parts.push(ReplacementPart::Group(group - 1));
             }
             _ => {}
         }
         left = &left[end..];
     }
     if !text.is_empty() {
-        parts.push(Part::Text(text));
+        parts.push(ReplacementPart::Text(text));
     }
     Some(parts)
 }
@@ -338,15 +340,18 @@ mod tests {
 
     #[test]
     fn groups_of_a_replacement() {
-        let text = |text: &str| Part::Text(text.to_string());
+        let text = |text: &str| ReplacementPart::Text(text.to_string());
         let of = |replacement| parts_of(replacement, 2);
         assert_eq!(of(""), Some(vec![]));
         assert_eq!(of("a-é"), Some(vec![text("a-é")]));
-        assert_eq!(of(r"\1"), Some(vec![Part::Group(0)]));
-        assert_eq!(of(r"\\2x"), Some(vec![Part::Group(1), text("x")]));
+        assert_eq!(of(r"\1"), Some(vec![ReplacementPart::Group(0)]));
+        assert_eq!(
+            of(r"\\2x"),
+            Some(vec![ReplacementPart::Group(1), text("x")])
+        );
         assert_eq!(
             of(r"\\\2\"),
-            Some(vec![text(r"\"), Part::Group(1), text(r"\")])
+            Some(vec![text(r"\"), ReplacementPart::Group(1), text(r"\")])
         );
         assert_eq!(of(r"a\3b\99999999999999999999c"), Some(vec![text("abc")]));
         assert_eq!((of(r"\0"), of("$1"), of(r"é\1")), (None, None, None));

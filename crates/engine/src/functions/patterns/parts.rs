@@ -13,7 +13,7 @@ use datafusion::arrow::buffer::{Buffer, ScalarBuffer};
 const BUFFER_BYTES_MAX: usize = 1 << 30;
 
 /// What a row gets.
-pub(super) enum Wanted<'a> {
+pub(super) enum WantedText<'a> {
     /// Its text.
     Same,
     /// Some of its bytes.
@@ -23,7 +23,7 @@ pub(super) enum Wanted<'a> {
 }
 
 /// The rows so far.
-pub(super) struct Parts<'a> {
+pub(super) struct StringParts<'a> {
     strings: &'a StringViewArray,
     views: Vec<u128>,
     buffers: Vec<Buffer>,
@@ -31,10 +31,10 @@ pub(super) struct Parts<'a> {
     buffer_bytes_max: usize,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> StringParts<'a> {
     /// No rows of these `strings` yet.
-    pub fn new(strings: &'a StringViewArray) -> Parts<'a> {
-        Parts {
+    pub fn new(strings: &'a StringViewArray) -> StringParts<'a> {
+        StringParts {
             strings,
             views: Vec::with_capacity(strings.len()),
             buffers: strings.data_buffers().to_vec(),
@@ -48,19 +48,19 @@ impl<'a> Parts<'a> {
     /// # Panics
     /// If all rows have theirs, or if a part does not begin and end between characters of the row's text.
     #[inline(always)]
-    pub fn push(&mut self, wanted: Wanted<'_>) {
+    pub fn push(&mut self, wanted: WantedText<'_>) {
         let row = self.views.len();
         let own = self.strings.views()[row];
         self.views.push(match wanted {
-            Wanted::Same => own,
-            Wanted::Part(range) => {
+            WantedText::Same => own,
+            WantedText::Part(range) => {
                 let text = self.strings.value(row);
                 // Of a long text; a part of a short one is short.
                 let view = ByteView::from(own);
                 let start = view.offset.wrapping_add(range.start as u32);
                 make_view(text[range].as_bytes(), view.buffer_index, start)
             }
-            Wanted::Other(text) => {
+            WantedText::Other(text) => {
                 if self.others.len() + text.len() > self.buffer_bytes_max {
                     self.buffers.push(std::mem::take(&mut self.others).into());
                 }
@@ -119,7 +119,7 @@ mod tests {
         whole.extend(strings.into_iter().chain(long).cycle().take(40));
         let column = whole.finish().slice(3, 30);
         assert!(column.data_buffers().len() > 3);
-        let mut parts = Parts::new(&column);
+        let mut parts = StringParts::new(&column);
         parts.buffer_bytes_max = 100;
         let mut expected = Vec::new();
         for (row, text) in column.iter().enumerate() {
@@ -127,9 +127,9 @@ mod tests {
             let middle = own.char_indices().nth(1).map_or(0, |(at, _)| at)..own.len();
             let other = format!("{row}: {own}{own}");
             let (wanted, result) = match row % 3 {
-                0 => (Wanted::Same, own),
-                1 => (Wanted::Part(middle.clone()), &own[middle]),
-                _ => (Wanted::Other(&other), other.as_str()),
+                0 => (WantedText::Same, own),
+                1 => (WantedText::Part(middle.clone()), &own[middle]),
+                _ => (WantedText::Other(&other), other.as_str()),
             };
             parts.push(wanted);
             expected.push(text.is_some().then(|| result.to_string()));
@@ -144,6 +144,6 @@ mod tests {
     #[should_panic(expected = "char boundary")]
     fn a_part_that_cuts_a_character_is_refused() {
         let column = StringViewArray::from_iter_values(["é"]);
-        Parts::new(&column).push(Wanted::Part(1..2));
+        StringParts::new(&column).push(WantedText::Part(1..2));
     }
 }

@@ -13,8 +13,8 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::logical_expr::ScalarUDF;
 
-use super::definition::{Call, Form, rows};
-use super::kinds::{Kind, TIMESTAMP};
+use super::definition::{CallArguments, CallForm, rows};
+use super::kinds::{ParameterKind, TIMESTAMP};
 use super::timestamps::{
     MICROS_PER_DAY, MICROS_PER_SECOND, date_of, days_of, local_micros, offset_seconds, split_day,
     utc_micros,
@@ -46,11 +46,14 @@ const MONTHS: [&str; 12] = [
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
-    const FORMATTED: &[Form] = &[
-        &[Kind::Timestamp, Kind::Text],
-        &[Kind::Text, Kind::Timestamp],
+    const FORMATTED: &[CallForm] = &[
+        &[ParameterKind::Timestamp, ParameterKind::Text],
+        &[ParameterKind::Text, ParameterKind::Timestamp],
     ];
-    const READ: &[Form] = &[&[Kind::Text, Kind::Text], &[Kind::Text, Kind::Strings]];
+    const READ: &[CallForm] = &[
+        &[ParameterKind::Text, ParameterKind::Text],
+        &[ParameterKind::Text, ParameterKind::Strings],
+    ];
     vec![
         rows("strftime", FORMATTED, |_| Ok(DataType::Utf8View), strftime).into(),
         rows(
@@ -76,7 +79,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
 
 /// A piece of a format.
 #[derive(Debug, Clone, PartialEq)]
-enum Piece {
+enum DateFormatPiece {
     /// Text that stands for itself.
     Literal(String),
     /// A letter after `%`; with `-` numbers have no leading zeros.
@@ -87,7 +90,7 @@ enum Piece {
 const LETTERS: &str = "aAwudbhBmyYHIpMSfgnzZjUWcxXGVs";
 
 /// The format in pieces, or the letter that it does not know.
-fn pieces(format: &str) -> std::result::Result<Vec<Piece>, String> {
+fn pieces(format: &str) -> std::result::Result<Vec<DateFormatPiece>, String> {
     let mut pieces = Vec::new();
     let mut literal = String::new();
     let mut chars = format.chars();
@@ -105,16 +108,16 @@ fn pieces(format: &str) -> std::result::Result<Vec<Piece>, String> {
             Some('%') if !is_bare => literal.push('%'),
             Some(letter) if LETTERS.contains(letter) => {
                 if !literal.is_empty() {
-                    pieces.push(Piece::Literal(std::mem::take(&mut literal)));
+                    pieces.push(DateFormatPiece::Literal(std::mem::take(&mut literal)));
                 }
-                pieces.push(Piece::Field { letter, is_bare });
+                pieces.push(DateFormatPiece::Field { letter, is_bare });
             }
             Some(letter) => return Err(format!("%{letter}")),
             None => return Err("%".to_owned()),
         }
     }
     if !literal.is_empty() {
-        pieces.push(Piece::Literal(literal));
+        pieces.push(DateFormatPiece::Literal(literal));
     }
     Ok(pieces)
 }
@@ -123,11 +126,11 @@ fn pieces(format: &str) -> std::result::Result<Vec<Piece>, String> {
 #[derive(Default)]
 struct LastFormat {
     text: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<DateFormatPiece>,
 }
 
 impl LastFormat {
-    fn pieces(&mut self, call: &Call, format: &str) -> Result<&[Piece]> {
+    fn pieces(&mut self, call: &CallArguments, format: &str) -> Result<&[DateFormatPiece]> {
         if self.text != format || self.pieces.is_empty() {
             self.pieces = pieces(format).map_err(|unknown| {
                 call.invalid(format!(
@@ -140,7 +143,7 @@ impl LastFormat {
     }
 }
 
-fn strftime(call: &Call) -> Result<ArrayRef> {
+fn strftime(call: &CallArguments) -> Result<ArrayRef> {
     let timestamp_at = usize::from(call.args[0].data_type() == &DataType::Utf8View);
     let timestamps = &call.args[timestamp_at];
     let formats = call.strings(1 - timestamp_at);
@@ -158,8 +161,10 @@ fn strftime(call: &Call) -> Result<ArrayRef> {
         text.clear();
         for piece in last.pieces(call, formats.value(row))? {
             match piece {
-                Piece::Literal(literal) => text.push_str(literal),
-                Piece::Field { letter, is_bare } => timestamp.write(*letter, *is_bare, &mut text),
+                DateFormatPiece::Literal(literal) => text.push_str(literal),
+                DateFormatPiece::Field { letter, is_bare } => {
+                    timestamp.write(*letter, *is_bare, &mut text)
+                }
             }
         }
         Ok(Some(text.clone()))
@@ -262,7 +267,10 @@ fn week_of_year(date: NaiveDate, weekday: u32) -> i64 {
     i64::from((date.ordinal0() + 7 - weekday) / 7)
 }
 
-fn strptime(call: &Call, failed: fn(&Call, &str, &str) -> Result<Option<i64>>) -> Result<ArrayRef> {
+fn strptime(
+    call: &CallArguments,
+    failed: fn(&CallArguments, &str, &str) -> Result<Option<i64>>,
+) -> Result<ArrayRef> {
     let strings = call.strings(0);
     let formats = call.args[1].as_string_view_opt();
     let mut last = LastFormat::default();
@@ -270,13 +278,13 @@ fn strptime(call: &Call, failed: fn(&Call, &str, &str) -> Result<Option<i64>>) -
         let text = strings.value(row);
         if let Some(formats) = formats {
             let format = formats.value(row);
-            let read = Reader::read(text, last.pieces(call, format)?);
+            let read = DateReader::read(text, last.pieces(call, format)?);
             return read.map_or_else(|| failed(call, text, format), |micros| Ok(Some(micros)));
         }
         let formats = call.lists(1).value(row);
         let formats = formats.as_string_view();
         for format in formats.iter().flatten() {
-            if let Some(micros) = Reader::read(text, last.pieces(call, format)?) {
+            if let Some(micros) = DateReader::read(text, last.pieces(call, format)?) {
                 return Ok(Some(micros));
             }
         }
@@ -289,7 +297,7 @@ fn strptime(call: &Call, failed: fn(&Call, &str, &str) -> Result<Option<i64>>) -
 }
 
 /// What has been read of a text.
-struct Reader<'a> {
+struct DateReader<'a> {
     rest: &'a str,
     year: i32,
     month: u32,
@@ -307,10 +315,10 @@ struct Reader<'a> {
     epoch: Option<i64>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DateReader<'a> {
     /// Microseconds since 1970 of a text of this format; `None` if it is not of it.
-    fn read(text: &'a str, pieces: &[Piece]) -> Option<i64> {
-        let mut reader = Reader {
+    fn read(text: &'a str, pieces: &[DateFormatPiece]) -> Option<i64> {
+        let mut reader = DateReader {
             rest: text.trim_start(),
             year: 1900,
             month: 1,
@@ -326,8 +334,8 @@ impl<'a> Reader<'a> {
         };
         for piece in pieces {
             match piece {
-                Piece::Literal(literal) => reader.literal(literal)?,
-                Piece::Field { letter, .. } => reader.field(*letter)?,
+                DateFormatPiece::Literal(literal) => reader.literal(literal)?,
+                DateFormatPiece::Field { letter, .. } => reader.field(*letter)?,
             }
         }
         reader.rest.trim_end().is_empty().then_some(())?;
@@ -494,7 +502,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str, format: &str) -> Option<i64> {
-        Reader::read(text, &pieces(format).unwrap())
+        DateReader::read(text, &pieces(format).unwrap())
     }
 
     #[test]

@@ -20,8 +20,8 @@ use datafusion::common::Result;
 use datafusion::functions::datetime::expr_fn::{current_date, date_part, now};
 use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit};
 
-use super::definition::{Call, Definition, Form, rows, stands};
-use super::kinds::{Kind, TIMESTAMP};
+use super::definition::{CallArguments, CallForm, Definition, rows, stands};
+use super::kinds::{ParameterKind, TIMESTAMP};
 use super::timestamps::{
     MICROS_PER_DAY, MICROS_PER_SECOND, date_of, days_of, local_micros, micros_of_interval,
     month_length, offset_seconds, out_of_range, split_day, utc_micros,
@@ -35,7 +35,7 @@ const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 const FIRST_MONDAY: i64 = 10_959;
 const FIRST_MONTH: i64 = 10_957;
 
-const OF_TIMESTAMP: &[Form] = &[&[Kind::Timestamp]];
+const OF_TIMESTAMP: &[CallForm] = &[&[ParameterKind::Timestamp]];
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -49,7 +49,11 @@ macro_rules! part {
     ($name:literal, $part:literal) => {
         stands(
             $name,
-            &[&[Kind::Timestamp], &[Kind::Time], &[Kind::Interval]],
+            &[
+                &[ParameterKind::Timestamp],
+                &[ParameterKind::Time],
+                &[ParameterKind::Interval],
+            ],
             |args| Ok(bigint(date_part(lit($part), only(args)))),
         )
     };
@@ -58,11 +62,13 @@ macro_rules! part {
 /// Seconds with their fraction in units of so many nanoseconds. Of intervals DataFusion leaves fractions out.
 macro_rules! fraction {
     ($name:literal, $nanos:literal) => {
-        stands($name, &[&[Kind::Timestamp], &[Kind::Time]], |args| {
-            Ok(bigint(date_part(lit($name), only(args))))
-        })
+        stands(
+            $name,
+            &[&[ParameterKind::Timestamp], &[ParameterKind::Time]],
+            |args| Ok(bigint(date_part(lit($name), only(args)))),
+        )
         .or_rows(
-            &[Kind::Interval],
+            &[ParameterKind::Interval],
             |_| Ok(DataType::Int64),
             |call| {
                 const MINUTE: i64 = 60_000_000_000;
@@ -151,13 +157,13 @@ fn counts() -> Vec<Definition> {
     ]
 }
 
-fn of_date(call: &Call, count: fn(NaiveDate) -> i64) -> Result<ArrayRef> {
+fn of_date(call: &CallArguments, count: fn(NaiveDate) -> i64) -> Result<ArrayRef> {
     let micros = local_micros(&call.args[0])?;
     call.each::<Int64Array, _>(|row| Ok(Some(count(date_of(split_day(micros.value(row)).0)?))))
 }
 
 /// What is said of the seconds by which the zone's clock is before that of UTC.
-fn of_zone(call: &Call, part: fn(i64) -> i64) -> Result<ArrayRef> {
+fn of_zone(call: &CallArguments, part: fn(i64) -> i64) -> Result<ArrayRef> {
     let utc = utc_micros(&call.args[0])?;
     let of = call.args[0].data_type();
     call.each::<Int64Array, _>(|row| {
@@ -166,7 +172,7 @@ fn of_zone(call: &Call, part: fn(i64) -> i64) -> Result<ArrayRef> {
     })
 }
 
-fn name_of(call: &Call, format: &str) -> Result<ArrayRef> {
+fn name_of(call: &CallArguments, format: &str) -> Result<ArrayRef> {
     let micros = local_micros(&call.args[0])?;
     call.each::<StringViewArray, _>(|row| {
         let date = date_of(split_day(micros.value(row)).0)?;
@@ -174,7 +180,7 @@ fn name_of(call: &Call, format: &str) -> Result<ArrayRef> {
     })
 }
 
-fn last_day(call: &Call) -> Result<ArrayRef> {
+fn last_day(call: &CallArguments) -> Result<ArrayRef> {
     let micros = local_micros(&call.args[0])?;
     call.each::<Date32Array, _>(|row| {
         let day = split_day(micros.value(row)).0;
@@ -186,7 +192,7 @@ fn last_day(call: &Call) -> Result<ArrayRef> {
 }
 
 /// Days since noon of 24 November 4714 BC, as a fraction that begins at midnight as DuckDB's does.
-fn julian(call: &Call) -> Result<ArrayRef> {
+fn julian(call: &CallArguments) -> Result<ArrayRef> {
     /// The number of 1970-01-01.
     const JULIAN_1970: f64 = 2_440_588.0;
     let micros = local_micros(&call.args[0])?;
@@ -200,7 +206,11 @@ fn julian(call: &Call) -> Result<ArrayRef> {
 /// Time since 1970, and back.
 fn epochs() -> Vec<Definition> {
     let int = |_: &[DataType]| Ok(DataType::Int64);
-    const ALL: &[Form] = &[&[Kind::Timestamp], &[Kind::Time], &[Kind::Interval]];
+    const ALL: &[CallForm] = &[
+        &[ParameterKind::Timestamp],
+        &[ParameterKind::Time],
+        &[ParameterKind::Interval],
+    ];
     vec![
         rows(
             "epoch",
@@ -216,10 +226,10 @@ fn epochs() -> Vec<Definition> {
         rows(
             "epoch_ms",
             &[
-                &[Kind::Integer],
-                &[Kind::Timestamp],
-                &[Kind::Time],
-                &[Kind::Interval],
+                &[ParameterKind::Integer],
+                &[ParameterKind::Timestamp],
+                &[ParameterKind::Time],
+                &[ParameterKind::Interval],
             ],
             |types| match types {
                 [DataType::Int64] => Ok(DataType::Timestamp(TimeUnit::Millisecond, None)),
@@ -250,7 +260,7 @@ fn epochs() -> Vec<Definition> {
 }
 
 /// Microseconds since 1970, since midnight, or of an interval, whose years have 365.25 days as in PostgreSQL.
-fn passed_micros(call: &Call) -> Result<Int64Array> {
+fn passed_micros(call: &CallArguments) -> Result<Int64Array> {
     let argument = &call.args[0];
     match argument.data_type() {
         DataType::Time64(_) => {
@@ -270,7 +280,7 @@ fn passed_micros(call: &Call) -> Result<Int64Array> {
     }
 }
 
-fn epoch_ms(call: &Call) -> Result<ArrayRef> {
+fn epoch_ms(call: &CallArguments) -> Result<ArrayRef> {
     if call.args[0].data_type() == &DataType::Int64 {
         let millis = call.integers(0);
         return call.each::<TimestampMillisecondArray, _>(|row| Ok(Some(millis.value(row))));
@@ -285,19 +295,19 @@ fn epoch_ms(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-const MADE_TIMESTAMP: &[Form] = &[
-    &[Kind::Integer],
+const MADE_TIMESTAMP: &[CallForm] = &[
+    &[ParameterKind::Integer],
     &[
-        Kind::Integer,
-        Kind::Integer,
-        Kind::Integer,
-        Kind::Integer,
-        Kind::Integer,
-        Kind::Double,
+        ParameterKind::Integer,
+        ParameterKind::Integer,
+        ParameterKind::Integer,
+        ParameterKind::Integer,
+        ParameterKind::Integer,
+        ParameterKind::Double,
     ],
 ];
 
-fn make_timestamp(call: &Call) -> Result<ArrayRef> {
+fn make_timestamp(call: &CallArguments) -> Result<ArrayRef> {
     let of_micros = call.args.len() == 1;
     call.each::<TimestampMicrosecondArray, _>(|row| {
         let part = |at: usize| call.integers(at).value(row);
@@ -332,9 +342,17 @@ fn timestamp_of(parts: [i64; 5], seconds: f64) -> Option<i64> {
 
 fn differences() -> Vec<Definition> {
     let int = |_: &[DataType]| Ok(DataType::Int64);
-    const BETWEEN: &[Form] = &[
-        &[Kind::Text, Kind::Timestamp, Kind::Timestamp],
-        &[Kind::Text, Kind::Time, Kind::Time],
+    const BETWEEN: &[CallForm] = &[
+        &[
+            ParameterKind::Text,
+            ParameterKind::Timestamp,
+            ParameterKind::Timestamp,
+        ],
+        &[
+            ParameterKind::Text,
+            ParameterKind::Time,
+            ParameterKind::Time,
+        ],
     ];
     let date_diff = rows("date_diff", BETWEEN, int, |call| between(call, difference));
     let date_sub = rows("date_sub", BETWEEN, int, |call| {
@@ -347,15 +365,17 @@ fn differences() -> Vec<Definition> {
         date_sub,
         rows(
             "date_add",
-            &[&[Kind::Timestamp, Kind::Interval]],
+            &[&[ParameterKind::Timestamp, ParameterKind::Interval]],
             added_type,
             date_add,
         ),
-        ages().or(&[Kind::Timestamp], |args| {
+        ages().or(&[ParameterKind::Timestamp], |args| {
             Ok(ScalarUDF::from(ages()).call(vec![cast_to(current_date(), TIMESTAMP), only(args)]))
         }),
         rows("time_bucket", BUCKETS, bucket_type, time_bucket),
-        stands("ago", &[&[Kind::Interval]], |args| Ok(now() - only(args))),
+        stands("ago", &[&[ParameterKind::Interval]], |args| {
+            Ok(now() - only(args))
+        }),
     ]
 }
 
@@ -363,7 +383,7 @@ fn differences() -> Vec<Definition> {
 fn ages() -> Definition {
     rows(
         "age",
-        &[&[Kind::Timestamp, Kind::Timestamp]],
+        &[&[ParameterKind::Timestamp, ParameterKind::Timestamp]],
         |_| Ok(INTERVAL),
         |call| {
             let (end, start) = (local_micros(&call.args[0])?, local_micros(&call.args[1])?);
@@ -380,7 +400,7 @@ fn ages() -> Definition {
 pub(in crate::functions) fn interval_times() -> ScalarUDF {
     let times = rows(
         "interval_times",
-        &[&[Kind::Interval, Kind::Integer]],
+        &[&[ParameterKind::Interval, ParameterKind::Integer]],
         |_| Ok(INTERVAL),
         |call| {
             let intervals = call.args[0].as_primitive::<IntervalMonthDayNanoType>();
@@ -402,7 +422,7 @@ pub(in crate::functions) fn interval_times() -> ScalarUDF {
         },
     );
     let times = times.or_rows(
-        &[Kind::Interval, Kind::Double],
+        &[ParameterKind::Interval, ParameterKind::Double],
         |_| Ok(INTERVAL),
         |call| scaled(call, |part, by| part * by),
     );
@@ -413,7 +433,7 @@ pub(in crate::functions) fn interval_times() -> ScalarUDF {
 pub(in crate::functions) fn interval_by() -> ScalarUDF {
     ScalarUDF::from(rows(
         "interval_by",
-        &[&[Kind::Interval, Kind::Double]],
+        &[&[ParameterKind::Interval, ParameterKind::Double]],
         |_| Ok(INTERVAL),
         |call| match call.doubles(1).iter().flatten().any(|by| by == 0.0) {
             true => Err(Error::Execution("division by zero".to_owned()).into()),
@@ -423,7 +443,7 @@ pub(in crate::functions) fn interval_by() -> ScalarUDF {
 }
 
 /// Intervals with each part scaled.
-fn scaled(call: &Call, scale: fn(f64, f64) -> f64) -> Result<ArrayRef> {
+fn scaled(call: &CallArguments, scale: fn(f64, f64) -> f64) -> Result<ArrayRef> {
     let (intervals, by) = (
         call.args[0].as_primitive::<IntervalMonthDayNanoType>(),
         call.doubles(1),
@@ -476,7 +496,7 @@ fn added_type(types: &[DataType]) -> Result<DataType> {
     })
 }
 
-fn date_add(call: &Call) -> Result<ArrayRef> {
+fn date_add(call: &CallArguments) -> Result<ArrayRef> {
     let timestamps = utc_micros(&call.args[0])?;
     let intervals = call.args[1].as_primitive::<IntervalMonthDayNanoType>();
     let sums = call.each::<Int64Array, _>(|row| {
@@ -486,7 +506,7 @@ fn date_add(call: &Call) -> Result<ArrayRef> {
     Ok(cast(&sums, call.returns)?)
 }
 
-fn between(call: &Call, count: fn(Unit, i64, i64) -> Result<i64>) -> Result<ArrayRef> {
+fn between(call: &CallArguments, count: fn(Unit, i64, i64) -> Result<i64>) -> Result<ArrayRef> {
     let micros = |at: usize| match call.args[at].data_type() {
         DataType::Time64(_) => {
             let times = call.args[at].as_primitive::<Time64MicrosecondType>();
@@ -519,7 +539,7 @@ fn instants(column: &ArrayRef) -> Result<Option<TimestampMicrosecondArray>> {
     Ok(Some(column.as_primitive().clone()))
 }
 
-fn unit_named(call: &Call, name: &str) -> Result<Unit> {
+fn unit_named(call: &CallArguments, name: &str) -> Result<Unit> {
     let unknown = || {
         call.invalid(format!(
             "'{name}' is no unit of time; write 'year', 'month', 'day', 'hour', 'minute' or 'second'"
@@ -528,7 +548,7 @@ fn unit_named(call: &Call, name: &str) -> Result<Unit> {
     Unit::named(name).ok_or_else(unknown)
 }
 
-fn interval(call: &Call, parts: (i64, i64, i64)) -> Result<IntervalMonthDayNano> {
+fn interval(call: &CallArguments, parts: (i64, i64, i64)) -> Result<IntervalMonthDayNano> {
     let (months, days, micros) = parts;
     let all = (
         i32::try_from(months),
@@ -541,10 +561,18 @@ fn interval(call: &Call, parts: (i64, i64, i64)) -> Result<IntervalMonthDayNano>
     }
 }
 
-const BUCKETS: &[Form] = &[
-    &[Kind::Interval, Kind::Timestamp],
-    &[Kind::Interval, Kind::Timestamp, Kind::Interval],
-    &[Kind::Interval, Kind::Timestamp, Kind::Timestamp],
+const BUCKETS: &[CallForm] = &[
+    &[ParameterKind::Interval, ParameterKind::Timestamp],
+    &[
+        ParameterKind::Interval,
+        ParameterKind::Timestamp,
+        ParameterKind::Interval,
+    ],
+    &[
+        ParameterKind::Interval,
+        ParameterKind::Timestamp,
+        ParameterKind::Timestamp,
+    ],
 ];
 
 fn bucket_type(types: &[DataType]) -> Result<DataType> {
@@ -555,7 +583,7 @@ fn bucket_type(types: &[DataType]) -> Result<DataType> {
     })
 }
 
-fn time_bucket(call: &Call) -> Result<ArrayRef> {
+fn time_bucket(call: &CallArguments) -> Result<ArrayRef> {
     let widths = call.args[0].as_primitive::<IntervalMonthDayNanoType>();
     let timestamps = utc_micros(&call.args[1])?;
     let third = call.args.get(2);
@@ -642,7 +670,7 @@ macro_rules! interval_of {
     ($name:literal, $months:literal, $days:literal, $micros:expr) => {
         rows(
             $name,
-            &[&[Kind::Double]],
+            &[&[ParameterKind::Double]],
             |_| Ok(INTERVAL),
             |call| made_interval(call, [$months, $days, $micros]),
         )
@@ -668,7 +696,7 @@ fn intervals() -> Vec<Definition> {
 }
 
 /// Months and days are whole numbers; what is left of hours and less is microseconds.
-fn made_interval(call: &Call, unit: [i64; 3]) -> Result<ArrayRef> {
+fn made_interval(call: &CallArguments, unit: [i64; 3]) -> Result<ArrayRef> {
     let numbers = call.doubles(0);
     let [months, days, micros] = unit;
     call.each::<IntervalMonthDayNanoArray, _>(|row| {

@@ -1,7 +1,7 @@
 //! A scalar function as one entry of a table: its name, what it takes, and how its result comes about.
 //!
 //! In: a call's arguments. Out: a column, or the expression of other functions that the call stands for.
-//! Invariant: arguments have the types that `Kind` promises before a body sees them; a call that fits no form is an error
+//! Invariant: arguments have the types that `ParameterKind` promises before a body sees them; a call that fits no form is an error
 //! that shows the forms in SQL's words.
 //! Not here: the functions themselves, a file per subject; what a type is called (error/types.rs).
 
@@ -20,13 +20,13 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
-use super::kinds::{Kind, coerced, forms_as_text};
+use super::kinds::{ParameterKind, coerced, forms_as_text};
 use super::rewritten::Template;
 use crate::error::Error;
 use crate::error::types::type_name;
 
 /// What a call may look like: the kinds of its arguments.
-pub(super) type Form = &'static [Kind];
+pub(super) type CallForm = &'static [ParameterKind];
 
 /// The type of a result, by the types of the arguments.
 pub(super) type Returns = fn(&[DataType]) -> Result<DataType>;
@@ -35,7 +35,7 @@ pub(super) type Returns = fn(&[DataType]) -> Result<DataType>;
 #[derive(Clone, Copy)]
 pub(super) enum Body {
     /// From the arguments' columns.
-    Rows(Returns, fn(&Call) -> Result<ArrayRef>),
+    Rows(Returns, fn(&CallArguments) -> Result<ArrayRef>),
     /// The call stands for this expression of its arguments.
     Stands(fn(Vec<Expr>) -> Result<Expr>),
 }
@@ -44,16 +44,16 @@ pub(super) enum Body {
 pub(super) struct Definition {
     name: &'static str,
     /// What it may take, and what it is then.
-    forms: Vec<(Form, Body)>,
+    forms: Vec<(CallForm, Body)>,
     signature: Signature,
 }
 
 /// A function whose result is computed from columns.
 pub(super) fn rows(
     name: &'static str,
-    forms: &'static [Form],
+    forms: &'static [CallForm],
     returns: Returns,
-    run: fn(&Call) -> Result<ArrayRef>,
+    run: fn(&CallArguments) -> Result<ArrayRef>,
 ) -> Definition {
     Definition::new(name, forms, Body::Rows(returns, run))
 }
@@ -61,14 +61,14 @@ pub(super) fn rows(
 /// A function that stands for an expression.
 pub(super) fn stands(
     name: &'static str,
-    forms: &'static [Form],
+    forms: &'static [CallForm],
     expression: fn(Vec<Expr>) -> Result<Expr>,
 ) -> Definition {
     Definition::new(name, forms, Body::Stands(expression))
 }
 
 impl Definition {
-    fn new(name: &'static str, forms: &'static [Form], body: Body) -> Definition {
+    fn new(name: &'static str, forms: &'static [CallForm], body: Body) -> Definition {
         Definition {
             name,
             forms: forms.iter().map(|form| (*form, body)).collect(),
@@ -77,7 +77,7 @@ impl Definition {
     }
 
     /// The same function, which arguments of another form make stand for another expression.
-    pub(super) fn or(mut self, form: Form, expression: fn(Vec<Expr>) -> Result<Expr>) -> Self {
+    pub(super) fn or(mut self, form: CallForm, expression: fn(Vec<Expr>) -> Result<Expr>) -> Self {
         self.forms.push((form, Body::Stands(expression)));
         self
     }
@@ -85,9 +85,9 @@ impl Definition {
     /// The same function, which computes arguments of another form in another way.
     pub(super) fn or_rows(
         mut self,
-        form: Form,
+        form: CallForm,
         returns: Returns,
-        run: fn(&Call) -> Result<ArrayRef>,
+        run: fn(&CallArguments) -> Result<ArrayRef>,
     ) -> Self {
         self.forms.push((form, Body::Rows(returns, run)));
         self
@@ -201,7 +201,7 @@ impl ScalarUDFImpl for Definition {
             self.signature.volatility != Volatility::Volatile && args.args.iter().all(is_scalar);
         let rows = if is_constant { 1 } else { args.number_rows };
         let columns = args.args.iter().map(|arg| arg.to_array(rows));
-        let call = Call {
+        let call = CallArguments {
             name: self.name,
             args: columns.collect::<Result<Vec<ArrayRef>>>()?,
             rows,
@@ -241,7 +241,7 @@ fn literal(value: &ColumnarValue) -> Option<&ScalarValue> {
 }
 
 /// The arguments of one call for some rows.
-pub(super) struct Call<'a> {
+pub(super) struct CallArguments<'a> {
     /// The function.
     pub name: &'static str,
     /// A column per argument.
@@ -252,7 +252,7 @@ pub(super) struct Call<'a> {
     pub returns: &'a DataType,
 }
 
-impl Call<'_> {
+impl CallArguments<'_> {
     /// Argument `at`, which is text.
     pub fn strings(&self, at: usize) -> &StringViewArray {
         self.args[at].as_string_view()

@@ -17,8 +17,8 @@ use datafusion::functions::string::expr_fn::octet_length;
 use datafusion::logical_expr::{Expr, ScalarUDF, lit};
 use grouse_groupby::keys::row::canonical_values;
 
-use super::definition::{Call, Definition, Form, rows, stands};
-use super::kinds::Kind;
+use super::definition::{CallArguments, CallForm, Definition, rows, stands};
+use super::kinds::ParameterKind;
 use crate::error::to_datafusion;
 
 /// What hashes begin with; a change of it changes every hash.
@@ -26,9 +26,9 @@ const SEED: u64 = 0x6772_6f75_7365;
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
-    const BYTES: &[Form] = &[&[Kind::Bytes]];
-    const BYTES_OR_INTEGER: &[Form] = &[&[Kind::Bytes], &[Kind::Integer]];
-    const TEXT: &[Form] = &[&[Kind::Text]];
+    const BYTES: &[CallForm] = &[&[ParameterKind::Bytes]];
+    const BYTES_OR_INTEGER: &[CallForm] = &[&[ParameterKind::Bytes], &[ParameterKind::Integer]];
+    const TEXT: &[CallForm] = &[&[ParameterKind::Text]];
     let text = |_: &[DataType]| Ok(DataType::Utf8View);
     let base64 = stands("base64", BYTES, |args| {
         Ok(encode(only(args), lit("base64pad")))
@@ -47,16 +47,20 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         |_| Ok(DataType::Binary),
         |call| bytes(call, 1),
     );
-    let bytes_of_blob = |call: &Call| {
+    let bytes_of_blob = |call: &CallArguments| {
         let blobs = call.args[0].as_binary_view();
         call.each::<Int32Array, _>(|row| Ok(i32::try_from(blobs.value(row).len()).ok()))
     };
     let all: Vec<Definition> = vec![
         // DataFusion's takes no bytes.
-        stands("octet_length", &[&[Kind::Word]], |args| {
+        stands("octet_length", &[&[ParameterKind::Word]], |args| {
             Ok(octet_length(only(args)))
         })
-        .or_rows(&[Kind::Bytes], |_| Ok(DataType::Int32), bytes_of_blob),
+        .or_rows(
+            &[ParameterKind::Bytes],
+            |_| Ok(DataType::Int32),
+            bytes_of_blob,
+        ),
         base64.also("to_base64"),
         base64,
         stands("from_base64", TEXT, |args| {
@@ -72,15 +76,19 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         rows(
             "to_base",
             &[
-                &[Kind::Integer, Kind::Integer],
-                &[Kind::Integer, Kind::Integer, Kind::Integer],
+                &[ParameterKind::Integer, ParameterKind::Integer],
+                &[
+                    ParameterKind::Integer,
+                    ParameterKind::Integer,
+                    ParameterKind::Integer,
+                ],
             ],
             text,
             to_base,
         ),
         rows(
             "hash",
-            &[&[Kind::Any, Kind::Dots]],
+            &[&[ParameterKind::Any, ParameterKind::Dots]],
             |_| Ok(DataType::UInt64),
             hash,
         ),
@@ -101,7 +109,7 @@ fn bytes_of(column: &ArrayRef, row: usize) -> &[u8] {
 }
 
 /// Digits of `bits` bits each: of bytes all, of integers without zeros before the first.
-fn digits(call: &Call, bits: u32) -> Result<ArrayRef> {
+fn digits(call: &CallArguments, bits: u32) -> Result<ArrayRef> {
     let is_integer = call.args[0].data_type() == &DataType::Int64;
     call.each::<StringViewArray, _>(|row| {
         if is_integer {
@@ -120,7 +128,7 @@ fn digits(call: &Call, bits: u32) -> Result<ArrayRef> {
 }
 
 /// Bytes of digits of `bits` bits each; a first byte may have fewer digits.
-fn bytes(call: &Call, bits: u32) -> Result<ArrayRef> {
+fn bytes(call: &CallArguments, bits: u32) -> Result<ArrayRef> {
     let strings = call.strings(0);
     let per_byte = (8 / bits) as usize;
     let nulls = call.nulls();
@@ -144,7 +152,7 @@ fn bytes(call: &Call, bits: u32) -> Result<ArrayRef> {
     Ok(Arc::new(values.collect::<Result<BinaryArray>>()?))
 }
 
-fn to_base(call: &Call) -> Result<ArrayRef> {
+fn to_base(call: &CallArguments) -> Result<ArrayRef> {
     let (numbers, bases) = (call.integers(0), call.integers(1));
     call.each::<StringViewArray, _>(|row| {
         let (number, base) = (numbers.value(row), bases.value(row));
@@ -167,7 +175,7 @@ fn to_base(call: &Call) -> Result<ArrayRef> {
 }
 
 /// One number per row for all arguments together; NULL has one, too.
-fn hash(call: &Call) -> Result<ArrayRef> {
+fn hash(call: &CallArguments) -> Result<ArrayRef> {
     let mut hashes = vec![0; call.rows];
     let columns = call.args.iter().map(widened).collect::<Result<Vec<_>>>()?;
     create_hashes(&columns, &RandomState::with_seed(SEED), &mut hashes)?;

@@ -12,13 +12,16 @@ use datafusion::arrow::datatypes::{DataType, Decimal128Type, Float64Type};
 use datafusion::common::Result;
 use datafusion::logical_expr::ScalarUDF;
 
-use super::definition::{Call, Form, rows};
-use super::kinds::Kind;
+use super::definition::{CallArguments, CallForm, rows};
+use super::kinds::ParameterKind;
 use crate::functions::{is_written_here, strings_of_values};
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
-    const FORMS: &[Form] = &[&[Kind::Text], &[Kind::Text, Kind::Any, Kind::Dots]];
+    const FORMS: &[CallForm] = &[
+        &[ParameterKind::Text],
+        &[ParameterKind::Text, ParameterKind::Any, ParameterKind::Dots],
+    ];
     let text = |_: &[DataType]| Ok(DataType::Utf8View);
     vec![
         rows("format", FORMS, text, |call| written(call, braces)).into(),
@@ -27,7 +30,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
 }
 
 /// A piece of a format.
-enum Piece {
+enum FormatPiece {
     Literal(String),
     /// Argument `at`, counted from 0.
     Value {
@@ -53,18 +56,18 @@ struct Directive {
 }
 
 /// A column of values: as numbers where it is of numbers, and as strings.
-struct Values {
+struct FormattedValues {
     integers: Option<ArrayRef>,
     doubles: Option<ArrayRef>,
     strings: ArrayRef,
 }
 
-fn values_of(column: &ArrayRef) -> Result<Values> {
+fn values_of(column: &ArrayRef) -> Result<FormattedValues> {
     let data_type = column.data_type();
     let cast_if = |when: bool, to: DataType| when.then(|| cast(column, &to)).transpose();
     let is_number = data_type.is_numeric();
     let is_whole = data_type.is_integer() || matches!(data_type, DataType::Decimal128(_, 0));
-    Ok(Values {
+    Ok(FormattedValues {
         integers: cast_if(is_whole, DataType::Decimal128(38, 0))?,
         doubles: cast_if(is_number && !is_whole, DataType::Float64)?,
         strings: match is_written_here(column.data_type()) {
@@ -74,13 +77,13 @@ fn values_of(column: &ArrayRef) -> Result<Values> {
     })
 }
 
-fn written(call: &Call, read: fn(&str) -> Option<Vec<Piece>>) -> Result<ArrayRef> {
+fn written(call: &CallArguments, read: fn(&str) -> Option<Vec<FormatPiece>>) -> Result<ArrayRef> {
     let formats = call.strings(0);
-    let values: Vec<Values> = call.args[1..]
+    let values: Vec<FormattedValues> = call.args[1..]
         .iter()
         .map(values_of)
         .collect::<Result<_>>()?;
-    let mut last: Option<(String, Vec<Piece>)> = None;
+    let mut last: Option<(String, Vec<FormatPiece>)> = None;
     call.each::<StringViewArray, _>(|row| {
         let format = formats.value(row);
         if last.as_ref().is_none_or(|(text, _)| text != format) {
@@ -94,8 +97,8 @@ fn written(call: &Call, read: fn(&str) -> Option<Vec<Piece>>) -> Result<ArrayRef
         let mut text = String::new();
         for piece in last.iter().flat_map(|(_, pieces)| pieces) {
             match piece {
-                Piece::Literal(literal) => text.push_str(literal),
-                Piece::Value { at, directive } => {
+                FormatPiece::Literal(literal) => text.push_str(literal),
+                FormatPiece::Value { at, directive } => {
                     let values = values.get(*at).ok_or_else(|| {
                         call.invalid(format!(
                             "'{format}' asks for {} values, there are {}",
@@ -116,7 +119,7 @@ fn written(call: &Call, read: fn(&str) -> Option<Vec<Piece>>) -> Result<ArrayRef
 }
 
 /// The pieces of `a {} b {0:>5}`.
-fn braces(format: &str) -> Option<Vec<Piece>> {
+fn braces(format: &str) -> Option<Vec<FormatPiece>> {
     let mut pieces = Vec::new();
     let mut literal = String::new();
     let mut next = 0;
@@ -139,28 +142,28 @@ fn braces(format: &str) -> Option<Vec<Piece>> {
                     place.parse().ok()?
                 };
                 next = at + 1;
-                pieces.push(Piece::Literal(std::mem::take(&mut literal)));
+                pieces.push(FormatPiece::Literal(std::mem::take(&mut literal)));
                 let (directive, left) = Directive::read(directive, true)?;
                 left.is_empty().then_some(())?;
-                pieces.push(Piece::Value { at, directive });
+                pieces.push(FormatPiece::Value { at, directive });
             }
             '}' => return None,
             c => literal.push(c),
         }
     }
-    pieces.push(Piece::Literal(literal));
+    pieces.push(FormatPiece::Literal(literal));
     Some(pieces)
 }
 
 /// The pieces of `a %d b %5.2f`.
-fn percents(format: &str) -> Option<Vec<Piece>> {
+fn percents(format: &str) -> Option<Vec<FormatPiece>> {
     let mut pieces = Vec::new();
     let mut next = 0;
     let mut rest = format;
     while let Some((literal, after)) = rest.split_once('%') {
-        pieces.push(Piece::Literal(literal.to_owned()));
+        pieces.push(FormatPiece::Literal(literal.to_owned()));
         if let Some(after) = after.strip_prefix('%') {
-            pieces.push(Piece::Literal("%".to_owned()));
+            pieces.push(FormatPiece::Literal("%".to_owned()));
             rest = after;
             continue;
         }
@@ -168,14 +171,14 @@ fn percents(format: &str) -> Option<Vec<Piece>> {
         directive.letter?;
         // Values of printf stand on the right of their width.
         directive.align = directive.align.or(Some('>'));
-        pieces.push(Piece::Value {
+        pieces.push(FormatPiece::Value {
             at: next,
             directive,
         });
         next += 1;
         rest = after;
     }
-    pieces.push(Piece::Literal(rest.to_owned()));
+    pieces.push(FormatPiece::Literal(rest.to_owned()));
     Some(pieces)
 }
 
@@ -227,7 +230,7 @@ impl Directive {
     }
 
     /// The value of a row; `None` if the letter does not fit it.
-    fn written(&self, values: &Values, row: usize) -> Option<String> {
+    fn written(&self, values: &FormattedValues, row: usize) -> Option<String> {
         if let Some(integers) = &values.integers {
             let value = integers.as_primitive::<Decimal128Type>().value(row);
             return match self.letter {

@@ -16,20 +16,20 @@ use datafusion::arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::ScalarUDF;
 
-use super::definition::{Call, rows};
-use super::kinds::Kind;
+use super::definition::{CallArguments, rows};
+use super::kinds::ParameterKind;
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
     let structs = rows(
         "struct_concat",
-        &[&[Kind::Struct, Kind::Dots]],
+        &[&[ParameterKind::Struct, ParameterKind::Dots]],
         fields_of_all,
         struct_concat,
     );
     let maps = rows(
         "map_concat",
-        &[&[Kind::Map, Kind::Dots]],
+        &[&[ParameterKind::Map, ParameterKind::Dots]],
         type_of_all,
         map_concat,
     );
@@ -59,7 +59,7 @@ fn fields_of_all(types: &[DataType]) -> Result<DataType> {
     Ok(DataType::Struct(Fields::from(all)))
 }
 
-fn struct_concat(call: &Call) -> Result<ArrayRef> {
+fn struct_concat(call: &CallArguments) -> Result<ArrayRef> {
     let DataType::Struct(fields) = call.returns else {
         return Err(call.invalid("it makes a struct"));
     };
@@ -87,7 +87,7 @@ fn type_of_all(types: &[DataType]) -> Result<DataType> {
     }
 }
 
-fn map_concat(call: &Call) -> Result<ArrayRef> {
+fn map_concat(call: &CallArguments) -> Result<ArrayRef> {
     let maps: Vec<&MapArray> = call.args.iter().map(|map| map.as_map()).collect();
     let (mut places, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new());
     for row in 0..call.rows {

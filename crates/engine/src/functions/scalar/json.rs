@@ -18,47 +18,50 @@ use datafusion::logical_expr::{
 };
 use serde_json::value::RawValue;
 
-use super::definition::{Call, Definition, Form, rows};
-use super::json_text::{Path, Shape, parsed, shape, write_compact};
-use super::kinds::{Kind, list_of};
+use super::definition::{CallArguments, CallForm, Definition, rows};
+use super::json_text::{JsonShape, Path, parsed, shape, write_compact};
+use super::kinds::{ParameterKind, list_of};
 use super::strings::lists_of_strings;
 
 /// What a cast to JSON calls.
 pub(crate) const JSON_OF: &str = "json of";
 
-const JSON: &[Form] = &[&[Kind::Text]];
-const JSON_AND_PATH: &[Form] = &[&[Kind::Text], &[Kind::Text, Kind::Text]];
-const EXTRACTED: &[Form] = &[
+const JSON: &[CallForm] = &[&[ParameterKind::Text]];
+const JSON_AND_PATH: &[CallForm] = &[
+    &[ParameterKind::Text],
+    &[ParameterKind::Text, ParameterKind::Text],
+];
+const EXTRACTED: &[CallForm] = &[
     // The path stays a literal where it is one: it says whether there are many parts.
-    &[Kind::Text, Kind::Word],
-    &[Kind::Text, Kind::Integer],
-    &[Kind::Text, Kind::Strings],
+    &[ParameterKind::Text, ParameterKind::Word],
+    &[ParameterKind::Text, ParameterKind::Integer],
+    &[ParameterKind::Text, ParameterKind::Strings],
 ];
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
     let mut all: Vec<ScalarUDF> = inspected().into_iter().map(ScalarUDF::from).collect();
     for (names, part) in [
-        (["json_extract", "json_extract_path"], Part::Json),
+        (["json_extract", "json_extract_path"], JsonPartForm::Json),
         (
             ["json_extract_string", "json_extract_path_text"],
-            Part::Text,
+            JsonPartForm::Text,
         ),
     ] {
         all.extend(names.map(|name| ScalarUDF::from(Extract::new(name, part))));
     }
-    all.push(Extract::new("json_value", Part::Value).into());
+    all.push(Extract::new("json_value", JsonPartForm::Value).into());
     all
 }
 
 /// `->`: the part of JSON at a path, as JSON.
 pub(in crate::functions) fn json_extract() -> ScalarUDF {
-    Extract::new("json_extract", Part::Json).into()
+    Extract::new("json_extract", JsonPartForm::Json).into()
 }
 
 /// `->>`: the same as text.
 pub(in crate::functions) fn json_extract_string() -> ScalarUDF {
-    Extract::new("json_extract_string", Part::Text).into()
+    Extract::new("json_extract_string", JsonPartForm::Text).into()
 }
 
 fn inspected() -> Vec<Definition> {
@@ -75,7 +78,7 @@ fn inspected() -> Vec<Definition> {
             |_| Ok(DataType::Int64),
             |call| {
                 of_part::<Int64Array, _>(call, |part| match shape(part) {
-                    Shape::Array(items) => items.len().try_into().unwrap_or(i64::MAX),
+                    JsonShape::Array(items) => items.len().try_into().unwrap_or(i64::MAX),
                     _ => 0,
                 })
             },
@@ -102,7 +105,10 @@ fn inspected() -> Vec<Definition> {
                 Ok(Some(call.strings(0).value(row).to_string()))
             })
         })
-        .or(&[Kind::Any], |args| Ok(super::to_json().call(args))),
+        .or(
+            &[ParameterKind::Any],
+            |args| Ok(super::to_json().call(args)),
+        ),
         rows("json", JSON, text, |call| {
             call.each::<StringViewArray, _>(|row| Ok(Some(compact(read(call, row)?))))
         }),
@@ -147,7 +153,7 @@ pub(crate) fn json_part(json: Expr, at: Expr) -> Expr {
     json_extract().call(vec![json, at])
 }
 
-fn read<'a>(call: &'a Call, row: usize) -> Result<&'a RawValue> {
+fn read<'a>(call: &'a CallArguments, row: usize) -> Result<&'a RawValue> {
     parsed(call.strings(0).value(row)).map_err(|error| call.invalid(error))
 }
 
@@ -166,7 +172,7 @@ struct Paths {
 
 impl Paths {
     /// The path that argument `at` has in a row; the value itself where there is no such argument.
-    fn of(&mut self, call: &Call, at: usize, row: usize) -> Result<&Path> {
+    fn of(&mut self, call: &CallArguments, at: usize, row: usize) -> Result<&Path> {
         let text = match call.args.get(at) {
             Some(paths) => paths.as_string_view().value(row),
             None => "",
@@ -174,7 +180,7 @@ impl Paths {
         self.read(call, text)
     }
 
-    fn read(&mut self, call: &Call, text: &str) -> Result<&Path> {
+    fn read(&mut self, call: &CallArguments, text: &str) -> Result<&Path> {
         if self.text.as_deref() != Some(text) {
             self.path = None;
         }
@@ -194,7 +200,7 @@ impl Paths {
 }
 
 /// A column of what `say` says of the first part that the path leads to; NULL where there is none.
-fn of_part<A, T>(call: &Call, say: impl Fn(&RawValue) -> T) -> Result<ArrayRef>
+fn of_part<A, T>(call: &CallArguments, say: impl Fn(&RawValue) -> T) -> Result<ArrayRef>
 where
     A: Array + FromIterator<Option<T>> + 'static,
 {
@@ -208,23 +214,23 @@ where
 
 pub(super) fn type_of(value: &RawValue) -> &'static str {
     match shape(value) {
-        Shape::Null => "NULL",
-        Shape::Boolean => "BOOLEAN",
-        Shape::Text(_) => "VARCHAR",
-        Shape::Array(_) => "ARRAY",
-        Shape::Object(_) => "OBJECT",
-        Shape::Number(digits) if digits.parse::<u64>().is_ok() => "UBIGINT",
-        Shape::Number(digits) if digits.parse::<i64>().is_ok() => "BIGINT",
-        Shape::Number(_) => "DOUBLE",
+        JsonShape::Null => "NULL",
+        JsonShape::Boolean => "BOOLEAN",
+        JsonShape::Text(_) => "VARCHAR",
+        JsonShape::Array(_) => "ARRAY",
+        JsonShape::Object(_) => "OBJECT",
+        JsonShape::Number(digits) if digits.parse::<u64>().is_ok() => "UBIGINT",
+        JsonShape::Number(digits) if digits.parse::<i64>().is_ok() => "BIGINT",
+        JsonShape::Number(_) => "DOUBLE",
     }
 }
 
-fn json_keys(call: &Call) -> Result<ArrayRef> {
+fn json_keys(call: &CallArguments) -> Result<ArrayRef> {
     let mut paths = Paths::default();
     lists_of_strings(call, |row, names| {
         let value = read(call, row)?;
         if let Some(part) = paths.of(call, 1, row)?.follow(value).first()
-            && let Shape::Object(members) = shape(part)
+            && let JsonShape::Object(members) = shape(part)
         {
             names.extend(members.into_iter().map(|(name, _)| name.into_owned()));
         }
@@ -238,7 +244,7 @@ fn write_pretty(value: &RawValue, depth: usize, text: &mut String) {
         text.push_str(&"    ".repeat(depth));
     };
     match shape(value) {
-        Shape::Array(items) if !items.is_empty() => {
+        JsonShape::Array(items) if !items.is_empty() => {
             text.push('[');
             for (at, item) in items.into_iter().enumerate() {
                 text.push_str(if at > 0 { "," } else { "" });
@@ -248,7 +254,7 @@ fn write_pretty(value: &RawValue, depth: usize, text: &mut String) {
             line(text, depth);
             text.push(']');
         }
-        Shape::Object(members) if !members.is_empty() => {
+        JsonShape::Object(members) if !members.is_empty() => {
             text.push('{');
             for (at, (name, value)) in members.into_iter().enumerate() {
                 text.push_str(if at > 0 { "," } else { "" });
@@ -267,8 +273,8 @@ fn write_pretty(value: &RawValue, depth: usize, text: &mut String) {
 /// True if `value` is `needle`, or has it as an item, or has all its members.
 fn contains(value: &RawValue, needle: &RawValue) -> bool {
     let mut parts = match shape(value) {
-        Shape::Array(items) => items,
-        Shape::Object(members) => members.into_iter().map(|(_, value)| value).collect(),
+        JsonShape::Array(items) => items,
+        JsonShape::Object(members) => members.into_iter().map(|(_, value)| value).collect(),
         _ => Vec::new(),
     }
     .into_iter();
@@ -278,20 +284,22 @@ fn contains(value: &RawValue, needle: &RawValue) -> bool {
 /// Whether all that the needle lists is in a value of its form.
 fn covers(value: &RawValue, needle: &RawValue) -> bool {
     match (shape(value), shape(needle)) {
-        (Shape::Array(items), Shape::Array(needles)) => needles
+        (JsonShape::Array(items), JsonShape::Array(needles)) => needles
             .iter()
             .all(|needle| items.iter().any(|item| covers(item, needle))),
-        (Shape::Object(members), Shape::Object(needles)) => needles.iter().all(|(name, needle)| {
-            let mut members = members.iter();
-            members.any(|(member, value)| member == name && covers(value, needle))
-        }),
+        (JsonShape::Object(members), JsonShape::Object(needles)) => {
+            needles.iter().all(|(name, needle)| {
+                let mut members = members.iter();
+                members.any(|(member, value)| member == name && covers(value, needle))
+            })
+        }
         _ => compact(value) == compact(needle),
     }
 }
 
 /// What a part is given as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Part {
+enum JsonPartForm {
     /// JSON.
     Json,
     /// A text without quotes; NULL for `null`.
@@ -300,13 +308,13 @@ enum Part {
     Value,
 }
 
-impl Part {
+impl JsonPartForm {
     fn text(self, value: &RawValue) -> Option<String> {
         match (self, shape(value)) {
-            (Part::Json, _) => Some(compact(value)),
-            (_, Shape::Null) => None,
-            (_, Shape::Text(text)) => Some(text.into_owned()),
-            (Part::Value, Shape::Array(_) | Shape::Object(_)) => None,
+            (JsonPartForm::Json, _) => Some(compact(value)),
+            (_, JsonShape::Null) => None,
+            (_, JsonShape::Text(text)) => Some(text.into_owned()),
+            (JsonPartForm::Value, JsonShape::Array(_) | JsonShape::Object(_)) => None,
             _ => Some(compact(value)),
         }
     }
@@ -316,11 +324,11 @@ impl Part {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Extract {
     one: Definition,
-    part: Part,
+    part: JsonPartForm,
 }
 
 impl Extract {
-    fn new(name: &'static str, part: Part) -> Extract {
+    fn new(name: &'static str, part: JsonPartForm) -> Extract {
         let text = |_: &[DataType]| Ok(DataType::Utf8View);
         Extract {
             one: rows(name, EXTRACTED, text, |call| {
@@ -330,7 +338,7 @@ impl Extract {
         }
     }
 
-    fn one(&self, call: &Call) -> Result<ArrayRef> {
+    fn one(&self, call: &CallArguments) -> Result<ArrayRef> {
         let mut paths = Paths::default();
         let places = (call.args[1].data_type() == &DataType::Int64).then(|| call.integers(1));
         call.each::<StringViewArray, _>(|row| {
@@ -343,7 +351,7 @@ impl Extract {
         })
     }
 
-    fn many(&self, call: &Call) -> Result<ArrayRef> {
+    fn many(&self, call: &CallArguments) -> Result<ArrayRef> {
         let nulls = call.nulls();
         let field = Field::new_list_field(DataType::Utf8View, true);
         let mut lists = ListBuilder::new(StringViewBuilder::new()).with_field(field);
@@ -412,7 +420,7 @@ impl ScalarUDFImpl for Extract {
                 _ => column,
             })
         });
-        let call = Call {
+        let call = CallArguments {
             name: "json_extract",
             args: columns.collect::<Result<Vec<_>>>()?,
             rows: args.number_rows,

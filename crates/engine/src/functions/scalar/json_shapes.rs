@@ -15,19 +15,23 @@ use datafusion::common::Result;
 use datafusion::logical_expr::ScalarUDF;
 use serde_json::value::RawValue;
 
-use super::definition::{Call, Form, rows};
-use super::json_text::{Shape, parsed, shape, write_compact, write_text};
-use super::kinds::Kind;
+use super::definition::{CallArguments, CallForm, rows};
+use super::json_text::{JsonShape, parsed, shape, write_compact, write_text};
+use super::kinds::ParameterKind;
 
 /// The function, whose second argument is a NULL of the type.
 pub(crate) const JSON_AS: &str = "from_json";
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
-    const MANY: &[Form] = &[&[Kind::Text, Kind::Text, Kind::Dots]];
+    const MANY: &[CallForm] = &[&[
+        ParameterKind::Text,
+        ParameterKind::Text,
+        ParameterKind::Dots,
+    ]];
     let text = |_: &[DataType]| Ok(DataType::Utf8View);
     let all = [
-        rows("json_structure", &[&[Kind::Text]], text, |call| {
+        rows("json_structure", &[&[ParameterKind::Text]], text, |call| {
             call.each::<StringViewArray, _>(|row| {
                 let mut text = String::new();
                 Structure::of(read(call, 0, row)?).write(&mut text);
@@ -48,7 +52,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         }),
         rows(
             JSON_AS,
-            &[&[Kind::Text, Kind::Any]],
+            &[&[ParameterKind::Text, ParameterKind::Any]],
             |types| Ok(types[1].clone()),
             |call| {
                 let strings = call.strings(0).iter();
@@ -63,7 +67,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
     all.into_iter().map(ScalarUDF::from).collect()
 }
 
-fn read<'a>(call: &'a Call, at: usize, row: usize) -> Result<&'a RawValue> {
+fn read<'a>(call: &'a CallArguments, at: usize, row: usize) -> Result<&'a RawValue> {
     parsed(call.strings(at).value(row)).map_err(|error| call.invalid(error))
 }
 
@@ -78,14 +82,14 @@ enum Structure {
 impl Structure {
     fn of(value: &RawValue) -> Structure {
         match shape(value) {
-            Shape::Array(items) => {
+            JsonShape::Array(items) => {
                 let items = items.into_iter().map(Structure::of);
                 let item = items
                     .reduce(Structure::or)
                     .unwrap_or(Structure::One("NULL"));
                 Structure::List(Box::new(item))
             }
-            Shape::Object(members) => {
+            JsonShape::Object(members) => {
                 let members = members.into_iter();
                 let members =
                     members.map(|(name, value)| (name.into_owned(), Structure::of(value)));
@@ -145,11 +149,11 @@ impl Structure {
 
 /// RFC 7396: members of the patch take the place of others, `null` takes them away.
 fn write_merged(value: Option<&RawValue>, patch: &RawValue, text: &mut String) {
-    let Shape::Object(patches) = shape(patch) else {
+    let JsonShape::Object(patches) = shape(patch) else {
         return write_compact(patch, text);
     };
     let members = match value.map(shape) {
-        Some(Shape::Object(members)) => members,
+        Some(JsonShape::Object(members)) => members,
         _ => Vec::new(),
     };
     let mut merged: Vec<(Cow<str>, Option<&RawValue>, Option<&RawValue>)> = members
@@ -162,7 +166,7 @@ fn write_merged(value: Option<&RawValue>, patch: &RawValue, text: &mut String) {
             None => merged.push((name, None, Some(patch))),
         }
     }
-    let is_taken = |patch: &RawValue| matches!(shape(patch), Shape::Null);
+    let is_taken = |patch: &RawValue| matches!(shape(patch), JsonShape::Null);
     merged.retain(|(_, _, patch)| !patch.is_some_and(is_taken));
     text.push('{');
     for (at, (name, value, patch)) in merged.into_iter().enumerate() {
@@ -217,7 +221,7 @@ fn member<'a>(members: &[(Cow<'a, str>, &'a RawValue)], name: &str) -> Option<&'
 
 fn members(value: Option<&RawValue>) -> Option<Vec<(Cow<'_, str>, &RawValue)>> {
     match shape(value?) {
-        Shape::Object(members) => Some(members),
+        JsonShape::Object(members) => Some(members),
         _ => None,
     }
 }
@@ -226,7 +230,7 @@ fn list(values: &[Option<&RawValue>], item: &Arc<Field>) -> Result<ArrayRef> {
     let (mut items, mut lengths, mut valid) = (Vec::new(), Vec::new(), Vec::new());
     for value in values {
         let list = match value.map(shape) {
-            Some(Shape::Array(list)) => Some(list),
+            Some(JsonShape::Array(list)) => Some(list),
             _ => None,
         };
         valid.push(list.is_some());
@@ -245,10 +249,10 @@ fn list(values: &[Option<&RawValue>], item: &Arc<Field>) -> Result<ArrayRef> {
 /// The text of a value that is cast to a type.
 fn leaf(value: &RawValue, of: &DataType) -> Option<String> {
     match shape(value) {
-        Shape::Null => None,
-        Shape::Text(text) => Some(text.into_owned()),
+        JsonShape::Null => None,
+        JsonShape::Text(text) => Some(text.into_owned()),
         // As a cast of a number rounds.
-        Shape::Number(digits) if of.is_integer() && digits.contains(['.', 'e', 'E']) => {
+        JsonShape::Number(digits) if of.is_integer() && digits.contains(['.', 'e', 'E']) => {
             let number: f64 = digits.parse().ok()?;
             Some(format!("{}", number.round_ties_even()))
         }

@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// What a text of JSON is at its outside.
-pub(super) enum Shape<'a> {
+pub(super) enum JsonShape<'a> {
     Null,
     Boolean,
     /// As it is written.
@@ -30,44 +30,46 @@ pub(super) fn parsed(text: &str) -> Result<&RawValue, String> {
 }
 
 /// What a value is.
-pub(super) fn shape(value: &RawValue) -> Shape<'_> {
+pub(super) fn shape(value: &RawValue) -> JsonShape<'_> {
     let text = value.get();
     let read = match text.as_bytes().first() {
-        Some(b'{') => members(text).map(Shape::Object),
-        Some(b'[') => serde_json::from_str(text).map(Shape::Array),
-        Some(b'"') => serde_json::from_str::<Text>(text).map(|Text(text)| Shape::Text(text)),
-        Some(b't' | b'f') => Ok(Shape::Boolean),
-        Some(b'n') => Ok(Shape::Null),
-        _ => Ok(Shape::Number(text)),
+        Some(b'{') => members(text).map(JsonShape::Object),
+        Some(b'[') => serde_json::from_str(text).map(JsonShape::Array),
+        Some(b'"') => {
+            serde_json::from_str::<JsonText>(text).map(|JsonText(text)| JsonShape::Text(text))
+        }
+        Some(b't' | b'f') => Ok(JsonShape::Boolean),
+        Some(b'n') => Ok(JsonShape::Null),
+        _ => Ok(JsonShape::Number(text)),
     };
     // The value was read as a whole before.
-    read.unwrap_or(Shape::Null)
+    read.unwrap_or(JsonShape::Null)
 }
 
 /// A text whose escapes are resolved, borrowed where it has none.
-struct Text<'a>(Cow<'a, str>);
+struct JsonText<'a>(Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Text<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Text<'de>, D::Error> {
-        struct Read;
+impl<'de> Deserialize<'de> for JsonText<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonText<'de>, D::Error> {
+        struct JsonTextVisitor;
 
-        impl<'de> Visitor<'de> for Read {
-            type Value = Text<'de>;
+        impl<'de> Visitor<'de> for JsonTextVisitor {
+            type Value = JsonText<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
                 f.write_str("a text")
             }
 
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Borrowed(text)))
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<JsonText<'de>, E> {
+                Ok(JsonText(Cow::Borrowed(text)))
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
+            fn visit_str<E>(self, text: &str) -> Result<JsonText<'de>, E> {
+                Ok(JsonText(Cow::Owned(text.to_owned())))
             }
         }
 
-        deserializer.deserialize_str(Read)
+        deserializer.deserialize_str(JsonTextVisitor)
     }
 }
 
@@ -84,7 +86,9 @@ fn members(text: &str) -> serde_json::Result<Vec<(Cow<'_, str>, &RawValue)>> {
 
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut members = Vec::new();
-            while let Some((Text(name), value)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
+            while let Some((JsonText(name), value)) =
+                map.next_entry::<JsonText<'de>, &'de RawValue>()?
+            {
                 members.push((name, value));
             }
             Ok(members)
@@ -97,7 +101,7 @@ fn members(text: &str) -> serde_json::Result<Vec<(Cow<'_, str>, &RawValue)>> {
 /// A value without blanks between its parts.
 pub(super) fn write_compact(value: &RawValue, text: &mut String) {
     match shape(value) {
-        Shape::Array(items) => {
+        JsonShape::Array(items) => {
             text.push('[');
             for (at, item) in items.into_iter().enumerate() {
                 text.push_str(if at > 0 { "," } else { "" });
@@ -105,7 +109,7 @@ pub(super) fn write_compact(value: &RawValue, text: &mut String) {
             }
             text.push(']');
         }
-        Shape::Object(members) => {
+        JsonShape::Object(members) => {
             text.push('{');
             for (at, (name, value)) in members.into_iter().enumerate() {
                 text.push_str(if at > 0 { "," } else { "" });
@@ -205,11 +209,11 @@ impl Path {
 impl Step {
     fn take<'a>(&self, value: &'a RawValue, parts: &mut Vec<&'a RawValue>) {
         match (self, shape(value)) {
-            (Step::Name(name) | Step::Either(name, _), Shape::Object(members)) => {
+            (Step::Name(name) | Step::Either(name, _), JsonShape::Object(members)) => {
                 let found = members.into_iter().find(|(member, _)| member == name);
                 parts.extend(found.map(|(_, value)| value));
             }
-            (Step::Item(at) | Step::Either(_, Some(at)), Shape::Array(items)) => {
+            (Step::Item(at) | Step::Either(_, Some(at)), JsonShape::Array(items)) => {
                 let from_end = if *at < 0 {
                     items.len() as i64 + at
                 } else {
@@ -218,15 +222,17 @@ impl Step {
                 let item = usize::try_from(from_end).ok().and_then(|at| items.get(at));
                 parts.extend(item);
             }
-            (Step::All, Shape::Object(members)) => {
+            (Step::All, JsonShape::Object(members)) => {
                 parts.extend(members.into_iter().map(|(_, value)| value));
             }
-            (Step::All, Shape::Array(items)) => parts.extend(items),
+            (Step::All, JsonShape::Array(items)) => parts.extend(items),
             (Step::Deep, shape) => {
                 parts.push(value);
                 let below = match shape {
-                    Shape::Object(members) => members.into_iter().map(|(_, value)| value).collect(),
-                    Shape::Array(items) => items,
+                    JsonShape::Object(members) => {
+                        members.into_iter().map(|(_, value)| value).collect()
+                    }
+                    JsonShape::Array(items) => items,
                     _ => Vec::new(),
                 };
                 below.into_iter().for_each(|part| self.take(part, parts));

@@ -10,9 +10,9 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::logical_expr::ScalarUDF;
 
-use super::definition::{Call, Definition, Form, rows};
+use super::definition::{CallArguments, CallForm, Definition, rows};
 use super::json_text::write_text;
-use super::kinds::Kind;
+use super::kinds::ParameterKind;
 use crate::functions::written;
 
 fn text(_: &[DataType]) -> Result<DataType> {
@@ -20,8 +20,8 @@ fn text(_: &[DataType]) -> Result<DataType> {
 }
 
 fn to_json_definition() -> Definition {
-    rows("to_json", &[&[Kind::Any]], text, |call| {
-        let column = Column::new(&call.args[0])?;
+    rows("to_json", &[&[ParameterKind::Any]], text, |call| {
+        let column = JsonColumn::new(&call.args[0])?;
         call.each::<StringViewArray, _>(|row| {
             let mut text = String::new();
             column.write(row, &mut text);
@@ -37,12 +37,12 @@ pub(in crate::functions) fn to_json() -> ScalarUDF {
 
 /// The object of a list of names and values, for `json_group_object`; SQL cannot name it.
 pub(in crate::functions) fn json_entries() -> ScalarUDF {
-    rows("json_entries", &[&[Kind::List]], text, entries).into()
+    rows("json_entries", &[&[ParameterKind::List]], text, entries).into()
 }
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
-    const MANY: &[Form] = &[&[], &[Kind::Any, Kind::Dots]];
+    const MANY: &[CallForm] = &[&[], &[ParameterKind::Any, ParameterKind::Dots]];
     let one = to_json_definition();
     let all: Vec<Definition> = vec![
         one.also("json_quote"),
@@ -55,11 +55,11 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
     all.into_iter().map(ScalarUDF::from).collect()
 }
 
-fn json_array(call: &Call) -> Result<ArrayRef> {
+fn json_array(call: &CallArguments) -> Result<ArrayRef> {
     let columns = call
         .args
         .iter()
-        .map(Column::new)
+        .map(JsonColumn::new)
         .collect::<Result<Vec<_>>>()?;
     let rows = (0..call.rows).map(|row| {
         let mut text = "[".to_owned();
@@ -72,14 +72,14 @@ fn json_array(call: &Call) -> Result<ArrayRef> {
     Ok(std::sync::Arc::new(StringViewArray::from_iter_values(rows)))
 }
 
-fn json_object(call: &Call) -> Result<ArrayRef> {
+fn json_object(call: &CallArguments) -> Result<ArrayRef> {
     if !call.args.len().is_multiple_of(2) {
         return Err(call.invalid("it takes names and values in turn"));
     }
     let columns = call
         .args
         .iter()
-        .map(Column::new)
+        .map(JsonColumn::new)
         .collect::<Result<Vec<_>>>()?;
     let names = call
         .args
@@ -105,7 +105,7 @@ fn json_object(call: &Call) -> Result<ArrayRef> {
 }
 
 /// The object whose members a list of structs of a name and a value has.
-fn entries(call: &Call) -> Result<ArrayRef> {
+fn entries(call: &CallArguments) -> Result<ArrayRef> {
     let lists = call.lists(0);
     let entries = lists
         .values()
@@ -113,7 +113,7 @@ fn entries(call: &Call) -> Result<ArrayRef> {
         .filter(|entries| entries.num_columns() == 2);
     let entries = entries.ok_or_else(|| call.invalid("it takes names and values"))?;
     let names = cast(entries.column(0), &DataType::Utf8View)?;
-    let values = Column::new(entries.column(1))?;
+    let values = JsonColumn::new(entries.column(1))?;
     call.each::<StringViewArray, _>(|row| {
         let (start, end) = (lists.value_offsets()[row], lists.value_offsets()[row + 1]);
         let mut text = "{".to_owned();
@@ -131,64 +131,68 @@ fn entries(call: &Call) -> Result<ArrayRef> {
 }
 
 /// A column, ready to be written.
-enum Column {
+enum JsonColumn {
     /// Nothing but NULL.
     Null,
     /// What JSON writes without quotes: numbers and booleans, as strings.
     Bare(ArrayRef),
     /// What is written in quotes.
     Quoted(ArrayRef),
-    List(ArrayRef, Box<Column>),
-    Struct(ArrayRef, Vec<(String, Column)>),
-    Map(ArrayRef, ArrayRef, Box<Column>),
+    List(ArrayRef, Box<JsonColumn>),
+    Struct(ArrayRef, Vec<(String, JsonColumn)>),
+    Map(ArrayRef, ArrayRef, Box<JsonColumn>),
 }
 
-impl Column {
-    fn new(column: &ArrayRef) -> Result<Column> {
+impl JsonColumn {
+    fn new(column: &ArrayRef) -> Result<JsonColumn> {
         Ok(match column.data_type() {
-            DataType::Null => Column::Null,
-            DataType::Boolean => Column::Bare(cast(column, &DataType::Utf8View)?),
-            of if of.is_numeric() => Column::Bare(cast(column, &DataType::Utf8View)?),
-            DataType::Dictionary(_, of) => return Column::new(&cast(column, of)?),
+            DataType::Null => JsonColumn::Null,
+            DataType::Boolean => JsonColumn::Bare(cast(column, &DataType::Utf8View)?),
+            of if of.is_numeric() => JsonColumn::Bare(cast(column, &DataType::Utf8View)?),
+            DataType::Dictionary(_, of) => return JsonColumn::new(&cast(column, of)?),
             DataType::List(_) => {
                 let items = column.as_list::<i32>().values();
-                Column::List(column.clone(), Box::new(Column::new(items)?))
+                JsonColumn::List(column.clone(), Box::new(JsonColumn::new(items)?))
             }
             DataType::LargeList(item)
             | DataType::FixedSizeList(item, _)
             | DataType::ListView(item)
             | DataType::LargeListView(item) => {
-                return Column::new(&cast(column, &DataType::List(item.clone()))?);
+                return JsonColumn::new(&cast(column, &DataType::List(item.clone()))?);
             }
             DataType::Struct(fields) => {
                 let columns = column.as_struct().columns().iter();
                 let fields = fields.iter().zip(columns);
-                let fields =
-                    fields.map(|(field, column)| Ok((field.name().clone(), Column::new(column)?)));
-                Column::Struct(column.clone(), fields.collect::<Result<_>>()?)
+                let fields = fields
+                    .map(|(field, column)| Ok((field.name().clone(), JsonColumn::new(column)?)));
+                JsonColumn::Struct(column.clone(), fields.collect::<Result<_>>()?)
             }
             DataType::Map(..) => {
                 let map = column.as_map();
                 let keys = cast(map.keys(), &DataType::Utf8View)?;
-                Column::Map(column.clone(), keys, Box::new(Column::new(map.values())?))
+                JsonColumn::Map(
+                    column.clone(),
+                    keys,
+                    Box::new(JsonColumn::new(map.values())?),
+                )
             }
             DataType::Timestamp(..)
             | DataType::Time32(_)
             | DataType::Time64(_)
             | DataType::Interval(_)
-            | DataType::Duration(_) => Column::Quoted(written(column)?),
-            _ => Column::Quoted(cast(column, &DataType::Utf8View)?),
+            | DataType::Duration(_) => JsonColumn::Quoted(written(column)?),
+            _ => JsonColumn::Quoted(cast(column, &DataType::Utf8View)?),
         })
     }
 
     fn is_null(&self, row: usize) -> bool {
         match self {
-            Column::Null => true,
-            Column::Bare(column)
-            | Column::Quoted(column)
-            | Column::List(column, _)
-            | Column::Struct(column, _)
-            | Column::Map(column, ..) => column.is_null(row),
+            JsonColumn::Null => true,
+            JsonColumn::Bare(column)
+            | JsonColumn::Quoted(column)
+            | JsonColumn::List(column, _)
+            | JsonColumn::Struct(column, _)
+            | JsonColumn::Map(column, ..) => column.is_null(row),
         }
     }
 
@@ -198,16 +202,16 @@ impl Column {
             return;
         }
         match self {
-            Column::Null => text.push_str("null"),
-            Column::Bare(column) => {
+            JsonColumn::Null => text.push_str("null"),
+            JsonColumn::Bare(column) => {
                 let number = column.as_string_view().value(row);
                 match number.contains("NaN") || number.contains("inf") {
                     true => write_text(number, text),
                     false => text.push_str(number),
                 }
             }
-            Column::Quoted(column) => write_text(column.as_string_view().value(row), text),
-            Column::List(column, items) => {
+            JsonColumn::Quoted(column) => write_text(column.as_string_view().value(row), text),
+            JsonColumn::List(column, items) => {
                 let offsets = column.as_list::<i32>().value_offsets();
                 let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
                 text.push('[');
@@ -217,7 +221,7 @@ impl Column {
                 }
                 text.push(']');
             }
-            Column::Struct(_, fields) => {
+            JsonColumn::Struct(_, fields) => {
                 text.push('{');
                 for (at, (name, column)) in fields.iter().enumerate() {
                     text.push_str(if at > 0 { "," } else { "" });
@@ -227,7 +231,7 @@ impl Column {
                 }
                 text.push('}');
             }
-            Column::Map(column, keys, values) => {
+            JsonColumn::Map(column, keys, values) => {
                 let offsets = column.as_map().value_offsets();
                 let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
                 text.push('{');

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, Field, IntervalUnit, TimeUnit};
 use grouse_groupby::keys::decoded;
 
-use super::definition::Form;
+use super::definition::CallForm;
 
 /// What a parameter takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ParameterKind {
     /// Text.
     Text,
     /// Text that the result's type may depend on; it keeps its type.
@@ -59,9 +59,9 @@ pub(super) fn list_of(item: DataType) -> DataType {
 }
 
 /// The types for a call of this form; `None` if the call is not of it.
-pub(super) fn coerced(form: Form, types: &[DataType]) -> Option<Vec<DataType>> {
+pub(super) fn coerced(form: CallForm, types: &[DataType]) -> Option<Vec<DataType>> {
     let (kinds, dots) = match form {
-        [kinds @ .., Kind::Dots] => (kinds, true),
+        [kinds @ .., ParameterKind::Dots] => (kinds, true),
         kinds => (kinds, false),
     };
     let fits = match dots {
@@ -79,7 +79,7 @@ pub(super) fn coerced(form: Form, types: &[DataType]) -> Option<Vec<DataType>> {
     })
 }
 
-impl Kind {
+impl ParameterKind {
     /// The type that a value of `data_type` is cast to; `None` if the parameter does not take it.
     fn takes(self, data_type: &DataType) -> Option<DataType> {
         use DataType::*;
@@ -88,60 +88,62 @@ impl Kind {
         let is_null = of == &Null;
         let interval = Interval(IntervalUnit::MonthDayNano);
         match self {
-            Kind::Any | Kind::Dots => Some(data_type.clone()),
-            Kind::Nothing => is_null.then_some(Null),
-            Kind::Text => (is_text || is_null).then_some(Utf8View),
-            Kind::Word if is_null => Some(Utf8),
-            Kind::Word => is_text.then(|| of.clone()),
-            Kind::Bytes if is_text || is_null => Some(Utf8View),
-            Kind::Bytes => matches!(of, Binary | LargeBinary | BinaryView | FixedSizeBinary(_))
-                .then_some(BinaryView),
-            Kind::Integer => (of.is_integer() || is_null).then_some(Int64),
-            Kind::Number if is_null => Some(Int64),
-            Kind::Number => of.is_numeric().then(|| of.clone()),
-            Kind::Double => (of.is_numeric() || is_null).then_some(Float64),
-            Kind::Boolean => (of == &Boolean || is_null).then_some(Boolean),
-            Kind::Timestamp => match of {
+            ParameterKind::Any | ParameterKind::Dots => Some(data_type.clone()),
+            ParameterKind::Nothing => is_null.then_some(Null),
+            ParameterKind::Text => (is_text || is_null).then_some(Utf8View),
+            ParameterKind::Word if is_null => Some(Utf8),
+            ParameterKind::Word => is_text.then(|| of.clone()),
+            ParameterKind::Bytes if is_text || is_null => Some(Utf8View),
+            ParameterKind::Bytes => {
+                matches!(of, Binary | LargeBinary | BinaryView | FixedSizeBinary(_))
+                    .then_some(BinaryView)
+            }
+            ParameterKind::Integer => (of.is_integer() || is_null).then_some(Int64),
+            ParameterKind::Number if is_null => Some(Int64),
+            ParameterKind::Number => of.is_numeric().then(|| of.clone()),
+            ParameterKind::Double => (of.is_numeric() || is_null).then_some(Float64),
+            ParameterKind::Boolean => (of == &Boolean || is_null).then_some(Boolean),
+            ParameterKind::Timestamp => match of {
                 Date32 | Timestamp(..) => Some(of.clone()),
                 Date64 => Some(Date32),
                 _ => (is_text || is_null).then_some(TIMESTAMP),
             },
-            Kind::Time => (matches!(of, Time32(_) | Time64(_)) || is_null)
+            ParameterKind::Time => (matches!(of, Time32(_) | Time64(_)) || is_null)
                 .then_some(Time64(TimeUnit::Microsecond)),
-            Kind::Interval => {
+            ParameterKind::Interval => {
                 (matches!(of, Interval(_) | Duration(_)) || is_null).then_some(interval)
             }
-            Kind::List => list_type(of),
-            Kind::Strings => match list_type(of)? {
+            ParameterKind::List => list_type(of),
+            ParameterKind::Strings => match list_type(of)? {
                 List(item) => {
-                    Kind::Text.takes(item.data_type())?;
+                    ParameterKind::Text.takes(item.data_type())?;
                     Some(list_of(Utf8View))
                 }
                 _ => None,
             },
-            Kind::Struct => matches!(of, Struct(_)).then(|| of.clone()),
-            Kind::Map => matches!(of, Map(..)).then(|| of.clone()),
+            ParameterKind::Struct => matches!(of, Struct(_)).then(|| of.clone()),
+            ParameterKind::Map => matches!(of, Map(..)).then(|| of.clone()),
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            Kind::Text | Kind::Word => "VARCHAR",
-            Kind::Bytes => "VARCHAR or BINARY",
-            Kind::Integer => "BIGINT",
-            Kind::Number => "number",
-            Kind::Double => "DOUBLE",
-            Kind::Boolean => "BOOLEAN",
-            Kind::Timestamp => "DATE or TIMESTAMP",
-            Kind::Time => "TIME",
-            Kind::Interval => "INTERVAL",
-            Kind::List => "list",
-            Kind::Strings => "list of VARCHAR",
-            Kind::Struct => "STRUCT",
-            Kind::Map => "MAP",
-            Kind::Nothing => "NULL",
-            Kind::Any => "any",
-            Kind::Dots => "…",
+            ParameterKind::Text | ParameterKind::Word => "VARCHAR",
+            ParameterKind::Bytes => "VARCHAR or BINARY",
+            ParameterKind::Integer => "BIGINT",
+            ParameterKind::Number => "number",
+            ParameterKind::Double => "DOUBLE",
+            ParameterKind::Boolean => "BOOLEAN",
+            ParameterKind::Timestamp => "DATE or TIMESTAMP",
+            ParameterKind::Time => "TIME",
+            ParameterKind::Interval => "INTERVAL",
+            ParameterKind::List => "list",
+            ParameterKind::Strings => "list of VARCHAR",
+            ParameterKind::Struct => "STRUCT",
+            ParameterKind::Map => "MAP",
+            ParameterKind::Nothing => "NULL",
+            ParameterKind::Any => "any",
+            ParameterKind::Dots => "…",
         }
     }
 }
@@ -160,8 +162,8 @@ fn list_type(data_type: &DataType) -> Option<DataType> {
 }
 
 /// The forms of a function as one writes them.
-pub(super) fn forms_as_text(name: &str, forms: impl Iterator<Item = Form>) -> String {
-    let forms = forms.filter(|form| !form.contains(&Kind::Nothing));
+pub(super) fn forms_as_text(name: &str, forms: impl Iterator<Item = CallForm>) -> String {
+    let forms = forms.filter(|form| !form.contains(&ParameterKind::Nothing));
     let forms = forms.map(|form| {
         let kinds: Vec<&str> = form.iter().map(|kind| kind.name()).collect();
         format!("{name}({})", kinds.join(", "))

@@ -12,10 +12,10 @@ use datafusion::common::Result;
 use datafusion::functions::expr_fn::levenshtein;
 use datafusion::logical_expr::{ScalarUDF, lit};
 
-use super::definition::{Call, Definition, Form, rows, stands};
-use super::kinds::Kind;
+use super::definition::{CallArguments, CallForm, Definition, rows, stands};
+use super::kinds::ParameterKind;
 
-const TWO: &[Form] = &[&[Kind::Text, Kind::Text]];
+const TWO: &[CallForm] = &[&[ParameterKind::Text, ParameterKind::Text]];
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -53,12 +53,12 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
     all.into_iter().map(ScalarUDF::from).collect()
 }
 
-fn edits(call: &Call, count: impl Fn(&str, &str) -> Result<usize>) -> Result<ArrayRef> {
+fn edits(call: &CallArguments, count: impl Fn(&str, &str) -> Result<usize>) -> Result<ArrayRef> {
     let (a, b) = (call.strings(0), call.strings(1));
     call.each::<Int64Array, _>(|row| Ok(Some(count(a.value(row), b.value(row))? as i64)))
 }
 
-fn share(call: &Call, share: impl Fn(&str, &str) -> Result<f64>) -> Result<ArrayRef> {
+fn share(call: &CallArguments, share: impl Fn(&str, &str) -> Result<f64>) -> Result<ArrayRef> {
     let (a, b) = (call.strings(0), call.strings(1));
     call.each::<Float64Array, _>(|row| share(a.value(row), b.value(row)).map(Some))
 }

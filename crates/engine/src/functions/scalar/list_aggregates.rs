@@ -90,7 +90,7 @@ struct ListAggregate {
 }
 
 /// An aggregate for items of one type.
-struct Items {
+struct ItemAggregate {
     function: Arc<AggregateUDF>,
     /// The items and the further arguments, as the aggregate takes them.
     fields: Vec<FieldRef>,
@@ -117,7 +117,11 @@ impl ListAggregate {
         .into()
     }
 
-    fn items(&self, fields: &[FieldRef], literals: &[Option<ScalarValue>]) -> Result<Items> {
+    fn items(
+        &self,
+        fields: &[FieldRef],
+        literals: &[Option<ScalarValue>],
+    ) -> Result<ItemAggregate> {
         let mut arguments = literals.iter().skip(1).map(Option::as_ref);
         let name = match &self.aggregate {
             Some(name) => name.clone(),
@@ -158,7 +162,7 @@ impl ListAggregate {
         let written: Vec<FieldRef> = std::iter::once(item).chain(others).collect();
         let fields = fields_with_udf(&written, function.as_ref())?;
         let returns = function.return_field(&fields)?;
-        Ok(Items {
+        Ok(ItemAggregate {
             function,
             fields,
             arguments,
@@ -167,7 +171,7 @@ impl ListAggregate {
     }
 }
 
-impl Items {
+impl ItemAggregate {
     /// What the aggregate says of each list; of a NULL list nothing.
     fn of_lists(&self, lists: &ListArray) -> Result<ArrayRef> {
         if let Some(extremes) = extreme_items(lists, self.function.name())? {

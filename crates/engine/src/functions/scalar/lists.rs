@@ -22,11 +22,11 @@ use datafusion::functions_nested::expr_fn::{
 use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit, when};
 
-use super::definition::{Call, Definition, Form, rows, stands};
-use super::kinds::{Kind, list_of};
+use super::definition::{CallArguments, CallForm, Definition, rows, stands};
+use super::kinds::{ParameterKind, list_of};
 use crate::functions::equal_values::sortable;
 
-const LIST: &[Form] = &[&[Kind::List]];
+const LIST: &[CallForm] = &[&[ParameterKind::List]];
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -81,10 +81,14 @@ fn sorted() -> Vec<Definition> {
 }
 
 fn list_sort_definition() -> Definition {
-    const FORMS: &[Form] = &[
-        &[Kind::List],
-        &[Kind::List, Kind::Word],
-        &[Kind::List, Kind::Word, Kind::Word],
+    const FORMS: &[CallForm] = &[
+        &[ParameterKind::List],
+        &[ParameterKind::List, ParameterKind::Word],
+        &[
+            ParameterKind::List,
+            ParameterKind::Word,
+            ParameterKind::Word,
+        ],
     ];
     rows("list_sort", FORMS, same, |call| {
         each_list(call, |values, row| in_order(values, options(call, row)?))
@@ -106,7 +110,7 @@ fn in_order(values: &ArrayRef, options: SortOptions) -> Result<ArrayRef> {
 }
 
 /// What the second and the third argument say.
-fn options(call: &Call, row: usize) -> Result<SortOptions> {
+fn options(call: &CallArguments, row: usize) -> Result<SortOptions> {
     let mut options = ASCENDING;
     for (at, words) in call.args.iter().enumerate().skip(1) {
         let words = cast(words, &DataType::Utf8View)?;
@@ -141,7 +145,7 @@ const ASCENDING: SortOptions = SortOptions {
 
 /// A list per row, made of the list that the first argument has there.
 fn each_list(
-    call: &Call,
+    call: &CallArguments,
     mut made: impl FnMut(&ArrayRef, usize) -> Result<ArrayRef>,
 ) -> Result<ArrayRef> {
     let (lists, nulls) = (call.lists(0), call.nulls());
@@ -175,31 +179,41 @@ fn each_list(
 }
 
 fn chosen() -> Vec<Definition> {
-    let selected = rows("list_select", &[&[Kind::List, Kind::List]], same, |call| {
-        each_list(call, |values, row| {
-            let places = call.lists(1).value(row);
-            let places = cast(&places, &DataType::Int64)?;
-            let places = places.as_primitive::<Int64Type>().iter().map(|place| {
-                let place = usize::try_from(place? - 1).ok()?;
-                (place < values.len()).then_some(place as u32)
-            });
-            Ok(take(values, &places.collect::<UInt32Array>(), None)?)
-        })
-    });
-    let kept = rows("list_where", &[&[Kind::List, Kind::List]], same, |call| {
-        each_list(call, |values, row| {
-            let marks = call.lists(1).value(row);
-            let marks = cast(&marks, &DataType::Boolean)?;
-            let places = marks
-                .as_boolean()
-                .iter()
-                .enumerate()
-                .filter_map(|(place, mark)| {
-                    (mark == Some(true) && place < values.len()).then_some(place as u32)
+    let selected = rows(
+        "list_select",
+        &[&[ParameterKind::List, ParameterKind::List]],
+        same,
+        |call| {
+            each_list(call, |values, row| {
+                let places = call.lists(1).value(row);
+                let places = cast(&places, &DataType::Int64)?;
+                let places = places.as_primitive::<Int64Type>().iter().map(|place| {
+                    let place = usize::try_from(place? - 1).ok()?;
+                    (place < values.len()).then_some(place as u32)
                 });
-            Ok(take(values, &UInt32Array::from_iter_values(places), None)?)
-        })
-    });
+                Ok(take(values, &places.collect::<UInt32Array>(), None)?)
+            })
+        },
+    );
+    let kept = rows(
+        "list_where",
+        &[&[ParameterKind::List, ParameterKind::List]],
+        same,
+        |call| {
+            each_list(call, |values, row| {
+                let marks = call.lists(1).value(row);
+                let marks = cast(&marks, &DataType::Boolean)?;
+                let places = marks
+                    .as_boolean()
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(place, mark)| {
+                        (mark == Some(true) && place < values.len()).then_some(place as u32)
+                    });
+                Ok(take(values, &UInt32Array::from_iter_values(places), None)?)
+            })
+        },
+    );
     let unique = rows(
         "list_unique",
         LIST,
@@ -232,13 +246,13 @@ fn chosen() -> Vec<Definition> {
 }
 
 fn made() -> Vec<Definition> {
-    const FORMS: &[Form] = &[&[], &[Kind::Any, Kind::Dots]];
+    const FORMS: &[CallForm] = &[&[], &[ParameterKind::Any, ParameterKind::Dots]];
     let list = stands("list_value", FORMS, |args| Ok(make_array(args)));
     vec![list.also("list_pack"), list.also("array_value"), list]
 }
 
 fn vectors() -> Vec<Definition> {
-    const TWO: &[Form] = &[&[Kind::List, Kind::List]];
+    const TWO: &[CallForm] = &[&[ParameterKind::List, ParameterKind::List]];
     let product = stands("list_dot_product", TWO, |args| {
         let [a, b] = two(args);
         Ok(inner_product(a, b))
@@ -264,7 +278,7 @@ fn vectors() -> Vec<Definition> {
 }
 
 fn structs_and_maps() -> Vec<Definition> {
-    const MAP_KEY: &[Form] = &[&[Kind::Map, Kind::Any]];
+    const MAP_KEY: &[CallForm] = &[&[ParameterKind::Map, ParameterKind::Any]];
     // DataFusion has a list of NULL for a key that is not there.
     let extracted = stands("map_extract", MAP_KEY, |args| {
         let [map, key] = two(args);
@@ -272,13 +286,17 @@ fn structs_and_maps() -> Vec<Definition> {
         when(is_there, make_array(vec![value_of_key(map, key)])).otherwise(make_array(Vec::new()))
     });
     vec![
-        stands("struct_extract", &[&[Kind::Struct, Kind::Word]], |args| {
-            let [of, name] = two(args);
-            Ok(get_field().call(vec![of, name]))
-        }),
+        stands(
+            "struct_extract",
+            &[&[ParameterKind::Struct, ParameterKind::Word]],
+            |args| {
+                let [of, name] = two(args);
+                Ok(get_field().call(vec![of, name]))
+            },
+        ),
         rows(
             "struct_keys",
-            &[&[Kind::Struct]],
+            &[&[ParameterKind::Struct]],
             |_| Ok(list_of(DataType::Utf8View)),
             struct_keys,
         ),
@@ -302,7 +320,7 @@ pub(crate) fn value_of_key(map: Expr, key: Expr) -> Expr {
     array_element(map_values(map), cast_to(place, DataType::Int64))
 }
 
-fn struct_keys(call: &Call) -> Result<ArrayRef> {
+fn struct_keys(call: &CallArguments) -> Result<ArrayRef> {
     let DataType::Struct(fields) = call.args[0].data_type() else {
         return Err(call.invalid("it takes a struct"));
     };
@@ -353,7 +371,7 @@ fn not_entries() -> datafusion::common::DataFusionError {
     .into()
 }
 
-fn map_from_entries(call: &Call) -> Result<ArrayRef> {
+fn map_from_entries(call: &CallArguments) -> Result<ArrayRef> {
     let DataType::Map(entries, _) = call.returns else {
         return Err(not_entries());
     };

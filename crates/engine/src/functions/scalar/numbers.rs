@@ -13,12 +13,12 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::expr_fn;
 use datafusion::logical_expr::{Expr, Operator, ScalarUDF, binary_expr, lit, when};
 
-use super::definition::{Call, Definition, Form, rows, stands};
-use super::kinds::Kind;
+use super::definition::{CallArguments, CallForm, Definition, rows, stands};
+use super::kinds::ParameterKind;
 
-const DOUBLE: &[Form] = &[&[Kind::Double]];
-const DOUBLES: &[Form] = &[&[Kind::Double, Kind::Double]];
-const TWO_INTEGERS: &[Form] = &[&[Kind::Integer, Kind::Integer]];
+const DOUBLE: &[CallForm] = &[&[ParameterKind::Double]];
+const DOUBLES: &[CallForm] = &[&[ParameterKind::Double, ParameterKind::Double]];
+const TWO_INTEGERS: &[CallForm] = &[&[ParameterKind::Integer, ParameterKind::Integer]];
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -35,10 +35,14 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
 /// Two arguments with an operator between them.
 macro_rules! operator {
     ($name:literal, $operator:expr) => {
-        stands($name, &[&[Kind::Any, Kind::Any]], |args| {
-            let [left, right] = two(args);
-            Ok(binary_expr(left, $operator, right))
-        })
+        stands(
+            $name,
+            &[&[ParameterKind::Any, ParameterKind::Any]],
+            |args| {
+                let [left, right] = two(args);
+                Ok(binary_expr(left, $operator, right))
+            },
+        )
     };
 }
 
@@ -54,8 +58,8 @@ fn only(mut args: Vec<Expr>) -> Expr {
 
 fn operators() -> Vec<Definition> {
     vec![
-        operator!("add", Operator::Plus).or(&[Kind::Number], |args| Ok(only(args))),
-        operator!("subtract", Operator::Minus).or(&[Kind::Number], |args| {
+        operator!("add", Operator::Plus).or(&[ParameterKind::Number], |args| Ok(only(args))),
+        operator!("subtract", Operator::Minus).or(&[ParameterKind::Number], |args| {
             Ok(Expr::Negative(Box::new(only(args))))
         }),
         operator!("multiply", Operator::Multiply),
@@ -74,11 +78,19 @@ fn operators() -> Vec<Definition> {
 }
 
 fn conditions() -> Vec<Definition> {
-    let if_else = stands("if", &[&[Kind::Boolean, Kind::Any, Kind::Any]], |args| {
-        let mut args = args.into_iter();
-        let mut next = || args.next().unwrap_or(lit(ScalarValue::Null));
-        when(next(), next()).otherwise(next())
-    });
+    let if_else = stands(
+        "if",
+        &[&[
+            ParameterKind::Boolean,
+            ParameterKind::Any,
+            ParameterKind::Any,
+        ]],
+        |args| {
+            let mut args = args.into_iter();
+            let mut next = || args.next().unwrap_or(lit(ScalarValue::Null));
+            when(next(), next()).otherwise(next())
+        },
+    );
     vec![if_else.also("iff"), if_else.also("if_else"), if_else]
 }
 
@@ -88,13 +100,13 @@ fn properties() -> Vec<Definition> {
         rows("isinf", DOUBLE, boolean, |call| {
             test(call, f64::is_infinite)
         })
-        .or(&[Kind::Timestamp], |args| {
+        .or(&[ParameterKind::Timestamp], |args| {
             Ok(only(args).is_null().and(lit(ScalarValue::Boolean(None))))
         }),
         rows("isfinite", DOUBLE, boolean, |call| {
             test(call, f64::is_finite)
         })
-        .or(&[Kind::Timestamp], |args| {
+        .or(&[ParameterKind::Timestamp], |args| {
             Ok(only(args).is_not_null().or(lit(ScalarValue::Boolean(None))))
         }),
         rows("signbit", DOUBLE, boolean, |call| {
@@ -114,20 +126,20 @@ fn properties() -> Vec<Definition> {
         ),
         rows(
             "bit_count",
-            &[&[Kind::Number]],
+            &[&[ParameterKind::Number]],
             |_| Ok(DataType::Int8),
             bit_count,
         ),
     ]
 }
 
-fn test(call: &Call, is: fn(f64) -> bool) -> Result<ArrayRef> {
+fn test(call: &CallArguments, is: fn(f64) -> bool) -> Result<ArrayRef> {
     let numbers = call.doubles(0);
     call.each::<BooleanArray, _>(|row| Ok(Some(is(numbers.value(row)))))
 }
 
 /// How many bits are set in an integer, as wide as its type.
-fn bit_count(call: &Call) -> Result<ArrayRef> {
+fn bit_count(call: &CallArguments) -> Result<ArrayRef> {
     let column = &call.args[0];
     let bits = match column.data_type() {
         DataType::Int8 | DataType::UInt8 => 8,
@@ -165,7 +177,7 @@ fn integers() -> Vec<Definition> {
         }),
         rows(
             "factorial",
-            &[&[Kind::Integer]],
+            &[&[ParameterKind::Integer]],
             |_| Ok(HUGE),
             |call| {
                 let numbers = call.integers(0);
@@ -193,7 +205,7 @@ fn doubles() -> Vec<Definition> {
     let double = |_: &[DataType]| Ok(DataType::Float64);
     let round_even = rows(
         "round_even",
-        &[&[Kind::Double, Kind::Integer]],
+        &[&[ParameterKind::Double, ParameterKind::Integer]],
         double,
         |call| {
             let (numbers, digits) = (call.doubles(0), call.integers(1));

@@ -14,18 +14,31 @@ use datafusion::common::Result;
 use datafusion::logical_expr::ScalarUDF;
 use regex::{Regex, RegexBuilder};
 
-use super::definition::{Call, Form, rows};
-use super::kinds::{Kind, list_of};
+use super::definition::{CallArguments, CallForm, rows};
+use super::kinds::{ParameterKind, list_of};
 use super::strings::lists_of_strings;
 
-const MATCHED: &[Form] = &[
-    &[Kind::Text, Kind::Text],
-    &[Kind::Text, Kind::Text, Kind::Text],
+const MATCHED: &[CallForm] = &[
+    &[ParameterKind::Text, ParameterKind::Text],
+    &[
+        ParameterKind::Text,
+        ParameterKind::Text,
+        ParameterKind::Text,
+    ],
 ];
-const EXTRACTED: &[Form] = &[
-    &[Kind::Text, Kind::Text],
-    &[Kind::Text, Kind::Text, Kind::Integer],
-    &[Kind::Text, Kind::Text, Kind::Integer, Kind::Text],
+const EXTRACTED: &[CallForm] = &[
+    &[ParameterKind::Text, ParameterKind::Text],
+    &[
+        ParameterKind::Text,
+        ParameterKind::Text,
+        ParameterKind::Integer,
+    ],
+    &[
+        ParameterKind::Text,
+        ParameterKind::Text,
+        ParameterKind::Integer,
+        ParameterKind::Text,
+    ],
 ];
 
 /// The functions.
@@ -52,7 +65,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         rows("regexp_extract_all", EXTRACTED, list, extract_all).into(),
         rows(
             "regexp_escape",
-            &[&[Kind::Text]],
+            &[&[ParameterKind::Text]],
             |_| Ok(DataType::Utf8View),
             |call| {
                 let strings = call.strings(0);
@@ -81,7 +94,7 @@ struct Last {
 impl Last {
     /// The pattern of a row, with the options that argument `options_at` has. A pattern of `regexp_full_match` has to match
     /// the whole text.
-    fn regex(&mut self, call: &Call, row: usize, options_at: usize) -> Result<&Regex> {
+    fn regex(&mut self, call: &CallArguments, row: usize, options_at: usize) -> Result<&Regex> {
         let pattern = call.strings(1).value(row);
         let options = match call.args.get(options_at) {
             Some(options) => options.as_string_view().value(row),
@@ -101,7 +114,7 @@ impl Last {
     }
 }
 
-fn compiled(call: &Call, pattern: &str, options: &str) -> Result<Regex> {
+fn compiled(call: &CallArguments, pattern: &str, options: &str) -> Result<Regex> {
     let is_full = call.name == "regexp_full_match";
     let mut text = match is_full {
         true => format!("^(?:{pattern})$"),
@@ -144,7 +157,7 @@ fn compiled(call: &Call, pattern: &str, options: &str) -> Result<Regex> {
     builder.build().map_err(bad)
 }
 
-fn matches(call: &Call) -> Result<ArrayRef> {
+fn matches(call: &CallArguments) -> Result<ArrayRef> {
     let strings = call.strings(0);
     let mut last = Last::default();
     call.each::<BooleanArray, _>(|row| {
@@ -153,7 +166,7 @@ fn matches(call: &Call) -> Result<ArrayRef> {
     })
 }
 
-fn split(call: &Call) -> Result<ArrayRef> {
+fn split(call: &CallArguments) -> Result<ArrayRef> {
     let strings = call.strings(0);
     let mut last = Last::default();
     lists_of_strings(call, |row, parts| {
@@ -180,13 +193,13 @@ fn split(call: &Call) -> Result<ArrayRef> {
 }
 
 /// The group that argument 2 asks for.
-fn group(call: &Call, row: usize) -> Result<usize> {
+fn group(call: &CallArguments, row: usize) -> Result<usize> {
     let wanted = call.args.get(2).map_or(0, |_| call.integers(2).value(row));
     let valid = usize::try_from(wanted).ok().filter(|group| *group <= 9);
     valid.ok_or_else(|| call.invalid(format!("the group has to be between 0 and 9, not {wanted}")))
 }
 
-fn extract_all(call: &Call) -> Result<ArrayRef> {
+fn extract_all(call: &CallArguments) -> Result<ArrayRef> {
     let (strings, nulls) = (call.strings(0), call.nulls());
     let mut last = Last::default();
     let field = Field::new_list_field(DataType::Utf8View, true);
@@ -207,7 +220,7 @@ fn extract_all(call: &Call) -> Result<ArrayRef> {
     Ok(Arc::new(lists.finish()))
 }
 
-fn extract(call: &Call) -> Result<ArrayRef> {
+fn extract(call: &CallArguments) -> Result<ArrayRef> {
     let strings = call.strings(0);
     let mut last = Last::default();
     call.each::<StringViewArray, _>(|row| {

@@ -14,12 +14,12 @@ use datafusion::functions_nested::expr_fn::{array_has, array_length, array_rever
 use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit, when};
 use icu_normalizer::DecomposingNormalizer;
 
-use super::definition::{Call, Definition, Form, rows, stands};
-use super::kinds::{Kind, list_of};
+use super::definition::{CallArguments, CallForm, Definition, rows, stands};
+use super::kinds::{ParameterKind, list_of};
 use crate::functions::lengths::length;
 
-const TEXT: &[Form] = &[&[Kind::Text]];
-const TEXT_TEXT: &[Form] = &[&[Kind::Text, Kind::Text]];
+const TEXT: &[CallForm] = &[&[ParameterKind::Text]];
+const TEXT_TEXT: &[CallForm] = &[&[ParameterKind::Text, ParameterKind::Text]];
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -39,16 +39,16 @@ fn lengths() -> Vec<Definition> {
         stands("len", TEXT, |args| {
             Ok(cast_to(length().call(args), DataType::Int64))
         })
-        .or(&[Kind::List], |args| {
+        .or(&[ParameterKind::List], |args| {
             Ok(cast_to(coalesced_length(only(args))?, DataType::Int64))
         }),
-        stands("length", &[&[Kind::Nothing]], |_| {
+        stands("length", &[&[ParameterKind::Nothing]], |_| {
             Ok(lit(ScalarValue::Int32(None)))
         })
-        .or(&[Kind::List], |args| {
+        .or(&[ParameterKind::List], |args| {
             Ok(cast_to(coalesced_length(only(args))?, DataType::Int64))
         })
-        .or(&[Kind::Any], |args| Ok(length().call(args))),
+        .or(&[ParameterKind::Any], |args| Ok(length().call(args))),
         stands("strlen", TEXT, |args| {
             Ok(cast_to(expr_fn::octet_length(only(args)), DataType::Int64))
         }),
@@ -67,7 +67,7 @@ fn coalesced_length(list: Expr) -> Result<Expr> {
     when(list.is_not_null(), length).end()
 }
 
-fn first_character(call: &Call) -> Result<ArrayRef> {
+fn first_character(call: &CallArguments) -> Result<ArrayRef> {
     let strings = call.strings(0);
     call.each::<Int32Array, _>(|row| {
         let first = strings.value(row).chars().next();
@@ -102,22 +102,26 @@ fn cases() -> Vec<Definition> {
                 ))),
             })
         }),
-        stands("contains", &[&[Kind::Nothing, Kind::Any]], |_| {
-            Ok(lit(ScalarValue::Boolean(None)))
-        })
-        .or(&[Kind::List, Kind::Any], |args| {
+        stands(
+            "contains",
+            &[&[ParameterKind::Nothing, ParameterKind::Any]],
+            |_| Ok(lit(ScalarValue::Boolean(None))),
+        )
+        .or(&[ParameterKind::List, ParameterKind::Any], |args| {
             let [list, item] = two(args);
             Ok(array_has(list, item))
         })
-        .or(&[Kind::Any, Kind::Any], |args| {
+        .or(&[ParameterKind::Any, ParameterKind::Any], |args| {
             let [text, part] = two(args);
             Ok(expr_fn::contains(text, part))
         }),
-        stands("reverse", &[&[Kind::Nothing]], |_| {
+        stands("reverse", &[&[ParameterKind::Nothing]], |_| {
             Ok(lit(ScalarValue::Utf8(None)))
         })
-        .or(&[Kind::List], |args| Ok(array_reverse(only(args))))
-        .or(&[Kind::Any], |args| Ok(expr_fn::reverse(only(args)))),
+        .or(&[ParameterKind::List], |args| Ok(array_reverse(only(args))))
+        .or(&[ParameterKind::Any], |args| {
+            Ok(expr_fn::reverse(only(args)))
+        }),
     ]
 }
 
@@ -128,7 +132,7 @@ fn two(args: Vec<Expr>) -> [Expr; 2] {
 }
 
 /// Letters without the marks that stand on them: decomposed, and what combines left out.
-fn strip_accents(call: &Call) -> Result<ArrayRef> {
+fn strip_accents(call: &CallArguments) -> Result<ArrayRef> {
     let strings = call.strings(0);
     let decompose = DecomposingNormalizer::new_nfd();
     call.each::<StringViewArray, _>(|row| {
@@ -203,7 +207,7 @@ fn splits() -> Vec<Definition> {
 
 /// A list of strings per row; NULL where the first argument is.
 pub(super) fn lists_of_strings(
-    call: &Call,
+    call: &CallArguments,
     mut list: impl FnMut(usize, &mut Vec<String>) -> Result<()>,
 ) -> Result<ArrayRef> {
     let field = Field::new_list_field(DataType::Utf8View, true);
@@ -225,7 +229,7 @@ pub(super) fn lists_of_strings(
 }
 
 /// The parts between separators; characters where the separator is empty, the whole text where it is NULL.
-fn string_split(call: &Call) -> Result<ArrayRef> {
+fn string_split(call: &CallArguments) -> Result<ArrayRef> {
     let (strings, separators) = (call.strings(0), call.strings(1));
     lists_of_strings(call, |row, parts| {
         let text = strings.value(row);
@@ -239,7 +243,10 @@ fn string_split(call: &Call) -> Result<ArrayRef> {
 }
 
 fn paths() -> Vec<Definition> {
-    const FORMS: &[Form] = &[&[Kind::Text], &[Kind::Text, Kind::Boolean]];
+    const FORMS: &[CallForm] = &[
+        &[ParameterKind::Text],
+        &[ParameterKind::Text, ParameterKind::Boolean],
+    ];
     vec![
         rows("parse_filename", FORMS, text_type, |call| {
             let (strings, trims) = (call.strings(0), call.args.get(1));
@@ -265,7 +272,7 @@ fn paths() -> Vec<Definition> {
 }
 
 fn sizes() -> Vec<Definition> {
-    const BYTES: &[Form] = &[&[Kind::Integer]];
+    const BYTES: &[CallForm] = &[&[ParameterKind::Integer]];
     let binary = rows("format_bytes", BYTES, text_type, |call| {
         readable(call, 1024, ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])
     });
@@ -279,8 +286,17 @@ fn sizes() -> Vec<Definition> {
         rows(
             "bar",
             &[
-                &[Kind::Double, Kind::Double, Kind::Double],
-                &[Kind::Double, Kind::Double, Kind::Double, Kind::Double],
+                &[
+                    ParameterKind::Double,
+                    ParameterKind::Double,
+                    ParameterKind::Double,
+                ],
+                &[
+                    ParameterKind::Double,
+                    ParameterKind::Double,
+                    ParameterKind::Double,
+                    ParameterKind::Double,
+                ],
             ],
             text_type,
             bar,
@@ -289,7 +305,7 @@ fn sizes() -> Vec<Definition> {
 }
 
 /// A number of bytes with one digit after the point, cut off, in the largest unit that it reaches.
-fn readable(call: &Call, step: u64, units: [&str; 6]) -> Result<ArrayRef> {
+fn readable(call: &CallArguments, step: u64, units: [&str; 6]) -> Result<ArrayRef> {
     let numbers = call.integers(0);
     call.each::<StringViewArray, _>(|row| {
         let number = numbers.value(row);
@@ -315,7 +331,7 @@ fn readable(call: &Call, step: u64, units: [&str; 6]) -> Result<ArrayRef> {
 }
 
 /// A bar of blocks as long as x is between a least and a greatest value, in eighths of a character.
-fn bar(call: &Call) -> Result<ArrayRef> {
+fn bar(call: &CallArguments) -> Result<ArrayRef> {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let number = |at: usize, row: usize| call.doubles(at).value(row);
     call.each::<StringViewArray, _>(|row| {

@@ -14,14 +14,14 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
 
-use super::definition::{Call, Definition, Form, rows, stands};
-use super::kinds::Kind;
+use super::definition::{CallArguments, CallForm, Definition, rows, stands};
+use super::kinds::ParameterKind;
 use crate::error::types::type_name;
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
-    const ANY: &[Form] = &[&[Kind::Any]];
-    const NONE: &[Form] = &[&[]];
+    const ANY: &[CallForm] = &[&[ParameterKind::Any]];
+    const NONE: &[CallForm] = &[&[]];
     let text = |_: &[DataType]| Ok(DataType::Utf8View);
     let of_type = rows("typeof", ANY, text, |call| {
         Ok(named(call, &type_name(call.args[0].data_type())))
@@ -37,7 +37,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         stands("gen_random_uuid", NONE, |_| Ok(uuid())).volatile(),
         rows(
             "error",
-            &[&[Kind::Text]],
+            &[&[ParameterKind::Text]],
             |_| Ok(DataType::Null),
             |call| {
                 let message = call.strings(0);
@@ -53,11 +53,15 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
             },
         )
         .volatile(),
-        stands("ifnull", &[&[Kind::Any, Kind::Any]], |args| {
-            let mut args = args.into_iter();
-            let mut next = || args.next().unwrap_or(lit(ScalarValue::Null));
-            Ok(nvl(next(), next()))
-        }),
+        stands(
+            "ifnull",
+            &[&[ParameterKind::Any, ParameterKind::Any]],
+            |args| {
+                let mut args = args.into_iter();
+                let mut next = || args.next().unwrap_or(lit(ScalarValue::Null));
+                Ok(nvl(next(), next()))
+            },
+        ),
     ];
     let mut all: Vec<ScalarUDF> = all.into_iter().map(ScalarUDF::from).collect();
     all.push(CurrentSetting::new().into());
@@ -65,7 +69,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
 }
 
 /// The same text in every row.
-fn named(call: &Call, name: &str) -> ArrayRef {
+fn named(call: &CallArguments, name: &str) -> ArrayRef {
     Arc::new(StringViewArray::from_iter_values(
         (0..call.rows).map(|_| name),
     ))

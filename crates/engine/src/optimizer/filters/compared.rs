@@ -16,14 +16,14 @@ use grouse_kernels::compare::{self, Comparison, SHORT_BYTES_MAX};
 
 /// A comparison with a literal.
 #[derive(Debug)]
-pub(super) struct Compared {
+pub(super) struct LiteralComparison {
     comparison: Comparison,
     with: ScalarValue,
 }
 
-impl Compared {
+impl LiteralComparison {
     /// The comparison, if there is a loop for it and the column has the literal's type.
-    pub fn of(binary: &BinaryExpr, schema: Option<&Schema>) -> Option<Compared> {
+    pub fn of(binary: &BinaryExpr, schema: Option<&Schema>) -> Option<LiteralComparison> {
         let comparison = comparison(*binary.op())?;
         let with = binary.right().downcast_ref::<Literal>()?.value();
         if !has_loop(comparison, with) {
@@ -33,7 +33,7 @@ impl Compared {
             let of = binary.left().data_type(schema);
             of.is_ok_and(|of| of == with.data_type())
         };
-        schema.is_none_or(is_same).then(|| Compared {
+        schema.is_none_or(is_same).then(|| LiteralComparison {
             comparison,
             with: with.clone(),
         })

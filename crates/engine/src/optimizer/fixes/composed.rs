@@ -67,7 +67,7 @@ impl AnalyzerRule for ComposedAggregates {
 
 fn composed(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     let schema = aggregate.input.schema();
-    let mut parts = Parts::default();
+    let mut parts = AggregateParts::default();
     let mut columns = Vec::with_capacity(aggregate.aggr_expr.len());
     let mut changed = false;
     let has_orders = has_orders(aggregate);
@@ -109,7 +109,11 @@ fn has_orders(aggregate: &Aggregate) -> bool {
 }
 
 /// `string_agg` as the text of a list, for which the order is a wish.
-fn of_list(call: &AggregateFunction, schema: &DFSchema, parts: &mut Parts) -> Result<Expr> {
+fn of_list(
+    call: &AggregateFunction,
+    schema: &DFSchema,
+    parts: &mut AggregateParts,
+) -> Result<Expr> {
     let [value, between] = call.params.args.as_slice() else {
         return plan_err!("string_agg takes a value and what stands between two of them");
     };
@@ -148,14 +152,14 @@ fn bare_all(expr: &Expr) -> &Expr {
 
 /// The aggregates that others are made of.
 #[derive(Default)]
-struct Parts {
+struct AggregateParts {
     below: Below,
     number: usize,
     /// The order that DataFusion brings the input into for `string_agg` and `nth_value`: there can be one.
     order: Vec<Sort>,
 }
 
-impl Parts {
+impl AggregateParts {
     /// The column of `call`, which has a name of its own.
     fn column(&mut self, call: AggregateFunction) -> Expr {
         self.number += 1;
@@ -194,7 +198,7 @@ const ORDERLESS: [&str; 13] = [
 fn of_parts(
     call: &AggregateFunction,
     schema: &DFSchema,
-    parts: &mut Parts,
+    parts: &mut AggregateParts,
 ) -> Result<Option<Expr>> {
     let args = call.params.args.as_slice();
     let Some(first) = args.first() else {
@@ -291,7 +295,7 @@ fn middle(
     call: &AggregateFunction,
     function: Arc<AggregateUDF>,
     values: &DataType,
-    parts: &mut Parts,
+    parts: &mut AggregateParts,
 ) -> Expr {
     let mut arg = call.params.args[0].clone();
     let result = temporal_median(values);
@@ -316,7 +320,7 @@ fn middle(
 }
 
 /// The element of the ordered values at the fraction of their number.
-fn percentile_disc(call: &AggregateFunction, parts: &mut Parts) -> Result<Expr> {
+fn percentile_disc(call: &AggregateFunction, parts: &mut AggregateParts) -> Result<Expr> {
     let [value, fraction] = call.params.args.as_slice() else {
         return plan_err!("percentile_disc takes a share and one ORDER BY");
     };
@@ -364,7 +368,11 @@ fn values_in_order(call: &AggregateFunction, value: Expr) -> AggregateFunction {
 }
 
 /// `array_agg(DISTINCT l ORDER BY l)` of lists and structs, which DataFusion sorts as if NULL inside of them were nothing.
-fn sorted_list(call: &AggregateFunction, schema: &DFSchema, parts: &mut Parts) -> Option<Expr> {
+fn sorted_list(
+    call: &AggregateFunction,
+    schema: &DFSchema,
+    parts: &mut AggregateParts,
+) -> Option<Expr> {
     let params = &call.params;
     let is_distinct = *call.func == *array_agg_udaf() && params.distinct;
     let (true, [value], [key]) = (
@@ -384,7 +392,11 @@ fn sorted_list(call: &AggregateFunction, schema: &DFSchema, parts: &mut Parts) -
 }
 
 /// `string_agg(DISTINCT x, ',' ORDER BY x)` where x is no text: DataFusion would order by another x than it joins.
-fn joined(call: &AggregateFunction, values: &DataType, parts: &mut Parts) -> Result<Option<Expr>> {
+fn joined(
+    call: &AggregateFunction,
+    values: &DataType,
+    parts: &mut AggregateParts,
+) -> Result<Option<Expr>> {
     let [value, between] = call.params.args.as_slice() else {
         return Ok(None);
     };
@@ -405,7 +417,7 @@ fn joined(call: &AggregateFunction, values: &DataType, parts: &mut Parts) -> Res
 }
 
 /// `string_agg(x, ',' ORDER BY y)` by `array_agg(x ORDER BY y)`.
-fn strings_in_order(call: &AggregateFunction, parts: &mut Parts) -> Option<Expr> {
+fn strings_in_order(call: &AggregateFunction, parts: &mut AggregateParts) -> Option<Expr> {
     let [value, between] = call.params.args.as_slice() else {
         return None;
     };
@@ -418,7 +430,7 @@ fn strings_in_order(call: &AggregateFunction, parts: &mut Parts) -> Option<Expr>
 }
 
 /// `nth_value(x, n ORDER BY y)` by `array_agg(x ORDER BY y)`.
-fn element_in_order(call: &AggregateFunction, parts: &mut Parts) -> Option<Expr> {
+fn element_in_order(call: &AggregateFunction, parts: &mut AggregateParts) -> Option<Expr> {
     let [value, place] = call.params.args.as_slice() else {
         return None;
     };
@@ -450,7 +462,7 @@ pub(super) fn determination(mut part: impl FnMut(Arc<AggregateUDF>) -> Expr) -> 
 /// Columns that one `grouping` of DataFusion tells apart.
 const GROUPING_BITS: usize = 31;
 
-fn grouping(call: &AggregateFunction, parts: &mut Parts) -> Result<Expr> {
+fn grouping(call: &AggregateFunction, parts: &mut AggregateParts) -> Result<Expr> {
     let args = &call.params.args;
     if args.len() > 2 * GROUPING_BITS {
         return plan_err!(

@@ -15,14 +15,14 @@ use datafusion::logical_expr::logical_plan::Subquery;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Join, LogicalPlan, Union, Values};
 
 use super::bare;
-use super::decimals::{Written, decimal_size};
+use super::decimals::{WrittenNumber, decimal_size};
 
 /// Digits before and after the point of the decimal that DataFusion takes a double for.
 const DIGITS: u8 = 15;
 
 /// A literal that loses nothing as that decimal.
 fn is_exact(expr: &Expr) -> bool {
-    let written = Written::of(bare(expr));
+    let written = WrittenNumber::of(bare(expr));
     written.is_some_and(|written| written.whole_digits() <= DIGITS && written.scale() <= DIGITS)
 }
 

@@ -22,15 +22,15 @@ const DIGITS_MAX: u8 = 76;
 
 /// A number as it is written: `units` / 10^`scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct WrittenNumber {
     units: i128,
     digits: u8,
     scale: u8,
 }
 
-impl Written {
+impl WrittenNumber {
     /// Of text without an exponent; `None` if it has more digits than a Decimal128.
-    pub(super) fn parse(text: &str) -> Option<Written> {
+    pub(super) fn parse(text: &str) -> Option<WrittenNumber> {
         let (sign, text) = match text.strip_prefix('-') {
             Some(rest) => (-1, rest),
             None => (1, text),
@@ -48,7 +48,7 @@ impl Written {
             "" => 0,
             figures => figures.parse().ok()?,
         };
-        Some(Written {
+        Some(WrittenNumber {
             units: sign * units,
             digits,
             scale,
@@ -57,12 +57,14 @@ impl Written {
 
     /// Of a literal: the shortest text that stands for its double is what was written, up to 15 digits; longer literals are
     /// no doubles (long_literals.rs).
-    pub(super) fn of(expr: &Expr) -> Option<Written> {
+    pub(super) fn of(expr: &Expr) -> Option<WrittenNumber> {
         match expr {
             Expr::Literal(ScalarValue::Float64(Some(value)), _) if value.is_finite() => {
-                Written::parse(&value.to_string())
+                WrittenNumber::parse(&value.to_string())
             }
-            Expr::ScalarFunction(call) => long_literals::text_of(call).and_then(Written::parse),
+            Expr::ScalarFunction(call) => {
+                long_literals::text_of(call).and_then(WrittenNumber::parse)
+            }
             _ => None,
         }
     }
@@ -124,13 +126,13 @@ struct Exact {
     whole: u8,
     scale: u8,
     decimal: bool,
-    form: Form,
+    form: DecimalForm,
 }
 
-enum Form {
+enum DecimalForm {
     /// As it is.
     Same,
-    Literal(Written),
+    Literal(WrittenNumber),
     /// Arithmetic whose literals are decimals now.
     Arithmetic(Expr),
 }
@@ -166,12 +168,12 @@ fn integer_size(kind: &DataType) -> Option<(u8, u8)> {
 }
 
 fn exact(expr: &Expr, schema: &DFSchema) -> Option<Exact> {
-    if let Some(written) = Written::of(expr) {
+    if let Some(written) = WrittenNumber::of(expr) {
         return Some(Exact {
             whole: written.whole_digits(),
             scale: written.scale,
             decimal: false,
-            form: Form::Literal(written),
+            form: DecimalForm::Literal(written),
         });
     }
     let kind = expr.get_type(schema).ok()?;
@@ -184,7 +186,7 @@ fn exact(expr: &Expr, schema: &DFSchema) -> Option<Exact> {
         whole,
         scale,
         decimal: decimal.is_some(),
-        form: Form::Same,
+        form: DecimalForm::Same,
     })
 }
 
@@ -216,7 +218,7 @@ fn exact_arithmetic(binary: &BinaryExpr, schema: &DFSchema) -> Option<Exact> {
         whole,
         scale,
         decimal,
-        form: Form::Arithmetic(Expr::BinaryExpr(sum)),
+        form: DecimalForm::Arithmetic(Expr::BinaryExpr(sum)),
     })
 }
 
@@ -224,9 +226,9 @@ impl Exact {
     /// The operand as part of arithmetic.
     fn written(self, expr: &Expr) -> Expr {
         match self.form {
-            Form::Same => expr.clone(),
-            Form::Literal(written) => written.literal(None, false),
-            Form::Arithmetic(expr) => expr,
+            DecimalForm::Same => expr.clone(),
+            DecimalForm::Literal(written) => written.literal(None, false),
+            DecimalForm::Arithmetic(expr) => expr,
         }
     }
 }
@@ -271,9 +273,9 @@ fn as_decimals(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let wide = whole + scale > DIGITS;
     for (operand, one) in operands.iter_mut().zip(exacts) {
         match one.form {
-            Form::Same => {}
-            Form::Literal(written) => **operand = written.literal(column.as_ref(), wide),
-            Form::Arithmetic(expr) => **operand = expr,
+            DecimalForm::Same => {}
+            DecimalForm::Literal(written) => **operand = written.literal(column.as_ref(), wide),
+            DecimalForm::Arithmetic(expr) => **operand = expr,
         }
     }
     true
@@ -284,9 +286,9 @@ fn only_type(operands: &[&mut Expr], exacts: &[Exact], schema: &DFSchema) -> Opt
     let mut only: Option<DataType> = None;
     for (operand, one) in operands.iter().zip(exacts) {
         let kind = match one.form {
-            Form::Literal(_) => continue,
-            Form::Same => operand.get_type(schema).ok()?,
-            Form::Arithmetic(_) => return None,
+            DecimalForm::Literal(_) => continue,
+            DecimalForm::Same => operand.get_type(schema).ok()?,
+            DecimalForm::Arithmetic(_) => return None,
         };
         if only
             .replace(kind.clone())
@@ -320,7 +322,7 @@ pub(super) fn fix_cast(mut cast: Expr) -> Transformed<Expr> {
         Expr::TryCast(cast) => (cast.expr.as_mut(), cast.field.data_type()),
         _ => return Transformed::no(cast),
     };
-    match (decimal_size(to), Written::of(literal)) {
+    match (decimal_size(to), WrittenNumber::of(literal)) {
         (Some(_), Some(written)) => {
             *literal = written.literal(None, false);
             Transformed::yes(cast)
@@ -336,7 +338,7 @@ mod tests {
     #[test]
     fn numbers_as_written() {
         fn check(text: &str, expected: Option<(i128, u8, u8)>) {
-            let written = Written::parse(text);
+            let written = WrittenNumber::parse(text);
             let written = written.map(|one| (one.units, one.digits, one.scale));
             assert_eq!(written, expected, "{text}");
         }

@@ -182,17 +182,17 @@ fn uncast(expr: &Expr) -> &Expr {
 
 fn called_apart(value: Expr, place: usize) -> Expr {
     let signature = Signature::any(1, Volatility::Immutable);
-    ScalarUDF::new_from_impl(Apart { place, signature }).call(vec![value])
+    ScalarUDF::new_from_impl(PartOfList { place, signature }).call(vec![value])
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Apart {
+struct PartOfList {
     /// Which of the lists of its value it is.
     place: usize,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Apart {
+impl ScalarUDFImpl for PartOfList {
     fn name(&self) -> &str {
         APART
     }

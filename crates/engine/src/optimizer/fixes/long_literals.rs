@@ -23,7 +23,7 @@ use datafusion::logical_expr::{
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, UnaryOperator, Value, VisitorMut};
 
-use super::decimals::Written;
+use super::decimals::WrittenNumber;
 use crate::sql::params::call;
 use crate::sql::statement::visit;
 
@@ -104,7 +104,7 @@ fn long(expr: &SqlExpr, sign: &str) -> Option<String> {
         true => digits > DOUBLE_DIGITS,
         false => text.parse::<u64>().is_err() && text.parse::<i64>().is_err(),
     };
-    (is_long && Written::parse(&text).is_some()).then_some(text)
+    (is_long && WrittenNumber::parse(&text).is_some()).then_some(text)
 }
 
 /// A function without arguments that stands for a literal.
@@ -119,7 +119,7 @@ impl LongLiteral {
     fn new(text: String) -> Self {
         let whole = match text.contains('.') {
             true => None,
-            false => Written::parse(&text).map(Written::narrowest),
+            false => WrittenNumber::parse(&text).map(WrittenNumber::narrowest),
         };
         Self {
             value: whole.unwrap_or_else(|| ScalarValue::Float64(text.parse().ok())),

@@ -77,7 +77,7 @@ pub use set_all::count_equal_rows;
 
 /// The planner of execution: DataFusion's, which also plans nodes of ours.
 pub fn query_planner() -> Arc<dyn QueryPlanner + Send + Sync> {
-    Arc::new(read_once::Planner)
+    Arc::new(read_once::SharedTablePlanner)
 }
 
 /// Of DELETE and UPDATE DataFusion hands the conditions to the table as they stand in the plan: no part of one may have

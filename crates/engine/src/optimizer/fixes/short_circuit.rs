@@ -86,7 +86,7 @@ fn apart(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>
     let pinned = Arc::new(ShortCircuit {
         op: Operator::And,
         parts: fallible,
-        place: Place::Pinned,
+        place: Mobility::Pinned,
     });
     let mut builder = FilterExecBuilder::from(filter).with_predicate(pinned);
     if !sure.is_empty() {
@@ -168,7 +168,7 @@ fn conditions(predicate: &Arc<dyn PhysicalExpr>) -> Vec<Arc<dyn PhysicalExpr>> {
 
 fn is_pinned(predicate: &Arc<dyn PhysicalExpr>) -> bool {
     let own = predicate.downcast_ref::<ShortCircuit>();
-    own.is_some_and(|own| own.place == Place::Pinned)
+    own.is_some_and(|own| own.place == Mobility::Pinned)
 }
 
 /// The expression with AND and OR guarded where a part can fail.
@@ -189,7 +189,7 @@ fn guarded(
         }
         let sides = [binary.left(), binary.right()].into_iter();
         let parts = sides.flat_map(|side| match side.downcast_ref::<ShortCircuit>() {
-            Some(same) if same.op == op && same.place == Place::Free => same.parts.clone(),
+            Some(same) if same.op == op && same.place == Mobility::Free => same.parts.clone(),
             _ => vec![Arc::clone(side)],
         });
         let (fallible, mut parts): (Vec<_>, Vec<_>) =
@@ -198,7 +198,7 @@ fn guarded(
         let guarded = ShortCircuit {
             op,
             parts,
-            place: Place::Free,
+            place: Mobility::Free,
         };
         Ok(Transformed::yes(Arc::new(guarded)))
     })
@@ -206,7 +206,7 @@ fn guarded(
 
 /// Whether other rules may move an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
+enum Mobility {
     /// It is a part of another.
     Free,
     /// It is a filter's, which stays where it is; a row for which a condition is NULL is left out.
@@ -218,7 +218,7 @@ enum Place {
 pub(super) struct ShortCircuit {
     op: Operator,
     parts: Vec<Arc<dyn PhysicalExpr>>,
-    place: Place,
+    place: Mobility,
 }
 
 impl PartialEq for ShortCircuit {
@@ -264,8 +264,8 @@ impl ShortCircuit {
             None => values.values().clone(),
         };
         match (self.op, self.place) {
-            (Operator::And, Place::Pinned) => before & &holds,
-            (Operator::And, Place::Free) => {
+            (Operator::And, Mobility::Pinned) => before & &holds,
+            (Operator::And, Mobility::Free) => {
                 let fails = match values.nulls() {
                     Some(nulls) => &!values.values() & nulls.inner(),
                     None => !values.values(),
@@ -358,6 +358,6 @@ impl PhysicalExpr for ShortCircuit {
     }
 
     fn is_volatile_node(&self) -> bool {
-        self.place == Place::Pinned
+        self.place == Mobility::Pinned
     }
 }

@@ -48,9 +48,9 @@ use crate::exec::{ColumnEncoding, FewValues, ReadExpr, columns_of};
 use crate::expr::arithmetic::takes_decimal64;
 use crate::expr::columns::dictionary;
 use crate::expr::decimal64::{as_decimal64, widened};
-use crate::expr::distinct_values::{Reader, is_per_value, per_value};
+use crate::expr::distinct_values::{ResultReader, is_per_value, per_value};
 use crate::runtime::options::SessionOptions;
-use crate::scan::footer::{Strings, declare, dictionary_bytes, has_only_codes, strings_of};
+use crate::scan::footer::{TextColumns, declare, dictionary_bytes, has_only_codes, strings_of};
 use crate::scan::parquet::{known_footer, reading_as};
 
 /// Dictionary pages of more bytes (compressed) hold more values than the direct table takes.
@@ -89,7 +89,7 @@ impl PhysicalOptimizerRule for CodesRule {
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let options = SessionOptions::of(config);
-        let reading = Reading {
+        let reading = CodesInSession {
             footers: &*self.footers,
             has_codes: options.group_by_codes,
             few_bytes: FEW_BYTES_MAX.min(options.memory_limit_bytes() / FEW_SHARE),
@@ -127,7 +127,7 @@ impl Coded {
 }
 
 /// The rule in one session.
-struct Reading<'a> {
+struct CodesInSession<'a> {
     footers: &'a FileMetadataCache,
     /// False of one that wants strings.
     has_codes: bool,
@@ -135,7 +135,7 @@ struct Reading<'a> {
     few_bytes: u64,
 }
 
-impl Reading<'_> {
+impl CodesInSession<'_> {
     fn group_by(&self, group_by: &GroupByExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let input = group_by.children()[0];
         let schema = input.schema();
@@ -145,12 +145,12 @@ impl Reading<'_> {
         };
         let keys = |expr, schema: &Schema| {
             let reader = match group_by.takes_codes() {
-                true => Reader::Codes,
-                false => Reader::Rows,
+                true => ResultReader::Codes,
+                false => ResultReader::Rows,
             };
             over(expr, schema, &coded.columns, reader)
         };
-        let others = |expr, schema: &Schema| over(expr, schema, &coded.columns, Reader::Rows);
+        let others = |expr, schema: &Schema| over(expr, schema, &coded.columns, ResultReader::Rows);
         let computed = group_by.with_expressions(&keys, &others)?;
         replace_children_if_necessary(computed, vec![coded.node]).map(Some)
     }
@@ -211,7 +211,7 @@ impl Reading<'_> {
             return Ok(None);
         };
         let predicate = Arc::clone(filter.predicate());
-        let predicate = over(predicate, &schema, &below.columns, Reader::Rows)?.data;
+        let predicate = over(predicate, &schema, &below.columns, ResultReader::Rows)?.data;
         let coded = FilterExecBuilder::from(filter)
             .with_predicate(predicate)
             .with_input(below.node)
@@ -280,9 +280,15 @@ impl Reading<'_> {
             .collect();
         let changed: Vec<usize> = picked.iter().map(|(column, _)| *column).collect();
         let fresh = computed(projection.as_ref(), table.table_schema(), &changed, outputs)?;
-        let predicate = source
-            .filter()
-            .map(|predicate| over(predicate, table.table_schema(), &changed, Reader::Rows).data());
+        let predicate = source.filter().map(|predicate| {
+            over(
+                predicate,
+                table.table_schema(),
+                &changed,
+                ResultReader::Rows,
+            )
+            .data()
+        });
         let schema = with_types(schema, &picks);
         let Some(source) = reading(source, schema, fresh, predicate.transpose()?)? else {
             return Ok(None);
@@ -305,7 +311,7 @@ impl Reading<'_> {
         &self,
         schema: &Schema,
         picked: &[(usize, DataType)],
-        files: &HashMap<Path, KnownFile>,
+        files: &HashMap<Path, FileWithFooter>,
     ) -> FewValues {
         let are_few = |(column, of): &&(usize, DataType)| {
             let name = schema.field(*column).name();
@@ -318,7 +324,7 @@ impl Reading<'_> {
     }
 
     /// What is known of each file, which may stand in several groups; none if the footer of one is unknown.
-    fn files_of(&self, config: &FileScanConfig) -> Option<HashMap<Path, KnownFile>> {
+    fn files_of(&self, config: &FileScanConfig) -> Option<HashMap<Path, FileWithFooter>> {
         let strings = strings_of(config.file_source().table_schema().file_schema());
         let mut known = HashMap::new();
         for file in config.file_groups.iter().flat_map(FileGroup::iter) {
@@ -330,7 +336,7 @@ impl Reading<'_> {
         Some(known)
     }
 
-    fn file(&self, file: &PartitionedFile, strings: &Strings) -> Option<KnownFile> {
+    fn file(&self, file: &PartitionedFile, strings: &TextColumns) -> Option<FileWithFooter> {
         let object = &file.object_meta;
         if file.arrow_schema.is_some() {
             return None;
@@ -341,18 +347,18 @@ impl Reading<'_> {
         let read = declared.as_ref().unwrap_or(read);
         let schema = parquet_to_arrow_schema(read.schema_descr(), read.key_value_metadata());
         let schema = Arc::new(schema.ok()?);
-        Some(KnownFile { footer, schema })
+        Some(FileWithFooter { footer, schema })
     }
 }
 
 /// A file whose footer planning has read.
-struct KnownFile {
+struct FileWithFooter {
     footer: Arc<ParquetMetaData>,
     /// What the reader makes of its columns: the table's strings are declared to it (footer.rs).
     schema: SchemaRef,
 }
 
-impl KnownFile {
+impl FileWithFooter {
     /// The place of a column that is one leaf, and the leaf.
     fn leaf(&self, name: &str) -> Option<(usize, &ColumnDescPtr)> {
         let leaves = self.footer.file_metadata().schema_descr().columns();
@@ -414,7 +420,7 @@ fn picked(
     config: &FileScanConfig,
     source: &ParquetSource,
     columns: Vec<usize>,
-    files: &HashMap<Path, KnownFile>,
+    files: &HashMap<Path, FileWithFooter>,
 ) -> Vec<(usize, DataType)> {
     let pruned_by: HashSet<usize> = source.filter().iter().flat_map(columns_of).collect();
     // With pushdown the predicate is the only filter there is.
@@ -511,9 +517,9 @@ fn computed(
 ) -> Result<Vec<ProjectionExpr>> {
     let exprs = projection.iter().zip(outputs).map(|(of, takes)| {
         let reader = match takes {
-            ColumnEncoding::Codes => Reader::Codes,
+            ColumnEncoding::Codes => ResultReader::Codes,
             ColumnEncoding::Values | ColumnEncoding::Decimal64 | ColumnEncoding::Any => {
-                Reader::Rows
+                ResultReader::Rows
             }
         };
         Ok(ProjectionExpr {
@@ -530,7 +536,7 @@ fn over(
     expr: Arc<dyn PhysicalExpr>,
     schema: &Schema,
     changed: &[usize],
-    reader: Reader,
+    reader: ResultReader,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     let is_text = |column: &usize| is_bytes(schema.field(*column).data_type());
     let (codes, words): (Vec<usize>, Vec<usize>) = changed.iter().partition(|at| is_text(at));
@@ -539,13 +545,13 @@ fn over(
 }
 
 /// The type of the values of a column that all chunks of all files hold as codes.
-fn common_code_type(files: &HashMap<Path, KnownFile>, name: &str) -> Option<DataType> {
+fn common_code_type(files: &HashMap<Path, FileWithFooter>, name: &str) -> Option<DataType> {
     let mut types = files.values().map(|file| code_type(file, name));
     let first = types.next()??;
     types.all(|of| of.as_ref() == Some(&first)).then_some(first)
 }
 
-fn code_type(file: &KnownFile, name: &str) -> Option<DataType> {
+fn code_type(file: &FileWithFooter, name: &str) -> Option<DataType> {
     let values = match file.schema.field_with_name(name).ok()?.data_type() {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => DataType::Binary,

@@ -46,7 +46,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use super::late_materialisation::{late_materialised, rare_part};
 use crate::exec::{GroupByExec, is_dynamic};
 use crate::runtime::memory::SessionPool;
-use crate::scan::footer::{Strings, chunks_of, dictionary_bytes, reading_bytes, strings_of};
+use crate::scan::footer::{TextColumns, chunks_of, dictionary_bytes, reading_bytes, strings_of};
 use crate::scan::local::LocalReaders;
 use crate::scan::parquet::known_sound_footer;
 use crate::scan::stores::Stores;
@@ -204,8 +204,8 @@ impl MorselsRule {
         file: PartitionedFile,
         source: &ParquetSource,
         config: &FileScanConfig,
-        (strings, columns): (&Strings, &HashSet<&str>),
-    ) -> Option<KnownFile> {
+        (strings, columns): (&TextColumns, &HashSet<&str>),
+    ) -> Option<MorselFile> {
         let footer = known_sound_footer(&*self.footers, &file.object_meta, strings)?;
         let plan = pruned(&footer, &file, source, config);
         let predicate = source.filter();
@@ -231,7 +231,7 @@ impl MorselsRule {
                 is_paged,
             })
         });
-        Some(KnownFile {
+        Some(MorselFile {
             groups: groups.collect::<Option<_>>()?,
             piece_rows: piece_rows(&footer, columns, source.filter().is_some()),
             is_settled,
@@ -375,7 +375,7 @@ fn in_terms_of(
 }
 
 /// A file and what is wanted of it.
-struct KnownFile {
+struct MorselFile {
     file: PartitionedFile,
     groups: Vec<RowGroup>,
     /// How many of its rows cost as much as a piece does beside them.
@@ -386,7 +386,7 @@ struct KnownFile {
     rare_part: Option<usize>,
 }
 
-impl KnownFile {
+impl MorselFile {
     /// Rows that are worth a piece of their own, if one has to be worth so many times its cost.
     fn worth(&self, times: i64) -> usize {
         self.piece_rows.saturating_mul(times).max(1) as usize
@@ -478,7 +478,7 @@ impl Morsel {
 }
 
 /// The files in pieces that shrink with the rows that are left; a row group is cut where a piece is to be smaller.
-fn morsels(files: &[KnownFile], workers: usize) -> Vec<PartitionedFile> {
+fn morsels(files: &[MorselFile], workers: usize) -> Vec<PartitionedFile> {
     let groups = files.iter().flat_map(|known| &known.groups);
     let mut left: usize = groups.map(|group| count(&group.wanted)).sum();
     let even = left / workers;
@@ -527,13 +527,13 @@ mod tests {
 
     const ROWS: usize = 100_000;
 
-    fn file(groups: usize, is_paged: bool, rows_min: i64) -> KnownFile {
+    fn file(groups: usize, is_paged: bool, rows_min: i64) -> MorselFile {
         let group = || RowGroup {
             rows: ROWS,
             wanted: whole(ROWS),
             is_paged,
         };
-        KnownFile {
+        MorselFile {
             file: PartitionedFile::new("a.parquet", 1),
             groups: std::iter::repeat_with(group).take(groups).collect(),
             piece_rows: rows_min / WORTH,

@@ -15,7 +15,7 @@ use super::table::{Beginning, CsvTable, Union, csv_table};
 use crate::error::Result;
 use crate::scan::call::FileCall;
 use crate::scan::files::bad_file_named;
-use crate::scan::format::Kind;
+use crate::scan::format::FileKind;
 use crate::scan::location::Found;
 use crate::scan::text::{Extent, SAMPLE_ROWS};
 
@@ -30,7 +30,7 @@ const BEGINNINGS_LONG: usize = 8;
 
 /// The columns of CSV files, and how they are read.
 pub(crate) async fn csv_table_of(
-    kind: Kind,
+    kind: FileKind,
     call: &FileCall,
     found: &Found,
     compression: FileCompressionType,

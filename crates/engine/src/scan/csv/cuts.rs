@@ -59,17 +59,19 @@ impl Ahead {
 }
 
 /// The bytes of a file, wherever it is.
-pub(crate) enum Ranges {
+pub(crate) enum FileBytes {
     Local(LocalFile),
     /// Files of a store that somebody registered for this machine's paths.
     Other(Arc<dyn ObjectStore>, Path, String),
 }
 
-impl Ranges {
+impl FileBytes {
     async fn read(&self, range: Range<u64>, into: &mut Vec<u8>) -> Result<()> {
         match self {
-            Ranges::Local(file) => file.read(range.start, (range.end - range.start) as usize, into),
-            Ranges::Other(store, path, _) => {
+            FileBytes::Local(file) => {
+                file.read(range.start, (range.end - range.start) as usize, into)
+            }
+            FileBytes::Other(store, path, _) => {
                 into.extend_from_slice(&store.get_range(path, range).await?);
                 Ok(())
             }
@@ -79,8 +81,8 @@ impl Ranges {
     /// The name of the file.
     pub(crate) fn name(&self) -> &str {
         match self {
-            Ranges::Local(file) => file.name(),
-            Ranges::Other(_, _, name) => name,
+            FileBytes::Local(file) => file.name(),
+            FileBytes::Other(_, _, name) => name,
         }
     }
 }
@@ -111,7 +113,7 @@ impl Cuts {
     pub(crate) async fn block(
         &self,
         piece: usize,
-        ranges: &Ranges,
+        ranges: &FileBytes,
         dialect: &Dialect,
         record_bytes_max: usize,
     ) -> Result<Option<Block>> {
@@ -171,12 +173,12 @@ impl Cuts {
     async fn read_piece(
         &self,
         piece: usize,
-        ranges: &Ranges,
+        ranges: &FileBytes,
         grammar: &Grammar,
     ) -> Result<Vec<u8>> {
         let range = self.range(piece);
         let mut bytes = Vec::with_capacity((range.end - range.start + TAIL_BYTES) as usize);
-        if let Ranges::Local(file) = ranges {
+        if let FileBytes::Local(file) = ranges {
             // Others wait for this lane instead of reading the piece, too; nothing below waits for anybody.
             let mut lane = self.lanes[piece].lock();
             file.read(range.start, (range.end - range.start) as usize, &mut bytes)?;
@@ -189,7 +191,12 @@ impl Cuts {
     }
 
     /// The lane of a piece, and the lines that end in it.
-    async fn lane(&self, piece: usize, ranges: &Ranges, grammar: &Grammar) -> Result<(Lane, u64)> {
+    async fn lane(
+        &self,
+        piece: usize,
+        ranges: &FileBytes,
+        grammar: &Grammar,
+    ) -> Result<(Lane, u64)> {
         let known = *self.lanes[piece].lock();
         if let Some(known) = known {
             return Ok(known);
@@ -204,7 +211,7 @@ impl Cuts {
         &self,
         piece: usize,
         begin: u64,
-        ranges: &Ranges,
+        ranges: &FileBytes,
         grammar: &Grammar,
     ) -> Result<Ahead> {
         let mut ahead = *self.known.lock();
@@ -237,7 +244,7 @@ impl Cuts {
     }
 
     /// Where the first record begins.
-    async fn begin(&self, ranges: &Ranges, dialect: &Dialect) -> Result<u64> {
+    async fn begin(&self, ranges: &FileBytes, dialect: &Dialect) -> Result<u64> {
         if let Some(begin) = *self.begin.lock() {
             return Ok(begin);
         }
@@ -258,7 +265,7 @@ impl Cuts {
         &self,
         mut place: Place,
         mut at: u64,
-        ranges: &Ranges,
+        ranges: &FileBytes,
         grammar: &Grammar,
         (bytes, bytes_max): (&mut Vec<u8>, usize),
     ) -> Result<Tail> {
@@ -314,7 +321,7 @@ mod tests {
         }
     }
 
-    fn ranges(bytes: &[u8]) -> Ranges {
+    fn ranges(bytes: &[u8]) -> FileBytes {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         let meta = |file: &File| file.metadata().unwrap();
@@ -325,7 +332,7 @@ mod tests {
             e_tag: None,
             version: None,
         };
-        Ranges::Local(LocalFile::new(file, planned, "x.csv".to_string()).unwrap())
+        FileBytes::Local(LocalFile::new(file, planned, "x.csv".to_string()).unwrap())
     }
 
     fn dialect(numbers: &mut Numbers) -> Dialect {

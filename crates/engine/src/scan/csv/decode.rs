@@ -21,12 +21,12 @@ use super::dialect::{Dialect, Header};
 use super::rejects::{Reject, RejectKind, Rejects};
 use crate::error::types::type_name;
 use grouse_text::csv::columns::{Cells, Forms, built, good_rows};
-use grouse_text::csv::records::{Misfit, Shape, Short, Table, Unfit, Why};
+use grouse_text::csv::records::{Misfit, RecordShape, Short, Table, Unfit, Why};
 use grouse_text::csv::values::DateForm;
 
 /// The fields of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct FieldLayout {
     /// Fields of a record.
     pub(crate) fields: usize,
     /// For each column of the table its field.
@@ -35,7 +35,7 @@ pub(crate) struct Layout {
 
 /// How all files of a table are read.
 #[derive(Debug)]
-pub(crate) struct Rules {
+pub(crate) struct ReadingRules {
     pub(crate) dialect: Dialect,
     pub(crate) forms: Forms,
     /// For each column of the table how its dates are written.
@@ -47,22 +47,22 @@ pub(crate) struct Rules {
     pub(crate) record_bytes_max: usize,
     pub(crate) encoding: Option<&'static Encoding>,
     /// Of most files.
-    pub(crate) layout: Layout,
+    pub(crate) layout: FieldLayout,
     /// Of files whose columns are found by their names.
-    pub(crate) layouts: HashMap<Path, Layout>,
+    pub(crate) layouts: HashMap<Path, FieldLayout>,
     /// Where records go that are left out.
     pub(crate) rejects: Option<Arc<Rejects>>,
 }
 
-impl Rules {
-    pub(crate) fn layout(&self, file: &Path) -> &Layout {
+impl ReadingRules {
+    pub(crate) fn layout(&self, file: &Path) -> &FieldLayout {
         self.layouts.get(file).unwrap_or(&self.layout)
     }
 }
 
 /// Where a wanted column comes from.
 #[derive(Debug, Clone)]
-enum Origin {
+enum ColumnOrigin {
     /// Its slot, how its dates are written, and how its values are.
     Slot(usize, DateForm, Arc<Forms>),
     Missing,
@@ -71,8 +71,8 @@ enum Origin {
 /// Makes batches of one file.
 pub(crate) struct Decode {
     schema: SchemaRef,
-    origins: Vec<Origin>,
-    shape: Shape,
+    origins: Vec<ColumnOrigin>,
+    shape: RecordShape,
     batch_rows: usize,
 }
 
@@ -96,8 +96,8 @@ pub(crate) struct Decoded {
 impl Decode {
     /// `schema` has the wanted columns, `columns` their numbers in the table.
     pub(crate) fn new(
-        rules: &Rules,
-        layout: &Layout,
+        rules: &ReadingRules,
+        layout: &FieldLayout,
         (schema, columns): (SchemaRef, &[usize]),
         batch_rows: usize,
     ) -> Decode {
@@ -110,20 +110,20 @@ impl Decode {
         let mut wanted = 0;
         let origins = columns.iter().map(|column| {
             let Some(field) = layout.of_columns.get(*column).copied().flatten() else {
-                return Origin::Missing;
+                return ColumnOrigin::Missing;
             };
             let slot = *slots[field].get_or_insert_with(|| {
                 wanted += 1;
                 wanted as u32 - 1
             });
             let form = rules.dates[*column].clone();
-            Origin::Slot(slot as usize, form, forms_of(*column))
+            ColumnOrigin::Slot(slot as usize, form, forms_of(*column))
         });
         let origins = origins.collect();
         // Slots are numbered in the order of the fields, which is that of the spans.
         let (slots, origins) = in_order_of_fields(slots, origins);
         Decode {
-            shape: Shape {
+            shape: RecordShape {
                 grammar: rules.dialect.grammar,
                 columns: layout.fields,
                 slots,
@@ -218,14 +218,16 @@ impl Decode {
     fn column(
         &self,
         column: usize,
-        origin: &Origin,
+        origin: &ColumnOrigin,
         text: &str,
         table: &Table,
     ) -> Result<(ArrayRef, Vec<usize>), Bad> {
         let kind = self.schema.field(column).data_type();
         let (cells, form) = match origin {
-            Origin::Missing => return Ok((new_null_array(kind, table.rows()), Vec::new())),
-            Origin::Slot(slot, form, forms) => (self.cells((*slot, forms), text, table), form),
+            ColumnOrigin::Missing => return Ok((new_null_array(kind, table.rows()), Vec::new())),
+            ColumnOrigin::Slot(slot, form, forms) => {
+                (self.cells((*slot, forms), text, table), form)
+            }
         };
         built(&cells, kind, form).map_err(|error| Bad {
             at: table.start(0),
@@ -263,7 +265,7 @@ impl Decode {
     /// What is wrong with a text that is no value.
     fn no_value(&self, column: usize, row: usize, text: &str, table: &Table) -> String {
         let value = match &self.origins[column] {
-            Origin::Slot(slot, _, forms) => self.cells((*slot, forms), text, table).text(row),
+            ColumnOrigin::Slot(slot, _, forms) => self.cells((*slot, forms), text, table).text(row),
             _ => None,
         };
         format!(
@@ -285,7 +287,7 @@ impl Decode {
             (record.at, kind, field, self.misfit(record.why))
         });
         let no_values = no_values.into_iter().filter_map(|(column, row)| {
-            let Origin::Slot(slot, ..) = &self.origins[column] else {
+            let ColumnOrigin::Slot(slot, ..) = &self.origins[column] else {
                 return None;
             };
             let field = (self.shape.slots.iter()).position(|of| *of == Some(*slot as u32))?;
@@ -331,7 +333,7 @@ impl Decode {
             DataType::Date32 | DataType::Timestamp(..)
         );
         match &self.origins[column] {
-            Origin::Slot(_, form, _) if is_time && *form != DateForm::ISO => {
+            ColumnOrigin::Slot(_, form, _) if is_time && *form != DateForm::ISO => {
                 format!(" of the form {}", form.pattern())
             }
             _ => String::new(),
@@ -381,8 +383,8 @@ fn both_forms(forms: &Forms) -> (Arc<Forms>, Arc<Forms>) {
 /// Numbers the slots anew, in the order of their fields.
 fn in_order_of_fields(
     mut slots: Vec<Option<u32>>,
-    mut origins: Vec<Origin>,
-) -> (Vec<Option<u32>>, Vec<Origin>) {
+    mut origins: Vec<ColumnOrigin>,
+) -> (Vec<Option<u32>>, Vec<ColumnOrigin>) {
     let mut renamed = HashMap::new();
     for slot in slots.iter_mut().flatten() {
         let next = renamed.len();
@@ -390,7 +392,7 @@ fn in_order_of_fields(
         *slot = next as u32;
     }
     for origin in &mut origins {
-        if let Origin::Slot(slot, ..) = origin {
+        if let ColumnOrigin::Slot(slot, ..) = origin {
             *slot = renamed[slot];
         }
     }

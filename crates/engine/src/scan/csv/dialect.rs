@@ -8,11 +8,11 @@
 
 use csv_nose::{Quote, SampleSize, Sniffer};
 
-use crate::scan::format::{Kind, TextOptions};
+use crate::scan::format::{FileKind, TextOptions};
 use grouse_text::csv::columns::{Cells, Forms};
 use grouse_text::csv::grammar::{Grammar, Place};
 use grouse_text::csv::guess::{Guess, see_all};
-use grouse_text::csv::records::{Misfit, Shape, Short, Table};
+use grouse_text::csv::records::{Misfit, RecordShape, Short, Table};
 
 /// Bytes and records of the sample from which the dialect is told.
 const SNIFFED_BYTES: usize = 1 << 18;
@@ -44,7 +44,7 @@ pub(crate) struct Dialect {
 }
 
 /// What a grammar makes of a sample.
-struct Reading {
+struct GrammarFit {
     grammar: Grammar,
     skip: usize,
     /// Fields of most records.
@@ -54,14 +54,14 @@ struct Reading {
     records: usize,
 }
 
-impl Reading {
+impl GrammarFit {
     fn is_even(&self) -> bool {
         self.fitting == self.records
     }
 }
 
 /// The dialect of a file that begins with `text`, of which the last record may be cut.
-pub(crate) fn sniffed(kind: Kind, options: &TextOptions, text: &str, forms: &Forms) -> Dialect {
+pub(crate) fn sniffed(kind: FileKind, options: &TextOptions, text: &str, forms: &Forms) -> Dialect {
     let text = &text[..floor(text, SNIFFED_BYTES)];
     let said = with_said_delimiter(options, text);
     let reading = grammar(kind, said.as_ref().unwrap_or(options), text);
@@ -113,8 +113,8 @@ pub(crate) fn after_lines(text: &str, lines: usize) -> usize {
     }
 }
 
-fn grammar(kind: Kind, options: &TextOptions, text: &str) -> Reading {
-    let usual = if kind == Kind::Tsv { b'\t' } else { b',' };
+fn grammar(kind: FileKind, options: &TextOptions, text: &str) -> GrammarFit {
+    let usual = if kind == FileKind::Tsv { b'\t' } else { b',' };
     let quote = match options.csv.unquoted {
         true => None,
         false => Some(options.quote.unwrap_or(QUOTES[0])),
@@ -140,7 +140,7 @@ fn grammar(kind: Kind, options: &TextOptions, text: &str) -> Reading {
 
 /// The reading in which quotes are text, if by the other some field goes on behind its quotes and records have as many fields
 /// either way: who wrote the file put nothing in quotes.
-fn without_strays(best: Reading, text: &str) -> Reading {
+fn without_strays(best: GrammarFit, text: &str) -> GrammarFit {
     let bare = Grammar {
         quote: None,
         escape: None,
@@ -157,7 +157,7 @@ fn without_strays(best: Reading, text: &str) -> Reading {
 }
 
 /// The usual grammar, or the one with escapes where only that fits.
-fn with_escape(first: Grammar, options: &TextOptions, text: &str) -> Reading {
+fn with_escape(first: Grammar, options: &TextOptions, text: &str) -> GrammarFit {
     let plain = told(first, options, text);
     let may_be_escaped = options.escape.is_none() && options.csv.detection != Some(false);
     if !may_be_escaped || first.quote.is_none() || !text.contains(r#"\""#) {
@@ -168,7 +168,7 @@ fn with_escape(first: Grammar, options: &TextOptions, text: &str) -> Reading {
         ..first
     };
     let escaped = told(escaped, options, text);
-    let fits = |reading: &Reading| reading.is_even() && !has_strays(reading.grammar, text);
+    let fits = |reading: &GrammarFit| reading.is_even() && !has_strays(reading.grammar, text);
     match fits(&plain) || !fits(&escaped) {
         true => plain,
         false => escaped,
@@ -200,7 +200,7 @@ fn has_field_with(first: u8, grammar: Grammar, text: &str) -> bool {
 }
 
 /// What a file is whose grammar is this one, but for the delimiter and the quotes where the query does not say them.
-fn told(first: Grammar, options: &TextOptions, text: &str) -> Reading {
+fn told(first: Grammar, options: &TextOptions, text: &str) -> GrammarFit {
     let skip = options.csv.skip.unwrap_or(0);
     let reading = |grammar, skip| read(grammar, skip, text);
     let usual = reading(first, skip);
@@ -226,7 +226,7 @@ fn told(first: Grammar, options: &TextOptions, text: &str) -> Reading {
             || has_field_with(QUOTES[1], *grammar, text)
                 && !has_field_with(QUOTES[0], *grammar, text)
     });
-    let mut even: Vec<Reading> = grammars
+    let mut even: Vec<GrammarFit> = grammars
         .clone()
         .map(|grammar| reading(grammar, skip))
         .filter(|reading| reading.columns > 1 && reading.is_even())
@@ -251,23 +251,23 @@ fn told(first: Grammar, options: &TextOptions, text: &str) -> Reading {
 }
 
 /// No column below the first record is text.
-fn is_typed(reading: &Reading, text: &str) -> bool {
+fn is_typed(reading: &GrammarFit, text: &str) -> bool {
     let body = &text[after_lines(text, reading.skip)..];
-    let shape = Shape::all(reading.grammar, reading.columns);
+    let shape = RecordShape::all(reading.grammar, reading.columns);
     let rest = &body[shape.after_first(body.as_bytes(), 0)..];
     let (guesses, rows) = guessed(&shape, rest, SNIFFED_RECORDS, &Forms::default());
     rows > 0 && !guesses.iter().any(Guess::is_text)
 }
 
 /// Of several that fit the one whose fields have types, as the sniffer says; else the first.
-fn preferred(mut even: Vec<Reading>, text: &str) -> Reading {
+fn preferred(mut even: Vec<GrammarFit>, text: &str) -> GrammarFit {
     let mut sniffer = Sniffer::new();
     sniffer.sample_size(SampleSize::Records(SNIFFED_RECORDS));
     let dialect = sniffer
         .sniff_bytes(text.as_bytes())
         .ok()
         .map(|of| of.dialect);
-    let is_same = |reading: &Reading| {
+    let is_same = |reading: &GrammarFit| {
         dialect.as_ref().is_some_and(|dialect| {
             let quote = match dialect.quote {
                 Quote::Some(quote) => Some(quote),
@@ -281,7 +281,7 @@ fn preferred(mut even: Vec<Reading>, text: &str) -> Reading {
 }
 
 /// The sample below some lines that are not of the table.
-fn below_titles(grammar: Grammar, text: &str) -> Option<Reading> {
+fn below_titles(grammar: Grammar, text: &str) -> Option<GrammarFit> {
     (1..=TITLES_MAX)
         .take_while(|skip| {
             let titles = field_counts(grammar, &text[..after_lines(text, *skip)]);
@@ -296,13 +296,13 @@ fn below_titles(grammar: Grammar, text: &str) -> Option<Reading> {
         })
 }
 
-fn read(grammar: Grammar, skip: usize, text: &str) -> Reading {
+fn read(grammar: Grammar, skip: usize, text: &str) -> GrammarFit {
     let body = &text[after_lines(text, skip)..];
     let counts = field_counts(grammar, body);
     // Of a file of one column an empty line is a record, too: told when the columns are known.
     let counts: Vec<usize> = counts.into_iter().filter(|count| *count > 0).collect();
     let columns = counts.first().copied().unwrap_or(0);
-    Reading {
+    GrammarFit {
         grammar,
         skip,
         columns,
@@ -313,7 +313,7 @@ fn read(grammar: Grammar, skip: usize, text: &str) -> Reading {
 
 /// Fields of each record but a last one that may be cut.
 fn field_counts(grammar: Grammar, text: &str) -> Vec<usize> {
-    let shape = Shape {
+    let shape = RecordShape {
         grammar,
         columns: 2,
         slots: Vec::new(),
@@ -340,10 +340,10 @@ pub(crate) fn most_fields(grammar: Grammar, text: &str) -> usize {
 }
 
 /// Names are told from values by the types of the records below them.
-fn header(reading: &Reading, body: &str, forms: &Forms) -> Header {
-    let shape = Shape::all(reading.grammar, reading.columns);
+fn header(reading: &GrammarFit, body: &str, forms: &Forms) -> Header {
+    let shape = RecordShape::all(reading.grammar, reading.columns);
     let mut table = Table::default();
-    let lenient = Shape {
+    let lenient = RecordShape {
         misfit: Misfit::Drop,
         ..shape
     };
@@ -390,14 +390,14 @@ fn header(reading: &Reading, body: &str, forms: &Forms) -> Header {
 
 /// What the records of a text say about its columns.
 pub(crate) fn guessed(
-    shape: &Shape,
+    shape: &RecordShape,
     text: &str,
     rows: usize,
     forms: &Forms,
 ) -> (Vec<Guess>, usize) {
     let mut guesses = vec![Guess::default(); shape.columns];
     let mut table = Table::default();
-    let lenient = Shape {
+    let lenient = RecordShape {
         misfit: Misfit::Drop,
         ..shape.clone()
     };
@@ -420,7 +420,7 @@ mod tests {
 
     fn dialect(text: &str) -> (char, Option<char>, usize, Header) {
         let options = TextOptions::default();
-        let dialect = sniffed(Kind::Csv, &options, text, &Forms::default());
+        let dialect = sniffed(FileKind::Csv, &options, text, &Forms::default());
         let Grammar {
             delimiter, quote, ..
         } = dialect.grammar;
@@ -461,7 +461,7 @@ mod tests {
             ("a,b\n\"x\"\"y\\\"\"z\",1\n", None),
         ] {
             let options = TextOptions::default();
-            let dialect = sniffed(Kind::Csv, &options, text, &Forms::default());
+            let dialect = sniffed(FileKind::Csv, &options, text, &Forms::default());
             assert_eq!(dialect.grammar.escape, expected, "{text}");
         }
     }
@@ -477,9 +477,9 @@ mod tests {
             ("a,b\n\"x\"y,1\n\"z,w\",1\n", Some(b'"')),
         ] {
             let kind = if text.contains('\t') {
-                Kind::Tsv
+                FileKind::Tsv
             } else {
-                Kind::Csv
+                FileKind::Csv
             };
             let dialect = sniffed(kind, &TextOptions::default(), text, &Forms::default());
             assert_eq!(dialect.grammar.quote, expected, "{text}");

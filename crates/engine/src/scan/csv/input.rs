@@ -80,7 +80,7 @@ impl LocalFile {
 }
 
 /// Where bytes come from.
-enum Source {
+enum ByteSource {
     File {
         file: LocalFile,
         at: u64,
@@ -92,7 +92,7 @@ enum Source {
 
 /// The bytes of one file.
 pub(crate) struct Input {
-    source: Source,
+    source: ByteSource,
     decoder: Option<Decoder>,
     name: String,
 }
@@ -111,14 +111,14 @@ impl Input {
                 match compression.is_compressed() {
                     true => {
                         let copy = file.file.try_clone().map_err(|error| file.failed(&error))?;
-                        Source::Read(compression.convert_read(copy)?, file)
+                        ByteSource::Read(compression.convert_read(copy)?, file)
                     }
-                    false => Source::File { file, at: 0 },
+                    false => ByteSource::File { file, at: 0 },
                 }
             }
             GetResultPayload::Stream(stream) => {
                 let stream = stream.map_err(DataFusionError::from).boxed();
-                Source::Stream(compression.convert_stream(stream)?)
+                ByteSource::Stream(compression.convert_stream(stream)?)
             }
         };
         Ok(Input {
@@ -131,7 +131,7 @@ impl Input {
     /// From a stream.
     pub(crate) fn of_stream(stream: BoxStream<'static, Result<Bytes>>, name: &str) -> Input {
         Input {
-            source: Source::Stream(stream),
+            source: ByteSource::Stream(stream),
             decoder: None,
             name: name.to_string(),
         }
@@ -180,14 +180,14 @@ impl Input {
 
     async fn fill_raw(&mut self, into: &mut Vec<u8>) -> Result<bool> {
         match &mut self.source {
-            Source::File { file, at } => {
+            ByteSource::File { file, at } => {
                 let left = file.bytes() - *at;
                 let bytes = left.min(READ_BYTES as u64);
                 file.read(*at, bytes as usize, into)?;
                 *at += bytes;
                 Ok(bytes > 0)
             }
-            Source::Read(reader, file) => {
+            ByteSource::Read(reader, file) => {
                 let part = reader.take(READ_BYTES as u64).read_to_end(into);
                 let bytes = part.map_err(|error| {
                     DataFusionError::from(Error::Format {
@@ -199,7 +199,7 @@ impl Input {
                 file.check()?;
                 Ok(bytes > 0)
             }
-            Source::Stream(stream) => match stream.try_next().await? {
+            ByteSource::Stream(stream) => match stream.try_next().await? {
                 Some(bytes) => {
                     into.extend_from_slice(&bytes);
                     Ok(true)

@@ -22,7 +22,7 @@ use datafusion::physical_plan::streaming::PartitionStream;
 use parking_lot::Mutex;
 
 use super::options::RejectOptions;
-use super::rejects::{RejectsOf, Shown, errors_schema, scans_schema};
+use super::rejects::{RejectsOf, ShownRejects, errors_schema, scans_schema};
 use crate::error::{Error, Result};
 
 /// What a table is about.
@@ -55,7 +55,7 @@ async fn shown_in(
     name: &str,
     about: About,
     state: &SessionState,
-) -> Result<Arc<Mutex<Shown>>> {
+) -> Result<Arc<Mutex<ShownRejects>>> {
     let schema = state.schema_for_ref(TableReference::bare(name))?;
     let known = match schema.table_exist(name) {
         true => schema.table(name).await?,
@@ -82,13 +82,13 @@ async fn shown_in(
 #[derive(Debug)]
 struct RejectTable {
     about: About,
-    shown: Arc<Mutex<Shown>>,
+    shown: Arc<Mutex<ShownRejects>>,
     stream: StreamingTable,
 }
 
 impl RejectTable {
-    fn new(about: About) -> Result<(RejectTable, Arc<Mutex<Shown>>)> {
-        let shown: Arc<Mutex<Shown>> = Arc::default();
+    fn new(about: About) -> Result<(RejectTable, Arc<Mutex<ShownRejects>>)> {
+        let shown: Arc<Mutex<ShownRejects>> = Arc::default();
         let schema = match about {
             About::Errors => errors_schema(),
             About::Scans => scans_schema(),
@@ -132,7 +132,7 @@ impl TableProvider for RejectTable {
 struct RejectStream {
     about: About,
     schema: SchemaRef,
-    shown: Arc<Mutex<Shown>>,
+    shown: Arc<Mutex<ShownRejects>>,
 }
 
 impl PartitionStream for RejectStream {

@@ -16,7 +16,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReser
 use object_store::path::Path;
 use parking_lot::Mutex;
 
-use super::decode::Layout;
+use super::decode::FieldLayout;
 use super::sniff::described;
 use super::table::CsvTable;
 
@@ -24,7 +24,7 @@ use super::table::CsvTable;
 const CONSUMER: &str = "rejected records of read_csv (rejects_limit => n keeps fewer)";
 
 /// What a kept error takes beside its strings: itself and its part of the tree.
-const REJECT_BYTES: usize = 2 * std::mem::size_of::<(Place, KeptReject)>();
+const REJECT_BYTES: usize = 2 * std::mem::size_of::<(ErrorPlace, KeptReject)>();
 
 /// Why a record was left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl KeptReject {
 }
 
 /// Of an error: its file, its record, its field.
-type Place = (u64, u64, usize);
+type ErrorPlace = (u64, u64, usize);
 
 /// What one call has left out in one statement.
 #[derive(Debug)]
@@ -95,13 +95,13 @@ pub(crate) struct KeptRejects {
 
 #[derive(Debug, Default)]
 struct Errors {
-    by_place: BTreeMap<Place, KeptReject>,
+    by_place: BTreeMap<ErrorPlace, KeptReject>,
     /// How many a file has.
     of_files: BTreeMap<u64, usize>,
 }
 
 impl Errors {
-    fn last_of(&self, file: u64) -> Option<Place> {
+    fn last_of(&self, file: u64) -> Option<ErrorPlace> {
         let all = (file, 0, 0)..=(file, u64::MAX, usize::MAX);
         self.by_place
             .range(all)
@@ -140,15 +140,15 @@ impl KeptRejects {
     /// Up to `rows` errors behind a place, and the place of the last one.
     fn errors_after(
         &self,
-        place: Option<Place>,
+        place: Option<ErrorPlace>,
         rows: usize,
-    ) -> Option<(Result<RecordBatch>, Place)> {
+    ) -> Option<(Result<RecordBatch>, ErrorPlace)> {
         let errors = self.errors.lock();
         let from = place.map_or(Bound::Unbounded, Bound::Excluded);
         let range = errors.by_place.range((from, Bound::Unbounded));
-        let found: Vec<(&Place, &KeptReject)> = range.take(rows).collect();
+        let found: Vec<(&ErrorPlace, &KeptReject)> = range.take(rows).collect();
         let (last, _) = found.last()?;
-        let number = |value: &dyn Fn(&Place, &Reject) -> Option<u64>| -> ArrayRef {
+        let number = |value: &dyn Fn(&ErrorPlace, &Reject) -> Option<u64>| -> ArrayRef {
             let values = found.iter().map(|(place, kept)| value(place, &kept.reject));
             Arc::new(values.collect::<UInt64Array>())
         };
@@ -251,7 +251,7 @@ pub(crate) fn scans_schema() -> SchemaRef {
 
 /// What a table shows: rejects of one statement.
 #[derive(Debug, Default)]
-pub(crate) struct Shown {
+pub(crate) struct ShownRejects {
     statement: u64,
     pub(crate) kept: Vec<Arc<KeptRejects>>,
 }
@@ -264,7 +264,7 @@ pub(crate) struct Rejects {
     /// Names of the table's columns.
     columns: Vec<Arc<str>>,
     statement: u64,
-    tables: [Arc<Mutex<Shown>>; 2],
+    tables: [Arc<Mutex<ShownRejects>>; 2],
 }
 
 /// What is known of a call before its files are.
@@ -274,7 +274,7 @@ pub(crate) struct RejectsOf {
     pub(crate) statement: u64,
     pub(crate) limit: usize,
     pub(crate) pool: Arc<dyn MemoryPool>,
-    pub(crate) tables: [Arc<Mutex<Shown>>; 2],
+    pub(crate) tables: [Arc<Mutex<ShownRejects>>; 2],
 }
 
 impl RejectsOf {
@@ -303,7 +303,7 @@ impl RejectsOf {
 
 impl Rejects {
     /// Those of one file, which is about to be read: the tables show this statement's from now on.
-    pub(crate) fn of_file(&self, file: &Path, layout: &Layout) -> FileRejects {
+    pub(crate) fn of_file(&self, file: &Path, layout: &FieldLayout) -> FileRejects {
         self.show();
         let mut columns = vec![None; layout.fields];
         for (name, field) in self.columns.iter().zip(&layout.of_columns) {
@@ -322,7 +322,7 @@ impl Rejects {
         for table in &self.tables {
             let mut shown = table.lock();
             if shown.statement != self.statement {
-                *shown = Shown {
+                *shown = ShownRejects {
                     statement: self.statement,
                     kept: Vec::new(),
                 };

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::scan::location::Found;
 use grouse_text::csv::columns::Cells;
 use grouse_text::csv::guess::{Guess, see_all};
-use grouse_text::csv::records::{Misfit, Shape, Table};
+use grouse_text::csv::records::{Misfit, RecordShape, Table};
 
 /// Rows that are held at once.
 const ROWS_AT_ONCE: usize = 8_192;
@@ -39,10 +39,10 @@ pub(crate) async fn look_further(
         let input = input.encoded(rules.encoding);
         let mut blocks = Blocks::new(input, rules.dialect.clone(), rules.record_bytes_max);
         let layout = rules.layout(&file.meta.location);
-        let shape = Shape {
+        let shape = RecordShape {
             short: rules.short,
             misfit: Misfit::Drop,
-            ..Shape::all(rules.dialect.grammar, layout.fields)
+            ..RecordShape::all(rules.dialect.grammar, layout.fields)
         };
         let mut seen = vec![Guess::default(); layout.fields];
         while let Some(block) = blocks.next().await.map_err(Error::from)? {
@@ -65,7 +65,7 @@ pub(crate) async fn look_further(
 
 fn look_at(
     block: &Block,
-    shape: &Shape,
+    shape: &RecordShape,
     table: &CsvTable,
     (seen, rows_left): (&mut [Guess], &mut usize),
 ) {

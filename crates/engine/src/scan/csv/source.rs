@@ -38,8 +38,8 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetResultPayload, ObjectMeta, ObjectStore};
 
 use super::blocks::{Block, Blocks, bad};
-use super::cuts::{Cuts, Ranges};
-use super::decode::{Bad, Decode, Rules};
+use super::cuts::{Cuts, FileBytes};
+use super::decode::{Bad, Decode, ReadingRules};
 use super::dialect::Header;
 use super::input::{Input, LocalFile};
 use super::rejects::FileRejects;
@@ -58,7 +58,7 @@ const PIECES_MAX: u64 = 4_096;
 /// Our format of CSV files.
 #[derive(Debug)]
 pub(crate) struct CsvText {
-    pub(crate) rules: Arc<Rules>,
+    pub(crate) rules: Arc<ReadingRules>,
     pub(crate) compression: FileCompressionType,
 }
 
@@ -120,7 +120,7 @@ impl FileFormat for CsvText {
 
 #[derive(Clone)]
 struct CsvSource {
-    rules: Arc<Rules>,
+    rules: Arc<ReadingRules>,
     schema: TableSchema,
     projection: SplitProjection,
     batch_rows: usize,
@@ -268,7 +268,7 @@ impl CsvSource {
 }
 
 struct CsvOpener {
-    rules: Arc<Rules>,
+    rules: Arc<ReadingRules>,
     schema: SchemaRef,
     columns: Vec<usize>,
     batch_rows: usize,
@@ -325,69 +325,69 @@ async fn piece(
     file: &PartitionedFile,
     cuts: &Cuts,
     store: Arc<dyn ObjectStore>,
-    rules: &Rules,
+    rules: &ReadingRules,
     name: String,
-) -> Result<Origin> {
+) -> Result<BlockOrigin> {
     let meta = &file.object_meta;
     let result = store
         .get_opts(&meta.location, GetOptions::default())
         .await?;
     let ranges = match result.payload {
         GetResultPayload::File(opened, _) => {
-            Ranges::Local(LocalFile::new(opened, meta.clone(), name)?)
+            FileBytes::Local(LocalFile::new(opened, meta.clone(), name)?)
         }
-        GetResultPayload::Stream(_) => Ranges::Other(store, meta.location.clone(), name),
+        GetResultPayload::Stream(_) => FileBytes::Other(store, meta.location.clone(), name),
     };
     let number = cuts.number_of(file.range.as_ref().map_or(0, |range| range.start) as u64);
     let block = cuts
         .block(number, &ranges, &rules.dialect, rules.record_bytes_max)
         .await?;
-    Ok(Origin::Piece(block, ranges.name().to_string()))
+    Ok(BlockOrigin::Piece(block, ranges.name().to_string()))
 }
 
 async fn whole(
     file: &PartitionedFile,
     store: Arc<dyn ObjectStore>,
-    rules: &Rules,
+    rules: &ReadingRules,
     name: String,
     compression: FileCompressionType,
-) -> Result<Origin> {
+) -> Result<BlockOrigin> {
     let meta = &file.object_meta;
     let result = store
         .get_opts(&meta.location, GetOptions::default())
         .await?;
     let input = Input::new(result, meta, &name, compression)?.encoded(rules.encoding);
     let blocks = Blocks::new(input, rules.dialect.clone(), rules.record_bytes_max);
-    Ok(Origin::Whole(Box::new(blocks)))
+    Ok(BlockOrigin::Whole(Box::new(blocks)))
 }
 
 /// Where blocks come from.
-pub(crate) enum Origin {
+pub(crate) enum BlockOrigin {
     /// With the name of the file.
     Piece(Option<Block>, String),
     Whole(Box<Blocks>),
 }
 
-impl Origin {
+impl BlockOrigin {
     async fn next(&mut self) -> Result<Option<Block>> {
         match self {
-            Origin::Piece(block, _) => Ok(block.take()),
-            Origin::Whole(blocks) => blocks.next().await,
+            BlockOrigin::Piece(block, _) => Ok(block.take()),
+            BlockOrigin::Whole(blocks) => blocks.next().await,
         }
     }
 
     /// The name of the file.
     fn name(&self) -> &str {
         match self {
-            Origin::Piece(_, name) => name,
-            Origin::Whole(blocks) => blocks.name(),
+            BlockOrigin::Piece(_, name) => name,
+            BlockOrigin::Whole(blocks) => blocks.name(),
         }
     }
 }
 
 /// What is left of a file.
 struct Rest {
-    origin: Origin,
+    origin: BlockOrigin,
     decode: Decode,
     rejects: Option<FileRejects>,
     block: Option<(Block, usize)>,
@@ -396,7 +396,7 @@ struct Rest {
 
 /// The batches of a file; what is left out of them goes to its rejects.
 pub(crate) fn batches(
-    origin: Origin,
+    origin: BlockOrigin,
     decode: Decode,
     rejects: Option<FileRejects>,
 ) -> BoxStream<'static, Result<RecordBatch>> {

@@ -16,19 +16,19 @@ use object_store::ObjectMeta;
 use object_store::path::Path;
 
 use super::blocks::{RECORD_BYTES_MAX, before_records, not_utf8};
-use super::decode::{Layout, Rules};
+use super::decode::{FieldLayout, ReadingRules};
 use super::dialect::{Dialect, Header, guessed, most_fields, sniffed};
 use super::input::decoded;
 use super::options::{CsvOptions, Types};
 use super::plain_names::plain_name;
 use crate::error::{Error, Result};
-use crate::scan::format::{Kind, TextOptions};
+use crate::scan::format::{FileKind, TextOptions};
 use crate::scan::location::File;
 use crate::scan::text::{Extent, SAMPLE_ROWS};
 use grouse_text::csv::columns::Forms;
 use grouse_text::csv::grammar::Place;
 use grouse_text::csv::guess::Guess;
-use grouse_text::csv::records::{Shape, Short};
+use grouse_text::csv::records::{RecordShape, Short};
 use grouse_text::csv::values::DateForm;
 
 /// A file and its first bytes.
@@ -37,7 +37,7 @@ pub(crate) type Beginning<'a> = (&'a File, Vec<u8>, Extent);
 /// The table of a text that is no file.
 pub(crate) fn csv_table_in(
     path: &str,
-    kind: Kind,
+    kind: FileKind,
     options: &TextOptions,
     (bytes, extent): (Vec<u8>, Extent),
 ) -> Result<CsvTable> {
@@ -59,7 +59,7 @@ pub(crate) fn csv_table_in(
 /// What a table of CSV files is.
 pub(crate) struct CsvTable {
     pub(crate) schema: SchemaRef,
-    pub(crate) rules: Rules,
+    pub(crate) rules: ReadingRules,
     /// What the sample says of each column, before what the query says.
     pub(crate) guesses: Vec<Guess>,
     names: Vec<String>,
@@ -72,7 +72,7 @@ impl CsvTable {
         guesses: Vec<Guess>,
         options: &CsvOptions,
     ) -> Result<CsvTable> {
-        let columns = Columns {
+        let columns = ColumnsOfFile {
             names: self.names,
             guesses,
         };
@@ -91,14 +91,14 @@ pub(crate) enum Union {
 }
 
 /// One file's columns.
-struct Columns {
+struct ColumnsOfFile {
     names: Vec<String>,
     guesses: Vec<Guess>,
 }
 
 /// The table of files that begin so.
 pub(crate) fn csv_table(
-    kind: Kind,
+    kind: FileKind,
     options: &TextOptions,
     union: Union,
     beginnings: &[Beginning<'_>],
@@ -117,7 +117,7 @@ pub(crate) fn csv_table(
     };
     let dialect = sniffed(kind, options, first, &forms);
     let mut rows_left = options.sample_rows.unwrap_or(SAMPLE_ROWS).max(1);
-    let mut all: Option<(&File, Columns)> = None;
+    let mut all: Option<(&File, ColumnsOfFile)> = None;
     let mut layouts = HashMap::new();
     for (file, text, extent) in &strings {
         let one = columns_of(
@@ -144,7 +144,7 @@ pub(crate) fn csv_table(
     let layouts = layouts
         .into_iter()
         .map(|(path, names)| (path, layout(&columns.names, &names)));
-    let rules = Rules {
+    let rules = ReadingRules {
         forms,
         dates: Vec::new(),
         never_null: Vec::new(),
@@ -178,7 +178,7 @@ fn forms_of(options: &CsvOptions) -> Forms {
 }
 
 /// Files without a byte.
-fn nothing(kind: Kind, options: &TextOptions) -> CsvTable {
+fn nothing(kind: FileKind, options: &TextOptions) -> CsvTable {
     let dialect = sniffed(kind, options, "", &Forms::default());
     let (names, types): (Vec<String>, Vec<DataType>) = match &options.csv.types {
         Types::All(columns) => columns.iter().cloned().unzip(),
@@ -190,7 +190,7 @@ fn nothing(kind: Kind, options: &TextOptions) -> CsvTable {
         .map(|(name, kind)| Field::new(name, kind, true));
     CsvTable {
         schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
-        rules: Rules {
+        rules: ReadingRules {
             forms: forms_of(&options.csv),
             dates: vec![DateForm::ISO; names.len()],
             never_null: Vec::new(),
@@ -267,7 +267,7 @@ fn columns_of(
     (text, extent): (&str, Extent),
     rows_left: &mut usize,
     forms: &Forms,
-) -> Columns {
+) -> ColumnsOfFile {
     let grammar = dialect.grammar;
     let start = before_records(text.as_bytes(), dialect.skip);
     let mut body = &text[start.min(text.len())..];
@@ -275,7 +275,7 @@ fn columns_of(
         let whole = grammar.walk(Place::LineStart, body.as_bytes()).last_start;
         body = &body[..whole.unwrap_or(body.len())];
     }
-    let first = first_fields(&Shape::all(grammar, 2), body);
+    let first = first_fields(&RecordShape::all(grammar, 2), body);
     let listed = match &options.csv.types {
         Types::All(columns) => columns.len(),
         _ => 0,
@@ -285,9 +285,9 @@ fn columns_of(
         0 => first.len(),
         listed => listed,
     };
-    let shape = Shape {
+    let shape = RecordShape {
         short: short_of(options),
-        ..Shape::all(grammar, fields)
+        ..RecordShape::all(grammar, fields)
     };
     let values = match dialect.header {
         Header::Names => &body[shape.after_first(body.as_bytes(), 0)..],
@@ -295,14 +295,14 @@ fn columns_of(
     };
     let (guesses, rows) = guessed(&shape, values, *rows_left, forms);
     *rows_left = rows_left.saturating_sub(rows);
-    Columns {
+    ColumnsOfFile {
         names: names(dialect.header, first, fields, &options.csv),
         guesses,
     }
 }
 
 /// The values of the first record.
-fn first_fields(shape: &Shape, text: &str) -> Vec<String> {
+fn first_fields(shape: &RecordShape, text: &str) -> Vec<String> {
     let mut at = 0;
     let bytes = text.as_bytes();
     while at < bytes.len() {
@@ -315,9 +315,9 @@ fn first_fields(shape: &Shape, text: &str) -> Vec<String> {
             at = next;
             continue;
         }
-        let shape = Shape {
+        let shape = RecordShape {
             columns: count,
-            ..Shape::all(shape.grammar, count)
+            ..RecordShape::all(shape.grammar, count)
         };
         let mut table = grouse_text::csv::records::Table::default();
         if shape.read(bytes, at, 1, &mut table).is_err() {
@@ -370,8 +370,8 @@ fn unrepeated(names: Vec<String>) -> Vec<String> {
 }
 
 fn widen(
-    (first, all): (&File, &mut Columns),
-    (file, one): (&File, Columns),
+    (first, all): (&File, &mut ColumnsOfFile),
+    (file, one): (&File, ColumnsOfFile),
     header: Header,
     union: Union,
 ) -> Result<()> {
@@ -407,8 +407,8 @@ fn widen(
     Ok(())
 }
 
-fn layout(columns: &[String], names: &[String]) -> Layout {
-    Layout {
+fn layout(columns: &[String], names: &[String]) -> FieldLayout {
+    FieldLayout {
         fields: names.len(),
         of_columns: columns
             .iter()
@@ -435,7 +435,11 @@ fn decimal_of(options: &CsvOptions, dialect: &Dialect, guesses: &[Guess]) -> u8 
 }
 
 /// The columns with their types.
-fn typed(columns: Columns, mut rules: Rules, options: &CsvOptions) -> Result<CsvTable> {
+fn typed(
+    columns: ColumnsOfFile,
+    mut rules: ReadingRules,
+    options: &CsvOptions,
+) -> Result<CsvTable> {
     let given = given_types(&columns.names, options)?;
     let mut fields = Vec::with_capacity(columns.names.len());
     for ((name, guess), given) in columns.names.iter().zip(&columns.guesses).zip(given) {

@@ -51,7 +51,7 @@ pub(super) async fn check(
         GetResultPayload::File(file, _) => Content::Disk(file),
         GetResultPayload::Stream(_) => Content::Store(Arc::clone(store), location.clone()),
     };
-    let object = Object {
+    let object = IpcObject {
         bytes,
         size,
         limit_bytes: limit_bytes as u64,
@@ -73,7 +73,7 @@ enum Content {
     Store(Arc<dyn ObjectStore>, Path),
 }
 
-struct Object {
+struct IpcObject {
     bytes: Content,
     size: u64,
     limit_bytes: u64,
@@ -87,7 +87,7 @@ struct Message {
     end: u64,
 }
 
-impl Object {
+impl IpcObject {
     async fn read(&self, range: Range<u64>) -> Result<Bytes> {
         let all = self.read_all(std::slice::from_ref(&range)).await?;
         let first = all.into_iter().next();

@@ -28,7 +28,7 @@ pub(crate) async fn ipc_schema(
     store: &Arc<dyn ObjectStore>,
     meta: &ObjectMeta,
 ) -> Result<SchemaRef> {
-    let object = Object { store, meta };
+    let object = StoredObject { store, meta };
     let head = object.read(0..8).await?;
     let schema = match head.starts_with(MAGIC) {
         true => object.footer_schema().await?,
@@ -37,12 +37,12 @@ pub(crate) async fn ipc_schema(
     Ok(Arc::new(schema))
 }
 
-struct Object<'a> {
+struct StoredObject<'a> {
     store: &'a Arc<dyn ObjectStore>,
     meta: &'a ObjectMeta,
 }
 
-impl Object<'_> {
+impl StoredObject<'_> {
     async fn read(&self, range: Range<u64>) -> Result<Vec<u8>> {
         if range.end > self.meta.size || range.is_empty() {
             return Err(bad("the file is too short"));

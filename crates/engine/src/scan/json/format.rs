@@ -29,8 +29,8 @@ use parking_lot::Mutex;
 
 use super::chunks::chunks;
 use super::options::JsonOptions;
-use super::records::{Part, Root, Sample, Seen, Text, layout_of, look};
-use super::source::{JsonSource, Reading};
+use super::records::{FilePart, RecordsText, Root, SampleBounds, Seen, layout_of, look};
+use super::source::{JsonReading, JsonSource};
 use crate::error::Error;
 use crate::error::types::type_name;
 use crate::scan::location::named;
@@ -107,7 +107,7 @@ impl Json {
                 break;
             }
             let rows = wanted.unwrap_or(SAMPLE_ROWS).saturating_sub(all.rows);
-            let sample = Sample {
+            let sample = SampleBounds {
                 rows: rows.max(FILE_ROWS),
                 bytes: if wanted.is_none() && index == 0 {
                     SAMPLE_BYTES
@@ -123,7 +123,7 @@ impl Json {
                 (None, _) => Layout::Values,
             };
             let bytes = bytes.boxed();
-            let mut text = Text::new(bytes, layout, Part::Whole);
+            let mut text = RecordsText::new(bytes, layout, FilePart::Whole);
             let seen = look(&mut text, &mut shape, sample)
                 .await
                 .map_err(|error| named(Error::from(error), &format!("/{}", object.location)))?;
@@ -268,7 +268,7 @@ impl FileFormat for Json {
             (false, true) => Strictness::Strict,
             (false, false) => Strictness::Named,
         };
-        let reading = Reading {
+        let reading = JsonReading {
             fields: Arc::new(fields.collect()),
             // Of files that nobody has looked at any layout may be theirs.
             layout: found.as_ref().map_or(Layout::Values, |found| found.layout),

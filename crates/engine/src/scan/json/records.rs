@@ -35,7 +35,7 @@ pub(super) enum Root {
 
 /// Which records of a file are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum FilePart {
     Whole,
     /// Those whose lines begin within these bytes.
     Range {
@@ -45,11 +45,11 @@ pub(super) enum Part {
 }
 
 /// The text of a file, as far as whole records reach.
-pub(super) struct Text {
+pub(super) struct RecordsText {
     chunks: BoxStream<'static, Result<Bytes>>,
     splitter: Splitter,
     layout: Layout,
-    part: Part,
+    part: FilePart,
     /// Behind the last whole record.
     carry: Vec<u8>,
     /// Whole records, and where the next one begins.
@@ -58,11 +58,11 @@ pub(super) struct Text {
     /// Of the beginning of `text`: bytes before it in the file, lines before it in what was read.
     offset: u64,
     lines: u64,
-    state: State,
+    state: RecordsState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum RecordsState {
     /// Nothing has been read.
     New,
     Reading,
@@ -70,14 +70,14 @@ enum State {
     Ended,
 }
 
-impl Text {
+impl RecordsText {
     /// `chunks` begin one byte before the part, so that it shows whether a line begins with it.
     pub(super) fn new(
         chunks: BoxStream<'static, Result<Bytes>>,
         layout: Layout,
-        part: Part,
-    ) -> Text {
-        Text {
+        part: FilePart,
+    ) -> RecordsText {
+        RecordsText {
             chunks,
             splitter: Splitter::new(layout),
             layout,
@@ -87,22 +87,22 @@ impl Text {
             at: 0,
             offset: first_byte(part),
             lines: 0,
-            state: State::New,
+            state: RecordsState::New,
         }
     }
 
     /// Reads on until there are whole records; `false` = there are none any more.
     async fn fill(&mut self) -> Result<bool> {
-        while self.state != State::Ended {
+        while self.state != RecordsState::Ended {
             let Some(chunk) = self.chunks.try_next().await? else {
-                self.state = State::Ended;
+                self.state = RecordsState::Ended;
                 let rest = std::mem::take(&mut self.carry);
                 self.replace(rest)?;
                 return Ok(!self.text.is_empty());
             };
             let mut fresh = &chunk[..];
-            if self.state == State::New {
-                if matches!(self.part, Part::Range { start, .. } if start > 0) {
+            if self.state == RecordsState::New {
+                if matches!(self.part, FilePart::Range { start, .. } if start > 0) {
                     let Some(end) = memchr(b'\n', fresh) else {
                         self.offset += fresh.len() as u64;
                         continue;
@@ -110,7 +110,7 @@ impl Text {
                     self.offset += end as u64 + 1;
                     fresh = &fresh[end + 1..];
                 }
-                self.state = State::Reading;
+                self.state = RecordsState::Reading;
             }
             let end = self.splitter.end(fresh);
             let before = self.carry.len();
@@ -162,16 +162,16 @@ fn newlines(bytes: &[u8]) -> u64 {
 }
 
 /// From where on a part is read.
-pub(super) fn first_byte(part: Part) -> u64 {
+pub(super) fn first_byte(part: FilePart) -> u64 {
     match part {
-        Part::Whole => 0,
-        Part::Range { start, .. } => start.saturating_sub(1),
+        FilePart::Whole => 0,
+        FilePart::Range { start, .. } => start.saturating_sub(1),
     }
 }
 
 /// How much of a file is looked at.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sample {
+pub(super) struct SampleBounds {
     /// Records.
     pub(super) rows: usize,
     /// All records that begin in so many bytes are looked at, however many they are.
@@ -219,8 +219,12 @@ pub(super) struct Seen {
 }
 
 /// Looks at the records of a file one after the other.
-pub(super) async fn look(text: &mut Text, shape: &mut Shape, sample: Sample) -> Result<Seen> {
-    let (mut seen, mut walk) = (Seen::default(), Walk::default());
+pub(super) async fn look(
+    text: &mut RecordsText,
+    shape: &mut Shape,
+    sample: SampleBounds,
+) -> Result<Seen> {
+    let (mut seen, mut walk) = (Seen::default(), RecordWalk::default());
     while text.fill().await? {
         let whole = std::mem::take(&mut text.text);
         let looked = look_at(&whole, text, shape, (&mut seen, &mut walk, sample));
@@ -237,9 +241,9 @@ pub(super) async fn look(text: &mut Text, shape: &mut Shape, sample: Sample) -> 
 /// Looks at whole records; `false` = the sample is full.
 fn look_at(
     whole: &str,
-    text: &Text,
+    text: &RecordsText,
     shape: &mut Shape,
-    (seen, walk, sample): (&mut Seen, &mut Walk, Sample),
+    (seen, walk, sample): (&mut Seen, &mut RecordWalk, SampleBounds),
 ) -> std::result::Result<bool, Bad> {
     let is_full = |rows: usize, start: usize| {
         rows >= sample.rows && text.offset + start as u64 >= sample.bytes
@@ -282,14 +286,14 @@ fn look_at(
 
 /// The way from record to record where they do not lie in lines.
 #[derive(Debug, Default)]
-struct Walk {
+struct RecordWalk {
     is_array: bool,
     is_behind_value: bool,
     /// Whether records have stood in no array: then an array is one of them (splitter.rs).
     is_open: bool,
 }
 
-impl Walk {
+impl RecordWalk {
     /// Whether another record is next.
     fn next(&mut self, cursor: &mut Cursor<'_>) -> std::result::Result<bool, Bad> {
         loop {
@@ -305,7 +309,7 @@ impl Walk {
                 }
                 Some(b']') if self.is_array => {
                     cursor.take(b']');
-                    *self = Walk::default();
+                    *self = RecordWalk::default();
                 }
                 Some(_) if self.is_array && self.is_behind_value => {
                     cursor.expected("',' or ']'")?;
@@ -322,17 +326,22 @@ impl Walk {
 
 /// Reads records into columns.
 pub(super) struct Records {
-    pub(super) text: Text,
+    pub(super) text: RecordsText,
     pub(super) columns: Object,
     pub(super) root: Root,
     pub(super) strictness: Strictness,
     pub(super) batch_rows: usize,
     pub(super) schema: SchemaRef,
-    walk: Walk,
+    walk: RecordWalk,
 }
 
 impl Records {
-    pub(super) fn new(text: Text, columns: Object, root: Root, strictness: Strictness) -> Records {
+    pub(super) fn new(
+        text: RecordsText,
+        columns: Object,
+        root: Root,
+        strictness: Strictness,
+    ) -> Records {
         Records {
             text,
             columns,
@@ -340,7 +349,7 @@ impl Records {
             strictness,
             batch_rows: crate::runtime::options::BATCH_SIZE_DEFAULT_ROWS,
             schema: Arc::new(Schema::empty()),
-            walk: Walk::default(),
+            walk: RecordWalk::default(),
         }
     }
 
@@ -398,8 +407,8 @@ impl Records {
 
     fn take_lines(&mut self, whole: &str) -> std::result::Result<bool, Bad> {
         let end = match self.text.part {
-            Part::Whole => u64::MAX,
-            Part::Range { end, .. } => end,
+            FilePart::Whole => u64::MAX,
+            FilePart::Range { end, .. } => end,
         };
         while self.text.at < whole.len() && self.columns.rows() < self.batch_rows {
             let start = self.text.at;

@@ -25,14 +25,14 @@ use futures::stream::BoxStream;
 use object_store::ObjectStore;
 
 use super::chunks::chunks;
-use super::records::{Part, Records, Root, Text, first_byte};
+use super::records::{FilePart, Records, RecordsText, Root, first_byte};
 use grouse_text::json::columns::{Object, Strictness};
 use grouse_text::json::splitter::Layout;
 use grouse_text::json::types::JsonType;
 
 /// How the files of a table are read.
 #[derive(Debug, Clone)]
-pub(super) struct Reading {
+pub(super) struct JsonReading {
     pub(super) fields: Arc<Vec<(String, JsonType)>>,
     pub(super) layout: Layout,
     pub(super) root: Root,
@@ -42,7 +42,7 @@ pub(super) struct Reading {
 
 #[derive(Clone)]
 pub(super) struct JsonSource {
-    pub(super) reading: Reading,
+    pub(super) reading: JsonReading,
     schema: TableSchema,
     projection: SplitProjection,
     batch_rows: usize,
@@ -50,7 +50,7 @@ pub(super) struct JsonSource {
 }
 
 impl JsonSource {
-    pub(super) fn new(reading: Reading, schema: TableSchema) -> JsonSource {
+    pub(super) fn new(reading: JsonReading, schema: TableSchema) -> JsonSource {
         JsonSource {
             reading,
             projection: SplitProjection::unprojected(&schema),
@@ -140,13 +140,13 @@ impl FileOpener for JsonOpener {
         let (source, store) = (self.source.clone(), Arc::clone(&self.store));
         Ok(Box::pin(async move {
             let part = match &file.range {
-                None => Part::Whole,
-                Some(range) => Part::Range {
+                None => FilePart::Whole,
+                Some(range) => FilePart::Range {
                     start: u64::try_from(range.start).unwrap_or_default(),
                     end: u64::try_from(range.end).unwrap_or_default(),
                 },
             };
-            let Reading {
+            let JsonReading {
                 fields,
                 layout,
                 root,
@@ -157,8 +157,12 @@ impl FileOpener for JsonOpener {
             let bytes = chunks(&store, meta, first_byte(part), compression).await?;
             let wanted = &source.projection.file_indices;
             let columns = Object::new(&fields, wanted, strictness);
-            let mut records =
-                Records::new(Text::new(bytes, layout, part), columns, root, strictness);
+            let mut records = Records::new(
+                RecordsText::new(bytes, layout, part),
+                columns,
+                root,
+                strictness,
+            );
             records.batch_rows = source.batch_rows;
             records.schema = Arc::new(source.schema.file_schema().project(wanted)?);
             Ok(batches(records))

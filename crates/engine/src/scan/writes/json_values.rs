@@ -45,12 +45,12 @@ impl EncoderFactory for JsonValues {
             }
             kind if kind.is_binary() => {
                 let values = cast(array, &DataType::Binary)?;
-                Box::new(Bytes(values.as_binary().clone()))
+                Box::new(BytesEncoder(values.as_binary().clone()))
             }
             DataType::Interval(_) | DataType::Duration(_) => {
                 let strings = strings_of_values(&make_array(array.to_data()));
                 let strings = strings.map_err(|error| ArrowError::ExternalError(error.into()))?;
-                Box::new(Strings(strings))
+                Box::new(StringsEncoder(strings))
             }
             _ => return Ok(None),
         };
@@ -76,9 +76,9 @@ impl<T: ArrowPrimitiveType<Native: Into<f64>>> Encoder for Floats<T> {
 }
 
 /// Strings in which nothing has to be escaped.
-struct Strings(StringViewArray);
+struct StringsEncoder(StringViewArray);
 
-impl Encoder for Strings {
+impl Encoder for StringsEncoder {
     fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
         out.push(b'"');
         out.extend(self.0.value(row).as_bytes());
@@ -86,9 +86,9 @@ impl Encoder for Strings {
     }
 }
 
-struct Bytes(BinaryArray);
+struct BytesEncoder(BinaryArray);
 
-impl Encoder for Bytes {
+impl Encoder for BytesEncoder {
     fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
         let mut text = String::new();
         write_bytes(self.0.value(row), &mut text);

@@ -31,9 +31,9 @@ use tokio::sync::mpsc;
 
 use super::arrow::ArrowSink;
 use super::request::{Existing, JsonLayout, Writes};
-use super::split::{Kept, Key, Splitter};
+use super::split::{PartitionColumns, PartitionValues, Splitter};
 use super::stage::Stage;
-use super::target::{Target, is_one_file, name_of};
+use super::target::{WriteTarget, is_one_file, name_of};
 use super::text::TextSink;
 use super::upload::Uploads;
 use crate::error::Error;
@@ -62,25 +62,25 @@ impl WholeFiles {
         })
     }
 
-    fn writer(&self) -> DataFusionResult<Writer<'_>> {
+    fn writer(&self) -> DataFusionResult<RowWriter<'_>> {
         let writer = writer(self.datafusion.sink());
         writer.ok_or_else(|| Error::Internal("a sink of files without files".to_string()).into())
     }
 }
 
 /// Who makes bytes of rows.
-enum Writer<'a> {
+enum RowWriter<'a> {
     Text(TextSink<'a>),
     Columns(&'a dyn FileSink),
 }
 
 /// The writer behind a sink of files.
-fn writer(sink: &dyn DataSink) -> Option<Writer<'_>> {
+fn writer(sink: &dyn DataSink) -> Option<RowWriter<'_>> {
     if let Some(sink) = sink.downcast_ref::<CsvSink>() {
-        return Some(Writer::Text(TextSink::Csv(sink)));
+        return Some(RowWriter::Text(TextSink::Csv(sink)));
     }
     if let Some(sink) = sink.downcast_ref::<JsonSink>() {
-        return Some(Writer::Text(TextSink::Json(sink)));
+        return Some(RowWriter::Text(TextSink::Json(sink)));
     }
     let parquet = sink.downcast_ref::<ParquetSink>();
     let arrow = || {
@@ -88,14 +88,14 @@ fn writer(sink: &dyn DataSink) -> Option<Writer<'_>> {
             .map(|sink| sink as &dyn FileSink)
     };
     let columns = parquet.map(|sink| sink as &dyn FileSink).or_else(arrow);
-    columns.map(Writer::Columns)
+    columns.map(RowWriter::Columns)
 }
 
-impl Writer<'_> {
+impl RowWriter<'_> {
     fn config(&self) -> &FileSinkConfig {
         match self {
-            Writer::Text(sink) => sink.config(),
-            Writer::Columns(sink) => sink.config(),
+            RowWriter::Text(sink) => sink.config(),
+            RowWriter::Columns(sink) => sink.config(),
         }
     }
 
@@ -107,8 +107,8 @@ impl Writer<'_> {
         store: Arc<dyn ObjectStore>,
     ) -> DataFusionResult<u64> {
         match self {
-            Writer::Text(sink) => sink.write(context, feeding, files, store).await,
-            Writer::Columns(sink) => {
+            RowWriter::Text(sink) => sink.write(context, feeding, files, store).await,
+            RowWriter::Columns(sink) => {
                 sink.spawn_writer_tasks_and_join(context, feeding, files, store)
                     .await
             }
@@ -141,7 +141,7 @@ impl DataSink for WholeFiles {
         let config = writer.config();
         let writes = context.session_config().get_extension::<Writes>();
         let writes = writes.unwrap_or_default();
-        let layout = Layout::of(config, &writes, context)?;
+        let layout = FileLayout::of(config, &writes, context)?;
         let stage = open_stage(config, &writes, context).await?;
         let rows = Arc::new(AtomicU64::new(0));
         let (files, waiting) = mpsc::unbounded_channel();
@@ -151,7 +151,7 @@ impl DataSink for WholeFiles {
             rows: Arc::clone(&rows),
             batches_max: batches_max(context),
             end: match (&writer, writes.json) {
-                (Writer::Text(TextSink::Json(_)), JsonLayout::Array) => End::Marked,
+                (RowWriter::Text(TextSink::Json(_)), JsonLayout::Array) => End::Marked,
                 _ => End::Open,
             },
         };
@@ -190,7 +190,7 @@ async fn open_stage(
     let (config, context, writes) = (config.clone(), Arc::clone(context), Arc::clone(writes));
     // A pipe waits for its reader.
     let opening = tokio::task::spawn_blocking(move || {
-        let target = Target::of(&config, &context)?;
+        let target = WriteTarget::of(&config, &context)?;
         let stage = Arc::new(Stage::open(name_of(&config), target, writes.existing)?);
         writes.watch(&stage);
         Ok::<_, Error>(stage)
@@ -222,52 +222,52 @@ fn batches_max(context: &TaskContext) -> usize {
 
 /// Which rows go to which file.
 #[derive(Debug)]
-enum Layout {
+enum FileLayout {
     /// All to one.
     One,
     /// To files of so many rows.
-    Rows(Names, usize),
+    Rows(FileNames, usize),
     /// By the values of columns.
-    Keys(Names, Splitter),
+    Keys(FileNames, Splitter),
 }
 
-impl Layout {
+impl FileLayout {
     fn of(
         config: &FileSinkConfig,
         writes: &Writes,
         context: &TaskContext,
-    ) -> DataFusionResult<Layout> {
+    ) -> DataFusionResult<FileLayout> {
         if is_one_file(config) {
-            return Ok(Layout::One);
+            return Ok(FileLayout::One);
         }
-        let names = Names::new(config, writes);
+        let names = FileNames::new(config, writes);
         if config.table_partition_cols.is_empty() {
             let options = context.session_config().options();
             let rows_max = options.execution.soft_max_rows_per_output_file.get();
-            return Ok(Layout::Rows(names, rows_max));
+            return Ok(FileLayout::Rows(names, rows_max));
         }
         let columns = config.table_partition_cols.iter();
         let columns = columns.map(|(name, _)| name.clone()).collect();
         let kept = match config.keep_partition_by_columns {
-            true => Kept::InFiles,
-            false => Kept::InPathsOnly,
+            true => PartitionColumns::InFiles,
+            false => PartitionColumns::InPathsOnly,
         };
         let schema = with_nullable(config.output_schema(), &config.table_partition_cols);
         let splitter = Splitter::new(columns, &schema, kept)?;
-        Ok(Layout::Keys(names, splitter))
+        Ok(FileLayout::Keys(names, splitter))
     }
 }
 
 /// Names of files in a folder.
 #[derive(Debug)]
-struct Names {
+struct FileNames {
     pattern: String,
     extension: String,
     unique: String,
 }
 
-impl Names {
-    fn new(config: &FileSinkConfig, writes: &Writes) -> Names {
+impl FileNames {
+    fn new(config: &FileSinkConfig, writes: &Writes) -> FileNames {
         let pattern = match (&writes.pattern, writes.existing) {
             (Some(pattern), _) if pattern.contains("{i}") || pattern.contains("{uuid}") => {
                 pattern.clone()
@@ -279,7 +279,7 @@ impl Names {
         let extension = writes.extension.as_ref().unwrap_or(&config.file_extension);
         // Seeded by the system for each of them.
         let random = || RandomState::new().build_hasher().finish();
-        Names {
+        FileNames {
             pattern,
             extension: extension.trim_start_matches('.').to_string(),
             unique: format!("{:016x}{:016x}", random(), random()),
@@ -311,11 +311,15 @@ struct Feed {
 }
 
 impl Feed {
-    async fn run(self, data: SendableRecordBatchStream, layout: Layout) -> DataFusionResult<()> {
+    async fn run(
+        self,
+        data: SendableRecordBatchStream,
+        layout: FileLayout,
+    ) -> DataFusionResult<()> {
         match layout {
-            Layout::One => self.one(data).await,
-            Layout::Rows(names, rows_max) => self.by_rows(data, &names, rows_max).await,
-            Layout::Keys(names, splitter) => self.by_keys(data, &names, &splitter).await,
+            FileLayout::One => self.one(data).await,
+            FileLayout::Rows(names, rows_max) => self.by_rows(data, &names, rows_max).await,
+            FileLayout::Keys(names, splitter) => self.by_keys(data, &names, &splitter).await,
         }
     }
 
@@ -336,7 +340,7 @@ impl Feed {
     async fn by_rows(
         self,
         mut data: SendableRecordBatchStream,
-        names: &Names,
+        names: &FileNames,
         rows_max: usize,
     ) -> DataFusionResult<()> {
         let (mut file, mut rows, mut nth) = (self.file(names.name(0))?, 0, 0);
@@ -359,10 +363,10 @@ impl Feed {
     async fn by_keys(
         self,
         mut data: SendableRecordBatchStream,
-        names: &Names,
+        names: &FileNames,
         splitter: &Splitter,
     ) -> DataFusionResult<()> {
-        let mut open: HashMap<Key, mpsc::Sender<RecordBatch>> = HashMap::new();
+        let mut open: HashMap<PartitionValues, mpsc::Sender<RecordBatch>> = HashMap::new();
         while let Some(batch) = data.next().await {
             for (key, rows) in splitter.split(&batch?)? {
                 let file = match open.get(&key) {

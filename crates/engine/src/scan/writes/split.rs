@@ -25,11 +25,15 @@ pub(super) struct Splitter {
 }
 
 /// A combination of values.
-pub(super) type Key = Vec<Option<String>>;
+pub(super) type PartitionValues = Vec<Option<String>>;
 
 impl Splitter {
     /// By these columns; `keep` says whether files have them too.
-    pub(super) fn new(names: Vec<String>, schema: &Schema, keep: Kept) -> Result<Splitter> {
+    pub(super) fn new(
+        names: Vec<String>,
+        schema: &Schema,
+        keep: PartitionColumns,
+    ) -> Result<Splitter> {
         let mut columns = Vec::with_capacity(names.len());
         for name in &names {
             let column = schema
@@ -40,8 +44,10 @@ impl Splitter {
         }
         let all = 0..schema.fields().len();
         let written: Vec<usize> = match keep {
-            Kept::InFiles => all.collect(),
-            Kept::InPathsOnly => all.filter(|column| !columns.contains(column)).collect(),
+            PartitionColumns::InFiles => all.collect(),
+            PartitionColumns::InPathsOnly => {
+                all.filter(|column| !columns.contains(column)).collect()
+            }
         };
         if written.is_empty() {
             return Err(Error::Planning {
@@ -58,7 +64,7 @@ impl Splitter {
     }
 
     /// The rows of each combination, in the order in which they come.
-    pub(super) fn split(&self, batch: &RecordBatch) -> Result<Vec<(Key, RecordBatch)>> {
+    pub(super) fn split(&self, batch: &RecordBatch) -> Result<Vec<(PartitionValues, RecordBatch)>> {
         let strings = self.columns.iter().map(|&column| {
             let values = batch.column(column);
             let text = match values.data_type() {
@@ -70,7 +76,7 @@ impl Splitter {
         });
         let strings = strings.collect::<Result<Vec<StringArray>>>()?;
         let mut places: HashMap<Vec<Option<&str>>, usize> = HashMap::new();
-        let mut parts: Vec<(Key, Vec<u32>)> = Vec::new();
+        let mut parts: Vec<(PartitionValues, Vec<u32>)> = Vec::new();
         for row in 0..batch.num_rows() {
             let value = |text: &'_ StringArray| text.is_valid(row);
             let key: Vec<Option<&str>> = strings
@@ -93,7 +99,7 @@ impl Splitter {
     }
 
     /// The folder of a combination, with a slash behind it.
-    pub(super) fn folder(&self, key: &Key) -> String {
+    pub(super) fn folder(&self, key: &PartitionValues) -> String {
         let parts = self.names.iter().zip(key).map(|(name, value)| {
             let value = value.as_deref().map_or(NULL_NAME.to_string(), escaped);
             format!("{}={value}/", escaped(name))
@@ -104,7 +110,7 @@ impl Splitter {
 
 /// Where the columns of PARTITION_BY are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum PartitionColumns {
     /// In the names of folders only.
     InPathsOnly,
     /// In the files, too.

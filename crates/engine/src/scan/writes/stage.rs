@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use super::new_file::{NewFile, folder_beside, folder_of, sync_folder};
 use super::request::Existing;
-use super::target::{Target, io_error};
+use super::target::{WriteTarget, io_error};
 use crate::error::from_datafusion::object_store as store_error;
 use crate::error::{Error, Result};
 
@@ -29,13 +29,13 @@ pub(crate) struct Stage {
     name: String,
     existing: Existing,
     /// `None`: it is over.
-    place: Mutex<Option<Place>>,
+    place: Mutex<Option<StagePlace>>,
     failure: Mutex<Option<Error>>,
 }
 
 /// Where the files are until then.
 #[derive(Debug)]
-enum Place {
+enum StagePlace {
     Stream(Arc<File>),
     File(NewFile),
     Folder(Folder),
@@ -68,7 +68,7 @@ pub(super) enum Held {
 }
 
 /// What a file is written to.
-pub(super) enum Opened {
+pub(super) enum OpenedFile {
     /// A new file.
     File(Arc<File>),
     /// A stream: one writer after the other.
@@ -79,34 +79,34 @@ pub(super) enum Opened {
 
 impl Stage {
     /// A stage for `target`.
-    pub(super) fn open(name: String, target: Target, existing: Existing) -> Result<Stage> {
+    pub(super) fn open(name: String, target: WriteTarget, existing: Existing) -> Result<Stage> {
         let failed = |error: io::Error| io_error(&name, &error);
         let place = match target {
-            Target::Stream(file) => Place::Stream(Arc::new(file)),
-            Target::File(path) => {
+            WriteTarget::Stream(file) => StagePlace::Stream(Arc::new(file)),
+            WriteTarget::File(path) => {
                 // As for a folder of files, which is made where it is missing.
                 fs::create_dir_all(folder_of(&path)).map_err(failed)?;
-                Place::File(NewFile::beside(&path).map_err(failed)?)
+                StagePlace::File(NewFile::beside(&path).map_err(failed)?)
             }
-            Target::Folder(path) => {
+            WriteTarget::Folder(path) => {
                 check_folder(&name, &path, existing)?;
                 // Through a link, so that a link to a folder stays one.
                 let target = fs::canonicalize(&path).unwrap_or(path);
                 let staging = folder_beside(&target).map_err(failed)?;
-                Place::Folder(Folder {
+                StagePlace::Folder(Folder {
                     staging,
                     target,
                     names: Vec::new(),
                 })
             }
-            Target::Object(store, path) => Place::Objects(Objects::new(store, path)),
-            Target::Objects(store, prefix) => {
+            WriteTarget::Object(store, path) => StagePlace::Objects(Objects::new(store, path)),
+            WriteTarget::Objects(store, prefix) => {
                 if existing == Existing::Overwritten {
                     return Err(Error::Unsupported {
                         message: format!("OVERWRITE of a folder behind an address ('{name}')"),
                     });
                 }
-                Place::Objects(Objects::new(store, prefix))
+                StagePlace::Objects(Objects::new(store, prefix))
             }
         };
         Ok(Stage {
@@ -119,7 +119,7 @@ impl Stage {
 
     /// Whether bytes go where somebody may wait for them.
     pub(super) fn is_stream(&self) -> bool {
-        matches!(*self.place.lock(), Some(Place::Stream(_)))
+        matches!(*self.place.lock(), Some(StagePlace::Stream(_)))
     }
 
     /// A name for a further file, for the store that writers see; `name` is its place below a folder, or empty for the one
@@ -127,9 +127,9 @@ impl Stage {
     pub(super) fn add(&self, name: String) -> Result<Path> {
         let mut place = self.place.lock();
         let names = match place.as_mut() {
-            Some(Place::Folder(folder)) => &mut folder.names,
-            Some(Place::Objects(objects)) => &mut objects.names,
-            Some(Place::File(_) | Place::Stream(_)) => return Ok(Path::from("0")),
+            Some(StagePlace::Folder(folder)) => &mut folder.names,
+            Some(StagePlace::Objects(objects)) => &mut objects.names,
+            Some(StagePlace::File(_) | StagePlace::Stream(_)) => return Ok(Path::from("0")),
             None => return Err(Error::Cancelled),
         };
         names.push(name);
@@ -137,19 +137,19 @@ impl Stage {
     }
 
     /// Opens the file that [`Stage::add`] gave this name.
-    pub(super) fn create(&self, file: &Path) -> io::Result<Opened> {
+    pub(super) fn create(&self, file: &Path) -> io::Result<OpenedFile> {
         let mut place = self.place.lock();
         match place.as_mut() {
-            Some(Place::Stream(stream)) => Ok(Opened::Stream(Arc::clone(stream))),
-            Some(Place::File(new)) => Ok(Opened::File(Arc::new(new.file().try_clone()?))),
-            Some(Place::Folder(folder)) => {
+            Some(StagePlace::Stream(stream)) => Ok(OpenedFile::Stream(Arc::clone(stream))),
+            Some(StagePlace::File(new)) => Ok(OpenedFile::File(Arc::new(new.file().try_clone()?))),
+            Some(StagePlace::Folder(folder)) => {
                 let path = folder.staging.path().join(name_at(&folder.names, file)?);
                 fs::create_dir_all(folder_of(&path))?;
-                Ok(Opened::File(Arc::new(File::create_new(path)?)))
+                Ok(OpenedFile::File(Arc::new(File::create_new(path)?)))
             }
-            Some(Place::Objects(objects)) => {
+            Some(StagePlace::Objects(objects)) => {
                 let path = objects.path(name_at(&objects.names, file)?);
-                Ok(Opened::Object(Arc::clone(&objects.store), path))
+                Ok(OpenedFile::Object(Arc::clone(&objects.store), path))
             }
             None => Err(over()),
         }
@@ -158,7 +158,7 @@ impl Stage {
     /// Keeps an object for the commit.
     pub(super) fn hold(&self, object: Held) -> io::Result<()> {
         match self.place.lock().as_mut() {
-            Some(Place::Objects(objects)) => {
+            Some(StagePlace::Objects(objects)) => {
                 objects.held.push(object);
                 Ok(())
             }
@@ -220,10 +220,10 @@ impl Stage {
     fn commit_local(&self) -> Result<Option<Objects>> {
         let mut place = self.place.lock();
         let done = match place.take() {
-            Some(Place::Stream(_)) => Ok(()),
-            Some(Place::File(new)) => new.commit(),
-            Some(Place::Folder(folder)) => folder.commit(self.existing),
-            Some(Place::Objects(objects)) => return Ok(Some(objects)),
+            Some(StagePlace::Stream(_)) => Ok(()),
+            Some(StagePlace::File(new)) => new.commit(),
+            Some(StagePlace::Folder(folder)) => folder.commit(self.existing),
+            Some(StagePlace::Objects(objects)) => return Ok(Some(objects)),
             None => return Err(Error::Cancelled),
         };
         done.map_err(|error| io_error(&self.name, &error))?;
@@ -233,7 +233,7 @@ impl Stage {
     /// Ends the stage without a trace.
     pub(crate) fn discard(&self) {
         let place = self.place.lock().take();
-        if let Some(Place::Objects(objects)) = place
+        if let Some(StagePlace::Objects(objects)) = place
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             runtime.spawn(objects.abort());

@@ -1,6 +1,6 @@
 //! Targets: where the files of a COPY or INSERT go.
 //!
-//! In: the path or address as it is written, and what DataFusion makes of it. Out: a [`Target`].
+//! In: the path or address as it is written, and what DataFusion makes of it. Out: a [`WriteTarget`].
 //! Invariant: devices, pipes and the process's own streams are written in place; all else is replaced when it is whole.
 //! Not here: writing (stage.rs).
 
@@ -25,7 +25,7 @@ pub const READER_GONE: &str = "its reader has gone away";
 
 /// Where files go.
 #[derive(Debug)]
-pub(super) enum Target {
+pub(super) enum WriteTarget {
     /// A device, a pipe or a stream of this process.
     Stream(File),
     /// A file of this machine.
@@ -38,9 +38,9 @@ pub(super) enum Target {
     Objects(Arc<dyn ObjectStore>, Path),
 }
 
-impl Target {
+impl WriteTarget {
     /// The target of a sink.
-    pub(super) fn of(config: &FileSinkConfig, context: &TaskContext) -> Result<Target> {
+    pub(super) fn of(config: &FileSinkConfig, context: &TaskContext) -> Result<WriteTarget> {
         let name = name_of(config);
         let is_file = is_one_file(config);
         let Some(path) = local_path(&name)? else {
@@ -49,13 +49,13 @@ impl Target {
                 .object_store(&config.object_store_url)?;
             let prefix = config.table_paths[0].prefix().clone();
             return Ok(match is_file {
-                true => Target::Object(store, prefix),
-                false => Target::Objects(store, prefix),
+                true => WriteTarget::Object(store, prefix),
+                false => WriteTarget::Objects(store, prefix),
             });
         };
         let failed = |error: io::Error| io_error(&name, &error);
         if let Some(file) = open_in_place(&path).map_err(failed)? {
-            return Ok(Target::Stream(file));
+            return Ok(WriteTarget::Stream(file));
         }
         match (is_file, fs::metadata(&path)) {
             (true, Ok(meta)) if meta.is_dir() => Err(Error::Io {
@@ -66,8 +66,8 @@ impl Target {
                 path: name,
                 message: "it is a file, and a folder is needed".to_string(),
             }),
-            (true, _) => Ok(Target::File(path)),
-            (false, _) => Ok(Target::Folder(path)),
+            (true, _) => Ok(WriteTarget::File(path)),
+            (false, _) => Ok(WriteTarget::Folder(path)),
         }
     }
 }

@@ -165,8 +165,8 @@ impl CsvLines {
                 bytes.push(self.options.delimiter());
             }
             let kind = match self.kind(field) {
-                Kind::Quoted => Kind::Quoted,
-                _ => Kind::Text,
+                CellKind::Quoted => CellKind::Quoted,
+                _ => CellKind::Text,
             };
             self.field(field.name(), kind, bytes);
         }
@@ -223,10 +223,10 @@ impl CsvLines {
         Ok(())
     }
 
-    fn kind(&self, field: &Field) -> Kind {
+    fn kind(&self, field: &Field) -> CellKind {
         match self.quoted.contains(field.name()) {
-            true => Kind::Quoted,
-            false => Kind::of(field.data_type()),
+            true => CellKind::Quoted,
+            false => CellKind::of(field.data_type()),
         }
     }
 
@@ -265,14 +265,14 @@ impl CsvLines {
             .with_time_format(options.time_format())
     }
 
-    fn field(&self, text: &str, kind: Kind, bytes: &mut Vec<u8>) {
+    fn field(&self, text: &str, kind: CellKind, bytes: &mut Vec<u8>) {
         let (quote, delimiter) = (self.options.quote(), self.options.delimiter());
         let is_special =
             |byte: u8| byte == quote || byte == delimiter || matches!(byte, b'\n' | b'\r');
         let is_quoted = match self.options.quote_style() {
-            _ if kind == Kind::Quoted => true,
+            _ if kind == CellKind::Quoted => true,
             QuoteStyle::Always => true,
-            QuoteStyle::NonNumeric => kind == Kind::Text,
+            QuoteStyle::NonNumeric => kind == CellKind::Text,
             QuoteStyle::Never => false,
             _ => text.is_empty() || text == self.options.null() || text.bytes().any(is_special),
         };
@@ -296,19 +296,19 @@ impl CsvLines {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CellKind {
     Number,
     Text,
     /// Whatever it is.
     Quoted,
 }
 
-impl Kind {
-    fn of(kind: &DataType) -> Kind {
+impl CellKind {
+    fn of(kind: &DataType) -> CellKind {
         match kind {
-            DataType::Dictionary(_, values) => Kind::of(values),
-            kind if kind.is_numeric() => Kind::Number,
-            _ => Kind::Text,
+            DataType::Dictionary(_, values) => CellKind::of(values),
+            kind if kind.is_numeric() => CellKind::Number,
+            _ => CellKind::Text,
         }
     }
 }

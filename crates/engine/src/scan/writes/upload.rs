@@ -22,7 +22,7 @@ use object_store::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-use super::stage::{Held, Opened, Stage};
+use super::stage::{Held, OpenedFile, Stage};
 
 /// The store.
 #[derive(Debug)]
@@ -46,12 +46,12 @@ impl ObjectStore for Uploads {
         let location = location.clone();
         blocking(Arc::clone(&self.0), move || {
             match stage.create(&location)? {
-                Opened::File(file) => {
+                OpenedFile::File(file) => {
                     write_at(&file, &payload, 0)?;
                     file.sync_all()
                 }
-                Opened::Stream(stream) => write_on(&stream, &payload),
-                Opened::Object(_, path) => stage.hold(Held::Whole(path, payload)),
+                OpenedFile::Stream(stream) => write_on(&stream, &payload),
+                OpenedFile::Object(_, path) => stage.hold(Held::Whole(path, payload)),
             }
         })
         .await?;
@@ -68,9 +68,9 @@ impl ObjectStore for Uploads {
         let opened = blocking(Arc::clone(&self.0), move || stage.create(&location)).await?;
         let stage = Arc::clone(&self.0);
         Ok(match opened {
-            Opened::File(file) => Box::new(FileUpload { stage, file, at: 0 }),
-            Opened::Stream(stream) => Box::new(StreamUpload::start(stage, stream)),
-            Opened::Object(store, path) => {
+            OpenedFile::File(file) => Box::new(FileUpload { stage, file, at: 0 }),
+            OpenedFile::Stream(stream) => Box::new(StreamUpload::start(stage, stream)),
+            OpenedFile::Object(store, path) => {
                 let begun = store.put_multipart_opts(&path, options).await;
                 let parts = begun.inspect_err(|error| stage.fail_store(error))?;
                 Box::new(ObjectUpload {
@@ -153,19 +153,19 @@ impl MultipartUpload for FileUpload {
 }
 
 /// Parts on their way to a stream, with whom to tell.
-type Waiting = (PutPayload, oneshot::Sender<io::Result<()>>);
+type WaitingPart = (PutPayload, oneshot::Sender<io::Result<()>>);
 
 /// A stream in parts, which one thread writes.
 #[derive(Debug)]
 struct StreamUpload {
     stage: Arc<Stage>,
-    parts: mpsc::UnboundedSender<Waiting>,
+    parts: mpsc::UnboundedSender<WaitingPart>,
 }
 
 impl StreamUpload {
     fn start(stage: Arc<Stage>, stream: Arc<File>) -> StreamUpload {
         // Not bounded: writers put only as many parts as may be under way.
-        let (parts, mut waiting) = mpsc::unbounded_channel::<Waiting>();
+        let (parts, mut waiting) = mpsc::unbounded_channel::<WaitingPart>();
         tokio::task::spawn_blocking(move || {
             while let Some((part, done)) = waiting.blocking_recv() {
                 let written = write_on(&stream, &part);

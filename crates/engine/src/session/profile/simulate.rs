@@ -19,14 +19,14 @@ const HAND_OUT: Duration = Duration::from_micros(1);
 
 /// Steps between two points at which all workers wait for each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Stage {
+struct SimulatedStage {
     phase: Phase,
     steps: Vec<Duration>,
     /// False of what one worker does while the others wait.
     is_parallel: bool,
 }
 
-impl Stage {
+impl SimulatedStage {
     /// The time until the last step is done.
     fn time(&self, workers: usize) -> Duration {
         let most = if self.is_parallel {
@@ -59,7 +59,7 @@ impl Stage {
 }
 
 /// What keeps a query from being faster.
-fn bound(stages: &[Stage], workers: usize) -> String {
+fn bound(stages: &[SimulatedStage], workers: usize) -> String {
     let slowest = stages.iter().max_by_key(|stage| {
         let even = stage.work() / u32::try_from(workers.max(1)).unwrap_or(u32::MAX);
         stage.time(workers).saturating_sub(even)
@@ -79,7 +79,7 @@ fn bound(stages: &[Stage], workers: usize) -> String {
 }
 
 /// The stages of a profile, in their order.
-fn stages(profile: &Profile) -> Vec<Stage> {
+fn stages(profile: &Profile) -> Vec<SimulatedStage> {
     let spans = &profile.spans;
     let of_operators = operators(spans).into_iter().flat_map(|operator| {
         let phases = Phase::ALL.into_iter();
@@ -94,7 +94,7 @@ fn stages(profile: &Profile) -> Vec<Stage> {
 
 /// The stage that begins with a phase, of one grouping or of the whole query. The match names all phases, so that a new one
 /// has to say where it belongs.
-fn stage(spans: &[Span], phase: Phase, operator: Option<usize>) -> Option<Stage> {
+fn stage(spans: &[Span], phase: Phase, operator: Option<usize>) -> Option<SimulatedStage> {
     let parallel = |operator, rest: &[Phase]| (steps(spans, operator, phase, rest), true);
     let (steps, is_parallel) = match (phase, operator) {
         (Phase::Plan, None) | (Phase::Cut, Some(_)) => (serial(spans, phase, operator), false),
@@ -107,7 +107,7 @@ fn stage(spans: &[Span], phase: Phase, operator: Option<usize>) -> Option<Stage>
         (Phase::Plan | Phase::Output, Some(_)) => return None,
         (Phase::Scan | Phase::Partition | Phase::Cut | Phase::Merge, None) => return None,
     };
-    Some(Stage {
+    Some(SimulatedStage {
         phase,
         steps,
         is_parallel,
@@ -226,8 +226,8 @@ mod tests {
         Duration::from_millis(time)
     }
 
-    fn of_steps(steps: &[u64]) -> Stage {
-        Stage {
+    fn of_steps(steps: &[u64]) -> SimulatedStage {
+        SimulatedStage {
             phase: Phase::Merge,
             steps: steps.iter().map(|time| ms(*time)).collect(),
             is_parallel: true,
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn what_one_does_alone_stays_so() {
-        let alone = Stage {
+        let alone = SimulatedStage {
             is_parallel: false,
             ..of_steps(&[10; 8])
         };

@@ -96,7 +96,7 @@ fn series_of_columns(factor: &TableFactor, is_first: bool) -> Option<(Expr, Tabl
         _ => None,
     });
     let values = values.collect::<Option<Vec<Expr>>>()?;
-    let mut columns = Columns::default();
+    let mut columns = ColumnSearch::default();
     for value in &values {
         let ControlFlow::Continue(()) = value.clone().walk(&mut columns);
     }
@@ -109,12 +109,12 @@ fn series_of_columns(factor: &TableFactor, is_first: bool) -> Option<(Expr, Tabl
 
 /// Whether an expression has columns.
 #[derive(Default)]
-struct Columns {
+struct ColumnSearch {
     any: bool,
     dotted: bool,
 }
 
-impl VisitorMut for Columns {
+impl VisitorMut for ColumnSearch {
     type Break = Infallible;
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {

@@ -42,12 +42,12 @@ pub(super) fn use_named(query: &mut Query) -> Result<()> {
 }
 
 /// Puts definitions in the places of names in a SELECT; its windows, if it has any.
-pub(super) fn within(select: &mut Select) -> Result<Option<Naming>> {
+pub(super) fn within(select: &mut Select) -> Result<Option<WindowNames>> {
     let definitions = std::mem::take(&mut select.named_window);
     if definitions.is_empty() {
         return Ok(None);
     }
-    let mut naming = Naming {
+    let mut naming = WindowNames {
         windows: definitions_of(&definitions)?,
         depth: 0,
     };
@@ -209,13 +209,13 @@ fn complete(windows: &[(Ident, WindowSpec)], spec: &WindowSpec) -> Result<Window
 }
 
 /// The windows of a SELECT.
-pub(super) struct Naming {
+pub(super) struct WindowNames {
     windows: Vec<(Ident, WindowSpec)>,
     /// How many subqueries lie around: their windows are their own.
     depth: usize,
 }
 
-impl VisitorMut for Naming {
+impl VisitorMut for WindowNames {
     type Break = Error;
 
     fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {

@@ -13,9 +13,9 @@ use datafusion::sql::sqlparser::ast::{
     TypedString, UnaryOperator, Value, ValueWithSpan,
 };
 
-use super::{Checked, Walk};
+use super::{Checked, StatementWalk};
 
-impl Walk<'_> {
+impl StatementWalk<'_> {
     pub(super) fn exprs(&mut self, exprs: &[Expr]) -> Checked {
         self.each(exprs, Self::expr)
     }

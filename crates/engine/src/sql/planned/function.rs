@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
     WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 
-use super::{Checked, Kind, Walk};
+use super::{CalledKind, Checked, StatementWalk};
 
 /// Window functions that take IGNORE NULLS.
 const IGNORE_NULLS: &[&str] = &[
@@ -33,7 +33,7 @@ fn is_without_arguments(args: &FunctionArguments) -> bool {
     }
 }
 
-impl Walk<'_> {
+impl StatementWalk<'_> {
     pub(super) fn function(&mut self, function: &Function) -> Checked {
         let Function {
             name,
@@ -66,8 +66,8 @@ impl Walk<'_> {
             }
             FunctionArguments::List(list) => self.arguments(&written, kind, list)?,
         }
-        let no_aggregate = kind == Kind::Scalar;
-        if no_aggregate || (kind == Kind::Window) {
+        let no_aggregate = kind == CalledKind::Scalar;
+        if no_aggregate || (kind == CalledKind::Window) {
             self.absent(
                 filter,
                 &format!("FILTER of {written}, which is no aggregate"),
@@ -138,18 +138,23 @@ impl Walk<'_> {
         }
     }
 
-    fn arguments(&mut self, written: &str, kind: Kind, list: &FunctionArgumentList) -> Checked {
+    fn arguments(
+        &mut self,
+        written: &str,
+        kind: CalledKind,
+        list: &FunctionArgumentList,
+    ) -> Checked {
         let FunctionArgumentList {
             duplicate_treatment,
             args,
             clauses,
         } = list;
         match (duplicate_treatment, kind) {
-            (Some(DuplicateTreatment::Distinct), Kind::Scalar | Kind::Window) => {
+            (Some(DuplicateTreatment::Distinct), CalledKind::Scalar | CalledKind::Window) => {
                 let clause = format!("DISTINCT in {written}, which is no aggregate");
                 return self.refuse(clause, "");
             }
-            (Some(DuplicateTreatment::All), Kind::Scalar | Kind::Window) => {
+            (Some(DuplicateTreatment::All), CalledKind::Scalar | CalledKind::Window) => {
                 let clause = format!("ALL in {written}, which is no aggregate");
                 return self.refuse(clause, "");
             }
@@ -164,24 +169,24 @@ impl Walk<'_> {
     fn argument_clause(
         &mut self,
         written: &str,
-        kind: Kind,
+        kind: CalledKind,
         clause: &FunctionArgumentClause,
     ) -> Checked {
         match clause {
             FunctionArgumentClause::OrderBy(keys) => {
-                if kind == Kind::Scalar {
+                if kind == CalledKind::Scalar {
                     let clause = format!("ORDER BY in {written}, which is no aggregate");
                     return self.refuse(clause, "");
                 }
                 self.order_keys(keys)
             }
             FunctionArgumentClause::IgnoreOrRespectNulls(_) => match kind {
-                Kind::Scalar => {
+                CalledKind::Scalar => {
                     let clause =
                         format!("IGNORE or RESPECT NULLS in {written}, which is no aggregate");
                     self.refuse(clause, "")
                 }
-                Kind::Aggregate | Kind::Window | Kind::Unknown => Ok(()),
+                CalledKind::Aggregate | CalledKind::Window | CalledKind::Unknown => Ok(()),
             },
             FunctionArgumentClause::Limit(_) => {
                 self.refuse(format!("LIMIT in {written}"), "take a part of its result")

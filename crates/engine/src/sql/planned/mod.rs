@@ -29,7 +29,7 @@ pub(crate) fn check(
     text: &str,
     state: &SessionState,
 ) -> Result<()> {
-    let mut walk = Walk {
+    let mut walk = StatementWalk {
         state,
         near: Location { line: 0, column: 0 },
     };
@@ -62,7 +62,7 @@ struct Refusal {
 type Checked = std::result::Result<(), Box<Refusal>>;
 
 /// Goes through a statement in the order of its text.
-struct Walk<'a> {
+struct StatementWalk<'a> {
     state: &'a SessionState,
     /// The last place that was passed.
     near: Location,
@@ -70,14 +70,14 @@ struct Walk<'a> {
 
 /// What a name in front of parentheses is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CalledKind {
     Scalar,
     Aggregate,
     Window,
     Unknown,
 }
 
-impl Walk<'_> {
+impl StatementWalk<'_> {
     fn refuse(&self, clause: impl Into<String>, advice: &'static str) -> Checked {
         Err(Box::new(Refusal {
             clause: clause.into(),
@@ -141,19 +141,19 @@ impl Walk<'_> {
     }
 
     /// What the session has under a function's name.
-    fn kind(&self, name: &str) -> Kind {
+    fn kind(&self, name: &str) -> CalledKind {
         let state = self.state;
         if state.scalar_functions().contains_key(name)
             || state.higher_order_functions().contains_key(name)
             || matches!(name, "unnest" | "unnest_outer")
         {
-            Kind::Scalar
+            CalledKind::Scalar
         } else if state.aggregate_functions().contains_key(name) {
-            Kind::Aggregate
+            CalledKind::Aggregate
         } else if state.window_functions().contains_key(name) {
-            Kind::Window
+            CalledKind::Window
         } else {
-            Kind::Unknown
+            CalledKind::Unknown
         }
     }
 }

@@ -12,9 +12,9 @@ use datafusion::sql::sqlparser::ast::{
     Values, WildcardAdditionalOptions, With,
 };
 
-use super::{Checked, Walk};
+use super::{Checked, StatementWalk};
 
-impl Walk<'_> {
+impl StatementWalk<'_> {
     /// A query that is a statement: it may make a table of its rows.
     pub(super) fn top_query(&mut self, query: &Query) -> Checked {
         if let SetExpr::Select(select) = query.body.as_ref() {

@@ -12,11 +12,11 @@ use datafusion::sql::sqlparser::ast::{
     VisitorMut,
 };
 
-use super::{Checked, Kind, Walk};
+use super::{CalledKind, Checked, StatementWalk};
 use crate::sql::ast::factors;
 use crate::sql::walk::Walk as _;
 
-impl Walk<'_> {
+impl StatementWalk<'_> {
     pub(super) fn recursion(&self, cte: &Cte) -> Checked {
         let SetExpr::SetOperation {
             op: SetOperator::Union,
@@ -49,7 +49,7 @@ impl Walk<'_> {
             return false;
         }
         let mut items = select.projection.clone();
-        let mut aggregates = Aggregates { walk: self };
+        let mut aggregates = AggregateSearch { walk: self };
         items.walk(&mut aggregates).is_break()
     }
 }
@@ -64,18 +64,18 @@ fn reads(select: &Select, table: &str) -> bool {
 }
 
 /// Stops at an aggregate of the SELECT itself.
-struct Aggregates<'a> {
-    walk: &'a Walk<'a>,
+struct AggregateSearch<'a> {
+    walk: &'a StatementWalk<'a>,
 }
 
-impl VisitorMut for Aggregates<'_> {
+impl VisitorMut for AggregateSearch<'_> {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
         match expr {
             Expr::Function(function) if function.over.is_none() => {
                 let name = function.name.to_string().to_lowercase();
-                match self.walk.kind(&name) == Kind::Aggregate {
+                match self.walk.kind(&name) == CalledKind::Aggregate {
                     true => ControlFlow::Break(()),
                     false => ControlFlow::Continue(()),
                 }

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::ast::{
     TableAliasColumnDef, TableFactor, TableFunctionArgs, TableVersion, TableWithJoins,
 };
 
-use super::{Checked, Walk};
+use super::{Checked, StatementWalk};
 
 /// Words after a table that the parser takes for its alias, and what they are elsewhere.
 const NO_ALIASES: &[(&str, &str)] = &[
@@ -25,7 +25,7 @@ const NO_ALIASES: &[(&str, &str)] = &[
     ("option", "leave the hints out"),
 ];
 
-impl Walk<'_> {
+impl StatementWalk<'_> {
     pub(super) fn table_with_joins(&mut self, table: &TableWithJoins) -> Checked {
         let TableWithJoins { relation, joins } = table;
         self.relation(relation)?;

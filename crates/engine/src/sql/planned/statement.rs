@@ -16,14 +16,14 @@ use datafusion::sql::sqlparser::ast::{
     TableObject, TableWithJoins, Truncate, TruncateTableTarget, Update, Visit, Visitor,
 };
 
-use super::{Absent, Checked, Walk};
+use super::{Absent, Checked, StatementWalk};
 
 const REPLACE_TABLE: &str = "write CREATE OR REPLACE TABLE t AS SELECT … FROM t WHERE …";
 const ALTER_ADVICE: &str = "a table in memory takes ADD, DROP and RENAME COLUMN, RENAME TO and ALTER COLUMN … TYPE, one a statement and without DEFAULT; make others anew by CREATE OR REPLACE TABLE";
 const WRITE_ONE: &str = "write one statement for each";
 const SEVERAL_TABLES: &str = "INSERT into several tables";
 
-impl Walk<'_> {
+impl StatementWalk<'_> {
     pub(super) fn datafusion_statement(&mut self, statement: &DataFusionStatement) -> Checked {
         match statement {
             DataFusionStatement::Statement(statement) => self.statement(statement),

@@ -10,11 +10,11 @@ use datafusion::sql::sqlparser::ast::{
     CreateView, DataType, HiveDistributionStyle, HiveFormat, TableConstraint, ViewColumnDef,
 };
 
-use super::{Absent, Checked, Walk};
+use super::{Absent, Checked, StatementWalk};
 
 const SELECT_ADVICE: &str = "write CREATE TABLE … AS SELECT * FROM …";
 
-impl Walk<'_> {
+impl StatementWalk<'_> {
     #[expect(
         clippy::too_many_lines,
         reason = "each field of the structure has a line"

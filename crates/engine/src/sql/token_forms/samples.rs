@@ -16,10 +16,10 @@ use super::{after, keyword_of};
 pub(crate) const RESERVOIR: &str = "reservoir";
 
 /// A sample that was read from tokens.
-pub(super) struct Sample {
+pub(super) struct SampleClause {
     method: Option<Method>,
     quantity: TokenWithSpan,
-    unit: Unit,
+    unit: SampleUnit,
     seed: Option<TokenWithSpan>,
 }
 
@@ -31,16 +31,16 @@ enum Method {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum SampleUnit {
     Rows,
     Percent,
 }
 
-impl Sample {
+impl SampleClause {
     /// The sample whose keyword stands at `at`, and the place after it.
-    pub(super) fn parse(tokens: &[TokenWithSpan], at: usize) -> Option<(Sample, usize)> {
+    pub(super) fn parse(tokens: &[TokenWithSpan], at: usize) -> Option<(SampleClause, usize)> {
         let is_sample = keyword_of(tokens.get(at)?) == Some(Keyword::SAMPLE);
-        let mut reader = Reader {
+        let mut reader = TokenReader {
             tokens,
             at: after(tokens, at),
         };
@@ -78,12 +78,12 @@ impl Sample {
             None if is_sample && !parenthesized => fraction(quantity),
             // PostgreSQL's percentages, DuckDB's rows; a number alone in parentheses may be either.
             None => match (method, parenthesized) {
-                (Some(Method::Bernoulli | Method::System), _) => (quantity, Unit::Percent),
-                (Some(Method::Reservoir), _) | (None, false) => (quantity, Unit::Rows),
+                (Some(Method::Bernoulli | Method::System), _) => (quantity, SampleUnit::Percent),
+                (Some(Method::Reservoir), _) | (None, false) => (quantity, SampleUnit::Rows),
                 (None, true) => return None,
             },
         };
-        let sample = Sample {
+        let sample = SampleClause {
             method,
             quantity,
             unit,
@@ -107,7 +107,7 @@ impl Sample {
             Some(Method::Reservoir) | None => {}
         }
         tokens.push(at(Token::LParen));
-        let exact = self.method == Some(Method::Reservoir) && self.unit == Unit::Percent;
+        let exact = self.method == Some(Method::Reservoir) && self.unit == SampleUnit::Percent;
         match exact {
             true => tokens.extend([
                 at(Token::make_word(RESERVOIR, Some('"'))),
@@ -118,8 +118,8 @@ impl Sample {
             false => tokens.push(self.quantity),
         }
         tokens.push(match self.unit {
-            Unit::Rows => word("ROWS"),
-            Unit::Percent => word("PERCENT"),
+            SampleUnit::Rows => word("ROWS"),
+            SampleUnit::Percent => word("PERCENT"),
         });
         tokens.push(at(Token::RParen));
         if let Some(seed) = self.seed {
@@ -135,7 +135,7 @@ impl Sample {
 }
 
 /// ClickHouse's `SAMPLE 0.1` is a tenth; `SAMPLE 1000` is that many rows.
-fn fraction(quantity: TokenWithSpan) -> (TokenWithSpan, Unit) {
+fn fraction(quantity: TokenWithSpan) -> (TokenWithSpan, SampleUnit) {
     let value = match &quantity.token {
         Token::Number(digits, _) => digits.parse::<f64>().ok(),
         _ => None,
@@ -143,18 +143,21 @@ fn fraction(quantity: TokenWithSpan) -> (TokenWithSpan, Unit) {
     match value {
         Some(value) if value > 0.0 && value < 1.0 => {
             let percent = Token::Number(format!("{}", value * 100.0), false);
-            (TokenWithSpan::new(percent, quantity.span), Unit::Percent)
+            (
+                TokenWithSpan::new(percent, quantity.span),
+                SampleUnit::Percent,
+            )
         }
-        _ => (quantity, Unit::Rows),
+        _ => (quantity, SampleUnit::Rows),
     }
 }
 
-struct Reader<'a> {
+struct TokenReader<'a> {
     tokens: &'a [TokenWithSpan],
     at: usize,
 }
 
-impl Reader<'_> {
+impl TokenReader<'_> {
     fn next(&mut self) {
         self.at = after(self.tokens, self.at);
     }
@@ -203,11 +206,11 @@ impl Reader<'_> {
         Some(TokenWithSpan::new(plain, token.span))
     }
 
-    fn unit(&mut self) -> Option<Unit> {
+    fn unit(&mut self) -> Option<SampleUnit> {
         if self.skip(&Token::Mod) || self.skip_word(Keyword::PERCENT) {
-            Some(Unit::Percent)
+            Some(SampleUnit::Percent)
         } else if self.skip_word(Keyword::ROWS) || self.skip_word(Keyword::ROW) {
-            Some(Unit::Rows)
+            Some(SampleUnit::Rows)
         } else {
             None
         }

@@ -16,15 +16,15 @@ use datafusion::sql::sqlparser::ast::{
     SelectItem, SetExpr, TableFactor, VisitorMut,
 };
 
-use super::{Scope, is_name, rewrite_select};
+use super::{FromColumns, is_name, rewrite_select};
 use crate::sql::statement::visit;
 use crate::sql::walk::Walk;
 
 /// Columns of queries, by their text; `None` for one that cannot be planned.
-pub type Columns = HashMap<String, Option<Vec<String>>>;
+pub type ColumnsByQuery = HashMap<String, Option<Vec<String>>>;
 
 /// The queries whose columns have to be known, but for those of `known`; none for a statement without such joins.
-pub fn wanted(statement: &mut Statement, known: &Columns) -> Vec<String> {
+pub fn wanted(statement: &mut Statement, known: &ColumnsByQuery) -> Vec<String> {
     // Most statements have none: they cost one walk.
     if visit(statement, &mut Finding).is_continue() {
         return Vec::new();
@@ -56,7 +56,7 @@ fn has_using(select: &Select) -> bool {
 }
 
 /// Writes joins with ON whose sides have known columns; true if there were some.
-pub fn rewrite(statement: &mut Statement, known: &Columns) -> bool {
+pub fn rewrite(statement: &mut Statement, known: &ColumnsByQuery) -> bool {
     let mut scopes = Scopes::new(known);
     scopes.rewrites = true;
     let ControlFlow::Continue(()) = visit(statement, &mut scopes);
@@ -65,16 +65,16 @@ pub fn rewrite(statement: &mut Statement, known: &Columns) -> bool {
 
 /// A query that is being visited.
 #[derive(Default)]
-struct Frame {
+struct VisitedQuery {
     ctes: Vec<Cte>,
     is_recursive: bool,
     /// How many of `ctes` are behind; they are visited first.
     seen: usize,
     /// The merged columns of its SELECT.
-    merged: Scope,
+    merged: FromColumns,
 }
 
-impl Frame {
+impl VisitedQuery {
     fn visible(&self) -> &[Cte] {
         match self.is_recursive {
             true => &self.ctes,
@@ -84,15 +84,15 @@ impl Frame {
 }
 
 struct Scopes<'a> {
-    known: &'a Columns,
-    frames: Vec<Frame>,
+    known: &'a ColumnsByQuery,
+    frames: Vec<VisitedQuery>,
     wanted: Vec<String>,
     rewrites: bool,
     has_changed: bool,
 }
 
 impl<'a> Scopes<'a> {
-    fn new(known: &'a Columns) -> Scopes<'a> {
+    fn new(known: &'a ColumnsByQuery) -> Scopes<'a> {
         Scopes {
             known,
             frames: Vec::new(),
@@ -133,10 +133,10 @@ impl VisitorMut for Scopes<'_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
         let with = query.with.as_ref();
-        self.frames.push(Frame {
+        self.frames.push(VisitedQuery {
             ctes: with.map(|with| with.cte_tables.clone()).unwrap_or_default(),
             is_recursive: with.is_some_and(|with| with.recursive),
-            ..Frame::default()
+            ..VisitedQuery::default()
         });
         ControlFlow::Continue(())
     }
@@ -237,7 +237,7 @@ fn factors_of<'a>(
 }
 
 /// Names of merged columns in a SELECT.
-fn rename(select: &mut Select, merged: &Scope, scopes: &Scopes<'_>) {
+fn rename(select: &mut Select, merged: &FromColumns, scopes: &Scopes<'_>) {
     for item in &mut select.projection {
         let text = item.to_string();
         let SelectItem::UnnamedExpr(expr) = item else {
@@ -270,7 +270,7 @@ fn rename(select: &mut Select, merged: &Scope, scopes: &Scopes<'_>) {
 }
 
 /// Names of merged columns in ORDER BY, where they are not those of the SELECT's own columns.
-fn order_by_merged(query: &mut Query, merged: &Scope, scopes: &Scopes<'_>) {
+fn order_by_merged(query: &mut Query, merged: &FromColumns, scopes: &Scopes<'_>) {
     let SetExpr::Select(select) = query.body.as_ref() else {
         return;
     };
@@ -301,8 +301,8 @@ fn output_name(item: &SelectItem) -> Option<Ident> {
 }
 
 /// Puts merged columns in the place of their names; true if there was one.
-fn rename_in<T: Walk>(part: &mut T, merged: &Scope, scopes: &Scopes<'_>) -> bool {
-    let mut renaming = Renaming {
+fn rename_in<T: Walk>(part: &mut T, merged: &FromColumns, scopes: &Scopes<'_>) -> bool {
+    let mut renaming = MergedRenaming {
         merged,
         scopes,
         hidden: Vec::new(),
@@ -312,15 +312,15 @@ fn rename_in<T: Walk>(part: &mut T, merged: &Scope, scopes: &Scopes<'_>) -> bool
     renaming.has_renamed
 }
 
-struct Renaming<'a> {
-    merged: &'a Scope,
+struct MergedRenaming<'a> {
+    merged: &'a FromColumns,
     scopes: &'a Scopes<'a>,
     /// The columns of the subqueries that are being visited; `None` hides all.
     hidden: Vec<Option<Vec<String>>>,
     has_renamed: bool,
 }
 
-impl Renaming<'_> {
+impl MergedRenaming<'_> {
     fn is_hidden(&self, ident: &Ident) -> bool {
         self.hidden.iter().any(|hidden| match hidden {
             Some(names) => names.iter().any(|name| is_name(ident, name)),
@@ -329,7 +329,7 @@ impl Renaming<'_> {
     }
 }
 
-impl VisitorMut for Renaming<'_> {
+impl VisitorMut for MergedRenaming<'_> {
     type Break = Infallible;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {

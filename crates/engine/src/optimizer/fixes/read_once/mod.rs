@@ -236,10 +236,10 @@ impl UserDefinedLogicalNodeCore for ReadOnce {
 
 /// DataFusion's planner with one for such nodes.
 #[derive(Debug)]
-pub(super) struct Planner;
+pub(super) struct SharedTablePlanner;
 
 #[async_trait]
-impl QueryPlanner for Planner {
+impl QueryPlanner for SharedTablePlanner {
     async fn create_physical_plan(
         &self,
         plan: &LogicalPlan,

@@ -23,11 +23,11 @@ use datafusion::logical_expr::{
     Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, SortExpr, lit,
 };
 
-use super::names::Names;
+use super::names::FreshNames;
 use super::outer_columns;
 
 /// The values of the outer columns.
-pub(super) struct Domain<'a> {
+pub(super) struct OuterDomain<'a> {
     /// The outer columns, as the plan refers to them.
     pub outer: &'a [Column],
     /// The values, a column for each of `outer`.
@@ -35,13 +35,13 @@ pub(super) struct Domain<'a> {
 }
 
 /// A plan that keeps values apart.
-pub(super) struct Kept {
+pub(super) struct DependentPlan {
     pub plan: LogicalPlan,
     /// Its columns that carry the values of the domain.
     pub carried: Vec<Column>,
 }
 
-impl Domain<'_> {
+impl OuterDomain<'_> {
     /// Whether `plan` refers to an outer column.
     fn is_used_by(&self, plan: &LogicalPlan) -> Result<bool> {
         let columns = outer_columns(plan)?;
@@ -56,7 +56,7 @@ impl Domain<'_> {
     }
 
     /// The values once more, under names of their own.
-    fn named(&self, names: &mut Names) -> Result<Kept> {
+    fn named(&self, names: &mut FreshNames) -> Result<DependentPlan> {
         let relation = names.next("__outer");
         let columns = self.values.schema().columns();
         let columns = columns.into_iter().enumerate();
@@ -66,7 +66,7 @@ impl Domain<'_> {
             .project(columns.collect::<Vec<_>>())?
             .alias(relation)?
             .build()?;
-        Ok(Kept {
+        Ok(DependentPlan {
             carried: named.schema().columns(),
             plan: named,
         })
@@ -113,11 +113,15 @@ impl Domain<'_> {
 }
 
 /// `plan` for all values of `domain` at once.
-pub(super) fn kept(plan: &LogicalPlan, domain: &Domain<'_>, names: &mut Names) -> Result<Kept> {
+pub(super) fn kept(
+    plan: &LogicalPlan,
+    domain: &OuterDomain<'_>,
+    names: &mut FreshNames,
+) -> Result<DependentPlan> {
     if !domain.is_used_by(plan)? {
         let named = domain.named(names)?;
         let crossed = LogicalPlanBuilder::from(plan.clone()).cross_join(named.plan)?;
-        return Ok(Kept {
+        return Ok(DependentPlan {
             plan: crossed.build()?,
             carried: named.carried,
         });
@@ -127,7 +131,7 @@ pub(super) fn kept(plan: &LogicalPlan, domain: &Domain<'_>, names: &mut Names) -
             let below = kept(&filter.input, domain, names)?;
             let predicate = domain.resolved(filter.predicate.clone(), &below.carried)?;
             let filter = Filter::try_new(predicate, Arc::new(below.plan))?;
-            Ok(Kept {
+            Ok(DependentPlan {
                 plan: LogicalPlan::Filter(filter),
                 carried: below.carried,
             })
@@ -137,7 +141,7 @@ pub(super) fn kept(plan: &LogicalPlan, domain: &Domain<'_>, names: &mut Names) -
             let mut exprs = domain.resolved_all(plan, &projection.expr, &below.carried)?;
             exprs.extend(below.carried.iter().cloned().map(Expr::Column));
             let projection = Projection::try_new(exprs, Arc::new(below.plan))?;
-            Ok(Kept {
+            Ok(DependentPlan {
                 plan: LogicalPlan::Projection(projection),
                 carried: below.carried,
             })
@@ -148,7 +152,7 @@ pub(super) fn kept(plan: &LogicalPlan, domain: &Domain<'_>, names: &mut Names) -
             let carried = carried.map(|column| Column::new(Some(alias.alias.clone()), column.name));
             let carried = carried.collect();
             let alias = SubqueryAlias::try_new(Arc::new(below.plan), alias.alias.clone())?;
-            Ok(Kept {
+            Ok(DependentPlan {
                 plan: LogicalPlan::SubqueryAlias(alias),
                 carried,
             })
@@ -175,9 +179,9 @@ pub(super) fn kept(plan: &LogicalPlan, domain: &Domain<'_>, names: &mut Names) -
 fn kept_aggregate(
     plan: &LogicalPlan,
     aggregate: &Aggregate,
-    domain: &Domain<'_>,
-    names: &mut Names,
-) -> Result<Kept> {
+    domain: &OuterDomain<'_>,
+    names: &mut FreshNames,
+) -> Result<DependentPlan> {
     let sets = sets_of(&aggregate.group_expr)?;
     let answers_without_rows = sets.iter().any(Vec::is_empty);
     let mut below = kept(&aggregate.input, domain, names)?;
@@ -219,7 +223,7 @@ fn kept_aggregate(
     if is_row.is_some() && has_sets {
         grouped = without_empty_groups(grouped, &aggregate.group_expr, &rows_name)?;
     }
-    Ok(Kept {
+    Ok(DependentPlan {
         plan: grouped,
         carried,
     })
@@ -247,7 +251,11 @@ fn without_empty_groups(
 }
 
 /// All values of the domain with the rows that they have; the column is NULL where there is none.
-fn with_all_values(below: Kept, domain: &Domain<'_>, names: &mut Names) -> Result<(Kept, Column)> {
+fn with_all_values(
+    below: DependentPlan,
+    domain: &OuterDomain<'_>,
+    names: &mut FreshNames,
+) -> Result<(DependentPlan, Column)> {
     let all = domain.named(names)?;
     let row = names.next("__row");
     let mut columns: Vec<Expr> = below
@@ -263,7 +271,7 @@ fn with_all_values(below: Kept, domain: &Domain<'_>, names: &mut Names) -> Resul
         .build()?;
     let same = same_values(&all.carried, &below.carried);
     let joined = LogicalPlanBuilder::from(all.plan).join_on(rows, JoinType::Left, same)?;
-    let kept = Kept {
+    let kept = DependentPlan {
         plan: joined.build()?,
         carried: all.carried,
     };
@@ -321,13 +329,13 @@ const CUBE_KEYS_MAX: usize = 15;
 fn kept_distinct(
     plan: &LogicalPlan,
     distinct: &Distinct,
-    domain: &Domain<'_>,
-    names: &mut Names,
-) -> Result<Kept> {
+    domain: &OuterDomain<'_>,
+    names: &mut FreshNames,
+) -> Result<DependentPlan> {
     match distinct {
         Distinct::All(input) => {
             let below = kept(input, domain, names)?;
-            Ok(Kept {
+            Ok(DependentPlan {
                 plan: LogicalPlan::Distinct(Distinct::All(Arc::new(below.plan))),
                 carried: below.carried,
             })
@@ -349,7 +357,7 @@ fn kept_distinct(
             };
             let firsts = values().chain(firsts).collect();
             let on = DistinctOn::try_new(firsts, select, sorts, Arc::new(below.plan))?;
-            Ok(Kept {
+            Ok(DependentPlan {
                 plan: LogicalPlan::Distinct(Distinct::On(on)),
                 carried: below.carried,
             })
@@ -357,7 +365,11 @@ fn kept_distinct(
     }
 }
 
-fn kept_sort(sort: &Sort, domain: &Domain<'_>, names: &mut Names) -> Result<Kept> {
+fn kept_sort(
+    sort: &Sort,
+    domain: &OuterDomain<'_>,
+    names: &mut FreshNames,
+) -> Result<DependentPlan> {
     if let Some(fetch) = sort.fetch {
         let sorted = Sort {
             fetch: None,
@@ -376,14 +388,18 @@ fn kept_sort(sort: &Sort, domain: &Domain<'_>, names: &mut Names) -> Result<Kept
         input: Arc::new(below.plan),
         fetch: None,
     };
-    Ok(Kept {
+    Ok(DependentPlan {
         plan: LogicalPlan::Sort(sorted),
         carried: below.carried,
     })
 }
 
 /// LIMIT and OFFSET count the rows of each set of values.
-fn kept_limit(limit: &Limit, domain: &Domain<'_>, names: &mut Names) -> Result<Kept> {
+fn kept_limit(
+    limit: &Limit,
+    domain: &OuterDomain<'_>,
+    names: &mut FreshNames,
+) -> Result<DependentPlan> {
     let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
         (limit.get_skip_type()?, limit.get_fetch_type()?)
     else {
@@ -427,7 +443,7 @@ fn kept_limit(limit: &Limit, domain: &Domain<'_>, names: &mut Names) -> Result<K
     if let Some(bounds) = conjunction(after.into_iter().chain(until)) {
         plan = plan.filter(bounds)?;
     }
-    Ok(Kept {
+    Ok(DependentPlan {
         plan: plan
             .project(columns.into_iter().map(Expr::Column))?
             .build()?,
@@ -460,9 +476,9 @@ pub(in crate::optimizer::fixes) fn row_number(
 fn kept_window(
     plan: &LogicalPlan,
     window: &Window,
-    domain: &Domain<'_>,
-    names: &mut Names,
-) -> Result<Kept> {
+    domain: &OuterDomain<'_>,
+    names: &mut FreshNames,
+) -> Result<DependentPlan> {
     let below = kept(&window.input, domain, names)?;
     let exprs = window.window_expr.iter();
     let parted = exprs.map(|expr| {
@@ -485,14 +501,18 @@ fn kept_window(
         plan.schema().fields().len() - window.input.schema().fields().len()
     );
     let window = Window::try_new(parted, Arc::new(below.plan))?;
-    Ok(Kept {
+    Ok(DependentPlan {
         plan: LogicalPlan::Window(window),
         carried: below.carried,
     })
 }
 
 /// A side whose rows are all kept carries the values; where both do, they are the same.
-fn kept_join(join: &Join, domain: &Domain<'_>, names: &mut Names) -> Result<Kept> {
+fn kept_join(
+    join: &Join,
+    domain: &OuterDomain<'_>,
+    names: &mut FreshNames,
+) -> Result<DependentPlan> {
     let in_right = domain.is_used_by(&join.right)?;
     let in_left = domain.is_used_by(&join.left)?;
     let (keep_left, keep_right) = match join.join_type {
@@ -505,7 +525,7 @@ fn kept_join(join: &Join, domain: &Domain<'_>, names: &mut Names) -> Result<Kept
         }
         JoinType::Full => (true, true),
     };
-    let keep = |side: &Arc<LogicalPlan>, keep: bool, names: &mut Names| match keep {
+    let keep = |side: &Arc<LogicalPlan>, keep: bool, names: &mut FreshNames| match keep {
         true => kept(side, domain, names).map(|kept| (kept.plan, Some(kept.carried))),
         false => Ok((side.as_ref().clone(), None)),
     };
@@ -533,7 +553,7 @@ fn kept_join(join: &Join, domain: &Domain<'_>, names: &mut Names) -> Result<Kept
 /// The join of the sides with the conditions that it had, and `same`.
 fn joined(
     join: &Join,
-    domain: &Domain<'_>,
+    domain: &OuterDomain<'_>,
     (left, right): (LogicalPlan, LogicalPlan),
     (carried, same): (&[Column], Vec<Expr>),
 ) -> Result<LogicalPlan> {
@@ -567,10 +587,10 @@ fn only_once(
     plan: LogicalPlan,
     (left, right): (Option<Vec<Column>>, Option<Vec<Column>>),
     carried: Vec<Column>,
-    names: &mut Names,
-) -> Result<Kept> {
+    names: &mut FreshNames,
+) -> Result<DependentPlan> {
     let (Some(left), Some(right)) = (left, right) else {
-        return Ok(Kept { plan, carried });
+        return Ok(DependentPlan { plan, carried });
     };
     let own = join.schema.columns();
     let mut columns: Vec<Expr> = own.into_iter().map(Expr::Column).collect();
@@ -590,7 +610,7 @@ fn only_once(
         columns.extend(carried.into_iter().map(Expr::Column));
     }
     let plan = LogicalPlanBuilder::from(plan).project(columns)?.build()?;
-    Ok(Kept {
+    Ok(DependentPlan {
         plan,
         carried: names_of_values,
     })
@@ -599,9 +619,9 @@ fn only_once(
 fn kept_union(
     plan: &LogicalPlan,
     union: &Union,
-    domain: &Domain<'_>,
-    names: &mut Names,
-) -> Result<Kept> {
+    domain: &OuterDomain<'_>,
+    names: &mut FreshNames,
+) -> Result<DependentPlan> {
     let mut inputs = Vec::with_capacity(union.inputs.len());
     let common = names.next("__outer");
     for input in &union.inputs {
@@ -633,7 +653,7 @@ fn kept_union(
     let carried: Vec<Column> = values.clone().collect();
     let columns = own.into_iter().chain(values.map(Expr::Column));
     let plan = LogicalPlanBuilder::from(all).project(columns)?.build()?;
-    Ok(Kept { plan, carried })
+    Ok(DependentPlan { plan, carried })
 }
 
 /// The rows of VALUES, each a SELECT without FROM.
@@ -652,11 +672,15 @@ pub(super) fn rows_of(values: &Values) -> Result<LogicalPlan> {
     })
 }
 
-fn kept_unnest(unnest: &Unnest, domain: &Domain<'_>, names: &mut Names) -> Result<Kept> {
+fn kept_unnest(
+    unnest: &Unnest,
+    domain: &OuterDomain<'_>,
+    names: &mut FreshNames,
+) -> Result<DependentPlan> {
     let below = kept(&unnest.input, domain, names)?;
     let unnested = LogicalPlanBuilder::from(below.plan)
         .unnest_columns_with_options(unnest.exec_columns.clone(), unnest.options.clone())?;
-    Ok(Kept {
+    Ok(DependentPlan {
         plan: unnested.build()?,
         carried: below.carried,
     })

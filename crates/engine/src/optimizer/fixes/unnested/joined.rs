@@ -23,15 +23,15 @@ use datafusion::logical_expr::{
 use super::super::compared::in_scope;
 use super::super::fallible;
 use super::super::read_once::{is_steady, shared};
-use super::dependent::{Domain, kept, same_value};
-use super::names::Names;
+use super::dependent::{OuterDomain, kept, same_value};
+use super::names::FreshNames;
 use super::{has_subquery, is_datafusion_scalar, outer_columns};
 
 /// A plan that gets columns.
 pub(super) struct Joined<'a> {
     pub plan: LogicalPlan,
     scalars: Scalars,
-    names: &'a mut Names,
+    names: &'a mut FreshNames,
     /// What holds of the rows for which the part of an expression is computed that is looked at.
     guards: Vec<Expr>,
     /// The plan's columns before it got any.
@@ -47,7 +47,7 @@ pub(super) enum Scalars {
 }
 
 /// A subquery for all outer values at once, under a name of its own.
-struct Rows {
+struct NamedSubquery {
     /// Its columns: one for each of `outer`, then its own.
     plan: LogicalPlan,
     /// The columns of the plan around it that it refers to.
@@ -55,7 +55,7 @@ struct Rows {
 }
 
 impl<'a> Joined<'a> {
-    pub fn new(plan: LogicalPlan, scalars: Scalars, names: &'a mut Names) -> Joined<'a> {
+    pub fn new(plan: LogicalPlan, scalars: Scalars, names: &'a mut FreshNames) -> Joined<'a> {
         Joined {
             before: Arc::clone(plan.schema()),
             plan,
@@ -302,7 +302,7 @@ impl<'a> Joined<'a> {
     }
 
     /// The subquery for all values that its outer columns have in the plan.
-    fn rows(&mut self, subquery: &LogicalPlan) -> Result<Rows> {
+    fn rows(&mut self, subquery: &LogicalPlan) -> Result<NamedSubquery> {
         let mut outer = outer_columns(subquery)?;
         outer.retain(|column| self.plan.schema().has_column(column));
         let kept = match outer.is_empty() {
@@ -321,7 +321,7 @@ impl<'a> Joined<'a> {
                     }
                     None => values_of(&outer, below)?,
                 };
-                let domain = Domain {
+                let domain = OuterDomain {
                     outer: &outer,
                     values: &values,
                 };
@@ -340,10 +340,10 @@ impl<'a> Joined<'a> {
         let plan = LogicalPlanBuilder::from(plan)
             .project(columns.collect::<Vec<_>>())?
             .build()?;
-        Ok(Rows { plan, outer })
+        Ok(NamedSubquery { plan, outer })
     }
 
-    fn same_outer(&self, rows: &Rows, columns: &[Column]) -> Vec<Expr> {
+    fn same_outer(&self, rows: &NamedSubquery, columns: &[Column]) -> Vec<Expr> {
         rows.outer.iter().zip(columns).map(same_column).collect()
     }
 

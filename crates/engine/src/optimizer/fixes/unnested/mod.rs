@@ -29,9 +29,9 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::AnalyzerRule;
 
 pub(super) use dependent::row_number;
-use dependent::{Domain, kept, rows_of, same_value};
+use dependent::{OuterDomain, kept, rows_of, same_value};
 use joined::{Joined, Scalars, readable_twice, values_of};
-use names::Names;
+use names::FreshNames;
 pub(super) use one_row::one_row;
 use simple::{is_datafusion_predicate, is_datafusion_scalar};
 
@@ -47,7 +47,7 @@ impl AnalyzerRule for UnnestSubqueries {
     }
 
     fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut names = Names::default();
+        let mut names = FreshNames::default();
         each_plan(plan, |plan| {
             refused::refuse(&plan)?;
             unnested(plan, &mut names)
@@ -56,7 +56,7 @@ impl AnalyzerRule for UnnestSubqueries {
 }
 
 /// The plan without the subqueries of its own expressions that have to go.
-fn unnested(plan: LogicalPlan, names: &mut Names) -> Result<Transformed<LogicalPlan>> {
+fn unnested(plan: LogicalPlan, names: &mut FreshNames) -> Result<Transformed<LogicalPlan>> {
     if let LogicalPlan::Join(join) = &plan
         && let Some(lateral) = unnested_lateral(join, names)?
     {
@@ -93,7 +93,10 @@ fn unnested(plan: LogicalPlan, names: &mut Names) -> Result<Transformed<LogicalP
 }
 
 /// A plan of one input: columns of the input take the places of subqueries.
-fn unnested_expressions(plan: LogicalPlan, names: &mut Names) -> Result<Transformed<LogicalPlan>> {
+fn unnested_expressions(
+    plan: LogicalPlan,
+    names: &mut FreshNames,
+) -> Result<Transformed<LogicalPlan>> {
     let inputs = plan.inputs();
     let [input] = inputs.as_slice() else {
         return Ok(Transformed::no(plan));
@@ -180,7 +183,7 @@ fn only_columns(plan: LogicalPlan, columns: Vec<Column>) -> Result<LogicalPlan> 
     Ok(LogicalPlan::Projection(projection))
 }
 
-fn unnested_filter(filter: Filter, names: &mut Names) -> Result<Transformed<LogicalPlan>> {
+fn unnested_filter(filter: Filter, names: &mut FreshNames) -> Result<Transformed<LogicalPlan>> {
     let columns = filter.input.schema().columns();
     let original = LogicalPlan::Filter(filter.clone());
     let mut kept = Vec::new();
@@ -240,7 +243,7 @@ fn keep_true(predicate: Expr, joined: &mut Joined<'_>) -> Result<Option<Expr>> {
 }
 
 /// Subqueries in ON: of an inner join they are a filter, of an outer join they are of one side.
-fn unnested_join(join: Join, names: &mut Names) -> Result<Transformed<LogicalPlan>> {
+fn unnested_join(join: Join, names: &mut FreshNames) -> Result<Transformed<LogicalPlan>> {
     let columns = join.schema.columns();
     let pairs = join.on.iter().cloned();
     let (moved, on): (Vec<_>, Vec<_>) =
@@ -316,7 +319,7 @@ fn side_of(expr: &Expr, left: &LogicalPlan, right: &LogicalPlan) -> Result<Optio
 }
 
 /// A join whose right side refers to columns of the left one; `None` if it is no such join.
-fn unnested_lateral(join: &Join, names: &mut Names) -> Result<Option<LogicalPlan>> {
+fn unnested_lateral(join: &Join, names: &mut FreshNames) -> Result<Option<LogicalPlan>> {
     let is_lateral = match join.right.as_ref() {
         LogicalPlan::Subquery(_) => true,
         LogicalPlan::SubqueryAlias(alias) => {
@@ -340,7 +343,7 @@ fn unnested_lateral(join: &Join, names: &mut Names) -> Result<Option<LogicalPlan
     }
     let left = readable_twice(join.left.as_ref().clone())?;
     let values = values_of(&outer, &left)?;
-    let domain = Domain {
+    let domain = OuterDomain {
         outer: &outer,
         values: &values,
     };

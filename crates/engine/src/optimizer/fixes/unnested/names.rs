@@ -6,9 +6,9 @@
 
 /// The names that were given.
 #[derive(Debug, Default)]
-pub(super) struct Names(usize);
+pub(super) struct FreshNames(usize);
 
-impl Names {
+impl FreshNames {
     /// A new name that begins with `prefix`.
     pub fn next(&mut self, prefix: &str) -> String {
         self.0 += 1;
