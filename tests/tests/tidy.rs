@@ -3,6 +3,8 @@
 //! In: the files that git tracks, or would. Out: one line per breach, all of them at once.
 //! Not here: formatting and lints (rustfmt, clippy), licences (cargo-deny).
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -318,6 +320,61 @@ fn climbs_are_found() {
     assert_eq!(climbs("high.rs", climbing, &rooms).len(), 1);
     assert_eq!(climbs("top/mod.rs", "use super::low;", &rooms).len(), 0);
     assert_eq!(climbs("low.rs", "use super::top;", &rooms).len(), 1);
+}
+
+/// A name says what a type is only if no other type of its crate has it.
+#[test]
+fn type_names_are_defined_once_in_a_crate() {
+    let sources = sources();
+    let mut first: HashMap<(&str, &str), String> = HashMap::new();
+    let mut breaches = Vec::new();
+    for source in sources.iter().filter(|source| source.is_rust()) {
+        let Some((folder, _)) = source.path.split_once("/src/") else {
+            continue;
+        };
+        for (line, name) in type_names(source.product()) {
+            let place = format!("{}:{line}", source.path);
+            match first.entry((folder, name)) {
+                Entry::Vacant(entry) => drop(entry.insert(place)),
+                Entry::Occupied(entry) => breaches.push(format!(
+                    "{place}: {name} is defined at {}, too: name each after what it is",
+                    entry.get()
+                )),
+            }
+        }
+    }
+    assert!(first.len() > 100, "the types were not found");
+    assert!(breaches.is_empty(), "\n{}", breaches.join("\n"));
+}
+
+/// The types that a file defines, each with its line; no associated ones.
+fn type_names(text: &str) -> Vec<(usize, &str)> {
+    let names = text.lines().enumerate().filter_map(|(at, line)| {
+        let code = line.trim_start();
+        let is_indented = code.len() < line.len();
+        let code = match code.strip_prefix("pub(") {
+            Some(rest) => rest.split_once(") ")?.1,
+            None => code.strip_prefix("pub ").unwrap_or(code),
+        };
+        let code = code.strip_prefix("unsafe ").unwrap_or(code);
+        let (keyword, rest) = code.split_once(' ')?;
+        let is_type = match keyword {
+            "struct" | "enum" | "trait" | "union" => true,
+            "type" => !is_indented,
+            _ => false,
+        };
+        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
+        let name = &rest[..end.unwrap_or(rest.len())];
+        (is_type && !name.is_empty()).then_some((at + 1, name))
+    });
+    names.collect()
+}
+
+#[test]
+fn type_names_are_found() {
+    let text = "pub(in crate::low) struct A<'a> {\n}\nunsafe trait B: Copy {\n    type No;\n}\npub type C = A;\n\
+                fn f() {\n    enum D {}\n    let structure = 1;\n}\n";
+    assert_eq!(type_names(text), [(1, "A"), (3, "B"), (6, "C"), (8, "D")]);
 }
 
 #[test]
