@@ -63,13 +63,13 @@ enum FormatPart {
     Format(String),
     Word {
         format: &'static str,
-        case: Case,
+        case: LetterCase,
         is_padded: bool,
     },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Case {
+enum LetterCase {
     Upper,
     Lower,
     Title,
@@ -125,9 +125,9 @@ fn formatted(value: &Expr, text: &str) -> Result<Expr> {
         };
         let word = to_char().call(vec![value.clone(), lit(format)]);
         let word = match case {
-            Case::Upper => upper(word),
-            Case::Lower => lower(word),
-            Case::Title => word,
+            LetterCase::Upper => upper(word),
+            LetterCase::Lower => lower(word),
+            LetterCase::Title => word,
         };
         match is_padded {
             true => rpad(vec![word, lit(NAME_WIDTH)]),
@@ -175,9 +175,9 @@ fn parts(text: &str) -> Result<Vec<FormatPart>> {
                 let is_padded = matches!(*name, "MONTH" | "DAY") && bare.is_none();
                 let is_as_it_is = case
                     == if name.ends_with("M") {
-                        Case::Upper
+                        LetterCase::Upper
                     } else {
-                        Case::Title
+                        LetterCase::Title
                     };
                 if !is_word || is_as_it_is && !is_padded {
                     format.push_str(letters);
@@ -209,12 +209,12 @@ fn parts(text: &str) -> Result<Vec<FormatPart>> {
     Ok(parts)
 }
 
-fn case_of(name: &str) -> Case {
+fn case_of(name: &str) -> LetterCase {
     let mut letters = name.chars().map(|c| c.is_ascii_uppercase());
     match (letters.next(), letters.next()) {
-        (Some(true), Some(true)) => Case::Upper,
-        (Some(true), _) => Case::Title,
-        _ => Case::Lower,
+        (Some(true), Some(true)) => LetterCase::Upper,
+        (Some(true), _) => LetterCase::Title,
+        _ => LetterCase::Lower,
     }
 }
 
@@ -287,7 +287,10 @@ mod tests {
         };
         assert_eq!(
             parts("YYYY MONTH").unwrap(),
-            [FormatPart::Format("%Y ".to_owned()), padded(Case::Upper)]
+            [
+                FormatPart::Format("%Y ".to_owned()),
+                padded(LetterCase::Upper)
+            ]
         );
     }
 }

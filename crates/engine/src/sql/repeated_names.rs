@@ -190,7 +190,7 @@ fn name_of(item: &SelectItem, casts: Casts) -> Option<String> {
         SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
         SelectItem::UnnamedExpr(expr) => {
             let mut expr = expr.clone();
-            let ControlFlow::Continue(()) = expr.walk(&mut Bare { casts });
+            let ControlFlow::Continue(()) = expr.walk(&mut UnqualifiedNames { casts });
             Some(match &expr {
                 Expr::Identifier(column) => column.value.clone(),
                 other => other.to_string(),
@@ -226,11 +226,11 @@ pub(super) fn zoned(function: &Function) -> Option<[Expr; 2]> {
 }
 
 /// Takes the names of tables out of an expression, and perhaps its casts.
-struct Bare {
+struct UnqualifiedNames {
     casts: Casts,
 }
 
-impl VisitorMut for Bare {
+impl VisitorMut for UnqualifiedNames {
     type Break = Infallible;
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
