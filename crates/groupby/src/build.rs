@@ -12,10 +12,12 @@ mod overflow;
 mod repeats;
 mod pre_aggregation;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::batch::Batch;
 use crate::error::Result;
+use crate::first_groups::{Candidates, Chosen, FirstGroups};
 use crate::keys::{DistinctKeys, GroupId};
 use crate::partition::Unsorted;
 use crate::policy::{self, Bounds, Decision, Seen};
@@ -75,6 +77,8 @@ pub struct Build {
     not_pre_aggregated: usize,
     counters: Counters,
     groups: Vec<GroupId>,
+    /// Groups of a LIMIT, and what this worker has seen of them.
+    first: Option<(Arc<FirstGroups>, Candidates)>,
 }
 
 impl Build {
@@ -93,8 +97,25 @@ impl Build {
             not_pre_aggregated: 0,
             counters,
             groups: Vec::new(),
+            first: None,
             spec,
         })
+    }
+
+    /// The same, of which only groups that are chosen are wanted once some are.
+    ///
+    /// # Panics
+    /// Without aggregates: equal rows are not told apart then, and whoever has enough groups needs no further input.
+    #[must_use]
+    pub fn choosing(self, first: Arc<FirstGroups>) -> Self {
+        assert!(
+            !self.spec.is_bare(),
+            "groups without aggregates are complete"
+        );
+        Self {
+            first: Some((first, Candidates::default())),
+            ..self
+        }
     }
 
     /// What this worker counted so far.
@@ -114,6 +135,11 @@ impl Build {
         }
         self.counters.rows += batch.selected_rows() as u64;
         self.counters.batches += 1;
+        let batch = self.wanted(batch)?;
+        if batch.rows == 0 {
+            return Ok(());
+        }
+        let batch = batch.as_ref();
         let at_once = self.rows_at_once();
         if batch.rows <= at_once {
             return self.push_rows(batch);
@@ -123,6 +149,23 @@ impl Build {
             self.push_rows(&batch.slice(&rows))?;
         }
         Ok(())
+    }
+
+    /// The rows of groups that are wanted; before some are chosen, all are, and this worker may choose.
+    fn wanted<'a>(&mut self, batch: &'a Batch) -> Result<Cow<'a, Batch>> {
+        let groups = self.groups();
+        let Some((first, candidates)) = &mut self.first else {
+            return Ok(Cow::Borrowed(batch));
+        };
+        if let Some(chosen) = first.chosen() {
+            return Ok(Cow::Owned(of_chosen(&mut self.index, chosen, batch)?));
+        }
+        // An array's groups are few.
+        if !self.index.is_addressed() && candidates.looks(groups, first) {
+            let (_, hashes) = self.index.encode(batch.kept()?.as_ref())?;
+            candidates.see(&hashes, first);
+        }
+        Ok(Cow::Borrowed(batch))
     }
 
     /// Rows after which memory is asked for: those of a batch, fewer where it is short and groups are large. Any row may
@@ -400,6 +443,14 @@ impl Build {
     fn bytes(&self) -> usize {
         self.table_bytes() + self.staging.bytes()
     }
+}
+
+/// The rows of chosen groups.
+fn of_chosen(index: &mut KeyIndex, chosen: &Chosen, batch: &Batch) -> Result<Batch> {
+    let batch = batch.kept()?;
+    let (_, hashes) = index.encode(&batch)?;
+    let rows = chosen.rows(&hashes);
+    Ok(batch.into_owned().selecting(rows).kept()?.into_owned())
 }
 
 /// What large buffers of so many bytes take: allocators round up, mimalloc from 512 KiB to 576.

@@ -13,6 +13,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::take;
 
 use crate::error::Result;
+use crate::first_groups::FirstGroups;
 use crate::keys::{DistinctKeys, unpacked};
 use crate::spec::Spec;
 use crate::spill::PartitionLevel;
@@ -95,6 +96,25 @@ impl Finished {
             kept.extend(holds.set_indices_u32().map(|group| group + start as u32));
             start = range.end;
         }
+        self.pick(kept)
+    }
+
+    /// Lets go of the groups that are not chosen, if some are.
+    ///
+    /// # Panics
+    /// If some groups have left.
+    pub fn keep_chosen(&mut self, first: &FirstGroups) -> Result<()> {
+        assert_eq!(self.next, 0, "conditions come before batches");
+        let Some(chosen) = first.chosen() else {
+            return Ok(());
+        };
+        let hashes = self.keys.hashes.iter().enumerate();
+        let kept = hashes.filter(|(_, hash)| chosen.has(**hash));
+        let kept = kept.map(|(group, _)| group as u32).collect();
+        self.pick(kept)
+    }
+
+    fn pick(&mut self, kept: Vec<u32>) -> Result<()> {
         if kept.len() == self.groups {
             return Ok(());
         }

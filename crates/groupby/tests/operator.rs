@@ -27,6 +27,8 @@ use proptest::prelude::*;
 
 #[path = "operator/faults.rs"]
 mod faults;
+#[path = "operator/first_groups.rs"]
+mod first_groups;
 #[path = "operator/interleavings.rs"]
 mod interleavings;
 #[path = "operator/pre_aggregation.rs"]

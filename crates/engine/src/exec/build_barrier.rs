@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use grouse_groupby::runtime::Grant;
-use grouse_groupby::{Batch, Build, Merge, MergeInput, Spec, Spill};
+use grouse_groupby::{Batch, Build, FirstGroups, Merge, MergeInput, Spec, Spill};
 
 use super::barrier::Barrier;
 use super::metrics::{Spilled, WorkerMetrics};
@@ -20,6 +20,8 @@ use crate::runtime::wakeups;
 struct Grouping {
     spec: Arc<Spec>,
     spill: Option<Arc<Spill>>,
+    /// The groups that are wanted, if not all.
+    first: Option<Arc<FirstGroups>>,
 }
 
 /// The barrier at which builds become one merge for each of their groupings.
@@ -39,6 +41,7 @@ impl BuildBarrier {
         let grouping = |spec| Grouping {
             spec: Arc::clone(spec),
             spill: spill.map(|spill| Arc::new(spill.beside())),
+            first: None,
         };
         let groupings: Vec<Grouping> = specs.map(grouping).collect();
         let nothing = groupings.iter().map(|_| MergeInput::default()).collect();
@@ -46,6 +49,14 @@ impl BuildBarrier {
             groupings,
             barrier: Barrier::new(workers, nothing),
         }
+    }
+
+    /// The same, of whose groups only the chosen ones are wanted.
+    pub fn choosing(mut self, first: Option<&Arc<FirstGroups>>) -> BuildBarrier {
+        for grouping in &mut self.groupings {
+            grouping.first = first.cloned();
+        }
+        self
     }
 
     /// Builds of its groupings that have not begun.
@@ -84,7 +95,7 @@ impl BuildBarrier {
     fn cut(&self, inputs: Vec<MergeInput>, metrics: &WorkerMetrics) -> Vec<Merge> {
         let groupings = self.groupings.iter().zip(inputs);
         let (cutting, begun) = (metrics.cut.timer(), metrics.recorder.begin());
-        let merges = groupings.map(|(Grouping { spec, spill }, input)| {
+        let merges = groupings.map(|(Grouping { spec, spill, .. }, input)| {
             Merge::new(Arc::clone(spec), input, spill.clone())
         });
         let merges: Vec<Merge> = merges.collect();
@@ -138,9 +149,13 @@ impl Builds<'_> {
     ) -> Result<&Build> {
         let building = &mut self.0[grouping];
         if building.build.is_none() {
-            let Grouping { spec, spill } = building.grouping;
+            let Grouping { spec, spill, first } = building.grouping;
             let new = Build::new(Arc::clone(spec), grant(), spill.clone());
-            building.build = Some(new.map_err(to_datafusion)?);
+            let new = new.map_err(to_datafusion)?;
+            building.build = Some(match first {
+                Some(first) => new.choosing(Arc::clone(first)),
+                None => new,
+            });
         }
         let build = building.build.as_mut().expect("made above");
         build.push(batch).map_err(to_datafusion)?;

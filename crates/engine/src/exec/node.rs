@@ -21,7 +21,9 @@ use datafusion::physical_expr::equivalence::{EquivalenceProperties, ProjectionMa
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_expr::{Distribution, OrderingRequirements, Partitioning, PhysicalExpr};
-use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use datafusion::physical_plan::aggregates::{
+    AggregateExec, AggregateMode, LimitOptions, PhysicalGroupBy,
+};
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
     CardinalityEffect, ChildrenPropertiesMode, EmissionType, EvaluationType,
@@ -40,7 +42,7 @@ use datafusion::physical_plan::{
     InputDistributionRequirements, PlanProperties, StatisticsArgs,
 };
 use grouse_groupby::keys::is_bytes;
-use grouse_groupby::{Sizes, TableKind};
+use grouse_groupby::{FirstGroups, Sizes, TableKind};
 use parking_lot::Mutex;
 
 use super::NAME;
@@ -140,6 +142,9 @@ impl NodeColumns {
         Ok(columns)
     }
 }
+
+/// Groups that are chosen for a LIMIT: their hashes fit a core's cache.
+const GROUPS_CHOSEN_MAX: usize = 32 << 10;
 
 /// An execution of which some partitions are not executed yet.
 #[derive(Debug)]
@@ -390,15 +395,29 @@ impl GroupByExec {
         fields.map(|field| field.name().clone()).collect()
     }
 
-    /// Groups after which an execution needs no further input.
+    /// How many groups are wanted at least, where any are as good as others.
     pub fn limit(&self) -> Option<usize> {
         let limited = self
             .described
             .limit_options()
             .filter(|limit| limit.descending().is_none());
         limited
-            .filter(|_| self.aggregates.is_empty() && self.conditions().is_empty())
+            .filter(|_| self.conditions().is_empty())
             .map(|limit| limit.limit())
+    }
+
+    /// The node of whose groups any `groups` are wanted; `None` where it yields all the same.
+    pub(crate) fn limited(&self, groups: usize) -> Result<Option<GroupByExec>> {
+        let keys = self.described.group_expr();
+        let is_plain = !keys.is_true_no_grouping() && !keys.has_grouping_set();
+        let grouped_before = !self.aggregation.distinct_groupings.is_empty();
+        if !is_plain || grouped_before || groups > GROUPS_CHOSEN_MAX || self.limit().is_some() {
+            return Ok(None);
+        }
+        let described = self.described.as_ref().clone();
+        let described = described.with_limit_options(Some(LimitOptions::new(groups)));
+        let columns = self.columns.clone();
+        GroupByExec::over(Arc::new(described), columns, self.tuning).map(Some)
     }
 
     fn new_execution(&self, context: &Arc<TaskContext>) -> Execution {
@@ -422,12 +441,16 @@ impl GroupByExec {
             .map(|one| &one.spec);
         let groups = std::iter::once(&self.aggregation.spec);
         let trace = context.session_config().get_extension::<Trace>();
+        let (limit, is_bare) = (self.limit(), self.aggregates.is_empty());
+        let chosen = limit.filter(|_| !is_bare);
+        let first_groups = chosen.map(|groups| Arc::new(FirstGroups::new(groups)));
         let shared = SharedByWorkers {
             operator: trace.as_ref().map_or(0, |trace| trace.operator()),
             trace,
             base_grouping: BuildBarrier::new(workers, base_grouping, spill.as_ref()),
             distinct_groupings: BuildBarrier::new(workers, distinct, spill.as_ref()),
-            groups: BuildBarrier::new(workers, groups, spill.as_ref()),
+            groups: BuildBarrier::new(workers, groups, spill.as_ref())
+                .choosing(first_groups.as_ref()),
             aggregation: Arc::clone(&self.aggregation),
             sources: Sources::new(
                 Arc::clone(input),
@@ -440,8 +463,9 @@ impl GroupByExec {
             spill,
             metrics: self.metrics.clone(),
             rows_max: context.session_config().batch_size(),
-            groups_enough: self.limit(),
+            groups_enough: limit.filter(|_| is_bare),
             enough: AtomicBool::new(false),
+            first_groups,
         };
         Execution::new(shared, workers)
     }

@@ -14,7 +14,7 @@ use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use grouse_groupby::emit::Emitted;
 use grouse_groupby::merge::MergeWorker;
 use grouse_groupby::runtime::{Budget, Grant};
-use grouse_groupby::{Batch, Finished, Merge, Merged, Spill};
+use grouse_groupby::{Batch, Finished, FirstGroups, Merge, Merged, Spill};
 use tokio::task::coop::consume_budget;
 
 use super::build_barrier::{BuildBarrier, Builds};
@@ -42,6 +42,8 @@ pub(super) struct SharedByWorkers {
     /// Groups after which no further input is needed (DISTINCT with LIMIT).
     pub groups_enough: Option<usize>,
     pub enough: AtomicBool,
+    /// The groups that are wanted, if any are enough (aggregates with LIMIT).
+    pub first_groups: Option<Arc<FirstGroups>>,
     /// Where the grouping by all keys of grouping sets is merged, if there is one.
     pub base_grouping: BuildBarrier,
     /// Where the groupings of pairs are, afterwards.
@@ -300,6 +302,9 @@ async fn finish(
         while let Some(mut finished) = tasks.next().await? {
             let groups = finished.groups();
             shared.aggregation.keep(&mut finished)?;
+            if let Some(first) = &shared.first_groups {
+                finished.keep_chosen(first).map_err(to_datafusion)?;
+            }
             metrics.groups_out(groups, finished.groups());
             loop {
                 let (emitting, begun) = (metrics.emit.timer(), metrics.recorder.begin());

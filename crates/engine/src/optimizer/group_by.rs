@@ -5,7 +5,7 @@
 //! numbers that is cut.
 //! Invariant: an `AggregateExec` that is left is the stated fallback, visible as such in EXPLAIN: the input's order lets
 //! DataFusion stream and is right, the input never ends, or the operator cannot take it, as where a key type has no encoding.
-//! Not here: the node (exec.rs), projections below (fold_projection.rs), windows (top_n_per_group.rs), aggregates that share states (shared_states.rs).
+//! Not here: the node (exec.rs), projections below (fold_projection.rs), windows (top_n_per_group.rs), LIMIT (limited_groups.rs), aggregates that share states (shared_states.rs).
 
 use std::sync::Arc;
 
@@ -23,6 +23,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrd
 use crate::aggregate::native::is_extreme;
 use crate::exec::{GroupByExec, Replaced, Tuning};
 use crate::optimizer::fold_projection::folded;
+use crate::optimizer::limited_groups;
 use crate::optimizer::shared_states;
 use crate::optimizer::top_n_per_group;
 use crate::runtime::options::{GroupByOperator, SessionOptions};
@@ -72,6 +73,9 @@ fn replace(
     }
     if let Some(having) = having(&node)? {
         return Ok(Transformed::yes(having));
+    }
+    if let Some(limited) = limited_groups::limited(&node)? {
+        return Ok(Transformed::yes(limited));
     }
     let Some(replaced) =
         aggregation(&node).filter(|replaced| !better_in_datafusion(replaced.first))

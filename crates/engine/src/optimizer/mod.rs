@@ -10,6 +10,7 @@ mod group_by;
 mod fold_projection;
 mod shared_states;
 mod top_n_per_group;
+mod limited_groups;
 mod filters;
 pub(crate) mod scans;
 pub(crate) mod joins;
