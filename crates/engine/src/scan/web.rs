@@ -1,12 +1,13 @@
 //! Files on web servers.
 //!
 //! In: addresses. Out: a store of them.
-//! Invariant: a file is read by ranges where its server answers them, else it is fetched once and as a whole into a
-//! temporary file; all bytes of a query are of one version.
+//! Invariant: a file is read by ranges where its server answers them and names its version, else it is fetched once and as a
+//! whole into a temporary file; all bytes of a query are of one version.
 //! Not here: which files an address stands for (location.rs), stores with listings (stores.rs).
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{DefaultHasher, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -143,15 +144,20 @@ impl Web {
         if head.status().is_success()
             && header(&head, "accept-ranges").is_some_and(|unit| unit.contains("bytes"))
             && let Some(size) = number(&head, "content-length")
+            && let Some(version) = version(&head)
         {
-            return Ok(self.keep(Known::ByRanges(meta(&head, location, size))));
+            let meta = meta(version, location, size);
+            return Ok(self.keep(Known::ByRanges(meta)));
         }
         // Servers that do not answer HEAD, or do not say whether they know ranges, are tried.
         let first = self.ask("GET", location, Some(0..1)).await?;
         match first.status().as_u16() {
-            206 => match total(&first) {
-                Some(size) => Ok(self.keep(Known::ByRanges(meta(&first, location, size)))),
-                None => self.fetch_anew(location).await,
+            206 => match (version(&first), total(&first)) {
+                (Some(version), Some(size)) => {
+                    let meta = meta(version, location, size);
+                    Ok(self.keep(Known::ByRanges(meta)))
+                }
+                _ => self.fetch_anew(location).await,
             },
             // The first byte of an empty file is out of reach.
             416 => self.fetch_anew(location).await,
@@ -168,12 +174,12 @@ impl Web {
         }
     }
 
-    /// Writes the whole file to disk, unless this version of it is there.
+    /// Writes the whole file to disk, unless this version of it is there. Where the server names no version, the bytes do.
     async fn fetch(&self, location: &Path, whole: HttpResponse) -> StoreResult<Known> {
-        let mut meta = meta(&whole, location, 0);
+        let version = version(&whole).map(str::to_string);
         if let Some(known @ Known::Fetched(old, _)) = self.files.read().get(location)
-            && meta.e_tag.is_some()
-            && old.e_tag == meta.e_tag
+            && version.is_some()
+            && old.e_tag == version
             && number(&whole, "content-length").is_none_or(|size| size == old.size)
         {
             return Ok(known.clone());
@@ -183,14 +189,18 @@ impl Web {
         let disk = |error: std::io::Error| refused(&address, &error.to_string());
         let (file, _) = Shared(Arc::clone(&self.temp)).create().map_err(disk)?;
         let mut body = whole.into_body().bytes_stream();
+        let (mut size, mut seen) = (0, DefaultHasher::new());
         while let Some(bytes) = body.next().await {
             let bytes = bytes.map_err(|error| refused(&address, &reason(&error)))?;
-            file.write(&bytes, meta.size).map_err(disk)?;
-            meta.size += bytes.len() as u64;
+            file.write(&bytes, size).map_err(disk)?;
+            seen.write(&bytes);
+            size += bytes.len() as u64;
         }
-        if expected.is_some_and(|expected| expected != meta.size) {
+        if expected.is_some_and(|expected| expected != size) {
             return Err(refused(&address, "the server sent less than it announced"));
         }
+        let version = version.unwrap_or_else(|| format!("{:016x}", seen.finish()));
+        let meta = meta(&version, location, size);
         Ok(self.keep(Known::Fetched(meta, Arc::from(file))))
     }
 
@@ -226,12 +236,12 @@ impl Web {
             }
             _ => return Err(self.failure(&known.location, &answer)),
         }
-        let now = meta(&answer, &known.location, known.size);
         let size = match is_part {
             true => total(&answer),
             false => number(&answer, "content-length"),
         };
-        if now.e_tag != known.e_tag || size.is_some_and(|size| size != known.size) {
+        if version(&answer) != known.e_tag.as_deref() || size.is_some_and(|size| size != known.size)
+        {
             return Err(refused(
                 &address,
                 "it changed on the server while the query read it; run the query again",
@@ -324,14 +334,21 @@ fn total(answer: &HttpResponse) -> Option<u64> {
     total.trim().parse().ok()
 }
 
-/// What an answer says of the file; its tag or its age tells versions apart.
-fn meta(answer: &HttpResponse, location: &Path, size: u64) -> ObjectMeta {
-    let tag = header(answer, "etag").or_else(|| header(answer, "last-modified"));
+/// What tells versions of a file apart: its tag or its age, if the server says one.
+fn version(answer: &HttpResponse) -> Option<&str> {
+    header(answer, "etag").or_else(|| header(answer, "last-modified"))
+}
+
+/// A file's description. DataFusion's caches of footers and statistics tell versions by size and time, so each version has its own time.
+fn meta(version: &str, location: &Path, size: u64) -> ObjectMeta {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(version.as_bytes());
+    let time = SystemTime::UNIX_EPOCH + Duration::from_nanos(hasher.finish() >> 2);
     ObjectMeta {
         location: location.clone(),
-        last_modified: SystemTime::UNIX_EPOCH.into(),
+        last_modified: time.into(),
         size,
-        e_tag: tag.map(str::to_string),
+        e_tag: Some(version.to_string()),
         version: None,
     }
 }

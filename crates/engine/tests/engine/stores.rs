@@ -1,11 +1,13 @@
 //! Servers of every kind, each a small one on loopback: without ranges, without lengths, without HEAD, and buckets.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::support::server::serve;
 use crate::support::{error, rows, sample, session, write_parquet};
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use grouse::{Error, Session};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -29,14 +31,18 @@ enum Lacks {
     Files,
 }
 
+/// Content of files by path; a test may change it.
+type Files = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
+
 struct Plain {
     address: String,
     fetched: Arc<AtomicUsize>,
+    files: Files,
 }
 
 fn plain(session: &Session, lacks: Lacks, files: BTreeMap<String, Vec<u8>>) -> Plain {
-    let (files, fetched) = (Arc::new(files), Arc::new(AtomicUsize::new(0)));
-    let count = Arc::clone(&fetched);
+    let (files, fetched) = (Arc::new(Mutex::new(files)), Arc::new(AtomicUsize::new(0)));
+    let (served, count) = (Arc::clone(&files), Arc::clone(&fetched));
     session.handle().block_on(async move {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -45,22 +51,21 @@ fn plain(session: &Session, lacks: Lacks, files: BTreeMap<String, Vec<u8>>) -> P
                 tokio::spawn(answer(
                     stream,
                     lacks,
-                    Arc::clone(&files),
+                    Arc::clone(&served),
                     Arc::clone(&count),
                 ));
             }
         });
-        Plain { address, fetched }
+        Plain {
+            address,
+            fetched,
+            files,
+        }
     })
 }
 
 /// One request per connection, as old servers have it.
-async fn answer(
-    mut stream: TcpStream,
-    lacks: Lacks,
-    files: Arc<BTreeMap<String, Vec<u8>>>,
-    fetched: Arc<AtomicUsize>,
-) {
+async fn answer(mut stream: TcpStream, lacks: Lacks, files: Files, fetched: Arc<AtomicUsize>) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
@@ -72,7 +77,12 @@ async fn answer(
     let head = String::from_utf8_lossy(&head).into_owned();
     let mut words = head.split_whitespace();
     let (method, target) = (words.next().unwrap(), words.next().unwrap());
-    let text = match files.get(target.trim_start_matches('/')) {
+    let file = files
+        .lock()
+        .unwrap()
+        .get(target.trim_start_matches('/'))
+        .cloned();
+    let text = match &file {
         _ if lacks == Lacks::Head && method == "HEAD" => {
             "HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n".to_string()
         }
@@ -86,16 +96,21 @@ async fn answer(
             }
             match lacks {
                 Lacks::Length => "HTTP/1.1 200 OK\r\n".to_string(),
-                _ => format!(
-                    "HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: {}\r\n",
-                    content.len()
-                ),
+                _ => {
+                    let mut tag = DefaultHasher::new();
+                    content.hash(&mut tag);
+                    format!(
+                        "HTTP/1.1 200 OK\r\nETag: \"{:x}\"\r\nContent-Length: {}\r\n",
+                        tag.finish(),
+                        content.len()
+                    )
+                }
             }
         }
     };
     let mut bytes = format!("{text}Connection: close\r\n\r\n").into_bytes();
     if method == "GET" && text.contains("200 OK") {
-        bytes.extend_from_slice(&files[target.trim_start_matches('/')]);
+        bytes.extend_from_slice(&file.unwrap_or_default());
     }
     stream.write_all(&bytes).await.ok();
     stream.shutdown().await.ok();
@@ -150,6 +165,42 @@ fn servers_that_lack_something() {
             &format!("SELECT * FROM '{}/d/empty.csv'", server.address),
         );
         assert!(empty.to_string().contains("empty.csv"), "{empty:?}");
+    }
+}
+
+// DataFusion's caches of footers and statistics know versions by size and time: a server's tag, or the bytes, decide here.
+#[test]
+fn a_file_that_changes_at_equal_size_is_read_anew() {
+    let parquet = |ids: [i64; 3]| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.parquet");
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(ids));
+        write_parquet(&path, &RecordBatch::try_from_iter([("id", ids)]).unwrap());
+        std::fs::read(path).unwrap()
+    };
+    let (old, new) = (parquet([1, 2, 3]), parquet([11, 12, 13]));
+    assert_eq!(old.len(), new.len());
+    for lacks in [Lacks::Ranges, Lacks::Length] {
+        let session = session();
+        let files = BTreeMap::from([("s.parquet".to_string(), old.clone())]);
+        let server = plain(&session, lacks, files);
+        let sql = format!(
+            "SELECT count(*), min(id), max(id), count(*) FILTER (WHERE id > 5) FROM '{}/s.parquet'",
+            server.address
+        );
+        let large = format!(
+            "SELECT id FROM '{}/s.parquet' WHERE id > 12",
+            server.address
+        );
+        assert_eq!(rows(&session, &sql), ["3|1|3|0"], "{lacks:?}");
+        assert!(rows(&session, &large).is_empty(), "{lacks:?}");
+        server
+            .files
+            .lock()
+            .unwrap()
+            .insert("s.parquet".to_string(), new.clone());
+        assert_eq!(rows(&session, &sql), ["3|11|13|3"], "{lacks:?}");
+        assert_eq!(rows(&session, &large), ["13"], "{lacks:?}");
     }
 }
 
