@@ -44,6 +44,10 @@ const MEMORY_PART: u64 = 4;
 /// Bytes of an element.
 const ELEMENT_BYTES: u64 = 8;
 
+/// Days of a month.
+const MONTH_DAYS_MIN: i128 = 28;
+const MONTH_DAYS_MAX: i128 = 31;
+
 /// Places in lists are 32 bits.
 const ELEMENTS_MAX: u64 = i32::MAX as u64;
 
@@ -131,6 +135,7 @@ impl ScalarUDFImpl for Ranges {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let limit = SessionOptions::of(&args.config_options).memory_limit_bytes();
         let most = ELEMENTS_MAX.min(limit / MEMORY_PART / ELEMENT_BYTES);
+        check_steps(&args.args, self.name())?;
         let elements = elements(&args.args)?;
         if elements > u128::from(most) {
             let message = format!(
@@ -206,7 +211,10 @@ impl TableFunctionImpl for SeriesTable {
         let literals: Option<Vec<ColumnarValue>> = literals.collect();
         let name = self.0.name();
         let lists = match literals {
-            Some(literals) => zoned(&literals, name, ELEMENTS_MAX as usize)?,
+            Some(literals) => {
+                check_steps(&literals, name)?;
+                zoned(&literals, name, ELEMENTS_MAX as usize)?
+            }
             None => None,
         };
         let Some(lists) = lists else {
@@ -217,6 +225,32 @@ impl TableFunctionImpl for SeriesTable {
         let schema = Arc::new(Schema::new(vec![field]));
         let rows = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::clone(values)])?;
         Ok(Arc::new(MemTable::try_new(schema, vec![vec![rows]])?))
+    }
+}
+
+/// An error for a step that may go forth from one month and back from the next, as `1 month -29 days`: its series need not end.
+fn check_steps(args: &[ColumnarValue], name: &str) -> Result<()> {
+    let Some(steps) = args.get(2) else {
+        return Ok(());
+    };
+    if !matches!(steps.data_type(), DataType::Interval(_)) {
+        return Ok(());
+    }
+    let steps = ColumnarValue::values_to_arrays(std::slice::from_ref(steps))?;
+    let steps = cast(&steps[0], &DataType::Interval(IntervalUnit::MonthDayNano))?;
+    let steps = steps.as_primitive::<IntervalMonthDayNanoType>();
+    let is_unsure = |step: IntervalMonthDayNano| {
+        let months = [MONTH_DAYS_MIN, MONTH_DAYS_MAX];
+        let [least, most] = months.map(|days| step_nanos(step, days).signum());
+        least != most
+    };
+    match steps.iter().flatten().find(|step| is_unsure(*step)) {
+        None => Ok(()),
+        Some(step) => exec_err!(
+            "the step of '{name}', {} months and {} days, goes forth in some months and back in others",
+            step.months,
+            step.days
+        ),
     }
 }
 
@@ -243,7 +277,7 @@ fn elements(args: &[ColumnarValue]) -> Result<u128> {
     let value = |array: &ArrayRef, row: usize| match array.is_null(row) {
         true => None,
         false => Some(match array.as_primitive_opt::<IntervalMonthDayNanoType>() {
-            Some(steps) => step_nanos(steps.value(row)),
+            Some(steps) => step_nanos(steps.value(row), MONTH_DAYS_MAX),
             None => i128::from(array.as_primitive_opt::<Int64Type>()?.value(row)),
         }),
     };
@@ -261,9 +295,9 @@ fn elements(args: &[ColumnarValue]) -> Result<u128> {
     Ok((0..rows).filter_map(length).sum())
 }
 
-/// A step in nanoseconds; a month counts as 31 days.
-fn step_nanos(step: IntervalMonthDayNano) -> i128 {
-    let days = i128::from(step.months) * 31 + i128::from(step.days);
+/// A step in nanoseconds, where a month has so many days.
+fn step_nanos(step: IntervalMonthDayNano, month_days: i128) -> i128 {
+    let days = i128::from(step.months) * month_days + i128::from(step.days);
     days * i128::from(NANOS_PER_DAY) + i128::from(step.nanoseconds)
 }
 

@@ -18,7 +18,9 @@ use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::functions_aggregate::first_last::{first_value_udaf, last_value_udaf};
 use datafusion::functions_aggregate::string_agg::string_agg_udaf;
 use datafusion::functions_aggregate::variance::{var_pop_udaf, var_samp_udaf};
-use datafusion::functions_nested::expr_fn::{array_slice, array_to_string, make_array};
+use datafusion::functions_nested::expr_fn::{
+    array_concat, array_slice, array_to_string, make_array,
+};
 use datafusion::functions_window::nth_value::{first_value_udwf, last_value_udwf};
 use datafusion::logical_expr::expr::{
     AggregateFunction, NullTreatment, Sort, WindowFunction, WindowFunctionParams,
@@ -156,6 +158,17 @@ impl ExprPlanner for StandingFunctions {
             if let Some(kind) = kind {
                 let null = cast(lit(ScalarValue::Null), kind);
                 return Ok(PlannerResult::Planned(null));
+            }
+            let is_list = |side: &Expr| side.get_type(schema).is_ok_and(|kind| kind.is_list());
+            let may_be_null = |side: &Expr| side.nullable(schema).unwrap_or(true);
+            let sides = [&raw.left, &raw.right];
+            // DataFusion would take a NULL for a list without items.
+            if sides.iter().all(|side| is_list(side)) && sides.iter().any(|side| may_be_null(side))
+            {
+                let is_null = raw.left.clone().is_null().or(raw.right.clone().is_null());
+                let joined = array_concat(vec![raw.left, raw.right]);
+                let joined = when(is_null, lit(ScalarValue::Null)).otherwise(joined)?;
+                return Ok(PlannerResult::Planned(joined));
             }
         }
         if matches!(raw.op, BinaryOperator::Divide) && is_interval(&raw.left) {

@@ -218,6 +218,7 @@ impl VisitorMut for Expansion<'_> {
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.outer.leave_query(query);
+        flow(joined_aliases::refuse_ordered(query, &self.scope))?;
         flow(self.query(query))?;
         self.scope.frames.pop();
         // A query's common tables are visited first, in their order.

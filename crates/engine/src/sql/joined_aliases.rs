@@ -60,32 +60,66 @@ fn joined(factor: &TableFactor) -> Option<(&TableAlias, &Query)> {
 
 /// An error if the SELECT names a column that a join under an alias has twice.
 pub(super) fn refuse_ambiguous(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
-    let mut joins = Vec::new();
-    for (alias, query) in factors(&select.from).filter_map(joined) {
-        // What is wrong with the join is told where it is planned.
-        let columns = scope.columns(query.clone()).unwrap_or_default();
-        let names = columns.iter().map(|column| column.name().to_lowercase());
-        let names: Vec<String> = names.collect();
-        let is_twice = |name: &&String| names.iter().filter(|one| one == name).count() > 1;
-        let twice: Vec<String> = names.iter().filter(is_twice).cloned().collect();
-        if !twice.is_empty() {
-            joins.push((alias.name.clone(), twice));
-        }
-    }
-    if joins.is_empty() {
+    let Some(mut names) = AmbiguousNames::of(select, scope, Bare::Column) else {
         return Ok(());
-    }
-    let mut names = AmbiguousNames { joins, queries: 0 };
+    };
     done(select.projection.walk(&mut names))?;
+    done(select.from.walk(&mut names))?;
     done(select.selection.walk(&mut names))?;
     done(select.having.walk(&mut names))?;
-    done(select.group_by.walk(&mut names))
+    done(select.group_by.walk(&mut names))?;
+    done(select.qualify.walk(&mut names))
+}
+
+/// The same for ORDER BY of a query, in which a name alone may be one of the result.
+pub(super) fn refuse_ordered(query: &mut Query, scope: &Scope<'_>) -> Result<()> {
+    let (Some(order), SetExpr::Select(select)) = (&mut query.order_by, query.body.as_ref()) else {
+        return Ok(());
+    };
+    match AmbiguousNames::of(select, scope, Bare::Result) {
+        Some(mut names) => done(order.walk(&mut names)),
+        None => Ok(()),
+    }
+}
+
+/// What a name without a table may be.
+#[derive(PartialEq)]
+enum Bare {
+    /// A column of FROM.
+    Column,
+    /// One of the result.
+    Result,
 }
 
 /// Stops at a name of two columns, but for those in subqueries, which have tables of their own.
 struct AmbiguousNames {
     joins: Vec<(Ident, Vec<String>)>,
     queries: usize,
+    bare: Bare,
+}
+
+impl AmbiguousNames {
+    /// The joins under an alias that have columns of one name; `None` if there is none.
+    fn of(select: &Select, scope: &Scope<'_>, bare: Bare) -> Option<AmbiguousNames> {
+        let mut joins = Vec::new();
+        for (alias, query) in factors(&select.from).filter_map(joined) {
+            // What is wrong with the join is told where it is planned.
+            let columns = scope.columns(query.clone()).unwrap_or_default();
+            let names = columns.iter().map(|column| column.name().to_lowercase());
+            let names: Vec<String> = names.collect();
+            let is_twice = |name: &&String| names.iter().filter(|one| one == name).count() > 1;
+            let twice: Vec<String> = names.iter().filter(is_twice).cloned().collect();
+            if !twice.is_empty() {
+                joins.push((alias.name.clone(), twice));
+            }
+        }
+        let queries = 0;
+        (!joins.is_empty()).then_some(AmbiguousNames {
+            joins,
+            queries,
+            bare,
+        })
+    }
 }
 
 impl VisitorMut for AmbiguousNames {
@@ -107,7 +141,7 @@ impl VisitorMut for AmbiguousNames {
                 [table, name] => (Some(table), name),
                 _ => return ControlFlow::Continue(()),
             },
-            Expr::Identifier(name) => (None, name),
+            Expr::Identifier(name) if self.bare == Bare::Column => (None, name),
             _ => return ControlFlow::Continue(()),
         };
         let is_of = |alias: &Ident| {

@@ -13,7 +13,7 @@ use datafusion::logical_expr::expr::{InSubquery, SetComparison};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Case, DmlStatement, Expr, ExprSchemable, Join, LogicalPlan, Operator,
+    Case, DmlStatement, Expr, ExprSchemable, Join, LogicalPlan, Operator, not,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -104,6 +104,15 @@ fn fix_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             if binary.op == Operator::Minus && is_temporal(&binary.right, schema) =>
         {
             timestamps::in_one_zone(&mut [&mut binary.left, &mut binary.right], schema)
+        }
+        Expr::Between(between) if timestamps::has_day_and_clock(between, schema) => {
+            let [low, high] = timestamps::halves(between);
+            let [low, high] = [fix_part(low, schema)?.data, fix_part(high, schema)?.data];
+            let within = low.and(high);
+            return Ok(Transformed::yes(match between.negated {
+                true => not(within),
+                false => within,
+            }));
         }
         Expr::Between(between) => compare(
             &mut [&mut between.expr, &mut between.low, &mut between.high],

@@ -8,7 +8,7 @@
 
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::logical_expr::{Cast, Expr, ExprSchemable};
+use datafusion::logical_expr::{Between, Cast, Expr, ExprSchemable, Operator, binary_expr};
 
 use crate::functions::{midnight, nanos_of_day};
 use crate::sql::far_timestamps::is_far;
@@ -88,6 +88,30 @@ pub(super) fn beside_days(operands: &mut [&mut Expr], schema: &DFSchema) -> bool
         **operand = changed;
     }
     true
+}
+
+/// Whether a column of days is held against a day and a timestamp, which have no type in common that has the order of both.
+pub(super) fn has_day_and_clock(between: &Between, schema: &DFSchema) -> bool {
+    let Expr::Column(_) = between.expr.as_ref() else {
+        return false;
+    };
+    let kind = |expr: &Expr| expr.get_type(schema).ok();
+    let is_day = |kind: &Option<DataType>| matches!(kind, Some(DataType::Date32));
+    let is_clock = |kind: &Option<DataType>| matches!(kind, Some(DataType::Timestamp(_, None)));
+    let bounds = [kind(&between.low), kind(&between.high)];
+    is_day(&kind(&between.expr)) && bounds.iter().any(is_day) && bounds.iter().any(is_clock)
+}
+
+/// Both comparisons of a BETWEEN.
+pub(super) fn halves(between: &Between) -> [Expr; 2] {
+    let Between {
+        expr, low, high, ..
+    } = between;
+    let half = |op, bound: &Expr| binary_expr(expr.as_ref().clone(), op, bound.clone());
+    [
+        half(Operator::GtEq, low.as_ref()),
+        half(Operator::LtEq, high.as_ref()),
+    ]
 }
 
 /// Whether a day is a literal that nanoseconds reach.
