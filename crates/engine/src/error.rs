@@ -156,6 +156,12 @@ pub enum Error {
     /// The query was stopped from outside.
     #[error("the query was cancelled")]
     Cancelled,
+    /// The statement took longer than `statement_timeout` allows.
+    #[error("the statement took longer than statement_timeout, which is {limit}")]
+    Timeout {
+        /// The option's value.
+        limit: String,
+    },
     /// An option or an argument has a value that is not possible.
     #[error("invalid {name}: {message}")]
     Invalid {
@@ -240,6 +246,25 @@ impl OutOfMemory {
 }
 
 impl Error {
+    /// The same error of a text that the user does not see.
+    pub(crate) fn without_position(self) -> Error {
+        let mut error = match self {
+            Error::Placed { error, .. } => *error,
+            other => other,
+        };
+        if let Error::UnknownColumn { position, .. }
+        | Error::AmbiguousColumn { position, .. }
+        | Error::UnknownTable { position, .. }
+        | Error::UnknownFunction { position, .. }
+        | Error::Type { position, .. }
+        | Error::Planning { position, .. }
+        | Error::UnsupportedClause { position, .. } = &mut error
+        {
+            *position = None;
+        }
+        error
+    }
+
     /// Where in the SQL text the error is, if known.
     pub fn position(&self) -> Option<Position> {
         match self {

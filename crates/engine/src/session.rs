@@ -5,10 +5,11 @@
 //! Invariant: planning and running happen on the session's own workers, so callers may sit on any runtime or on none.
 //! Not here: parsing (statement.rs), values of parameters (params.rs), files (scan/), the operator (optimizer/, exec/).
 
+mod prepared;
 mod row_changes;
-
 mod information_schema;
 pub(crate) mod workers;
+mod timeout;
 pub(crate) mod query;
 pub(crate) mod profile;
 pub(crate) mod progress;
@@ -62,6 +63,7 @@ use crate::scan::stores::Stores;
 use crate::scan::writes::arrow::ArrowFactory;
 use crate::scan::writes::request::Writes;
 use crate::session::query::Query;
+use crate::session::timeout::within;
 use crate::session::workers::{Workers, join_error};
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
@@ -69,6 +71,7 @@ use crate::sql::expand::{self, Catalog, Column, TableFacts};
 use crate::sql::inner_values::ValuesPlanner;
 use crate::sql::params::{self, Params};
 use crate::sql::place::told;
+use crate::sql::prepared as prepared_statements;
 use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, DataFusionRequest, Missing, Request, Statement};
 use crate::sql::{
@@ -210,7 +213,8 @@ impl Session {
         let session = self.clone();
         let statement = text.to_string();
         let mut task = JoinSet::new();
-        let planning = async move { session.plan(&statement, params).await };
+        let limit = self.options().statement_timeout;
+        let planning = async move { within(limit, session.plan(&statement, params)).await };
         task.spawn_on(with_own_tables(tables, planning), self.handle());
         match task.join_next().await {
             Some(Ok(query)) => {
@@ -255,7 +259,11 @@ impl Session {
 
     /// Names in FROM that are neither tables nor files: a caller may register them and plan then.
     pub fn unresolved(&self, text: &str) -> Result<Vec<String>> {
-        let request = match statement::parse(text)? {
+        let parsed = match statement::parse(text)? {
+            Request::Prepare { request, .. } => *request,
+            other => other,
+        };
+        let request = match parsed {
             Request::DataFusion(request) => request,
             Request::SetVariable {
                 value: Some(request),
@@ -296,12 +304,20 @@ impl Session {
             Request::ResetOption { name } => self.change_options(|options| options.reset(&name)),
             Request::SetVariable { name, value } => {
                 let value = match value {
-                    Some(request) => Some(self.first_value(text, *request, params).await?),
+                    Some(request) => {
+                        let row = self.first_row(text, *request, params).await?;
+                        Some(row.into_iter().next().unwrap_or(ScalarValue::Null))
+                    }
                     None => None,
                 };
                 self.shared.definitions.set_variable(&name, value);
                 Ok(self.nothing())
             }
+            Request::Prepare {
+                name,
+                prepared,
+                request,
+            } => self.prepare(&name, prepared, *request).await,
             Request::DropMacro { name, missing } => {
                 if !self.shared.definitions.drop_macro(&name) && missing == Missing::Error {
                     return Err(Error::Planning {
@@ -333,6 +349,14 @@ impl Session {
             return Ok(self.nothing());
         }
         let definitions = &self.shared.definitions;
+        if let Some(name) = prepared_statements::deallocated(&statement) {
+            definitions.deallocate(name)?;
+            return Ok(self.nothing());
+        }
+        if let Some(execution) = prepared_statements::execution(&statement) {
+            planned::check(&statement, text, &state)?;
+            return self.execute_prepared(execution, params).await;
+        }
         definitions.expand_macros(&mut statement)?;
         let variables = definitions.bind_variables(&mut statement);
         params::bind(&mut statement, &params, variables, &mut state)?;
@@ -461,23 +485,6 @@ impl Session {
         let definitions = &self.shared.definitions;
         definitions.create_macro(name, parameters, definition.clone(), replace)?;
         Ok(true)
-    }
-
-    /// The value in the first row and column of a query, NULL if there is none.
-    async fn first_value(
-        &self,
-        text: &str,
-        request: DataFusionRequest,
-        params: Params,
-    ) -> Result<ScalarValue> {
-        let query = Box::pin(self.plan_datafusion(text, request, params)).await?;
-        let batches: Vec<RecordBatch> = query.execute()?.try_collect().await?;
-        match batches.first() {
-            Some(batch) if batch.num_columns() > 0 => {
-                Ok(ScalarValue::try_from_array(batch.column(0), 0)?)
-            }
-            _ => Ok(ScalarValue::Null),
-        }
     }
 
     /// A statement that is done.

@@ -66,6 +66,7 @@ fn class_name(error: &Error) -> &'static str {
         Error::Overflow { .. } => "OverflowError",
         Error::DivideByZero => "DivideByZeroError",
         Error::Cancelled => "CancelledError",
+        Error::Timeout { .. } => "TimeoutError",
         Error::Invalid { .. } => "InvalidError",
         Error::Execution(_) => "ExecutionError",
         Error::Internal(_) => "InternalError",

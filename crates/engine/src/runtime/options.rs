@@ -9,6 +9,7 @@ use std::any::Any;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use datafusion::common::DataFusionError;
 use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
@@ -39,6 +40,8 @@ pub struct SessionOptions {
     pub max_temp_directory_size: Option<u64>,
     /// Rows per batch between operators.
     pub batch_size: usize,
+    /// How long a statement may take: its planning, and then each run of it; `None` = for ever.
+    pub statement_timeout: Option<Duration>,
     /// Which operator groups.
     pub group_by_operator: GroupByOperator,
     /// Which key table groups.
@@ -63,6 +66,7 @@ impl Default for SessionOptions {
             temp_directory: Vec::new(),
             max_temp_directory_size: None,
             batch_size: BATCH_SIZE_DEFAULT_ROWS,
+            statement_timeout: None,
             group_by_operator: GroupByOperator::Grouse,
             group_by_table: TableKind::Auto,
             group_by_sizes: GroupBySizes::Machine,
@@ -264,6 +268,18 @@ pub const OPTIONS: &[OptionSpec] = &[
         },
     },
     OptionSpec {
+        name: "statement_timeout",
+        value: "TIME",
+        default: "none",
+        doc: "How long a statement may run, such as '30s', '5min' or a number of milliseconds; 0 is for ever.",
+        audience: Audience::User,
+        get: |options| options.statement_timeout.map(time_text),
+        set: |options, text| {
+            options.statement_timeout = parse_time(text)?;
+            Ok(())
+        },
+    },
+    OptionSpec {
         name: "s3_region",
         value: "NAME",
         default: "AWS_REGION",
@@ -392,6 +408,7 @@ impl SessionOptions {
             "max_temp_directory_size" => {
                 self.max_temp_directory_size = default.max_temp_directory_size;
             }
+            "statement_timeout" => self.statement_timeout = default.statement_timeout,
             "group_by_fault" => self.group_by_fault = default.group_by_fault,
             "s3_region" => self.s3_region = default.s3_region,
             "s3_endpoint" => self.s3_endpoint = default.s3_endpoint,
@@ -557,6 +574,42 @@ pub(crate) fn parse_bytes(text: &str, whole: Option<fn() -> u64>) -> Result<u64,
     Ok(bytes as u64)
 }
 
+/// A time such as `30s`; a bare number is milliseconds, as in PostgreSQL. `None` of 0 and `none`.
+fn parse_time(text: &str) -> Result<Option<Duration>, String> {
+    let expected = "it must be a time such as '30s', '500ms', '5min', '1h', or 'none'";
+    if text.eq_ignore_ascii_case("none") || text.eq_ignore_ascii_case("unlimited") {
+        return Ok(None);
+    }
+    let unit_start = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_start);
+    let number: f64 = number.parse().map_err(|_| expected.to_string())?;
+    let seconds = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "ms" => 1e-3,
+        "s" => 1.0,
+        "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return Err(expected.to_string()),
+    };
+    let time = Duration::try_from_secs_f64(number * seconds).map_err(|_| expected.to_string())?;
+    let millis = Duration::from_millis(time.as_millis().try_into().unwrap_or(u64::MAX));
+    match (number == 0.0, millis.is_zero()) {
+        (true, _) => Ok(None),
+        (false, true) => Err("less than a millisecond".to_string()),
+        (false, false) => Ok(Some(millis)),
+    }
+}
+
+/// As `parse_time` reads it.
+pub(crate) fn time_text(time: Duration) -> String {
+    match time.subsec_millis() {
+        0 => format!("{}s", time.as_secs()),
+        _ => format!("{}ms", time.as_millis()),
+    }
+}
+
 fn percent_of_machine(percent: f64) -> u64 {
     (machine_memory_bytes() as f64 * percent / 100.0) as u64
 }
@@ -582,12 +635,27 @@ mod tests {
     }
 
     #[test]
+    fn times() {
+        let of = |text| parse_time(text).map(|time| time.map(time_text));
+        assert_eq!(of("1500"), Ok(Some("1500ms".to_string())));
+        assert_eq!(of("1.5 s"), Ok(Some("1500ms".to_string())));
+        assert_eq!(of("2min"), Ok(Some("120s".to_string())));
+        assert_eq!(of("1H"), Ok(Some("3600s".to_string())));
+        assert_eq!(of("0"), Ok(None));
+        assert_eq!(of("none"), Ok(None));
+        for wrong in ["", "s", "-1s", "1 fortnight", "0.1ms", "1e400", "1.2.3"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn every_option_round_trips_and_resets() {
         for spec in OPTIONS {
             let mut options = SessionOptions::default();
             let sample = match spec.value {
                 "N" | "ROWS" => "7",
                 "SIZE" => "7",
+                "TIME" => "7s",
                 "grouse|datafusion" => "datafusion",
                 "auto|direct|packed|bytes|row" => "row",
                 "machine|tiny|spilling" => "tiny",

@@ -21,11 +21,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
+use crate::runtime::options::SessionOptions;
 use crate::runtime::trace::{Lane, Phase, Recorder, Trace};
 use crate::scan::error_location::locate_error;
 use crate::scan::writes::request::Writes;
 use crate::session::profile::Recording;
 use crate::session::progress::Progress;
+use crate::session::timeout;
 use crate::session::workers::{Workers, join_error};
 use crate::sql::place::told_of_run;
 
@@ -120,6 +122,9 @@ impl Query {
             .partition_count();
         let waiting = (partitions * WAITING_BATCHES_PER_PARTITION).max(1);
         let (sender, receiver) = mpsc::channel(waiting);
+        let options = SessionOptions::of(self.context.session_config().options());
+        let limit = options.statement_timeout;
+        let timeout = timeout::clock(limit, &sender, self.workers.handle());
         let mut tasks = JoinSet::new();
         for partition in 0..partitions {
             let plan = Arc::clone(&self.plan);
@@ -139,6 +144,7 @@ impl Query {
             writes: Arc::clone(&self.writes),
             context: Arc::clone(&self.context),
             text: Arc::clone(&self.text),
+            _timeout: timeout,
             _workers: Arc::clone(&self.workers),
         }))
     }
@@ -221,6 +227,8 @@ struct MergedPartitions {
     writes: Arc<Writes>,
     context: Arc<TaskContext>,
     text: Arc<str>,
+    /// Dropped, it stops the clock.
+    _timeout: JoinSet<()>,
     _workers: Arc<Workers>,
 }
 

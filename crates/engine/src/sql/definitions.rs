@@ -1,6 +1,6 @@
-//! Definitions of a session: macros and variables.
+//! Definitions of a session: macros, variables and prepared statements.
 //!
-//! In: `CREATE MACRO`, `SET VARIABLE`. Out: statements in which calls of macros are what they stand for, and `getvariable`
+//! In: `CREATE MACRO`, `SET VARIABLE`, `PREPARE`. Out: statements in which calls of macros are what they stand for, and `getvariable`
 //! is a function of the session with the value.
 //! Invariant: arguments are expressions in parentheses, so that they bind as they are written; a macro that calls itself is
 //! an error.
@@ -12,14 +12,15 @@ use std::ops::ControlFlow;
 use datafusion::common::ScalarValue;
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, MacroArg, MacroDefinition,
-    ObjectName, TableFactor, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, MacroArg,
+    MacroDefinition, ObjectName, TableFactor, VisitorMut,
 };
 use parking_lot::RwLock;
 
 use crate::error::{Error, Result};
 use crate::sql::ast::{derived, function_name, literal_text, plain_arguments, quoted};
 use crate::sql::params;
+use crate::sql::prepared::{self, Prepared};
 use crate::sql::statement::visit;
 use crate::sql::substitute::put;
 use crate::sql::walk::{Walk, done};
@@ -32,6 +33,7 @@ const DEPTH_MAX: usize = 64;
 pub(crate) struct Definitions {
     macros: RwLock<HashMap<String, Macro>>,
     variables: RwLock<HashMap<String, ScalarValue>>,
+    prepared: RwLock<HashMap<String, Prepared>>,
 }
 
 /// A macro: parameters, some with defaults, and what it stands for.
@@ -80,6 +82,30 @@ impl Definitions {
             Some(value) => variables.insert(name.to_lowercase(), value),
             None => variables.remove(&name.to_lowercase()),
         };
+    }
+
+    /// Keeps a statement for EXECUTE; an older one of the same name is replaced.
+    pub fn prepare(&self, name: &str, statement: Prepared) {
+        self.prepared.write().insert(prepared::key(name), statement);
+    }
+
+    /// The prepared statement of that name.
+    pub fn prepared(&self, name: &str) -> Result<Prepared> {
+        let found = self.prepared.read().get(&prepared::key(name)).cloned();
+        found.ok_or_else(|| prepared::unknown(name))
+    }
+
+    /// Forgets a prepared statement, or all of them.
+    pub fn deallocate(&self, name: &Ident) -> Result<()> {
+        let mut all = self.prepared.write();
+        match all.remove(&prepared::key(&name.value)) {
+            Some(_) => Ok(()),
+            None if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("all") => {
+                all.clear();
+                Ok(())
+            }
+            None => Err(prepared::unknown(&name.value)),
+        }
     }
 
     /// Puts what macros stand for in the places of their calls.

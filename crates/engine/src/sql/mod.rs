@@ -21,6 +21,7 @@ pub(crate) mod ast;
 mod word_names;
 mod exclusions;
 mod token_forms;
+pub(crate) mod prepared;
 pub mod statement;
 pub mod reads;
 mod clauses;

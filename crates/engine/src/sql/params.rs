@@ -3,7 +3,7 @@
 //! In: a parsed statement and the values given for it. Out: the statement with functions in the places of its
 //! parameters; of DataFusion's plan for it, the plan with the values.
 //! Invariant: a parameter has the type of its value from the first moment of planning, as a literal in its place would.
-//! Not here: `PREPARE` and `CREATE FUNCTION`, whose parameters get their values later.
+//! Not here: statements that get their values later (prepared.rs); `CREATE FUNCTION`, whose parameters are its own.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::datatypes::{DataType, Field};
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{ParamValues, Result as DataFusionResult, ScalarValue};
 use datafusion::execution::SessionState;
 use datafusion::logical_expr::expr::Placeholder;
@@ -20,8 +20,8 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::registry::FunctionRegistry;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, Prepare, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature, Statement as PlanStatement, Volatility,
+    ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
@@ -83,7 +83,7 @@ pub(crate) fn bind(
         )))?;
     }
     if let DataFusionStatement::Statement(sql) = statement
-        && let SqlStatement::Prepare { .. } | SqlStatement::CreateFunction(_) = **sql
+        && let SqlStatement::CreateFunction(_) = **sql
     {
         return Ok(());
     }
@@ -107,10 +107,6 @@ pub(crate) fn bind(
 
 /// The plan of a bound statement with the values in the places of the functions.
 pub(crate) fn resolve(plan: LogicalPlan, params: Params) -> Result<LogicalPlan> {
-    if let LogicalPlan::Statement(PlanStatement::Prepare(prepare)) = plan {
-        let prepare = PlanStatement::Prepare(with_counts(prepare)?);
-        return Ok(LogicalPlan::Statement(prepare));
-    }
     let values = match params {
         Params::Positional(values) => ParamValues::from(values),
         Params::Named(values) => ParamValues::from(values),
@@ -126,40 +122,6 @@ pub(crate) fn resolve(plan: LogicalPlan, params: Params) -> Result<LogicalPlan> 
         })
     })?;
     Ok(plan.data.with_param_values(values)?)
-}
-
-/// PREPARE with a type for each parameter: DataFusion finds none for one of LIMIT and OFFSET, and takes the others by their number.
-fn with_counts(mut prepare: Prepare) -> Result<Prepare> {
-    let known = prepare.input.get_parameter_fields()?;
-    if prepare.fields.is_empty() || prepare.fields.len() == known.len() {
-        return Ok(prepare);
-    }
-    let mut counts = BTreeSet::new();
-    prepare.input.apply_with_subqueries(|part| {
-        if let LogicalPlan::Limit(limit) = part {
-            for count in limit.skip.iter().chain(&limit.fetch) {
-                count.apply(|part| {
-                    if let Expr::Placeholder(parameter) = part {
-                        counts.insert(parameter.id.clone());
-                    }
-                    Ok(TreeNodeRecursion::Continue)
-                })?;
-            }
-        }
-        Ok(TreeNodeRecursion::Continue)
-    })?;
-    let fields = (1..=known.len()).map(|number| {
-        let name = format!("${number}");
-        let count = || counts.contains(&name).then_some(DataType::Int64);
-        let count = || count().map(|of| Arc::new(Field::new(&name, of, true)));
-        let field = known.get(&name).cloned().flatten().or_else(count);
-        field.ok_or_else(|| Error::Planning {
-            message: format!("{name} has no type here; write PREPARE name(type, …) AS …"),
-            position: None,
-        })
-    });
-    prepare.fields = fields.collect::<Result<_>>()?;
-    Ok(prepare)
 }
 
 fn as_placeholder(expr: Expr) -> Transformed<Expr> {
@@ -194,6 +156,24 @@ fn check(wanted: &BTreeSet<String>, given: &BTreeMap<String, &ScalarValue>) -> R
         name: "parameters".to_string(),
         message,
     })
+}
+
+/// A value for each parameter of a statement that has none yet.
+pub(crate) fn without_values(statement: &DataFusionStatement) -> Params {
+    let mut marks = Marks {
+        names: BTreeSet::new(),
+        values: &BTreeMap::new(),
+        elements: Vec::new(),
+    };
+    let ControlFlow::Continue(()) = visit(&mut statement.clone(), &mut marks);
+    let names = marks.names.iter().filter_map(|name| name.strip_prefix('$'));
+    let nulls: HashMap<_, _> = names
+        .map(|name| (name.to_owned(), ScalarValue::Null))
+        .collect();
+    match nulls.is_empty() {
+        true => Params::None,
+        false => Params::Named(nulls),
+    }
 }
 
 /// The parameters of a statement; each becomes a call on the way.

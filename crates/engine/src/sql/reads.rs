@@ -15,7 +15,7 @@ use super::statement::{self, Request};
 pub fn only_reads(text: &str) -> bool {
     match statement::parse(text) {
         Ok(Request::DataFusion(request)) => keeps_nothing(&request.statement),
-        Ok(Request::SetVariable { .. }) => false,
+        Ok(Request::SetVariable { .. } | Request::Prepare { .. }) => false,
         // Nothing runs.
         Ok(_) | Err(_) => true,
     }

@@ -30,6 +30,7 @@ use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
 use crate::sql::expressions::say_what_is_meant;
 use crate::sql::far_timestamps::far_timestamp;
+use crate::sql::prepared::{self, Prepared};
 use crate::sql::short_forms::ShortForms;
 use crate::sql::text_orders::order_strings;
 use crate::sql::token_forms::{tokenizer_error, tokens_of};
@@ -133,6 +134,12 @@ pub(crate) enum Request {
         name: String,
         value: Option<Box<DataFusionRequest>>,
     },
+    /// `PREPARE name(type, …) AS statement`, with what it prepares.
+    Prepare {
+        name: String,
+        prepared: Prepared,
+        request: Box<Request>,
+    },
     /// `DROP MACRO name`.
     DropMacro { name: String, missing: Missing },
     /// Everything else: DataFusion plans it.
@@ -175,10 +182,29 @@ fn of_definitions(tokens: &[TokenWithSpan], text: &str) -> Result<Option<Request
             Token::Whitespace(_) | Token::SemiColon | Token::EOF
         )
     };
-    if !is_one_of_first(tokens, &["SET", "RESET", "DROP"]) {
+    if !is_one_of_first(tokens, &["SET", "RESET", "DROP", "PREPARE"]) {
         return Ok(None);
     }
     let tokens: Tokens = tokens.iter().filter(is_code).cloned().collect();
+    let slice = |part: &[TokenWithSpan]| match part {
+        [first, ..] => {
+            let mut lines = LineStarts::new(text);
+            let start = lines.offset(first.span.start);
+            let end = part
+                .last()
+                .map_or(start, |last| lines.offset(last.span.end));
+            text[start..end].to_string()
+        }
+        [] => String::new(),
+    };
+    if let Some((name, prepared, inner)) = prepared::of(&tokens, slice)? {
+        let request = Box::new(parse_tokens(inner.to_vec(), text)?);
+        return Ok(Some(Request::Prepare {
+            name,
+            prepared,
+            request,
+        }));
+    }
     let name_at = |at: usize| word_at(&tokens, at).map(|word| word.value.clone());
     if is_one_of(&tokens, 1, &["VARIABLE"]) {
         let Some(name) = name_at(2) else {

@@ -582,3 +582,26 @@ fn a_table_in_another_case_is_found_if_it_is_the_only_one() {
     run(&session, "DROP TABLE hits").unwrap();
     assert_eq!(session.tables(), ["visits"]);
 }
+
+#[test]
+fn what_takes_longer_than_the_timeout_ends() {
+    let session = session();
+    let long = "SELECT sum(number % 7) FROM numbers(1000000000000)";
+    run(&session, "SET statement_timeout = '50ms'").unwrap();
+    for sql in [long, &format!("CREATE TABLE t AS {long}")] {
+        let error = error(&session, sql);
+        let limit = "50ms".to_string();
+        assert_eq!(error, Error::Timeout { limit }, "{sql}");
+    }
+    assert!(session.tables().is_empty());
+    run(&session, "RESET statement_timeout").unwrap();
+    assert_eq!(
+        rows(&session, "SELECT sum(number % 7) FROM numbers(7)"),
+        ["21"]
+    );
+    let error = error(&session, "SET statement_timeout = 'soon'").to_string();
+    assert!(
+        error.contains("'soon'") && error.contains("'30s'"),
+        "{error}"
+    );
+}

@@ -24,6 +24,7 @@ __all__ = [
     "OverflowError",
     "PlanningError",
     "SyntaxError",
+    "TimeoutError",
     "TypeError",
     "UnknownColumnError",
     "UnknownFunctionError",
@@ -144,6 +145,10 @@ class DivideByZeroError(Error, ZeroDivisionError):
 
 class CancelledError(Error):
     """The query was stopped from outside."""
+
+
+class TimeoutError(Error, builtins.TimeoutError):
+    """The statement took longer than `statement_timeout`."""
 
 
 class InvalidError(Error, ValueError):
