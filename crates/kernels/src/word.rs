@@ -3,8 +3,9 @@
 //! In: Arrow's views of strings. Out: true of each that has the word somewhere.
 //! Invariant: bytes between strings are searched as well where strings lie one behind the other, as in a page of a file.
 //! A place that is not whole in one string counts for none.
-//! Not here: patterns, case, NULL.
+//! Not here: patterns, letters beyond ASCII in another case, NULL.
 
+use aho_corasick::AhoCorasick;
 use memchr::memmem::Finder;
 
 use crate::view::Place;
@@ -12,20 +13,49 @@ use crate::view::Place;
 /// What is looked for.
 #[derive(Debug, Clone)]
 pub struct Word {
-    finder: Finder<'static>,
+    finder: Searcher,
+}
+
+/// How it is looked for.
+#[derive(Debug, Clone)]
+enum Searcher {
+    AsWritten(Box<Finder<'static>>),
+    /// Letters of ASCII in either case; the word is in lower case.
+    AnyCase(Box<[u8]>, AhoCorasick),
 }
 
 impl Word {
     /// These bytes; without any, all strings contain them.
     pub fn new(bytes: &[u8]) -> Word {
         Word {
-            finder: Finder::new(bytes).into_owned(),
+            finder: Searcher::AsWritten(Box::new(Finder::new(bytes).into_owned())),
         }
+    }
+
+    /// These bytes of ASCII, letters in either case; `None` where the searcher does not take them.
+    pub fn in_any_case(bytes: &[u8]) -> Option<Word> {
+        let mut searcher = AhoCorasick::builder();
+        let searcher = searcher.ascii_case_insensitive(true).build([bytes]).ok()?;
+        Some(Word {
+            finder: Searcher::AnyCase(bytes.to_ascii_lowercase().into(), searcher),
+        })
     }
 
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
-        self.finder.needle()
+        match &self.finder {
+            Searcher::AsWritten(finder) => finder.needle(),
+            Searcher::AnyCase(word, _) => word,
+        }
+    }
+
+    /// Where it begins first in a text.
+    #[inline]
+    pub fn find(&self, text: &[u8]) -> Option<usize> {
+        match &self.finder {
+            Searcher::AsWritten(finder) => finder.find(text),
+            Searcher::AnyCase(_, searcher) => Some(searcher.find(text)?.start()),
+        }
     }
 
     /// Whether the text of each view contains it; longer ones lie in `buffers`.
@@ -65,7 +95,7 @@ impl Word {
         });
         let mut text = strings.next();
         let mut at = 0;
-        while let Some(hit) = self.finder.find(&all[at..]) {
+        while let Some(hit) = self.find(&all[at..]) {
             at += hit;
             // The one that ends behind it.
             while text.as_ref().is_some_and(|(_, end, _)| *end <= at) {
@@ -90,7 +120,10 @@ impl Word {
         let Some(last) = length.checked_sub(word.len()) else {
             return false;
         };
-        let bytes = (view >> 32).to_le_bytes();
+        let mut bytes = (view >> 32).to_le_bytes();
+        if let Searcher::AnyCase(..) = self.finder {
+            bytes.make_ascii_lowercase();
+        }
         (0..=last).any(|at| bytes[at..at + word.len()] == *word)
     }
 }
@@ -122,7 +155,7 @@ mod tests {
     proptest! {
         #[test]
         fn equals_the_naive_one(
-            strings in prop::collection::vec(prop::collection::vec(b'a'..b'c', 0..40), 0..60),
+            strings in prop::collection::vec(prop::collection::vec(prop_oneof![b'a'..b'c', b'A'..b'C'], 0..40), 0..60),
             word in prop::collection::vec(b'a'..b'c', 0..14),
             (gap, each) in (prop_oneof![0usize..6, Just(GAP_MAX), Just(GAP_MAX + 1)], 1usize..20),
             order in prop::collection::vec(0usize..60, 0..30),
@@ -136,6 +169,12 @@ mod tests {
                 let expected: Vec<bool> =
                     rows.iter().map(|&row| naive::contains(&strings[row], &word)).collect();
                 prop_assert_eq!(Word::new(&word).in_views(&picked, &buffers), expected);
+                let in_any_case = |row: &usize| {
+                    naive::contains(&strings[*row].to_ascii_lowercase(), &word)
+                };
+                let expected: Vec<bool> = rows.iter().map(in_any_case).collect();
+                let any_case = Word::in_any_case(&word).expect("few bytes");
+                prop_assert_eq!(any_case.in_views(&picked, &buffers), expected);
             }
         }
     }

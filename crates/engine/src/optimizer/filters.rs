@@ -1,14 +1,14 @@
 //! Filters with loops of our own.
 //!
-//! In: a finished physical plan. Out: the same plan, in whose filters `text LIKE '%word%'` and its NOT search views of strings as
-//! they lie in memory (likes.rs), and values of one or two bytes and short strings are compared with a literal (compared.rs);
+//! In: a finished physical plan. Out: the same plan, in which `text LIKE '%word%'` and its kin search views of strings as they lie
+//! in memory (searches.rs), also in keys, arguments and FILTER of our operator and in projections, and in whose filters values of one or two bytes and short strings are compared with a literal (compared.rs);
 //! those below our operator hand on what is left of a batch as it is, instead of copies of several as one, or select rows, where
 //! the operator counts and adds up.
 //! Invariant: types, NULLs and results are DataFusion's, which also computes all that come in other forms.
-//! Not here: the loops (kernels, `word` and `compare`); FILTER of aggregates; plans for DataFusion's operator. What is known of
+//! Not here: the loops (kernels, `word` and `compare`); plans for DataFusion's operator. What is known of
 //! rows and scans follows from the form of comparisons: the rule leaves those by which scans prune and which say what is constant.
 
-mod likes;
+mod searches;
 mod compared;
 
 use std::sync::Arc;
@@ -22,18 +22,18 @@ use datafusion::datasource::physical_plan::{FileScanConfigBuilder, FileSource, P
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{BinaryExpr, LikeExpr};
+use datafusion::physical_expr::expressions::BinaryExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
-use grouse_kernels::word::Word;
 
 use crate::exec::{GroupByExec, SelectingFilterExec};
 use crate::expr::plan_expressions::exchanged;
 use crate::expr::specialised::{Kernel, specialise};
 use crate::runtime::options::{GroupByOperator, SessionOptions};
 use compared::LiteralComparison;
+use searches::{WordSearch, searched};
 
 /// The rule.
 #[derive(Debug)]
@@ -54,9 +54,13 @@ impl PhysicalOptimizerRule for OwnFilters {
                 None => Transformed::no(node),
             }),
             None if node.is::<FilterExec>() => exchanged(node, &in_own_loops),
+            None if node.is::<ProjectionExec>() => exchanged(node, &in_searches),
             None => Ok(Transformed::no(node)),
         });
-        GroupByExec::exchanged_in(plan.data()?, |group_by, node| {
+        let plan = GroupByExec::exchanged_in(plan.data()?, |group_by, _| {
+            group_by.with_expressions(&in_searches, &in_searches)
+        });
+        GroupByExec::exchanged_in(plan?, |group_by, node| {
             // DataFusion's states may keep columns as they come, and with these strings of rows that the filter has left out.
             let keeps_none = group_by.native().iter().all(|is_native| *is_native);
             let input = keeps_none.then(|| handing_on(group_by.children()[0]));
@@ -117,7 +121,7 @@ fn in_scan(scan: &DataSourceExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     };
     // By the form of a comparison a scan that opens a file leaves out what bounds and Bloom filters exclude.
     let prunes = options.pruning || options.enable_page_index || options.bloom_filter_on_read;
-    let is_free = |of: &OwnLoop| !prunes || matches!(of, OwnLoop::HasWord(..));
+    let is_free = |of: &OwnLoop| !prunes || matches!(of, OwnLoop::Searched(_));
     let schema = source.table_schema().table_schema();
     let predicate = in_loops(predicate, schema, &is_free)?;
     if !predicate.transformed {
@@ -133,6 +137,16 @@ fn in_own_loops(
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     in_loops(expr, schema, &|_| true)
+}
+
+/// Searches alone: other loops paid in filters only where they were measured.
+fn in_searches(
+    expr: Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    specialise(expr, |expr| {
+        WordSearch::of(expr, Some(schema)).map(|search| OwnLoop::Searched(Box::new(search)))
+    })
 }
 
 /// The same for some of the loops.
@@ -153,17 +167,15 @@ fn in_loops(
 
 #[derive(Debug)]
 enum OwnLoop {
-    /// With a NOT or without.
-    HasWord(Box<Word>, bool),
+    Searched(Box<WordSearch>),
     Compared(LiteralComparison),
 }
 
 impl OwnLoop {
     /// The loop for an expression over a schema; without one, for what took the place of an expression that has a loop.
     fn of(expr: &Arc<dyn PhysicalExpr>, schema: Option<&Schema>) -> Option<OwnLoop> {
-        if let Some(like) = expr.downcast_ref::<LikeExpr>() {
-            let word = likes::word_of(like, schema)?;
-            return Some(OwnLoop::HasWord(Box::new(word), like.negated()));
+        if let Some(search) = WordSearch::of(expr, schema) {
+            return Some(OwnLoop::Searched(Box::new(search)));
         }
         let binary = expr.downcast_ref::<BinaryExpr>()?;
         LiteralComparison::of(binary, schema).map(OwnLoop::Compared)
@@ -181,9 +193,13 @@ impl Kernel for OwnLoop {
         batch: &RecordBatch,
     ) -> Result<ColumnarValue> {
         // What is searched or compared stands first, the literal behind it.
-        if let ColumnarValue::Array(column) = datafusion.children()[0].evaluate(batch)? {
+        let subject = match self {
+            OwnLoop::Searched(_) => searched(datafusion),
+            OwnLoop::Compared(_) => datafusion.children()[0],
+        };
+        if let ColumnarValue::Array(column) = subject.evaluate(batch)? {
             let booleans = match self {
-                OwnLoop::HasWord(word, negated) => likes::booleans(&column, word, *negated),
+                OwnLoop::Searched(search) => search.booleans(&column),
                 OwnLoop::Compared(compared) => compared.booleans(&column),
             };
             if let Some(booleans) = booleans {

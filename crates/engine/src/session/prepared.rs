@@ -14,7 +14,7 @@ use super::Session;
 use crate::error::{Error, Result};
 use crate::session::query::Query;
 use crate::sql::params::{self, Params};
-use crate::sql::prepared::{Execution, Prepared};
+use crate::sql::prepared::{ExecuteStatement, Prepared};
 use crate::sql::statement::{self, DataFusionRequest, Request};
 
 impl Session {
@@ -47,7 +47,7 @@ impl Session {
     /// Plans what EXECUTE stands for.
     pub(super) async fn execute_prepared(
         &self,
-        execution: Execution<'_>,
+        execution: ExecuteStatement<'_>,
         params: Params,
     ) -> Result<Query> {
         let prepared = self.shared.definitions.prepared(&execution.name)?;

@@ -29,7 +29,7 @@ pub(crate) struct Prepared {
 }
 
 /// EXECUTE, or EXPLAIN of one.
-pub(crate) struct Execution<'a> {
+pub(crate) struct ExecuteStatement<'a> {
     /// What stands in front of EXECUTE.
     pub prefix: String,
     /// The name of the prepared statement.
@@ -78,14 +78,14 @@ pub(super) fn of(
 }
 
 /// The EXECUTE that a statement is.
-pub(crate) fn execution(statement: &DataFusionStatement) -> Option<Execution<'_>> {
+pub(crate) fn execution(statement: &DataFusionStatement) -> Option<ExecuteStatement<'_>> {
     match statement {
         DataFusionStatement::Statement(sql) => match sql.as_ref() {
             SqlStatement::Execute {
                 name: Some(name),
                 parameters,
                 ..
-            } => Some(Execution {
+            } => Some(ExecuteStatement {
                 prefix: String::new(),
                 name: last_name(name),
                 arguments: parameters,
@@ -96,7 +96,7 @@ pub(crate) fn execution(statement: &DataFusionStatement) -> Option<Execution<'_>
             let inner = execution(&explain.statement)?;
             let (whole, part) = (explain.to_string(), explain.statement.to_string());
             let prefix = whole.strip_suffix(&part)?.to_owned();
-            Some(Execution { prefix, ..inner })
+            Some(ExecuteStatement { prefix, ..inner })
         }
         _ => None,
     }
@@ -146,7 +146,7 @@ fn named(argument: &Expr) -> (Option<&str>, &Expr) {
     }
 }
 
-impl Execution<'_> {
+impl ExecuteStatement<'_> {
     /// The query of the arguments' values, each of the type that its parameter has; `None` if there are none.
     pub(crate) fn values(&self, prepared: &Prepared) -> Result<Option<String>> {
         let (given, declared) = (self.arguments.len(), prepared.types.len());
