@@ -71,7 +71,6 @@ use crate::sql::expand::{self, Catalog, Column, TableFacts};
 use crate::sql::inner_values::ValuesPlanner;
 use crate::sql::params::{self, Params};
 use crate::sql::place::told;
-use crate::sql::prepared as prepared_statements;
 use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, DataFusionRequest, Missing, Request, Statement};
 use crate::sql::{
@@ -348,15 +347,10 @@ impl Session {
         if self.defines(&statement)? {
             return Ok(self.nothing());
         }
+        if let Some(query) = self.of_prepared(&statement, text, &state, &params).await? {
+            return Ok(query);
+        }
         let definitions = &self.shared.definitions;
-        if let Some(name) = prepared_statements::deallocated(&statement) {
-            definitions.deallocate(name)?;
-            return Ok(self.nothing());
-        }
-        if let Some(execution) = prepared_statements::execution(&statement) {
-            planned::check(&statement, text, &state)?;
-            return self.execute_prepared(execution, params).await;
-        }
         definitions.expand_macros(&mut statement)?;
         let variables = definitions.bind_variables(&mut statement);
         params::bind(&mut statement, &params, variables, &mut state)?;

@@ -354,19 +354,18 @@ impl GroupByExec {
         }
     }
 
-    /// The node with what `keys` makes of its keys and `others` of arguments, their orders and FILTERs.
+    /// The node with what `keys` makes of its keys and `others` of arguments, their orders and FILTERs; `None` if these stay.
     pub(crate) fn with_expressions(
         &self,
         keys: Exchange<'_>,
         others: Exchange<'_>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let described = match in_aggregate(&self.described, keys, others)? {
-            Some(exchanged) => description(&exchanged)?,
-            None => Arc::clone(&self.described),
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(exchanged) = in_aggregate(&self.described, keys, others)? else {
+            return Ok(None);
         };
         let columns = self.columns.clone();
-        let node = GroupByExec::over(described, columns, self.tuning)?;
-        Ok(Arc::new(node))
+        let node = GroupByExec::over(description(&exchanged)?, columns, self.tuning)?;
+        Ok(Some(Arc::new(node)))
     }
 
     /// The columns of strings that arrive as codes.

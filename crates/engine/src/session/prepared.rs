@@ -6,6 +6,7 @@
 
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::ScalarValue;
+use datafusion::execution::SessionState;
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use futures::TryStreamExt;
@@ -14,7 +15,8 @@ use super::Session;
 use crate::error::{Error, Result};
 use crate::session::query::Query;
 use crate::sql::params::{self, Params};
-use crate::sql::prepared::{ExecuteStatement, Prepared};
+use crate::sql::planned;
+use crate::sql::prepared::{self, ExecuteStatement, Prepared};
 use crate::sql::statement::{self, DataFusionRequest, Request};
 
 impl Session {
@@ -44,8 +46,28 @@ impl Session {
         Ok(self.nothing())
     }
 
+    /// The query of EXECUTE; DEALLOCATE is done here. `None` of other statements.
+    pub(super) async fn of_prepared(
+        &self,
+        statement: &DataFusionStatement,
+        text: &str,
+        state: &SessionState,
+        params: &Params,
+    ) -> Result<Option<Query>> {
+        if let Some(name) = prepared::deallocated(statement) {
+            self.shared.definitions.deallocate(name)?;
+            return Ok(Some(self.nothing()));
+        }
+        let Some(execution) = prepared::execution(statement) else {
+            return Ok(None);
+        };
+        planned::check(statement, text, state)?;
+        let query = self.execute_prepared(execution, params.clone()).await?;
+        Ok(Some(query))
+    }
+
     /// Plans what EXECUTE stands for.
-    pub(super) async fn execute_prepared(
+    async fn execute_prepared(
         &self,
         execution: ExecuteStatement<'_>,
         params: Params,

@@ -53,8 +53,8 @@ impl WordSearch {
             return None;
         }
         let case = match like.case_insensitive() {
-            true => LetterCase::Any,
-            false => LetterCase::AsWritten,
+            true => SearchCase::Any,
+            false => SearchCase::AsWritten,
         };
         Self::for_words(&words, case, like.negated())
     }
@@ -62,7 +62,7 @@ impl WordSearch {
     /// `contains(text, 'word')`, and `strpos(text, 'word')` compared with 0 or 1.
     fn of_call(expr: &Arc<dyn PhysicalExpr>) -> Option<WordSearch> {
         if let Some(word) = word_of_call(expr, "contains") {
-            return Self::for_words(&[word], LetterCase::AsWritten, false);
+            return Self::for_words(&[word], SearchCase::AsWritten, false);
         }
         let binary = expr.downcast_ref::<BinaryExpr>()?;
         let word = word_of_call(binary.left(), "strpos")?;
@@ -76,14 +76,14 @@ impl WordSearch {
             (Operator::Eq | Operator::LtEq, 0) | (Operator::Lt, 1) => true,
             _ => return None,
         };
-        Self::for_words(&[word], LetterCase::AsWritten, negated)
+        Self::for_words(&[word], SearchCase::AsWritten, negated)
     }
 
-    fn for_words(words: &[&str], case: LetterCase, negated: bool) -> Option<WordSearch> {
+    fn for_words(words: &[&str], case: SearchCase, negated: bool) -> Option<WordSearch> {
         let word_of = |word: &&str| match case {
-            LetterCase::AsWritten => Some(Word::new(word.as_bytes())),
-            LetterCase::Any if word.is_ascii() => Word::in_any_case(word.as_bytes()),
-            LetterCase::Any => None,
+            SearchCase::AsWritten => Some(Word::new(word.as_bytes())),
+            SearchCase::Any if word.is_ascii() => Word::in_any_case(word.as_bytes()),
+            SearchCase::Any => None,
         };
         let longest = words.iter().max_by_key(|word| word.len())?;
         if longest.is_empty() {
@@ -91,7 +91,7 @@ impl WordSearch {
         }
         let is_k_or_s = |word: &&str| word.contains(['k', 'K', 's', 'S']);
         let beyond_ascii = match case {
-            LetterCase::Any if words.iter().any(is_k_or_s) => {
+            SearchCase::Any if words.iter().any(is_k_or_s) => {
                 OF_K_AND_S.map(|letter| Word::new(letter.as_bytes())).into()
             }
             _ => Vec::new(),
@@ -141,7 +141,7 @@ impl WordSearch {
 
 /// Which letters are the same.
 #[derive(Clone, Copy)]
-enum LetterCase {
+enum SearchCase {
     AsWritten,
     Any,
 }

@@ -94,7 +94,7 @@ impl PhysicalOptimizerRule for CodesRule {
             has_codes: options.group_by_codes,
             few_bytes: FEW_BYTES_MAX.min(options.memory_limit_bytes() / FEW_SHARE),
         };
-        GroupByExec::exchanged_in(plan, |group_by, _| reading.group_by(group_by))
+        GroupByExec::exchanged_in(plan, |group_by, node| reading.group_by(group_by, node))
     }
 
     fn name(&self) -> &str {
@@ -136,7 +136,11 @@ struct CodesInSession<'a> {
 }
 
 impl CodesInSession<'_> {
-    fn group_by(&self, group_by: &GroupByExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    fn group_by(
+        &self,
+        group_by: &GroupByExec,
+        node: &Arc<dyn ExecutionPlan>,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let input = group_by.children()[0];
         let schema = input.schema();
         let reads = group_by.reads();
@@ -152,6 +156,7 @@ impl CodesInSession<'_> {
         };
         let others = |expr, schema: &Schema| over(expr, schema, &coded.columns, ResultReader::Rows);
         let computed = group_by.with_expressions(&keys, &others)?;
+        let computed = computed.unwrap_or_else(|| Arc::clone(node));
         replace_children_if_necessary(computed, vec![coded.node]).map(Some)
     }
 
