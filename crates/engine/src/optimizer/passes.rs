@@ -14,7 +14,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use super::filters::OwnFilters;
-use super::fixes::around::{Around, Rewrite};
+use super::fixes::around::{Around, Rewrite, Shown};
 use super::fixes::*;
 use super::group_by::GroupByRule;
 use super::scans::codes::CodesRule;
@@ -104,6 +104,7 @@ fn analysis() -> Vec<Pass<Analysis>> {
 fn logical() -> Vec<Pass<Logical>> {
     let equijoin = Around::new(
         Arc::new(ExtractEquijoinPredicate::new()),
+        AsBefore,
         null_equal_joins::extract,
     );
     passes! {
@@ -127,49 +128,58 @@ fn logical() -> Vec<Pass<Logical>> {
 }
 
 /// DataFusion's logical rules that go another way in some plans.
-const INSTEAD: [(&str, Rewrite, &str); 9] = [
+const INSTEAD: [(&str, Shown, Rewrite, &str); 9] = [
     (
         "simplify_expressions",
+        AsBefore,
         constants::rewrite,
         "constants keep what SQL says of them",
     ),
     (
         "push_down_filter",
+        AsBefore,
         held_filters::rewrite,
         "a filter that can fail stays above what it was written above",
     ),
     (
         "eliminate_group_by_constant",
+        AsBefore,
         repeated_keys::rewrite,
         "a key that stands twice stays",
     ),
     (
         "extract_equijoin_predicate",
+        AsBefore,
         null_equal_joins::extract,
         "keys of = are not added to a join of IS NOT DISTINCT FROM",
     ),
     (
         "eliminate_cross_join",
+        AsBefore,
         null_equal_joins::reorder,
         "joins of both kinds are not put together",
     ),
     (
         "single_distinct_aggregation_to_group_by",
+        AsBefore,
         single_distinct::rewrite,
         "not for our operator, nor where it loses an order",
     ),
     (
         "common_sub_expression_eliminate",
+        AsBefore,
         but_for_changes,
         "not in DELETE and UPDATE, whose tables get the conditions as they stand",
     ),
     (
         "extract_leaf_expressions",
+        Whole,
         fields_in_place::rewrite,
         "not in DELETE, UPDATE and recursions",
     ),
     (
         "push_down_leaf_projections",
+        Whole,
         fields_in_place::rewrite,
         "not in DELETE, UPDATE and recursions",
     ),
@@ -241,10 +251,10 @@ pub fn analyzer_rules() -> Result<Vec<Arc<Analysis>>> {
 /// DataFusion's logical rules, with those of ours that are `needed`.
 pub fn optimizer_rules(needed: &[Needed]) -> Result<Vec<Arc<Logical>>> {
     let mut rules = Optimizer::new().rules;
-    for (name, rewrite, _) in INSTEAD {
+    for (name, shown, rewrite, _) in INSTEAD {
         let found = rules.iter_mut().find(|rule| rule.name() == name);
         let rule = found.ok_or_else(|| absent(name))?;
-        *rule = Arc::new(Around::new(Arc::clone(rule), rewrite));
+        *rule = Arc::new(Around::new(Arc::clone(rule), shown, rewrite));
     }
     placed(rules, |rule| rule.name(), logical(), needed)
 }
@@ -305,7 +315,7 @@ pub fn described() -> Vec<(&'static str, String, &'static str)> {
         .for_each(|pass| add("analyzer", pass.rule.name(), pass.does));
     INSTEAD
         .iter()
-        .for_each(|(name, _, does)| add("logical", name, does));
+        .for_each(|(name, _, _, does)| add("logical", name, does));
     logical()
         .iter()
         .for_each(|pass| add("logical", pass.rule.name(), pass.does));

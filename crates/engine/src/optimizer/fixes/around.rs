@@ -16,19 +16,34 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 pub(in crate::optimizer) type Rewrite =
     fn(&dyn OptimizerRule, LogicalPlan, &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>>;
 
+/// What it is shown of a plan.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::optimizer) enum Shown {
+    /// What DataFusion's rule is.
+    AsBefore,
+    /// The whole plan: DataFusion shows all nodes, whatever is said of those below.
+    Whole,
+}
+
 /// The rule.
 #[derive(Debug)]
 pub(in crate::optimizer) struct Around {
     rule: Arc<dyn OptimizerRule + Send + Sync>,
+    shown: Shown,
     rewrite: Rewrite,
 }
 
 impl Around {
     pub(in crate::optimizer) fn new(
         rule: Arc<dyn OptimizerRule + Send + Sync>,
+        shown: Shown,
         rewrite: Rewrite,
     ) -> Around {
-        Around { rule, rewrite }
+        Around {
+            rule,
+            shown,
+            rewrite,
+        }
     }
 }
 
@@ -38,7 +53,10 @@ impl OptimizerRule for Around {
     }
 
     fn apply_order(&self) -> Option<ApplyOrder> {
-        self.rule.apply_order()
+        match self.shown {
+            Shown::AsBefore => self.rule.apply_order(),
+            Shown::Whole => None,
+        }
     }
 
     fn rewrite(
