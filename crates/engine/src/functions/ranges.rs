@@ -44,10 +44,6 @@ const MEMORY_PART: u64 = 4;
 /// Bytes of an element.
 const ELEMENT_BYTES: u64 = 8;
 
-/// Days of a month.
-const MONTH_DAYS_MIN: i128 = 28;
-const MONTH_DAYS_MAX: i128 = 31;
-
 /// Places in lists are 32 bits.
 const ELEMENTS_MAX: u64 = i32::MAX as u64;
 
@@ -228,7 +224,8 @@ impl TableFunctionImpl for SeriesTable {
     }
 }
 
-/// An error for a step that may go forth from one month and back from the next, as `1 month -29 days`: its series need not end.
+/// An error for a step with parts of both signs, such as `1 month -29 days`, which may lead back to where it began; DataFusion
+/// takes all of them for steps back.
 fn check_steps(args: &[ColumnarValue], name: &str) -> Result<()> {
     let Some(steps) = args.get(2) else {
         return Ok(());
@@ -239,17 +236,14 @@ fn check_steps(args: &[ColumnarValue], name: &str) -> Result<()> {
     let steps = ColumnarValue::values_to_arrays(std::slice::from_ref(steps))?;
     let steps = cast(&steps[0], &DataType::Interval(IntervalUnit::MonthDayNano))?;
     let steps = steps.as_primitive::<IntervalMonthDayNanoType>();
-    let is_unsure = |step: IntervalMonthDayNano| {
-        let months = [MONTH_DAYS_MIN, MONTH_DAYS_MAX];
-        let [least, most] = months.map(|days| step_nanos(step, days).signum());
-        least != most
+    let is_mixed = |step: IntervalMonthDayNano| {
+        let parts = [step.months.into(), step.days.into(), step.nanoseconds];
+        parts.iter().any(|part| *part < 0) && parts.iter().any(|part| *part > 0)
     };
-    match steps.iter().flatten().find(|step| is_unsure(*step)) {
-        None => Ok(()),
-        Some(step) => exec_err!(
-            "the step of '{name}', {} months and {} days, goes forth in some months and back in others",
-            step.months,
-            step.days
+    match steps.iter().flatten().any(is_mixed) {
+        false => Ok(()),
+        true => exec_err!(
+            "the step of '{name}' goes both forth and back; write months, days and times of one sign"
         ),
     }
 }
@@ -277,7 +271,7 @@ fn elements(args: &[ColumnarValue]) -> Result<u128> {
     let value = |array: &ArrayRef, row: usize| match array.is_null(row) {
         true => None,
         false => Some(match array.as_primitive_opt::<IntervalMonthDayNanoType>() {
-            Some(steps) => step_nanos(steps.value(row), MONTH_DAYS_MAX),
+            Some(steps) => step_nanos(steps.value(row)),
             None => i128::from(array.as_primitive_opt::<Int64Type>()?.value(row)),
         }),
     };
@@ -295,9 +289,9 @@ fn elements(args: &[ColumnarValue]) -> Result<u128> {
     Ok((0..rows).filter_map(length).sum())
 }
 
-/// A step in nanoseconds, where a month has so many days.
-fn step_nanos(step: IntervalMonthDayNano, month_days: i128) -> i128 {
-    let days = i128::from(step.months) * month_days + i128::from(step.days);
+/// A step in nanoseconds; a month counts as 31 days.
+fn step_nanos(step: IntervalMonthDayNano) -> i128 {
+    let days = i128::from(step.months) * 31 + i128::from(step.days);
     days * i128::from(NANOS_PER_DAY) + i128::from(step.nanoseconds)
 }
 

@@ -9,20 +9,26 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
-use datafusion::physical_plan::limit::GlobalLimitExec;
+use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
 
 use crate::exec::GroupByExec;
 
 /// The limit over a group-by that knows of it; `None` of every other node.
 pub(super) fn limited(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-    let Some(limit) = node.downcast_ref::<GlobalLimitExec>() else {
+    let (groups, input) = if let Some(limit) = node.downcast_ref::<GlobalLimitExec>() {
+        let groups = limit.fetch().map(|rows| rows.saturating_add(limit.skip()));
+        (groups, limit.input())
+    } else if let Some(limit) = node.downcast_ref::<LocalLimitExec>() {
+        // Of each partition at most: the limit above takes no more of all.
+        (Some(limit.fetch()), limit.input())
+    } else {
         return Ok(None);
     };
-    let Some(groups) = limit.fetch().map(|rows| rows.saturating_add(limit.skip())) else {
+    let Some(groups) = groups else {
         return Ok(None);
     };
-    match below(limit.input(), groups)? {
+    match below(input, groups)? {
         Some(input) => replace_children_if_necessary(Arc::clone(node), vec![input]).map(Some),
         None => Ok(None),
     }

@@ -29,6 +29,7 @@ use crate::scan::writes::WholeFilesRule;
 
 use Needed::{ByDataFusion, ByOperator};
 use PassPlace::{Before, First, Last};
+use Shown::{AsBefore, Whole};
 
 /// A rule of ours, with the fields in the order in which the tables below give them.
 struct Pass<R: ?Sized> {

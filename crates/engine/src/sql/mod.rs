@@ -54,6 +54,7 @@ pub(crate) mod default_values;
 mod inner_names;
 pub(crate) mod inner_values;
 mod long_chains;
+mod brackets;
 mod composite_groups;
 mod dotted_fields;
 mod expressions;

@@ -25,6 +25,7 @@ use crate::scan::call::FileCall;
 use crate::scan::constraints::Constraints;
 use crate::scan::location::is_location;
 use crate::sql::ast::text as literal;
+use crate::sql::brackets::bracket_operands;
 use crate::sql::constraints;
 use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
@@ -436,6 +437,7 @@ fn datafusion(mut statement: DataFusionStatement) -> Result<Request> {
     inner_tables::name_inner_tables(&mut statement);
     name_shared_tables(&mut statement);
     inner_values::set_apart(&mut statement)?;
+    bracket_operands(&mut statement);
     let mut preparation = Preparation {
         is_inserted: false,
         files: Vec::new(),
