@@ -39,6 +39,9 @@ struct OperatorFlags {
     /// Worker threads
     #[arg(long, default_value_t = 2)]
     threads: usize,
+    /// Workers that partitions and tasks are made for; by default the threads
+    #[arg(long)]
+    workers: Option<usize>,
     /// Timed runs of each; the best counts
     #[arg(long, default_value_t = 3)]
     rounds: usize,
@@ -127,15 +130,39 @@ struct Outcome {
     merge: Duration,
     groups: usize,
     counters: Counters,
+    longest: Longest,
+}
+
+/// Times of merge tasks with their groups' batches: what the longest one has of all bounds what more workers can do.
+#[derive(Default)]
+struct Longest {
+    task: Duration,
+    all: Duration,
+}
+
+impl Longest {
+    fn add(&mut self, task: Duration) {
+        self.join(&Self { task, all: task });
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.task = self.task.max(other.task);
+        self.all += other.all;
+    }
+
+    fn percent(&self) -> f64 {
+        self.task.as_secs_f64() * 100.0 / self.all.as_secs_f64()
+    }
 }
 
 fn main() -> ExitCode {
     let flags = OperatorFlags::parse();
-    let mut sizes = Sizes::for_machine(flags.threads, topology::l2_bytes());
+    let workers = flags.workers.unwrap_or(flags.threads);
+    let mut sizes = Sizes::for_machine(workers, topology::l2_bytes());
     sizes.hot_bytes = flags.hot.unwrap_or(sizes.hot_bytes);
     sizes.grown_bytes = flags.grown.unwrap_or(sizes.grown_bytes);
     println!(
-        "{:<28} {:>9} {:>8} {:>8} {:>8}   ns per row: {:>6} {:>6} {:>6} {:>9}   {:>7} {:>7}",
+        "{:<28} {:>9} {:>8} {:>8} {:>8}   ns per row: {:>6} {:>6} {:>6} {:>9}   {:>7} {:>7} {:>8}",
         "keys",
         "groups",
         "ms",
@@ -146,7 +173,8 @@ fn main() -> ExitCode {
         "update",
         "partition",
         "flushes",
-        "bypass"
+        "bypass",
+        "longest"
     );
     for (name, key) in KEYS.iter().filter(|(name, _)| name.contains(&flags.keys)) {
         let batches = batches(flags.rows, name, *key);
@@ -158,7 +186,7 @@ fn main() -> ExitCode {
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let counters = &best.counters;
         println!(
-            "{:<28} {:>9} {:>8.1} {:>8.1} {:>8.1}               {:>6.2} {:>6.2} {:>6.2} {:>9.2}   {:>7} {:>6.0}%",
+            "{:<28} {:>9} {:>8.1} {:>8.1} {:>8.1}               {:>6.2} {:>6.2} {:>6.2} {:>9.2}   {:>7} {:>6.0}% {:>7.1}%",
             name,
             best.groups,
             ms(best.build + best.merge),
@@ -170,6 +198,7 @@ fn main() -> ExitCode {
             per_row(counters.partition_ns),
             counters.flushes,
             counters.bypassed_rows as f64 * 100.0 / flags.rows as f64,
+            best.longest.percent(),
         );
     }
     ExitCode::SUCCESS
@@ -219,32 +248,38 @@ fn run(batches: &[Batch], threads: usize, sizes: Sizes) -> Outcome {
     let mut counters = Counters::default();
     built.iter().for_each(|built| counters.add(&built.counters));
     let merge = Merge::new(Arc::clone(&spec), built.into_iter().collect(), None);
-    let groups = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads)
-            .map(|_| {
-                scope.spawn(|| {
-                    let mut worker = merge.worker(grant()).expect("a worker");
-                    let mut groups = 0;
-                    while let Some(task) = merge.next() {
-                        let finished = worker.run(&merge, &task, &|| false).expect("memory");
-                        let mut finished = finished.groups().expect("all in memory");
-                        while let Some(batch) = finished.next(BATCH_ROWS).expect("a batch") {
-                            groups += batch.rows;
-                        }
-                    }
-                    groups
-                })
-            })
-            .collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().expect("a thread"))
-            .sum()
+    let (mut groups, mut longest) = (0, Longest::default());
+    std::thread::scope(|scope| {
+        let work = || tasks(&merge, grant());
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            let (of_one, times) = worker.join().expect("a thread");
+            groups += of_one;
+            longest.join(&times);
+        }
     });
     Outcome {
         build,
         merge: started.elapsed() - build,
         groups,
         counters,
+        longest,
     }
+}
+
+/// The tasks that one thread gets: how many groups they have, and their times.
+fn tasks(merge: &Merge, grant: Grant) -> (usize, Longest) {
+    let mut worker = merge.worker(grant).expect("a worker");
+    let (mut groups, mut longest) = (0, Longest::default());
+    while let Some(task) = merge.next() {
+        let started = Instant::now();
+        let merged = worker.run(merge, &task, &|| false).expect("memory");
+        if let Some(mut finished) = merged.groups() {
+            while let Some(batch) = finished.next(BATCH_ROWS).expect("a batch") {
+                groups += batch.rows;
+            }
+        }
+        longest.add(started.elapsed());
+    }
+    (groups, longest)
 }

@@ -127,7 +127,7 @@ impl Combiner {
     }
 
     /// All groups as tuples.
-    pub(crate) fn tuples(&mut self) -> Result<Unsorted> {
+    fn tuples(&mut self) -> Result<Unsorted> {
         let DistinctKeys { keys, hashes } = self.table.drain();
         let states = self.states.iter_mut();
         let partial = states.map(|states| {
@@ -141,6 +141,13 @@ impl Combiner {
             hashes,
             distinct: true,
         })
+    }
+
+    /// All groups as a block.
+    pub(crate) fn block(&mut self) -> Result<Block> {
+        let bits = self.spec.sizes.partitions.ilog2();
+        let tuples = self.tuples()?;
+        Block::sort(vec![tuples], bits, self.spec.keys.views())
     }
 
     /// Forgets all groups and gives their memory back.
@@ -174,7 +181,7 @@ pub(crate) fn combine(
         let fair = fair_tuples(all, partitions.len(), spec.sizes.partitions);
         let likely = size.tuples.min(fair) * (after.tuples + 1) / (before.tuples + 1);
         combiner.expect(likely);
-        let Some(result) = combined_range(spec, blocks, &partitions, &mut combiner)? else {
+        let Some(result) = combined_range(blocks, &partitions, &mut combiner)? else {
             break;
         };
         before = before.plus(size);
@@ -228,7 +235,6 @@ fn ranges(blocks: &[Block]) -> Vec<(Range<usize>, Size)> {
 
 /// `None` where a column has no room for so much, which the merge gives out in smaller pieces.
 fn combined_range(
-    spec: &Spec,
     blocks: &[Block],
     partitions: &Range<usize>,
     combiner: &mut Combiner,
@@ -236,9 +242,7 @@ fn combined_range(
     for block in blocks {
         combiner.absorb(block, block.tuples(partitions))?;
     }
-    let bits = spec.sizes.partitions.ilog2();
-    let result = combiner.tuples();
-    match result.and_then(|tuples| Block::sort(vec![tuples], bits, spec.keys.views())) {
+    match combiner.block() {
         Err(Error::TooLarge(_) | Error::Arrow(_)) => Ok(None),
         result => result.map(Some),
     }

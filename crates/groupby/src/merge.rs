@@ -2,10 +2,12 @@
 //!
 //! In: the blocks of all builds, in memory or on disk. Out: `Finished` groups, one per task.
 //! Invariant: a task's partitions are in no other task. The largest task is handed out first, but sub-partitions of a
-//! task that memory has no room for come at once.
+//! task that memory has no room for come at once. A task that is more than a worker's share comes in pieces (`pieces`).
 //! Tried and rejected: blocks of a quarter of the partitions each, whose memory is free when that quarter is merged. One query
 //! of hits held 212 MB instead of 252, others 2 to 4 % more.
 //! Not here: threads; a caller makes one `MergeWorker` per thread.
+
+mod pieces;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,12 +18,13 @@ use crate::build::{Built, MERGE_FACTOR, WORKING_BYTES, allocated};
 use crate::combine::{Combiner, fair_tuples};
 use crate::emit::Finished;
 use crate::error::{Error, Result};
-use crate::keys::DistinctKeys;
+use crate::keys::{DistinctKeys, KeyTable};
 use crate::partition::{Block, Size, neighbours};
 use crate::runtime::counters::Stopwatch;
 use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
 use crate::spill::{Blocks, PartitionLevel, Spill, SpillFile, Stored, StoredRange};
+use pieces::{Piece, PieceResult, Rest};
 
 /// Bytes of a tuple that is not counted as several: keys and states of the usual kinds are smaller.
 /// Sketches are not; a task of few of them is worth handing out, and fits a core's cache.
@@ -44,11 +47,12 @@ const LOOK_TUPLES: usize = 256 << 10;
 /// Sub-partitions are written together until they have so many bytes, or more where memory has room.
 const SUB_PARTITIONS_BYTES: usize = WORKING_BYTES / 2;
 
-/// A range of partitions to aggregate.
+/// A range of partitions to aggregate, or a piece of it.
 pub struct MergeTask {
     level: Arc<PartitionLevel>,
     partitions: Range<usize>,
     size: Size,
+    piece: Option<Piece>,
 }
 
 /// The merge's input: what builds handed over so far. All workers wait for the last one, so each adds its own when it comes.
@@ -90,7 +94,7 @@ struct TaskPlanner<'a> {
 
 impl TaskPlanner<'_> {
     /// Tasks of neighbouring partitions, the largest last. Each has enough tuples, or their bytes, or as many as there is
-    /// room for.
+    /// room for; of one that has more than a worker's share its pieces are tasks.
     fn tasks(self, blocks: Blocks) -> Vec<MergeTask> {
         let all = blocks.sizes.iter().copied();
         let all = all.fold(Size::default(), Size::plus);
@@ -122,8 +126,11 @@ impl TaskPlanner<'_> {
             level: Arc::clone(&level),
             partitions,
             size,
+            piece: None,
         };
-        let mut tasks: Vec<_> = ranges.into_iter().map(task).collect();
+        let whole = ranges.into_iter().map(task);
+        let tasks = whole.flat_map(|task| pieces::split(task, &self.spec.sizes, self.room));
+        let mut tasks: Vec<_> = tasks.collect();
         tasks.sort_unstable_by_key(|task| task.size.tuples);
         tasks
     }
@@ -149,16 +156,18 @@ pub enum Merged {
     Groups(Finished),
     /// Memory has no room for them all: its sub-partitions are tasks now.
     Repartitioned,
+    /// It was a piece of one; the groups are with the last piece.
+    Piece,
     /// Nobody wants it any more.
     Cancelled,
 }
 
 impl Merged {
-    /// The groups; `None` for all else, which does not happen where all tuples are in memory and nobody cancels.
+    /// The groups; `None` for all else.
     pub fn groups(self) -> Option<Finished> {
         match self {
             Self::Groups(finished) => Some(finished),
-            Self::Repartitioned | Self::Cancelled => None,
+            Self::Repartitioned | Self::Piece | Self::Cancelled => None,
         }
     }
 }
@@ -213,7 +222,7 @@ impl Merge {
         }
     }
 
-    /// Number of tasks that the partitions were cut into.
+    /// Number of tasks that the partitions were cut into, pieces among them.
     pub fn tasks(&self) -> usize {
         self.cut
     }
@@ -227,10 +236,7 @@ impl Merge {
     /// A worker's tables, kept from task to task.
     pub fn worker(&self, grant: Grant) -> Result<MergeWorker> {
         let refers = self.room == usize::MAX;
-        let table = match refers {
-            true => self.spec.keys.merge_table(),
-            false => self.spec.keys.table(),
-        };
+        let table = new_table(&self.spec, refers);
         Ok(MergeWorker {
             refers,
             combiner: Combiner::new(Arc::clone(&self.spec), table)?,
@@ -270,14 +276,31 @@ impl MergeWorker {
     ) -> Result<Merged> {
         let mut stopwatch = Stopwatch::start();
         let emit_ns = self.counters.emit_ns;
-        let is_sub_partition = task.level.of_tuples < usize::MAX;
+        let merged = match &task.piece {
+            Some(piece) => self.run_piece(merge, task, piece, cancelled),
+            None => self.run_whole(merge, task, cancelled),
+        };
+        self.counters.looked_up = self.combiner.looked_up;
+        self.counters.probes = self.combiner.probes();
+        stopwatch.lap(&mut self.counters.merge_ns);
+        self.counters.merge_ns -= self.counters.emit_ns - emit_ns;
+        merged
+    }
+
+    fn run_whole(
+        &mut self,
+        merge: &Merge,
+        task: &MergeTask,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Merged> {
+        let is_sub_partition = !task.level.is_top();
         if is_sub_partition && (std::mem::take(&mut self.refers) || !task.may_repartition()) {
             self.combiner.begin_anew(self.spec.keys.table())?;
         }
         let keyless = self.spec.is_keyless();
         let spill = merge.spill.as_ref();
         let spill = spill.filter(|_| !keyless && task.may_repartition());
-        let merged = match spill {
+        match spill {
             Some(spill) if self.expected_bytes(task) > merge.room => {
                 let parts = (task.size.bytes / merge.room + 1).next_power_of_two();
                 self.repartition(merge, spill, task, parts.ilog2(), cancelled)
@@ -289,12 +312,75 @@ impl MergeWorker {
                 merged => merged,
             },
             None => self.groups(task, cancelled),
+        }
+    }
+
+    /// Combines a piece; after the last one of its task, merges the results.
+    fn run_piece(
+        &mut self,
+        merge: &Merge,
+        task: &MergeTask,
+        piece: &Piece,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Merged> {
+        let result = match piece.of.is_wanted() {
+            true => self.combined_piece(merge, task, piece, cancelled),
+            false => Ok(None),
         };
-        self.counters.looked_up = self.combiner.looked_up;
-        self.counters.probes = self.combiner.probes();
-        stopwatch.lap(&mut self.counters.merge_ns);
-        self.counters.merge_ns -= self.counters.emit_ns - emit_ns;
-        merged
+        let result = match result {
+            Err(Error::Cancelled) => return Ok(Merged::Cancelled),
+            // The whole task may do without what a piece asked for, or goes to disk.
+            Err(Error::Memory { .. } | Error::TooLarge(_) | Error::Arrow(_)) => {
+                self.begin_anew()?;
+                None
+            }
+            result => result?,
+        };
+        self.counters.pieces += 1;
+        match piece.end(result) {
+            Rest::Pieces => Ok(Merged::Piece),
+            Rest::Whole => self.run_whole(merge, &piece.of.whole, cancelled),
+            Rest::Results(results) => match self.groups(&results, cancelled) {
+                Err(Error::Memory { .. }) => {
+                    drop(results);
+                    self.begin_anew()?;
+                    self.run_whole(merge, &piece.of.whole, cancelled)
+                }
+                merged => merged,
+            },
+        }
+    }
+
+    /// The groups of a piece as tuples; `None` where there is no room for them beside those of other pieces.
+    fn combined_piece(
+        &mut self,
+        merge: &Merge,
+        task: &MergeTask,
+        piece: &Piece,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Option<PieceResult>> {
+        self.expect(even_tuples(&piece.of.whole) / piece.of.pieces);
+        let blocks: Vec<&Stored> = task.level.blocks.stored.iter().collect();
+        if !self.absorb(&piece.of(sources(&blocks, task)), cancelled)? {
+            return Err(Error::Cancelled);
+        }
+        let block = self.combiner.block()?;
+        let all_bytes = piece.of.with_result(allocated(block.bytes()));
+        // Merging them takes memory, and so do other tasks meanwhile.
+        if all_bytes > merge.room.min(self.grant.free() / MERGE_FACTOR) {
+            return Ok(None);
+        }
+        let mut grant = self.grant.sibling();
+        grant.hold(allocated(block.bytes()))?;
+        Ok(Some(PieceResult { block, grant }))
+    }
+
+    /// Forgets all groups and gives their memory back.
+    fn begin_anew(&mut self) -> Result<()> {
+        self.combiner
+            .begin_anew(new_table(&self.spec, self.refers))?;
+        self.grant.keep(self.combiner.bytes());
+        Ok(())
     }
 
     /// Bytes of tuples that are left once those of one key are one: as in the tasks before, all in the first.
@@ -336,37 +422,46 @@ impl MergeWorker {
         task: &MergeTask,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Option<DistinctKeys>> {
-        // As many per tuple as in the tasks before; half of them in the first.
-        let (groups, tuples) = self.yielded;
-        let level = &task.level;
-        let fair = fair_tuples(
-            level.tuples,
-            task.partitions.len(),
-            level.blocks.sizes.len(),
-        );
         // What cannot be repartitioned is mostly of one key, and a table for many could be refused for nothing.
-        let likely = match task.may_repartition() {
-            true => task.size.tuples.min(fair),
+        self.expect(match task.may_repartition() {
+            true => even_tuples(task),
             false => 0,
-        };
-        self.combiner.expect(likely * (groups + 1) / (tuples + 2));
-        for source in sources {
-            if cancelled() {
-                return Ok(None);
-            }
-            let (block, tuples) = source.open(&mut self.counters)?;
-            for start in tuples.clone().step_by(LOOK_TUPLES) {
-                if start > tuples.start && cancelled() {
-                    return Ok(None);
-                }
-                let piece = start..(start + LOOK_TUPLES).min(tuples.end);
-                self.combiner.absorb(&block, piece)?;
-            }
-            self.hold(block.bytes())?;
+        });
+        if !self.absorb(sources, cancelled)? {
+            return Ok(None);
         }
         self.yielded.0 += self.combiner.len();
         self.yielded.1 += task.size.tuples;
         Ok(Some(self.combiner.keys()))
+    }
+
+    /// Makes room for the groups of so many tuples: as many of each as in the tasks before; half of them in the first.
+    fn expect(&mut self, likely: usize) {
+        let (groups, tuples) = self.yielded;
+        self.combiner.expect(likely * (groups + 1) / (tuples + 2));
+    }
+
+    /// Aggregates all tuples of `sources`; false if `cancelled`.
+    fn absorb(
+        &mut self,
+        sources: &[StoredRange<'_>],
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<bool> {
+        for source in sources {
+            if cancelled() {
+                return Ok(false);
+            }
+            let (block, tuples) = source.open(&mut self.counters)?;
+            for start in tuples.clone().step_by(LOOK_TUPLES) {
+                if start > tuples.start && cancelled() {
+                    return Ok(false);
+                }
+                let some = start..(start + LOOK_TUPLES).min(tuples.end);
+                self.combiner.absorb(&block, some)?;
+            }
+            self.hold(block.bytes())?;
+        }
+        Ok(true)
     }
 
     /// The tuples of `task` go to disk once more, sorted by the next `bits` bits of their hash.
@@ -444,6 +539,22 @@ impl MergeWorker {
             groups,
             level,
         ))
+    }
+}
+
+/// Tuples of a task, were no key more frequent than others.
+fn even_tuples(task: &MergeTask) -> usize {
+    let level = &task.level;
+    let partitions = level.blocks.sizes.len();
+    let fair = fair_tuples(level.tuples, task.partitions.len(), partitions);
+    task.size.tuples.min(fair)
+}
+
+/// A table for the tuples of a task; one that `refers` to their keys would keep all pages that are read from disk.
+fn new_table(spec: &Spec, refers: bool) -> Box<dyn KeyTable> {
+    match refers {
+        true => spec.keys.merge_table(),
+        false => spec.keys.table(),
     }
 }
 

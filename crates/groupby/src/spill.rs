@@ -480,6 +480,13 @@ pub(crate) struct PartitionLevel {
     pub _grant: Option<Grant>,
 }
 
+impl PartitionLevel {
+    /// True of blocks as builds made them.
+    pub(crate) fn is_top(&self) -> bool {
+        self.of_tuples == usize::MAX
+    }
+}
+
 /// A block whose tuples can be looked at.
 #[derive(Debug)]
 pub(crate) enum Opened<'a> {
@@ -511,6 +518,22 @@ impl Deref for Opened<'_> {
 }
 
 impl<'a> StoredRange<'a> {
+    /// Number of tuples.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Memory(_, tuples) | Self::Disk(_, _, tuples) => tuples.len(),
+        }
+    }
+
+    /// Some of the tuples, counted from the first.
+    pub(crate) fn part(&self, some: &Range<usize>) -> Self {
+        let within = |tuples: &Range<usize>| tuples.start + some.start..tuples.start + some.end;
+        match self {
+            Self::Memory(block, tuples) => Self::Memory(block, within(tuples)),
+            Self::Disk(spilled, page, tuples) => Self::Disk(spilled, page, within(tuples)),
+        }
+    }
+
     /// The tuples as a range of a block; what lies on disk is read.
     pub(crate) fn open(&self, counters: &mut Counters) -> Result<(Opened<'a>, Range<usize>)> {
         match self {

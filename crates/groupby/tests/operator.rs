@@ -29,6 +29,8 @@ use proptest::prelude::*;
 mod faults;
 #[path = "operator/first_groups.rs"]
 mod first_groups;
+#[path = "operator/hot_keys.rs"]
+mod hot_keys;
 #[path = "operator/interleavings.rs"]
 mod interleavings;
 #[path = "operator/pre_aggregation.rs"]
@@ -307,7 +309,7 @@ fn merged((spec, built): (Arc<Spec>, Vec<Built>), means: &Means) -> Result<(Rows
 fn collect(merged: Merged, groups: &mut Rows) -> Result<(), Error> {
     let mut finished = match merged {
         Merged::Groups(finished) => finished,
-        Merged::Repartitioned => return Ok(()),
+        Merged::Repartitioned | Merged::Piece => return Ok(()),
         Merged::Cancelled => panic!("nobody cancels"),
     };
     while let Some(emitted) = finished.next(7)? {

@@ -118,6 +118,7 @@ impl WorkerMetrics {
         self.time("spill_time", counters.spill_ns);
         self.count("spilled_bytes_read", counters.read_bytes);
         self.count("merge_tasks_repartitioned", counters.repartitioned);
+        self.count("merge_pieces", counters.pieces);
         self.emit
             .add_duration(Duration::from_nanos(counters.emit_ns));
         self.gauge("merge_bytes_peak", counters.bytes_peak);

@@ -245,7 +245,7 @@ impl<'a> Tasks<'a> {
             recorder.end(begun, Phase::Merge, task.tuples());
             match merged.map_err(to_datafusion)? {
                 Merged::Groups(finished) => return Ok(Some(finished)),
-                Merged::Repartitioned => {}
+                Merged::Repartitioned | Merged::Piece => {}
                 Merged::Cancelled => break,
             }
         }

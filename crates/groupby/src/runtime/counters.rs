@@ -61,6 +61,8 @@ counters! {
     read_bytes,
     /// Tasks of the merge that memory had no room for.
     repartitioned,
+    /// Pieces of tasks that were more than a worker's share.
+    pieces,
     /// Most bytes held at once (a sum over workers when added up).
     bytes_peak,
     /// Encoding and hashing keys.

@@ -7,6 +7,8 @@
 use shuttle::sync::atomic::AtomicUsize;
 use shuttle::thread;
 
+use grouse_groupby::runtime::Counters;
+
 use super::*;
 
 /// Orders that are tried of each case.
@@ -67,10 +69,10 @@ impl ScratchFile for Step {
     }
 }
 
-/// What one order did: tasks that memory had no room for.
+/// What one order did: its groups, and what the merge counted.
 struct Outcome {
     rows: Rows,
-    parted: u64,
+    counters: Counters,
 }
 
 /// Each worker is one thread, which builds from every `workers`th batch and then merges.
@@ -111,13 +113,13 @@ fn side_by_side(case: &Arc<Case>, how: &How, limit: usize) -> Outcome {
         thread::spawn(move || tasks_of(&merge, grant()))
     });
     let merging: Vec<_> = merging.collect();
-    let (mut all, mut parted) = (Rows::new(), 0);
+    let (mut all, mut counters) = (Rows::new(), Counters::default());
     for one in merging {
-        let (rows, parts) = one.join().expect("no panic");
+        let (rows, counted) = one.join().expect("no panic");
         let groups = all.len() + rows.len();
         all.extend(rows);
         assert_eq!(all.len(), groups, "two workers have one group");
-        parted += parts;
+        counters.add(&counted);
     }
     assert!(merge.next().is_none(), "a task is left");
     drop(merge);
@@ -126,10 +128,13 @@ fn side_by_side(case: &Arc<Case>, how: &How, limit: usize) -> Outcome {
         0,
         "bytes are still held"
     );
-    Outcome { rows: all, parted }
+    Outcome {
+        rows: all,
+        counters,
+    }
 }
 
-fn tasks_of(merge: &Merge, grant: Grant) -> (Rows, u64) {
+fn tasks_of(merge: &Merge, grant: Grant) -> (Rows, Counters) {
     let mut worker = merge.worker(grant).expect("a table");
     let mut rows = Rows::new();
     let look = || {
@@ -141,24 +146,28 @@ fn tasks_of(merge: &Merge, grant: Grant) -> (Rows, u64) {
         let merged = worker.run(merge, &task, &look).expect("memory or disk");
         collect(merged, &mut rows).expect("groups");
     }
-    (rows, worker.counters().repartitioned)
+    (rows, worker.counters().clone())
 }
 
-/// All orders that are tried have the twin's groups; says how many tasks were parted in all of them.
-fn check_orders(kinds: &[usize], how: How, limit: usize) -> u64 {
-    let case = Arc::new(case(kinds, 400, 150, true, 11));
+/// All orders that are tried have the twin's groups; what the merges counted in all of them.
+fn check_orders(case: Case, how: How, limit: usize) -> Counters {
+    let case = Arc::new(case);
     let expected = twin(&case.keys, &case.values, &case.filter);
-    let parted = Arc::new(std::sync::atomic::AtomicU64::new(0));
-    let all = parted.clone();
+    let counters = Arc::new(std::sync::Mutex::new(Counters::default()));
+    let all = counters.clone();
     shuttle::check_random(
         move || {
             let outcome = side_by_side(&case, &how, limit);
             assert_eq!(outcome.rows, expected);
-            all.fetch_add(outcome.parted, Ordering::Relaxed);
+            all.lock().expect("no panic").add(&outcome.counters);
         },
         ORDERS,
     );
-    parted.load(Ordering::Relaxed)
+    counters.lock().expect("no panic").clone()
+}
+
+fn repeating(kinds: &[usize]) -> Case {
+    case(kinds, 400, 150, true, 11)
 }
 
 fn how(table: TableKind, sizes: Sizes, workers: usize) -> How {
@@ -178,7 +187,7 @@ fn every_order_in_memory_has_the_same_groups() {
         (&[9], TableKind::Bytes),
         (&[13, 0], TableKind::Row),
     ] {
-        check_orders(kinds, how(table, Sizes::tiny(), 3), usize::MAX);
+        check_orders(repeating(kinds), how(table, Sizes::tiny(), 3), usize::MAX);
     }
 }
 
@@ -188,13 +197,29 @@ fn every_order_on_disk_has_the_same_groups_and_gives_all_memory_back() {
         room_bytes: 2 << 10,
         ..Sizes::spilling()
     };
-    let parted = check_orders(&[0, 9], how(TableKind::Auto, sizes, 2), 64 << 20);
-    assert!(parted > 0, "no task was too large");
-    check_orders(&[9], how(TableKind::Auto, sizes, 3), 64 << 20);
+    let counters = check_orders(repeating(&[0, 9]), how(TableKind::Auto, sizes, 2), 64 << 20);
+    assert!(counters.repartitioned > 0, "no task was too large");
+    check_orders(repeating(&[9]), how(TableKind::Auto, sizes, 3), 64 << 20);
 }
 
 #[test]
 fn every_order_past_the_limit_has_the_same_groups_and_gives_all_memory_back() {
     let sizes = Sizes::tiny();
-    check_orders(&[0, 9], how(TableKind::Auto, sizes, 3), 1 << 10);
+    check_orders(repeating(&[0, 9]), how(TableKind::Auto, sizes, 3), 1 << 10);
+}
+
+#[test]
+fn every_order_of_pieces_has_the_same_groups_and_gives_all_memory_back() {
+    // Room for all results, for some of them, for none.
+    for limit in [64 << 20, 8 << 20, 1 << 10] {
+        for kinds in [&[0][..], &[9]] {
+            let case = hot_keys::hot_case(kinds, 1_200, hot_keys::Hot::All);
+            let how = How {
+                batch_rows: 64,
+                ..how(TableKind::Auto, hot_keys::bypassing(3), 3)
+            };
+            let counters = check_orders(case, how, limit);
+            assert!(counters.pieces > 0, "no key is hot");
+        }
+    }
 }
