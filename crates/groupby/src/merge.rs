@@ -129,7 +129,7 @@ impl TaskPlanner<'_> {
             piece: None,
         };
         let whole = ranges.into_iter().map(task);
-        let tasks = whole.flat_map(|task| pieces::split(task, &self.spec.sizes, self.room));
+        let tasks = whole.flat_map(|task| pieces::split(task, self.spec, self.room));
         let mut tasks: Vec<_> = tasks.collect();
         tasks.sort_unstable_by_key(|task| task.size.tuples);
         tasks

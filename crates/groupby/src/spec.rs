@@ -155,6 +155,11 @@ impl Spec {
         self.aggregates.is_empty()
     }
 
+    /// True if the states of some aggregate are their rows.
+    pub(crate) fn keeps_rows(&self) -> bool {
+        self.aggregates.iter().any(|a| a.keeps_rows())
+    }
+
     /// True if rows may stand in blocks as they are: they are for all aggregates, and several batches for one column.
     pub(crate) fn rows_mix(&self, batch: &Batch) -> bool {
         let mut rows = self.aggregates.iter().zip(&batch.arguments);

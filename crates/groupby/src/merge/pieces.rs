@@ -4,6 +4,8 @@
 //! is combined, the task of their results.
 //! Invariant: nobody waits for anybody: whoever ends the last piece goes on with the results, in the order of the pieces. Where
 //! one of them is refused, it goes on with the whole task instead, as if that had never been in pieces.
+//! Tried and rejected: lists in pieces. Of a key with half of 4 M rows, array_agg's last step took 60 ms instead of the 48 of
+//! the whole task, all of the merge 168 instead of 124.
 //! Not here: combining a piece (`merge`).
 
 use std::ops::Range;
@@ -15,7 +17,7 @@ use parking_lot::Mutex;
 use super::{MergeTask, even_tuples};
 use crate::partition::{Block, Size, share};
 use crate::runtime::Grant;
-use crate::spec::Sizes;
+use crate::spec::{Sizes, Spec};
 use crate::spill::{Blocks, PartitionLevel, Stored, StoredRange};
 
 /// Pieces of a worker's share: one that begins last ends half a share late at most.
@@ -72,14 +74,15 @@ pub(super) enum Rest {
 }
 
 /// A task in as many pieces as it is worth, of which all are tasks; else itself alone.
-pub(super) fn split(whole: MergeTask, sizes: &Sizes, room: usize) -> Vec<MergeTask> {
+pub(super) fn split(whole: MergeTask, spec: &Spec, room: usize) -> Vec<MergeTask> {
     let level = Arc::clone(&whole.level);
     // What results have at least, and all that they have where no key is frequent.
     let rare = share(even_tuples(&whole), whole.size.tuples, whole.size.bytes);
     let is_hot = rare.tuples <= whole.size.tuples / 2;
     // Below the top is what memory had no room for.
-    let pieces = match is_hot && rare.bytes <= room && level.is_top() {
-        true => piece_count(whole.size, level.tuples, sizes, room),
+    let may_fit = rare.bytes <= room && level.is_top();
+    let pieces = match is_hot && may_fit && !spec.keeps_rows() {
+        true => piece_count(whole.size, level.tuples, &spec.sizes, room),
         false => 1,
     };
     if pieces == 1 {
@@ -237,7 +240,6 @@ mod tests {
     use crate::merge::TaskPlanner;
     use crate::partition::neighbours;
     use crate::runtime::budget::Unlimited;
-    use crate::spec::Spec;
 
     const PARTITIONS: usize = 64;
 

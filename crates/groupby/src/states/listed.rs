@@ -22,7 +22,7 @@ use arrow::row::{RowConverter, SortField};
 
 use super::byte_values::with_byte_values;
 use super::first_last::NullRows;
-use super::native::native;
+use super::native::native_of_rows;
 use super::rows::mask;
 use super::{Aggregate, GroupStates, Groups};
 use crate::batch::{bytes_of, dense, is_plain};
@@ -94,7 +94,7 @@ pub fn listed(
         bytes: 0,
         settled_bytes: 0,
     };
-    Some(native(name, &result_type, make))
+    Some(native_of_rows(name, &result_type, make))
 }
 
 /// True if lists of `items` take values of this type: strings may come in another form.

@@ -114,6 +114,10 @@ pub trait Aggregate: Send + Sync + std::fmt::Debug {
     fn bypass(&self) -> Bypass {
         Bypass::Rows
     }
+    /// True if states are their rows as they came: to combine some of them early only copies them once more.
+    fn keeps_rows(&self) -> bool {
+        false
+    }
     /// What of their arguments such rows carry, where they travel as they are.
     fn carried(&self, arguments: &Arguments) -> Result<Arguments> {
         Ok(arguments.clone())

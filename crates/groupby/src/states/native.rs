@@ -18,6 +18,7 @@ struct Native<F> {
     name: String,
     result_type: DataType,
     takes_codes: bool,
+    keeps_rows: bool,
     make: F,
 }
 
@@ -27,7 +28,7 @@ pub(super) fn native<S: GroupStates + 'static>(
     result_type: &DataType,
     make: impl Fn() -> S + Send + Sync + 'static,
 ) -> Arc<dyn Aggregate> {
-    of_codes(name, result_type, false, make)
+    Arc::new(plain(name, result_type, make))
 }
 
 /// The same of one whose states take strings as codes in their first column.
@@ -36,21 +37,32 @@ pub(super) fn native_of_codes<S: GroupStates + 'static>(
     result_type: &DataType,
     make: impl Fn() -> S + Send + Sync + 'static,
 ) -> Arc<dyn Aggregate> {
-    of_codes(name, result_type, true, make)
+    Arc::new(Native {
+        takes_codes: true,
+        ..plain(name, result_type, make)
+    })
 }
 
-fn of_codes<S: GroupStates + 'static>(
+/// The same of one whose states are their rows (`Aggregate::keeps_rows`).
+pub(super) fn native_of_rows<S: GroupStates + 'static>(
     name: &str,
     result_type: &DataType,
-    takes_codes: bool,
     make: impl Fn() -> S + Send + Sync + 'static,
 ) -> Arc<dyn Aggregate> {
     Arc::new(Native {
+        keeps_rows: true,
+        ..plain(name, result_type, make)
+    })
+}
+
+fn plain<F>(name: &str, result_type: &DataType, make: F) -> Native<F> {
+    Native {
         name: name.to_owned(),
         result_type: result_type.clone(),
-        takes_codes,
+        takes_codes: false,
+        keeps_rows: false,
         make,
-    })
+    }
 }
 
 /// Codes as views of their strings.
@@ -88,6 +100,10 @@ impl Aggregate for InOrder {
         Bypass::Never
     }
 
+    fn keeps_rows(&self) -> bool {
+        self.0.keeps_rows()
+    }
+
     fn carried(&self, arguments: &Arguments) -> Result<Arguments> {
         self.0.carried(arguments)
     }
@@ -114,6 +130,10 @@ impl<S: GroupStates + 'static, F: Fn() -> S + Send + Sync> Aggregate for Native<
 
     fn states(&self) -> Result<Box<dyn GroupStates>> {
         Ok(Box::new((self.make)()))
+    }
+
+    fn keeps_rows(&self) -> bool {
+        self.keeps_rows
     }
 
     /// Codes as strings: rows of several dictionaries wait side by side.

@@ -47,6 +47,10 @@ impl Aggregate for Partial {
         self.of.bypass()
     }
 
+    fn keeps_rows(&self) -> bool {
+        self.of.keeps_rows()
+    }
+
     fn carried(&self, arguments: &Arguments) -> Result<Arguments> {
         self.of.carried(arguments)
     }

@@ -147,23 +147,36 @@ fn a_fault_ends_in_the_right_groups_or_the_right_error() {
         batch_rows: 8192,
         ..small
     };
-    for (kinds, how, rows, refused) in [
+    // Pieces of a task, in memory and on disk.
+    let in_pieces = How {
+        sizes: hot_keys::bypassing(7),
+        batch_rows: 50,
+        ..small
+    };
+    let in_pieces_on_disk = How {
+        sizes: Sizes {
+            held_bytes: 0,
+            ..hot_keys::bypassing(7)
+        },
+        batch_rows: 500,
+        ..small
+    };
+    let hot = |kinds| hot_keys::hot_case(kinds, 6_000, hot_keys::Hot::All);
+    let even = |kinds, rows| case(kinds, rows, 1_000_000, true, 23);
+    let disk = vec![Call::Create, Call::Write, Call::Read];
+    for (kinds, case, how, refused) in [
+        ("number", even(&[0], 9_000), &small, disk.clone()),
+        ("string, float", even(&[9, 5], 9_000), &small, disk.clone()),
+        ("number", even(&[0], 200_000), &large, vec![Call::Grow]),
         (
-            vec![0],
-            &small,
-            9_000,
-            vec![Call::Create, Call::Write, Call::Read],
+            "string, number, list",
+            even(&[9, 0, 13], 100_000),
+            &large,
+            vec![Call::Grow],
         ),
-        (
-            vec![9, 5],
-            &small,
-            9_000,
-            vec![Call::Create, Call::Write, Call::Read],
-        ),
-        (vec![0], &large, 200_000, vec![Call::Grow]),
-        (vec![9, 0, 13], &large, 100_000, vec![Call::Grow]),
+        ("hot number", hot(&[0]), &in_pieces, vec![Call::Grow]),
+        ("hot string", hot(&[9]), &in_pieces_on_disk, disk),
     ] {
-        let case = case(&kinds, rows, 1_000_000, true, 23);
         let expected = twin(&case.keys, &case.values, &case.filter);
         for call in refused {
             let mut met = 0;
@@ -179,7 +192,7 @@ fn a_fault_ends_in_the_right_groups_or_the_right_error() {
                     (first, next) = (next, first + next);
                 }
             }
-            assert!(met >= 4, "{kinds:?}: {call:?} {met} times");
+            assert!(met >= 4, "{kinds}: {call:?} {met} times");
         }
     }
 }

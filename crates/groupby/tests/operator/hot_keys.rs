@@ -199,52 +199,65 @@ fn list(values: Vec<i64>) -> ArrayRef {
     Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>([values]))
 }
 
+fn of_integers(aggregate: Option<Arc<dyn Aggregate>>, twin: fn(&[i64]) -> ArrayRef) -> Heavy {
+    Heavy {
+        aggregate: aggregate.expect("native"),
+        of: DataType::Int64,
+        twin,
+    }
+}
+
+fn median_of(values: &[i64]) -> ArrayRef {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    let at = |place: usize| values[place] as f64;
+    let middle = values.len() / 2;
+    let median = match (values.len(), values.len() % 2) {
+        (0, _) => None,
+        (_, 1) => Some(at(middle)),
+        _ => Some(f64::midpoint(at(middle - 1), at(middle))),
+    };
+    Arc::new(Float64Array::from(vec![median]))
+}
+
+/// Values, sketches, and rows of which the order says which one it is.
 fn heavy() -> Vec<Heavy> {
+    let int = DataType::Int64;
+    let arriving = |end: End| first_last("first_last", (end, NullRows::Ignored), &[], &int, &int);
+    vec![
+        of_integers(arriving(End::First), |values| {
+            Arc::new(Int64Array::from(vec![values.first().copied()]))
+        }),
+        of_integers(arriving(End::Last), |values| {
+            Arc::new(Int64Array::from(vec![values.last().copied()]))
+        }),
+        of_integers(uniq("uniq", std::slice::from_ref(&int)), |values| {
+            let values = BTreeSet::from_iter(values);
+            Arc::new(UInt64Array::from(vec![values.len() as u64]))
+        }),
+        Heavy {
+            aggregate: median("median", &DataType::Float64).expect("native"),
+            of: DataType::Float64,
+            twin: median_of,
+        },
+    ]
+}
+
+/// Rows as they come, and in an order.
+fn lists() -> Vec<Heavy> {
     let int = DataType::Int64;
     let items = Arc::new(Field::new("item", DataType::Int64, true));
     let listed = |order: &[SortField]| {
         let all = (ListedRows::All, NullRows::Ignored);
-        listed("list", Listing::Array(items.clone()), all, order, &int).expect("native")
-    };
-    let first = first_last("first", (End::First, NullRows::Ignored), &[], &int, &int);
-    let one = |aggregate: Arc<dyn Aggregate>, twin: fn(&[i64]) -> ArrayRef| Heavy {
-        aggregate,
-        of: DataType::Int64,
-        twin,
+        listed("list", Listing::Array(items.clone()), all, order, &int)
     };
     vec![
-        one(listed(&[SortField::new(int.clone())]), |values| {
+        of_integers(listed(&[]), |values| list(values.to_vec())),
+        of_integers(listed(&[SortField::new(int.clone())]), |values| {
             let mut values = values.to_vec();
             values.sort_unstable();
             list(values)
         }),
-        one(listed(&[]), |values| list(values.to_vec())),
-        one(first.expect("native"), |values| {
-            Arc::new(Int64Array::from(vec![values.first().copied()]))
-        }),
-        one(
-            uniq("uniq", std::slice::from_ref(&int)).expect("native"),
-            |values| {
-                let values = BTreeSet::from_iter(values);
-                Arc::new(UInt64Array::from(vec![values.len() as u64]))
-            },
-        ),
-        Heavy {
-            aggregate: median("median", &DataType::Float64).expect("native"),
-            of: DataType::Float64,
-            twin: |values| {
-                let mut values = values.to_vec();
-                values.sort_unstable();
-                let at = |place: usize| values[place] as f64;
-                let middle = values.len() / 2;
-                let median = match (values.len(), values.len() % 2) {
-                    (0, _) => None,
-                    (_, 1) => Some(at(middle)),
-                    _ => Some(f64::midpoint(at(middle - 1), at(middle))),
-                };
-                Arc::new(Float64Array::from(vec![median]))
-            },
-        },
     ]
 }
 
@@ -271,12 +284,16 @@ fn build_heavy(case: &Case, heavy: &[Heavy], how: &How, means: &Means) -> (Arc<S
     (spec, build.finish().expect("memory or disk"))
 }
 
-#[test]
-fn heavy_states_are_the_twins_in_the_order_of_rows() {
+/// Merges inputs of hot keys and looks whether groups are the twin's, and whether tasks came in pieces.
+fn check_heavy(all: &[Heavy], are_in_pieces: bool) {
     for kinds in [&[0][..], &[9], &[13, 0]] {
         for hot in [Hot::Half, Hot::All, Hot::Two] {
             let case = hot_case(kinds, ROWS, hot);
-            let all = heavy();
+            let mut expected: Vec<Vec<String>> = Vec::new();
+            for (mut row, values) in values_of(&case) {
+                row.extend(all.iter().map(|one| shown(&(one.twin)(&values)).remove(0)));
+                expected.push(row);
+            }
             for workers in [1, 2, 7, 16] {
                 // The first batch is a block of its own.
                 let how = How {
@@ -284,22 +301,31 @@ fn heavy_states_are_the_twins_in_the_order_of_rows() {
                     ..how(workers, bypassing(workers))
                 };
                 let means = Means::unlimited();
-                let (spec, built) = build_heavy(&case, &all, &how, &means);
+                let (spec, built) = build_heavy(&case, all, &how, &means);
                 let built = (spec, vec![built]);
                 let (found, counters) = merge_side_by_side(built, workers, &means, results);
-                let mut expected: Vec<Vec<String>> = Vec::new();
-                for (mut row, values) in values_of(&case) {
-                    let results = all.iter().map(|one| shown(&(one.twin)(&values)).remove(0));
-                    row.extend(results);
-                    expected.push(row);
-                }
                 let mut found: Vec<_> = found.into_iter().flatten().collect();
                 found.sort();
                 assert!(found == expected, "{kinds:?} {hot:?} {workers}");
-                assert_eq!(counters.pieces > 0, hot.most() > ROWS / workers);
+                let is_hot = hot.most() > ROWS / workers;
+                assert_eq!(counters.pieces > 0, is_hot && are_in_pieces);
             }
         }
     }
+}
+
+#[test]
+fn heavy_states_are_the_twins_in_the_order_of_rows() {
+    check_heavy(&heavy(), true);
+}
+
+#[test]
+fn states_that_are_their_rows_stay_whole() {
+    check_heavy(&lists(), false);
+    check_heavy(
+        &heavy().into_iter().chain(lists()).collect::<Vec<_>>(),
+        false,
+    );
 }
 
 /// Rows as text.
