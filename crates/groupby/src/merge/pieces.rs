@@ -76,7 +76,7 @@ pub(super) enum Rest {
 /// A task in as many pieces as it is worth, of which all are tasks; else itself alone.
 pub(super) fn split(whole: MergeTask, spec: &Spec, room: usize) -> Vec<MergeTask> {
     let level = Arc::clone(&whole.level);
-    // What results have at least, and all that they have where no key is frequent.
+    // What its partitions would have were no key frequent: results have no fewer tuples.
     let rare = share(even_tuples(&whole), whole.size.tuples, whole.size.bytes);
     let is_hot = rare.tuples <= whole.size.tuples / 2;
     // Below the top is what memory had no room for.

@@ -403,6 +403,69 @@ fn whatever_memory_refuses_the_groups_are_the_twins() {
     }
 }
 
+/// Refuses one growth of memory.
+struct RefusingOnce {
+    calls: AtomicUsize,
+    refused: usize,
+}
+
+impl Budget for RefusingOnce {
+    fn grow(&self, _bytes: usize) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        match self.calls.fetch_add(1, Ordering::Relaxed) == self.refused {
+            true => Err("refused".into()),
+            false => Ok(()),
+        }
+    }
+
+    fn insist(&self, _bytes: usize) {}
+
+    fn shrink(&self, _bytes: usize) {}
+
+    fn free(&self) -> usize {
+        usize::MAX
+    }
+}
+
+/// More values than a worker holds in any case: pieces, the merge of their results and other tasks are refused in turn.
+#[test]
+fn whatever_is_refused_once_in_the_merge_the_medians_are_the_same() {
+    let case = hot_case(&[0], 1_300_000, Hot::All);
+    let medians = || heavy().split_off(3);
+    let of = |workers, refused| {
+        let sizes = Sizes {
+            bypass_rows: usize::MAX,
+            ..Sizes::for_machine(7, 1 << 20)
+        };
+        let how = How {
+            batch_rows: 8192,
+            ..how(workers, sizes)
+        };
+        let (spec, built) = build_heavy(&case, &medians(), &how, &Means::unlimited());
+        let budget = Arc::new(RefusingOnce {
+            calls: AtomicUsize::new(0),
+            refused,
+        });
+        let means = Means {
+            budget: budget.clone(),
+            ..Means::unlimited()
+        };
+        let built = (spec, vec![built]);
+        let (found, counters) = merge_side_by_side(built, 1, &means, results);
+        let mut found: Vec<_> = found.into_iter().flatten().collect();
+        found.sort();
+        (found, counters.pieces, budget.calls.load(Ordering::Relaxed))
+    };
+    let (expected, pieces, _) = of(1, usize::MAX);
+    assert_eq!(pieces, 0);
+    let (mut refused, mut calls) = (0, 1);
+    while refused < calls {
+        let (found, pieces, counted) = of(7, refused);
+        assert!(found == expected && pieces > 1, "{refused} of {calls}");
+        (refused, calls) = (refused + 1, counted);
+    }
+    assert!(calls > 10);
+}
+
 /// The task of a hot key is read once, by all workers; before, it was first written to disk once more.
 #[test]
 fn a_hot_key_on_disk_comes_in_pieces_that_fit_memory() {
