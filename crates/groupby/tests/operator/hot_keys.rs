@@ -429,7 +429,11 @@ impl Budget for RefusingOnce {
 /// More values than a worker holds in any case: pieces, the merge of their results and other tasks are refused in turn.
 #[test]
 fn whatever_is_refused_once_in_the_merge_the_medians_are_the_same() {
-    let case = hot_case(&[0], 1_300_000, Hot::All);
+    let rows = 1_300_000;
+    let case = Case {
+        filter: vec![true; rows].into(),
+        ..hot_case(&[0], rows, Hot::All)
+    };
     let medians = || heavy().split_off(3);
     let of = |workers, refused| {
         let sizes = Sizes {
