@@ -271,7 +271,7 @@ fn run(batches: &[Batch], threads: usize, sizes: Sizes) -> Outcome {
 fn tasks(merge: &Merge, grant: Grant) -> (usize, Longest) {
     let mut worker = merge.worker(grant).expect("a worker");
     let (mut groups, mut longest) = (0, Longest::default());
-    while let Some(task) = merge.next() {
+    while let Some(task) = merge.next().expect("memory") {
         let started = Instant::now();
         let merged = worker.run(merge, &task, &|| false).expect("memory");
         if let Some(mut finished) = merged.groups() {

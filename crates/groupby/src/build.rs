@@ -15,6 +15,7 @@ mod pre_aggregation;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::addressed::AddressedGroups;
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::first_groups::{Candidates, Chosen, FirstGroups};
@@ -48,6 +49,8 @@ pub(crate) const MERGE_FACTOR: usize = 3;
 /// What one worker hands to the merge.
 pub struct Built {
     pub(crate) blocks: Blocks,
+    /// All groups by address, where there is no block.
+    pub(crate) addressed: Option<AddressedGroups>,
     /// What the worker counted.
     pub counters: Counters,
     /// Covers the blocks until they are dropped, and until the merge is cut what it needs beside them.
@@ -58,6 +61,12 @@ impl Built {
     /// Tuples sorted by partition.
     pub fn blocks(&self) -> impl Iterator<Item = &Stored> {
         self.blocks.stored.iter()
+    }
+
+    /// Number of tuples, in blocks or by address.
+    pub fn tuples(&self) -> usize {
+        let addressed = self.addressed.as_ref().map_or(0, AddressedGroups::len);
+        addressed + self.blocks().map(Stored::len).sum::<usize>()
     }
 }
 
@@ -402,28 +411,73 @@ impl Build {
         self.staging.push_groups(tuples, &mut self.counters)
     }
 
-    /// All input is seen: everything becomes blocks.
+    /// All input is seen: the groups of an array stay in the order of its addresses, all else becomes blocks.
     pub fn finish(mut self) -> Result<Built> {
+        if let Some(spill) = self.overflow.spill().cloned() {
+            self.overflow.take_handed(&spill, &mut self.staging);
+        }
+        let mut addressed = match self.may_stay_addressed() {
+            true => self.take_addressed()?,
+            false => None,
+        };
         self.flush()?;
         self.staging.sort(&mut self.counters)?;
         self.begin_anew()?;
         self.counters.probes += self.counters.looked_up;
-        if let Some(spill) = self.overflow.spill().cloned() {
-            self.overflow.take_handed(&spill, &mut self.staging);
+        if let Some(groups) = addressed.take_if(|groups| !self.has_room_for(groups)) {
+            let tuples = groups.tuples(&self.spec, 0..groups.len())?;
+            self.staging.push_groups(tuples, &mut self.counters)?;
+            self.staging.sort(&mut self.counters)?;
         }
-        self.leave_room()?;
+        if addressed.is_none() {
+            self.leave_room()?;
+        }
         let (blocks, grant) = self.overflow.finish(self.staging);
         Ok(Built {
             blocks: Blocks::new(blocks, self.spec.sizes.partitions),
+            addressed,
             counters: self.counters,
             grant,
         })
     }
 
+    /// Groups stay addressed where they are all that the worker has; whether the others' are, too, is seen when all are there
+    /// (`Merge::new`).
+    fn may_stay_addressed(&self) -> bool {
+        self.index.has_dense_addresses()
+            && self.groups() > 0
+            && self.staging.is_empty()
+            && !self.overflow.is_on_disk()
+    }
+
+    fn take_addressed(&mut self) -> Result<Option<AddressedGroups>> {
+        let mut stopwatch = Stopwatch::start();
+        let total = self.groups();
+        let Some(groups) = self.index.take_addresses(&mut self.counters) else {
+            return Ok(None);
+        };
+        let states = self.states.drain(total)?;
+        let addressed = AddressedGroups::new(groups, states)?;
+        stopwatch.lap(&mut self.counters.partition_ns);
+        self.counters.built_groups += total as u64;
+        Ok(Some(addressed))
+    }
+
+    /// Whether memory has room for these, and for what the merge needs beside them.
+    fn has_room_for(&mut self, groups: &AddressedGroups) -> bool {
+        let held = self.table_bytes() + allocated(groups.bytes());
+        let more = self.beside_merge(groups.bytes());
+        self.overflow.has_room(held, more)
+    }
+
+    /// What a merge of so many bytes of each worker needs beside them.
+    fn beside_merge(&self, bytes: usize) -> usize {
+        bytes / self.spec.sizes.partitions * MERGE_FACTOR * self.spec.sizes.workers
+    }
+
     /// Blocks stay in memory only where the merge will have room beside them, which the grant covers until it begins.
     fn leave_room(&mut self) -> Result<()> {
-        let partition = self.staging.block_bytes() / self.spec.sizes.partitions;
-        self.hold(partition * MERGE_FACTOR * self.spec.sizes.workers)?;
+        self.hold(self.beside_merge(self.staging.block_bytes()))?;
         if self.overflow.is_on_disk() {
             let (staging, counters) = (&mut self.staging, &mut self.counters);
             self.overflow.write(staging, counters)?;

@@ -19,7 +19,7 @@ use crate::spec::Spec;
 use crate::states::{GroupStates, Groups};
 
 /// Tuples looked up at once: ids and slices of this many rows stay in the first-level cache.
-const CHUNK_TUPLES: usize = 4096;
+pub(crate) const CHUNK_TUPLES: usize = 4096;
 
 /// Bytes of tuples that are looked at first: what they come to decides whether the others are worth it.
 const SAMPLE_BYTES: usize = 512 << 10;
@@ -88,9 +88,19 @@ impl Combiner {
     }
 
     fn aggregate(&mut self, slice: &Slice<'_>, groups: &[GroupId], total: usize) -> Result<()> {
+        self.aggregate_all(|at| slice.aggregate(at), groups, total)
+    }
+
+    /// Aggregates tuples whose groups are known.
+    pub(crate) fn aggregate_all(
+        &mut self,
+        columns_of: impl Fn(usize) -> AggregateColumns,
+        groups: &[GroupId],
+        total: usize,
+    ) -> Result<()> {
         let groups = Groups::Ids(groups);
         for (at, states) in self.states.iter_mut().enumerate() {
-            match slice.aggregate(at) {
+            match columns_of(at) {
                 AggregateColumns::Rows(Arguments { columns, filter }) => {
                     states.update(&columns, filter.as_ref(), groups, total)?;
                 }

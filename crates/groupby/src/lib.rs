@@ -1,8 +1,8 @@
 //! The GROUP BY algorithm of grouse on Arrow arrays: no SQL, no DataFusion, no async.
 //!
 //! ```text
-//! Batch -> Build (one per worker: key table + states) -> Block (sorted by partition, in memory or on disk)
-//!       -> Merge (one task per range of partitions)   -> Finished -> batches
+//! Batch -> Build (one per worker: key table + states) -> Block (sorted by partition, in memory or on disk), or groups by address
+//!       -> Merge (one task per range of either)       -> Finished -> batches
 //! ```
 //!
 //! In: batches of key and argument columns. Out: batches of key and result columns.
@@ -21,6 +21,7 @@ mod first_groups;
 mod spec;
 mod policy;
 mod partition;
+mod addressed;
 mod spill;
 mod combine;
 mod build;

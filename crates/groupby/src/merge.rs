@@ -7,17 +7,21 @@
 //! of hits held 212 MB instead of 252, others 2 to 4 % more.
 //! Not here: threads; a caller makes one `MergeWorker` per thread.
 
+mod by_address;
 mod pieces;
+mod settling;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::addressed::{AddressedGroups, SideBySide};
 use crate::build::{Built, MERGE_FACTOR, WORKING_BYTES, allocated};
 use crate::combine::{Combiner, fair_tuples};
 use crate::emit::Finished;
 use crate::error::{Error, Result};
+use crate::keys::direct::AddressTable;
 use crate::keys::{DistinctKeys, KeyTable};
 use crate::partition::{Block, Size, neighbours};
 use crate::runtime::counters::Stopwatch;
@@ -25,6 +29,7 @@ use crate::runtime::{Counters, Grant};
 use crate::spec::Spec;
 use crate::spill::{Blocks, PartitionLevel, Spill, SpillFile, Stored, StoredRange};
 use pieces::{Piece, PieceResult, Rest};
+use settling::Settling;
 
 /// Bytes of a tuple that is not counted as several: keys and states of the usual kinds are smaller.
 /// Sketches are not; a task of few of them is worth handing out, and fits a core's cache.
@@ -59,6 +64,7 @@ pub struct MergeTask {
 #[derive(Default)]
 pub struct MergeInput {
     blocks: Blocks,
+    addressed: Vec<AddressedGroups>,
     grant: Option<Grant>,
 }
 
@@ -66,6 +72,7 @@ impl MergeInput {
     /// Takes one worker's blocks in, whose memory is from the budget of those before.
     pub fn add(&mut self, built: Built) {
         self.blocks.join(built.blocks);
+        self.addressed.extend(built.addressed);
         match &mut self.grant {
             Some(grant) => grant.join(built.grant),
             None => self.grant = Some(built.grant),
@@ -92,7 +99,18 @@ struct TaskPlanner<'a> {
     grant: Option<Grant>,
 }
 
-impl TaskPlanner<'_> {
+impl<'a> TaskPlanner<'a> {
+    /// Of what builds made.
+    fn top(spec: &'a Spec, room: usize, grant: Option<Grant>) -> Self {
+        Self {
+            spec,
+            bits: spec.sizes.partitions.ilog2(),
+            of_tuples: usize::MAX,
+            room,
+            grant,
+        }
+    }
+
     /// Tasks of neighbouring partitions, the largest last. Each has enough tuples, or their bytes, or as many as there is
     /// room for; of one that has more than a worker's share its pieces are tasks.
     fn tasks(self, blocks: Blocks) -> Vec<MergeTask> {
@@ -117,6 +135,7 @@ impl TaskPlanner<'_> {
         }
         let level = Arc::new(PartitionLevel {
             blocks,
+            by_address: None,
             bits: self.bits,
             tuples: all.tuples,
             of_tuples: self.of_tuples,
@@ -179,6 +198,8 @@ pub struct Merge {
     tasks: Mutex<Vec<MergeTask>>,
     /// How many there were at first.
     cut: usize,
+    /// Where not all workers have addressed groups: those that have become blocks before there are tasks.
+    settling: Settling,
     /// Where sub-partitions go.
     spill: Option<Arc<Spill>>,
     /// Bytes of tuples that a task may have: all where all are in memory.
@@ -187,17 +208,19 @@ pub struct Merge {
 
 impl Merge {
     /// Cuts the partitions into tasks. Once something had to leave memory, a task has as many bytes of tuples as memory
-    /// allows.
+    /// allows. Where all workers have nothing but groups by address, and these are near each other, they are merged so.
     pub fn new(spec: Arc<Spec>, input: MergeInput, spill: Option<Arc<Spill>>) -> Self {
         let MergeInput {
             mut blocks,
+            addressed,
             mut grant,
         } = input;
         // Of no build none are known.
         blocks.sizes.resize(spec.sizes.partitions, Size::default());
         // What was held for the merge beside the blocks is free to be taken.
+        let addressed_bytes: usize = addressed.iter().map(AddressedGroups::bytes).sum();
         if let Some(grant) = &mut grant {
-            grant.keep(allocated(blocks.bytes_in_memory));
+            grant.keep(allocated(blocks.bytes_in_memory + addressed_bytes));
         }
         let room = match grant.as_ref().filter(|_| blocks.is_on_disk) {
             Some(grant) => (grant.free() / spec.sizes.workers / MERGE_FACTOR)
@@ -205,32 +228,38 @@ impl Merge {
                 .min(spec.sizes.room_bytes),
             None => usize::MAX,
         };
-        let planner = TaskPlanner {
-            spec: &spec,
-            bits: spec.sizes.partitions.ilog2(),
-            of_tuples: usize::MAX,
-            room,
-            grant,
+        let by_address = match blocks.stored.is_empty() {
+            true => SideBySide::new(addressed),
+            false => Err(addressed),
         };
-        let tasks = planner.tasks(blocks);
+        let (tasks, settling) = match by_address {
+            Ok(all) => (by_address::tasks(all, &spec, grant), Settling::none()),
+            Err(none) if none.is_empty() => {
+                let planner = TaskPlanner::top(&spec, room, grant);
+                (planner.tasks(blocks), Settling::none())
+            }
+            Err(addressed) => (Vec::new(), Settling::new(addressed, blocks, grant)),
+        };
         Self {
             spec,
             cut: tasks.len(),
             tasks: Mutex::new(tasks),
+            settling,
             spill,
             room,
         }
     }
 
-    /// Number of tasks that the partitions were cut into, pieces among them.
+    /// Number of tasks that the partitions were cut into, pieces among them; 0 where that has to wait for blocks.
     pub fn tasks(&self) -> usize {
         self.cut
     }
 
     /// The next task, which is the caller's alone: its blocks are gone with the last one that reads them.
-    pub fn next(&self) -> Option<MergeTask> {
+    pub fn next(&self) -> Result<Option<MergeTask>> {
+        self.settle()?;
         // One lock per task, not per row: at most a few thousand a query.
-        self.tasks.lock().pop()
+        Ok(self.tasks.lock().pop())
     }
 
     /// A worker's tables, kept from task to task.
@@ -240,6 +269,7 @@ impl Merge {
         Ok(MergeWorker {
             refers,
             combiner: Combiner::new(Arc::clone(&self.spec), table)?,
+            addresses: AddressTable::default(),
             spec: Arc::clone(&self.spec),
             grant,
             counters: Counters::default(),
@@ -252,6 +282,8 @@ impl Merge {
 pub struct MergeWorker {
     spec: Arc<Spec>,
     combiner: Combiner,
+    /// In the place of the combiner's table where groups are merged by address.
+    addresses: AddressTable,
     /// True of a table that refers to keys: it would keep all pages of a task that is read from disk.
     refers: bool,
     grant: Grant,
@@ -392,6 +424,9 @@ impl MergeWorker {
     }
 
     fn groups(&mut self, task: &MergeTask, cancelled: &dyn Fn() -> bool) -> Result<Merged> {
+        if let Some(all) = &task.level.by_address {
+            return self.groups_by_address(all, task, cancelled);
+        }
         let blocks = task.level.blocks.stored.iter();
         let with_tuples = blocks.filter(|stored| !stored.tuples(&task.partitions).is_empty());
         let stored: Vec<&Stored> = with_tuples.collect();
@@ -475,6 +510,9 @@ impl MergeWorker {
     ) -> Result<Merged> {
         self.refers = false;
         self.combiner.begin_anew(self.spec.keys.table())?;
+        if let Some(all) = &task.level.by_address {
+            return self.blocks_of_addresses(all, merge, task);
+        }
         let bits = bits.clamp(1, REPARTITION_BITS_MAX);
         let above = task.level.bits;
         let views = self.spec.keys.views().to_vec();
@@ -515,9 +553,10 @@ impl MergeWorker {
         Ok(Merged::Repartitioned)
     }
 
-    /// Covers the table, its states and `read` bytes of tuples.
+    /// Covers the tables, their states and `read` bytes of tuples.
     fn hold(&mut self, read: usize) -> Result<()> {
-        let bytes = self.combiner.bytes() + self.spec.shared_bytes() + read;
+        let tables = self.combiner.bytes() + self.addresses.bytes();
+        let bytes = tables + self.spec.shared_bytes() + read;
         self.counters.holds(bytes);
         let held = self.grant.hold_or_insist(bytes, WORKING_BYTES);
         held.map_err(|error| self.combiner.name_aggregate(error))

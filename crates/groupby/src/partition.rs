@@ -52,7 +52,7 @@ impl AggregateColumns {
     }
 
     /// Some of the tuples.
-    fn slice(&self, range: &Range<usize>) -> Self {
+    pub(crate) fn slice(&self, range: &Range<usize>) -> Self {
         match self {
             Self::Rows(arguments) => Self::Rows(arguments.slice(range)),
             Self::Partial(columns) => Self::Partial(slices(columns, range)),
@@ -350,17 +350,16 @@ impl Block {
             .buffers()
             .iter()
             .for_each(|one| buffers.add_one(one));
-        for tuples in &self.aggregates {
-            let columns = match tuples {
-                AggregateColumns::Rows(arguments) => &arguments.columns,
-                AggregateColumns::Partial(columns) => columns,
-            };
-            columns
-                .iter()
-                .for_each(|column| buffers.add(&column.to_data()));
-        }
+        buffers.add_all(&self.aggregates);
         buffers.bytes + self.offsets.capacity() * 4 + self.keys.own_bytes()
     }
+}
+
+/// Bytes of the columns of all aggregates.
+pub(crate) fn bytes_of_states(aggregates: &[AggregateColumns]) -> usize {
+    let mut buffers = BufferBytes::default();
+    buffers.add_all(aggregates);
+    buffers.bytes
 }
 
 /// Some of all tuples with their share of `bytes`.
@@ -382,6 +381,18 @@ impl BufferBytes {
     fn add_one(&mut self, buffer: &Buffer) {
         if self.seen.insert(buffer.data_ptr()) {
             self.bytes += buffer.capacity();
+        }
+    }
+
+    fn add_all(&mut self, aggregates: &[AggregateColumns]) {
+        for tuples in aggregates {
+            let columns = match tuples {
+                AggregateColumns::Rows(arguments) => &arguments.columns,
+                AggregateColumns::Partial(columns) => columns,
+            };
+            columns
+                .iter()
+                .for_each(|column| self.add(&column.to_data()));
         }
     }
 

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use crate::addressed::SideBySide;
 use crate::error::{Error, Result};
 use crate::partition::{Block, Size, Slice, share};
 use crate::runtime::counters::Stopwatch;
@@ -470,6 +471,8 @@ fn add(sizes: &mut [Size], others: impl Iterator<Item = Size>) {
 /// Blocks whose partitions are told apart by the same bits of the hash.
 pub(crate) struct PartitionLevel {
     pub blocks: Blocks,
+    /// In the place of blocks: a task's partitions are addresses.
+    pub by_address: Option<SideBySide>,
     /// The hash's top bits that partitions of these blocks are named by, and those above them.
     pub bits: u32,
     /// Tuples of all blocks.

@@ -18,13 +18,15 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 use grouse_groupby::keys::{KeyBounds, KeyLayout, KeyValues};
 use grouse_groupby::runtime::budget::Unlimited;
 use grouse_groupby::runtime::{Budget, Grant};
-use grouse_groupby::states::{count, sum};
+use grouse_groupby::states::{Aggregate, count, sum};
 use grouse_groupby::{
-    Arguments, Batch, Build, Built, Disk, Error, Merge, Merged, ScratchFile, Sizes, Spec, Spill,
-    TableKind,
+    Arguments, Batch, Build, Built, Disk, Error, Finished, Merge, MergeInput, Merged, ScratchFile,
+    Sizes, Spec, Spill, TableKind,
 };
 use proptest::prelude::*;
 
+#[path = "operator/by_address.rs"]
+mod by_address;
 #[path = "operator/faults.rs"]
 mod faults;
 #[path = "operator/first_groups.rs"]
@@ -299,7 +301,7 @@ fn merged((spec, built): (Arc<Spec>, Vec<Built>), means: &Means) -> Result<(Rows
     let merge = Merge::new(spec, built.into_iter().collect(), Some(means.spill.clone()));
     let mut worker = merge.worker(means.grant())?;
     let mut groups = Rows::new();
-    while let Some(task) = merge.next() {
+    while let Some(task) = merge.next()? {
         collect(worker.run(&merge, &task, &|| false)?, &mut groups)?;
     }
     Ok((groups, worker.counters().repartitioned))
@@ -756,7 +758,7 @@ fn narrowed(case: &Case, table: TableKind, emitted: &[usize]) -> (usize, Vec<Vec
     let merge = Merge::new(spec, [built].into_iter().collect(), None);
     let mut worker = merge.worker(grant()).expect("a worker");
     let (mut rows, mut types) = (0, Vec::new());
-    while let Some(task) = merge.next() {
+    while let Some(task) = merge.next().expect("blocks") {
         let finished = worker.run(&merge, &task, &|| false).expect("a merge");
         let mut finished = finished.groups().expect("all in memory");
         while let Some(batch) = finished.next(100).expect("a batch") {

@@ -230,7 +230,7 @@ impl<'a> Tasks<'a> {
     /// The groups of the next task; `None` when none is left or nobody wants them.
     async fn next(&mut self) -> Result<Option<Finished>> {
         let cancelled = || self.shared.output_queue.is_stopped();
-        while let Some(task) = self.merge.next() {
+        while let Some(task) = self.merge.next().map_err(to_datafusion)? {
             let worker = match &mut self.worker {
                 Some(worker) => worker,
                 None => {

@@ -10,7 +10,7 @@ use arrow::array::ArrayRef;
 
 use crate::batch::Batch;
 use crate::error::Result;
-use crate::keys::direct::is_one_range;
+use crate::keys::direct::{ByAddress, is_one_range};
 use crate::keys::run_length;
 use crate::keys::{CodeMaps, DirectTable, DistinctKeys, EncodedKeys, GroupId, KeyTable};
 use crate::policy;
@@ -245,6 +245,22 @@ impl KeyIndex {
             keys: self.spec.keys.encode(&columns, groups, &mut hashes)?,
             hashes,
         })
+    }
+
+    /// True if all groups are in an array, and can be merged with those of other arrays by address.
+    pub(super) fn has_dense_addresses(&self) -> bool {
+        matches!(&self.array, ArrayUse::Addressed(array) if array.has_dense_addresses())
+    }
+
+    /// The groups of the array by address, at the end: it is used no more.
+    pub(super) fn take_addresses(&mut self, counters: &mut Counters) -> Option<ByAddress> {
+        match std::mem::replace(&mut self.array, ArrayUse::Absent) {
+            ArrayUse::Addressed(mut array) => {
+                counters.widened += array.widened() as u64;
+                Some(array.take_addresses())
+            }
+            ArrayUse::Released(_) | ArrayUse::Absent => None,
+        }
     }
 
     /// Gives back the room that an emptied index keeps.

@@ -107,6 +107,11 @@ impl Overflow {
         }
     }
 
+    /// True if all of so many bytes may stay in memory, which they are covered for then.
+    pub(super) fn has_room(&mut self, held: usize, more: usize) -> bool {
+        held <= self.spec.sizes.held_bytes && self.grant.hold(held.saturating_add(more)).is_ok()
+    }
+
     /// Covers what is left after all went to disk.
     pub(super) fn cover_rest(&mut self, left: usize) -> Result<()> {
         self.grant.hold_or_insist(left, WORKING_BYTES)

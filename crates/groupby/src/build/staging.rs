@@ -159,6 +159,12 @@ impl Staging {
         std::mem::take(&mut self.blocks)
     }
 
+    /// True if nothing is on its way.
+    pub(super) fn is_empty(&self) -> bool {
+        let waits = |waiting: &Waiting| !waiting.parts.is_empty();
+        !waits(&self.rows) && !waits(&self.emptied) && self.blocks.is_empty()
+    }
+
     /// Bytes of the blocks.
     pub(super) fn block_bytes(&self) -> usize {
         self.block_bytes

@@ -39,11 +39,13 @@ pub(crate) fn is_supported(types: &[DataType]) -> bool {
 }
 
 mod dimension;
+mod space;
 mod fast_path;
 
 pub(crate) use dimension::ends;
 use dimension::{Dimension, Observed, SLACK, SLACK_OF_ONE, lay_out};
 use fast_path::ByKey;
+pub(crate) use space::{AddressSpace, AddressTable, Move, is_dense};
 
 /// An array of group ids addressed by key.
 #[derive(Debug)]
@@ -344,21 +346,16 @@ impl DirectTable {
             .iter()
             .zip(interners)
             .map(|(dimension, interner)| {
+                let Some(interner) = interner else {
+                    let is_only = self.dimensions.len() == 1;
+                    return Ok(column_of(dimension, is_only, &self.addresses));
+                };
                 let codes = dimension.codes();
-                if let (None, false, 1) = (interner, dimension.null, self.dimensions.len()) {
-                    let values = self.addresses.iter();
-                    let values = values.map(|&address| dimension.value_of(address as usize));
-                    return Ok(column(&dimension.data_type, values, None));
-                }
-                let values: Vec<_> = self
-                    .addresses
-                    .iter()
+                let addresses = self.addresses.iter();
+                let values: Vec<_> = addresses
                     .map(|&address| dimension.value(address as usize, codes))
                     .collect();
-                match interner {
-                    None => Ok(nullable_column(&dimension.data_type, &values)),
-                    Some(interner) => interner.column(&values, &dimension.data_type),
-                }
+                interner.column(&values, &dimension.data_type)
             });
         let columns = columns.collect::<Result<_>>()?;
         self.addresses.clear();
@@ -367,6 +364,54 @@ impl DirectTable {
         self.is_in_order = true;
         Ok(columns)
     }
+
+    /// True if other tables' groups can be merged by address with these: the codes of strings are each table's own, and an
+    /// array that is mostly empty is dear to look through.
+    pub(crate) fn has_dense_addresses(&self) -> bool {
+        let has_strings = self.interners.iter().any(Option::is_some);
+        !has_strings && is_dense(self.slots, self.len())
+    }
+
+    /// The groups by ascending address; the table is empty afterwards, and may be used no more.
+    pub(crate) fn take_addresses(&mut self) -> ByAddress {
+        let (mut addresses, mut order) = (std::mem::take(&mut self.addresses), None);
+        if !self.is_in_order {
+            let groups = self.groups.iter().copied().zip(0..);
+            let groups = groups.filter(|(group, _)| *group != EMPTY);
+            let (by_address, ascending): (Vec<u32>, Vec<u32>) = groups.unzip();
+            (addresses, order) = (ascending, Some(by_address));
+        }
+        let dimensions = std::mem::take(&mut self.dimensions);
+        self.release();
+        ByAddress {
+            space: AddressSpace::new(dimensions),
+            addresses,
+            order,
+        }
+    }
+}
+
+/// The groups of a table by ascending address.
+pub(crate) struct ByAddress {
+    pub space: AddressSpace,
+    pub addresses: Vec<u32>,
+    /// The group of each address, where that is not its place.
+    pub order: Option<Vec<u32>>,
+}
+
+/// The integers that addresses hold of one column.
+fn column_of(dimension: &Dimension, is_only: bool, addresses: &[u32]) -> ArrayRef {
+    if is_only && !dimension.null {
+        let values = addresses.iter();
+        let values = values.map(|&address| dimension.value_of(address as usize));
+        return column(&dimension.data_type, values, None);
+    }
+    let codes = dimension.codes();
+    let values = addresses.iter();
+    let values: Vec<_> = values
+        .map(|&address| dimension.value(address as usize, codes))
+        .collect();
+    nullable_column(&dimension.data_type, &values)
 }
 
 /// The column, booleans as bytes of 0 and 1.

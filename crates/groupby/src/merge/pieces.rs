@@ -218,6 +218,7 @@ impl SplitTask {
         MergeTask {
             level: Arc::new(PartitionLevel {
                 blocks,
+                by_address: None,
                 bits: above.bits,
                 tuples: size.tuples,
                 of_tuples: above.of_tuples,

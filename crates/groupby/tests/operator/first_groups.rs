@@ -27,7 +27,7 @@ fn first(case: &Case, how: &How, wanted: usize) -> (Rows, bool) {
     let merge = Merge::new(spec.clone(), built.collect(), Some(means.spill.clone()));
     let mut worker = merge.worker(means.grant()).expect("memory");
     let mut groups = Rows::new();
-    while let Some(task) = merge.next() {
+    while let Some(task) = merge.next().expect("memory") {
         let merged = worker.run(&merge, &task, &|| false).expect("no fault");
         let merged = match merged {
             Merged::Groups(mut finished) => {

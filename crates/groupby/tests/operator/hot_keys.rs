@@ -98,7 +98,7 @@ fn merge_side_by_side<G: Send>(
     let work = || {
         let mut worker = merge.worker(means.grant()).expect("a table");
         let mut all = Vec::new();
-        while let Some(task) = merge.next() {
+        while let Some(task) = merge.next().expect("memory") {
             let merged = worker.run(&merge, &task, &|| false);
             all.push(collect(merged.expect("memory or disk")));
         }
@@ -509,7 +509,7 @@ fn a_cancelled_piece_ends_the_merge_and_gives_all_memory_back() {
         let look = || looks.fetch_add(1, Ordering::Relaxed) >= cancelled_at;
         let mut worker = merge.worker(means.grant()).expect("a table");
         let mut is_cancelled = false;
-        while let Some(task) = merge.next() {
+        while let Some(task) = merge.next().expect("memory") {
             match worker.run(&merge, &task, &look).expect("memory") {
                 Merged::Cancelled => {
                     is_cancelled = true;

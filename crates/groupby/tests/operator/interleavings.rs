@@ -121,7 +121,8 @@ fn side_by_side(case: &Arc<Case>, how: &How, limit: usize) -> Outcome {
         assert_eq!(all.len(), groups, "two workers have one group");
         counters.add(&counted);
     }
-    assert!(merge.next().is_none(), "a task is left");
+    let left = merge.next().expect("memory");
+    assert!(left.is_none(), "a task is left");
     drop(merge);
     assert_eq!(
         budget.used.load(Ordering::SeqCst),
@@ -141,7 +142,7 @@ fn tasks_of(merge: &Merge, grant: Grant) -> (Rows, Counters) {
         thread::yield_now();
         false
     };
-    while let Some(task) = merge.next() {
+    while let Some(task) = merge.next().expect("memory") {
         thread::yield_now();
         let merged = worker.run(merge, &task, &look).expect("memory or disk");
         collect(merged, &mut rows).expect("groups");
@@ -222,4 +223,21 @@ fn every_order_of_pieces_has_the_same_groups_and_gives_all_memory_back() {
             assert!(counters.pieces > 0, "no key is hot");
         }
     }
+}
+
+/// One worker has left its array, and the others make blocks of what they have by address before anybody merges.
+#[test]
+fn every_order_of_making_blocks_has_the_same_groups() {
+    let far = |row: i64| if row == 50 { 1 << 40 } else { row % 7 };
+    let case = Arc::new(Case {
+        keys: vec![Arc::new(Int64Array::from_iter_values((0..400).map(far)))],
+        known: vec![KeyValues::Any],
+        ..case(&[], 400, 1, true, 11)
+    });
+    let expected = twin(&case.keys, &case.values, &case.filter);
+    let how = how(TableKind::Direct, Sizes::tiny(), 3);
+    shuttle::check_random(
+        move || assert_eq!(side_by_side(&case, &how, usize::MAX).rows, expected),
+        ORDERS,
+    );
 }

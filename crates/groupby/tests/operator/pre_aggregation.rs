@@ -211,7 +211,7 @@ fn groups_of(spec: Arc<Spec>, build: Build, means: &Means) -> (Vec<String>, u64)
     );
     let mut worker = merge.worker(means.grant()).expect("a table");
     let mut groups = Vec::new();
-    while let Some(task) = merge.next() {
+    while let Some(task) = merge.next().expect("blocks") {
         let merged = worker.run(&merge, &task, &|| false).expect("groups");
         let Merged::Groups(mut finished) = merged else {
             panic!("memory for all");

@@ -221,6 +221,17 @@ impl Dimension {
         }
     }
 
+    /// Makes the range hold the values that another table's dimension has observed, and no more.
+    pub(super) fn join(&mut self, other: &Dimension) {
+        let observed = Observed {
+            range: other.reached.clone(),
+            step: multiples::common(self.own_step(), std::iter::once(other.own_step())),
+            null: other.null,
+        };
+        self.widen(&observed, 0);
+        self.reach(&observed);
+    }
+
     /// True where codes that `self` had are those of `wider` too: only the upper end moved.
     pub(super) fn keeps_codes(&self, wider: &Dimension) -> bool {
         let begins = |dimension: &Dimension| {
