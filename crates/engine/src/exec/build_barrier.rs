@@ -79,7 +79,9 @@ impl BuildBarrier {
             if let Some(build) = building.build {
                 let begun = metrics.recorder.begin();
                 let built = build.finish().map_err(to_datafusion)?;
-                metrics.recorder.end(begun, Phase::Partition, built.tuples());
+                metrics
+                    .recorder
+                    .end(begun, Phase::Partition, built.tuples());
                 metrics.spilled(&built.counters, &mut building.reported);
                 metrics.built(&built.counters);
                 self.barrier.add(|inputs| inputs[at].add(built));
