@@ -67,7 +67,8 @@ impl VisitorMut for Operands {
                 bracket(expr, is_torn);
             }
             Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
-                [left, right].map(|side| below(side, Comparison));
+                below(left, Comparison);
+                below(right, Comparison);
             }
             Expr::IsFalse(expr)
             | Expr::IsNotFalse(expr)
@@ -86,12 +87,15 @@ impl VisitorMut for Operands {
             | Expr::ILike { expr, pattern, .. }
             | Expr::SimilarTo { expr, pattern, .. }
             | Expr::RLike { expr, pattern, .. } => {
-                [expr, pattern].map(|side| below(side, Comparison));
+                below(expr, Comparison);
+                below(pattern, Comparison);
             }
             Expr::Between {
                 expr, low, high, ..
             } => {
-                [expr, low, high].map(|side| below(side, Comparison));
+                for operand in [expr, low, high] {
+                    below(operand, Comparison);
+                }
             }
             Expr::AtTimeZone { timestamp, .. } => below(timestamp, Sign),
             Expr::Collate { expr, .. } => below(expr, Sign),

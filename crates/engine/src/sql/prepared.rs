@@ -115,10 +115,7 @@ pub(crate) fn deallocated(statement: &DataFusionStatement) -> Option<&Ident> {
 
 /// The error of a name that stands for no prepared statement.
 pub(crate) fn unknown(name: &str) -> Error {
-    Error::Planning {
-        message: format!("there is no prepared statement '{name}'"),
-        position: None,
-    }
+    Error::Execution(format!("there is no prepared statement '{name}'"))
 }
 
 /// Names of prepared statements are the same in any case.
