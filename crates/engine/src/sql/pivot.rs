@@ -304,7 +304,7 @@ fn listed(expr: &Expr, list: Vec<(Expr, Option<Ident>)>) -> Result<Turned> {
 /// The values that a query has, in its order.
 fn queried(expr: &Expr, query: &Query, scope: &Scope<'_>) -> Result<Turned> {
     let query = format!(
-        "SELECT CAST(\"value of\" AS VARCHAR) AS \"text of value\" FROM ({query}) AS \"values\"(\"value of\") WHERE \"value of\" IS NOT NULL"
+        "SELECT CAST(\"value of\" AS VARCHAR) AS \"text of value\", typeof(\"value of\") AS \"type of value\" FROM ({query}) AS \"values\"(\"value of\") WHERE \"value of\" IS NOT NULL"
     );
     named(expr, strings_of(scope, &query, expr)?)
 }
@@ -320,24 +320,36 @@ fn found(expr: &Expr, source: &Query, scope: &Scope<'_>) -> Result<Turned> {
 }
 
 /// Distinct values as strings, in the order of the values.
-fn values_of(scope: &Scope<'_>, from: &str, expr: &Expr) -> Result<Vec<String>> {
+fn values_of(scope: &Scope<'_>, from: &str, expr: &Expr) -> Result<Vec<TypedText>> {
     let from = from.strip_prefix("SELECT * FROM ").unwrap_or(from);
     let query = format!(
-        "SELECT CAST(\"value of\" AS VARCHAR) AS \"text of value\" FROM (SELECT DISTINCT {expr} AS \"value of\" FROM {from}) AS \"values\" WHERE \"value of\" IS NOT NULL ORDER BY \"value of\""
+        "SELECT CAST(\"value of\" AS VARCHAR) AS \"text of value\", typeof(\"value of\") AS \"type of value\" FROM (SELECT DISTINCT {expr} AS \"value of\" FROM {from}) AS \"values\" WHERE \"value of\" IS NOT NULL ORDER BY \"value of\""
     );
     strings_of(scope, &query, expr)
 }
 
-/// The strings of a query, each once.
-fn strings_of(scope: &Scope<'_>, query: &str, expr: &Expr) -> Result<Vec<String>> {
+/// A value as a string, and its type.
+type TypedText = (String, String);
+
+/// Types whose values may be equal while their strings are not: `-0.0`, `24 hours`.
+const COMPARED_AS_VALUES: [&str; 3] = ["DOUBLE", "FLOAT", "INTERVAL"];
+
+/// The strings and types of a query, each string once.
+fn strings_of(scope: &Scope<'_>, query: &str, expr: &Expr) -> Result<Vec<TypedText>> {
     let mut known = HashSet::new();
     let mut values = Vec::new();
     for batch in scope.rows(*parse_query(query)?)? {
-        let strings = cast(batch.column(0), &DataType::Utf8)
-            .map_err(|error| Error::Internal(error.to_string()))?;
-        let strings = strings.as_string::<i32>();
-        let strings = strings.iter().flatten().map(str::to_string);
-        values.extend(strings.filter(|text| known.insert(text.clone())));
+        let strings = |column: usize| {
+            let strings = cast(batch.column(column), &DataType::Utf8);
+            strings.map_err(|error| Error::Internal(error.to_string()))
+        };
+        let (texts, types) = (strings(0)?, strings(1)?);
+        let both = texts
+            .as_string::<i32>()
+            .iter()
+            .zip(types.as_string::<i32>());
+        let both = both.filter_map(|(text, kind)| Some((text?.to_string(), kind?.to_string())));
+        values.extend(both.filter(|(text, _)| known.insert(text.clone())));
     }
     match values.len() <= COLUMNS_MAX {
         true => Ok(values),
@@ -350,11 +362,17 @@ fn strings_of(scope: &Scope<'_>, query: &str, expr: &Expr) -> Result<Vec<String>
     }
 }
 
-fn named(expr: &Expr, values: Vec<String>) -> Result<Turned> {
-    let condition = |value: &str| parse_expr(&format!("CAST({expr} AS VARCHAR) = {}", text(value)));
+fn named(expr: &Expr, values: Vec<TypedText>) -> Result<Turned> {
+    let condition = |value: &str, kind: &str| {
+        let value = text(value);
+        parse_expr(&match COMPARED_AS_VALUES.contains(&kind) {
+            true => format!("({expr}) = CAST({value} AS {kind})"),
+            false => format!("CAST({expr} AS VARCHAR) = {value}"),
+        })
+    };
     let values = values
         .into_iter()
-        .map(|value| Ok((condition(&value)?, value)));
+        .map(|(value, kind)| Ok((condition(&value, &kind)?, value)));
     Ok(Turned {
         expr: expr.clone(),
         values: values.collect::<Result<_>>()?,
