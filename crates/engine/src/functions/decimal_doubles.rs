@@ -52,6 +52,11 @@ impl ScalarUDFImpl for NearestDouble {
         "nearest double"
     }
 
+    /// As with any cast, what is cast: the columns of grouping sets keep their names.
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        Ok(args[0].schema_name().to_string())
+    }
+
     fn signature(&self) -> &Signature {
         &self.signature
     }

@@ -25,9 +25,8 @@ use datafusion::optimizer::AnalyzerRule;
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    NEAR_SECONDS, between, half_to_even, is_long_decimal, like_pattern, near_seconds,
-    nearest_double, operation_on_bits, part_of_interval, similar_pattern, with_sql_format,
-    within_float,
+    NEAR_SECONDS, between, half_to_even, like_pattern, near_seconds, operation_on_bits,
+    part_of_interval, similar_pattern, with_sql_format, within_float,
 };
 
 /// DataFusion's own escape in LIKE.
@@ -52,10 +51,6 @@ impl AnalyzerRule for MeanAsSql {
 
 fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let changed = match &mut part {
-        Expr::Cast(cast) if is_rounded_twice(cast, schema) => {
-            let double = nearest_double(std::mem::take(&mut *cast.expr));
-            return Ok(Transformed::yes(double));
-        }
         Expr::Cast(cast) => {
             let to = cast.field.data_type().clone();
             narrowed(&mut cast.expr, &to, false, schema) || rounded(&mut cast.expr, &to, schema)?
@@ -153,11 +148,6 @@ fn is_padding(call: &ScalarFunction) -> bool {
     matches!(call.func.name(), "lpad" | "rpad")
         && call.args.len() > 1
         && !matches!(call.args[1], Expr::Literal(..))
-}
-
-fn is_rounded_twice(cast: &Cast, schema: &DFSchema) -> bool {
-    let of = cast.expr.get_type(schema);
-    *cast.field.data_type() == DataType::Float64 && of.is_ok_and(|of| is_long_decimal(&of))
 }
 
 /// Checks a double that is cast to FLOAT.

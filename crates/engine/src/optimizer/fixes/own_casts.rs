@@ -2,7 +2,8 @@
 //!
 //! In: a plan whose types are known. Out: the same plan, in which strings become dates, timestamps, intervals, bytes and lists, and
 //! timestamps, intervals, bytes, lists and structs become strings, by functions of ours; parts of lists and structs are cast as they are
-//! alone, and `array_to_string` writes them so; quotients of decimals are rounded; timestamps with a zone go by its clock.
+//! alone, and `array_to_string` writes them so; quotients of decimals are rounded, long decimals become the nearest double;
+//! timestamps with a zone go by its clock.
 //! Invariant: names stay.
 //! Not here: the functions (functions/); numbers that are rounded (meanings.rs), because type coercion never rounds.
 
@@ -18,9 +19,9 @@ use datafusion::optimizer::AnalyzerRule;
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    Halves, decimal_quotient, is_bytes_cast, is_nested_cast, is_text_cast, is_written_here,
-    is_zone_cast, is_zone_sum, nested_cast, read_strings, text_cast, text_of_bytes, text_of_value,
-    zone_cast, zone_sum,
+    Halves, decimal_quotient, is_bytes_cast, is_long_decimal, is_nested_cast, is_text_cast,
+    is_written_here, is_zone_cast, is_zone_sum, nearest_double, nested_cast, read_strings,
+    text_cast, text_of_bytes, text_of_value, zone_cast, zone_sum,
 };
 
 /// The rule.
@@ -138,6 +139,9 @@ fn own_cast(expr: &mut Expr, to: &DataType, is_try: bool, schema: &DFSchema) -> 
     }
     if is_bytes_cast(&of, to) && !is_try {
         return Some(text_of_bytes(take(), to.clone()));
+    }
+    if *to == DataType::Float64 && is_long_decimal(&of) {
+        return Some(nearest_double(take()));
     }
     if !is_nested_cast(&of, to) {
         return None;
