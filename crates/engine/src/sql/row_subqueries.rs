@@ -119,15 +119,23 @@ fn row_between(expr: &Expr) -> Option<Expr> {
     })
 }
 
-/// `(a, b) OVERLAPS (c, d)`: a span is its beginning and what follows up to its end, or one instant.
+/// `(a, b) OVERLAPS (c, d)`: a span is its beginning and what follows up to its end, or one instant. As in PostgreSQL, the one
+/// bound that is known is the beginning, and the outcome is NULL where the other could change it.
 fn overlap(left: &[&Expr], right: &[&Expr]) -> Option<Expr> {
     let ([a, b], [c, d]) = (left, right) else {
         return None;
     };
-    let (from, to) = (format!("least({a}, {b})"), format!("greatest({a}, {b})"));
-    let (other_from, other_to) = (format!("least({c}, {d})"), format!("greatest({c}, {d})"));
+    let bounds = |one: &Expr, other: &Expr| {
+        let end = format!(
+            "CASE WHEN {one} IS NOT NULL AND {other} IS NOT NULL THEN greatest({one}, {other}) END"
+        );
+        (format!("least({one}, {other})"), end)
+    };
+    let ((from, to), (other_from, other_to)) = (bounds(a, b), bounds(c, d));
     let text = format!(
-        "({from} = {other_from} OR {from} < {other_from} AND {other_from} < {to} OR {other_from} < {from} AND {from} < {other_to})"
+        "CASE WHEN {from} < {other_from} THEN {other_from} < {to} OR {other_to} < {to} \
+         WHEN {other_from} < {from} THEN {from} < {other_to} OR {to} < {other_to} \
+         WHEN {from} = {other_from} THEN {to} <> {other_to} OR {to} = {other_to} END"
     );
     parse_expr(&text).ok()
 }
