@@ -53,11 +53,15 @@ struct Directive {
     prefix: bool,
     zeros: bool,
     letter: Option<char>,
+    /// Whether the digits of bits are those of a negative number's two's complement.
+    is_complement: bool,
 }
 
 /// A column of values: as numbers where it is of numbers, and as strings.
 struct FormattedValues {
     integers: Option<ArrayRef>,
+    /// Bits that integers have in C, less than which none has.
+    bits: u32,
     doubles: Option<ArrayRef>,
     strings: ArrayRef,
 }
@@ -69,6 +73,7 @@ fn values_of(column: &ArrayRef) -> Result<FormattedValues> {
     let is_whole = data_type.is_integer() || matches!(data_type, DataType::Decimal128(_, 0));
     Ok(FormattedValues {
         integers: cast_if(is_whole, DataType::Decimal128(38, 0))?,
+        bits: if data_type.is_integer() { 64 } else { 128 },
         doubles: cast_if(is_number && !is_whole, DataType::Float64)?,
         strings: match is_written_here(column.data_type()) {
             true => Arc::new(strings_of_values(column)?),
@@ -171,6 +176,7 @@ fn percents(format: &str) -> Option<Vec<FormatPiece>> {
         directive.letter?;
         // Values of printf stand on the right of their width.
         directive.align = directive.align.or(Some('>'));
+        directive.is_complement = matches!(directive.letter, Some('x' | 'X' | 'o' | 'b' | 'u'));
         pieces.push(FormatPiece::Value {
             at: next,
             directive,
@@ -236,7 +242,7 @@ impl Directive {
             return match self.letter {
                 Some('f' | 'F') => Some(self.fixed(value)),
                 Some('e' | 'E' | 'g' | 'G') => self.double(value as f64),
-                _ => self.integer(value),
+                _ => self.integer(value, values.bits),
             };
         }
         if let Some(doubles) = &values.doubles {
@@ -259,8 +265,12 @@ impl Directive {
         Some(self.padded(text, '<'))
     }
 
-    fn integer(&self, value: i128) -> Option<String> {
-        let size = value.unsigned_abs();
+    fn integer(&self, value: i128, bits: u32) -> Option<String> {
+        let is_complement = self.is_complement && value < 0;
+        let size = match is_complement {
+            true => value.cast_unsigned() & (u128::MAX >> (128 - bits)),
+            false => value.unsigned_abs(),
+        };
         let digits = match self.letter {
             None | Some('d' | 'i' | 'u') => size.to_string(),
             Some('x') => format!("{size:x}"),
@@ -279,7 +289,8 @@ impl Directive {
             Some('b' | 'B') if self.prefix => "0b",
             _ => "",
         };
-        Some(self.signed(value < 0, &(prefix.to_owned() + &self.grouped(&digits))))
+        let is_negative = value < 0 && !is_complement;
+        Some(self.signed(is_negative, &(prefix.to_owned() + &self.grouped(&digits))))
     }
 
     /// A whole number with a point and zeros.
