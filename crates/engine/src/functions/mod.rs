@@ -38,6 +38,7 @@ mod any_equal;
 pub(crate) mod equal_values;
 mod rounding;
 mod many_places;
+mod backward_slices;
 pub(crate) mod ranges;
 mod sql_patterns;
 mod calendar;
@@ -198,6 +199,7 @@ pub fn register(context: &SessionContext) {
     let scalars = scalars
         .chain(uuid_text::functions())
         .chain(many_places::functions())
+        .chain([backward_slices::slices()])
         .chain(ranges::functions());
     scalars.for_each(|function| context.register_udf(function));
     context.register_higher_order_function(list_reduce::list_reduce());

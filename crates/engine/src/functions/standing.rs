@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::Array;
-use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Fields};
 use datafusion::common::{DFSchema, Result, ScalarValue, not_impl_err, plan_err};
 use datafusion::functions::core::expr_fn::{get_field, named_struct, nullif};
 use datafusion::functions::math::expr_fn::{exp, ln, sqrt};
@@ -36,6 +36,7 @@ use datafusion::logical_expr::{
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::as_written::as_written;
+use super::backward_slices::slice;
 use super::recomputed::over_frame;
 use super::scalar::{
     interval_by, interval_times, json_entries, json_extract, json_extract_string, list_in_order,
@@ -193,30 +194,43 @@ impl ExprPlanner for StandingFunctions {
         ))
     }
 
-    /// A map's value of a key, which DataFusion compares by its type and its bits.
+    /// A map's value of a key, which DataFusion compares by its type and its bits; a field by its place; a part of a list.
     fn plan_field_access(
         &self,
         raw: RawFieldAccessExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawFieldAccessExpr>> {
-        let Ok(DataType::Map(entries, _)) = raw.expr.get_type(schema) else {
-            return Ok(PlannerResult::Original(raw));
-        };
         let key = match &raw.field_access {
             GetFieldAccess::ListIndex { key } => key.as_ref().clone(),
             GetFieldAccess::NamedStructField { name } => lit(name.clone()),
-            GetFieldAccess::ListRange { .. } => return Ok(PlannerResult::Original(raw)),
+            GetFieldAccess::ListRange {
+                start,
+                stop,
+                stride,
+            } => {
+                let bounds = [start, stop, stride].map(|bound| bound.as_ref().clone());
+                return Ok(PlannerResult::Planned(slice(raw.expr, bounds)));
+            }
         };
         let written = format!("{}[{}]", raw.expr.schema_name(), key.schema_name());
-        let of_key = match (entries.data_type(), &key) {
-            (DataType::Struct(fields), Expr::Literal(value, _))
-                if value.is_null() || value.data_type().is_string() =>
-            {
-                cast(key, fields[0].data_type().clone())
+        let value = match raw.expr.get_type(schema) {
+            Ok(DataType::Map(entries, _)) => {
+                let of_key = match (entries.data_type(), &key) {
+                    (DataType::Struct(fields), Expr::Literal(value, _))
+                        if value.is_null() || value.data_type().is_string() =>
+                    {
+                        cast(key, fields[0].data_type().clone())
+                    }
+                    _ => key,
+                };
+                value_of_key(raw.expr, of_key)
             }
-            _ => key,
+            Ok(DataType::Struct(fields)) => match unnamed_field(&fields, &key) {
+                Some(name) => get_field(raw.expr, name),
+                None => return Ok(PlannerResult::Original(raw)),
+            },
+            _ => return Ok(PlannerResult::Original(raw)),
         };
-        let value = value_of_key(raw.expr, of_key);
         Ok(PlannerResult::Planned(value.alias(written)))
     }
 
@@ -586,6 +600,22 @@ impl Call {
         let one = |share| over(Arc::clone(&function), One::of(vec![x.clone(), share]));
         Ok(make_array(shares.into_iter().map(one).collect()))
     }
+}
+
+/// The name of the field at a place, counted from 1, of a struct whose fields nobody has named: those of `row(1, 2)` are c0
+/// and c1, those of `list_zip` 1 and 2.
+fn unnamed_field<'a>(fields: &'a Fields, place: &Expr) -> Option<&'a str> {
+    let have_names = |before: &str, first: usize| {
+        let mut places = fields.iter().enumerate();
+        places.all(|(at, field)| *field.name() == format!("{before}{}", at + first))
+    };
+    let Expr::Literal(ScalarValue::Int64(Some(place)), _) = place else {
+        return None;
+    };
+    let at = usize::try_from(place.checked_sub(1)?).ok()?;
+    let is_unnamed = have_names("c", 0) || have_names("", 1);
+    let field = fields.get(at).filter(|_| is_unnamed)?;
+    Some(field.name())
 }
 
 /// The items of a list that is written in the query.
