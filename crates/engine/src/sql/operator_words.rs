@@ -32,7 +32,9 @@ fn division(parser: &Parser<'_>) -> Option<BinaryOperator> {
         _ => return None,
     };
     let is_operand = match &parser.peek_nth_token_ref(1).token {
-        Token::Number(..) | Token::Placeholder(_) | Token::LParen | Token::Minus => true,
+        Token::Number(..) | Token::Placeholder(_) | Token::LParen | Token::Minus | Token::Plus => {
+            true
+        }
         Token::Word(word) => !RESERVED_FOR_COLUMN_ALIAS.contains(&word.keyword),
         _ => false,
     };

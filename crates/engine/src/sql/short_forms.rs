@@ -11,14 +11,15 @@ use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, CheckConstraint, ColumnDef, ColumnOption,
     ColumnOptionDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     Ident, JoinOperator, ObjectName, ObjectNamePart, OneOrManyWithParens, OrderByExpr, Select,
-    Statement as SqlStatement, Subscript, TableFactor, TableWithJoins, TimezoneInfo, TypedString,
-    UnaryOperator, Value, VisitorMut, helpers::attached_token::AttachedToken,
+    Statement as SqlStatement, Subscript, TableFactor, TableWithJoins, TypedString, UnaryOperator,
+    Value, VisitorMut, helpers::attached_token::AttachedToken,
 };
 
 use crate::error::{Error, Result};
 use crate::functions::{AT_TIME_ZONE, BIT_NOT, JSON, TRY_UUID, UUID};
 use crate::sql::ast::{
-    call, function_name, literal_text, number, object, plain_arguments, quoted, text, written_row,
+    call, function_name, literal_text, number, object, parse_expr, plain_arguments, quoted, text,
+    written_row,
 };
 use crate::sql::intervals::{added, interval_of, negated};
 use crate::sql::joined_aliases::as_query;
@@ -330,14 +331,13 @@ fn plain_call(name: &str, arguments: &[&Expr]) -> Result<Option<Expr>> {
             Some(call(&part.to_lowercase(), vec![(*of).clone()]))
         }
         ("date", [of]) => Some(cast((*of).clone(), DataType::Date)),
-        // DataFusion's has seconds as their unit, which no other TIME has.
-        ("make_time", [hour, minute, second]) => Some(cast(
-            call(
-                name,
-                [hour, minute, second].map(|&part| part.clone()).into(),
-            ),
-            DataType::Time(None, TimezoneInfo::None),
-        )),
+        ("date_trunc" | "datetrunc", [unit, of])
+            if literal_text(unit).is_some_and(|unit| unit.eq_ignore_ascii_case("decade")) =>
+        {
+            Some(parse_expr(&format!(
+                "(date_trunc('year', {of}) - to_years(year({of}) - decade({of}) * 10))"
+            ))?)
+        }
         ("list_concat" | "list_cat" | "array_concat" | "array_cat", lists) => {
             without_nulls(name, lists)
         }
@@ -394,17 +394,23 @@ fn without_nulls(name: &str, lists: &[&Expr]) -> Option<Expr> {
 
 /// Whether a part of a date is the function of its name: date_part has what Arrow knows.
 fn is_called(part: &str) -> bool {
-    let parts = [
+    const PARTS: [&str; 14] = [
         "millennium",
         "century",
         "decade",
         "era",
+        "julian",
+        "weekday",
+        "dayofweek",
+        "dayofmonth",
+        "dayofyear",
+        "weekofyear",
         "yearweek",
         "timezone",
         "timezone_hour",
         "timezone_minute",
     ];
-    parts.contains(&part.to_lowercase().as_str())
+    PARTS.contains(&part.to_lowercase().as_str())
 }
 
 /// `divide(x, y)` is what its operator is.

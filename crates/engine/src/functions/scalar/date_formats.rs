@@ -149,6 +149,10 @@ fn strftime(call: &CallArguments) -> Result<ArrayRef> {
     let formats = call.strings(1 - timestamp_at);
     let (local, utc) = (local_micros(timestamps)?, utc_micros(timestamps)?);
     let nanos_below = nanos_below_micros(timestamps);
+    let zone = match timestamps.data_type() {
+        DataType::Timestamp(_, Some(zone)) => zone.as_ref(),
+        _ => "",
+    };
     let mut last = LastFormat::default();
     let mut text = String::new();
     call.each::<StringViewArray, _>(|row| {
@@ -157,6 +161,7 @@ fn strftime(call: &CallArguments) -> Result<ArrayRef> {
             micros: split_day(local.value(row)).1,
             nanos_below: nanos_below.as_ref().map_or(0, |nanos| nanos[row]),
             offset: offset_seconds(timestamps.data_type(), utc.value(row))?,
+            zone,
         };
         text.clear();
         for piece in last.pieces(call, formats.value(row))? {
@@ -185,16 +190,18 @@ fn nanos_below_micros(timestamps: &ArrayRef) -> Option<Vec<i64>> {
 }
 
 /// A timestamp by the clock of its zone.
-struct LocalTimestamp {
+struct LocalTimestamp<'a> {
     date: NaiveDate,
     /// Since midnight.
     micros: i64,
     nanos_below: i64,
     /// Seconds east of UTC.
     offset: i32,
+    /// The zone's name; none of a timestamp without a zone.
+    zone: &'a str,
 }
 
-impl LocalTimestamp {
+impl LocalTimestamp<'_> {
     fn write(&self, letter: char, is_bare: bool, text: &mut String) {
         let date = self.date;
         let seconds = self.micros / MICROS_PER_SECOND;
@@ -256,7 +263,7 @@ impl LocalTimestamp {
                     rest => write!(text, "{sign}{:02}:{rest:02}", minutes / 60),
                 }
             }
-            // The name of a zone, which a timestamp does not have.
+            'Z' => write!(text, "{}", self.zone),
             _ => Ok(()),
         };
     }

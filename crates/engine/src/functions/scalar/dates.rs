@@ -10,7 +10,9 @@ use std::sync::Arc;
 use chrono::{Datelike, Months, NaiveDate};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Date32Array, Int64Array};
 use datafusion::arrow::array::{Float64Array, IntervalMonthDayNanoArray, StringViewArray};
-use datafusion::arrow::array::{TimestampMicrosecondArray, TimestampMillisecondArray};
+use datafusion::arrow::array::{
+    Time64NanosecondArray, TimestampMicrosecondArray, TimestampMillisecondArray,
+};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
     DataType, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, Time64MicrosecondType,
@@ -256,6 +258,16 @@ fn epochs() -> Vec<Definition> {
             |_| Ok(TIMESTAMP),
             make_timestamp,
         ),
+        rows(
+            "make_time",
+            &[&[
+                ParameterKind::Integer,
+                ParameterKind::Integer,
+                ParameterKind::Double,
+            ]],
+            |_| Ok(DataType::Time64(TimeUnit::Nanosecond)),
+            make_time,
+        ),
     ]
 }
 
@@ -331,13 +343,31 @@ fn timestamp_of(parts: [i64; 5], seconds: f64) -> Option<i64> {
     let [year, month, day, hour, minute] = parts;
     let (month, day) = (u32::try_from(month).ok()?, u32::try_from(day).ok()?);
     let date = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)?;
+    let time = micros_of_day([hour, minute], seconds)?;
+    days_of(date).checked_mul(MICROS_PER_DAY)?.checked_add(time)
+}
+
+/// Microseconds since midnight.
+fn micros_of_day([hour, minute]: [i64; 2], seconds: f64) -> Option<i64> {
     let in_day = (0..24).contains(&hour) && (0..60).contains(&minute);
     if !in_day || !(0.0..60.0).contains(&seconds) {
         return None;
     }
     let micros = (seconds * MICROS_PER_SECOND as f64).round() as i64;
-    let time = (hour * 60 + minute) * 60 * MICROS_PER_SECOND + micros;
-    days_of(date).checked_mul(MICROS_PER_DAY)?.checked_add(time)
+    Some((hour * 60 + minute) * 60 * MICROS_PER_SECOND + micros)
+}
+
+/// DataFusion's takes whole seconds, and has them as its unit, which no other TIME has.
+fn make_time(call: &CallArguments) -> Result<ArrayRef> {
+    call.each::<Time64NanosecondArray, _>(|row| {
+        let [hour, minute] = [0, 1].map(|at| call.integers(at).value(row));
+        let seconds = call.doubles(2).value(row);
+        let micros = micros_of_day([hour, minute], seconds);
+        match micros.filter(|micros| *micros < MICROS_PER_DAY) {
+            Some(micros) => Ok(Some(micros * 1_000)),
+            None => Err(call.invalid(format!("there is no time {hour}:{minute}:{seconds}"))),
+        }
+    })
 }
 
 fn differences() -> Vec<Definition> {
