@@ -85,5 +85,5 @@ pub(crate) mod place;
 
 pub use composite_groups::composite_groups;
 pub(crate) use row_subqueries::compare_rows;
-pub use shared_tables::name_shared_tables;
+pub(crate) use shared_tables::name_shared_tables;
 pub use window_aggregates::order_windows;

@@ -435,7 +435,7 @@ fn datafusion(mut statement: DataFusionStatement) -> Result<Request> {
     compare_rows(&mut statement)?;
     order_strings(&mut statement);
     inner_tables::name_inner_tables(&mut statement);
-    name_shared_tables(&mut statement);
+    name_shared_tables(&mut statement)?;
     inner_values::set_apart(&mut statement)?;
     bracket_operands(&mut statement);
     let mut preparation = Preparation {
