@@ -175,7 +175,7 @@ fn dated(args: &[ColumnarValue], name: &str) -> Result<Option<ArrayRef>> {
         if step.months == 0 && step.days == 0 {
             return exec_err!("the step of '{name}' of dates is less than a day");
         }
-        let is_down = step_nanos(step, MONTH_DAYS_MIN) < 0;
+        let is_down = step_nanos(step) < 0;
         let is_in = |day: &i32| match day.cmp(&stop) {
             Ordering::Equal => name == SERIES,
             Ordering::Less => !is_down,
