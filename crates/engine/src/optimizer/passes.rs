@@ -85,6 +85,7 @@ fn planners() -> Vec<Pass<ExpressionPlanner>> {
 /// Before and after DataFusion brings operands to one type.
 fn analysis() -> Vec<Pass<Analysis>> {
     passes! {
+        First, ByDataFusion, written_keys::WrittenKeys,                     "no column is a key that was not written and that keys do not determine";
         First, ByDataFusion, grouped_elements::ElementsBelow,               "ROLLUP (a + 1) → ROLLUP (c) over a projection with c = a + 1";
         First, ByDataFusion, mixed_types::RefuseMixedUnions,                "a UNION of numbers and dates is an error";
         First, ByDataFusion, settled_types::SettleTypes,                    "CASE and UNION have the type of all their branches, written rows those of their columns";
@@ -113,7 +114,7 @@ fn logical() -> Vec<Pass<Logical>> {
         First, ByDataFusion, volatile_windows::VolatileWindows,     "sum(random()) OVER (…) → sum(c) OVER (…) over a projection with c = random()";
         First, ByDataFusion, idle_sorts::DropSortBelowGroups,       "ORDER BY of a subquery whose rows are grouped goes";
         First, ByDataFusion, filtered_arguments::GuardArguments,    "sum(10 / x) FILTER (WHERE p) → sum(CASE WHEN p THEN 10 / x END) FILTER (WHERE p)";
-        Before(true_dependencies::READERS), ByDataFusion, true_dependencies::TrueDependencies, "keys of an input do not determine a grouping's columns";
+        Before(true_dependencies::READERS), ByDataFusion, true_dependencies::TrueDependencies, "keys of an input do not determine columns of a grouping or an unnesting";
         Last,  ByDataFusion, equijoin,                              "once more, after filters have come down to joins";
         Last,  ByDataFusion, offset_order::OffsetBelowProjection,   "OFFSET stands directly above its sort";
         Last,  ByDataFusion, repeated_order::DropRepeatedOrder,     "first_value(x ORDER BY y DESC, y) → first_value(x ORDER BY y DESC)";
@@ -129,12 +130,18 @@ fn logical() -> Vec<Pass<Logical>> {
 }
 
 /// DataFusion's logical rules that go another way in some plans.
-const INSTEAD: [(&str, Shown, Rewrite, &str); 9] = [
+const INSTEAD: [(&str, Shown, Rewrite, &str); 10] = [
     (
         "simplify_expressions",
         AsBefore,
         constants::rewrite,
         "constants keep what SQL says of them",
+    ),
+    (
+        "replace_distinct_aggregate",
+        AsBefore,
+        true_dependencies::distinct,
+        "a DISTINCT stays above a grouping of more keys",
     ),
     (
         "push_down_filter",

@@ -49,6 +49,7 @@ pub(super) mod checked;
 pub(super) mod within_digits;
 pub(super) mod read_once;
 pub(super) mod true_dependencies;
+pub(super) mod written_keys;
 pub(super) mod nullable_scalars;
 pub(super) mod unnested;
 pub(super) mod set_all;

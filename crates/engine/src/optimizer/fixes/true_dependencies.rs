@@ -1,21 +1,22 @@
-//! Which columns of a grouping determine the others.
+//! Which columns of a grouping, and of a list's elements, determine the others.
 //!
 //! In: a logical plan before a rule of DataFusion's that reads dependencies. Out: the same plan without those that do not hold.
 //! Invariant: a part of the keys determines the other columns only if it determines the other keys. DataFusion takes any key
-//! of an input, such as the distinct side of a join, for one of the grouping, and then drops keys and DISTINCT.
+//! of an input, such as the distinct side of a join, for one of the grouping, and then drops keys, DISTINCT and joins.
+//! What determined a row below an unnesting determines none of the rows that its elements make.
 //! Not here: dependencies that tables declare.
 
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{Dependency, FunctionalDependence, FunctionalDependencies, Result};
+use datafusion::logical_expr::logical_plan::{Distinct, Unnest};
 use datafusion::logical_expr::{Aggregate, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// The rules that read dependencies.
+/// The rules that read dependencies as they are before them; `distinct` is for the one that reads those of its own groupings.
 pub(in crate::optimizer) const READERS: &[&str] = &[
     "eliminate_join",
-    "replace_distinct_aggregate",
     "eliminate_duplicated_expr",
     "optimize_projections",
 ];
@@ -34,58 +35,94 @@ impl OptimizerRule for TrueDependencies {
         plan: LogicalPlan,
         _config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        let mut any = false;
-        plan.apply_with_subqueries(|part| {
-            any |=
-                matches!(part, LogicalPlan::Aggregate(aggregate) if true_ones(aggregate).is_some());
-            Ok(match any {
-                true => TreeNodeRecursion::Stop,
-                false => TreeNodeRecursion::Continue,
-            })
-        })?;
-        if !any {
-            return Ok(Transformed::no(plan));
-        }
-        let mut changed = false;
-        plan.transform_up_with_subqueries(|part| {
-            // What has changed below, plans above have taken over.
-            let part = match changed {
-                true => part.recompute_schema()?,
-                false => part,
-            };
-            let LogicalPlan::Aggregate(aggregate) = &part else {
-                return Ok(Transformed::no(part));
-            };
-            let Some(dependencies) = true_ones(aggregate) else {
-                return Ok(Transformed::no(part));
-            };
-            changed = true;
-            let schema = aggregate.schema.as_ref().clone();
-            let schema = schema.with_functional_dependencies(dependencies)?;
-            let aggregate = Aggregate::try_new_with_schema(
-                Arc::clone(&aggregate.input),
-                aggregate.group_expr.clone(),
-                aggregate.aggr_expr.clone(),
-                Arc::new(schema),
-            )?;
-            Ok(Transformed::yes(LogicalPlan::Aggregate(aggregate)))
-        })
+        with_true_ones(plan)
     }
 }
 
-/// The dependencies of a grouping that hold; `None` if all do.
-fn true_ones(aggregate: &Aggregate) -> Option<FunctionalDependencies> {
+/// DISTINCT as a grouping, or as nothing where its input has each row once. The DISTINCT below it have become groupings just now.
+pub(in crate::optimizer) fn distinct(
+    datafusion: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let plan = match plan {
+        LogicalPlan::Distinct(Distinct::All(input)) => {
+            let input = with_true_ones(Arc::unwrap_or_clone(input))?.data;
+            LogicalPlan::Distinct(Distinct::All(Arc::new(input)))
+        }
+        other => other,
+    };
+    datafusion.rewrite(plan, config)
+}
+
+/// The plan with dependencies that hold.
+pub(super) fn with_true_ones(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let mut any = false;
+    plan.apply_with_subqueries(|part| {
+        any |= true_ones(part).is_some();
+        Ok(match any {
+            true => TreeNodeRecursion::Stop,
+            false => TreeNodeRecursion::Continue,
+        })
+    })?;
+    if !any {
+        return Ok(Transformed::no(plan));
+    }
+    let mut changed = false;
+    plan.transform_up_with_subqueries(|part| {
+        // What has changed below, plans above have taken over.
+        let part = match changed {
+            true => part.recompute_schema()?,
+            false => part,
+        };
+        let Some(dependencies) = true_ones(&part) else {
+            return Ok(Transformed::no(part));
+        };
+        changed = true;
+        with_dependencies(part, dependencies).map(Transformed::yes)
+    })
+}
+
+/// The dependencies of a plan that hold; `None` if all do.
+fn true_ones(plan: &LogicalPlan) -> Option<FunctionalDependencies> {
+    match plan {
+        LogicalPlan::Aggregate(aggregate) => true_ones_of_groups(aggregate),
+        LogicalPlan::Unnest(unnest) => {
+            let has_some = !unnest.schema.functional_dependencies().is_empty();
+            has_some.then(FunctionalDependencies::empty)
+        }
+        _ => None,
+    }
+}
+
+/// The plan with these. Its constructors would compute DataFusion's again.
+fn with_dependencies(
+    plan: LogicalPlan,
+    dependencies: FunctionalDependencies,
+) -> Result<LogicalPlan> {
+    let schema = plan.schema().as_ref().clone();
+    let schema = Arc::new(schema.with_functional_dependencies(dependencies)?);
+    Ok(match plan {
+        LogicalPlan::Aggregate(mut aggregate) => {
+            aggregate.schema = schema;
+            LogicalPlan::Aggregate(aggregate)
+        }
+        LogicalPlan::Unnest(unnest) => LogicalPlan::Unnest(Unnest { schema, ..unnest }),
+        other => other,
+    })
+}
+
+fn true_ones_of_groups(aggregate: &Aggregate) -> Option<FunctionalDependencies> {
     let fields = aggregate.schema.fields().len();
     let keys = fields - aggregate.aggr_expr.len();
     let dependencies = aggregate.schema.functional_dependencies();
-    let (kept, dropped): (Vec<_>, Vec<_>) = dependencies
+    let (mut kept, dropped): (Vec<_>, Vec<_>) = dependencies
         .iter()
         .cloned()
         .partition(|dependency| holds(dependency, aggregate, keys));
     if dropped.is_empty() {
         return None;
     }
-    let mut kept = kept;
     let nullable = aggregate.schema.fields()[..keys]
         .iter()
         .any(|key| key.is_nullable());
