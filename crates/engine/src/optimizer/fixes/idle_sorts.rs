@@ -11,7 +11,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::expr::{AggregateFunction, WindowFunction};
 use datafusion::logical_expr::{
-    Aggregate, Expr, LogicalPlan, Projection, Sort, SortExpr, SubqueryAlias, Window,
+    Aggregate, Expr, Limit, LogicalPlan, Projection, Sort, SortExpr, SubqueryAlias, Window,
     WindowFrameUnits,
 };
 use datafusion::optimizer::optimizer::ApplyOrder;
@@ -130,18 +130,40 @@ fn ordered_window(window: &Window) -> Result<LogicalPlan> {
     Ok(LogicalPlan::Projection(outputs))
 }
 
-/// A sorted plan without the sort, and what it is sorted by in columns of its own, which may be more than it had.
+/// A grouping whose aggregates have the order of the sort below it as theirs, if one of them depends on it. Also that of a sort
+/// whose first rows LIMIT takes, for plans that lose it.
+pub(super) fn with_own_order(groups: &Aggregate) -> Result<Option<LogicalPlan>> {
+    let mut aggregates = groups.aggr_expr.iter();
+    let depends = aggregates.any(|expr| is_ordered(bare(expr)));
+    match depends && is_sorted_or_cut(&groups.input) {
+        true => ordered_groups(groups).map(Some),
+        false => Ok(None),
+    }
+}
+
+/// A sorted plan without a sort that no LIMIT needs, and what it is sorted by in columns of its own, which may be more than it had.
 fn sorted_by(plan: &LogicalPlan) -> Result<(LogicalPlan, Vec<SortExpr>)> {
     match plan {
         LogicalPlan::Sort(Sort { expr, input, .. }) => {
-            let kept: Vec<Expr> = input
-                .schema()
-                .iter()
-                .map(Column::from)
-                .map(Expr::Column)
-                .collect();
-            with_keys(kept, expr, Arc::clone(input))
+            with_keys(columns_of(input), expr, Arc::clone(input))
         }
+        LogicalPlan::Limit(limit) => match limit.input.as_ref() {
+            LogicalPlan::Sort(sort) => {
+                with_keys(columns_of(plan), &sort.expr, Arc::new(plan.clone()))
+            }
+            // It takes the same rows below these.
+            above @ (LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_)) => {
+                let inputs = above.inputs().into_iter().map(|input| {
+                    LogicalPlan::Limit(Limit {
+                        input: Arc::new(input.clone()),
+                        ..limit.clone()
+                    })
+                });
+                let inputs = inputs.collect();
+                sorted_by(&above.with_new_exprs(above.expressions(), inputs)?)
+            }
+            _ => Ok((plan.clone(), Vec::new())),
+        },
         LogicalPlan::Projection(above) => {
             let (input, keys) = sorted_by(&above.input)?;
             with_keys(above.expr.clone(), &keys, Arc::new(input))
@@ -159,6 +181,11 @@ fn sorted_by(plan: &LogicalPlan) -> Result<(LogicalPlan, Vec<SortExpr>)> {
         }
         plan => Ok((plan.clone(), Vec::new())),
     }
+}
+
+fn columns_of(plan: &LogicalPlan) -> Vec<Expr> {
+    let columns = plan.schema().iter().map(Column::from);
+    columns.map(Expr::Column).collect()
 }
 
 /// A projection that also has the keys; those among its columns are these.
@@ -196,6 +223,15 @@ fn unsorted(plan: &LogicalPlan) -> Result<LogicalPlan> {
             plan.with_new_exprs(plan.expressions(), inputs)
         }
         plan => Ok(plan.clone()),
+    }
+}
+
+fn is_sorted_or_cut(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Limit(limit) => is_sorted(&limit.input),
+        LogicalPlan::Projection(above) => is_sorted_or_cut(&above.input),
+        LogicalPlan::SubqueryAlias(above) => is_sorted_or_cut(&above.input),
+        plan => is_sorted(plan),
     }
 }
 

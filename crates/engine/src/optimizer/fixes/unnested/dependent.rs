@@ -20,9 +20,10 @@ use datafusion::logical_expr::logical_plan::{
 };
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{
-    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, SortExpr, lit,
+    Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, SortExpr, binary_expr, lit,
 };
 
+use super::super::idle_sorts::with_own_order;
 use super::names::FreshNames;
 use super::outer_columns;
 
@@ -158,7 +159,11 @@ pub(super) fn kept(
             })
         }
         LogicalPlan::Subquery(subquery) => kept(&subquery.subquery, domain, names),
-        LogicalPlan::Aggregate(aggregate) => kept_aggregate(plan, aggregate, domain, names),
+        LogicalPlan::Aggregate(aggregate) => match with_own_order(aggregate)? {
+            // The rows are joined to the values below it, which has no order.
+            Some(ordered) => kept(&ordered, domain, names),
+            None => kept_aggregate(plan, aggregate, domain, names),
+        },
         LogicalPlan::Distinct(distinct) => kept_distinct(plan, distinct, domain, names),
         LogicalPlan::Sort(sort) => kept_sort(sort, domain, names),
         LogicalPlan::Limit(limit) => kept_limit(limit, domain, names),
@@ -229,7 +234,8 @@ fn kept_aggregate(
     })
 }
 
-/// Grouping sets without the groups of values without rows, but for the empty set's.
+/// Grouping sets without the groups of values without rows, but for those of empty sets. Above the bits of its columns, a set's id
+/// has how often the set stands before it.
 fn without_empty_groups(
     grouped: LogicalPlan,
     group_expr: &[Expr],
@@ -246,7 +252,8 @@ fn without_empty_groups(
     let id_type = Expr::Column(id.clone()).get_type(grouped.schema())?;
     let all = ScalarValue::UInt64(Some(all)).cast_to(&id_type)?;
     let has_rows = Expr::Column(Column::from_name(rows_name)).gt(lit(0_i64));
-    let keep = has_rows.or(Expr::Column(id).eq(lit(all)));
+    let left_out = binary_expr(Expr::Column(id), Operator::BitwiseAnd, lit(all.clone()));
+    let keep = has_rows.or(left_out.eq(lit(all)));
     LogicalPlanBuilder::from(grouped).filter(keep)?.build()
 }
 
@@ -688,11 +695,7 @@ fn kept_unnest(
 
 /// Whether values are the same, where NULL is NULL.
 pub(super) fn same_value(left: Expr, right: Expr) -> Expr {
-    datafusion::logical_expr::binary_expr(
-        left,
-        datafusion::logical_expr::Operator::IsNotDistinctFrom,
-        right,
-    )
+    binary_expr(left, Operator::IsNotDistinctFrom, right)
 }
 
 /// Conditions of a join of values with the same values.
