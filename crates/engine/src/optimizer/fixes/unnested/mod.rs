@@ -22,7 +22,7 @@ use datafusion::common::{Column, JoinType, Result, plan_err};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::logical_plan::{
-    Filter, Join, JoinConstraint, Projection, Sort, Union,
+    Distinct, DistinctOn, Filter, Join, JoinConstraint, Projection, Sort, Union,
 };
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
@@ -69,6 +69,7 @@ fn unnested(plan: LogicalPlan, names: &mut FreshNames) -> Result<Transformed<Log
     match plan {
         LogicalPlan::Filter(filter) => unnested_filter(filter, names),
         LogicalPlan::Join(join) => unnested_join(join, names),
+        LogicalPlan::Distinct(Distinct::On(on)) => unnested_distinct_on(on, names),
         LogicalPlan::Values(values) => {
             let rows = match rows_of(&values)? {
                 LogicalPlan::Union(union) => {
@@ -141,6 +142,39 @@ fn unnested_expressions(
     };
     // Windows and sorts pass the columns on.
     Ok(Transformed::yes(only_columns(plan, before)?))
+}
+
+/// DISTINCT ON: what it sorts by begins with its keys, so a key that is a subquery is one column in both.
+fn unnested_distinct_on(
+    on: DistinctOn,
+    names: &mut FreshNames,
+) -> Result<Transformed<LogicalPlan>> {
+    let mut joined = Joined::new(on.input.as_ref().clone(), Scalars::Joined, names);
+    let mut keys = Vec::with_capacity(on.on_expr.len());
+    for key in &on.on_expr {
+        keys.push(joined.resolved(key.clone())?);
+    }
+    let mut select = Vec::with_capacity(on.select_expr.len());
+    for (expr, (relation, field)) in on.select_expr.into_iter().zip(on.schema.iter()) {
+        select.push(match has_subquery(&expr) {
+            true => joined
+                .resolved(expr.unalias())?
+                .alias_qualified(relation.cloned(), field.name()),
+            false => expr,
+        });
+    }
+    let mut sorts = Vec::new();
+    for sort in on.sort_expr.into_iter().flatten() {
+        let key = on.on_expr.iter().position(|key| *key == sort.expr);
+        let resolved = match key {
+            Some(key) => keys[key].clone(),
+            None => joined.resolved(sort.expr.clone())?,
+        };
+        sorts.push(sort.with_expr(resolved));
+    }
+    let sorts = (!sorts.is_empty()).then_some(sorts);
+    let on = DistinctOn::try_new(keys, select, sorts, Arc::new(joined.plan))?;
+    Ok(Transformed::yes(LogicalPlan::Distinct(Distinct::On(on))))
 }
 
 /// The columns that the subqueries in a plan's own expressions refer to.
