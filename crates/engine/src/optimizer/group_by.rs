@@ -5,7 +5,7 @@
 //! numbers that is cut.
 //! Invariant: an `AggregateExec` that is left is the stated fallback, visible as such in EXPLAIN: the input's order lets
 //! DataFusion stream and is right, the input never ends, or the operator cannot take it, as where a key type has no encoding.
-//! Not here: the node (exec.rs), projections below (fold_projection.rs), windows (top_n_per_group.rs), LIMIT (limited_groups.rs), aggregates that share states (shared_states.rs).
+//! Not here: the node (exec/node.rs), projections below (fold_projection.rs), windows (top_n_per_group.rs), LIMIT (limited_groups.rs), aggregates that share states (shared_states.rs).
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! In: DataFusion's physical plan.
 //! Out: one stream of record batches, whoever polls it; progress while it runs.
 //! Invariant: all work runs on the session's workers; dropping the stream stops it.
-//! Not here: planning (session.rs), the operators.
+//! Not here: planning (mod.rs), the operators.
 
 use std::fmt;
 use std::pin::Pin;

@@ -2,7 +2,7 @@
 //!
 //! In: how many. Out: a runtime that planning and queries run on.
 //! Invariant: dropping them never blocks, wherever that happens.
-//! Not here: when they are replaced (session.rs).
+//! Not here: when they are replaced (mod.rs).
 
 use std::fmt;
 

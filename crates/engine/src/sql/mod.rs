@@ -2,7 +2,7 @@
 //!
 //! In: SQL text, values of parameters. Out: a statement for DataFusion, with the files it names; headers as people know them.
 //! Invariant: what is accepted is planned; a clause that nobody plans is an error with its place.
-//! Not here: DataFusion's planner (session.rs), files (scan/), rules that change plans (optimizer/).
+//! Not here: DataFusion's planner (session/mod.rs), files (scan/), rules that change plans (optimizer/).
 
 mod tokens;
 pub(crate) mod far_timestamps;

@@ -2,7 +2,7 @@
 //!
 //! In: an error, what the session has registered. Out: the same error with the nearest names that do exist.
 //! Invariant: names that the error has already stay.
-//! Not here: names that the text itself shows (place.rs); how near names are (error.rs).
+//! Not here: names that the text itself shows (place.rs); how near names are (error/mod.rs).
 
 use datafusion::logical_expr::registry::FunctionRegistry;
 use datafusion::prelude::SessionContext;

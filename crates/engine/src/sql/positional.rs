@@ -3,7 +3,7 @@
 //! In: `GLOBAL CROSS JOIN`, which table_forms.rs puts for it. Out: a full join of row numbers, which `*` does not show.
 //! Invariant: the numbers count rows as they are read; the session runs such a statement in one partition and refuses it
 //! where a table has several, whose order nobody knows.
-//! Not here: that check (session.rs).
+//! Not here: that check (session/mod.rs).
 
 use datafusion::sql::sqlparser::ast::{
     Join, JoinConstraint, JoinOperator, Select, TableAlias, TableFactor, TableWithJoins,

@@ -3,7 +3,7 @@
 //! In: SQL text as a user writes it.
 //! Out: [`Statement`]s with their place in the script; for one of them what to do: an option, or SQL for DataFusion.
 //! Invariant: every error of the tokenizer or parser carries line and column.
-//! Not here: names of tables and columns (session.rs), files behind table functions (scan/).
+//! Not here: names of tables and columns (session/mod.rs), files behind table functions (scan/).
 
 use std::ops::ControlFlow;
 
