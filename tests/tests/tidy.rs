@@ -244,6 +244,18 @@ fn the_function_counter_counts() {
     );
 }
 
+/// The engine's rooms are folders, whose files stand inside.
+#[test]
+fn rooms_of_the_engine_are_folders() {
+    check(|source| {
+        let file = source.path.strip_prefix("crates/engine/src/");
+        match file.is_some_and(|file| !file.contains('/') && file != "lib.rs") {
+            true => vec![": put it into a room, as its mod.rs if it is the room's face".to_string()],
+            false => vec![],
+        }
+    });
+}
+
 /// A crate's rooms stand on floors: lib.rs lists its modules from the ground up.
 #[test]
 fn rooms_name_only_rooms_below_them() {
