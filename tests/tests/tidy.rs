@@ -250,7 +250,9 @@ fn rooms_of_the_engine_are_folders() {
     check(|source| {
         let file = source.path.strip_prefix("crates/engine/src/");
         match file.is_some_and(|file| !file.contains('/') && file != "lib.rs") {
-            true => vec![": put it into a room, as its mod.rs if it is the room's face".to_string()],
+            true => {
+                vec![": put it into a room, as its mod.rs if it is the room's face".to_string()]
+            }
             false => vec![],
         }
     });
