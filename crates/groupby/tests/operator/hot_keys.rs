@@ -38,7 +38,7 @@ impl Hot {
     fn source(self, row: usize, rows: usize) -> usize {
         match self {
             _ if row < rows / LEAD => row,
-            Hot::Half if row % 2 == 0 => 0,
+            Hot::Half if row.is_multiple_of(2) => 0,
             Hot::All => 0,
             Hot::Two if row % 3 < 2 => row % 3,
             Hot::None | Hot::Half | Hot::Two => row,
