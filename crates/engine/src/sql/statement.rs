@@ -424,6 +424,8 @@ fn option_value(value: &Expr) -> String {
 
 fn datafusion(mut statement: DataFusionStatement) -> Result<Request> {
     long_chains::bracket(&mut statement)?;
+    // Also before rewrites that put a clause together as text: `- -1` would begin a comment.
+    bracket_operands(&mut statement);
     headers::name_items(&mut statement);
     done(visit(&mut statement, &mut ShortForms))?;
     dotted_fields::rewrite(&mut statement)?;
