@@ -10,7 +10,7 @@ import pytest
 
 import grouse
 
-ENUM = Path(__file__).resolve().parents[2] / "engine" / "src" / "error.rs"
+ENUM = Path(__file__).resolve().parents[2] / "engine" / "src" / "error" / "mod.rs"
 
 
 def test_classes_mirror_the_engines_enum():
