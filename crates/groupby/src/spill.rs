@@ -570,10 +570,26 @@ impl SpilledBlock {
 }
 
 #[cfg(test)]
+impl StoredRange<'_> {
+    /// The keys, which have one word.
+    pub(crate) fn words(&self) -> Vec<u64> {
+        use crate::keys::compact::KeyScratch;
+        use crate::keys::{KeyRows, PackedRows};
+        let opened = self.open(&mut Counters::default());
+        let (block, tuples) = opened.expect("read");
+        let mut scratch = KeyScratch::default();
+        let KeyRows::Packed(PackedRows::One(words)) = block.slice(tuples).keys(&mut scratch).0
+        else {
+            panic!("keys of one word")
+        };
+        words.keys.as_flattened().to_vec()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::compact::KeyScratch;
-    use crate::keys::{CompactKeys, EncodedKeys, KeyRows, PackedRows};
+    use crate::keys::{CompactKeys, EncodedKeys};
 
     /// Keys of 8 bytes; partitions of these numbers of tuples.
     fn block(partitions: &[u32]) -> Block {
@@ -639,14 +655,7 @@ mod tests {
     fn keys_of(stored: &Stored, partitions: Range<usize>) -> Vec<u64> {
         let mut keys = Vec::new();
         for source in stored.sources(&partitions) {
-            let opened = source.open(&mut Counters::default());
-            let (block, tuples) = opened.expect("read");
-            let mut scratch = KeyScratch::default();
-            let KeyRows::Packed(PackedRows::One(words)) = block.slice(tuples).keys(&mut scratch).0
-            else {
-                panic!("keys of one word")
-            };
-            keys.extend(words.keys.as_flattened());
+            keys.extend(source.words());
         }
         keys
     }

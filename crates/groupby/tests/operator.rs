@@ -435,6 +435,21 @@ fn normal() -> Sizes {
     Sizes::for_machine(2, 1 << 20)
 }
 
+/// Any table that takes keys of all kinds, or falls back to one that does.
+fn any_table() -> impl Strategy<Value = TableKind> {
+    prop_oneof![
+        Just(TableKind::Auto),
+        Just(TableKind::Direct),
+        Just(TableKind::Packed),
+        Just(TableKind::Bytes),
+        Just(TableKind::Row)
+    ]
+}
+
+fn any_sizes() -> impl Strategy<Value = Sizes> {
+    prop_oneof![Just(normal()), Just(Sizes::tiny()), Just(Sizes::spilling())]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
     #[test]
@@ -444,10 +459,8 @@ proptest! {
         distinct in prop_oneof![Just(1u64), Just(3), Just(40), Just(1_000_000)],
         nulls in any::<bool>(),
         seed in any::<u32>(),
-        table in prop_oneof![
-            Just(TableKind::Auto), Just(TableKind::Direct), Just(TableKind::Packed), Just(TableKind::Bytes), Just(TableKind::Row)
-        ],
-        sizes in prop_oneof![Just(normal()), Just(Sizes::tiny()), Just(Sizes::spilling())],
+        table in any_table(),
+        sizes in any_sizes(),
         workers in 1usize..5,
         batch_rows in prop_oneof![Just(1usize), Just(50), Just(333)],
         bounded in any::<bool>(),
@@ -470,7 +483,7 @@ proptest! {
         nulls in any::<bool>(),
         seed in any::<u32>(),
         table in prop_oneof![Just(TableKind::Auto), Just(TableKind::Direct), Just(TableKind::Packed)],
-        sizes in prop_oneof![Just(normal()), Just(Sizes::tiny()), Just(Sizes::spilling())],
+        sizes in any_sizes(),
         workers in 1usize..3,
         batch_rows in prop_oneof![Just(1usize), Just(50), Just(333)],
         coded in prop_oneof![3 => Just(true), 1 => Just(false)],
@@ -672,6 +685,18 @@ impl Budget for Switched {
     }
 }
 
+/// What comes of a merge that is refused memory: the groups, and how many tasks had no room.
+fn merged_without_memory(case: &Case, how: &How) -> (Rows, u64) {
+    let budget = Arc::new(Switched(AtomicBool::new(true)));
+    let means = Means {
+        budget: budget.clone(),
+        ..Means::unlimited()
+    };
+    let built = build(case, how, &means).expect("memory");
+    budget.0.store(false, Ordering::Relaxed);
+    merged(built, &means).expect("parts that fit")
+}
+
 /// All tuples are in memory and one task, whose table is refused: it goes to disk in parts.
 #[test]
 fn a_merge_in_memory_parts_what_is_refused() {
@@ -685,14 +710,7 @@ fn a_merge_in_memory_parts_what_is_refused() {
         workers: 2,
         batch_rows: 8192,
     };
-    let budget = Arc::new(Switched(AtomicBool::new(true)));
-    let means = Means {
-        budget: budget.clone(),
-        ..Means::unlimited()
-    };
-    let built = build(&case, &how, &means).expect("memory");
-    budget.0.store(false, Ordering::Relaxed);
-    let (groups, parted) = merged(built, &means).expect("parts that fit");
+    let (groups, parted) = merged_without_memory(&case, &how);
     assert!(parted > 0);
     assert_eq!(groups, twin(&case.keys, &case.values, &case.filter));
 }

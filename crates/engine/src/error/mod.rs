@@ -252,14 +252,7 @@ impl Error {
             Error::Placed { error, .. } => *error,
             other => other,
         };
-        if let Error::UnknownColumn { position, .. }
-        | Error::AmbiguousColumn { position, .. }
-        | Error::UnknownTable { position, .. }
-        | Error::UnknownFunction { position, .. }
-        | Error::Type { position, .. }
-        | Error::Planning { position, .. }
-        | Error::UnsupportedClause { position, .. } = &mut error
-        {
+        if let Some(position) = error.own_position() {
             *position = None;
         }
         error
@@ -280,6 +273,20 @@ impl Error {
             | Error::Planning { position, .. }
             | Error::UnsupportedClause { position, .. } => *position,
             Error::Placed { position, .. } => Some(*position),
+            _ => None,
+        }
+    }
+
+    /// The place of an error that may have one or not.
+    fn own_position(&mut self) -> Option<&mut Option<Position>> {
+        match self {
+            Error::UnknownColumn { position, .. }
+            | Error::AmbiguousColumn { position, .. }
+            | Error::UnknownTable { position, .. }
+            | Error::UnknownFunction { position, .. }
+            | Error::Type { position, .. }
+            | Error::Planning { position, .. }
+            | Error::UnsupportedClause { position, .. } => Some(position),
             _ => None,
         }
     }
@@ -312,28 +319,11 @@ impl Error {
         match &mut self {
             Error::Syntax { line, column, .. } => moved(line, column),
             Error::Placed { position: at, .. } => moved(&mut at.line, &mut at.column),
-            Error::UnknownColumn {
-                position: Some(at), ..
+            other => {
+                if let Some(Some(at)) = other.own_position() {
+                    moved(&mut at.line, &mut at.column);
+                }
             }
-            | Error::AmbiguousColumn {
-                position: Some(at), ..
-            }
-            | Error::UnknownTable {
-                position: Some(at), ..
-            }
-            | Error::UnknownFunction {
-                position: Some(at), ..
-            }
-            | Error::Type {
-                position: Some(at), ..
-            }
-            | Error::Planning {
-                position: Some(at), ..
-            }
-            | Error::UnsupportedClause {
-                position: Some(at), ..
-            } => moved(&mut at.line, &mut at.column),
-            _ => {}
         }
         self
     }

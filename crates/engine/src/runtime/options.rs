@@ -536,6 +536,15 @@ pub fn parse_memory_bytes(text: &str) -> Result<u64, String> {
     parse_bytes(text, Some(machine_memory_bytes))
 }
 
+/// A number and its unit in lower case, such as `4GB` and `30 s`; the unit may be missing.
+fn number_and_unit(text: &str) -> Option<(f64, String)> {
+    let unit_start = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_start);
+    Some((number.parse().ok()?, unit.trim().to_ascii_lowercase()))
+}
+
 /// A size; percentages are of `whole`.
 pub(crate) fn parse_bytes(text: &str, whole: Option<fn() -> u64>) -> Result<u64, String> {
     let expected = || {
@@ -546,12 +555,8 @@ pub(crate) fn parse_bytes(text: &str, whole: Option<fn() -> u64>) -> Result<u64,
     if text.eq_ignore_ascii_case("unlimited") || text.eq_ignore_ascii_case("none") {
         return Ok(u64::MAX);
     }
-    let unit_start = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_start);
-    let number: f64 = number.parse().map_err(|_| expected())?;
-    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+    let (number, unit) = number_and_unit(text).ok_or_else(expected)?;
+    let factor = match unit.as_str() {
         "%" if number > 0.0 && number <= 100.0 => {
             let whole = whole.ok_or_else(expected)?;
             return Ok((whole() as f64 * number / 100.0) as u64);
@@ -580,12 +585,8 @@ fn parse_time(text: &str) -> Result<Option<Duration>, String> {
     if text.eq_ignore_ascii_case("none") || text.eq_ignore_ascii_case("unlimited") {
         return Ok(None);
     }
-    let unit_start = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_start);
-    let number: f64 = number.parse().map_err(|_| expected.to_string())?;
-    let seconds = match unit.trim().to_ascii_lowercase().as_str() {
+    let (number, unit) = number_and_unit(text).ok_or_else(|| expected.to_string())?;
+    let seconds = match unit.as_str() {
         "" | "ms" => 1e-3,
         "s" => 1.0,
         "min" => 60.0,

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use datafusion::common::DataFusionError;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinSet;
@@ -30,7 +31,7 @@ pub(super) async fn within<T>(
 /// Sends the error once the limit is reached, unless the channel is closed by then. The clock stops with what is returned.
 pub(super) fn clock<T: Send + 'static>(
     limit: Option<Duration>,
-    channel: &Sender<Result<T, datafusion::common::DataFusionError>>,
+    channel: &Sender<Result<T, DataFusionError>>,
     handle: &Handle,
 ) -> JoinSet<()> {
     let mut clock = JoinSet::new();

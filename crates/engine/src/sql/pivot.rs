@@ -320,7 +320,7 @@ fn found(expr: &Expr, source: &Query, scope: &Scope<'_>) -> Result<Turned> {
 }
 
 /// Distinct values as strings, in the order of the values.
-fn values_of(scope: &Scope<'_>, from: &str, expr: &Expr) -> Result<Vec<TypedText>> {
+fn values_of(scope: &Scope<'_>, from: &str, expr: &Expr) -> Result<Vec<TypedValue>> {
     let from = from.strip_prefix("SELECT * FROM ").unwrap_or(from);
     let query = format!(
         "SELECT CAST(\"value of\" AS VARCHAR) AS \"text of value\", typeof(\"value of\") AS \"type of value\" FROM (SELECT DISTINCT {expr} AS \"value of\" FROM {from}) AS \"values\" WHERE \"value of\" IS NOT NULL ORDER BY \"value of\""
@@ -329,40 +329,40 @@ fn values_of(scope: &Scope<'_>, from: &str, expr: &Expr) -> Result<Vec<TypedText
 }
 
 /// A value as a string, and its type.
-type TypedText = (String, String);
+type TypedValue = (String, String);
 
 /// Types whose values may be equal while their strings are not: `-0.0`, `24 hours`.
 const COMPARED_AS_VALUES: [&str; 3] = ["DOUBLE", "FLOAT", "INTERVAL"];
 
 /// The strings and types of a query, each string once.
-fn strings_of(scope: &Scope<'_>, query: &str, expr: &Expr) -> Result<Vec<TypedText>> {
+fn strings_of(scope: &Scope<'_>, query: &str, expr: &Expr) -> Result<Vec<TypedValue>> {
     let mut known = HashSet::new();
-    let mut values = Vec::new();
+    let mut found = Vec::new();
     for batch in scope.rows(*parse_query(query)?)? {
         let strings = |column: usize| {
             let strings = cast(batch.column(column), &DataType::Utf8);
             strings.map_err(|error| Error::Internal(error.to_string()))
         };
-        let (texts, types) = (strings(0)?, strings(1)?);
-        let both = texts
+        let (values, types) = (strings(0)?, strings(1)?);
+        let both = values
             .as_string::<i32>()
             .iter()
             .zip(types.as_string::<i32>());
         let both = both.filter_map(|(text, kind)| Some((text?.to_string(), kind?.to_string())));
-        values.extend(both.filter(|(text, _)| known.insert(text.clone())));
+        found.extend(both.filter(|(text, _)| known.insert(text.clone())));
     }
-    match values.len() <= COLUMNS_MAX {
-        true => Ok(values),
+    match found.len() <= COLUMNS_MAX {
+        true => Ok(found),
         false => Err(Error::Unsupported {
             message: format!(
                 "PIVOT ON {expr} with {} values; at most {COLUMNS_MAX} become columns: list those that are wanted with IN",
-                values.len()
+                found.len()
             ),
         }),
     }
 }
 
-fn named(expr: &Expr, values: Vec<TypedText>) -> Result<Turned> {
+fn named(expr: &Expr, values: Vec<TypedValue>) -> Result<Turned> {
     let condition = |value: &str, kind: &str| {
         let value = text(value);
         parse_expr(&match COMPARED_AS_VALUES.contains(&kind) {

@@ -236,8 +236,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::keys::compact::KeyScratch;
-    use crate::keys::{CompactKeys, EncodedKeys, KeyLayout, KeyRows, PackedRows, TableKind};
+    use crate::keys::{CompactKeys, EncodedKeys, KeyLayout, TableKind};
     use crate::merge::TaskPlanner;
     use crate::partition::neighbours;
     use crate::runtime::budget::Unlimited;
@@ -301,14 +300,7 @@ mod tests {
         };
         let mut keys = Vec::new();
         for source in own {
-            let opened = source.open(&mut crate::runtime::Counters::default());
-            let (block, tuples) = opened.expect("in memory");
-            let mut scratch = KeyScratch::default();
-            let KeyRows::Packed(PackedRows::One(words)) = block.slice(tuples).keys(&mut scratch).0
-            else {
-                panic!("keys of one word")
-            };
-            keys.extend(words.keys.as_flattened());
+            keys.extend(source.words());
         }
         keys
     }

@@ -341,14 +341,7 @@ fn what_a_merge_by_address_has_no_room_for_is_repartitioned() {
             },
         )
     };
-    let budget = Arc::new(Switched(AtomicBool::new(true)));
-    let means = Means {
-        budget: budget.clone(),
-        ..Means::unlimited()
-    };
-    let built = build(&case, &how, &means).expect("memory");
-    budget.0.store(false, Ordering::Relaxed);
-    let (groups, parted) = merged(built, &means).expect("parts that fit");
+    let (groups, parted) = merged_without_memory(&case, &how);
     assert!(parted > 1, "{parted}");
     assert_eq!(groups, twin(&case.keys, &case.values, &case.filter));
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use grouse_groupby::{Build, FirstGroups, Merge, Merged, TableKind};
 use proptest::prelude::*;
 
-use super::{Case, How, KINDS, Means, Rows, batch, case, collect, normal, spec, twin};
-use grouse_groupby::Sizes;
+use super::{
+    Case, How, KINDS, Means, Rows, any_sizes, any_table, batch, case, collect, normal, spec, twin,
+};
 
 /// The groups that leave, and how many were chosen.
 fn first(case: &Case, how: &How, wanted: usize) -> (Rows, bool) {
@@ -77,10 +78,8 @@ proptest! {
         distinct in prop_oneof![Just(1u64), Just(3), Just(40), Just(1_000_000)],
         nulls in any::<bool>(),
         seed in any::<u32>(),
-        table in prop_oneof![
-            Just(TableKind::Auto), Just(TableKind::Direct), Just(TableKind::Packed), Just(TableKind::Bytes), Just(TableKind::Row)
-        ],
-        sizes in prop_oneof![Just(normal()), Just(Sizes::tiny()), Just(Sizes::spilling())],
+        table in any_table(),
+        sizes in any_sizes(),
         workers in 1usize..5,
         batch_rows in prop_oneof![Just(1usize), Just(50), Just(333)],
         wanted in prop_oneof![Just(1usize), Just(3), Just(17), Just(5000)],

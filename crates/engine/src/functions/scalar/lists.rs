@@ -201,15 +201,16 @@ fn chosen() -> Vec<Definition> {
         same,
         |call| {
             each_list(call, |values, row| {
-                let marks = call.lists(1).value(row);
-                let marks = cast(&marks, &DataType::Boolean)?;
-                let places = marks
-                    .as_boolean()
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(place, mark)| {
-                        (mark == Some(true) && place < values.len()).then_some(place as u32)
-                    });
+                let booleans = call.lists(1).value(row);
+                let booleans = cast(&booleans, &DataType::Boolean)?;
+                let places =
+                    booleans
+                        .as_boolean()
+                        .iter()
+                        .enumerate()
+                        .filter_map(|(place, is_kept)| {
+                            (is_kept == Some(true) && place < values.len()).then_some(place as u32)
+                        });
                 Ok(take(values, &UInt32Array::from_iter_values(places), None)?)
             })
         },
