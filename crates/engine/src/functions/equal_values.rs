@@ -6,6 +6,7 @@
 //! Not here: which expressions of a plan (optimizer/fixes/equal_values.rs).
 
 pub(crate) mod canonical;
+pub(crate) mod identity;
 mod ordered;
 mod chosen;
 mod aggregates;

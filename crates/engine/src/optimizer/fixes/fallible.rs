@@ -16,10 +16,13 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use super::in_lists::APART;
 use crate::functions::MIDNIGHT;
+use crate::functions::equal_values::identity::{IDENTIFIED, IDENTITY};
 
 /// Functions that have a value for all values of the types that they take.
-const SURE: [&str; 49] = [
+const SURE: [&str; 51] = [
     APART,
+    IDENTIFIED,
+    IDENTITY,
     MIDNIGHT,
     "array_has",
     "array_length",

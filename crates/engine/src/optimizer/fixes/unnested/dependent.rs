@@ -6,14 +6,14 @@
 //! keys has its row for values without rows, too.
 //! The method is that of T. Neumann and A. Kemper, "Unnesting Arbitrary Queries" (2015): the domain is joined to the plan
 //! below its references, and each operator above keeps the values apart.
-//! Not here: which subqueries go this way, and the join with the query around them (mod.rs, joined.rs).
+//! Not here: the values of the domain (domain.rs), which subqueries go this way, and the join with the query around them
+//! (mod.rs, joined.rs).
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, JoinType, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::expr::{GroupingSet, WindowFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::logical_plan::{
     Aggregate, Distinct, DistinctOn, FetchType, Filter, Join, JoinConstraint, Limit, Projection,
     SkipType, Sort, SubqueryAlias, Union, Unnest, Values, Window,
@@ -24,16 +24,8 @@ use datafusion::logical_expr::{
 };
 
 use super::super::idle_sorts::with_own_order;
+use super::domain::OuterDomain;
 use super::names::FreshNames;
-use super::outer_columns;
-
-/// The values of the outer columns.
-pub(super) struct OuterDomain<'a> {
-    /// The outer columns, as the plan refers to them.
-    pub outer: &'a [Column],
-    /// The values, a column for each of `outer`.
-    pub values: &'a LogicalPlan,
-}
 
 /// A plan that keeps values apart.
 pub(super) struct DependentPlan {
@@ -42,81 +34,10 @@ pub(super) struct DependentPlan {
     pub carried: Vec<Column>,
 }
 
-impl OuterDomain<'_> {
-    /// Whether `plan` refers to an outer column.
-    fn is_used_by(&self, plan: &LogicalPlan) -> Result<bool> {
-        let columns = outer_columns(plan)?;
-        Ok(columns.iter().any(|column| self.outer.contains(column)))
-    }
-
-    fn is_used_in(&self, expr: &Expr) -> bool {
-        let found = expr.exists(|part| {
-            Ok(matches!(part, Expr::OuterReferenceColumn(_, column) if self.outer.contains(column)))
-        });
-        found.unwrap_or(true)
-    }
-
-    /// The values once more, under names of their own.
-    fn named(&self, names: &mut FreshNames) -> Result<DependentPlan> {
-        let relation = names.next("__outer");
-        let columns = self.values.schema().columns();
-        let columns = columns.into_iter().enumerate();
-        let columns = columns
-            .map(|(index, column)| Expr::Column(column).alias(format!("{relation}_{index}")));
-        let named = LogicalPlanBuilder::from(self.values.clone())
-            .project(columns.collect::<Vec<_>>())?
-            .alias(relation)?
-            .build()?;
-        Ok(DependentPlan {
-            carried: named.schema().columns(),
-            plan: named,
-        })
-    }
-
-    /// The expression with the carried values in the place of outer columns.
-    fn resolved(&self, expr: Expr, carried: &[Column]) -> Result<Expr> {
-        let resolved = expr.transform(|part| match &part {
-            Expr::OuterReferenceColumn(_, column) => {
-                let place = self.outer.iter().position(|outer| outer == column);
-                Ok(match place {
-                    Some(place) => Transformed::yes(Expr::Column(carried[place].clone())),
-                    None => Transformed::no(part),
-                })
-            }
-            _ => Ok(Transformed::no(part)),
-        });
-        resolved.data()
-    }
-
-    /// The expressions of `of`, resolved and under their names.
-    fn resolved_all(
-        &self,
-        of: &LogicalPlan,
-        exprs: &[Expr],
-        carried: &[Column],
-    ) -> Result<Vec<Expr>> {
-        let names = NamePreserver::new(of);
-        let resolve = |expr: &Expr| {
-            let name = names.save(expr);
-            let resolved = self.resolved(expr.clone(), carried)?;
-            Ok(name.restore(resolved))
-        };
-        exprs.iter().map(resolve).collect()
-    }
-
-    fn resolved_sorts(&self, sorts: &[SortExpr], carried: &[Column]) -> Result<Vec<SortExpr>> {
-        let resolve = |sort: &SortExpr| {
-            let expr = self.resolved(sort.expr.clone(), carried)?;
-            Ok(SortExpr::new(expr, sort.asc, sort.nulls_first))
-        };
-        sorts.iter().map(resolve).collect()
-    }
-}
-
 /// `plan` for all values of `domain` at once.
 pub(super) fn kept(
     plan: &LogicalPlan,
-    domain: &OuterDomain<'_>,
+    domain: &OuterDomain,
     names: &mut FreshNames,
 ) -> Result<DependentPlan> {
     if !domain.is_used_by(plan)? {
@@ -184,7 +105,7 @@ pub(super) fn kept(
 fn kept_aggregate(
     plan: &LogicalPlan,
     aggregate: &Aggregate,
-    domain: &OuterDomain<'_>,
+    domain: &OuterDomain,
     names: &mut FreshNames,
 ) -> Result<DependentPlan> {
     let sets = sets_of(&aggregate.group_expr)?;
@@ -260,7 +181,7 @@ fn without_empty_groups(
 /// All values of the domain with the rows that they have; the column is NULL where there is none.
 fn with_all_values(
     below: DependentPlan,
-    domain: &OuterDomain<'_>,
+    domain: &OuterDomain,
     names: &mut FreshNames,
 ) -> Result<(DependentPlan, Column)> {
     let all = domain.named(names)?;
@@ -336,7 +257,7 @@ const CUBE_KEYS_MAX: usize = 15;
 fn kept_distinct(
     plan: &LogicalPlan,
     distinct: &Distinct,
-    domain: &OuterDomain<'_>,
+    domain: &OuterDomain,
     names: &mut FreshNames,
 ) -> Result<DependentPlan> {
     match distinct {
@@ -374,7 +295,7 @@ fn kept_distinct(
 
 fn kept_sort(
     sort: &Sort,
-    domain: &OuterDomain<'_>,
+    domain: &OuterDomain,
     names: &mut FreshNames,
 ) -> Result<DependentPlan> {
     if let Some(fetch) = sort.fetch {
@@ -404,7 +325,7 @@ fn kept_sort(
 /// LIMIT and OFFSET count the rows of each set of values.
 fn kept_limit(
     limit: &Limit,
-    domain: &OuterDomain<'_>,
+    domain: &OuterDomain,
     names: &mut FreshNames,
 ) -> Result<DependentPlan> {
     let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
@@ -483,7 +404,7 @@ pub(in crate::optimizer::fixes) fn row_number(
 fn kept_window(
     plan: &LogicalPlan,
     window: &Window,
-    domain: &OuterDomain<'_>,
+    domain: &OuterDomain,
     names: &mut FreshNames,
 ) -> Result<DependentPlan> {
     let below = kept(&window.input, domain, names)?;
@@ -517,7 +438,7 @@ fn kept_window(
 /// A side whose rows are all kept carries the values; where both do, they are the same.
 fn kept_join(
     join: &Join,
-    domain: &OuterDomain<'_>,
+    domain: &OuterDomain,
     names: &mut FreshNames,
 ) -> Result<DependentPlan> {
     let in_right = domain.is_used_by(&join.right)?;
@@ -560,7 +481,7 @@ fn kept_join(
 /// The join of the sides with the conditions that it had, and `same`.
 fn joined(
     join: &Join,
-    domain: &OuterDomain<'_>,
+    domain: &OuterDomain,
     (left, right): (LogicalPlan, LogicalPlan),
     (carried, same): (&[Column], Vec<Expr>),
 ) -> Result<LogicalPlan> {
@@ -626,7 +547,7 @@ fn only_once(
 fn kept_union(
     plan: &LogicalPlan,
     union: &Union,
-    domain: &OuterDomain<'_>,
+    domain: &OuterDomain,
     names: &mut FreshNames,
 ) -> Result<DependentPlan> {
     let mut inputs = Vec::with_capacity(union.inputs.len());
@@ -681,7 +602,7 @@ pub(super) fn rows_of(values: &Values) -> Result<LogicalPlan> {
 
 fn kept_unnest(
     unnest: &Unnest,
-    domain: &OuterDomain<'_>,
+    domain: &OuterDomain,
     names: &mut FreshNames,
 ) -> Result<DependentPlan> {
     let below = kept(&unnest.input, domain, names)?;

@@ -23,7 +23,8 @@ use datafusion::logical_expr::{
 use super::super::compared::in_scope;
 use super::super::fallible;
 use super::super::read_once::{is_steady, shared};
-use super::dependent::{OuterDomain, kept, same_value};
+use super::dependent::kept;
+use super::domain::OuterDomain;
 use super::names::FreshNames;
 use super::{has_subquery, is_datafusion_scalar, outer_columns};
 
@@ -48,10 +49,13 @@ pub(super) enum Scalars {
 
 /// A subquery for all outer values at once, under a name of its own.
 struct NamedSubquery {
-    /// Its columns: one for each of `outer`, then its own.
     plan: LogicalPlan,
-    /// The columns of the plan around it that it refers to.
-    outer: Vec<Column>,
+    /// The first of its columns: the values that it belongs to.
+    of_outer: Vec<Column>,
+    /// The others.
+    own: Vec<Column>,
+    /// Which of its rows are those of a row of the plan around it.
+    same: Vec<Expr>,
 }
 
 impl<'a> Joined<'a> {
@@ -166,10 +170,9 @@ impl<'a> Joined<'a> {
         join_type: JoinType,
     ) -> Result<()> {
         let rows = self.rows(subquery)?;
-        let columns = rows.plan.schema().columns();
-        let mut same = self.same_outer(&rows, &columns);
+        let mut same = rows.same;
         if let Some(probe) = probe {
-            same.push(probe.eq(Expr::Column(columns[rows.outer.len()].clone())));
+            same.push(probe.eq(Expr::Column(rows.own[0].clone())));
         }
         self.join(rows.plan, join_type, same)
     }
@@ -177,9 +180,9 @@ impl<'a> Joined<'a> {
     /// Whether the subquery has rows; with a probe, rows of that value.
     fn mark(&mut self, subquery: &LogicalPlan, probe: Option<Expr>) -> Result<Expr> {
         let rows = self.rows(subquery)?;
-        let columns = rows.plan.schema().columns();
-        let read = rows.outer.len() + usize::from(probe.is_some());
-        let keys: Vec<Expr> = columns[..read].iter().cloned().map(Expr::Column).collect();
+        let probed = probe.is_some().then(|| rows.own[0].clone());
+        let keys = rows.of_outer.into_iter().chain(probed.clone());
+        let keys: Vec<Expr> = keys.map(Expr::Column).collect();
         let mark = Column::from_name(self.names.next("__mark"));
         let distinct = match keys.is_empty() {
             true => LogicalPlanBuilder::from(rows.plan)
@@ -194,10 +197,9 @@ impl<'a> Joined<'a> {
         let marked = LogicalPlanBuilder::from(distinct)
             .project(marked)?
             .build()?;
-        let mut same: Vec<Expr> = rows.outer.iter().zip(&columns).map(same_column).collect();
-        if let Some(probe) = probe {
-            same.push(probe.eq(Expr::Column(columns[rows.outer.len()].clone())));
-        }
+        let mut same = rows.same;
+        let probes = probe.into_iter().zip(probed);
+        same.extend(probes.map(|(probe, probed)| probe.eq(Expr::Column(probed))));
         self.join(marked, JoinType::Left, same)?;
         Ok(Expr::Column(mark).is_not_null())
     }
@@ -279,16 +281,14 @@ impl<'a> Joined<'a> {
     fn scalar(&mut self, subquery: &Subquery) -> Result<Expr> {
         let is_one = has_one_row(&subquery.subquery)?;
         let rows = self.rows(&subquery.subquery)?;
-        let columns = rows.plan.schema().columns();
-        let of_outer = &columns[..rows.outer.len()];
-        let value = Expr::Column(columns[rows.outer.len()].clone());
-        let same: Vec<Expr> = rows.outer.iter().zip(of_outer).map(same_column).collect();
+        let value = Expr::Column(rows.own[0].clone());
+        let same = rows.same;
         if is_one {
             self.join(rows.plan, JoinType::Left, same)?;
             return Ok(value);
         }
         let [first, number] = ["__value", "__rows"].map(|name| self.names.next(name));
-        let keys: Vec<Expr> = of_outer.iter().cloned().map(Expr::Column).collect();
+        let keys: Vec<Expr> = rows.of_outer.into_iter().map(Expr::Column).collect();
         let aggregates = vec![
             first_value(value, Vec::new()).alias(first.clone()),
             count(lit(1_i64)).alias(number.clone()),
@@ -314,25 +314,21 @@ impl<'a> Joined<'a> {
                 let mut read = outer.clone();
                 read.extend(guard.iter().flat_map(Expr::column_refs).cloned());
                 let below = below_joins(&self.plan, &read, is_sure);
-                let values = match guard {
-                    Some(guard) => {
-                        let rows = LogicalPlanBuilder::from(below.clone()).filter(guard)?;
-                        values_of(&outer, &rows.build()?)?
-                    }
-                    None => values_of(&outer, below)?,
-                };
-                let domain = OuterDomain {
-                    outer: &outer,
-                    values: &values,
-                };
-                Some(kept(subquery, &domain, self.names)?)
+                let mut rows = LogicalPlanBuilder::from(below.clone());
+                if let Some(guard) = guard {
+                    rows = rows.filter(guard)?;
+                }
+                let domain = OuterDomain::new(outer, rows.build()?, subquery)?;
+                let kept = kept(subquery, &domain, self.names)?;
+                Some((domain, kept))
             }
         };
         let own = subquery.schema().columns().into_iter();
-        let (plan, carried) = match kept {
-            Some(kept) => (kept.plan, kept.carried),
-            None => (subquery.clone(), Vec::new()),
+        let (domain, plan, carried) = match kept {
+            Some((domain, kept)) => (Some(domain), kept.plan, kept.carried),
+            None => (None, subquery.clone(), Vec::new()),
         };
+        let number = carried.len();
         let relation = self.names.next("__subquery");
         let columns = carried.into_iter().chain(own).enumerate();
         let columns = columns
@@ -340,11 +336,15 @@ impl<'a> Joined<'a> {
         let plan = LogicalPlanBuilder::from(plan)
             .project(columns.collect::<Vec<_>>())?
             .build()?;
-        Ok(NamedSubquery { plan, outer })
-    }
-
-    fn same_outer(&self, rows: &NamedSubquery, columns: &[Column]) -> Vec<Expr> {
-        rows.outer.iter().zip(columns).map(same_column).collect()
+        let mut of_outer = plan.schema().columns();
+        let own = of_outer.split_off(number);
+        let same = domain.map_or_else(Vec::new, |domain| domain.same(&of_outer));
+        Ok(NamedSubquery {
+            plan,
+            of_outer,
+            own,
+            same,
+        })
     }
 
     fn join(&mut self, right: LogicalPlan, join_type: JoinType, on: Vec<Expr>) -> Result<()> {
@@ -356,15 +356,6 @@ impl<'a> Joined<'a> {
         self.plan = left.join_on(right, join_type, on)?.build()?;
         Ok(())
     }
-}
-
-/// The values that columns have in a plan.
-pub(super) fn values_of(columns: &[Column], plan: &LogicalPlan) -> Result<LogicalPlan> {
-    let columns = columns.iter().cloned().map(Expr::Column);
-    let values = LogicalPlanBuilder::from(plan.clone()).project(columns)?;
-    Ok(LogicalPlan::Distinct(Distinct::All(Arc::new(
-        values.build()?,
-    ))))
 }
 
 /// What has all values of the columns, without the joins of other subqueries: each would read those before it twice, and so twice
@@ -415,10 +406,6 @@ pub(super) fn readable_twice(plan: LogicalPlan) -> Result<LogicalPlan> {
             "in a recursive query a subquery of this form cannot refer to rows that LIMIT, a window or random() has chosen"
         ),
     }
-}
-
-fn same_column((outer, column): (&Column, &Column)) -> Expr {
-    same_value(Expr::Column(outer.clone()), Expr::Column(column.clone()))
 }
 
 fn first_column(plan: &LogicalPlan) -> Result<Column> {

@@ -8,6 +8,7 @@
 //! Not here: subqueries in FROM that refer to nothing outside; those are plans like any other.
 
 mod dependent;
+mod domain;
 mod joined;
 mod names;
 mod one_row;
@@ -29,8 +30,9 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::AnalyzerRule;
 
 pub(super) use dependent::row_number;
-use dependent::{OuterDomain, kept, rows_of, same_value};
-use joined::{Joined, Scalars, readable_twice, values_of};
+use dependent::{kept, rows_of};
+use domain::OuterDomain;
+use joined::{Joined, Scalars, readable_twice};
 use names::FreshNames;
 pub(super) use one_row::one_row;
 use simple::{is_datafusion_predicate, is_datafusion_scalar};
@@ -376,15 +378,9 @@ fn unnested_lateral(join: &Join, names: &mut FreshNames) -> Result<Option<Logica
         return Ok(None);
     }
     let left = readable_twice(join.left.as_ref().clone())?;
-    let values = values_of(&outer, &left)?;
-    let domain = OuterDomain {
-        outer: &outer,
-        values: &values,
-    };
+    let domain = OuterDomain::new(outer, left.clone(), &join.right)?;
     let right = kept(&join.right, &domain, names)?;
-    let same = outer.iter().zip(right.carried);
-    let same =
-        same.map(|(outer, carried)| same_value(Expr::Column(outer.clone()), Expr::Column(carried)));
+    let same = domain.same(&right.carried).into_iter();
     let pairs = join
         .on
         .iter()
