@@ -3,8 +3,8 @@
 //! In: a statement as it was parsed. Out: each item of a select list under its text, with names of functions in small letters; a field
 //! of a struct under its own name, `s.x` as x; a subquery under the name of its column, as in PostgreSQL. What is there already
 //! gets a number.
-//! Invariant: columns and aliases keep their names; an item that may be several columns, and one of a subquery within an
-//! expression, has no name here.
+//! Invariant: columns and aliases keep their names; an item that may be several columns has no name here, and of a subquery within
+//! an expression only one whose place is a key of ORDER BY.
 //! Not here: lists in FROM and in PIVOT, which have names of their own; lists that are columns of a table, in unnest (inner_names.rs).
 
 use std::collections::HashSet;
@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, Query, Select, SelectItem,
-    SetExpr, TableFactor, VisitorMut,
+    Expr, Function, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, OrderBy, OrderByKind,
+    Query, Select, SelectItem, SetExpr, TableFactor, VisitorMut,
 };
 
 use crate::sql::ast::{function_name, plain_arguments, quoted};
@@ -72,7 +72,10 @@ impl VisitorMut for HeaderNames {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Infallible> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
+        if self.pending > 0 {
+            name_places(query);
+        }
         self.are_values.push(self.pending > 0);
         self.pending = self.pending.saturating_sub(1);
         ControlFlow::Continue(())
@@ -170,6 +173,46 @@ fn is_list_unnested(expr: &Expr) -> bool {
     };
     function_name(function).as_deref() == Some("unnest")
         && matches!(plain_arguments(function).as_deref(), Some([Expr::Array(_)]))
+}
+
+/// Names the items whose places are keys of ORDER BY: DataFusion takes an outer column without a name of its own for one that
+/// is no key of GROUP BY.
+fn name_places(query: &mut Query) {
+    let (
+        Some(OrderBy {
+            kind: OrderByKind::Expressions(keys),
+            ..
+        }),
+        SetExpr::Select(select),
+    ) = (&query.order_by, query.body.as_mut())
+    else {
+        return;
+    };
+    for key in keys {
+        let place = match &key.expr {
+            Expr::Value(value) => value.to_string().parse::<usize>().ok(),
+            _ => None,
+        };
+        let item = place
+            .and_then(|place| place.checked_sub(1))
+            .and_then(|place| select.projection.get_mut(place));
+        let Some(item) = item else {
+            continue;
+        };
+        let SelectItem::UnnamedExpr(expr) = &*item else {
+            continue;
+        };
+        let name = match expr {
+            Expr::Identifier(name) => Some(name.clone()),
+            Expr::CompoundIdentifier(parts) => parts.last().cloned(),
+            expr if may_be_several(expr) => None,
+            expr => Some(quoted(&text_of(expr))),
+        };
+        if let Some(alias) = name {
+            let expr = expr.clone();
+            *item = SelectItem::ExprWithAlias { expr, alias };
+        }
+    }
 }
 
 /// An expression as it is written, with names of functions in small letters.

@@ -19,6 +19,7 @@ use crate::sql::ast::{
 use crate::sql::columns;
 use crate::sql::expand::{Scope, fold_order};
 use crate::sql::table_forms::PERCENT;
+use crate::sql::window_aggregates::has_window;
 
 /// What is kept of the rows.
 enum Limit {
@@ -201,7 +202,10 @@ fn share_of(rows: &Expr) -> Option<Expr> {
 /// The query's rows as a subquery, unless QUALIFY can see them as they are.
 fn wrap(query: &mut Query) -> Result<()> {
     let is_plain = match query.body.as_ref() {
-        SetExpr::Select(select) => select.distinct.is_none() && select.qualify.is_none(),
+        SetExpr::Select(select) => {
+            let orders_windows = orders_windows(query.order_by.as_ref(), select);
+            select.distinct.is_none() && select.qualify.is_none() && !orders_windows
+        }
         _ => false,
     };
     if is_plain {
@@ -218,6 +222,39 @@ fn wrap(query: &mut Query) -> Result<()> {
     }
     query.body = outer.body;
     Ok(())
+}
+
+/// Whether ORDER BY has the alias of a window function, which cannot stand in the window of the limit, and otherwise columns
+/// of the result alone.
+fn orders_windows(order_by: Option<&OrderBy>, select: &Select) -> bool {
+    let Some(OrderBy {
+        kind: OrderByKind::Expressions(keys),
+        ..
+    }) = order_by
+    else {
+        return false;
+    };
+    let names_any = |key: &OrderByExpr, is_one: &dyn Fn(&SelectItem, &str) -> bool| {
+        matches!(&key.expr, Expr::Identifier(name)
+            if select.projection.iter().any(|item| is_one(item, &name.value)))
+    };
+    let is_window = |item: &SelectItem, name: &str| {
+        matches!(item, SelectItem::ExprWithAlias { expr, alias }
+            if alias.value.eq_ignore_ascii_case(name) && has_window(expr))
+    };
+    let is_named = |item: &SelectItem, name: &str| match item {
+        SelectItem::ExprWithAlias { alias, .. } => alias.value.eq_ignore_ascii_case(name),
+        SelectItem::UnnamedExpr(Expr::Identifier(column)) => {
+            column.value.eq_ignore_ascii_case(name)
+        }
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts
+            .last()
+            .is_some_and(|column| column.value.eq_ignore_ascii_case(name)),
+        SelectItem::Wildcard(_) => true,
+        _ => false,
+    };
+    keys.iter().any(|key| names_any(key, &is_window))
+        && keys.iter().all(|key| names_any(key, &is_named))
 }
 
 /// `ORDER BY 2` orders by the second item.

@@ -1,18 +1,21 @@
 //! Words that say nothing here, or say it otherwise: `TABLE t`, `TRUNCATE t`, `AS MATERIALIZED (…)`, `LIMIT 1 WITH TIES`,
-//! `LATERAL unnest(l)`, `SUMMARIZE TABLE t`, `INTERVAL (3) DAY`, `WITH NO DATA`.
+//! `LATERAL unnest(l)`, `SUMMARIZE TABLE t`, `INTERVAL (3) DAY`, `WITH NO DATA`, `= ANY ((SELECT …) UNION (SELECT …))`.
 //!
 //! In: tokens. Out: `SELECT * FROM t`, `DELETE FROM t`, `AS (…)`, `FETCH FIRST 1 ROWS WITH TIES`, `unnest(l)`,
 //! `SUMMARIZE t`,
-//! `INTERVAL 3 DAY`, `SELECT * FROM (…) LIMIT 0`.
+//! `INTERVAL 3 DAY`, `SELECT * FROM (…) LIMIT 0`, `= ANY (SELECT * FROM (…))`.
 //! Invariant: a word that is a name stays.
 //! Not here: forms that need a call to stand for them (query_forms.rs, table_forms.rs).
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::sql::tokens::{Tokens, Written, is_one_of, is_token, next_outside, word_at};
+use crate::sql::tokens::{Tokens, Written, closing, is_one_of, is_token, next_outside, word_at};
 
 /// Words that one of these forms has.
-pub(super) const WORDS: [&str; 6] = [
+pub(super) const WORDS: [&str; 9] = [
+    "ANY",
+    "ALL",
+    "SOME",
     "TABLE",
     "TRUNCATE",
     "MATERIALIZED",
@@ -22,7 +25,7 @@ pub(super) const WORDS: [&str; 6] = [
 ];
 
 pub(super) fn rewrite(tokens: Tokens) -> Tokens {
-    let tokens = without_data(tokens);
+    let tokens = quantified_sets(without_data(tokens));
     let mut written: Tokens = Vec::with_capacity(tokens.len());
     let mut at = 0;
     while let Some(token) = tokens.get(at) {
@@ -66,6 +69,34 @@ fn without_data(mut tokens: Tokens) -> Tokens {
         tokens.splice(end..end, limit);
         end = begins + 1;
         tokens.splice(end..end, Written::at(span).sql("SELECT * FROM (").tokens);
+    }
+    tokens
+}
+
+/// `= ANY ((SELECT …) UNION (SELECT …))`: behind ANY and ALL the parser takes a parenthesis for that of a value.
+fn quantified_sets(mut tokens: Tokens) -> Tokens {
+    // From the last to the first, so that places before stay.
+    for at in (1..tokens.len()).rev() {
+        let is_compared = matches!(
+            tokens[at - 1].token,
+            Token::Eq | Token::Neq | Token::Lt | Token::LtEq | Token::Gt | Token::GtEq
+        );
+        let open = at + 1;
+        let is_quantifier = is_compared && is_one_of(&tokens, at, &["ANY", "ALL", "SOME"]);
+        if !is_quantifier
+            || !is_token(&tokens, open, &Token::LParen)
+            || !is_token(&tokens, open + 1, &Token::LParen)
+        {
+            continue;
+        }
+        let behind = closing(&tokens, open + 1) + 1;
+        if is_one_of(&tokens, behind, &["UNION", "EXCEPT", "INTERSECT", "MINUS"]) {
+            let end = closing(&tokens, open);
+            let span = tokens[open].span;
+            tokens.splice(end..end, Written::at(span).sql(")").tokens);
+            let query = Written::at(span).sql("SELECT * FROM (").tokens;
+            tokens.splice(open + 1..open + 1, query);
+        }
     }
     tokens
 }

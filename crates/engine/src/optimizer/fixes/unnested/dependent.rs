@@ -293,11 +293,7 @@ fn kept_distinct(
     }
 }
 
-fn kept_sort(
-    sort: &Sort,
-    domain: &OuterDomain,
-    names: &mut FreshNames,
-) -> Result<DependentPlan> {
+fn kept_sort(sort: &Sort, domain: &OuterDomain, names: &mut FreshNames) -> Result<DependentPlan> {
     if let Some(fetch) = sort.fetch {
         let sorted = Sort {
             fetch: None,
@@ -436,11 +432,7 @@ fn kept_window(
 }
 
 /// A side whose rows are all kept carries the values; where both do, they are the same.
-fn kept_join(
-    join: &Join,
-    domain: &OuterDomain,
-    names: &mut FreshNames,
-) -> Result<DependentPlan> {
+fn kept_join(join: &Join, domain: &OuterDomain, names: &mut FreshNames) -> Result<DependentPlan> {
     let in_right = domain.is_used_by(&join.right)?;
     let in_left = domain.is_used_by(&join.left)?;
     let (keep_left, keep_right) = match join.join_type {
