@@ -3,10 +3,10 @@
 //! In: a table name of a query. Out: its table.
 //! Invariant: a registered table hides a file of the same name; a statement's own tables are seen by no other statement;
 //! the exact name comes before the only one that differs in case; a statement finds each file once, however often it is
-//! planned.
+//! planned; a view reads what its names stand for when it is read.
 //! Not here: what is a file and how it is read (files.rs).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,6 +14,8 @@ use async_trait::async_trait;
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, TableProvider};
 use datafusion::common::{Result, plan_err};
 use datafusion::datasource::ViewTable;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::files::FileTables;
@@ -63,6 +65,8 @@ fn own_table(name: &str) -> Option<Arc<dyn TableProvider>> {
 pub(crate) struct FileSchema {
     tables: MemorySchemaProvider,
     files: Arc<FileTables>,
+    /// The registered tables that each view reads, by its name.
+    read: Mutex<HashMap<String, HashSet<String>>>,
 }
 
 impl FileSchema {
@@ -70,6 +74,7 @@ impl FileSchema {
         FileSchema {
             tables: MemorySchemaProvider::new(),
             files,
+            read: Mutex::default(),
         }
     }
 
@@ -80,41 +85,99 @@ impl FileSchema {
             None => self.tables.table(name).await?,
         };
         match table {
-            Some(table) => Ok(Some(self.current(name, table).await)),
+            Some(table) => Ok(Some(self.current(name, table, &[]).await)),
             None => Ok(None),
         }
     }
 
-    /// A view over files as they are now; other tables are what they are.
-    async fn current(&self, name: &str, table: Arc<dyn TableProvider>) -> Arc<dyn TableProvider> {
-        let Some(view) = table.downcast_ref::<ViewTable>() else {
-            return table;
+    /// A view over what its names stand for now; other tables are what they are. `around` are the views that read it.
+    fn current<'a>(
+        &'a self,
+        name: &'a str,
+        table: Arc<dyn TableProvider>,
+        around: &'a [&'a str],
+    ) -> BoxFuture<'a, Arc<dyn TableProvider>> {
+        Box::pin(async move {
+            let Some(view) = table.downcast_ref::<ViewTable>() else {
+                return table;
+            };
+            match self.over_present(name, view, around).await {
+                Ok(view) => Arc::new(view) as Arc<dyn TableProvider>,
+                Err(error) => Arc::new(BrokenView {
+                    schema: view.schema(),
+                    definition: view.definition().cloned(),
+                    error: Error::from(error),
+                }),
+            }
+        })
+    }
+
+    /// The view over the files, tables and views that its names stand for now.
+    async fn over_present(
+        &self,
+        name: &str,
+        view: &ViewTable,
+        around: &[&str],
+    ) -> Result<ViewTable> {
+        let tables = self.read.lock().get(name).cloned().unwrap_or_default();
+        let (mut now, views) = views::sources_of(name, view, &tables)?;
+        let around: Vec<&str> = around.iter().copied().chain([name]).collect();
+        now.files.retain(|file, _| !self.tables.table_exist(file));
+        for (file, table) in &mut now.files {
+            if let Some(found) = self.file(file).await? {
+                views::check_columns(name, file, &table.schema(), &found.schema())?;
+                *table = found;
+            }
+        }
+        for (read, table) in &mut now.tables {
+            *table = self.beneath(name, read, &around).await?;
+        }
+        for read in views {
+            let table = self.beneath(name, &read, &around).await?;
+            now.views.insert(read, table);
+        }
+        views::marked(name, &views::over(name, view, &now)?)
+    }
+
+    /// The registered table that a view reads, as it is now.
+    async fn beneath(
+        &self,
+        view: &str,
+        name: &str,
+        around: &[&str],
+    ) -> Result<Arc<dyn TableProvider>> {
+        let Some((name, table)) = self.registered(name) else {
+            return Err(views::dropped(view, name).into());
         };
-        match self.over_files(name, view).await {
-            Ok(Some(view)) => Arc::new(view),
-            Ok(None) => table,
-            Err(error) => Arc::new(BrokenView {
-                schema: view.schema(),
-                definition: view.definition().cloned(),
-                error: Error::from(error),
-            }),
+        if around.contains(&name.as_str()) {
+            return Err(views::circular(view, &name).into());
+        }
+        let table = self.current(&name, table, around).await;
+        match table.downcast_ref::<BrokenView>() {
+            Some(broken) => Err(broken.error.clone().into()),
+            None => Ok(table),
         }
     }
 
-    /// The view over the tables that its file names stand for now; `None` = it reads no files.
-    async fn over_files(&self, name: &str, view: &ViewTable) -> Result<Option<ViewTable>> {
-        let mut files = views::files_of(view)?;
-        files.retain(|file, _| !self.tables.table_exist(file));
-        for (file, table) in &mut files {
-            if let Some(now) = self.file(file).await? {
-                views::check_columns(name, file, &table.schema(), &now.schema())?;
-                *table = now;
-            }
+    /// The registered table of this name, or of the only one that differs in nothing but case, with its name.
+    fn registered(&self, name: &str) -> Option<(String, Arc<dyn TableProvider>)> {
+        let exact = |name: &str| self.tables.table(name).now_or_never()?.ok()?;
+        if let Some(table) = exact(name) {
+            return Some((name.to_string(), table));
         }
-        match files.is_empty() {
-            true => Ok(None),
-            false => views::over(view, &files).map(Some),
-        }
+        let names = self.tables.table_names();
+        let other = only_other_case(name, names.iter().map(String::as_str))?;
+        Some((other.to_string(), exact(other)?))
+    }
+
+    /// The registered tables that a view reads, now that it is made.
+    fn tables_read(&self, view: &ViewTable) -> Result<HashSet<String>> {
+        let mut tables = views::tables_of(view.logical_plan())?;
+        tables.retain(|(name, table)| {
+            let found = self.registered(name);
+            found.is_some_and(|(_, found)| Arc::ptr_eq(table, &found))
+        });
+        Ok(tables.into_iter().map(|(name, _)| name).collect())
     }
 
     /// The only name among the statement's own and the registered tables that differs from `name` in nothing but case.
@@ -162,6 +225,10 @@ impl SchemaProvider for FileSchema {
         name: String,
         table: Arc<dyn TableProvider>,
     ) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(view) = table.downcast_ref::<ViewTable>() {
+            let tables = self.tables_read(view)?;
+            self.read.lock().insert(name.clone(), tables);
+        }
         self.tables.register_table(name, table)
     }
 

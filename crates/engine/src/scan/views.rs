@@ -1,67 +1,311 @@
-//! Views over files: each statement sees the files as they are now.
+//! Views: each statement sees the files, tables and views under a view as they are now.
 //!
-//! In: a view that the session keeps, and the tables that file names stand for at present.
+//! In: a view that the session keeps, and what the names in it stand for at present.
 //! Out: the view over those tables.
-//! Invariant: a view whose files have got other columns is an error that names them, never a column of NULLs.
+//! Invariant: a view whose files have got other columns, or whose tables have lost a column that it reads, is an error that names
+//! both, never a column of NULLs. A view that has been replaced by one over itself reads what it was before.
 //! Not here: finding files (files.rs), names of tables (schema.rs).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::catalog::default_table_source::{provider_as_source, source_as_provider};
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::Result;
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, Result, TableReference};
 use datafusion::datasource::ViewTable;
-use datafusion::logical_expr::{Expr, LogicalPlan, TableScanBuilder, TableType};
+use datafusion::logical_expr::{
+    DdlStatement, Expr, LogicalPlan, LogicalPlanBuilder, SubqueryAlias, TableScan,
+    TableScanBuilder, TableType,
+};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::table::FilesTable;
 use crate::error::Error;
+use crate::error::types::type_name;
 
-/// Names in FROM under which a view reads files, each with the table that it was made over.
-pub(crate) fn files_of(view: &ViewTable) -> Result<HashMap<String, Arc<dyn TableProvider>>> {
-    let mut files = HashMap::new();
+/// The catalog and schema in the name of a mark: no session has them.
+const MARK: &str = "view";
+
+/// What a view reads, by name: as it was made, or as it is now.
+#[derive(Debug, Default)]
+pub(crate) struct ViewSources {
+    pub(crate) files: HashMap<String, Arc<dyn TableProvider>>,
+    pub(crate) tables: HashMap<String, Arc<dyn TableProvider>>,
+    pub(crate) views: HashMap<String, Arc<dyn TableProvider>>,
+}
+
+/// The view with its name as a mark in its plan, by which views over it find it again.
+pub(crate) fn marked(name: &str, view: &ViewTable) -> Result<ViewTable> {
+    let plan = LogicalPlanBuilder::from(view.logical_plan().clone());
+    let plan = plan.alias(mark(name))?.build()?;
+    Ok(ViewTable::new(plan, view.definition().cloned()))
+}
+
+fn mark(name: &str) -> TableReference {
+    TableReference::full(MARK, MARK, name)
+}
+
+/// The view whose mark a node is.
+fn marked_view(node: &LogicalPlan) -> Option<&str> {
+    match node {
+        LogicalPlan::SubqueryAlias(SubqueryAlias { alias, .. }) => {
+            let is_mark = alias.catalog() == Some(MARK) && alias.schema() == Some(MARK);
+            is_mark.then(|| alias.table())
+        }
+        _ => None,
+    }
+}
+
+/// A plan without marks; only a view that is made needs them.
+pub(crate) fn without_marks(plan: LogicalPlan) -> Result<LogicalPlan> {
+    if matches!(plan, LogicalPlan::Ddl(DdlStatement::CreateView(_))) {
+        return Ok(plan);
+    }
+    let mut has_marks = false;
+    plan.apply_with_subqueries(|node| {
+        has_marks = has_marks || marked_view(node).is_some();
+        Ok(match has_marks {
+            true => TreeNodeRecursion::Stop,
+            false => TreeNodeRecursion::Continue,
+        })
+    })?;
+    if !has_marks {
+        return Ok(plan);
+    }
+    let plan = plan.transform_down_with_subqueries(|node| match node {
+        LogicalPlan::SubqueryAlias(mut around) => {
+            let mut is_marked = false;
+            while let LogicalPlan::SubqueryAlias(within) = around.input.as_ref()
+                && marked_view(&around.input).is_some()
+            {
+                around.input = Arc::clone(&within.input);
+                is_marked = true;
+            }
+            let around = LogicalPlan::SubqueryAlias(around);
+            Ok(match is_marked {
+                true => Transformed::yes(around),
+                false => Transformed::no(around),
+            })
+        }
+        node => Ok(Transformed::no(node)),
+    })?;
+    Ok(plan.data)
+}
+
+/// Names of the tables that a plan reads, each with its table.
+pub(crate) fn tables_of(plan: &LogicalPlan) -> Result<Vec<(String, Arc<dyn TableProvider>)>> {
+    let mut tables = Vec::new();
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && let Ok(table) = source_as_provider(&scan.source)
+        {
+            tables.push((scan.table_name.table().to_string(), table));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(tables)
+}
+
+/// What the view of this name reads; `tables` are those of the session among its tables.
+pub(crate) fn sources_of(
+    name: &str,
+    view: &ViewTable,
+    tables: &HashSet<String>,
+) -> Result<(ViewSources, HashSet<String>)> {
+    let (mut sources, mut views) = (ViewSources::default(), HashSet::new());
     view.logical_plan().apply_with_subqueries(|node| {
+        if let Some(inner) = marked_view(node)
+            && inner != name
+        {
+            views.insert(inner.to_string());
+            return Ok(TreeNodeRecursion::Jump);
+        }
         if let LogicalPlan::TableScan(scan) = node {
             let table = source_as_provider(&scan.source)?;
+            let name = scan.table_name.table().to_string();
             if table.is::<FilesTable>() {
-                files.insert(scan.table_name.table().to_string(), table);
+                sources.files.insert(name, table);
+            } else if tables.contains(&name) {
+                sources.tables.insert(name, table);
             }
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(files)
+    Ok((sources, views))
 }
 
 /// The view over other tables of the same names.
-pub(crate) fn over(
-    view: &ViewTable,
-    tables: &HashMap<String, Arc<dyn TableProvider>>,
-) -> Result<ViewTable> {
+pub(crate) fn over(name: &str, view: &ViewTable, now: &ViewSources) -> Result<ViewTable> {
+    let mut fit = Fit::default();
     let plan = view
         .logical_plan()
         .clone()
-        .transform_up_with_subqueries(|node| match node {
-            LogicalPlan::TableScan(scan) => match tables.get(scan.table_name.table()) {
-                Some(table) => {
-                    let (name, source) = (
-                        scan.table_name.clone(),
-                        provider_as_source(Arc::clone(table)),
-                    );
-                    let now = TableScanBuilder::new(name, source)
-                        .with_projection(scan.projection)
-                        .with_filters(scan.filters)
-                        .with_fetch(scan.fetch);
-                    Ok(Transformed::yes(LogicalPlan::TableScan(now.build()?)))
+        .transform_down_with_subqueries(|node| {
+            let present = match &node {
+                LogicalPlan::TableScan(scan) => match now.files.get(scan.table_name.table()) {
+                    Some(table) => Some(rescanned(scan, table)?),
+                    None => match now.tables.get(scan.table_name.table()) {
+                        Some(table) => Some(fit.table(scan, table)?),
+                        None => None,
+                    },
+                },
+                node => match marked_view(node) {
+                    Some(inner) => match now.views.get(inner) {
+                        Some(table) => Some(fit.view(inner, node, table)?),
+                        None => None,
+                    },
+                    None => None,
+                },
+            };
+            Ok(match present {
+                Some(plan) => Transformed::new(plan, true, TreeNodeRecursion::Jump),
+                None => Transformed::no(node),
+            })
+        })?
+        .data;
+    let plan = match fit.is_loose {
+        true => fit.settle(name, plan)?,
+        false => plan,
+    };
+    Ok(ViewTable::new(plan, view.definition().cloned()))
+}
+
+/// The scan of another table of the same columns.
+fn rescanned(scan: &TableScan, table: &Arc<dyn TableProvider>) -> Result<LogicalPlan> {
+    let source = provider_as_source(Arc::clone(table));
+    let now = TableScanBuilder::new(scan.table_name.clone(), source)
+        .with_projection(scan.projection.clone())
+        .with_filters(scan.filters.clone())
+        .with_fetch(scan.fetch);
+    Ok(LogicalPlan::TableScan(now.build()?))
+}
+
+/// How the columns of present tables fit the plan of a view.
+#[derive(Debug, Default)]
+struct Fit {
+    /// Columns that are not there any more, each with its table and what that one has now.
+    lost: HashMap<String, (String, String)>,
+    /// Whether some table has other columns than it had.
+    is_loose: bool,
+}
+
+impl Fit {
+    fn table(&mut self, scan: &TableScan, table: &Arc<dyn TableProvider>) -> Result<LogicalPlan> {
+        let source = provider_as_source(Arc::clone(table));
+        let now = LogicalPlanBuilder::scan(scan.table_name.clone(), source, None)?;
+        let name = scan.table_name.table();
+        self.columns(name, &scan.projected_schema, now)?.build()
+    }
+
+    fn view(
+        &mut self,
+        name: &str,
+        was: &LogicalPlan,
+        table: &Arc<dyn TableProvider>,
+    ) -> Result<LogicalPlan> {
+        let now = match table.downcast_ref::<ViewTable>() {
+            Some(view) => LogicalPlanBuilder::from(view.logical_plan().clone()),
+            None => {
+                let source = provider_as_source(Arc::clone(table));
+                LogicalPlanBuilder::scan(TableReference::bare(name), source, None)?
+            }
+        };
+        let now = self.columns(name, was.schema(), now)?;
+        now.alias(mark(name))?.build()
+    }
+
+    /// The columns that were, in their order, as far as they are there.
+    fn columns(
+        &mut self,
+        name: &str,
+        were: &DFSchema,
+        now: LogicalPlanBuilder,
+    ) -> Result<LogicalPlanBuilder> {
+        let are = Arc::clone(now.schema());
+        if were.fields() == are.fields() {
+            return Ok(now);
+        }
+        self.is_loose = true;
+        let mut kept = Vec::new();
+        for was in were.fields() {
+            let mut all = are.iter();
+            let found =
+                all.find(|(_, is)| is.name() == was.name() && is.data_type() == was.data_type());
+            match found {
+                Some((table, is)) => {
+                    kept.push(Expr::Column(Column::new(table.cloned(), is.name())))
                 }
-                None => Ok(Transformed::no(LogicalPlan::TableScan(scan))),
-            },
-            node => Ok(Transformed::no(node)),
+                None => {
+                    let place = (name.to_string(), listed(are.as_arrow(), type_name));
+                    self.lost.insert(was.name().clone(), place);
+                }
+            }
+        }
+        now.project(kept)
+    }
+
+    /// The plan with schemas that follow from its tables; an error if it reads a column that is not there.
+    fn settle(&self, view: &str, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let plan = plan.transform_up_with_subqueries(|node| {
+            let inputs = node.inputs();
+            node.apply_expressions(|expr| {
+                expr.apply(|part| {
+                    let Expr::Column(column) = part else {
+                        return Ok(TreeNodeRecursion::Continue);
+                    };
+                    let mut schemas = inputs.iter().map(|input| input.schema());
+                    match self.lost.get(&column.name) {
+                        Some((table, columns))
+                            if !inputs.is_empty()
+                                && !schemas.any(|schema| schema.has_column(column)) =>
+                        {
+                            Err(lost(view, &column.name, table, columns).into())
+                        }
+                        _ => Ok(TreeNodeRecursion::Continue),
+                    }
+                })
+            })?;
+            node.recompute_schema().map(Transformed::yes)
         })?;
-    Ok(ViewTable::new(plan.data, view.definition().cloned()))
+        Ok(plan.data)
+    }
+}
+
+fn lost(view: &str, column: &str, table: &str, columns: &str) -> Error {
+    Error::Planning {
+        message: format!(
+            "view '{view}' reads '{column}' of '{table}' as it was when the view was made; '{table}' has ({columns}) now: create the view again"
+        ),
+        position: None,
+    }
+}
+
+/// The error of a view under which something was dropped.
+pub(crate) fn dropped(view: &str, table: &str) -> Error {
+    Error::Planning {
+        message: format!(
+            "view '{view}' reads '{table}', which has been dropped: create '{table}' or the view again"
+        ),
+        position: None,
+    }
+}
+
+/// The error of views that read each other.
+pub(crate) fn circular(view: &str, other: &str) -> Error {
+    Error::Planning {
+        message: format!("views '{view}' and '{other}' read each other: create one of them again"),
+        position: None,
+    }
+}
+
+/// Columns with their types.
+fn listed(schema: &Schema, said: impl Fn(&DataType) -> String) -> String {
+    let fields = schema.fields().iter();
+    let columns = fields.map(|field| format!("{} {}", field.name(), said(field.data_type())));
+    columns.collect::<Vec<_>>().join(", ")
 }
 
 /// An error unless a plan over columns as they were also fits the columns as they are.
@@ -75,11 +319,7 @@ pub(crate) fn check_columns(view: &str, file: &str, were: &Schema, are: &Schema)
     if fits {
         return Ok(());
     }
-    let list = |schema: &Schema| {
-        let fields = schema.fields().iter();
-        let columns = fields.map(|field| format!("{} {}", field.name(), field.data_type()));
-        columns.collect::<Vec<_>>().join(", ")
-    };
+    let list = |schema: &Schema| listed(schema, ToString::to_string);
     Err(Error::Planning {
         message: format!(
             "view '{view}' was made when '{file}' had the columns ({}); it has ({}) now: create the view again",

@@ -60,6 +60,7 @@ use crate::scan::plain_types::with_plain_types;
 use crate::scan::schema::{FileSchema, Tables, with_own_tables};
 use crate::scan::sql_types::MapTypes;
 use crate::scan::stores::Stores;
+use crate::scan::views;
 use crate::scan::writes::arrow::ArrowFactory;
 use crate::scan::writes::request::Writes;
 use crate::session::query::Query;
@@ -504,7 +505,7 @@ impl Session {
         self.write_joins(state, &mut statement).await;
         loop {
             let error = match state.statement_to_plan(statement.clone()).await {
-                Ok(plan) => return Ok(plan),
+                Ok(plan) => return Ok(views::without_marks(plan)?),
                 Err(error) => error,
             };
             let unknown = spelling::unknown_columns(&error);
