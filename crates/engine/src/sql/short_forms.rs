@@ -16,7 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::functions::{AT_TIME_ZONE, BIT_NOT, JSON, TRY_UUID, UUID};
+use crate::functions::{AT_TIME_ZONE, BIT_NOT, CENTURY, JSON, MILLENNIUM, TRY_UUID, UUID};
 use crate::sql::ast::{
     call, function_name, literal_text, number, object, parse_expr, plain_arguments, quoted, text,
     written_row,
@@ -320,6 +320,15 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
     plain_call(&name, &arguments)
 }
 
+/// The function that truncates to a unit of centuries.
+fn truncation(unit: &str) -> Option<&'static str> {
+    match unit.to_lowercase().as_str() {
+        "century" | "centuries" => Some(CENTURY),
+        "millennium" | "millennia" | "millenniums" => Some(MILLENNIUM),
+        _ => None,
+    }
+}
+
 /// A call without anything beside its arguments in other words.
 fn plain_call(name: &str, arguments: &[&Expr]) -> Result<Option<Expr>> {
     Ok(match (name, arguments) {
@@ -337,6 +346,11 @@ fn plain_call(name: &str, arguments: &[&Expr]) -> Result<Option<Expr>> {
             Some(parse_expr(&format!(
                 "(date_trunc('year', {of}) - to_years(year({of}) - decade({of}) * 10))"
             ))?)
+        }
+        ("date_trunc" | "datetrunc", [unit, of])
+            if let Some(function) = literal_text(unit).and_then(truncation) =>
+        {
+            Some(call(function, vec![(*of).clone()]))
         }
         ("list_concat" | "list_cat" | "array_concat" | "array_cat", lists) => {
             without_nulls(name, lists)

@@ -14,6 +14,7 @@ mod dates;
 mod date_formats;
 mod strings;
 mod formatted;
+mod eras;
 mod likeness;
 mod regexp;
 mod lists;
@@ -30,6 +31,7 @@ mod types;
 use datafusion::logical_expr::ScalarUDF;
 
 pub(super) use dates::{interval_by, interval_of_parts, interval_times};
+pub(crate) use eras::{CENTURY, MILLENNIUM};
 pub(crate) use json::{JSON_OF as JSON, is_json, json_part};
 pub(super) use json::{json_extract, json_extract_string};
 pub(crate) use json_shapes::JSON_AS;
@@ -39,7 +41,11 @@ pub(super) use units::Unit;
 
 /// All functions of this room.
 pub(super) fn functions() -> Vec<ScalarUDF> {
-    let dates = [dates::functions(), date_formats::functions()];
+    let dates = [
+        dates::functions(),
+        date_formats::functions(),
+        eras::functions(),
+    ];
     let strings = [
         strings::functions(),
         formatted::functions(),
