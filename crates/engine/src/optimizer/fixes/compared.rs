@@ -134,7 +134,7 @@ fn fix_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::Case(case) => align_case(case, schema)?,
         Expr::ScalarFunction(call) if OF_ONE_TYPE.contains(&call.func.name()) => {
             let mut operands: Vec<&mut Expr> = call.args.iter_mut().collect();
-            align(&mut operands, schema)?
+            align_results(&mut operands, schema)?
         }
         Expr::ScalarFunction(call) if call.func.name() == "make_array" => {
             let mut items: Vec<&mut Expr> = call.args.iter_mut().collect();
@@ -168,12 +168,17 @@ pub(super) fn align_case(case: &mut Case, schema: &DFSchema) -> Result<bool> {
         .filter_map(|result| result.get_type(schema).ok())
         .collect();
     refuse_mixed(&types.iter().collect::<Vec<_>>(), || "CASE".to_string())?;
-    Ok(align(&mut compared, schema)? | align(&mut results, schema)?)
+    Ok(compare(&mut compared, schema)? | align_results(&mut results, schema)?)
 }
 
 /// Operands that are compared, and no result: a day that is far beyond all timestamps may be taken for the last of them.
 fn compare(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     Ok(align(operands, schema)? || timestamps::beside_days(operands, schema))
+}
+
+/// Results, of which a far day has to stay the day that it is.
+fn align_results(results: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
+    Ok(align(results, schema)? || timestamps::with_far_days(results, schema))
 }
 
 fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {

@@ -1,8 +1,8 @@
 //! Timestamps beside others: with and without a zone, and those that nanoseconds do not reach, before 1677 and after 2262.
 //!
 //! In: operands that are to have one type. Out: all have a zone if one has; beside such a timestamp, or a string of that kind, timestamps in nanoseconds are
-//! compared as microseconds; so are days beside literals and coarser columns. Beside a column of nanoseconds a far day is the last
-//! of them.
+//! compared as microseconds; so are days beside literals and coarser columns, and results beside a far day that is written. Beside a
+//! column of nanoseconds a far day is the last of them.
 //! Invariant: a comparison loses nothing by that, because no nanosecond is as far.
 //! Not here: literals (sql/far_timestamps.rs); timestamps within the range, which stay in nanoseconds.
 
@@ -88,6 +88,34 @@ pub(super) fn beside_days(operands: &mut [&mut Expr], schema: &DFSchema) -> bool
         **operand = changed;
     }
     true
+}
+
+/// Gives a far day as it is written, and the timestamps without a zone that are results beside it, microseconds. False if they are
+/// left to DataFusion.
+pub(super) fn with_far_days(results: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    if !results.iter().any(|result| is_far_day(result)) {
+        return false;
+    }
+    let kinds = results.iter().map(|result| result.get_type(schema).ok());
+    let kinds: Vec<Option<DataType>> = kinds.collect();
+    let is_clock = |kind: &Option<DataType>| matches!(kind, Some(DataType::Timestamp(_, None)));
+    if !kinds.iter().any(is_clock) {
+        return false;
+    }
+    for (result, kind) in results.iter_mut().zip(&kinds) {
+        if matches!(kind, Some(DataType::Date32)) || is_clock(kind) {
+            let value = Box::new(std::mem::take(*result));
+            let to = DataType::Timestamp(TimeUnit::Microsecond, None);
+            **result = Expr::Cast(Cast::new(value, to));
+        }
+    }
+    true
+}
+
+/// Whether a day is a literal that nanoseconds do not reach.
+fn is_far_day(expr: &Expr) -> bool {
+    let day = literal_of(expr, &DataType::Date32);
+    day.is_some_and(|day| !day.is_null()) && !is_near_day(expr)
 }
 
 /// Whether a column of days is held against a day and a timestamp, which have no type in common that has the order of both.
