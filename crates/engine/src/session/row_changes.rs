@@ -10,7 +10,8 @@ use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::{Schema, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::TableReference;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan};
+use datafusion::common::tree_node::TreeNode;
+use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan};
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use futures::TryStreamExt;
@@ -140,7 +141,10 @@ impl Session {
             )));
         }
         match self.planned(planning, statement, &Params::None).await? {
-            LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(table)) => {
+            LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut table)) => {
+                if let AlterationKind::AddColumn(column, _, Some(_), _) = &alteration.kind {
+                    table.column_defaults = default_of_last(&table.input, column)?;
+                }
                 checked_table::create(context, table, None).await?;
                 Ok(self.nothing())
             }
@@ -168,6 +172,29 @@ impl Session {
         let (plan, context) = self.plan_execution(planning.state.clone(), plan).await?;
         let query = Query::new(plan, context, self.workers());
         Ok(query.execute()?.try_collect().await?)
+    }
+}
+
+/// The default of the last column of a query, which reads no other column.
+fn default_of_last(query: &LogicalPlan, column: &Ident) -> Result<Vec<(String, Expr)>> {
+    let wrong = |why: &str| Error::Unsupported {
+        message: format!(
+            "DEFAULT of column '{}' that {why}; write a value",
+            column.value
+        ),
+    };
+    let LogicalPlan::Projection(query) = query else {
+        return Err(wrong("is no plain value"));
+    };
+    let Some(last) = query.expr.last() else {
+        return Err(wrong("is no plain value"));
+    };
+    let name = last.schema_name().to_string();
+    let value = last.clone().unalias();
+    let has_query = value.exists(|part| Ok(matches!(part, Expr::ScalarSubquery(_))))?;
+    match value.any_column_refs() || has_query {
+        true => Err(wrong("reads another column or a query")),
+        false => Ok(vec![(name, value)]),
     }
 }
 

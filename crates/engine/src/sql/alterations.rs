@@ -2,7 +2,7 @@
 //!
 //! In: a parsed statement. Out: the new name of the table, or the query that makes it anew.
 //! Invariant: one operation a statement; what is not listed here is refused (planned/).
-//! Not here: constraints and defaults of columns, which a table that is made anew would lose (session/).
+//! Not here: tables with constraints and defaults, which they would lose (session/).
 
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
@@ -27,7 +27,8 @@ pub(crate) enum AlterationKind {
     RenameTable(ObjectName),
     RenameColumn(Ident, Ident),
     DropColumns(Vec<Ident>, ColumnConflict),
-    AddColumn(Ident, DataType, ColumnConflict),
+    /// The column, its type, and its value in the rows that are there and in those that leave it out.
+    AddColumn(Ident, DataType, Option<Box<Expr>>, ColumnConflict),
     /// The column, its new type and its value.
     ChangeType(Ident, DataType, Option<Box<Expr>>),
 }
@@ -121,23 +122,36 @@ fn kind_of(operation: &AlterTableOperation) -> Option<AlterationKind> {
     }
 }
 
-/// A column without options: a DEFAULT would be lost.
+/// A column that has nothing but a DEFAULT: constraints would be lost.
 fn added(column: &ColumnDef, otherwise: ColumnConflict) -> Option<AlterationKind> {
     let ColumnDef {
         name,
         data_type,
         options,
     } = column;
-    let is_null = |option: &ColumnOption| matches!(option, ColumnOption::Null);
-    let is_plain = options.iter().all(|option| is_null(&option.option));
-    is_plain.then(|| AlterationKind::AddColumn(name.clone(), data_type.clone(), otherwise))
+    let mut default = None;
+    for option in options {
+        match &option.option {
+            ColumnOption::Null => {}
+            ColumnOption::Default(value) if default.is_none() => {
+                default = Some(Box::new(value.clone()));
+            }
+            _ => return None,
+        }
+    }
+    Some(AlterationKind::AddColumn(
+        name.clone(),
+        data_type.clone(),
+        default,
+        otherwise,
+    ))
 }
 
 impl Alteration {
     /// What is left to do in a table with these columns; `None` where nothing is.
     pub(crate) fn left(&self, has_column: impl Fn(&Ident) -> bool) -> Option<Alteration> {
         let kind = match &self.kind {
-            AlterationKind::AddColumn(name, _, ColumnConflict::Nothing) if has_column(name) => {
+            AlterationKind::AddColumn(name, _, _, ColumnConflict::Nothing) if has_column(name) => {
                 return None;
             }
             AlterationKind::DropColumns(names, ColumnConflict::Nothing) => {
@@ -169,8 +183,11 @@ impl Alteration {
                 let names: Vec<String> = names.iter().map(ToString::to_string).collect();
                 format!("* EXCLUDE ({})", names.join(", "))
             }
-            AlterationKind::AddColumn(name, data_type, _) => {
-                format!("*, CAST(NULL AS {data_type}) AS {name}")
+            AlterationKind::AddColumn(name, data_type, default, _) => {
+                let value = default
+                    .as_ref()
+                    .map_or("NULL".to_string(), ToString::to_string);
+                format!("*, CAST({value} AS {data_type}) AS {name}")
             }
             AlterationKind::ChangeType(name, data_type, value) => {
                 let value = value.as_ref().map_or(name.to_string(), ToString::to_string);

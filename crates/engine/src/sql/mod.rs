@@ -24,6 +24,7 @@ mod token_forms;
 pub(crate) mod prepared;
 pub mod statement;
 pub mod reads;
+mod assigned_lists;
 mod clauses;
 pub(crate) mod constraints;
 mod joined_aliases;

@@ -39,8 +39,8 @@ use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
 use crate::sql::typed_values::give_types;
 use crate::sql::walk::{Walk, done};
 use crate::sql::{
-    clauses, compare_rows, composite_groups, dotted_fields, headers, inner_tables, inner_values,
-    long_chains, name_shared_tables, order_windows,
+    assigned_lists, clauses, compare_rows, composite_groups, dotted_fields, headers, inner_tables,
+    inner_values, long_chains, name_shared_tables, order_windows,
 };
 
 /// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
@@ -424,6 +424,7 @@ fn option_value(value: &Expr) -> String {
 
 fn datafusion(mut statement: DataFusionStatement) -> Result<Request> {
     long_chains::bracket(&mut statement)?;
+    assigned_lists::set_one_by_one(&mut statement)?;
     // Also before rewrites that put a clause together as text: `- -1` would begin a comment.
     bracket_operands(&mut statement);
     headers::name_items(&mut statement);

@@ -19,7 +19,9 @@ use datafusion::sql::sqlparser::ast::{
 use super::{Absent, Checked, StatementWalk};
 
 const REPLACE_TABLE: &str = "write CREATE OR REPLACE TABLE t AS SELECT … FROM t WHERE …";
-const ALTER_ADVICE: &str = "a table in memory takes ADD, DROP and RENAME COLUMN, RENAME TO and ALTER COLUMN … TYPE, one a statement and without DEFAULT; make others anew by CREATE OR REPLACE TABLE";
+const ALTER_ADVICE: &str = "a table in memory takes ADD, DROP and RENAME COLUMN, RENAME TO and ALTER COLUMN … TYPE, one a statement and without constraints; make others anew by CREATE OR REPLACE TABLE";
+const TYPE_ADVICE: &str = "an ENUM would be ordered by its letters and not by the places of its labels; write VARCHAR with CHECK (c IN ('a', 'b')), and ORDER BY list_position(['a', 'b'], c)";
+const SEQUENCE_ADVICE: &str = "number rows where they are inserted: SELECT (SELECT coalesce(max(id), 0) FROM t) + row_number() OVER (), …";
 const WRITE_ONE: &str = "write one statement for each";
 const SEVERAL_TABLES: &str = "INSERT into several tables";
 
@@ -229,6 +231,8 @@ impl StatementWalk<'_> {
                     .collect();
                 let advice = match other {
                     Statement::AlterTable(_) => ALTER_ADVICE,
+                    Statement::CreateType { .. } => TYPE_ADVICE,
+                    Statement::CreateSequence { .. } => SEQUENCE_ADVICE,
                     _ => "",
                 };
                 self.refuse(words.join(" "), advice)
