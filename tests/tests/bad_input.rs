@@ -462,3 +462,32 @@ fn memory_limit() {
     .expect("a query that fits");
     assert_eq!(small.rows.len(), 10);
 }
+
+#[test]
+fn values_longer_than_memory() {
+    let options = SessionOptions {
+        memory_limit: Some(64 << 20),
+        ..Default::default()
+    };
+    let session = Session::new(options).expect("a small limit");
+    for value in [
+        "lpad('a', 2000000000, 'b')",
+        "rpad('a', 2000000000)",
+        "repeat('abc', 100000000)",
+        "array_repeat(1, 2000000000)",
+        "array_resize([1], 2000000000)",
+        "repeat('abc', 10000 + number)",
+    ] {
+        let sql = format!("SELECT max(length({value})) FROM numbers(8192)");
+        let sql = sql.replace("length(array", "cardinality(array");
+        assert_error!(
+            Answer::ask(&session, &sql).expect_err(value),
+            Error::Execution(_),
+            "memory_limit",
+            "bytes at once"
+        );
+    }
+    let short =
+        "SELECT lpad('a', 3, 'b'), rpad('a', 2), repeat('ab', 2), lpad('a', 2000000000, '')";
+    Answer::ask(&session, short).expect("values that fit");
+}

@@ -332,7 +332,7 @@ fn a_cube_that_is_too_large_says_so() {
         Session::Ours,
         &format!("SELECT count(*) FROM {PAIRS} GROUP BY CUBE ({elements})"),
     );
-    assert!(error.unwrap_err().contains("65535 is the most"));
+    assert!(error.unwrap_err().contains("4096 is the most"));
 }
 
 #[test]

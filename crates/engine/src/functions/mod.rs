@@ -40,6 +40,7 @@ mod rounding;
 mod many_places;
 mod backward_slices;
 pub(crate) mod ranges;
+mod long_values;
 mod sql_patterns;
 mod calendar;
 mod scalar;
@@ -200,7 +201,8 @@ pub fn register(context: &SessionContext) {
         .chain(uuid_text::functions())
         .chain(many_places::functions())
         .chain([backward_slices::slices()])
-        .chain(ranges::functions());
+        .chain(ranges::functions())
+        .chain(long_values::functions());
     scalars.for_each(|function| context.register_udf(function));
     context.register_higher_order_function(list_reduce::list_reduce());
 }

@@ -20,6 +20,7 @@ pub(crate) mod walk;
 pub(crate) mod ast;
 mod word_names;
 mod exclusions;
+mod nesting;
 mod token_forms;
 pub(crate) mod prepared;
 pub mod statement;

@@ -31,6 +31,7 @@ use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
 use crate::sql::expressions::say_what_is_meant;
 use crate::sql::far_timestamps::far_timestamp;
+use crate::sql::nesting::NESTING_MAX;
 use crate::sql::prepared::{self, Prepared};
 use crate::sql::short_forms::ShortForms;
 use crate::sql::text_orders::order_strings;
@@ -42,9 +43,6 @@ use crate::sql::{
     assigned_lists, clauses, compare_rows, composite_groups, dotted_fields, headers, inner_tables,
     inner_values, long_chains, name_shared_tables, order_windows,
 };
-
-/// Nesting depth at which the parser gives up with an error; the stack grows on demand, so this is generous.
-const NESTING_MAX: usize = 200;
 
 /// One statement of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -256,7 +254,7 @@ fn parse_tokens(tokens: Tokens, text: &str) -> Result<Request> {
         .build()
         .and_then(|mut parser| parser.parse_statements())
         .map_err(|error| at_the_end(Error::from(error), text))?;
-    let statement = match (statements.pop_front(), statements.is_empty()) {
+    let mut statement = match (statements.pop_front(), statements.is_empty()) {
         (Some(statement), true) => statement,
         (Some(_), false) => return Err(one_statement_only(text)),
         (None, _) => {
@@ -268,6 +266,8 @@ fn parse_tokens(tokens: Tokens, text: &str) -> Result<Request> {
             });
         }
     };
+    // Before all else: what clones, shows or drops a statement walks down its chains.
+    long_chains::bracket(&mut statement)?;
     match statement {
         DataFusionStatement::Statement(sql) => match *sql {
             SqlStatement::Set(Set::SingleAssignment {
@@ -423,7 +423,6 @@ fn option_value(value: &Expr) -> String {
 }
 
 fn datafusion(mut statement: DataFusionStatement) -> Result<Request> {
-    long_chains::bracket(&mut statement)?;
     assigned_lists::set_one_by_one(&mut statement)?;
     // Also before rewrites that put a clause together as text: `- -1` would begin a comment.
     bracket_operands(&mut statement);

@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::functions::Exclusion;
 use crate::sql::dialect::DIALECT;
 use crate::sql::exclusions;
+use crate::sql::nesting;
 use crate::sql::tokens::Written;
 use crate::sql::word_names::name_words;
 pub(crate) use samples::RESERVOIR;
@@ -50,7 +51,9 @@ fn absolute(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
 /// The tokens of a statement as the parser takes them.
 pub(crate) fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
     let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
-    let mut tokens = absolute(tokens.map_err(tokenizer_error)?)?;
+    let tokens = tokens.map_err(tokenizer_error)?;
+    nesting::check(&tokens)?;
+    let mut tokens = absolute(tokens)?;
     name_words(&mut tokens);
     let mut writer = TokenWriter {
         tokens: &tokens,

@@ -68,3 +68,76 @@ fn a_cube_of_too_many_keys_is_refused_with_a_reason() {
         "{message}"
     );
 }
+
+#[test]
+fn combinations_of_cubes_are_counted_before_they_are_made() {
+    let keys = |from: i64| {
+        (from..from + 7)
+            .map(|at| format!("number % {at}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let sql = format!(
+        "SELECT count(*) FROM numbers(10) GROUP BY CUBE ({}), CUBE ({})",
+        keys(1),
+        keys(8)
+    );
+    let message = error(&session(), &sql).to_string();
+    assert!(
+        message.contains("GROUP BY has 16384 grouping sets; 4096 is the most"),
+        "{message}"
+    );
+}
+
+#[test]
+fn operators_behind_an_operand_are_as_many_as_operators_between_two() {
+    for (first, again) in [
+        ("1", "::INT"),
+        ("1", " IS NULL"),
+        ("true", " IN (true)"),
+        ("1", " BETWEEN 1 AND 1"),
+        ("1", " IS DISTINCT FROM 1"),
+        ("now()", " AT TIME ZONE 'UTC'"),
+        ("1", " - 1"),
+    ] {
+        let sql = format!("SELECT {first}{}", again.repeat(100_000));
+        let Error::Execution(message) = error(&session(), &sql) else {
+            panic!("another error of {again}");
+        };
+        assert!(message.contains("more than 4000 operands"), "{message}");
+    }
+}
+
+#[test]
+fn chains_of_queries_are_answered_or_refused() {
+    let of = |between: &str, queries: usize| chain("SELECT # AS k", between, queries);
+    let counted = |chain: String| format!("SELECT count(*) FROM ({chain})");
+    check(&counted(of(" UNION ", 500)), "500");
+    check(&counted(of(" EXCEPT ", 100)), "1");
+    for between in [" EXCEPT ", " INTERSECT ", " INTERSECT ALL "] {
+        let Error::Execution(message) = error(&session(), &of(between, 10_000)) else {
+            panic!("another error of {between}");
+        };
+        assert!(message.contains("more than 1000 queries"), "{message}");
+    }
+    let mixed = format!("SELECT 0 UNION {}", of(" INTERSECT ", 10_000));
+    assert!(matches!(error(&session(), &mixed), Error::Execution(_)));
+}
+
+#[test]
+fn types_nest_as_deep_as_expressions() {
+    for (open, close) in [
+        ("STRUCT(a ", ")"),
+        ("ARRAY<", ">"),
+        ("STRUCT<a ", ">"),
+        ("", "[]"),
+    ] {
+        let sql = format!(
+            "SELECT NULL::{}INT{}",
+            open.repeat(10_000),
+            close.repeat(10_000)
+        );
+        let error = error(&session(), &sql);
+        assert!(matches!(error, Error::Syntax { .. }), "{error:?}");
+    }
+}
