@@ -75,9 +75,12 @@ fn class_name(error: &Error) -> &'static str {
     }
 }
 
+/// The path of a failure that does not say where it was.
+const PATH_UNKNOWN: &str = "?";
+
 /// A glob that matches nothing is no file either; what is on a server we do not ask again.
 fn is_missing(path: &str) -> bool {
-    !path.contains("://") && !Path::new(path).exists()
+    path != PATH_UNKNOWN && !path.contains("://") && !Path::new(path).exists()
 }
 
 fn add_fields(error: &Error, fields: &Bound<'_, PyDict>) -> PyResult<()> {

@@ -26,10 +26,15 @@ pub(crate) fn to_datafusion(error: GroupError) -> DataFusionError {
             let message = format!("the result does not fit {kind}: {remedy}");
             DataFusionError::from(Error::Overflow { aggregate, message })
         }
-        GroupError::Disk { doing, name, error } => DataFusionError::from(Error::Io {
-            path: name,
-            message: format!("cannot {doing} it: {error}"),
-        }),
+        GroupError::Disk { doing, name, error } => {
+            let told = error
+                .get_ref()
+                .and_then(|inner| inner.downcast_ref::<Error>());
+            DataFusionError::from(told.cloned().unwrap_or_else(|| Error::Io {
+                path: name,
+                message: format!("cannot {doing} a temporary file there: {error}"),
+            }))
+        }
         cancelled @ GroupError::Cancelled => DataFusionError::Execution(cancelled.to_string()),
         GroupError::OutOfBounds { column, value } => DataFusionError::Execution(format!(
             "column {column} has the value {value}, beyond the bounds that the footer of its Parquet file states: the \

@@ -88,8 +88,7 @@ impl TempFolders {
             let folders = self.folders.read();
             folders[turn % folders.len()].clone()
         };
-        let file = tempfile::tempfile_in(&folder)
-            .map_err(|error| IoError::new(error.kind(), at(&folder, &error)))?;
+        let file = tempfile::tempfile_in(&folder).map_err(|error| at(&folder, error))?;
         Ok(TempFile {
             file,
             folder,
@@ -113,8 +112,20 @@ impl TempFolders {
     }
 }
 
-fn at(folder: &Path, error: &IoError) -> String {
-    format!("in the temporary folder '{}': {error}", folder.display())
+/// A failure with the folder where it was, which the operators hand on as it is.
+fn at(folder: &Path, error: IoError) -> IoError {
+    if error.get_ref().is_some_and(|inner| inner.is::<Error>()) {
+        return error;
+    }
+    let message = match error.kind() {
+        ErrorKind::StorageFull => format!(
+            "no space is left for temporary files ({error}); free some, or name another folder with temp_directory"
+        ),
+        ErrorKind::QuotaExceeded => error.to_string(),
+        _ => format!("in the temporary folder: {error}"),
+    };
+    let path = folder.display().to_string();
+    IoError::new(error.kind(), Error::Io { path, message })
 }
 
 /// A file that is gone with its last handle.
@@ -154,10 +165,11 @@ impl Drop for TempFile {
 impl ScratchFile for TempFile {
     fn write(&self, bytes: &[u8], at: u64) -> std::io::Result<()> {
         self.append(bytes, at)
+            .map_err(|error| self::at(&self.folder, error))
     }
 
     fn read(&self, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
-        ScratchFile::read(&self.file, bytes, at)
+        ScratchFile::read(&self.file, bytes, at).map_err(|error| self::at(&self.folder, error))
     }
 }
 
@@ -168,7 +180,7 @@ pub(crate) struct Shared(pub Arc<TempFolders>);
 impl Disk for Shared {
     fn create(&self) -> std::io::Result<(Box<dyn ScratchFile>, String)> {
         let file = self.0.create()?;
-        let name = format!("a file in {}", file.folder.display());
+        let name = file.folder.display().to_string();
         Ok((Box::new(file), name))
     }
 }
@@ -211,8 +223,7 @@ async fn next_piece(
     let reading = tokio::task::spawn_blocking(move || {
         let mut bytes = vec![0; piece as usize];
         let read = file.read(&mut bytes, at);
-        read.map_err(|error| IoError::new(error.kind(), self::at(&file.folder, &error)))
-            .map(|()| (Bytes::from(bytes), (file, at + piece)))
+        read.map(|()| (Bytes::from(bytes), (file, at + piece)))
     });
     let read = reading
         .await
@@ -225,7 +236,7 @@ struct DataFusionWriter(Arc<TempFile>);
 impl Write for DataFusionWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let written = self.0.append(bytes, self.0.end());
-        written.map_err(|error| IoError::new(error.kind(), at(&self.0.folder, &error)))?;
+        written.map_err(|error| at(&self.0.folder, error))?;
         Ok(bytes.len())
     }
 
@@ -245,6 +256,17 @@ mod tests {
     use futures::TryStreamExt;
 
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_with_its_folder() {
+        let full = at(Path::new("/tmp"), ErrorKind::StorageFull.into());
+        assert_eq!(full.kind(), ErrorKind::StorageFull);
+        let Error::Io { path, message } = Error::from(DataFusionError::IoError(full)) else {
+            panic!("another error");
+        };
+        assert_eq!(path, "/tmp");
+        assert!(message.contains("no space is left") && message.contains("temp_directory"));
+    }
 
     fn folders(limit: Option<u64>) -> (tempfile::TempDir, Arc<TempFolders>) {
         let folder = tempfile::tempdir().unwrap();
