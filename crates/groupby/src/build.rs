@@ -23,7 +23,7 @@ use crate::keys::{DistinctKeys, GroupId};
 use crate::partition::Unsorted;
 use crate::policy::{self, Bounds, Decision, Seen};
 use crate::runtime::counters::Stopwatch;
-use crate::runtime::{Counters, Grant};
+use crate::runtime::{Counters, Grant, allocated};
 use crate::spec::Spec;
 use crate::spill::{Blocks, Spill, Stored};
 use crate::states::Groups;
@@ -413,9 +413,7 @@ impl Build {
 
     /// All input is seen: the groups of an array stay in the order of its addresses, all else becomes blocks.
     pub fn finish(mut self) -> Result<Built> {
-        if let Some(spill) = self.overflow.spill().cloned() {
-            self.overflow.take_handed(&spill, &mut self.staging);
-        }
+        self.overflow.take_rest(&mut self.staging)?;
         let mut addressed = match self.may_stay_addressed() {
             true => self.take_addressed()?,
             false => None,
@@ -505,9 +503,4 @@ fn of_chosen(index: &mut KeyIndex, chosen: &Chosen, batch: &Batch) -> Result<Bat
     let (_, hashes) = index.encode(&batch)?;
     let rows = chosen.rows(&hashes);
     Ok(batch.into_owned().selecting(rows).kept()?.into_owned())
-}
-
-/// What large buffers of so many bytes take: allocators round up, mimalloc from 512 KiB to 576.
-pub(crate) fn allocated(bytes: usize) -> usize {
-    bytes + bytes / 8
 }

@@ -1,6 +1,7 @@
 //! Tuples of several blocks -> one group per key: a table and states that are used again and again.
 //!
-//! In: tuples, partial states or rows, of partitions that meet nobody else's. Out: groups.
+//! In: tuples, partial states or rows, of partitions that meet nobody else's. Out: groups; when it is time to look whether
+//! they repeat.
 //! Invariant: an instance of states sees both rows and partial states only where its aggregate allows it
 //! (`states::Bypass::Rows`), else partial states alone.
 //! Not here: which tuples (`merge`, `build`), memory.
@@ -29,7 +30,70 @@ const COMBINED_BYTES: usize = 1 << 20;
 /// once more. Two workers that met the same groups come to half and a little.
 pub(crate) const WORTH: f64 = 5.0 / 8.0;
 /// Where so little is left, combining again and again what is left costs next to nothing.
-pub(crate) const WORTH_AT_ANY_TIME: f64 = 1.0 / 4.0;
+const WORTH_AT_ANY_TIME: f64 = 1.0 / 4.0;
+
+/// Where memory is not short, blocks grow by so many steps before they are combined again. Of 100 M rows of 2 M keys in turn,
+/// four steps and from the first on: 550 instead of 370 MB, 1.6 instead of 2.2 s.
+const UNHURRIED: usize = 2;
+
+/// Bytes of blocks at which it is time to look again whether their groups repeat.
+#[derive(Clone, Copy)]
+pub(crate) struct NextLook {
+    /// Whether they repeat so much that combining them costs next to nothing.
+    early: usize,
+    /// Where memory is short.
+    short: usize,
+    /// Where it is not.
+    ample: usize,
+}
+
+impl NextLook {
+    /// Blocks grow by `step` bytes or a few times as much.
+    pub(crate) fn first(step: usize) -> Self {
+        Self::after(0, true, step)
+    }
+
+    /// After a look at so many bytes: it costs a sample, combining a lookup for every tuple.
+    pub(crate) fn after(blocks_bytes: usize, is_worth_it: bool, step: usize) -> Self {
+        let short = match is_worth_it {
+            true => 2 * blocks_bytes,
+            false => blocks_bytes + blocks_bytes / 4,
+        };
+        let ample = match is_worth_it {
+            true => blocks_bytes + UNHURRIED * step,
+            false => short,
+        };
+        let short = short.max(step);
+        let early = match is_worth_it {
+            true => blocks_bytes + step / 2,
+            false => usize::MAX,
+        };
+        Self {
+            early,
+            short,
+            ample: ample.max(short),
+        }
+    }
+
+    /// After a look at so many bytes of which more than `worth` would have been left.
+    pub(crate) fn in_vain(self, blocks_bytes: usize, worth: f64, step: usize) -> Self {
+        match worth < WORTH {
+            true => Self {
+                early: usize::MAX,
+                ..self
+            },
+            false => Self::after(blocks_bytes, false, step),
+        }
+    }
+
+    /// Which part of so many bytes may be left for combining to pay now; `None` where it is not time to look.
+    pub(crate) fn worth(self, blocks_bytes: usize, is_short: impl FnOnce() -> bool) -> Option<f64> {
+        if blocks_bytes >= self.ample || (blocks_bytes >= self.short && is_short()) {
+            return Some(WORTH);
+        }
+        (blocks_bytes >= self.early).then_some(WORTH_AT_ANY_TIME)
+    }
+}
 
 /// A key table and the states of its groups.
 pub(crate) struct Combiner {
@@ -223,7 +287,7 @@ pub(crate) fn fair_tuples(all: usize, some: usize, partitions: usize) -> usize {
 }
 
 /// Neighbouring partitions and what they hold: a few first, whose result says whether to go on.
-fn ranges(blocks: &[Block]) -> Vec<(Range<usize>, Size)> {
+pub(crate) fn ranges(blocks: &[Block]) -> Vec<(Range<usize>, Size)> {
     let partitions = blocks.first().map_or(0, Block::partitions);
     let size_of = |partition: usize| {
         let sizes = blocks
@@ -244,7 +308,7 @@ fn ranges(blocks: &[Block]) -> Vec<(Range<usize>, Size)> {
 }
 
 /// `None` where a column has no room for so much, which the merge gives out in smaller pieces.
-fn combined_range(
+pub(crate) fn combined_range(
     blocks: &[Block],
     partitions: &Range<usize>,
     combiner: &mut Combiner,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::addressed::{AddressedGroups, SideBySide};
-use crate::build::{Built, MERGE_FACTOR, WORKING_BYTES, allocated};
+use crate::build::{Built, MERGE_FACTOR, WORKING_BYTES};
 use crate::combine::{Combiner, fair_tuples};
 use crate::emit::Finished;
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ use crate::keys::direct::AddressTable;
 use crate::keys::{DistinctKeys, KeyTable};
 use crate::partition::{Block, Size, neighbours};
 use crate::runtime::counters::Stopwatch;
-use crate::runtime::{Counters, Grant};
+use crate::runtime::{Counters, Grant, allocated};
 use crate::spec::Spec;
 use crate::spill::{Blocks, PartitionLevel, Spill, SpillFile, Stored, StoredRange};
 use pieces::{Piece, PieceResult, Rest};

@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::partition::{Block, Size, Slice, share};
 use crate::runtime::counters::Stopwatch;
 use crate::runtime::{Counters, Grant};
+use crate::shared_blocks::{CoveredBlocks, SharedBlocks};
 
 /// Bytes in memory from which a page is full: partitions of less share one, of which a task may want but one.
 const PAGE_BYTES: usize = 32 << 10;
@@ -36,7 +37,10 @@ const WRITE_BYTES: usize = 1 << 20;
 /// What the workers of one execution share beside its input: where they write, and what one leaves to another.
 pub struct Spill {
     shared: Arc<SpillShared>,
-    handed: Mutex<Option<Handed>>,
+    /// Combined blocks of some workers, for the next one that is short of memory to combine with its own.
+    handed: Mutex<Option<CoveredBlocks>>,
+    /// What all workers combine while memory is ample.
+    shared_blocks: SharedBlocks,
 }
 
 /// What all groupings of one execution share.
@@ -45,14 +49,6 @@ struct SpillShared {
     calls: AtomicUsize,
     cancelled: AtomicBool,
     shares: bool,
-}
-
-/// Combined blocks of some workers, for the next one that is short of memory to combine with its own.
-pub(crate) struct Handed {
-    /// They are no longer where their worker was.
-    pub blocks: Vec<Block>,
-    /// Covers them.
-    pub grant: Grant,
 }
 
 /// Gives files for tuples.
@@ -92,6 +88,7 @@ impl Spill {
         Self {
             shared: Arc::new(shared),
             handed: Mutex::default(),
+            shared_blocks: SharedBlocks::default(),
         }
     }
 
@@ -101,6 +98,7 @@ impl Spill {
         Self {
             shared: Arc::clone(&self.shared),
             handed: Mutex::default(),
+            shared_blocks: SharedBlocks::default(),
         }
     }
 
@@ -114,18 +112,23 @@ impl Spill {
         self.shared.shares
     }
 
+    /// Blocks of all workers.
+    pub(crate) fn shared_blocks(&self) -> &SharedBlocks {
+        &self.shared_blocks
+    }
+
     /// True once nobody wants the tuples any more.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.shared.cancelled.load(Ordering::Relaxed)
     }
 
     /// What a worker has handed over; it is the caller's now.
-    pub(crate) fn take_handed(&self) -> Option<Handed> {
+    pub(crate) fn take_handed(&self) -> Option<CoveredBlocks> {
         self.handed.lock().take()
     }
 
     /// Hands blocks over, unless others lie there.
-    pub(crate) fn hand(&self, blocks: Handed) -> Option<Handed> {
+    pub(crate) fn hand(&self, blocks: CoveredBlocks) -> Option<CoveredBlocks> {
         let mut handed = self.handed.lock();
         match *handed {
             Some(_) => Some(blocks),

@@ -37,6 +37,8 @@ mod hot_keys;
 mod interleavings;
 #[path = "operator/pre_aggregation.rs"]
 mod pre_aggregation;
+#[path = "operator/shared_blocks.rs"]
+mod shared_blocks;
 
 /// A column of `rows` values with about `distinct` different ones; `kind` picks the type.
 fn column(kind: usize, rows: usize, distinct: u64, nulls: bool, seed: u64) -> ArrayRef {

@@ -7,12 +7,13 @@
 use std::sync::Arc;
 
 use super::WORKING_BYTES;
-use super::repeats::NextLook;
 use super::staging::Staging;
+use crate::combine::NextLook;
 use crate::error::{Error, Result};
 use crate::runtime::{Counters, Grant};
+use crate::shared_blocks::{CoveredBlocks, are_many};
 use crate::spec::Spec;
-use crate::spill::{Handed, Spill, SpillFile, Stored};
+use crate::spill::{Spill, SpillFile, Stored};
 
 /// Blocks of less are not worth writing because another worker needs memory.
 const CALLED_BYTES: usize = 4 << 20;
@@ -43,20 +44,30 @@ pub(super) struct Overflow {
 impl Overflow {
     /// Without `spill` a build ends where memory does.
     pub(super) fn new(spec: Arc<Spec>, grant: Grant, spill: Option<Arc<Spill>>) -> Self {
-        Self {
+        let overflow = Self {
             grant,
             answered: spill.as_ref().map_or(0, |spill| spill.calls()),
             file: spill.map(SpillFile::new),
             spilled: Vec::new(),
             may_hand: true,
-            next_look: NextLook::first(&spec.sizes),
+            next_look: NextLook::first(spec.sizes.repeat_bytes),
             spec,
+        };
+        if let Some(spill) = overflow.sharing() {
+            spill.shared_blocks().begin();
         }
+        overflow
     }
 
     /// What all workers share, if blocks may go to disk.
     pub(super) fn spill(&self) -> Option<&Arc<Spill>> {
         self.file.as_ref().map(SpillFile::shared)
+    }
+
+    /// The same, if workers share blocks.
+    pub(super) fn sharing(&self) -> Option<Arc<Spill>> {
+        let spill = self.spill().filter(|spill| spill.shares());
+        spill.filter(|_| are_many(&self.spec.sizes)).cloned()
     }
 
     /// Bytes of memory that nobody has taken.
@@ -125,13 +136,30 @@ impl Overflow {
         let written = file.write(staging.blocks(), counters)?;
         self.spilled.extend(written);
         staging.take_blocks();
-        self.next_look = NextLook::first(&self.spec.sizes);
+        self.next_look = NextLook::first(self.spec.sizes.repeat_bytes);
         Ok(())
     }
 
     /// True if another worker had left blocks.
     pub(super) fn take_handed(&mut self, spill: &Spill, staging: &mut Staging) -> bool {
-        let Some(Handed { blocks, grant }) = spill.take_handed() else {
+        let handed = self.take_in(spill.take_handed(), staging);
+        self.take_in(spill.shared_blocks().take_share(), staging) || handed
+    }
+
+    /// At the end: what another worker had left, and what is this worker's of the blocks of all.
+    pub(super) fn take_rest(&mut self, staging: &mut Staging) -> Result<()> {
+        if let Some(spill) = self.sharing() {
+            while spill.shared_blocks().combine_next(&self.spec)? {}
+            self.take_in(spill.shared_blocks().end(), staging);
+        }
+        if let Some(spill) = self.spill().cloned() {
+            self.take_in(spill.take_handed(), staging);
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_in(&mut self, left: Option<CoveredBlocks>, staging: &mut Staging) -> bool {
+        let Some(CoveredBlocks { blocks, grant }) = left else {
             return false;
         };
         staging.join(blocks);
@@ -143,10 +171,8 @@ impl Overflow {
     pub(super) fn hand_over(&mut self, beside: usize, spill: &Spill, staging: &mut Staging) {
         let blocks = staging.take_blocks();
         let grant = self.grant.split(beside + staging.bytes());
-        if let Some(Handed { blocks, grant }) = spill.hand(Handed { blocks, grant }) {
-            staging.join(blocks);
-            self.grant.join(grant);
-        }
+        let refused = spill.hand(CoveredBlocks { blocks, grant });
+        self.take_in(refused, staging);
     }
 
     /// Everything for the merge, first what is on disk, and the grant that covers the rest.

@@ -3,67 +3,28 @@
 //! In: a build's blocks, and those that other workers left where memory is short. Out: fewer of them, where that is worth it.
 //! Not here: combining itself (`combine`), what goes to disk (`overflow`).
 
-use super::allocated;
 use super::overflow::Overflow;
 use super::staging::Staging;
-use crate::combine::{WORTH, WORTH_AT_ANY_TIME, combine};
+use crate::combine::{NextLook, WORTH, combine};
 use crate::error::Result;
-use crate::runtime::Counters;
 use crate::runtime::counters::Stopwatch;
-use crate::spec::Sizes;
-
-/// Where memory is not short, blocks grow by so many times these bytes before they are combined again. Of
-/// 100 M rows of 2 M keys in turn, four times and from the first on: 550 instead of 370 MB, 1.6 instead of 2.2 s.
-const UNHURRIED: usize = 2;
-
-/// Bytes of blocks at which a worker looks again whether their groups repeat.
-#[derive(Clone, Copy)]
-pub(super) struct NextLook {
-    /// Whether they repeat so much that combining them costs next to nothing.
-    early: usize,
-    /// Where memory is short.
-    short: usize,
-    /// Where it is not.
-    ample: usize,
-}
-
-impl NextLook {
-    pub(super) fn first(sizes: &Sizes) -> Self {
-        Self::after(0, true, sizes)
-    }
-
-    /// After a look at so many bytes: it costs a sample, combining a lookup for every tuple.
-    fn after(blocks_bytes: usize, is_worth_it: bool, sizes: &Sizes) -> Self {
-        let short = match is_worth_it {
-            true => 2 * blocks_bytes,
-            false => blocks_bytes + blocks_bytes / 4,
-        };
-        let ample = match is_worth_it {
-            true => blocks_bytes + UNHURRIED * sizes.repeat_bytes,
-            false => short,
-        };
-        let short = short.max(sizes.repeat_bytes);
-        let early = match is_worth_it {
-            true => blocks_bytes + sizes.repeat_bytes / 2,
-            false => usize::MAX,
-        };
-        Self {
-            early,
-            short,
-            ample: ample.max(short),
-        }
-    }
-}
+use crate::runtime::{Counters, allocated};
+use crate::shared_blocks::{CoveredBlocks, left_bytes};
 
 impl Overflow {
-    /// True if memory would not hold as much again of every worker.
-    fn is_short(&self, beside: usize, staging: &Staging) -> bool {
+    /// Bytes that the worker may hold beside what it does.
+    fn room(&self, beside: usize, staging: &Staging) -> usize {
         let held = beside + staging.bytes();
         let free = self.spec.sizes.held_bytes.saturating_sub(held);
-        let free = self.grant.free().min(free);
-        free < staging
+        self.grant.free().min(free)
+    }
+
+    /// True if memory would not hold as much again of every worker.
+    fn is_short(&self, beside: usize, staging: &Staging) -> bool {
+        let of_all = staging
             .block_bytes()
-            .saturating_mul(self.spec.sizes.workers)
+            .saturating_mul(self.spec.sizes.workers);
+        self.room(beside, staging) < of_all
     }
 
     /// Blocks with the same groups become one: this worker's and, where memory gets short, its and those of others.
@@ -75,28 +36,17 @@ impl Overflow {
         staging: &mut Staging,
         counters: &mut Counters,
     ) -> Result<()> {
-        let NextLook {
-            early,
-            short,
-            ample,
-        } = self.next_look;
-        let bytes = staging.block_bytes();
-        if bytes < ample && (bytes < short || !self.is_short(beside, staging)) {
-            if bytes >= early {
-                let worth = WORTH_AT_ANY_TIME;
-                self.next_look = match self.combine_blocks(worth, beside, staging, counters)? {
-                    true => NextLook::after(staging.block_bytes(), true, &self.spec.sizes),
-                    false => NextLook {
-                        early: usize::MAX,
-                        ..self.next_look
-                    },
-                };
-            }
+        if self.share_repeats(beside, staging, counters)? {
             return Ok(());
         }
-        let mut is_worth_it = self.combine_blocks(WORTH, beside, staging, counters)?;
+        let is_short = || self.is_short(beside, staging);
+        let Some(worth) = self.next_look.worth(staging.block_bytes(), is_short) else {
+            return Ok(());
+        };
+        let mut is_worth_it = self.combine_blocks(worth, beside, staging, counters)?;
         let others = self.spill().filter(|spill| spill.shares());
         if let Some(spill) = others.cloned()
+            && worth == WORTH
             && self.may_hand
             && self.is_short(beside, staging)
         {
@@ -109,8 +59,45 @@ impl Overflow {
                 self.hand_over(beside, &spill, staging);
             }
         }
-        self.next_look = NextLook::after(staging.block_bytes(), is_worth_it, &self.spec.sizes);
+        let (bytes, step) = (staging.block_bytes(), self.spec.sizes.repeat_bytes);
+        self.next_look = match is_worth_it {
+            true => NextLook::after(bytes, true, step),
+            false => self.next_look.in_vain(bytes, worth, step),
+        };
         Ok(())
+    }
+
+    /// While memory is ample, blocks of many workers are everybody's, and so is combining them: after each of its batches a
+    /// worker does a range. False if it has to see to blocks of its own.
+    fn share_repeats(
+        &mut self,
+        beside: usize,
+        staging: &mut Staging,
+        counters: &mut Counters,
+    ) -> Result<bool> {
+        let Some(spill) = self.sharing() else {
+            return Ok(false);
+        };
+        let (shared, sizes) = (spill.shared_blocks(), self.spec.sizes);
+        let mut stopwatch = Stopwatch::start();
+        shared.combine_next(&self.spec)?;
+        let bytes = staging.block_bytes();
+        if bytes >= left_bytes(&sizes) {
+            let of_all = shared.bytes() + bytes.saturating_mul(sizes.workers);
+            let held = beside + staging.bytes();
+            if self.room(beside, staging) < of_all || self.grant.hold(held).is_err() {
+                self.take_in(shared.take_share(), staging);
+                return Ok(false);
+            }
+            counters.holds(held + shared.bytes() / sizes.workers);
+            let grant = self.grant.split(held - allocated(bytes));
+            let blocks = staging.take_blocks();
+            let spare = shared.leave(CoveredBlocks { blocks, grant });
+            self.grant.join(spare);
+            counters.combined += u64::from(shared.look(&self.spec)?);
+        }
+        stopwatch.lap(&mut counters.partition_ns);
+        Ok(true)
     }
 
     /// True if that was worth it: what is left is no more than that part of what was.

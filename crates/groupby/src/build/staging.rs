@@ -6,11 +6,10 @@
 
 use std::sync::Arc;
 
-use super::allocated;
 use crate::error::Result;
 use crate::partition::{Block, Unsorted};
-use crate::runtime::Counters;
 use crate::runtime::counters::Stopwatch;
+use crate::runtime::{Counters, allocated};
 use crate::spec::Spec;
 
 /// Small groups of emptied tables wait until they have so many bytes: a block costs the merge a step per task. Of

@@ -12,6 +12,11 @@ use crate::error::{Error, Result};
 /// Step in which a worker's grant grows.
 const GRANT_BYTES: usize = 1 << 20;
 
+/// What large buffers of so many bytes take: allocators round up, mimalloc from 512 KiB to 576.
+pub(crate) fn allocated(bytes: usize) -> usize {
+    bytes + bytes / 8
+}
+
 /// Where memory comes from; shared by all workers of an operator.
 pub trait Budget: Send + Sync {
     /// Takes `bytes` more, or says why not.

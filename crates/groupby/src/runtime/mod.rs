@@ -7,5 +7,6 @@ pub mod budget;
 pub(crate) mod counters;
 pub mod topology;
 
+pub(crate) use budget::allocated;
 pub use budget::{Budget, Grant};
 pub use counters::Counters;
