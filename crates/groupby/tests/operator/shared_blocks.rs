@@ -32,7 +32,7 @@ fn waiting(case: &Case, how: &How) -> (usize, u64) {
     (tuples, combined)
 }
 
-/// Each of 16 workers has too few rows to combine them alone: all had 96,000 tuples, two workers 10,000.
+/// Each of 16 workers has too few rows to combine them alone: left to all, most rows become groups before the merge.
 #[test]
 fn many_workers_hold_hardly_more_tuples_than_two() {
     for kinds in [&[0][..], &[9]] {
