@@ -12,7 +12,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, JoinType, ScalarValue};
-use datafusion::datasource::physical_plan::{FileGroup, FileSource, ParquetSource};
+use datafusion::datasource::physical_plan::{FileGroup, FileSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
@@ -26,7 +26,8 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use grouse_groupby::keys::{KeyBounds, KeyValues};
 
 use super::column_encodings::FewValues;
-use crate::exec::{GroupByExec, SelectingFilterExec};
+use crate::exec::{GroupByExec, RecordingFilterExec, SelectingFilterExec};
+use crate::scan::recording::parquet_scan;
 
 /// What is known of an expression over what `plan` yields, if it is a column of files that state it.
 pub(crate) fn values_of(
@@ -56,6 +57,9 @@ fn column(expression: &Arc<dyn PhysicalExpr>) -> Option<usize> {
 fn of_column(plan: &Arc<dyn ExecutionPlan>, at: usize) -> Option<KeyValues> {
     if let Some(selecting) = plan.downcast_ref::<SelectingFilterExec>() {
         return of_column(&selecting.top(), at);
+    }
+    if let Some(recording) = plan.downcast_ref::<RecordingFilterExec>() {
+        return of_column(&recording.top(), at);
     }
     if let Some(scan) = plan.downcast_ref::<DataSourceExec>() {
         return of_scan(scan, at);
@@ -113,7 +117,7 @@ fn side(
 }
 
 fn of_scan(scan: &DataSourceExec, at: usize) -> Option<KeyValues> {
-    let (config, source) = scan.downcast_to_file_source::<ParquetSource>()?;
+    let (config, source) = parquet_scan(scan)?;
     let at = column(&source.projection()?.as_ref().get(at)?.expr)?;
     let mut files = config
         .file_groups

@@ -12,6 +12,7 @@ mod conditions;
 mod compiled_aggregation;
 mod base_grouping;
 mod distinct_groupings;
+mod recording_filter;
 mod selections;
 mod source_scheduler;
 mod source;
@@ -33,6 +34,7 @@ pub(crate) use conditions::is_dynamic;
 pub(crate) use node::GroupByExec;
 pub(crate) use node::{Replaced, Tuning};
 pub(crate) use order::is_recursion;
+pub(crate) use recording_filter::RecordingFilterExec;
 pub(crate) use selections::SelectingFilterExec;
 
 pub(crate) use crate::runtime::memory::GROUP_BY as NAME;

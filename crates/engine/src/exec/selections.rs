@@ -37,8 +37,10 @@ use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream::{Stream, StreamExt};
 
+use super::recording_filter::RecordedPredicate;
 use crate::expr::columns::without_nulls;
 use crate::expr::distinct_values::{is_coded, is_once_per_value};
+use crate::scan::recording::Recording;
 
 /// A batch of which less than one in so many rows is left is copied: what is evaluated of the others would be in vain.
 const LEFT_MIN: usize = 2;
@@ -49,6 +51,8 @@ pub(crate) struct SelectingFilterExec {
     filter: Arc<FilterExec>,
     /// The projection above the filter.
     computed: Option<Arc<ProjectionExec>>,
+    /// What is evaluated: the filter's predicate, perhaps recorded.
+    predicate: Arc<dyn PhysicalExpr>,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -66,8 +70,20 @@ impl SelectingFilterExec {
         Some(SelectingFilterExec {
             filter: Arc::new(filter.clone()),
             computed: computed.map(|computed| Arc::new(computed.clone())),
+            predicate: Arc::clone(filter.predicate()),
             metrics: ExecutionPlanMetricsSet::new(),
         })
+    }
+
+    /// The same that tells `recording` what it selects.
+    pub fn recorded(&self, recording: &Arc<Recording>) -> SelectingFilterExec {
+        let predicate = RecordedPredicate::new(self.filter.predicate(), recording);
+        SelectingFilterExec {
+            filter: Arc::clone(&self.filter),
+            computed: self.computed.clone(),
+            predicate: Arc::new(predicate),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
     }
 
     /// DataFusion's node that it stands for.
@@ -92,7 +108,7 @@ impl SelectingFilterExec {
         let projection = self.filter.projection().as_ref();
         Ok(SelectedBatches {
             input: Some(self.filter.input().execute(partition, context)?),
-            predicate: Arc::clone(self.filter.predicate()),
+            predicate: Arc::clone(&self.predicate),
             projection: projection.map(|places| places.to_vec()),
             computed: self.computed.clone(),
             schema: Arc::new(Schema::new(fields)),

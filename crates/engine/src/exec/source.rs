@@ -11,7 +11,6 @@ use std::sync::Arc;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
-use datafusion::datasource::physical_plan::ParquetSource;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::filter::FilterExec;
@@ -21,10 +20,12 @@ use futures::stream::{Stream, StreamExt, select_all};
 use tokio::sync::Mutex;
 
 use super::order::InputOrder;
+use super::recording_filter::RecordingFilterExec;
 use super::selections::SelectingFilterExec;
 use super::source_scheduler::SourceScheduler;
 use crate::runtime::wakeups;
 use crate::scan::numbers::NumbersExec;
+use crate::scan::recording::parquet_scan;
 
 /// A batch of a scan that is no larger than this is still in the core's own cache when it is grouped.
 const BATCH_BYTES: usize = 512 << 10;
@@ -90,13 +91,15 @@ fn for_input(input: &Arc<dyn ExecutionPlan>, context: Arc<TaskContext>) -> Arc<T
 /// column's values have no fixed width.
 fn row_bytes(input: &Arc<dyn ExecutionPlan>) -> Option<usize> {
     let mut scan = input;
-    while scan.is::<FilterExec>() || scan.is::<SelectingFilterExec>() || scan.is::<ProjectionExec>()
+    while scan.is::<FilterExec>()
+        || scan.is::<RecordingFilterExec>()
+        || scan.is::<SelectingFilterExec>()
+        || scan.is::<ProjectionExec>()
     {
         scan = scan.children()[0];
     }
     let files = scan.downcast_ref::<DataSourceExec>();
-    let is_parquet =
-        files.is_some_and(|of| of.downcast_to_file_source::<ParquetSource>().is_some());
+    let is_parquet = files.is_some_and(|of| parquet_scan(of).is_some());
     if !is_parquet && !scan.is::<NumbersExec>() {
         return None;
     }

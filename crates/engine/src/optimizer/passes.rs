@@ -19,6 +19,7 @@ use super::fixes::*;
 use super::group_by::GroupByRule;
 use super::scans::codes::CodesRule;
 use super::scans::morsels::MorselsRule;
+use super::scans::recorded::RecordingRule;
 use super::shared_sums::SharedSums;
 use crate::error::{Error, Result};
 use crate::expr::arithmetic::NarrowArithmetic;
@@ -222,6 +223,7 @@ fn of_scans(
         Before(SANITY), ByOperator, morsels,                 "the workers of a Parquet scan take pieces from one list";
         Before(SANITY), ByOperator, CodesRule::new(footers), "strings are read as codes of their dictionaries";
         Before(SANITY), ByOperator, OwnFilters,              "LIKE and comparisons of strings search views as they lie in memory";
+        Before(SANITY), ByOperator, RecordingRule,           "scans and filters tell the condition cache which rows match; last, since no rule knows their nodes";
     }
 }
 

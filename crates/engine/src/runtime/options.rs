@@ -42,6 +42,8 @@ pub struct SessionOptions {
     pub batch_size: usize,
     /// How long a statement may take: its planning, and then each run of it; `None` = for ever.
     pub statement_timeout: Option<Duration>,
+    /// Whether scans leave out rows that a condition is known not to hold for, and whether what filters find is kept.
+    pub condition_cache: bool,
     /// Which operator groups.
     pub group_by_operator: GroupByOperator,
     /// Which key table groups.
@@ -67,6 +69,7 @@ impl Default for SessionOptions {
             max_temp_directory_size: None,
             batch_size: BATCH_SIZE_DEFAULT_ROWS,
             statement_timeout: None,
+            condition_cache: true,
             group_by_operator: GroupByOperator::Grouse,
             group_by_table: TableKind::Auto,
             group_by_sizes: GroupBySizes::Machine,
@@ -276,6 +279,18 @@ pub const OPTIONS: &[OptionSpec] = &[
         get: |options| options.statement_timeout.map(time_text),
         set: |options, text| {
             options.statement_timeout = parse_time(text)?;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "condition_cache",
+        value: "on|off",
+        default: "on",
+        doc: "Remembers for which rows of Parquet files a WHERE held, so that a GROUP BY with the same condition reads only those.",
+        audience: Audience::User,
+        get: |options| name_of(SWITCHES, &options.condition_cache),
+        set: |options, text| {
+            options.condition_cache = parse_name(SWITCHES, text)?;
             Ok(())
         },
     },

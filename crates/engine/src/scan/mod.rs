@@ -40,5 +40,7 @@ pub(crate) mod checked_table;
 pub(crate) mod numbers;
 pub(crate) mod replaced_rows;
 pub(crate) mod local;
+pub(crate) mod condition_cache;
+pub(crate) mod recording;
 pub mod error_location;
 pub mod writes;

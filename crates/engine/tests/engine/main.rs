@@ -14,6 +14,7 @@ mod decimal64;
 mod bounds;
 mod morsels;
 mod late_materialisation;
+mod condition_cache;
 mod filters;
 mod parquet;
 mod text_files;

@@ -5,5 +5,7 @@
 //! Not here: files (scan/).
 
 mod late_materialisation;
+mod conditions;
+pub(crate) mod recorded;
 pub(crate) mod morsels;
 pub(crate) mod codes;

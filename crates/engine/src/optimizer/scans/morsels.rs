@@ -43,12 +43,18 @@ use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::projection::ProjectionExec;
 
+use object_store::path::Path;
+
 use super::late_materialisation::{late_materialised, rare_part};
+use super::recorded::{Answer, Question};
 use crate::exec::{GroupByExec, is_dynamic};
 use crate::runtime::memory::SessionPool;
+use crate::runtime::options::SessionOptions;
+use crate::scan::condition_cache::rows_left;
 use crate::scan::footer::{TextColumns, chunks_of, dictionary_bytes, reading_bytes, strings_of};
 use crate::scan::local::LocalReaders;
 use crate::scan::parquet::known_sound_footer;
+use crate::scan::recording::Skipped;
 use crate::scan::stores::Stores;
 
 /// Opening a piece costs as much as reading these bytes: 0.25 ms.
@@ -59,6 +65,8 @@ const PRUNING_BYTES: i64 = 512 << 10;
 /// A piece is worth so many times what it costs beside its rows. Tried and rejected: pieces of 2 MB whatever their
 /// dictionaries (82,000 rows of two long strings in 6 pieces: 60 ms of decoding instead of 29).
 const WORTH: i64 = 8;
+/// A piece that ends with its row group for the condition cache's sake is worth so many times what it costs.
+const WORTH_WHOLE: i64 = 32;
 /// Where workers would have nothing to do otherwise, it is worth so many times what it costs: they are there anyway.
 const WORTH_IDLE: i64 = 4;
 /// Of its even share of the rows that are left, a worker takes one part in so many at once.
@@ -108,8 +116,9 @@ impl PhysicalOptimizerRule for MorselsRule {
         if !config.execution.enable_file_stream_work_stealing {
             return Ok(plan);
         }
+        let options = SessionOptions::of(config);
         GroupByExec::exchanged_in(plan, |group_by, node| {
-            let input = self.cut(group_by.children()[0])?;
+            let input = self.cut(group_by.children()[0], None, &options)?;
             let cut = |input| replace_children_if_necessary(Arc::clone(node), vec![input]);
             input.map(cut).transpose()
         })
@@ -125,25 +134,44 @@ impl PhysicalOptimizerRule for MorselsRule {
 }
 
 impl MorselsRule {
-    /// `node` with its scan in morsels; none if there is nothing to cut.
-    fn cut(&self, node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    /// `node`, directly below `filter` if there is one, with its scan in morsels; none if there is nothing to cut.
+    fn cut(
+        &self,
+        node: &Arc<dyn ExecutionPlan>,
+        filter: Option<&FilterExec>,
+        options: &SessionOptions,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         if let Some(scan) = node.downcast_ref::<DataSourceExec>() {
             let scan = scan.downcast_to_file_source::<ParquetSource>();
-            return Ok(scan.and_then(|(config, source)| self.scan(config, source)));
+            return Ok(scan.and_then(|(config, source)| {
+                let asked = |filter| {
+                    let is_local = self.is_local(config);
+                    Question::of(filter, (config, source), is_local, options)
+                };
+                self.scan(config, source, filter.and_then(asked).as_ref())
+            }));
         }
-        if !node.is::<FilterExec>() && !node.is::<ProjectionExec>() {
+        let filter = node.downcast_ref::<FilterExec>();
+        if filter.is_none() && !node.is::<ProjectionExec>() {
             return Ok(None);
         }
-        let Some(input) = self.cut(node.children()[0])? else {
+        let Some(input) = self.cut(node.children()[0], filter, options)? else {
             return Ok(None);
         };
         replace_children_if_necessary(Arc::clone(node), vec![input]).map(Some)
+    }
+
+    /// True of files that this machine's file system has under their own names.
+    fn is_local(&self, config: &FileScanConfig) -> bool {
+        let is_file = config.object_store_url.as_str().starts_with("file:");
+        is_file && self.stores.has_own_files()
     }
 
     fn scan(
         &self,
         config: &FileScanConfig,
         source: &ParquetSource,
+        question: Option<&Question>,
     ) -> Option<Arc<dyn ExecutionPlan>> {
         let workers = config.file_groups.len();
         let is_free = config.output_ordering.is_empty()
@@ -161,9 +189,18 @@ impl MorselsRule {
         let columns = columns_read(source);
         let known = files
             .into_iter()
-            .map(|file| self.known(file, source, config, (&strings, &columns)));
-        let known = known.collect::<Option<Vec<_>>>()?;
-        let morsels = morsels(&known, workers);
+            .map(|file| self.known(file, (source, config), (&strings, &columns), question));
+        let mut known = known.collect::<Option<Vec<_>>>()?;
+        let rare = known.first().and_then(|file| file.rare_part);
+        let rare = rare.filter(|_| known.iter().all(|file| file.rare_part == rare));
+        let is_late = rare.is_some() || source.table_parquet_options().global.pushdown_filters;
+        for file in &mut known {
+            file.ends_with_groups = is_late && question.is_some();
+        }
+        let mut morsels = morsels(&known, workers);
+        if let Some(question) = question {
+            morsels = question.recorded(&known, morsels, is_late);
+        }
         // Streams open them in this order, whichever group they are in. Those that are left without one help the others.
         let each = morsels.len().div_ceil(workers).max(1);
         let mut groups: Vec<FileGroup> = morsels
@@ -171,10 +208,9 @@ impl MorselsRule {
             .map(|files| FileGroup::new(files.to_vec()))
             .collect();
         groups.resize(workers, FileGroup::default());
-        let is_file = config.object_store_url.as_str().starts_with("file:");
-        let is_local = is_file && self.stores.has_own_files();
         let mut source = source.clone();
-        if let Some(readers) = source.parquet_file_reader_factory().filter(|_| is_local) {
+        let readers = source.parquet_file_reader_factory();
+        if let Some(readers) = readers.filter(|_| self.is_local(config)) {
             let readers = Arc::new(LocalReaders::new(
                 Arc::clone(readers),
                 Arc::clone(&self.pool) as _,
@@ -188,8 +224,7 @@ impl MorselsRule {
             options.global.bloom_filter_on_read = false;
             source = source.with_table_parquet_options(options);
         }
-        let rare = known.first().and_then(|file| file.rare_part);
-        if let Some(rare) = rare.filter(|_| known.iter().all(|file| file.rare_part == rare)) {
+        if let Some(rare) = rare {
             source = late_materialised(&source, rare, self.pool.limit() / workers);
         }
         let scan = FileScanConfigBuilder::from(config.clone())
@@ -202,9 +237,9 @@ impl MorselsRule {
     fn known(
         &self,
         file: PartitionedFile,
-        source: &ParquetSource,
-        config: &FileScanConfig,
+        (source, config): (&ParquetSource, &FileScanConfig),
         (strings, columns): (&TextColumns, &HashSet<&str>),
+        question: Option<&Question>,
     ) -> Option<MorselFile> {
         let footer = known_sound_footer(&*self.footers, &file.object_meta, strings)?;
         let plan = pruned(&footer, &file, source, config);
@@ -217,22 +252,37 @@ impl MorselsRule {
             .and_then(|predicate| rare_part(&predicate, &footer, columns));
         let plan = plan.unwrap_or_else(|| ParquetAccessPlan::new_all(footer.num_row_groups()));
         let is_paged = footer.offset_index().is_some();
-        let groups = footer.row_groups().iter().zip(plan.inner());
-        let groups = groups.map(|(group, access)| {
+        let answer = question.and_then(|question| question.answer(&file));
+        let mut skipped = Skipped::default();
+        let groups = footer.row_groups().iter().zip(plan.inner()).enumerate();
+        let groups = groups.map(|(at, (group, access))| {
             let rows = usize::try_from(group.num_rows()).ok()?;
-            let wanted = match access {
+            let mut wanted = match access {
                 RowGroupAccess::Skip => Vec::new(),
                 RowGroupAccess::Scan => whole(rows),
                 RowGroupAccess::Selection(selection) => ranges(selection),
             };
+            let known = answer
+                .as_ref()
+                .map_or(&[][..], |answer| answer.known.of(at));
+            if !known.is_empty() {
+                let left = common(&wanted, &rows_left(rows, known, is_paged));
+                skipped.rows += count(&wanted) - count(&left);
+                skipped.row_groups += usize::from(left.is_empty() && !wanted.is_empty());
+                wanted = left;
+            }
             Some(RowGroup {
                 rows,
                 wanted,
                 is_paged,
             })
         });
+        let groups = groups.collect::<Option<_>>()?;
         Some(MorselFile {
-            groups: groups.collect::<Option<_>>()?,
+            groups,
+            answer,
+            skipped,
+            ends_with_groups: false,
             piece_rows: piece_rows(&footer, columns, source.filter().is_some()),
             is_settled,
             rare_part,
@@ -375,9 +425,16 @@ fn in_terms_of(
 }
 
 /// A file and what is wanted of it.
-struct MorselFile {
-    file: PartitionedFile,
-    groups: Vec<RowGroup>,
+pub(super) struct MorselFile {
+    pub file: PartitionedFile,
+    pub groups: Vec<RowGroup>,
+    /// What the condition cache knows of it.
+    pub answer: Option<Answer>,
+    /// What is not wanted because of it.
+    pub skipped: Skipped,
+    /// True if a piece that is worth it ends where its row group does: of the rows of a piece that a scan itself leaves out
+    /// nobody knows which they are.
+    ends_with_groups: bool,
     /// How many of its rows cost as much as a piece does beside them.
     piece_rows: i64,
     /// True if whoever opens a piece of it has no rows left to rule out.
@@ -387,6 +444,10 @@ struct MorselFile {
 }
 
 impl MorselFile {
+    pub fn is_at(&self, location: &Path) -> bool {
+        self.file.object_meta.location == *location
+    }
+
     /// Rows that are worth a piece of their own, if one has to be worth so many times its cost.
     fn worth(&self, times: i64) -> usize {
         self.piece_rows.saturating_mul(times).max(1) as usize
@@ -394,21 +455,27 @@ impl MorselFile {
 }
 
 /// One row group of a file.
-struct RowGroup {
-    rows: usize,
+pub(super) struct RowGroup {
+    pub rows: usize,
     /// What is to be read of it, in order.
-    wanted: Vec<Range<usize>>,
+    pub wanted: Vec<Range<usize>>,
     /// True if rows in its middle are found without reading those before.
     is_paged: bool,
 }
 
+impl RowGroup {
+    pub fn wanted_rows(&self) -> usize {
+        count(&self.wanted)
+    }
+}
+
 /// All rows of a row group.
-fn whole(rows: usize) -> Vec<Range<usize>> {
+pub(super) fn whole(rows: usize) -> Vec<Range<usize>> {
     std::iter::once(0..rows).collect()
 }
 
 /// The rows that a selection takes.
-fn ranges(selection: &RowSelection) -> Vec<Range<usize>> {
+pub(super) fn ranges(selection: &RowSelection) -> Vec<Range<usize>> {
     let mut at = 0;
     let mut taken = Vec::new();
     for part in selection.iter() {
@@ -418,6 +485,23 @@ fn ranges(selection: &RowSelection) -> Vec<Range<usize>> {
         at += part.row_count;
     }
     taken
+}
+
+/// The rows that are in both.
+fn common(some: &[Range<usize>], others: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut both = Vec::new();
+    let (mut at, mut other) = (0, 0);
+    while let (Some(range), Some(with)) = (some.get(at), others.get(other)) {
+        let shared = range.start.max(with.start)..range.end.min(with.end);
+        if shared.start < shared.end {
+            both.push(shared);
+        }
+        match range.end < with.end {
+            true => at += 1,
+            false => other += 1,
+        }
+    }
+    both
 }
 
 fn count(ranges: &[Range<usize>]) -> usize {
@@ -511,7 +595,9 @@ fn morsels(files: &[MorselFile], workers: usize) -> Vec<PartitionedFile> {
                 };
                 left -= count(&part);
                 morsel.add(at, group, part);
-                if morsel.rows >= target {
+                let is_group_over = known.ends_with_groups && wanted.is_empty();
+                if morsel.rows >= target || is_group_over && morsel.rows >= known.worth(WORTH_WHOLE)
+                {
                     morsel.end(file, &mut morsels);
                 }
             }
@@ -539,6 +625,9 @@ mod tests {
             piece_rows: rows_min / WORTH,
             is_settled: true,
             rare_part: None,
+            answer: None,
+            skipped: Skipped::default(),
+            ends_with_groups: false,
         }
     }
 
