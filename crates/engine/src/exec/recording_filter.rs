@@ -25,17 +25,20 @@ use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
-use crate::scan::recording::Recording;
+use crate::scan::recording::ScanRecording;
 
 /// A predicate whose answers are recorded.
 #[derive(Debug)]
 pub(super) struct RecordedPredicate {
     predicate: Arc<dyn PhysicalExpr>,
-    recording: Arc<Recording>,
+    recording: Arc<ScanRecording>,
 }
 
 impl RecordedPredicate {
-    pub fn new(predicate: &Arc<dyn PhysicalExpr>, recording: &Arc<Recording>) -> RecordedPredicate {
+    pub fn new(
+        predicate: &Arc<dyn PhysicalExpr>,
+        recording: &Arc<ScanRecording>,
+    ) -> RecordedPredicate {
         RecordedPredicate {
             predicate: Arc::clone(predicate),
             recording: Arc::clone(recording),
@@ -116,12 +119,12 @@ pub(crate) struct RecordingFilterExec {
     filter: Arc<FilterExec>,
     /// The same that evaluates a recorded predicate.
     recorded: Arc<FilterExec>,
-    recording: Arc<Recording>,
+    recording: Arc<ScanRecording>,
 }
 
 impl RecordingFilterExec {
     /// In the place of `filter`.
-    pub fn new(filter: &FilterExec, recording: &Arc<Recording>) -> Result<RecordingFilterExec> {
+    pub fn new(filter: &FilterExec, recording: &Arc<ScanRecording>) -> Result<RecordingFilterExec> {
         let predicate = RecordedPredicate::new(filter.predicate(), recording);
         let recorded = FilterExecBuilder::from(filter).with_predicate(Arc::new(predicate));
         Ok(RecordingFilterExec {

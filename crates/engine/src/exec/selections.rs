@@ -40,7 +40,7 @@ use futures::stream::{Stream, StreamExt};
 use super::recording_filter::RecordedPredicate;
 use crate::expr::columns::without_nulls;
 use crate::expr::distinct_values::{is_coded, is_once_per_value};
-use crate::scan::recording::Recording;
+use crate::scan::recording::ScanRecording;
 
 /// A batch of which less than one in so many rows is left is copied: what is evaluated of the others would be in vain.
 const LEFT_MIN: usize = 2;
@@ -76,7 +76,7 @@ impl SelectingFilterExec {
     }
 
     /// The same that tells `recording` what it selects.
-    pub fn recorded(&self, recording: &Arc<Recording>) -> SelectingFilterExec {
+    pub fn recorded(&self, recording: &Arc<ScanRecording>) -> SelectingFilterExec {
         let predicate = RecordedPredicate::new(self.filter.predicate(), recording);
         SelectingFilterExec {
             filter: Arc::clone(&self.filter),

@@ -131,7 +131,7 @@ impl RecordedPiece {
 }
 
 /// What one scan learns.
-pub(crate) struct Recording {
+pub(crate) struct ScanRecording {
     cache: &'static ConditionCache,
     conditions: Conjunction,
     learning: Learning,
@@ -150,11 +150,11 @@ pub(crate) struct Skipped {
 
 /// Which piece of which recording a piece of a file is, beside it.
 pub(crate) struct PieceOf {
-    recording: Arc<Recording>,
+    recording: Arc<ScanRecording>,
     at: usize,
 }
 
-impl Recording {
+impl ScanRecording {
     /// That of a scan below a filter by `conditions`.
     pub fn new(
         cache: &'static ConditionCache,
@@ -162,8 +162,8 @@ impl Recording {
         files: Vec<RecordedFile>,
         pieces: Vec<RecordedPiece>,
         skipped: Skipped,
-    ) -> Recording {
-        Recording {
+    ) -> ScanRecording {
+        ScanRecording {
             cache,
             conditions,
             learning,
@@ -174,7 +174,7 @@ impl Recording {
     }
 
     /// The file's piece, which the recording knows as number `at`.
-    pub fn noted(self: &Arc<Recording>, piece: PartitionedFile, at: usize) -> PartitionedFile {
+    pub fn noted(self: &Arc<ScanRecording>, piece: PartitionedFile, at: usize) -> PartitionedFile {
         piece.with_extension(PieceOf {
             recording: Arc::clone(self),
             at,
@@ -187,7 +187,7 @@ impl Recording {
     }
 
     /// That of a scan, if there is one.
-    pub fn of(config: &FileScanConfig) -> Option<Arc<Recording>> {
+    pub fn of(config: &FileScanConfig) -> Option<Arc<ScanRecording>> {
         let mut files = config.file_groups.iter().flat_map(FileGroup::iter);
         let of = files.find_map(|file| file.extension::<PieceOf>())?;
         Some(Arc::clone(&of.recording))
@@ -266,9 +266,9 @@ impl Recording {
     }
 }
 
-impl fmt::Debug for Recording {
+impl fmt::Debug for ScanRecording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recording")
+        f.debug_struct("ScanRecording")
             .field("conditions", &self.conditions)
             .finish_non_exhaustive()
     }
@@ -290,7 +290,7 @@ pub(crate) struct RecordedSource {
 
 impl RecordedSource {
     /// In the place of the source of `config`, which has pieces of `recording`.
-    pub fn replacing(config: &FileScanConfig, recording: &Recording) -> FileScanConfig {
+    pub fn replacing(config: &FileScanConfig, recording: &ScanRecording) -> FileScanConfig {
         let parquet = Arc::clone(config.file_source());
         let Skipped { rows, row_groups } = recording.skipped;
         for (name, count) in [
@@ -409,7 +409,7 @@ impl FileOpener for RecordedOpener {
 /// The batches of a piece.
 struct NotedBatches {
     batches: BoxStream<'static, Result<RecordBatch>>,
-    recording: Arc<Recording>,
+    recording: Arc<ScanRecording>,
     at: usize,
     /// Rows that have come.
     came: usize,
@@ -421,7 +421,7 @@ struct NotedBatches {
 impl NotedBatches {
     fn new(
         batches: BoxStream<'static, Result<RecordBatch>>,
-        recording: Arc<Recording>,
+        recording: Arc<ScanRecording>,
         at: usize,
     ) -> NotedBatches {
         NotedBatches {

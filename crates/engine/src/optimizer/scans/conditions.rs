@@ -27,19 +27,19 @@ use crate::scan::condition_cache::Conjunction;
 const TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// The conditions of a scan.
-pub(super) struct Conditions {
+pub(super) struct ScanConditions {
     pub texts: Conjunction,
     /// False if there are others, which have no text.
     pub are_all: bool,
 }
 
-impl Conditions {
+impl ScanConditions {
     /// Those of a scan and the filter directly above it; none if no part has a text.
     pub fn of(
         filter: &FilterExec,
         config: &FileScanConfig,
         source: &ParquetSource,
-    ) -> Option<Conditions> {
+    ) -> Option<ScanConditions> {
         // Whoever adapts columns in his own way may compute anything.
         if config.expr_adapter_factory.is_some() {
             return None;
@@ -77,7 +77,7 @@ impl Conditions {
         if let Some(unit) = &options.coerce_int96 {
             texts.insert(format!("int96 {unit:?} {:?}", options.coerce_int96_tz));
         }
-        Some(Conditions {
+        Some(ScanConditions {
             texts: texts.into_iter().collect::<Vec<_>>().into(),
             are_all,
         })

@@ -22,18 +22,18 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 use object_store::local::LocalFileSystem;
 
-use super::conditions::Conditions;
+use super::conditions::ScanConditions;
 use super::morsels::{MorselFile, ranges, whole};
 use crate::exec::{RecordingFilterExec, SelectingFilterExec};
 use crate::runtime::options::SessionOptions;
 use crate::scan::condition_cache::{ConditionCache, FileVersion, KnownGroups};
 use crate::scan::recording::{
-    Learning, RecordedFile, RecordedGroup, RecordedPiece, RecordedSource, Recording, Skipped,
+    Learning, RecordedFile, RecordedGroup, RecordedPiece, RecordedSource, ScanRecording, Skipped,
 };
 
 /// What the cache is asked for a scan.
 pub(super) struct Question {
-    conditions: Conditions,
+    conditions: ScanConditions,
     cache: &'static ConditionCache,
     /// Of local files.
     paths: Option<LocalFileSystem>,
@@ -63,7 +63,7 @@ impl Question {
         }
         let endpoint = options.s3_endpoint.as_deref().unwrap_or_default();
         Some(Question {
-            conditions: Conditions::of(filter, config, source)?,
+            conditions: ScanConditions::of(filter, config, source)?,
             cache: ConditionCache::of_process(),
             paths: is_local.then(LocalFileSystem::new),
             place: format!("{endpoint}\0{url}"),
@@ -145,7 +145,7 @@ impl Question {
         });
         let places: Vec<Option<usize>> = places.collect();
         let told = (Arc::clone(&self.conditions.texts), learning);
-        let recording = Recording::new(self.cache, told, recorded, noted, skipped);
+        let recording = ScanRecording::new(self.cache, told, recorded, noted, skipped);
         let recording = Arc::new(recording);
         let pieces = pieces.into_iter().zip(places);
         let pieces = pieces.map(|(piece, at)| match at {
@@ -217,13 +217,13 @@ impl PhysicalOptimizerRule for RecordingRule {
 }
 
 /// What a scan records.
-fn recording_of(node: &Arc<dyn ExecutionPlan>) -> Option<Arc<Recording>> {
+fn recording_of(node: &Arc<dyn ExecutionPlan>) -> Option<Arc<ScanRecording>> {
     let scan = node.downcast_ref::<DataSourceExec>()?;
-    Recording::of(scan.data_source().downcast_ref::<FileScanConfig>()?)
+    ScanRecording::of(scan.data_source().downcast_ref::<FileScanConfig>()?)
 }
 
 /// The scan with pieces that say which they are.
-fn scan(node: &Arc<dyn ExecutionPlan>, recording: &Recording) -> Arc<dyn ExecutionPlan> {
+fn scan(node: &Arc<dyn ExecutionPlan>, recording: &ScanRecording) -> Arc<dyn ExecutionPlan> {
     let scan = node.downcast_ref::<DataSourceExec>();
     let config = scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
     match config {
