@@ -9,7 +9,8 @@ use std::sync::{Arc, LazyLock};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryArray, new_null_array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Float16Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type,
+    ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type, Int16Type, Int32Type,
+    Int64Type,
 };
 use datafusion::arrow::row::{RowConverter, SortField};
 use datafusion::common::Result;
@@ -21,6 +22,15 @@ use grouse_groupby::keys::row::has_forms;
 /// The name of the function that gives identities, and of the one that gives the values back.
 pub(crate) const IDENTITY: &str = "identity";
 pub(crate) const IDENTIFIED: &str = "identified";
+
+/// An array with the bits of `$values` as values of another type of that width.
+macro_rules! same_bits {
+    ($values:expr, $to:ty) => {
+        $values.unary::<_, $to>(|value| {
+            <$to as ArrowPrimitiveType>::Native::from_ne_bytes(value.to_ne_bytes())
+        })
+    };
+}
 
 /// The identity of a value of type `of`; `None` where equal values are the same, or their type has no identities.
 pub(crate) fn identity(value: Expr, of: &DataType) -> Option<Expr> {
@@ -70,7 +80,7 @@ impl ScalarUDFImpl for Identity {
         let values = args.args[0].to_array(args.number_rows)?;
         macro_rules! bits {
             ($from:ty, $to:ty) => {
-                Arc::new(values.as_primitive::<$from>().reinterpret_cast::<$to>())
+                Arc::new(same_bits!(values.as_primitive::<$from>(), $to))
             };
         }
         Ok(ColumnarValue::Array(match values.data_type() {
@@ -105,7 +115,7 @@ impl ScalarUDFImpl for Identified {
         let identities = args.args[0].to_array(args.number_rows)?;
         macro_rules! value {
             ($from:ty, $to:ty) => {
-                Arc::new(identities.as_primitive::<$from>().reinterpret_cast::<$to>())
+                Arc::new(same_bits!(identities.as_primitive::<$from>(), $to))
             };
         }
         Ok(ColumnarValue::Array(match self.of {
