@@ -24,10 +24,11 @@ ENGINES = ("grouse", "datafusion", "duckdb", "chdb", "polars")
 FORMS = {
     "datafusion": ["engines.grouse", "datafusion"],
     "grouse-strings": ["engines.grouse", "strings"],
+    "grouse-conditions": ["engines.grouse", "conditions"],
     "duckdb-enums": ["engines.duckdb", "enums"],
 }
 """Other forms of an engine's module; those that are not among the engines run when they are asked for."""
-OWN = ("grouse", "datafusion", "grouse-strings")
+OWN = ("grouse", "datafusion", "grouse-strings", "grouse-conditions")
 """Engines of the grouse package; the others come from the bench-only environment."""
 RESIDENT_SHARE_MAX = 0.5
 """Engines that keep memory are restarted when together they hold more than this share of the machine's."""

@@ -1,5 +1,6 @@
 """grouse, through its Python package. `python -m engines.grouse datafusion` runs DataFusion's own operator in the same build,
-`python -m engines.grouse strings` ours without codes of strings."""
+`python -m engines.grouse strings` ours without codes of strings, `python -m engines.grouse conditions` with the condition cache,
+which the others do without: a query that is asked again would skip what it knows not to match."""
 
 import sys
 
@@ -32,7 +33,12 @@ class Grouse:
         return list(relation.columns), relation.fetchall()
 
 
-FORMS = {"datafusion": {"group_by_operator": "datafusion"}, "strings": {"group_by_codes": "off"}}
+NO_CACHE = {"condition_cache": "off"}
+FORMS = {
+    "datafusion": NO_CACHE | {"group_by_operator": "datafusion"},
+    "strings": NO_CACHE | {"group_by_codes": "off"},
+    "conditions": {},
+}
 
 if __name__ == "__main__":
-    serve(Grouse(FORMS[sys.argv[1]] if sys.argv[1:] else {}))
+    serve(Grouse(FORMS[sys.argv[1]] if sys.argv[1:] else NO_CACHE))

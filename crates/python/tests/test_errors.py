@@ -6,6 +6,8 @@ import builtins
 import re
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import grouse
@@ -69,6 +71,23 @@ def test_files(con, tmp_path):
     assert "broken.parquet" in caught.value.path
     with pytest.raises(OSError):
         con.sql("SELECT * FROM '/no/such/*.csv'")
+
+
+def test_pages_are_held_against_their_checksums(con, tmp_path):
+    table = pa.table({"k": list(range(20_000)), "s": [f"text {at % 97}" for at in range(20_000)]})
+    path = tmp_path / "sums.parquet"
+    pq.write_table(table, path, compression="none", use_dictionary=False, write_page_checksum=True)
+    sums = f"SELECT sum(k), count(DISTINCT s) FROM '{path}'"
+    assert con.sql(sums).fetchall() == [(199_990_000, 97)]
+    whole = path.read_bytes()
+    values = whole.index((12_345).to_bytes(8, "little")), whole.rindex(b"text 13")
+    for at in values:
+        damaged = bytearray(whole)
+        damaged[at] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(grouse.FormatError) as caught:
+            con.sql(sums).fetchall()
+        assert "sums.parquet" in str(caught.value)
 
 
 def test_out_of_memory_tells_the_figures():
