@@ -44,6 +44,7 @@ use super::dialect::Header;
 use super::input::{Input, LocalFile};
 use super::rejects::FileRejects;
 use crate::scan::steady::Pinned;
+use crate::scan::text::rows_of_batch;
 use grouse_text::csv::records::Table;
 
 /// Pieces of a file have so many bytes: opening one costs as much as reading 16 KiB.
@@ -141,8 +142,8 @@ impl FileSource for CsvSource {
         let opener = CsvOpener {
             rules: Arc::clone(&self.rules),
             schema: Arc::new(schema.project(&columns)?),
+            batch_rows: rows_of_batch(self.batch_rows, columns.len()),
             columns,
-            batch_rows: self.batch_rows,
             compression: config.file_compression_type,
             cuts: Arc::clone(&self.cuts),
             place: config.object_store_url.as_str().to_string(),

@@ -26,6 +26,7 @@ use object_store::ObjectStore;
 
 use super::chunks::chunks;
 use super::records::{FilePart, Records, RecordsText, Root, first_byte};
+use crate::scan::text::rows_of_batch;
 use grouse_text::json::columns::{Object, Strictness};
 use grouse_text::json::splitter::Layout;
 use grouse_text::json::types::JsonType;
@@ -163,7 +164,7 @@ impl FileOpener for JsonOpener {
                 root,
                 strictness,
             );
-            records.batch_rows = source.batch_rows;
+            records.batch_rows = rows_of_batch(source.batch_rows, wanted.len());
             records.schema = Arc::new(source.schema.file_schema().project(wanted)?);
             Ok(batches(records))
         }))
