@@ -45,7 +45,13 @@ pub(crate) fn common_schema<F: Display>(files: &[(F, Schema)]) -> Result<Schema,
         }
     }
     let metadata = files.first().map(|(_, schema)| schema.metadata().clone());
-    let fields: Vec<Field> = columns.into_iter().map(|(field, _)| field).collect();
+    let is_everywhere =
+        |name: &str| (files.iter()).all(|(_, schema)| schema.field_with_name(name).is_ok());
+    let fields = columns.into_iter().map(|(field, _)| {
+        let is_nullable = field.is_nullable() || !is_everywhere(field.name());
+        field.with_nullable(is_nullable)
+    });
+    let fields: Vec<Field> = fields.collect();
     Ok(Schema::new_with_metadata(
         fields,
         metadata.unwrap_or_default(),

@@ -557,3 +557,44 @@ fn headers_do_not_name_the_file() {
     run(&session, &made).unwrap();
     check("SELECT \"max(id)\" FROM m", &["max(id)"]);
 }
+
+// Columns of Arrow files were taken by their places, so that values stood under other names.
+#[test]
+fn external_tables_take_columns_by_name() {
+    let (folder, session) = (tempfile::tempdir().unwrap(), session());
+    for format in ["arrow", "parquet"] {
+        let at = |name: &str| folder.path().join(format).join(name).display().to_string();
+        let copy = |query: &str, name: &str| {
+            let target = at(&format!("{name}.{format}"));
+            run(&session, &format!("COPY ({query}) TO '{target}'")).unwrap();
+        };
+        let create = |columns: &str, place: &str| {
+            run(&session, "DROP TABLE IF EXISTS x").unwrap();
+            let create = "CREATE EXTERNAL TABLE x";
+            let place = at(place);
+            let sql = format!("{create} {columns} STORED AS {format} LOCATION '{place}/'");
+            run(&session, &sql).unwrap();
+        };
+        let check = |query: &str, expected: &[&str]| {
+            assert_eq!(rows(&session, query), expected, "{format}: {query}");
+        };
+        copy("SELECT 1 AS a, 10 AS b", "files/1");
+        copy("SELECT 20 AS b, 2 AS a", "files/2");
+        copy("SELECT 30 AS b", "files/3");
+        create("", "files");
+        check(
+            "SELECT a, b FROM x ORDER BY b",
+            &["1|10", "2|20", "NULL|30"],
+        );
+        check("SELECT sum(b), count(*) FROM x WHERE a > 1", &["20|1"]);
+        create("(b BIGINT, c VARCHAR, a DOUBLE)", "files");
+        check(
+            "SELECT * FROM x ORDER BY b",
+            &["10|NULL|1.0", "20|NULL|2.0", "30|NULL|NULL"],
+        );
+        check("SELECT count(*), count(c) FROM x", &["3|0"]);
+        copy("SELECT 4 AS a, 40 AS b", "folders/p=7/4");
+        create("(b BIGINT, a BIGINT, p INT) PARTITIONED BY (p)", "folders");
+        check("SELECT *, p + a FROM x", &["40|4|7|11"]);
+    }
+}

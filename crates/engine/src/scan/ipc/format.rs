@@ -1,36 +1,48 @@
 //! DataFusion's format of Arrow IPC, whose files are checked before they are read.
 //!
 //! In: files and streams. Out: plans whose scan checks each file when it opens it.
-//! Invariant: reading is DataFusion's, and so is what EXPLAIN says.
+//! Invariant: a table's column has the values of the file's column of that name, in the table's type; NULL where the file has none.
+//! Decoding is DataFusion's, and so is what EXPLAIN says.
 //! Not here: what is checked (messages.rs).
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::catalog::Session;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{DataFusionError, Result, Statistics};
+use datafusion::common::{DataFusionError, Result, ScalarValue, Statistics};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{
-    FileOpenFuture, FileOpener, FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource,
+    ArrowSource, FileOpenFuture, FileOpener, FileScanConfig, FileScanConfigBuilder, FileSinkConfig,
+    FileSource,
 };
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{LexOrdering, LexRequirement};
+use datafusion::physical_expr_adapter::{
+    DefaultPhysicalExprAdapterFactory, PhysicalExprAdapterFactory, replace_columns_with_literals,
+};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, PhysicalExpr};
 use futures::{StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStore};
 
+use super::ipc_schema;
 use super::messages::check;
+use crate::scan::names::with_names_once;
+use crate::scan::widen::common_schema;
+
+/// What DataFusion calls IPC streams.
+const STREAM: &str = "arrow_stream";
 
 /// DataFusion's `ArrowFormat`, which believes what files say.
 #[derive(Debug, Default)]
@@ -58,10 +70,15 @@ impl FileFormat for CheckedArrow {
         store: &Arc<dyn ObjectStore>,
         objects: &[ObjectMeta],
     ) -> Result<SchemaRef> {
+        let mut schemas = Vec::new();
         for object in objects {
             check(store, &object.location, None, limit_bytes(state)).await?;
+            let one = std::slice::from_ref(object);
+            let schema = self.unchecked.infer_schema(state, store, one).await?;
+            schemas.push((&object.location, with_names_once(&schema)));
         }
-        self.unchecked.infer_schema(state, store, objects).await
+        schemas.sort_by_key(|(location, _)| *location);
+        Ok(Arc::new(common_schema(&schemas)?))
     }
 
     async fn infer_stats(
@@ -144,14 +161,11 @@ impl FileSource for CheckedSource {
         config: &FileScanConfig,
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        let store_of_reader = Arc::clone(&store);
-        let opener = self
-            .unchecked
-            .create_file_opener(store_of_reader, config, partition)?;
         Ok(Arc::new(CheckedOpener {
-            unchecked: opener,
+            source: self.clone(),
+            config: config.clone(),
+            partition,
             store,
-            limit_bytes: self.limit_bytes,
         }))
     }
 
@@ -211,23 +225,66 @@ impl FileSource for CheckedSource {
 }
 
 struct CheckedOpener {
-    unchecked: Arc<dyn FileOpener>,
+    source: CheckedSource,
+    config: FileScanConfig,
+    partition: usize,
     store: Arc<dyn ObjectStore>,
-    limit_bytes: usize,
 }
 
 impl FileOpener for CheckedOpener {
     fn open(&self, file: PartitionedFile) -> Result<FileOpenFuture> {
-        let (store, limit_bytes) = (Arc::clone(&self.store), self.limit_bytes);
+        let (store, config) = (Arc::clone(&self.store), self.config.clone());
+        let (source, partition) = (self.source.clone(), self.partition);
         let (location, range) = (file.object_meta.location.clone(), file.range.clone());
-        let opened = self.unchecked.open(file)?;
         Ok(Box::pin(async move {
             let range = range.map(|range| range.start.max(0) as u64..range.end.max(0) as u64);
-            check(&store, &location, range, limit_bytes).await?;
-            let batches = opened.await.map_err(damaged)?;
+            check(&store, &location, range, source.limit_bytes).await?;
+            let columns = with_names_once(&ipc_schema(&store, &file.object_meta).await?);
+            let source = of_file(&source.unchecked, columns, &file)?;
+            let opener = source.create_file_opener(store, &config, partition)?;
+            let batches = opener.open(file)?.await.map_err(damaged)?;
             Ok(batches.map_err(damaged).boxed())
         }))
     }
+}
+
+/// A table's source for a file with these columns. DataFusion's takes the columns by their places.
+fn of_file(
+    table: &Arc<dyn FileSource>,
+    columns: Schema,
+    file: &PartitionedFile,
+) -> Result<Arc<dyn FileSource>> {
+    let wanted = table.table_schema().file_schema();
+    let Some(projection) = table
+        .projection()
+        .filter(|_| !has_columns(wanted, &columns))
+    else {
+        return Ok(Arc::clone(table));
+    };
+    let columns = Arc::new(columns);
+    let source: Arc<dyn FileSource> = match table.file_type() {
+        STREAM => Arc::new(ArrowSource::new_stream_file_source(&columns)),
+        _ => Arc::new(ArrowSource::new_file_source(&columns)),
+    };
+    let folders = table.table_schema().table_partition_cols().iter();
+    let folders = folders.map(|field| field.name().as_str());
+    let values: HashMap<&str, &ScalarValue> = folders.zip(&file.partition_values).collect();
+    let adapter = DefaultPhysicalExprAdapterFactory.create(Arc::clone(wanted), columns)?;
+    let projection = projection
+        .clone()
+        .try_map_exprs(|expr| adapter.rewrite(replace_columns_with_literals(expr, &values)?))?;
+    let pushed = source.try_pushdown_projection(&projection)?;
+    Ok(pushed.unwrap_or(source))
+}
+
+/// Whether a file has the columns of a table at their places.
+fn has_columns(table: &Schema, file: &Schema) -> bool {
+    let columns = |schema: &Schema| {
+        let fields = schema.fields().iter();
+        let columns = fields.map(|field| (field.name().clone(), field.data_type().clone()));
+        columns.collect::<Vec<_>>()
+    };
+    columns(table) == columns(file)
 }
 
 /// What arrays say that are made of a damaged file's bytes is about the file.
