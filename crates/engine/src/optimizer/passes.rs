@@ -154,7 +154,7 @@ const INSTEAD: [(&str, Shown, Rewrite, &str); 10] = [
         "eliminate_group_by_constant",
         AsBefore,
         repeated_keys::rewrite,
-        "a key that stands twice stays",
+        "a key that stands twice stays, or that equal values of another do not decide",
     ),
     (
         "extract_equijoin_predicate",
